@@ -62,7 +62,7 @@ def test_page_has_a_title_and_its_four_questions(name: str) -> None:
     page = explain(name)
     assert page.startswith(f"# {name}\n\n*")
     headings = [line.removeprefix("## ") for line in page.splitlines() if line.startswith("#")][1:]
-    expected = ["What it means", "How it was measured", "What it proves, and what not", "What to do next"]
+    expected = ["What it means", "How it was measured", "What it proves, and what it does not", "What to do next"]
     assert headings in (expected, [*expected, "Details"])
 
 

@@ -9,7 +9,7 @@ Sectors written (field 7 of `/sys/block/X/stat`), compared with the bytes of the
 that share them; each member of a mirror receives all. The data is new and incompressible, and there is one writer, so
 no layer can reduce it.
 
-## What it proves, and what not
+## What it proves, and what it does not
 Too few bytes are too few, unless a layer compresses or deduplicates: then this rule does not apply. On btrfs enough
 bytes prove nothing, because it writes 3 to 9 times as many. The rule does not show which layer keeps the rest.
 

@@ -17,7 +17,7 @@ counts if all of this holds:
 A flat flush is reported only in a guest, and only if all flushes arrive and a flush adds less than twice the time of an
 O_DIRECT write. It is not reported if the medium is known, or declared, to be protected.
 
-## What it proves, and what not
+## What it proves, and what it does not
 Growth shows that the flush does work; only a power cut proves more. A flat flush does not distinguish an honest host
 from one that ignores flushes. On real hardware it says nothing, because protected drives are flat as well.
 

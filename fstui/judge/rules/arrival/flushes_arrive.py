@@ -15,7 +15,7 @@ Expected flushes per sync, for an overwrite with fdatasync:
 
 As root, the kernel's trace also shows which process requested each flush. It decides if other processes write as well.
 
-## What it proves, and what not
+## What it proves, and what it does not
 No layer above the driver dropped the flushes during the seconds measured. A drive, a bridge or a host may still
 acknowledge a flush and ignore it. Confidence is therefore above low only if each lowest device was observed to work
 (see `flush-flat`) or is known to lose nothing.

@@ -16,7 +16,7 @@ Each short turn of a step is compared as well, because a short interruption disa
 As root, the kernel's trace shows which process requested each flush and FUA write. If fstui's own are too few, other
 processes' flushes do not help. A layer that received flushes and did not pass them on is named.
 
-## What it proves, and what not
+## What it proves, and what it does not
 Other processes only add flushes, so too few are too few. The rule does not show which layer drops them. It may be:
 
 - a seccomp filter that fakes the sync calls, a driver, or a layer between

@@ -14,7 +14,7 @@ Any of these signs is enough:
 - libc's fdatasync takes less than 5 µs, and the raw system call at least five times as long.
 - Such a library is in `/proc/self/maps`, `LD_PRELOAD` or `/etc/ld.so.preload`.
 
-## What it proves, and what not
+## What it proves, and what it does not
 Some or all syncs of this process are faked. It says nothing about other processes, nor about the disk. A library that
 fakes only a few syncs is found by `flushes-missing` and `bytes-missing`. One that replaces fsync by more than a sync
 (`syncfs`, `sync`) also succeeds on a pipe; it is not reported if it leaves no page dirty.

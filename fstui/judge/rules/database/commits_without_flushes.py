@@ -13,7 +13,7 @@ Steps with one client and at least 20 commits. A commit is expected to send as m
 does on this filesystem. A step of the same run with the same call or flags shows that such syncs arrive. Settings were
 read from the server, libraries from its `/proc/PID/maps`.
 
-## What it proves, and what not
+## What it proves, and what it does not
 Other processes only add flushes, so too few are too few. Many clients share one flush (group commit), so their commits
 are not judged. Nothing is said about a server whose data is on another filesystem.
 

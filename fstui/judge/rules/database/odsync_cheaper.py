@@ -8,7 +8,7 @@ Both promise that the data is on stable storage when they return, so one of them
 Two steps rewrite the same blocks with one writer, one through O_DSYNC, one by write and fdatasync. Their rates and
 their flushes (field 16 of `/sys/block/X/stat`) are compared.
 
-## What it proves, and what not
+## What it proves, and what it does not
 It does not show which layer is at fault. Through the page cache the kernel treats both alike, so the difference comes
 from another layer. With O_DIRECT, O_DSYNC may be a single FUA write and honestly cheaper: see `fua-ignored`.
 

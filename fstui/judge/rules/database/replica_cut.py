@@ -10,7 +10,7 @@ have diverged. Such a primary must not simply rejoin.
 with both tables afterwards. A power cut is SIGKILL and, at once, the kernel's shutdown of that filesystem. Everything
 not yet written is lost, as in a power cut of a disk without a cache.
 
-## What it proves, and what not
+## What it proves, and what it does not
 - With `sync_binlog = 1` and `innodb_flush_log_at_trx_commit = 1` nothing acknowledged may be missing on the primary. If
   it is, something above the disk answers its syncs.
 - What the disk below DIR does with a flush is not tested: that takes `fstui powercut`.

@@ -40,7 +40,7 @@ def consumer_nand_too_fast(case: Case) -> Iterator[Conclusion]:
     - one writer did more than 10 000 write + fdatasync per second
     - the write took less than 200 µs, and the flush added less than half of that
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     It is a strong sign, not a proof. SLC caches blur the limits, and a small protected buffer looks the same.
 
     ## What to do next
@@ -110,7 +110,7 @@ def fua_ignored(case: Case) -> Iterator[Conclusion]:
     - on an SSD also: Td < 200 µs, and Ts - Tw ≥ 200 µs
     - each lowest device supports FUA, and its write cache is on
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     It is about FUA only; fdatasync may be durable. The opposite, FUA slower than a flush, is normal.
 
     ## What to do next
@@ -184,7 +184,7 @@ def link_exceeded(case: Case) -> Iterator[Conclusion]:
     The bytes written per second of each step are compared with the payload of all links together (SATA, SAS, PCIe,
     USB). The rule applies above 110 % of that.
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     Only a driver or a controller with a cache is between the block layer's counters and the link. Compression and
     deduplication above the link are legitimate, so the finding is a note there.
 

@@ -35,7 +35,7 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
     ## How it was measured
     The type and options of the mount, and for NFS the COMMIT calls in `/proc/self/mountstats`.
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     It proves nothing about the storage. Run fstui where the data is stored.
 
     ## What to do next
@@ -96,7 +96,7 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
     ## How it was measured
     By the types of mounted filesystems, and the names of block devices and device-mapper targets.
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     It proves nothing: the layer may be as durable as any other. Faults above it, such as barriers that are off, are
     still reported.
 
@@ -130,7 +130,7 @@ def usb_bridge(case: Case) -> Iterator[Conclusion]:
     ## How it was measured
     The link of the device and `queue/write_cache`. The bridge's name comes from its USB descriptors.
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     It proves nothing: some bridges are right.
 
     ## What to do next

@@ -31,7 +31,7 @@ def protected_cache(case: Case) -> Iterator[Conclusion]:
     - the flush adds less than twice the time of an O_DIRECT write
     - at most 100 000 synced writes per second were done
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     It is plausible, not proven: capacitors age, and a declaration may be wrong.
 
     ## What to do next
@@ -89,7 +89,7 @@ def raid_cache(case: Case) -> Iterator[Conclusion]:
     ## How it was measured
     The controller is known by its model or your declaration. One writer did 5 000 to 30 000 synced writes per second.
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     fstui can see neither the battery nor the caches of the drives, so the confidence is low. A slower controller is not
     a fault: with barriers on, some flush to their drives.
 

@@ -35,7 +35,7 @@ def virtio_no_flush(case: Case) -> Iterator[Conclusion]:
     - on Firecracker, that is enough; elsewhere an O_DIRECT write must take less than 60 µs to be suspicious
     - with both F_FLUSH and CONFIG_WCE (bit 11), the host could have offered a cache and reports that there is none
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     A write in less than 60 µs is in the host's memory or in a protected drive. Only the owner of the host knows which.
 
     ## What to do next
@@ -126,7 +126,7 @@ def network_too_fast(case: Case) -> Iterator[Conclusion]:
     - the model identifies a network volume of a cloud
     - one writer did at least 10 000 synced writes per second, and its bytes reached the device
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     A cache on the host or on a local disk may answer. The volume may also be faster than anything that was published.
 
     ## What to do next
@@ -190,7 +190,7 @@ def provider_volume(case: Case) -> Iterator[Conclusion]:
     - `queue/write_cache` is "write through"
     - the bytes of a synced step were counted at the disk
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     The volume itself was not observed. This is the provider's claim, and anyone who runs a hypervisor can set both
     names, so the confidence is never above low.
 

@@ -38,7 +38,7 @@ def etcd_fit(case: Case) -> Iterator[Conclusion]:
     - 99 % of the fdatasync calls must take less than 10 ms
     - at least 50 appends per second are required, and 500 are recommended
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     It is about speed only. A disk that answers before it has written anything passes: read the verdict first.
 
     ## What to do next
@@ -87,7 +87,7 @@ def fsync_dearer(case: Case) -> Iterator[Conclusion]:
     - fdatasync did at least 1.5 times as many writes per second
     - fsync sent at least 1.2 times as many flushes (field 16 of `/sys/block/X/stat`)
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     It says nothing against the disk. For overwrites, fdatasync is as durable as fsync: only the timestamps may be older
     after a power cut.
 
@@ -155,7 +155,7 @@ def clock_drift(case: Case) -> Iterator[Conclusion]:
     - sysbench 0.4 timed only the writes, so it reported 0.04 ms at 22 writes per second
     - fstui times a write together with its sync, and both parts
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     It says nothing about durability. On a shared disk, other processes may cause a difference: repeat the run before
     you trust one.
 

@@ -26,7 +26,7 @@ def disturbed(case: Case) -> Iterator[Conclusion]:
     - changed: the stack before and after each step was compared with the stack before the run
     - delayed: the probe was blocked for more than 1 % of the step while it handed over its samples
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     It says nothing about the disk. The counters of a delayed step are still used. If the storage changed, the other
     steps are not enough to report it as durable.
 
@@ -77,7 +77,7 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
     - steps in which over 5 % more flushes or bytes arrived than fstui sent
     - the names of the writers, from `/proc/PID/io` where it can be read
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     Other processes only add flushes. Too few flushes are still too few, but enough of them prove nothing, unless the
     kernel's trace shows which process sent each. fstui subtracts nothing.
 
@@ -152,7 +152,7 @@ def stack_state(case: Case) -> Iterator[Conclusion]:
     - a thin pool that is full or a snapshot that overflowed (as root, `dmsetup status`)
     - data that is being moved (btrfs replace and balance, pvmove)
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     It is no verdict on whether syncs are durable.
 
     ## What to do next
@@ -183,7 +183,7 @@ def another_cgroup(case: Case) -> Iterator[Conclusion]:
     - its limits, and those of the groups above: `io.max` (cgroup v2), `blkio.throttle.*` (v1)
     - the process's libraries: `/proc/PID/maps`; a seccomp filter: the Seccomp line of `/proc/PID/status`
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     The limits are those at the start of the run. The probes share only the cgroup of the process: not its seccomp
     filter, its libraries or its mount namespace.
 

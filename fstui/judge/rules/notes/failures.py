@@ -38,7 +38,7 @@ def sync_error(case: Case) -> Iterator[Conclusion]:
     - cannot-tell: another error on fsync, fdatasync or msync
     - a note: a full disk, an error on a plain write, and EIO or EUCLEAN on other calls (open, chdir)
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     Assume that everything not synced before is lost. The cause may be the disk or the path to it. If one sync is
     refused, the flushes of other steps do not make the storage durable.
 
@@ -121,7 +121,7 @@ def steps_failed(case: Case) -> Iterator[Conclusion]:
     By the error that the probe or the database reported. Failed syncs and writes have their own rule, `sync-error`.
     A step that needs what this filesystem lacks (O_DIRECT) does not count.
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     It says nothing about the storage while these steps would have run.
 
     ## What to do next
@@ -159,7 +159,7 @@ def stood_still(case: Case) -> Iterator[Conclusion]:
     - at least 1 s, and at least five times the p50
     - at least half of the step, or it never returned
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     Earlier acknowledgements prove nothing about storage that no longer answers. The cause may be above the disk: a
     frozen filesystem (`fsfreeze`, a snapshot), a full journal, or a limit of the cgroup. If the device did other work
     during that time, it was not the device.

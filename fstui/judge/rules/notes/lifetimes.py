@@ -44,7 +44,7 @@ def container_layer(case: Case) -> Iterator[Conclusion]:
       (Podman, CRI-O)
     - the directory of a bind mount is `kubernetes.io~empty-dir` below the kubelet's pods
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     It says nothing about durability, which the verdict covers. The paths are the engines' defaults, so a layer in
     another place is not recognised. An `emptyDir` survives the restart of a container within its pod.
 
@@ -78,7 +78,7 @@ def ephemeral(case: Case) -> Iterator[Conclusion]:
     ## How it was measured
     By the model that the device reports, or its place on Azure's bus. The provider documents what happens to the data.
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     It says nothing about durability, which the verdict covers. A sync may survive a power cut of the host, and the data
     is still lost with the instance.
 

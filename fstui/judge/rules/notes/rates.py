@@ -32,7 +32,7 @@ def sync_latency(case: Case) -> Iterator[Conclusion]:
     ## How it was measured
     Each write was timed together with its sync by the monotonic clock, one at a time.
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     It is the latency during these seconds, on a disk that other processes may use. It says nothing about durability.
 
     ## What to do next
@@ -72,7 +72,7 @@ def stalls(case: Case) -> Iterator[Conclusion]:
     ## How it was measured
     By the number of these operations and the time they took, per step.
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     The probe waits for each operation, so a stall of two seconds is one sample. Percentiles hide it; the time lost does
     not. The cause may be the disk, a limit of the cgroup, the host or another writer.
 
@@ -110,7 +110,7 @@ def rate_changed(case: Case) -> Iterator[Conclusion]:
     - the medians differ by more than a factor of 2, and the middle halves do not overlap
     - the two medians explain more than half of the variation around a single one
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     Plan with the later rate: you will not keep the earlier one. Single stalls and a rate that goes up and down are not
     reported. Slower changes need a longer run.
 
@@ -175,7 +175,7 @@ def slower_than_class(case: Case) -> Iterator[Conclusion]:
     - your own references for such storage (`fstui references add`), if there are any
     - otherwise the library of `fstui references`, if it has at least three measurements of that kind
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     It says nothing about durability. Some RAID controllers with a battery are slow on purpose, and SMR disks are slow
     once their cache is full.
 

@@ -23,7 +23,7 @@ def mounted_sync(case: Case) -> Iterator[Conclusion]:
     - the filesystem is mounted with `-o sync` (`/proc/self/mountinfo`)
     - or the directory has `chattr +S`, which its files inherit (shown by `lsattr` for a file that the run creates)
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     Whether these syncs reach the device is counted as for any other sync: here a plain write sends a flush. If the disk
     supports FUA, they may arrive as FUA writes, which are not counted.
 
@@ -58,7 +58,7 @@ def odirect_alone(case: Case) -> Iterator[Conclusion]:
     ## How it was measured
     Any step with O_DIRECT and without a sync.
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     It says nothing against the disk: with its write cache on, O_DIRECT is expected to be fast.
 
     ## What to do next

@@ -12,7 +12,7 @@ After a power cut, fstui looked for the records that had been acknowledged.
 lines on another machine. After the reboot, `fstui powercut verify` reads the records back. A record is lost if it is
 missing, damaged, unreadable, or replaced by an older one.
 
-## What it proves, and what not
+## What it proves, and what it does not
 One lost record proves that the storage is not durable. Kept records prove durability for these cuts and settings only:
 a volatile cache often has time to empty itself. A reset or a kernel panic does not cut the disk's power. A killed
 virtual machine does not test the host's cache.

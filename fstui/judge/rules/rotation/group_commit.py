@@ -8,7 +8,7 @@ exceed the physical limit, while one writer alone does not.
 No rule compares the rate, the flushes or the bytes of a step with more than one writer with a limit. 8 writers share a
 flush among about two of them, and 16 writers on one block need only 51 to 72 % of their bytes.
 
-## What it proves, and what not
+## What it proves, and what it does not
 A high rate with many writers says nothing about durability.
 
 ## What to do next

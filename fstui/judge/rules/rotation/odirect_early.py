@@ -22,7 +22,7 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
     ## How it was measured
     As for `odirect-before-platter`, on a device whose write cache is `none`: read from the drive, or declared by you.
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     Either the cache is not off, or a host answers in the disk's place. If you declared the medium, the finding is as
     good as your declaration.
 
@@ -62,7 +62,7 @@ def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
     for the same block, and half a revolution for random offsets. More than 1.5 times the limit is too fast. Steps whose
     bytes never reached the device are left out.
 
-    ## What it proves, and what not
+    ## What it proves, and what it does not
     This step's writes were not on the platter when they were acknowledged. It says nothing about synced writes.
 
     ## What to do next

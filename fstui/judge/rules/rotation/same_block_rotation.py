@@ -13,7 +13,7 @@ One writer overwrites and syncs one block again and again. Every other step that
 as well, with half a revolution per write. The revolutions are those that the drive states (SCSI VPD page B1, ATA) or
 that you declared. A disk with a hard disk's model name that does not state them is assumed to have 15 000 rpm.
 
-## What it proves, and what not
+## What it proves, and what it does not
 - Up to 1.1 times the limit the disk behaves like a platter. Confidence is medium if every lowest device took half of
   the time itself (fields 8 and 17 of `/sys/block/X/stat`), else low.
 - Above 1.5 times, something answers early. Above 5 times with all flushes arriving, it is the device or its host.

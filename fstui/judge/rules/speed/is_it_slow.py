@@ -17,7 +17,7 @@ Half of the steps with synced writes of one writer must agree. The reference is,
 - at least eight published rates of its class (`fstui references`)
 - ten revolutions of a rotating disk
 
-## What it proves, and what not
+## What it proves, and what it does not
 Slow storage may be durable, and normal storage may not be. The answer names other causes: an I/O limit, other
 processes, a degraded stack, a network, a lack of CPU.
 
