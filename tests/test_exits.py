@@ -22,7 +22,7 @@ from fstui.report import compare, formats, history, inventory, plans
 from fstui.report import json as json_report
 from fstui.report.characters import CONTROL, escape_controls, escape_lines
 from fstui.report.text import columns, hanging
-from fstui.runs.scenario import Scenario, Setting
+from fstui.runs.scenarios import Scenario, Setting
 from fstui.state.runs import Summary
 from tests.factories import screens
 from tests.factories.samples import FAILED_RUN, RUN

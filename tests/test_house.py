@@ -12,7 +12,7 @@ import pytest
 from fstui.cli.commands import COMMANDS
 from fstui.judge import rule_names
 from fstui.report import formats
-from fstui.runs import scenario
+from fstui.runs import scenarios
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 
@@ -25,7 +25,7 @@ def loaded_by(module: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "module", ["runs.runner", "judge", "state.runs", "storage.survey", "state.workspace", "runs.scenario"]
+    "module", ["runs.runner", "judge", "state.runs", "storage.survey", "state.workspace", "runs.scenarios"]
 )
 def test_measuring_and_judging_load_no_screen(module: str) -> None:
     assert loaded_by(f"fstui.{module}").isdisjoint({"textual", "rich", "click"})
@@ -101,7 +101,7 @@ def test_installed_fstui_has_its_scenarios_and_pages(
     assert package.is_relative_to(environment if package_in == "environment" else CHECKOUT)
     assert (package / "py.typed").is_file()
     listed = run(str(fstui), "scenarios")
-    assert all(name in listed for name in scenario.names())
+    assert all(name in listed for name in scenarios.names())
     assert "odirect-truth" in run(str(fstui), "run", "odirect-truth", str(tmp_path), "--plan")
     assert run(str(fstui), "explain", "flushes-arrive").strip()
     assert run(str(fstui), "explain", "supported-storage").strip()

@@ -11,7 +11,7 @@ import pytest
 from fstui.cli.commands import COMMANDS, group
 from fstui.model.judgement import VERDICTS
 from fstui.report import formats
-from fstui.runs import scenario
+from fstui.runs import scenarios
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 DOCS = CHECKOUT / "fstui" / "docs"
@@ -27,8 +27,8 @@ def blocks(language: str, text: str = ALL) -> list[str]:
 def test_example_scenario_is_valid(tmp_path: Path) -> None:
     (shown,) = blocks("toml")
     (tmp_path / "my-log.toml").write_text(shown)
-    loaded = scenario.load(str(tmp_path / "my-log.toml"))
-    _, steps = scenario.expand(loaded, {"block": "4K,16K"})
+    loaded = scenarios.load(str(tmp_path / "my-log.toml"))
+    _, steps = scenarios.expand(loaded, {"block": "4K,16K"})
     assert [step.name for step in steps] == ["append 4096, fdatasync", "append 16384, fdatasync"]
 
 
@@ -76,6 +76,6 @@ def test_named_formats_exist() -> None:
 @pytest.mark.parametrize("line", [line for block in blocks("sh") for line in block.splitlines() if "fstui run" in line])
 def test_runs_name_existing_scenarios_and_settings(line: str) -> None:
     words = shlex.split(line, comments=True)
-    loaded = scenario.load(words[2])
+    loaded = scenarios.load(words[2])
     pairs = [word.split("=") for flag, word in pairwise(words) if flag == "--set"]
-    scenario.expand(loaded, dict(pairs))
+    scenarios.expand(loaded, dict(pairs))

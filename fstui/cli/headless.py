@@ -131,9 +131,9 @@ class Headless:
         """Return the plan with what an existing server reports about itself."""
         if plan.server is None or self._session.simulated:
             return plan
-        from fstui.runs import servers  # noqa: PLC0415  only for an existing server
+        from fstui.runs import planner  # noqa: PLC0415  only for an existing server
 
-        return await servers.introduced(plan, site)
+        return await planner.with_server_answer(plan, site)
 
     async def _looked(self, site: Site, plan: Plan) -> tuple[Idle | None, tuple[str, ...]]:
         """Return the activity of the devices, and reasons against a run; nothing if no question is needed."""

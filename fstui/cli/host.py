@@ -35,7 +35,7 @@ from fstui.report import check as report
 from fstui.report import inventory
 from fstui.report.characters import page
 from fstui.report.check import Check, Checked
-from fstui.runs import leftovers
+from fstui.runs import startup
 from fstui.runs.checking import Checkup, Subject, followed, grouped
 from fstui.runs.runner import RunInProgress
 from fstui.runs.session import Session
@@ -71,19 +71,19 @@ def clean(pending: bool) -> int:
 
 
 async def _clean(pending: bool) -> int:
-    waiting = await leftovers.waiting()
-    entries = await leftovers.found() + (waiting if pending else [])
+    waiting = await startup.unverified()
+    entries = await startup.left_behind() + (waiting if pending else [])
     for entry in [] if pending else waiting:
         say(f"kept {entry.what}: its power cut was not verified. Use --pending to remove it")
     left = 0
     for entry in entries:
-        problem = await leftovers.remove(entry)
+        problem = await startup.remove(entry)
         left += problem is not None
         if problem is None:
-            put(page([f"removed {leftovers.named(entry)}"]))
+            put(page([f"removed {startup.named(entry)}"]))
         else:
             say(f"fstui: {problem}")
-    if elsewhere := await leftovers.of_other_hosts():
+    if elsewhere := await startup.of_other_hosts():
         hosts = ", ".join(sorted({entry.host for entry in elsewhere}))
         say(f"Left alone: {len(elsewhere)} entries of other hosts. Run 'fstui clean' on {hosts}.")
     elif not entries and not waiting:

@@ -117,7 +117,7 @@ def run(directories: tuple[str, ...], settings: Sequence[str], rounds: int, form
 
 def _ask_for_password() -> None:
     """Ask for the password of an existing database server, unless the environment contains it. It is never in argv."""
-    from fstui.runs.servers import PASSWORD  # noqa: PLC0415  only for an existing server
+    from fstui.runs.planner import PASSWORD  # noqa: PLC0415  only for an existing server
 
     if PASSWORD not in os.environ and sys.stdin.isatty():
         os.environ[PASSWORD] = click.prompt(

@@ -14,7 +14,7 @@ from fstui.report.figures import power_cut_writes, writes_at_most
 from fstui.report.sections import Cell, Report, Section, records, right
 from fstui.report.stack import stack_line
 from fstui.report.text import WIDTH, hanging, wrap
-from fstui.runs.scenario import Form, Scalar, Scenario, Setting
+from fstui.runs.scenarios import Form, Scalar, Scenario, Setting
 
 _SCENARIOS = ("SCENARIO", "ANSWERS", "TIME", "WRITES")
 _SETTINGS = ("KEY", "VALUE", "MEANING")

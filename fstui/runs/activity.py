@@ -1,8 +1,11 @@
-"""Who is at work on this box, again and again: a child looks, which is left behind where a process hangs."""
+"""What other processes do: while the list of filesystems is shown, and while fstui itself is idle before a step."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+from collections import Counter
 from collections.abc import AsyncGenerator
 
 import msgspec
@@ -11,11 +14,21 @@ from msgspec.structs import replace
 from fstui.measure.children import Child
 from fstui.measure.kinds.servers import COMMANDS, DECISIVE, KINDS, Server
 from fstui.model.activity import HostActivity, RunningDatabase
-from fstui.storage.process import PATTERN
+from fstui.model.counters import Idle
+from fstui.model.host import Writer
+from fstui.model.storage import Node
+from fstui.runs.machine.base import Machine
+from fstui.storage import counters
+from fstui.storage.process import PATTERN, writers
+
+MOST_WRITERS = 8
 
 
-async def looks() -> AsyncGenerator[HostActivity]:
-    """One every 2 seconds, until it is closed. Raises OSError where no process can be started."""
+async def read_activity() -> AsyncGenerator[HostActivity]:
+    """Yield every 2 seconds who writes and which databases run, until it is closed. Raises OSError.
+
+    A child process reads it, which is abandoned if it hangs on a process that hangs.
+    """
     child = await Child.start("measure.helpers.activity")
     try:
         drivers = {name: kind.driver for name, kind in KINDS.items()}
@@ -23,19 +36,48 @@ async def looks() -> AsyncGenerator[HostActivity]:
         child.send(json.dumps(request))
         while line := await child.read_line():
             seen = msgspec.json.decode(line, type=HostActivity)
-            yield replace(seen, databases=tuple(map(_understood, seen.databases)))
+            yield replace(seen, databases=tuple(map(_with_unsafe_settings, seen.databases)))
     finally:
         child.abandon()
 
 
-def _understood(found: RunningDatabase) -> RunningDatabase:
-    """With what its settings mean."""
+def _with_unsafe_settings(found: RunningDatabase) -> RunningDatabase:
     settings = Server(kind=found.kind, variables=found.variables).lossy
     loaded = (f"{library} is loaded, which leaves syncs out" for library in found.preloads)
     return replace(found, unsafe_settings=(*settings, *loaded))
 
 
-async def nobody() -> AsyncGenerator[HostActivity]:
-    """On a box that is not here."""
-    return
-    yield
+class IdleWatch:
+    """Adds up what the devices do while fstui does nothing. It is reported, and never subtracted from a result."""
+
+    def __init__(self, machine: Machine, stack: tuple[Node, ...], seen: Idle | None = None) -> None:
+        """``seen``: what was watched before, of these devices and possibly of others."""
+        self._machine = machine
+        self._stack = stack
+        devices = {node.id for node in stack}
+        self.seen = seen or Idle()
+        self.seen = replace(self.seen, counters=tuple(one for one in self.seen.counters if one.device in devices))
+        self._written = Counter({(one.pid, one.name): one.written_bytes for one in self.seen.writers})
+
+    async def watch(self, seconds: float, stop: asyncio.Event) -> None:
+        """Watch for this time, or until ``stop`` is set."""
+        written_before = self._machine.written_so_far()
+        before = self._machine.counters(self._stack)
+        waiting = asyncio.ensure_future(self._machine.wait(seconds))
+        stopping = asyncio.ensure_future(stop.wait())
+        await asyncio.wait({waiting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (waiting, stopping):
+            task.cancel()
+        await asyncio.wait({waiting, stopping})
+        after = self._machine.counters(self._stack)
+        own = frozenset({os.getpid()})
+        for writer in writers(written_before, self._machine.written_so_far(), own):
+            self._written[writer.pid, writer.name] += writer.written_bytes
+        self.seen = Idle(
+            elapsed_s=round(self.seen.elapsed_s + (after.monotonic_ns - before.monotonic_ns) / 1e9, 3),
+            counters=counters.add((self.seen.counters, counters.difference(before, after))),
+            writers=tuple(
+                Writer(pid=pid, name=name, written_bytes=written)
+                for (pid, name), written in self._written.most_common(MOST_WRITERS)
+            ),
+        )

@@ -1,4 +1,4 @@
-"""Before a run: what somebody on this box may need more than a measurement does. A face asks, and a script says yes."""
+"""Reasons not to start a run: a busy device, little space or memory, another run. Interfaces ask for confirmation."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from fstui.storage.host import available_memory
 
 IDLE_S = 1.0
 TOO_BUSY = 0.9
-"""Share of the time in which a device had something to do: what we add, somebody waits for."""
-AT_WORK = 0.5
-"""A share from which on a device is busy enough for gigabytes to be felt."""
+"""If a device is busy for more of the time than this, other programs wait for what fstui adds."""
+BUSY = 0.5
+"""If a device is busy for more of the time than this, other programs notice gigabytes of writes."""
 MUCH_BYTES = 1 << 30
 LITTLE_ROOM, LITTLE_ROOM_BYTES = 0.1, 1 << 30
-"""Left over while a run holds the most that it takes: a tenth, and not even so much."""
+"""Space that is left during the run is little if it is less than both: a tenth of the filesystem, and 1 GiB."""
 LITTLE_MEMORY_BYTES = 128 << 20
-"""fstui and its children take about as much; then the kernel looks for somebody to end."""
+"""fstui and its children need about this much; with less, the kernel may kill a process."""
 YES = "FSTUI_YES"
-"""In the environment: as ``--yes`` does."""
+"""The environment variable that works like ``--yes``."""
 
 
 async def watched(session: Session, targets: Iterable[Target]) -> Idle:
-    """What their devices do in a second in which fstui does nothing."""
-    from fstui.runs.idle import IdleWatch  # noqa: PLC0415  only what is about to write looks
+    """Watch the devices for a second in which fstui does nothing."""
+    from fstui.runs.activity import IdleWatch  # noqa: PLC0415  needed only before a run
 
     nodes = {node.id: node for target in targets for node in target.stack}
     watch = IdleWatch(session.machine, tuple(nodes.values()))
@@ -43,7 +43,7 @@ async def watched(session: Session, targets: Iterable[Target]) -> Idle:
 
 
 async def look(session: Session, site: Site, room_bytes: int) -> tuple[Idle | None, tuple[str, ...]]:
-    """The same of one place, and what speaks against a run there; nothing where nobody asks to be asked."""
+    """Watch the devices of one site. Returns what they did, and the reasons not to run there, if these are wanted."""
     if session.simulated or agreed_before():
         return None, ()
     idle = await watched(session, [site.read])
@@ -51,7 +51,7 @@ async def look(session: Session, site: Site, room_bytes: int) -> tuple[Idle | No
 
 
 def busy_shares(idle: Idle) -> dict[str, float]:
-    """By device: the share of that time in which it was at work."""
+    """Return the share of the time in which each device was busy."""
     if not idle.elapsed_s:
         return {}
     counted = ((one.device, one.busy_ms) for one in idle.counters)
@@ -61,32 +61,33 @@ def busy_shares(idle: Idle) -> dict[str, float]:
 def concerns(
     session: Session, site: Site, busy: Mapping[str, float], room_bytes: int, writes_bytes: int = 0
 ) -> tuple[str, ...]:
-    """What speaks against a run there that holds, and writes, so much: each with its number. None where it is
-    played, or where the environment says yes. ``writes_bytes``: only a person who looks on is asked about it."""
+    """Return the reasons not to run there, each with its number; none for a replay, or if the environment says yes.
+
+    ``writes_bytes``: the total that is written, on which only the app asks.
+    """
     if session.simulated or agreed_before():
         return ()
     return (*_busy(site.read, busy, writes_bytes), *_room(site, room_bytes), *_memory())
 
 
 def agreed_before() -> bool:
-    """The environment says yes."""
     return os.environ.get(YES, "") not in ("", "0")
 
 
 def busiest(target: Target, busy: Mapping[str, float]) -> tuple[float, str]:
-    """The share of the time in which a device of its stack was at work, and which."""
+    """Return the share of the time in which the busiest device of the stack was busy, and its name."""
     return max(((busy.get(node.id, 0.0), node.id) for node in target.stack), default=(0.0, ""))
 
 
 def busy_words(target: Target, busy: Mapping[str, float]) -> str:
-    """A device of its stack that somebody else needs, with its number; empty where there is none."""
+    """Say in words which device of the stack is busy; empty if none is."""
     share, device = busiest(target, busy)
-    return f"{device} is {min(share, 1):.0%} busy" if share >= AT_WORK else ""
+    return f"{device} is {min(share, 1):.0%} busy" if share >= BUSY else ""
 
 
 def _busy(target: Target, busy: Mapping[str, float], writes_bytes: int) -> Iterator[str]:
     share, device = busiest(target, busy)
-    much = writes_bytes >= MUCH_BYTES and share >= AT_WORK
+    much = writes_bytes >= MUCH_BYTES and share >= BUSY
     if share > TOO_BUSY or much:
         adding = f", and this writes up to {size(writes_bytes)}" if much else ""
         yield f"its device {device} is {min(share, 1):.0%} busy{adding}"
@@ -96,9 +97,9 @@ def _room(site: Site, room_bytes: int) -> Iterator[str]:
     space = site.place.space
     if space is None:
         return
-    left_bytes = space.free_bytes - room_bytes  # below 0 it is refused, with a word of its own
+    left_bytes = space.free_bytes - room_bytes  # below 0 the plan is refused
     if 0 <= left_bytes < LITTLE_ROOM * space.total_bytes and left_bytes < LITTLE_ROOM_BYTES:
-        yield f"only {size(left_bytes)} of its {size(space.total_bytes)} stay free meanwhile"
+        yield f"only {size(left_bytes)} of its {size(space.total_bytes)} stay free during the run"
 
 
 def _memory() -> Iterator[str]:
@@ -108,13 +109,13 @@ def _memory() -> Iterator[str]:
 
 
 async def other_runs(session: Session, site: Site) -> list[str]:
-    """A sentence for each. A home that does not answer knows of none."""
+    """Return a sentence for each other run on this filesystem or its devices; none if the ledger does not answer."""
     try:
         entries = await in_home(ledger.living)
     except (OSError, Refused):
         return []
     return [
-        f"fstui runs there already: {entry.what}, process {entry.pid}. Each measures what the other leaves of the disk"
+        f"fstui already runs there: {entry.what}, process {entry.pid}. The runs share the disk, which distorts both"
         for entry in entries
         if entry.kind == "directory" and _shared(session, entry, site.read)
     ]

@@ -1,4 +1,4 @@
-"""What changed in a stack since the run began: the counts of a step with a changed stack cannot be judged."""
+"""Find what changed in a stack since the run began. The counters of a step with a changed stack cannot be judged."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _READINGS = (
     *("cache_mode", "cache_type", "dio"),
     REPLAY,
 )
-"""Readings that rules of counting rest on."""
-_OUT = ("degraded", "faulty")
-"""State of an array whose members differ from those that were counted on: one that failed gets nothing more."""
+"""Readings on which the expected number of flushes depends."""
+_MISSING_MEMBERS = ("degraded", "faulty")
+"""States of an array with a failed member, which gets no more requests."""
 _MOVES = frozenset({EXCLUSIVE, PVMOVE})
-"""Work under way by which data lies elsewhere a moment later, or in two places: what arrives at each is not known."""
+"""Work that moves data, so that it is unknown which device gets a flush."""
 
 
 def changes(*seen: tuple[Node, ...]) -> tuple[str, ...]:
     """Return one line for each setting that changed: ``sda: write cache write back → write through``.
 
-    ``seen``: the stack before the run and as it was read since then; empty where the filesystem is no longer mounted.
-    Data that is being moved counts as a change, too.
+    ``seen``: the stack before the run, and each later reading, which is empty if the filesystem is no longer mounted.
+    Data that is being moved counts as a change as well.
     """
     later = [{node.id: node for node in stack} for stack in seen[1:] if stack]
     gone = (f"{seen[0][0].id}: gone",) if seen[0] and not all(seen[1:]) else ()
@@ -36,9 +36,9 @@ def changes(*seen: tuple[Node, ...]) -> tuple[str, ...]:
 
 
 def still_there(before: Target, now: Target) -> tuple[Node, ...]:
-    """Return the stack as it is now, or nothing where another filesystem was mounted over the measured one.
+    """Return the stack as it is now, or nothing if another filesystem was mounted over the measured one.
 
-    A btrfs whose first member was replaced has another source.
+    The source of a btrfs changes when its first member is replaced.
     """
     places = [(target.mount_point, target.fstype) for target in (before, now)]
     same = before.source == now.source or not kind(before.fstype).needs_device
@@ -50,7 +50,7 @@ def _changed(before: Node, later: list[Node | None]) -> Iterator[str]:
     if len(there) < len(later):
         yield f"{before.id}: gone"
         return
-    for named in zip(_said(before), *map(_said, there), strict=True):
+    for named in zip(_properties(before), *map(_properties, there), strict=True):
         values = [value for value, _ in groupby(value for _, value in named)]
         if len(values) > 1:
             yield f"{before.id}: {named[0][0]} {' → '.join(values)}"
@@ -58,13 +58,13 @@ def _changed(before: Node, later: list[Node | None]) -> Iterator[str]:
     yield from dict.fromkeys(f"{before.id}: {work.what} {work.value}" for work in moves)
 
 
-def _said(node: Node) -> Iterator[tuple[str, str]]:
+def _properties(node: Node) -> Iterator[tuple[str, str]]:
     yield "write cache", node.write_cache or "not stated"
     yield "FUA", "yes" if node.fua else "no"
     yield "counted", "yes" if node.counted else "no"
-    yield "stands on", " ".join(sorted(node.below)) or "nothing"
+    yield "below", " ".join(sorted(node.below)) or "nothing"
     for what in _READINGS:
         found = node.reading(what)
         yield what, found.value if found else "not stated"
-    for what in _OUT:
+    for what in _MISSING_MEMBERS:
         yield what, " ".join(told.value for told in node.state if told.what == what) or "no"

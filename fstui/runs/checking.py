@@ -1,4 +1,4 @@
-"""A quick check of many filesystems: which of them, where on each, and one after another."""
+"""The quick check of many filesystems, one after another: which ones, and in which directory of each."""
 
 from __future__ import annotations
 
@@ -15,42 +15,41 @@ from fstui.model.storage import Target
 from fstui.runs import caution, scenarios
 from fstui.runs.runner import RunInProgress
 from fstui.runs.session import Session
-from fstui.runs.site import Site
-from fstui.runs.writable_directories import usual_directories
+from fstui.runs.site import Site, usual_directories
 from fstui.storage.layers import kind
 
 SCENARIO = "check"
 ENOUGH_TRACED = 200
-"""Syncs of a step, where the kernel tells whose flushes it counted."""
+"""Syncs of a step if the trace says who requested flushes."""
 MOST_BYTES = 20_000_000
-"""Written at the most, and removed."""
+"""The most that is written, and removed again, per filesystem."""
 PATIENCE_S = 20.0
-"""So long one filesystem may take: its two seconds, and what comes before and after them on a slow box."""
+"""The most time for a filesystem: two seconds, and the time before and after on a slow host."""
 
 
 _NAME_IT = "name it to have it checked"
 
 
 class Subject(NamedTuple):
-    """A filesystem to be checked, and where on it."""
+    """A filesystem to check, and the directory on it."""
 
     name: str
     site: Site
     concerns: tuple[str, ...] = ()
-    """What speaks against writing there now."""
+    """Reasons not to write there now."""
 
 
 class LeftOut(NamedTuple):
-    """What is not checked, and why."""
+    """A filesystem that is not checked, and why."""
 
     name: str
     reason: str
     trouble: bool = False
-    """It was asked for, or does not answer: a script must not take it for checked."""
+    """It was named, or does not answer: the exit status must show that it was not checked."""
 
 
 class Checkup:
-    """Of the filesystems of a box, or of those that hold the named directories."""
+    """A check of all filesystems of a machine, or of those that hold the named directories."""
 
     def __init__(self, session: Session, directories: Sequence[str] = (), *, traced: bool = True) -> None:
         self._session = session
@@ -61,7 +60,7 @@ class Checkup:
         self.idle = Idle()
 
     async def look(self) -> None:
-        """Find them, and watch their devices for a second. Raises Refused where a named directory is none."""
+        """Find the filesystems, and watch their devices for a second. Raises Refused if a directory does not exist."""
         if self._directories:
             await self._named()
         else:
@@ -71,12 +70,12 @@ class Checkup:
         self.subjects = [subject._replace(concerns=self._concerns(subject.site)) for subject in self.subjects]
 
     def leave_out(self, subject: Subject, reason: str) -> None:
-        """Somebody does not want it checked."""
+        """Do not check this filesystem."""
         self.subjects.remove(subject)
         self.left_out.append(LeftOut(subject.name, reason))
 
     async def begin(self, subject: Subject) -> RunInProgress:
-        """Its run, which begins when its events are taken. Raises Refused with the reason."""
+        """Return its run, which begins when its events are read. Raises Refused."""
         scenario = await scenarios.named(SCENARIO)
         return self._session.start(
             await self._session.plan(scenario, subject.site, self._enough), subject.site, self.idle
@@ -89,7 +88,7 @@ class Checkup:
             self.subjects.append(Subject(directory, site))
 
     async def choose(self, filesystems: Sequence[Target]) -> None:
-        """Take what can be written to and is not there twice, and leave the others out."""
+        """Choose the filesystems that can be written to, each once, and leave the others out."""
         mounts = [target.mount_point for target in filesystems]
         seen: dict[object, str] = {}
         fit: list[Target] = []
@@ -106,7 +105,7 @@ class Checkup:
             (self.subjects if isinstance(found, Subject) else self.left_out).append(found)  # type: ignore[arg-type]
 
     async def _place(self, target: Target, mounts: Sequence[str]) -> Subject | LeftOut:
-        """Where on it this user may write: at its mount point, or where they usually can."""
+        """Find a directory on it to which this user may write."""
         left_out: LeftOut | None = None
         for directory in dict.fromkeys([target.mount_point, *usual_directories(target.mount_point, mounts)]):
             try:
@@ -126,7 +125,7 @@ class Checkup:
 
 
 async def followed(running: RunInProgress) -> AsyncIterator[Event]:
-    """A run's events. One that takes far longer than it may, as storage hangs, is stopped: what was seen is judged."""
+    """Yield a run's events, and stop it if it takes far too long. What was measured is judged."""
     giving_up = asyncio.get_running_loop().call_later(PATIENCE_S, running.stop)
     try:
         async for event in running.events():
@@ -136,7 +135,7 @@ async def followed(running: RunInProgress) -> AsyncIterator[Event]:
 
 
 def grouped(left_out: Iterable[LeftOut]) -> Iterator[tuple[str, list[str]]]:
-    """Each reason once, with all it holds for."""
+    """Yield each reason once, with the names of the filesystems."""
     reasons: dict[str, list[str]] = {}
     for one in left_out:
         reasons.setdefault(one.reason, []).append(one.name)
@@ -144,7 +143,7 @@ def grouped(left_out: Iterable[LeftOut]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _unfit(target: Target) -> str:
-    """Why it is left alone, unless it is named; empty where it is not."""
+    """Return why this filesystem is not checked unless it is named; empty if it is checked."""
     if target.pseudo:
         return "holds no files"
     if target.silent_s is not None:
@@ -152,12 +151,12 @@ def _unfit(target: Target) -> str:
     if "ro" in target.mount_options or kind(target.fstype).read_only:
         return "read-only"
     if kind(target.fstype).in_memory:
-        return f"in memory by its type: {_NAME_IT}"
+        return f"in memory ({target.fstype}): {_NAME_IT}"
     inside = kind(target.fstype).over_filesystem and target.mount_point != "/"
-    return f"lies within another filesystem, as a container does: {_NAME_IT}" if inside else ""
+    return f"stored in another filesystem, as that of a container: {_NAME_IT}" if inside else ""
 
 
 def _same(target: Target) -> object:
-    """Bind mounts and subvolumes are of one device; what is on none is told apart by all that is known."""
+    """Return what two mounts of the same filesystem have in common, such as bind mounts and subvolumes."""
     of_device = target.source.startswith("/")
     return (target.fstype, target.source) if of_device else (target.fstype, target.source, target.identity)

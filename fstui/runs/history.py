@@ -1,4 +1,4 @@
-"""The runs that were saved."""
+"""The saved runs, read in child processes because the state directory may hang."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ __all__ = [
 
 MOST_NOTE = 200
 """Characters."""
+READING_S = 60.0
+"""Time to read thousands of documents that are not in the index yet."""
 
 
 class Saved(NamedTuple):
@@ -37,35 +39,35 @@ class Saved(NamedTuple):
     run: Run
     path: str
     altered: bool = False
-    """Its digest is of another document."""
+    """The digest in the document does not match it."""
 
 
 def directory() -> str:
-    """Where they are. Raises Refused without a home."""
+    """Return the directory of saved runs. Raises Refused without a home."""
     return str(paths.runs_dir())
 
 
 async def listed(most: int | None = None) -> list[Summary]:
-    """All of them, newest first. A file that cannot be read is among them, with the reason. Raises Refused.
+    """Return a summary of every saved run, newest first, also of files that cannot be read. Raises Refused.
 
-    ``most``: so many of the newest.
+    ``most``: only this many of the newest.
     """
-    return await in_home(runs.history, most)
+    return await in_home(runs.history, most, timeout_s=READING_S)
 
 
 async def find(reference: str) -> Saved:
-    """The run of that id, unique beginning of an id, file name or path; ``last`` is the newest. Raises Refused."""
+    """Return the run of this id, beginning of an id, file name or path; ``last`` is the newest. Raises Refused."""
     return await in_home(_read, reference)
 
 
 def matching(summaries: Sequence[Summary], words: str) -> list[Summary]:
-    """Those that hold all of these words, in whatever is shown of them."""
+    """Return the summaries that contain all of these words in what is shown of them."""
     wanted = words.lower().split()
     return [one for one in summaries if all(word in _shown(one) for word in wanted)]
 
 
 async def note(reference: str, words: str) -> None:
-    """Keep these words beside that run; none: nothing. Raises Refused, OSError."""
+    """Save a note on a run; an empty one removes it. Raises Refused, OSError."""
     saved = await find(reference)
     if not words.isprintable() or len(words) > MOST_NOTE:
         raise Refused(f"a note is one line of at most {MOST_NOTE} printable characters")
@@ -73,22 +75,22 @@ async def note(reference: str, words: str) -> None:
 
 
 async def delete(path: str) -> None:
-    """Remove the saved run in that file. Raises Refused, OSError."""
+    """Delete the saved run in that file. Raises Refused, OSError."""
     await in_home(runs.delete, Path(path))
 
 
 async def where(reference: str) -> str:
-    """The file of that run, be it readable or not. Raises Refused."""
+    """Return the file of a run, which may be unreadable. Raises Refused."""
     return str(await in_home(runs.find, reference))
 
 
 async def with_rounds(found: Sequence[Run]) -> list[Run]:
-    """The same runs, and beside each its other rounds that are saved. Raises Refused."""
+    """Return the runs together with the other saved rounds of the same series. Raises Refused."""
     return await in_home(_with_rounds, tuple(found))
 
 
 def _shown(one: Summary) -> str:
-    """Lower case, also what is shown only where it is so."""
+    """Return everything that is shown of a run, in lower case."""
     words = [one.id, one.started_at, one.scenario, one.target, one.hostname, one.note, one.path]
     words += [word for word in (one.verdict, one.speed, one.status) if word]
     words += ["simulated"] * (one.simulated is not None) + ["altered"] * one.altered
@@ -106,5 +108,6 @@ def _with_rounds(found: tuple[Run, ...]) -> list[Run]:
 def _read(reference: str) -> Saved:
     path = runs.find(reference)
     run, altered = runs.read_document(path)
-    as_shown = sealed(run) if run.digest and not altered else run  # read, a document of another version is another one
+    # an older document is read as one of this version, so it needs a new digest
+    as_shown = sealed(run) if run.digest and not altered else run
     return Saved(as_shown, str(path), altered)

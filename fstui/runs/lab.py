@@ -1,4 +1,4 @@
-"""The laboratory of a class, made and removed by child processes, because its storage may hang."""
+"""The laboratory of a class: defective storage that is made and removed by child processes, as it may hang."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PATIENCE_S = 20.0
 
 
 async def make(directory: str) -> Made:
-    """Make the laboratory in a new directory, where a run may write, too. Raises Refused, OSError."""
+    """Make the laboratory in a new directory, under the same rules as for a run. Raises Refused, OSError."""
     if os.geteuid():
         raise Refused("fstui lab needs root to mount filesystems: sudo fstui lab make DIR")
     path = Path(directory)
@@ -26,7 +26,7 @@ async def make(directory: str) -> Made:
     if parent.closed:
         raise Refused(parent.closed)
     if path.name in {"", ".."}:
-        raise Refused(f"{directory} is no new directory. Name one that does not exist")
+        raise Refused(f"{directory} is not a new directory. Name one that does not exist")
     return await in_child(laboratory.make, parent.path, path.name, where=directory, timeout_s=PATIENCE_S)
 
 

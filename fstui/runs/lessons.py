@@ -1,11 +1,12 @@
 """Lessons: predict, run, compare, explain, and a question. One TOML file each, in ``scenarios/lessons``.
 
-A lesson runs its steps on simulated disks. What it says of them is a claim with bounds, and a test holds it to them.
+A lesson runs its steps on simulated disks. Its statements about them are claims with bounds, which a test checks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -23,10 +24,27 @@ from fstui.model.steps import Step
 from fstui.model.storage import Target
 from fstui.runs import simulation
 from fstui.runs.runner import RunInProgress
-from fstui.runs.scenario import Scenario, Setting
+from fstui.runs.scenarios import Scenario, Setting
 from fstui.runs.session import Session
 from fstui.runs.simulation import Simulated
 from fstui.runs.site import Site
+from fstui.state import user_data
+from fstui.state.paths import in_home
+from fstui.state.user_data import Taken
+
+__all__ = [
+    "Claim",
+    "Lesson",
+    "LessonRun",
+    "Taken",
+    "find",
+    "found",
+    "lessons",
+    "note_taken",
+    "planned",
+    "start",
+    "taken",
+]
 
 
 class Table(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -34,13 +52,13 @@ class Table(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Choice(Table, frozen=True, kw_only=True):
-    """Something to be answered with a digit. ``right``: the number of the answer, from 1."""
+    """A question with numbered answers. ``right``: the number of the right one, from 1."""
 
     ask: str
     choices: tuple[str, ...]
     right: int
     answer: str = ""
-    """Why; said once it is answered."""
+    """The reason, shown after the answer."""
 
 
 class LessonRun(Table, frozen=True, kw_only=True):
@@ -48,19 +66,19 @@ class LessonRun(Table, frozen=True, kw_only=True):
 
     label: str
     disk: str
-    """A name, and what is changed of it: ``hdd-7200,disk.platter.rpm=15000``."""
+    """A simulated disk with changes: ``hdd-7200,disk.platter.rpm=15000``."""
     title: str = ""
-    """What the student is told of the disk; empty: what it says of itself."""
+    """The description for the student; empty: that of the disk."""
     steps: tuple[dict[str, Any], ...]
     plug: bool = False
-    """The student pulls its plug: the step lasts until then."""
+    """The student cuts the power; the step lasts until then."""
 
 
 class Claim(Table, frozen=True, kw_only=True):
-    """What the runs show: a figure of a step, or the ratio of two; or the verdict of a run."""
+    """A statement about the runs: a figure of a step, the ratio of two figures, or the verdict of a run."""
 
     says: str
-    """With ``{value}``, ``{of}`` and ``{over}`` where there are such."""
+    """The sentence, with ``{value}``, ``{of}`` and ``{over}``."""
     figure: Literal["rate", "flushes"] = "rate"
     of: str = ""
     """``run/step``."""
@@ -95,14 +113,14 @@ class Found(NamedTuple):
 
 
 class Started(NamedTuple):
-    """One run of a lesson under way."""
+    """A run of a lesson that was started."""
 
     plan: Plan
     running: RunInProgress
 
 
 class Planned(NamedTuple):
-    """One run of a lesson before it has begun."""
+    """A run of a lesson that was not started yet."""
 
     plan: Plan
     target: Target
@@ -111,12 +129,12 @@ class Planned(NamedTuple):
 
 @cache
 def lessons() -> tuple[Lesson, ...]:
-    """All of them in their order."""
+    """Return all lessons in their order."""
     return tuple(sorted(map(_load, shipped("lessons").values()), key=lambda lesson: lesson.number))
 
 
 def find(name: str) -> Lesson:
-    """By its name or its number. Raises Refused."""
+    """Return a lesson by its name or number. Raises Refused."""
     for lesson in lessons():
         if name in (lesson.name, str(lesson.number)):
             return lesson
@@ -124,13 +142,13 @@ def find(name: str) -> Lesson:
 
 
 async def start(lesson: Lesson, run: LessonRun, pace: float = 1.0) -> Started:
-    """Begin one of its runs. Raises Refused where its file has a mistake."""
+    """Start a run of a lesson. Raises Refused if the lesson's file has a mistake."""
     session, site, plan = await _planned(lesson, run, pace)
     return Started(plan, session.start(plan, site))
 
 
 async def planned(lesson: Lesson) -> list[Planned]:
-    """What its runs will do, and the storage they are done on. Raises Refused where its file has a mistake."""
+    """Return the plans of a lesson's runs, with their storage. Raises Refused if the lesson's file has a mistake."""
     found = []
     for run in lesson.runs:
         _, site, plan = await _planned(lesson, run, 1.0)
@@ -153,7 +171,7 @@ async def _planned(lesson: Lesson, run: LessonRun, pace: float) -> tuple[Session
 
 
 def found(claim: Claim, runs: Mapping[str, Run]) -> Found:
-    """What the runs say to a claim."""
+    """Compare a claim with the runs."""
     if claim.verdict is not None:
         return Found(claim.says, runs[claim.run].verdict == claim.verdict)
     of = _figure(claim.figure, _step(claim.of, runs))
@@ -181,3 +199,15 @@ def _load(path: Path) -> Lesson:
         return msgspec.toml.decode(path.read_bytes(), type=Lesson)
     except msgspec.MsgspecError as error:
         raise Refused(f"{path}: {error}") from None
+
+
+async def taken() -> dict[str, Taken]:
+    """Return the lessons that were taken, by name. Raises Refused."""
+    return await in_home(user_data.lessons)
+
+
+async def note_taken(name: str, right: int, runs: Mapping[str, Run]) -> None:
+    """Save that the lesson was taken today, with the rates of its runs. Raises OSError, Refused."""
+    rates = {f"{label}/{step.name}": step.rate_per_s for label, run in runs.items() for step in run.steps}
+    day = datetime.now(UTC).astimezone().date().isoformat()
+    await in_home(user_data.take_lesson, name, Taken(day=day, right=right, rates_per_s=rates))

@@ -1,4 +1,4 @@
-"""A scenario and a place → what a run will do, before the first byte is written. Pure: nothing is asked or read."""
+"""Plan what a run of a scenario will do in a directory, before anything is written."""
 
 from __future__ import annotations
 
@@ -7,28 +7,31 @@ from collections.abc import Mapping
 
 import msgspec
 
-from fstui.databases import planning
+from fstui.databases import existing, planning, programs
+from fstui.databases.existing import PASSWORD
+from fstui.databases.families import DatabaseError
 from fstui.databases.programs import EVERYTHING, Installed
 from fstui.judge.facts import rotation
+from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
 from fstui.model.plan import Plan, PlannedStep
 from fstui.model.quantities import typed_size
 from fstui.model.rate_limit import UNLIMITED, RateLimit
 from fstui.model.storage import Target
-from fstui.runs import scenario as scenarios
-from fstui.runs.scenario import Scenario
+from fstui.runs import scenarios
+from fstui.runs.scenarios import Scenario
 from fstui.runs.site import Site
 from fstui.simulate import stack as simulation
 
 IDLE_S = 1.0
 PAUSE_S = 0.25
 START_S = 0.15
-"""About what a probe takes from its start to ``ready``, its file apart."""
-__all__ = ["EVERYTHING", "IDLE_S", "PAUSE_S", "plan", "wants_programs"]
+"""About the time from the start of a probe to ``ready``, without writing its file."""
+__all__ = ["EVERYTHING", "IDLE_S", "PASSWORD", "PAUSE_S", "plan", "wants_programs", "with_server_answer"]
 
 
 def wants_programs(scenario: Scenario, settings: Mapping[str, str]) -> bool:
-    """Some of its steps run programs that may not be installed. Raises Refused."""
+    """Say whether some steps run programs that may not be installed. Raises Refused."""
     return planning.wants_programs(scenarios.expand(scenario, settings)[1])
 
 
@@ -41,7 +44,7 @@ def plan(
     called: str = "",
     rate_limit: RateLimit = UNLIMITED,
 ) -> Plan:
-    """``called`` is the file of a scenario that has no name here. Raises Refused with a sentence for the user."""
+    """Return the plan. ``called``: the scenario's file, if it has no name here. Raises Refused."""
     reference, expanded = scenarios.expand(scenario, settings)
     steps = planning.arranged(expanded, installed, chosen_by_user="server" in settings)
     if rate_limit.bytes_per_s:
@@ -69,11 +72,11 @@ def plan(
 
 
 def _limited_to(steps: tuple[PlannedStep, ...], bytes_per_s: int) -> tuple[PlannedStep, ...]:
-    """What cannot be held back is left out. Raises Refused where that is all."""
-    held = tuple(_one_limited_to(step, bytes_per_s) for step in steps)
-    if all(step.skip for step in held):
-        raise Refused(f"--max-rate leaves nothing to run: {held[0].skip}")
-    return held
+    """Leave out the steps whose rate cannot be limited. Raises Refused if none is left."""
+    limited = tuple(_one_limited_to(step, bytes_per_s) for step in steps)
+    if all(step.skip for step in limited):
+        raise Refused(f"--max-rate leaves nothing to run: {limited[0].skip}")
+    return limited
 
 
 def _one_limited_to(step: PlannedStep, bytes_per_s: int) -> PlannedStep:
@@ -84,11 +87,11 @@ def _one_limited_to(step: PlannedStep, bytes_per_s: int) -> PlannedStep:
 
 
 def with_limit(step: PlannedStep, target: Target) -> PlannedStep:
-    """With what a turn of the platter takes, where the step rewrites one block of one."""
+    """Add the time of a revolution if the step rewrites one block of a rotating disk."""
     if not step.settings.rewrites_one_block:
         return step
-    turns = [rotation.revolution_ns(node.medium) for node in target.lowest if node.medium]
-    known = [turn for turn in turns if turn]
+    revolutions = [rotation.revolution_ns(node.medium) for node in target.lowest if node.medium]
+    known = [revolution for revolution in revolutions if revolution]
     return msgspec.structs.replace(step, limit_ns=max(known)) if known else step
 
 
@@ -111,10 +114,23 @@ def _command(scenario: str, settings: Mapping[str, str], site: Site, rate_limit:
     words = ["fstui", "run", scenario, *(["--simulate", simulated] if simulated else [site.read.path])]
     for key, value in settings.items():
         words += ["--set", f"{key}={value}"]
-    said = site.declaration
-    words += ["--medium", said.medium] if said.medium else []
-    words += ["--write-cache", said.write_cache] if said.write_cache else []
+    declared = site.declaration
+    words += ["--medium", declared.medium] if declared.medium else []
+    words += ["--write-cache", declared.write_cache] if declared.write_cache else []
     words += ["--like", str(site.like.pid)] if site.like else []
     words += ["--max-rate", typed_size(rate_limit.bytes_per_s)] if rate_limit.bytes_per_s else []
     words += ["--idle"] if rate_limit.idle else []
     return shlex.join(words)
+
+
+async def with_server_answer(plan: Plan, site: Site) -> Plan:
+    """Add what an existing database server reports about itself, or why it does not answer. Create nothing there."""
+    steps = (step.settings for step in plan.steps if not step.skip and isinstance(step.settings, Sysbench))
+    settings = next(filter(existing.is_meant, steps), None)
+    if settings is None:
+        return plan
+    try:
+        server = await existing.seen(await programs.find_sysbench(), settings, workspace=site.place.path)
+    except (DatabaseError, Refused) as trouble:
+        return msgspec.structs.replace(plan, server_says=(f"it does not answer now: {trouble}",))
+    return msgspec.structs.replace(plan, server_says=server.introduction)

@@ -1,4 +1,4 @@
-"""The power-cut check: what can be set of it, its writer and its witness, the verification, and the cuts before."""
+"""The power-cut test for interfaces: its settings, writer, witness and verification, and earlier power cuts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fstui.powercut.verification import Verified, read_file
 from fstui.powercut.witness import SILENT_S, LogFull, View, Witness
 from fstui.powercut.writing import Cut, Writing, is_root
 from fstui.runs import caution
-from fstui.runs.scenario import changed
+from fstui.runs.scenarios import changed
 from fstui.runs.session import Session
 from fstui.runs.site import Site
 from fstui.state.paths import in_home
@@ -50,41 +50,41 @@ __all__ = [
 ]
 
 HISTORY_S = 60.0
-"""A verdict rests on it, and nothing waits for it meanwhile: a busy box is given its time to read it."""
+"""Time to read the history, on which the verdict depends. A busy host may need it."""
 
 
 def plan(site: Site, settings: Mapping[str, str]) -> Plan:
-    """What the writer would do there. Raises Refused."""
+    """Return what the writer would do there. Raises Refused."""
     cut = make_plan(settings)
     site.check(cut.room_bytes)
     return cut
 
 
 def usual() -> Plan:
-    """Wherever it is."""
+    """Return the plan with the default settings."""
     return make_plan({})
 
 
 async def make_cut(session: Session, directory: str, settings: Mapping[str, str]) -> Cut:
-    """What the writer is to begin with. Raises Refused; writes nothing."""
-    make_plan(settings)  # a mistake there is named before the directory is touched
+    """Return what the writer needs to begin, without writing anything. Raises Refused."""
+    make_plan(settings)  # report a mistake in the settings before accessing the directory
     site = await session.look_up(directory)
     return writing.make_cut(plan(site, settings), site.read, site.place.fsid, session.machine.survey())
 
 
 async def concerns(session: Session, cut: Cut) -> tuple[str, ...]:
-    """What speaks against writing there, as before a run. Raises Refused."""
+    """Return the reasons not to write there, as before a run. Raises Refused."""
     site = await session.look_up(cut.header.target.path)
     return (await caution.look(session, site, cut.plan.room_bytes))[1]
 
 
 async def so_far(target: Target) -> SoFar:
-    """What is known of the cuts of that storage. Raises Refused, OSError."""
+    """Return what is known of earlier power cuts of that storage. Raises Refused, OSError."""
     return await in_home(power_cuts.so_far, target.identity, timeout_s=HISTORY_S)
 
 
 async def verify(session: Session, directory: str, log: bytes, declared: Declared) -> Verified:
-    """The run of this cut, judged and not yet saved. Raises Refused with a sentence for the user."""
+    """Return the run of this power cut, judged and not yet saved. Raises Refused."""
     witnessed = verification.read_log(log)
     header = witnessed.header
     earlier = await in_home(power_cuts.earlier, header.run, header.target.identity, timeout_s=HISTORY_S)
@@ -92,7 +92,7 @@ async def verify(session: Session, directory: str, log: bytes, declared: Declare
 
 
 async def save(session: Session, verified: Verified) -> tuple[str | None, str | None]:
-    """Where it is saved, or why not."""
+    """Return where it is saved, or why not."""
     if verified.saved_to is not None:
         return verified.saved_to, None
     return await session.machine.save(verified.run)

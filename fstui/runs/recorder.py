@@ -1,8 +1,10 @@
-"""What a probe says → a step and its snapshots, in constant memory."""
+"""Turn what a probe sends into a step and its snapshots, in constant memory."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from itertools import pairwise
 from operator import add
 from typing import Any
 
@@ -16,27 +18,29 @@ from fstui.model.plan import PlannedStep
 from fstui.model.settings import Figures
 from fstui.model.steps import Failure, Snapshot, Stall, Stalls, Step, StepStatus, Turn
 from fstui.model.storage import Node
-from fstui.runs.turns import Turns
 from fstui.storage.counters import difference
 
 HELD_SHARE = 0.01
-"""Above this share of its time the probe was held up, and its rate means nothing."""
+"""If the probe was held up for more than this share of its time, its rate means nothing."""
+MOST = 16
+SHORTEST_NS = 100_000_000
+LONGEST_LOOK_S = 0.25
 
 
 class Recorder:
-    """One step while it runs. Times are monotonic ns."""
+    """A step while it runs. Times are monotonic and in ns."""
 
     def __init__(self, index: int, plan: PlannedStep, stack: tuple[Node, ...]) -> None:
         self.index = index
         self.plan = plan
         self.stack = stack
-        self.asked = plan.settings
+        self.settings = plan.settings
         self._rare_syncs = plan.settings.syncs_rarely
         self._lowest = {node.id for node in stack if node.lowest}
         self.length_s: float | None = plan.settings.seconds or None
         self.writes, self.sync_parts = Histogram(), Histogram()
         self.timeline = Timeline(self.length_s)
-        self.turns = Turns()
+        self.intervals = Intervals()
         self.reported = Reported(plan.settings.probe)
         self.error: Failure | None = None
         self.started_ns = 0
@@ -49,10 +53,10 @@ class Recorder:
         self.newest: Counters | None = None
         self.trace: tuple[DeviceTrace, ...] | None = None
         self.done = False
-        self._played: tuple[Turn, ...] = ()
+        self._saved_turns: tuple[Turn, ...] = ()
         self._in_flight: dict[int, tuple[int, str]] = {}
         self._cut_off = 0
-        """Operations that had not returned when nobody waited any longer: each is a sample of the age it had."""
+        """Operations that had not returned when the step ended. Each counts with the time that it had taken so far."""
 
     @property
     def _figures(self) -> Figures:
@@ -60,32 +64,31 @@ class Recorder:
 
     @property
     def whole(self) -> Histogram:
-        """Every operation from begin to end."""
+        """The durations of whole operations: write and sync together."""
         return self.timeline.whole
 
     @property
     def ops(self) -> int:
-        """Operations finished so far."""
         return self.whole.total - self._cut_off or self._figures.ops
 
     @property
     def syncs(self) -> int:
-        """Operations or calls that promised durability."""
-        return self.asked.syncs(self.ops, self.sync_parts.total, self._figures)
+        """Operations or calls that acknowledged durable data."""
+        return self.settings.syncs(self.ops, self.sync_parts.total, self._figures)
 
     @property
     def bytes(self) -> int:
-        """Bytes written by the program: blocks of one size, or as it counts them itself."""
-        return self.asked.written_bytes(self.whole.total - self._cut_off, self._figures)
+        """Bytes written by the program: blocks of one size, or its own count."""
+        return self.settings.written_bytes(self.whole.total - self._cut_off, self._figures)
 
     def begin(self, before: Counters) -> None:
-        """The counters between ``ready`` and ``go``."""
+        """Start with the counters that were read between ``ready`` and ``go``."""
         self.before = self.newest = before
         self.started_ns = before.monotonic_ns
-        self.turns.read(before)
+        self.intervals.read(before)
 
     def add(self, samples: Samples) -> None:
-        """One writer's operations, in their order."""
+        """Add operations of one writer, in their order."""
         self._in_flight.pop(samples.writer, None)
         ends = samples.ends_ns
         if not ends:
@@ -96,17 +99,17 @@ class Recorder:
             self.writes.add(durations)
             self.sync_parts.add(list(filter(None, synced)) if self._rare_syncs else synced)
             durations = list(map(add, durations, synced))
-        self.turns.add(samples.begins_ns, ends)
+        self.intervals.add(samples.begins_ns, ends)
         self.timeline.add(ends, durations, self.started_ns)
 
     def in_flight(self, writer: int, since_ns: int, call: str) -> None:
-        """That writer has been in that call since then."""
+        """Note that a writer has been in this call since that time."""
         self._in_flight[writer] = (since_ns, call)
 
     def count(self, counters: Counters, *, last: bool = False) -> None:
-        """Newer counters; the timeline gets what the lowest devices did since the ones before."""
+        """Add newer counters. The timeline gets what the lowest devices did since the previous ones."""
         assert self.newest is not None
-        self.turns.read(counters, last=last)
+        self.intervals.read(counters, last=last)
         moved = [device for device in difference(self.newest, counters) if device.device in self._lowest]
         self.newest = counters
         self.timeline.add_counters(
@@ -127,33 +130,38 @@ class Recorder:
         stolen_ns: int | None = None,
         turns: tuple[Turn, ...] = (),
     ) -> None:
-        """The probe's own clock, and how long it had no CPU; ``turns`` as they were saved, where it is played again."""
+        """End the step by the probe's own clock, with the time that it waited for a CPU.
+
+        ``turns``: the saved ones, if the step is played again.
+        """
         self.started_ns, self.ended_ns, self.held_ns = start_ns, end_ns, held_ns
         self.cpu_wait_ns, self.longest_cpu_wait_ns = cpu_wait_ns, longest_cpu_wait_ns
-        self.stolen_ns, self._played = stolen_ns, turns
+        self.stolen_ns, self._saved_turns = stolen_ns, turns
         self.done = True
 
     def cut_off(self) -> None:
-        """Nobody waits any longer: what is in flight has taken at least so long as it was, and percentiles that left
-        it out would praise a storage that hangs."""
+        """End the step while operations are in flight, and count each with the time that it has taken so far.
+
+        Percentiles without them would look good for a storage that hangs.
+        """
         now_ns = self.newest.monotonic_ns if self.newest else 0
         for since_ns, _ in self._in_flight.values():
             self.timeline.add([now_ns], [now_ns - since_ns], self.started_ns)
             self._cut_off += 1
 
     def _stalls(self) -> Stalls:
-        """An operation that never returned is one, whatever the others took."""
-        seen = self.whole.stalls() if self.asked.uniform else Stalls()
+        """Return the stalls. An operation that never returned always counts as one."""
+        seen = self.whole.stalls() if self.settings.uniform else Stalls()
         if seen.count >= self._cut_off:
             return seen
         return Stalls(count=self._cut_off, lost_s=round(self.whole.max / 1e9, 3))
 
     def moved(self) -> tuple[DeviceCounters, ...]:
-        """What every layer counted since ``begin``."""
+        """Return what every layer counted since ``begin``."""
         return difference(self.before, self.newest) if self.before and self.newest else ()
 
     def snapshot(self, now_ns: int) -> Snapshot:
-        """The view of this moment."""
+        """Return the current state for the screen."""
         elapsed_s = max(0, now_ns - self.started_ns) / 1e9 if self.started_ns else 0.0
         return Snapshot(
             index=self.index,
@@ -173,20 +181,20 @@ class Recorder:
         )
 
     def step(self, status: StepStatus, prepare_s: float) -> Step:
-        """The finished step. A probe that was held up makes it ``disturbed``."""
+        """Return the finished step. It is ``disturbed`` if the probe was held up."""
         elapsed_ns = max(0, (self.ended_ns or (self.newest.monotonic_ns if self.newest else 0)) - self.started_ns)
         if status == "finished" and self.held_ns > HELD_SHARE * elapsed_ns:
             status = "disturbed"
         return Step(
             name=self.plan.name,
-            settings=self.asked,
+            settings=self.settings,
             status=status,
             error=self.error,
             reason=self._length_reason(status, elapsed_ns),
             ops=self.ops,
             syncs=self.syncs,
             bytes=self.bytes,
-            writers=self.asked.writers,
+            writers=self.settings.writers,
             prepare_s=round(prepare_s, 3),
             elapsed_s=elapsed_ns / 1e9,
             held_ns=self.held_ns,
@@ -202,20 +210,20 @@ class Recorder:
             unanswered=self._stall(self.newest.monotonic_ns) if self._cut_off and self.newest else None,
             timeline=self.timeline.points(),
             counters=self.moved(),
-            turns=self._played or (self.turns.told() if self.asked.writers == 1 else ()),
+            turns=self._saved_turns or (self.intervals.turns() if self.settings.writers == 1 else ()),
             trace=self.trace,
             figures=self.reported.figures,
         )
 
     def _length_reason(self, status: StepStatus, elapsed_ns: int) -> str | None:
-        if status not in ("finished", "disturbed") or not self.length_s or not self.asked.uniform or not self.syncs:
-            return None  # a step that never leaves memory is short, and nothing rests on its length
+        if status not in ("finished", "disturbed") or not self.length_s or not self.settings.uniform or not self.syncs:
+            return None  # a step without syncs stays in memory and is short
         elapsed_s = elapsed_ns / 1e9
-        if self.asked.ends_early(self.ops):
+        if self.settings.ends_early(self.ops):
             return None
         if elapsed_s < 0.9 * self.length_s:
             return f"ended after {elapsed_s:.2f} s: it had written as much as the plan allows"
-        if elapsed_s > 1.1 * self.length_s and self.ops <= 50 + self.asked.writers:
+        if elapsed_s > 1.1 * self.length_s and self.ops <= 50 + self.settings.writers:
             return f"went on for {elapsed_s:.1f} s to see {self.ops} operations"
         return None
 
@@ -232,7 +240,7 @@ def _sum(values: list[int | None]) -> int | None:
 
 
 class Reported:
-    """Figures that come in pieces."""
+    """Figures that a probe sends in parts."""
 
     def __init__(self, probe: str) -> None:
         self._fields: dict[str, Any] = {measures.TAG: probe}
@@ -241,9 +249,9 @@ class Reported:
         """(value in ns, count), ascending."""
 
     def note(self, fields: dict[str, Any]) -> None:
-        """Newer figures: intervals and the rows of a histogram are added to those before, others take their place.
+        """Merge newer figures. Intervals and histogram rows are appended, other fields replaced.
 
-        Raises BadFrame where they are none of this kind of step.
+        Raises BadFrame if they do not belong to this kind of step.
         """
         rest = dict(fields)
         self.histogram += [(round(ms * 1e6), count) for ms, count in rest.pop("histogram", [])]
@@ -253,4 +261,71 @@ class Reported:
         try:
             self.figures = measures.figures_from(self._fields)
         except msgspec.ValidationError as error:
-            raise BadFrame(f"the probe's figures make no sense: {error}") from None
+            raise BadFrame(f"the probe's figures are not valid: {error}") from None
+
+
+class _Reading:
+    """A reading of the counters, and how many operations had begun before its end and had ended before its begin."""
+
+    def __init__(self, counters: Counters, until_ns: int, ops: int) -> None:
+        self.counters, self.since_ns, self.until_ns = counters, counters.monotonic_ns, until_ns
+        self.begun = self.ended = ops
+
+    def add(self, begins: Sequence[int], ends: Sequence[int]) -> None:
+        """Count operations that were reported after this reading."""
+        self.begun += bisect_left(begins, self.until_ns)
+        self.ended += bisect_right(ends, self.since_ns)
+
+
+class Intervals:
+    """A step as a few short intervals, each with the operations in it and the flushes that were counted.
+
+    A reading of the counters takes time, and operations go on in the meantime. So an interval has only the operations
+    that began after one reading had ended and ended before the next one began. Each of their flushes was counted within
+    it. There are at most twice ``MOST`` intervals: when there are more, neighbours are merged. One writer only.
+    """
+
+    def __init__(self) -> None:
+        self._readings: list[_Reading] = []
+        self._ops = 0
+        self.shortest_ns = SHORTEST_NS
+
+    @property
+    def look_s(self) -> float:
+        """The time between two readings of the counters."""
+        return min(LONGEST_LOOK_S, max(self.shortest_ns / 1e9, LONGEST_LOOK_S / 2))
+
+    def read(self, counters: Counters, *, last: bool = False) -> None:
+        """Add a reading, which ends an interval unless that would be too short."""
+        if counters.until_ns is None:
+            return
+        since_ns = self._readings[-1].since_ns if self._readings else 0
+        if not (last or counters.monotonic_ns - since_ns >= self.shortest_ns):
+            return
+        self._readings.append(_Reading(counters, counters.until_ns, self._ops))
+        if len(self._readings) > 2 * MOST:
+            del self._readings[1::2]
+            self.shortest_ns *= 2
+
+    def add(self, begins: Sequence[int], ends: Sequence[int]) -> None:
+        """Add consecutive operations, which may be reported some time after they ended."""
+        self._ops += len(ends)
+        for reading in reversed(self._readings):
+            if reading.until_ns <= begins[0]:
+                break
+            reading.add(begins, ends)
+
+    def turns(self) -> tuple[Turn, ...]:
+        """Return the intervals that contain operations."""
+        found = (_between(first, second) for first, second in pairwise(self._readings))
+        return tuple(turn for turn in found if turn.ops)
+
+
+def _between(first: _Reading, second: _Reading) -> Turn:
+    moved = difference(first.counters, second.counters)
+    return Turn(
+        elapsed_s=round((second.since_ns - first.until_ns) / 1e9, 4),
+        ops=max(0, second.ended - first.begun),
+        flushes={each.device: each.flushes for each in moved if each.flushes is not None},
+        written_bytes={each.device: each.written_bytes for each in moved if each.written_bytes is not None},
+    )

@@ -1,4 +1,4 @@
-"""What storage is held against: what was published of other people's, and what the user measured on their own."""
+"""References to compare storage with: published results, and the user's own runs."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ __all__ = ["OwnReference", "add", "library", "own", "published", "remove"]
 
 MOST_NAME = 40
 ABOUT_A_FLEET = "fleet.json"
-"""Beside the documents of its boxes: it is none of them."""
+"""The summary of a fleet, next to the documents of its hosts."""
 READING_S = 60.0
-"""For a directory of a thousand documents."""
+"""Time to read a directory of a thousand documents."""
 
 
 async def own() -> tuple[OwnReference, ...]:
-    """Those that the user named. Raises Refused where the home gives no answer."""
+    """Return the user's own references. Raises Refused if the state directory does not answer."""
     return await in_home(user_data.own_references)
 
 
 class Added(NamedTuple):
-    """What came of some runs."""
+    """The result of adding runs."""
 
     references: tuple[OwnReference, ...]
     left_out: tuple[str, ...]
-    """Of many runs those that are none, with the reason."""
+    """Runs that cannot be references, with the reason."""
 
 
 async def add(name: str, references: Iterable[str]) -> Added:
-    """Runs, or files and directories of their documents, as references of that name. Raises Refused, OSError.
+    """Add runs, or files and directories of their documents, as references of that name. Raises Refused, OSError.
 
-    A run that is no reference is refused where it is named alone, and left out of many, as of a fleet's.
+    A run that cannot be a reference is refused if it is named alone, and left out if it is one of many.
     """
     if not name.strip() or len(name) > MOST_NAME or not name.isprintable():
-        raise Refused(f"a name of 1 to {MOST_NAME} printable characters is wanted, as in --name 'our db hosts'")
+        raise Refused(f"The name must have 1 to {MOST_NAME} printable characters, as in --name 'our db hosts'")
     runs, left_out = await in_home(_read, tuple(references), timeout_s=READING_S)
     found = of_runs(name, runs)
     await in_home(user_data.add_references, found)
@@ -49,7 +49,7 @@ async def add(name: str, references: Iterable[str]) -> Added:
 
 
 async def remove(name: str) -> None:
-    """Forget those of that name. Raises Refused where there are none, OSError."""
+    """Remove the references of that name. Raises Refused if there are none, OSError."""
     await in_home(user_data.remove_references, name)
 
 
@@ -59,12 +59,12 @@ def _read(references: tuple[str, ...]) -> tuple[list[Run], tuple[str, ...]]:
     for reference in references:
         every = [(run, why_unsuitable(run)) for path in _documents(reference) for run in _sound(path)]
         if not every:
-            raise Refused(f"{reference}: there is no run in it")
+            raise Refused(f"{reference} has no run")
         if fit := [run for run, reason in every if not reason]:
             found += fit
             left_out += [_named(run, reason) for run, reason in every if reason]
         else:
-            found.append(every[0][0])  # which is refused, with its reason
+            found.append(every[0][0])  # of_runs refuses it with the reason
     return found, tuple(left_out)
 
 
@@ -78,7 +78,7 @@ def _documents(reference: str) -> list[Path]:
         return [runs.find(reference)]
     found = sorted(path for path in place.glob("*.json") if path.name != ABOUT_A_FLEET)
     if not found:
-        raise Refused(f"{reference}: there is no run's document (*.json) in it")
+        raise Refused(f"{reference} has no document of a run (*.json)")
     return found
 
 

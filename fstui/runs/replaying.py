@@ -1,4 +1,4 @@
-"""A saved run played again, in real time or faster. What comes of it is judged with today's rules, and not saved."""
+"""Play a saved run again, in real time or faster. The result is judged with today's rules and not saved."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fstui.state.workspace import Place
 
 
 class Replay(NamedTuple):
-    """All that a face needs to play it."""
+    """What an interface needs to play the run."""
 
     session: Session
     plan: Plan
@@ -25,11 +25,11 @@ class Replay(NamedTuple):
 
 
 def replay(run: Run, speed: float = 1.0) -> Replay:
-    """``speed``: so many times as fast as it was. Raises Refused where there is nothing to be played."""
+    """``speed``: 2 plays it twice as fast. Raises Refused if the run cannot be played."""
     if run.target is None or run.scenario is None or not run.steps:
-        raise Refused(f"run {run.id} has no steps that could be played again")
+        raise Refused(f"run {run.id} has no steps that can be played again")
     if any(isinstance(step.settings, PowerCut) for step in run.steps):
-        raise Refused(f"run {run.id} is of a power cut: nobody saw it second by second")
+        raise Refused(f"run {run.id} is a power-cut test, which cannot be played again")
     machine = ReplayMachine(run, 1 / speed)
     steps = tuple(
         with_limit(

@@ -1,4 +1,4 @@
-"""What the judge says, and why: of a saved run again, and of each rule by its name."""
+"""Judge saved runs again, judge the configuration of filesystems, and explain rules."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ __all__ = ["explain", "has_page", "judged_again", "rule_names"]
 
 
 def judged_again(run: Run, *, altered: bool = False) -> Run:
-    """The same evidence with today's rules; of an altered run the digest stays that of another document."""
+    """Judge the run with today's rules. An altered run keeps its digest, which still does not match."""
     again = run.judged(judge(run))
     return sealed(again) if run.digest and again != run and not altered else again
 
 
 class Flags:
-    """Of a box that is looked at again and again: what is as it was is not judged anew, and few of thousands change."""
+    """Judgements of all filesystems, which are kept while a filesystem does not change: there may be thousands."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[Evidence, Judgement]] = {}
 
     def of(self, inventory: Inventory) -> dict[str, Judgement]:
-        """What ``judge`` says of each filesystem without a step, by mount point; the pseudo ones are left out."""
+        """Return the judgement of each configuration by mount point, without pseudo filesystems."""
         self._known = {
             target.mount_point: self._judged(
-                # how full it is, and whether it answers, decides nothing
+                # free space, and whether it answers, do not change the judgement
                 Evidence(
                     host=inventory.host, process=inventory.process, target=replace(target, space=None, silent_s=None)
                 )
@@ -46,5 +46,5 @@ class Flags:
 
 
 def flags(inventory: Inventory) -> dict[str, Judgement]:
-    """The same of a box that is looked at once."""
+    """Return the judgements once."""
     return Flags().of(inventory)

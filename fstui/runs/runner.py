@@ -1,6 +1,6 @@
-"""One way through the house: plan → a stream of events, the last of which is the run.
+"""Carry out a plan as a stream of events, the last of which has the run.
 
-The runner fills the evidence, has it judged and saves it after every step. Faces only draw what it says.
+The runner collects the evidence, judges it and saves it after every step. Interfaces only display the events.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from fstui.model.plan import Plan, PlannedStep
 from fstui.model.run import Round, Run, RunStatus
 from fstui.model.steps import Failure, Step
 from fstui.model.storage import Node, Target
+from fstui.runs.activity import IdleWatch
 from fstui.runs.changes import changes, still_there
-from fstui.runs.idle import IdleWatch
 from fstui.runs.machine.base import Machine, NoTrace, RunDirectory, Served, Servers, Trace
 from fstui.runs.planner import IDLE_S, PAUSE_S
 from fstui.runs.shutdown import shutdown_deadline
@@ -47,19 +47,19 @@ from fstui.runs.site import Site, check_alignment, flagged
 from fstui.runs.stepping import StepRunner
 from fstui.storage.counters import wear_bytes
 
-FOR_GOOD = frozenset({errno.EIO, errno.ETIMEDOUT})
-"""What fails the next step as well: a disk that is broken, or too slow for its file."""
+LASTING = frozenset({errno.EIO, errno.ETIMEDOUT})
+"""Errors that the next step would meet as well: the disk is broken, or too slow to write the file."""
 SILENT_S = 0.25
-"""So long a storage whose last call has not returned is waited for once more."""
+"""Extra time for a system call that has not returned."""
 
 
 class RunInProgress:
-    """One run."""
+    """A run."""
 
     def __init__(
         self, plan: Plan, site: Site, machine: Machine, idle: Idle | None = None, round_: Round | None = None
     ) -> None:
-        """``idle``: the devices were watched already, a moment ago."""
+        """``idle``: what the devices did just before, if that was watched."""
         self.id = secrets.token_hex(3)
         self._plan = plan
         self._site = site
@@ -81,7 +81,7 @@ class RunInProgress:
             id=self.id,
             started_at=datetime.now(UTC).astimezone().isoformat(timespec="seconds"),
             version=__version__,
-            status="stopped",  # until it has finished: what a killed run leaves saved is no whole run
+            status="stopped",  # until it has finished, because a killed run leaves this document
             simulated=machine.simulated,
             round=round_,
             target=self._target,
@@ -91,13 +91,13 @@ class RunInProgress:
 
     @property
     def target(self) -> Target:
-        """What it is about, as far as it is known."""
+        """What is measured: the site, or an existing server elsewhere."""
         return self._target
 
     async def events(self) -> AsyncIterator[Event]:
-        """All that happens, to the RunFinished. Raises Refused where nothing was begun.
+        """Yield the events up to RunFinished. Raises Refused if the run could not begin.
 
-        A face that leaves the loop early cancels the run: the step ends and the directory is removed.
+        A caller that leaves the loop early stops the run: the step ends, and the directory is removed.
         """
         task = asyncio.ensure_future(self._go())
         try:
@@ -106,7 +106,7 @@ class RunInProgress:
                 await asyncio.wait({event, task}, return_when=asyncio.FIRST_COMPLETED)
                 if not event.done():
                     event.cancel()
-                    task.result()  # raises what ended it
+                    task.result()  # raise its error
                     return
                 yield event.result()
                 if isinstance(event.result(), RunFinished):
@@ -117,22 +117,22 @@ class RunInProgress:
                 await asyncio.wait({task})
 
     def stop(self) -> None:
-        """End the step that runs, and start no other."""
+        """Stop the current step, and start no other."""
         self._stopping.set()
         self.skip_step()
 
     def pull_plug(self) -> None:
-        """Cut the power of a simulated storage: the run ends, and what was promised is looked for. Raises Refused."""
+        """Cut the power of a simulated storage. The run ends, and acknowledged writes are checked. Raises Refused."""
         self._machine.pull_plug()
         self.stop()
 
-    def turn(self, change: str) -> None:
-        """``KEY=VALUE`` of a simulated storage is another from now on; the run says so. Raises Refused."""
-        self._machine.turn(change)
-        self._change(simulated=self._machine.simulated)
+    def change(self, setting: str) -> None:
+        """Apply ``KEY=VALUE`` to a simulated storage, and note it in the run. Raises Refused."""
+        self._machine.change(setting)
+        self._update(simulated=self._machine.simulated)
 
     def skip_step(self) -> None:
-        """End the step that runs or whose server is being started, and go on with the next one."""
+        """Stop the current step or the start of its server, and go on with the next one."""
         self._skipping.set()
         if self._stepping:
             self._stepping.stop()
@@ -140,7 +140,7 @@ class RunInProgress:
     async def _go(self) -> None:
         SHUTDOWN_DEADLINE.set(shutdown_deadline(self._machine, self._target, self._stopping.is_set))
         lowest = self._target.lowest
-        unworn = self._machine.counters(lowest)
+        counters_before = self._machine.counters(lowest)
         directory = await self._machine.make_directory(self._target.path, self.id)
         servers = self._machine.servers(self.id, directory.held)
         try:
@@ -151,24 +151,24 @@ class RunInProgress:
             await self._measure(directory, servers)
         finally:
             await servers.stop()
-            kept = directory.remove(SILENT_S) if self._silent else directory.remove()
-            left_behind = (*servers.left_behind, *filter(None, await asyncio.gather(self._trace.stop(), kept)))
+            removal = directory.remove(SILENT_S) if self._silent else directory.remove()
+            left_behind = (*servers.left_behind, *filter(None, await asyncio.gather(self._trace.stop(), removal)))
             if left_behind:
-                self._change(left_behind=left_behind)
-            self._change(wear_bytes=wear_bytes(unworn, self._machine.counters(lowest)))
+                self._update(left_behind=left_behind)
+            self._update(wear_bytes=wear_bytes(counters_before, self._machine.counters(lowest)))
         self._mailbox.put(await self._finished())
 
     async def _measure(self, directory: RunDirectory, servers: Servers) -> None:
         inventory = self._machine.survey()
-        # the plan may have waited for its start: what is measured is what is there now
+        # read the stack again, because the plan may have waited for its start
         self._target = self._elsewhere or flagged(
             self._site.now(self._machine.target(self._target.path)).target, directory
         )
-        self._change(host=inventory.host, process=inventory.process, like=self._machine.like(), target=self._target)
-        # the server's entry in the ledger is written before the devices are watched: it may lie on one of them
-        (before, own), _ = await asyncio.gather(self._machine.baselines(self._run), servers.expect(self._plan.steps))
+        self._update(host=inventory.host, process=inventory.process, like=self._machine.like(), target=self._target)
+        # the server's entry in the ledger is written first, because the ledger may be on one of the watched devices
+        (before, own), _ = await asyncio.gather(self._machine.baselines(self._run), servers.prepare(self._plan.steps))
         self._trace = await self._machine.trace(self.id, self._target.stack)
-        self._change(before=before, own=applicable(own, Case(self._run)), untraced=self._trace.refused)
+        self._update(before=before, own=applicable(own, Case(self._run)), untraced=self._trace.refused)
         self._mailbox.put(
             RunStarted(
                 id=self.id,
@@ -188,21 +188,21 @@ class RunInProgress:
             if self._stopping.is_set():
                 break
             await self._one_step(index, planned, directory, servers)
-            if self._failed_for_good():
+            if self._has_lasting_error():
                 break
         if cut := self._machine.aftermath():
             self._add(max(len(self._run.steps) - 1, 0), cut)
 
     async def _rest(self, idle: IdleWatch, seconds: float) -> None:
-        """Watch the devices while we do nothing; a stop ends the pause."""
+        """Watch the devices while fstui does nothing. A stop ends the pause."""
         if not self._stopping.is_set():
             if seconds:
                 await idle.watch(seconds, self._stopping)
-            self._change(idle=idle.seen)
+            self._update(idle=idle.seen)
             self._mailbox.put(IdleMeasured(idle=idle.seen))
 
     async def _one_step(self, index: int, planned: PlannedStep, directory: RunDirectory, servers: Servers) -> None:
-        if skip := planned.skip or self._beside_the_point(planned):
+        if skip := planned.skip or self._reason_elsewhere(planned):
             self._add(index, Step(name=planned.name, settings=planned.settings, status="skipped", reason=skip))
             return
         if not self._stopping.is_set():
@@ -229,14 +229,14 @@ class RunInProgress:
             self._stepping = None
         if facts:
             self._facts_seen = True
-            self._change(process=_with_facts(self._run.process, facts))
-        self._change(written_bytes=self._run.written_bytes + written + step.bytes)
+            self._update(process=_with_facts(self._run.process, facts))
+        self._update(written_bytes=self._run.written_bytes + written + step.bytes)
         self._add(index, step)
-        if self._save_error is None and not self._stopping.is_set():  # a home that hangs is asked once more, at the end
+        if self._save_error is None and not self._stopping.is_set():  # after an error it is tried once more, at the end
             _, self._save_error = await self._save()
 
-    def _beside_the_point(self, planned: PlannedStep) -> str | None:
-        """What a sync comes to here says nothing of a server whose data is somewhere else."""
+    def _reason_elsewhere(self, planned: PlannedStep) -> str | None:
+        """Return why the step is skipped: a sync here says nothing about a server whose data is elsewhere."""
         if self._elsewhere is None or planned.settings.wants_server:
             return None
         return f"the data of {self._elsewhere.path} is not on this filesystem"
@@ -249,11 +249,11 @@ class RunInProgress:
             return ()
 
     async def _served(self, index: int, planned: PlannedStep, servers: Servers) -> Served | Step | None:
-        """The server that a step wants, or the step that could not begin without it."""
+        """Return the server of a step, or the step that failed or was stopped because of it."""
         if not planned.settings.wants_server:
             return None
         preparing = StepPreparing(index=index, name=planned.name, done=0, total=0)
-        served = await telling(
+        served = await with_progress(
             servers.serve(planned, self._skipping, sync_s(self._run.steps)),
             lambda waited_s: self._mailbox.put(msgspec.structs.replace(preparing, server_s=waited_s)),
         )
@@ -264,7 +264,7 @@ class RunInProgress:
         return served
 
     def _add(self, index: int, step: Step) -> None:
-        self._change(steps=(*self._run.steps, step))
+        self._update(steps=(*self._run.steps, step))
         self._mailbox.put(StepFinished(index=index, step=step))
         self._judge()
 
@@ -273,20 +273,20 @@ class RunInProgress:
         self._run = self._run.judged(judgement)
         self._mailbox.put(FindingsChanged(judgement=judgement))
 
-    def _change(self, **fields: object) -> None:
+    def _update(self, **fields: object) -> None:
         elapsed_s = round(time.monotonic() - self._began, 3)
         self._run = msgspec.structs.replace(self._run, elapsed_s=elapsed_s, **fields)
 
-    def _failed_for_good(self) -> bool:
+    def _has_lasting_error(self) -> bool:
         error = self._run.steps[-1].error
-        return error is not None and error.errno in FOR_GOOD
+        return error is not None and error.errno in LASTING
 
     def _status(self) -> RunStatus:
         ends = {step.status for step in self._run.steps} | ({"stopped"} if self._stopping.is_set() else set())
         return "failed" if "failed" in ends else "stopped" if "stopped" in ends else "finished"
 
     async def _finished(self) -> RunFinished:
-        self._change(status=self._status())
+        self._update(status=self._status())
         saved_to, save_error = await self._save()
         return RunFinished(run=self._run, saved_to=saved_to, save_error=save_error)
 
@@ -296,7 +296,7 @@ class RunInProgress:
 
 
 def _with_facts(process: Process, facts: dict[str, object]) -> Process:
-    """Return the process with what a probe saw of its own sync path."""
+    """Add to the process what a probe reported about its own sync path."""
     seen = msgspec.convert(facts, Process)
     known = {library.value for library in seen.preloads}
     return msgspec.structs.replace(
@@ -309,7 +309,7 @@ def _with_facts(process: Process, facts: dict[str, object]) -> Process:
 
 
 async def _with_cause(step: Step, servers: Servers) -> Step:
-    """A failed step with the reason why its server is gone."""
+    """Add the reason why the server ended to a failed step."""
     if step.error is None or not (reason := await servers.cause_of_death()):
         return step
     error = msgspec.structs.replace(step.error, message=f"{step.error.message}. {reason}")
@@ -317,7 +317,7 @@ async def _with_cause(step: Step, servers: Servers) -> Step:
 
 
 def _with_changes(step: Step, changed: tuple[str, ...]) -> Step:
-    """Return the step, ``disturbed`` where the stack changed."""
+    """Return the step, which is ``disturbed`` if the stack changed."""
     if not changed:
         return step
     status = "disturbed" if step.status == "finished" else step.status
@@ -325,14 +325,14 @@ def _with_changes(step: Step, changed: tuple[str, ...]) -> Step:
 
 
 class Mailbox:
-    """Events in order. A face that falls behind gets the newest snapshot only."""
+    """Events in order. A slow reader gets only the newest snapshot."""
 
     def __init__(self) -> None:
         self._waiting: deque[Event] = deque()
         self._arrived = asyncio.Event()
 
     def put(self, event: Event) -> None:
-        """Add it, or put it in the place of an unread one of its kind."""
+        """Add an event. A snapshot replaces an unread one."""
         newest = self._waiting[-1] if self._waiting else None
         if isinstance(event, StepProgressed | StepPreparing) and type(newest) is type(event):
             self._waiting.pop()
@@ -340,7 +340,6 @@ class Mailbox:
         self._arrived.set()
 
     async def get(self) -> Event:
-        """The next one."""
         while not self._waiting:
             self._arrived.clear()
             await self._arrived.wait()
@@ -351,14 +350,14 @@ _TICK_S = 1.0
 _Result = TypeVar("_Result")
 
 
-async def telling(work: Coroutine[Any, Any, _Result], tell: Callable[[float], None]) -> _Result:
-    """What the work comes to; ``tell`` is told once a second how long it has taken so far."""
+async def with_progress(work: Coroutine[Any, Any, _Result], report: Callable[[float], None]) -> _Result:
+    """Return the result of the work. ``report`` is called every second with the seconds so far."""
     task = asyncio.ensure_future(work)
     began = asyncio.get_running_loop().time()
     try:
-        tell(0.0)
+        report(0.0)
         while not (await asyncio.wait({task}, timeout=_TICK_S))[0]:
-            tell(asyncio.get_running_loop().time() - began)
+            report(asyncio.get_running_loop().time() - began)
         return task.result()
     finally:
         if task.cancel():
@@ -366,6 +365,6 @@ async def telling(work: Coroutine[Any, Any, _Result], tell: Callable[[float], No
 
 
 def sync_s(steps: Iterable[Step]) -> float:
-    """How long a sync took in the slowest step that has synced each write of ours; 0 where there was none."""
+    """Return how long a sync took in the slowest step that synced each write; 0 if there was none."""
     means = (step.latency_ns.mean for step in steps if step.latency_ns and step.ops == step.syncs)
     return max(means, default=0) / 1e9

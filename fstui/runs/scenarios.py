@@ -1,13 +1,27 @@
-"""What can be run: the shipped scenarios, which are there at once, and the user's own, whose directory may hang."""
+"""Find and load scenarios: those that come with fstui, and the user's own.
+
+The shipped ones take precedence over those in ``scenarios/`` of the XDG config directory, which may hang. A name with a
+slash or ending in ``.toml`` is a file.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from fstui.measure.children import in_child
-from fstui.model.errors import Refused
-from fstui.runs.scenario import Form, Scalar, Scenario, Setting, changed, expand, load, names, shipped, size_of
+from fstui.measure.kinds.tables import where_in
+from fstui.model.errors import Refused, meant
+from fstui.model.forms import Form, Scalar, Setting, as_list, changed, check_value, size_of
+from fstui.model.quantities import size
+from fstui.model.shipped import shipped as files_of
+from fstui.model.shipped import toml_files
+from fstui.runs.scenario import Scenario, StepHead, expand
+from fstui.state import paths
+from fstui.state.files import read_regular
 
 __all__ = [
     "Form",
@@ -17,38 +31,58 @@ __all__ = [
     "Setting",
     "changed",
     "check",
+    "expand",
+    "load",
     "named",
+    "names",
     "own",
+    "shipped",
     "shipped_ones",
     "size_of",
 ]
 
-
+MOST_BYTES = 1 << 20
+_ORDER = (
+    "odirect-truth", "fsync-rate", "wal-etcd", "wal-postgres", "sqlite-commit", "sysbench-oltp", "replica-cut",
+    "fileio-classic",
+)  # fmt: skip
 _OWN = "the directory of your own scenarios"
 
 
 class Known(NamedTuple):
-    """A scenario and the name that it is run by."""
+    """A scenario and the name by which it is run."""
 
     name: str
     scenario: Scenario
 
 
+def names() -> list[str]:
+    """Return the names of all scenarios: the shipped ones in their order of use, then the user's own."""
+    known = shipped()
+    return known + sorted(_own_files().keys() - set(known))
+
+
+def shipped() -> list[str]:
+    """Return the names of the scenarios that come with fstui, in their order of use."""
+    found = files_of().keys()
+    return [name for name in _ORDER if name in found] + sorted(found - set(_ORDER))
+
+
 def shipped_ones() -> list[Known]:
-    """Those that came with the package, in their order of use."""
+    """Return the scenarios that come with fstui, in their order of use."""
     return [Known(name, load(name)) for name in shipped()]
 
 
 async def own() -> tuple[list[Known], list[str]]:
-    """The user's own, and what is wrong with the files that cannot be run."""
+    """Return the user's own scenarios, and what is wrong with the files that cannot be used."""
     try:
-        return await in_child(_own, where=_OWN)
+        return await in_child(_load_own, where=_OWN)
     except (Refused, OSError) as trouble:
         return [], [str(trouble)]
 
 
 async def named(name: str) -> Scenario:
-    """By its name or its file. Raises Refused with file, table and key of a mistake."""
+    """Load a scenario by its name or file, in a child process if it may hang. Raises Refused."""
     if name in shipped():
         return load(name)
     is_file = "/" in name or name.endswith(".toml")
@@ -56,11 +90,29 @@ async def named(name: str) -> Scenario:
 
 
 def check(scenario: Scenario, settings: Mapping[str, str]) -> None:
-    """Raises Refused where these settings cannot be."""
+    """Raises Refused if the scenario cannot have these settings."""
     expand(scenario, settings)
 
 
-def _own() -> tuple[list[Known], list[str]]:
+def load(name: str) -> Scenario:
+    """Load a scenario by its name or file. Raises Refused, which names file, table and key of a mistake."""
+    path = _path_of(name)
+    try:
+        scenario = _read(path)
+    except OSError as error:
+        raise Refused(f"{path}: {error.strerror}") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise Refused(f"{path}: {where_in(error)}") from None
+    except (ValueError, RecursionError, Refused) as error:  # ValueError: a number of thousands of digits
+        raise Refused(f"{path}: {error}") from None
+    if "seconds" not in scenario.settings:
+        seconds = Setting(value=1, unit="s", min=0, max=86400, help="measured time per step")
+        scenario = msgspec.structs.replace(scenario, settings={"seconds": seconds, **scenario.settings})
+    _check_file(scenario, str(path))
+    return scenario
+
+
+def _load_own() -> tuple[list[Known], list[str]]:
     known: list[Known] = []
     broken: list[str] = []
     for name in names():
@@ -70,3 +122,56 @@ def _own() -> tuple[list[Known], list[str]]:
             except Refused as mistake:
                 broken.append(str(mistake))
     return known, broken
+
+
+def _own_files() -> dict[str, Path]:
+    try:
+        return toml_files(paths.config_dir() / "scenarios")
+    except Refused:  # there is no home directory
+        return {}
+
+
+def _path_of(name: str) -> Path:
+    if "/" in name or name.endswith(".toml"):
+        return Path(name)
+    if path := files_of().get(name) or _own_files().get(name):
+        return path
+    raise Refused(f"no scenario '{name}'.{meant(name, names())} There are: {', '.join(names())}.")
+
+
+def _read(path: Path) -> Scenario:
+    data, _ = read_regular(path)
+    if len(data) > MOST_BYTES:
+        raise Refused(f"it is not a scenario: it has {size(len(data))}, and at most {size(MOST_BYTES)} are allowed")
+    document = msgspec.toml.decode(data)
+    settings = document.get("settings")
+    for key, table in settings.items() if isinstance(settings, dict) else ():
+        try:
+            msgspec.convert(table, Setting)  # one by one, because the message for the whole does not name the key
+        except msgspec.ValidationError as error:
+            raise Refused(f"settings.{key}: {where_in(error)}") from None
+    return msgspec.convert(document, Scenario)
+
+
+def _check_file(scenario: Scenario, file: str) -> None:
+    """Raises Refused if a setting or a step of the file is not valid."""
+    for key, setting in scenario.settings.items():
+        for value in as_list(setting.value):
+            try:
+                check_value(key, setting, value)
+            except Refused as mistake:
+                raise Refused(f"{file}: settings.{mistake}") from None
+    for number, table in enumerate(scenario.steps, 1):
+        try:
+            head = msgspec.convert(table, StepHead)
+        except msgspec.ValidationError as error:
+            raise Refused(f"{file}: steps[{number}]: {where_in(error)}") from None
+        for key in head.for_each:
+            if key not in scenario.settings:
+                raise Refused(f"{file}: steps[{number}].for_each: there is no setting {key!r}")
+    if not scenario.steps:
+        raise Refused(f"{file}: steps: it has no step")
+    try:
+        expand(scenario, {})
+    except Refused as mistake:
+        raise Refused(f"{file}: {mistake}") from None

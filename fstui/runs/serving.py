@@ -1,7 +1,8 @@
-"""The database servers that a run's steps want: started before the first step that wants them, stopped after the last.
+"""The database servers of a run, and the CPU time that a server and its clients use during a step.
 
-A throwaway server serves all neighbouring steps that want one of its kind, on the tables that were filled once; where
-their options differ it is restarted. An existing one lends a database of its own.
+A server is started before the first step that needs it and stopped after the last. A throwaway server is used by all
+neighbouring steps that need this kind, with tables that are filled once. It is restarted if their options differ. On an
+existing server, fstui makes a database of its own.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import msgspec
+import psutil
 
 from fstui.databases import existing, programs, replicas
 from fstui.databases.existing import Existing
@@ -25,15 +28,15 @@ from fstui.model.plan import PlannedStep
 from fstui.model.steps import Failure
 from fstui.model.storage import Target
 from fstui.runs.machine.base import Served
-from fstui.runs.machine.early import EarlyProbe
+from fstui.runs.machine.local_probe import EarlyProbe
 from fstui.state.workspace import HeldDirectory
 
 
 class Serving:
-    """One server at a time."""
+    """One server at a time (``fstui.runs.machine.base.Servers``)."""
 
     def __init__(self, run_id: str, workspace: HeldDirectory, begun: Callable[[int], None] = lambda pid: None) -> None:
-        """``begun`` is told of the process that is to start a server, before it does."""
+        """``begun``: called with the pid of the process that will start a server, before it does."""
         self._run_id = run_id
         self._begun = begun
         self._workspace = workspace
@@ -45,13 +48,9 @@ class Serving:
         self._sync_s = 0.0
         self.left_behind: list[str] = []
         self.early = EarlyProbe()
-        """That of the step whose server is being made."""
+        """The probe of the step whose server is being made."""
 
     async def open_existing(self, steps: Iterable[PlannedStep]) -> Target | None:
-        """See before the first step that an existing server lets us in. Raises Refused with what it said.
-
-        The server, where its data is not on the filesystem of the run's directory: it is what the run is about then.
-        """
         for planned in steps:
             settings = planned.settings
             if isinstance(settings, Sysbench) and not planned.skip and existing.is_meant(settings):
@@ -63,11 +62,8 @@ class Serving:
                 return _elsewhere(self._server.described) if self._server else None
         return None
 
-    async def expect(self, steps: Iterable[PlannedStep]) -> None:
-        """Note and find what the first server of our own will want, before anything is watched or measured.
-
-        What goes wrong is said where the server is wanted: it is begun once more there.
-        """
+    async def prepare(self, steps: Iterable[PlannedStep]) -> None:
+        """Record the first own server in the ledger. Errors are reported later, when the step starts it again."""
         wanted = (step.settings for step in steps if not step.skip and isinstance(step.settings, Sysbench))
         settings = next(wanted, None)
         if isinstance(settings, Sysbench) and not existing.is_meant(settings):
@@ -77,10 +73,6 @@ class Serving:
                 await server.noted()
 
     async def serve(self, planned: PlannedStep, ending: asyncio.Event, sync_s: float) -> Served | Failure | None:
-        """The server for a step; None where none is needed, or a stop or a skip came first.
-
-        A failure says why there is none. ``sync_s``: what a sync takes there; a slow disk is given its time.
-        """
         if isinstance(planned.settings, ReplicaCut):
             return await _pair(planned.settings)
         if not isinstance(planned.settings, Sysbench):
@@ -98,22 +90,19 @@ class Serving:
         finally:
             stop.cancel()
             if starting.cancel():
-                await asyncio.wait({starting})  # it ends what it had begun
+                await asyncio.wait({starting})  # it removes what it has made
 
     async def cause_of_death(self) -> str | None:
-        """Why the server is gone, if it is; the next step gets a new one."""
         reason = await self._server.ended() if self._server else None
         if reason:
             await self._end()
         return reason
 
     def fill_again(self) -> None:
-        """The step that was to fill the tables was cut short: the next one drops what is there and fills anew."""
         if self._filled is not None:
             self._filled = _NO_DATA
 
     async def stop(self) -> None:
-        """End the server and remove what it had."""
         try:
             await self._end()
         finally:
@@ -129,7 +118,7 @@ class Serving:
         ending = asyncio.ensure_future(server.stop())
         try:
             await asyncio.shield(ending)
-        finally:  # whoever stops waiting for it leaves no server half ended, nor in the ledger
+        finally:  # if the caller is cancelled, still end the server and remove its entry
             await asyncio.wait({ending})
             if left := ending.result():
                 self.left_behind.append(left)
@@ -138,20 +127,20 @@ class Serving:
         early = asyncio.ensure_future(self.early.start(settings))
         try:
             server = await self._server_for(settings)
-        finally:  # whoever is cancelled ends first what it had begun
+        finally:  # also if this is cancelled
             await asyncio.wait({early})
         self._wanted = settings
-        told = {
+        extra = {
             **probe_settings(server.sysbench, server.connection, server.described),
             "fill": settings.data != self._filled,
             "drop": self._filled is not None,
         }
         self._filled = settings.data
         processes = (server.pid,) if server.pid else None
-        return Served(told, {"server": msgspec.to_builtins(server.described)}, processes)
+        return Served(extra, {"server": msgspec.to_builtins(server.described)}, processes)
 
     async def _server_for(self, settings: Sysbench) -> Throwaway | Existing:
-        """The one that runs, restarted where it has other options; else a new one."""
+        """Return the running server, restarted if its options differ, or a new one."""
         wanted, server = self._wanted, self._server
         if server is None or wanted is None or wanted.at != settings.at:
             await self._end()
@@ -179,7 +168,7 @@ class Serving:
         )
 
     async def _take_expected(self, settings: Sysbench) -> Throwaway | None:
-        """The one that was begun for a step like this; where steps were skipped it may have been for another."""
+        """Return the server that was prepared, unless it was for another kind of step."""
         if self._expected and self._expected[0].at == settings.at:
             (_, server), self._expected = self._expected, None
             return server
@@ -193,7 +182,7 @@ class Serving:
 
 
 async def _pair(settings: ReplicaCut) -> Served | Failure:
-    """What its probe must know: it starts both servers itself, in a place that is gone with it."""
+    """Return the settings for a probe that starts and removes both servers itself."""
     try:
         return Served(await replicas.settings_of(settings), {})
     except Refused as refusal:
@@ -201,10 +190,59 @@ async def _pair(settings: ReplicaCut) -> Served | Failure:
 
 
 def _elsewhere(server: Server) -> Target | None:
-    """A server whose storage is not seen from here: nothing is known of the layers beneath."""
+    """Return a server whose storage is not on this filesystem as the target. Its layers are unknown."""
     if server.on_target:
         return None
     return Target(path=server.reached, mount_point=server.data_directory or "", fstype=server.kind, source=server.title)
 
 
 _NO_DATA = (0, 0, 0)
+
+
+class Processors:
+    """CPU time since this object was created. A server that has ended has no figures."""
+
+    def __init__(self, server: int | None, probe: int | None) -> None:
+        """The pids of the server (None if it is on another host) and of the probe, which starts the clients."""
+        self._server = server
+        self._probe = probe
+        self._own_s = self._own()
+        psutil.cpu_percent()  # the next call returns the share since now
+
+    def figures(self, elapsed_s: float, clients: int) -> dict[str, float]:
+        """Return the shares of the CPUs that the clients can use, one each, and of all CPUs of this host."""
+        busy, cpus = psutil.cpu_percent() / 100, psutil.cpu_count() or 1  # waiting for storage counts as idle
+        found = {"box_cpu_share": round(busy, 3), **_autogroup()}
+        own_s = self._own()
+        if own_s is not None and self._own_s is not None and elapsed_s > 0:
+            grown_s = own_s - self._own_s
+            found |= {"cpu_s": round(grown_s, 3), "cpu_share": round(grown_s / elapsed_s / min(clients, cpus), 3)}
+            found["others_cpu_share"] = round(max(0.0, busy - grown_s / elapsed_s / cpus), 3)
+        return found
+
+    def _own(self) -> float | None:
+        """Return the CPU seconds of the server, its descendants, and the clients, which the probe has reaped."""
+        if not self._server:
+            return None
+        try:
+            server, probe = psutil.Process(self._server), psutil.Process(self._probe).cpu_times()
+            family_s = sum(map(_used, (server, *server.children(recursive=True))))
+            return family_s + probe.children_user + probe.children_system
+        except psutil.Error:
+            return None
+
+
+def _autogroup() -> dict[str, bool]:
+    """Say whether the kernel divides CPUs among sessions first (sched(7)); empty if it has no such feature."""
+    try:
+        return {"autogroup": Path("/proc/sys/kernel/sched_autogroup_enabled").read_text().strip() == "1"}
+    except OSError:
+        return {}
+
+
+def _used(process: psutil.Process) -> float:
+    """Return the CPU seconds of a process and of the children that it has reaped (proc_pid_stat(5), cutime)."""
+    try:
+        return sum(process.cpu_times()[:4])
+    except psutil.NoSuchProcess:  # its parent has reaped it and counts its time
+        return 0.0

@@ -1,4 +1,4 @@
-"""Once a stop was asked nobody waits for a disk that does nothing: which disk that is, and whether it does anything."""
+"""The shutdown deadline of a run: after a stop, fstui waits for a disk only as long as it makes progress."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from fstui.state import paths
 
 
 def shutdown_deadline(machine: Machine, target: Target, asked: Callable[[], bool]) -> ShutdownDeadline:
-    """Of a run on that target, whose home may be elsewhere."""
+    """Return the deadline of a run on that target. The state directory may be on another disk."""
     nodes: dict[Place, tuple[Node, ...]] = {"target": _nearest(target), "home": _nearest(_home(machine))}
 
     def moved(of: Place) -> object:
-        """What its device has completed so far; that a request waits in it is no sign of life."""
+        """Return what the devices have completed so far. A request in flight is not progress."""
         read = machine.counters(nodes[of]) if nodes[of] else None
         return [(one.reads, one.writes, one.flushes, one.discards) for one in read.devices] if read else []
 
@@ -26,12 +26,12 @@ def shutdown_deadline(machine: Machine, target: Target, asked: Callable[[], bool
 def _home(machine: Machine) -> Target | None:
     try:
         return machine.target(str(paths.state_dir()))
-    except Refused:  # nowhere to keep anything
+    except Refused:  # there is no home directory
         return None
 
 
 def _nearest(target: Target | None) -> tuple[Node, ...]:
-    """The devices that the filesystem itself stands on: those further down may work for somebody else."""
+    """Return the devices directly below the filesystem. Lower ones may also work for other filesystems."""
     if target is None or not target.stack:
         return ()
     return tuple(node for node in target.stack if node.layer == "block" and node.id in target.stack[0].below)

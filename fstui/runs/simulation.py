@@ -1,4 +1,4 @@
-"""Simulated storages: which there are, and a session on one of them. Nothing there is saved as a run."""
+"""Simulated storage: the list, and sessions on it. Runs on it are not saved."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from fstui.simulate.stack import mount_point, name_of
 __all__ = ["Simulated", "load", "mount_point", "name_of", "named", "names", "of_round", "private_directory", "session"]
 
 _SEEDS_APART = 1000
-"""A storage of several devices takes a few seeds in a row."""
+"""Distance of the seeds of two rounds. A storage of several devices uses consecutive seeds."""
 
 
 def named(text: str) -> Simulated:
-    """``hdd-7200,disk.platter.rpm=5400``: a name or a file, and what is to be another there. Raises Refused."""
+    """Return a simulated storage by name or file, with changes: ``hdd-7200,disk.platter.rpm=5400``. Raises Refused."""
     name, *changes = text.split(",")
     made = load(name, dict(map(change, changes)))
     return replace(made, name=",".join([made.name, *changes]))
 
 
 def of_round(made: Simulated, round_: Round) -> Simulated:
-    """The same storage with a seed of its own in each round; the first round of the first has the one told."""
+    """Return the storage with another seed for each round. The first round of the first side keeps the seed."""
     return replace(made, seed=made.seed + _SEEDS_APART * (round_.number - 1 + round_.of * round_.side))
 
 
 def session(made: Simulated, pace: float = 1.0) -> Session:
-    """A session on that storage. ``pace`` 1: as fast as it would be; 0: as fast as this box can."""
+    """Return a session on that storage. ``pace`` 1: in real time; 0: as fast as possible."""
     from fstui.runs.machine.simulated import SimulatedMachine  # noqa: PLC0415
 
     return Session.of_machine(SimulatedMachine(made, pace))
@@ -42,7 +42,7 @@ def session(made: Simulated, pace: float = 1.0) -> Session:
 
 @asynccontextmanager
 async def private_directory() -> AsyncIterator[str]:
-    """Yield a temporary directory, in the ledger like that of a run: it is removed also when fstui is killed.
+    """Yield a temporary directory. It is in the ledger, so ``fstui clean`` removes it if fstui is killed.
 
     Raises Refused.
     """

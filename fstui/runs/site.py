@@ -1,8 +1,9 @@
-"""A directory looked up once: all that a plan has to know of the place where it runs."""
+"""The directory in which a run writes, with everything that a plan needs to know of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -18,68 +19,77 @@ from fstui.storage.layers import kind
 from fstui.storage.layers.readers import with_readings
 
 _FLAGS = {"S": "sync_flag", "N": "inline_data", "C": "nocow_flag"}
-"""The readings that a file's flags become."""
+"""The reading of each file flag."""
 
 
 class Site(Base, frozen=True, kw_only=True):
-    """Where a run writes. The alignment of O_DIRECT is not among this: the kernel tells it of a file, and none is
-    there before a run."""
+    """Where a run writes. The alignment of O_DIRECT is not known here, because the kernel reports it for files only."""
 
     place: Place
     read: Target
-    """The resolved directory with its stack, as this box reads it, and the space there."""
+    """The resolved directory with its stack, as read from this host, and the space there."""
     like: Process | None = None
-    """The process in whose io cgroup the probes run."""
+    """The process in whose I/O cgroup the probes run."""
     declaration: Declaration = NOTHING
 
     @property
     def target(self) -> Target:
-        """With what the user declared of it."""
+        """The directory and its stack, with what the user declared of it."""
         return declared(self.read, self.declaration)
 
     def declare(self, declaration: Declaration) -> Site:
-        """The same place, with what the user says of it."""
         return msgspec.structs.replace(self, declaration=declaration)
 
     def now(self, read: Target) -> Site:
-        """The same place as it was read again."""
+        """Return the same place with a newer reading."""
         return msgspec.structs.replace(self, read=_resolved(read, self.place))
 
     def check_open(self) -> None:
-        """Raises Refused where nothing can be written."""
+        """Raises Refused if nothing can be written there."""
         check_open(self.place, self.read)
 
     def check(self, room_bytes: int) -> None:
-        """Raises Refused where nothing can be written, or not so much."""
+        """Raises Refused if nothing can be written there, or if the filesystem would become too full."""
         check_open(self.place, self.read)
         check_room(self.place, room_bytes)
 
 
 async def look_up(directory: str, machine: Machine) -> Site:
-    """Resolve the directory and read what it stands on: one child, one survey. Raises Refused; writes nothing."""
+    """Resolve a directory and read its stack, without writing anything. Raises Refused."""
     place = await machine.inspect(directory)
     return Site(place=place, read=_resolved(machine.target(place.path), place), like=machine.like())
 
 
 def check_alignment(steps: Iterable[PlannedStep], wanted_bytes: int | None, target: Target) -> None:
-    """Raises Refused where a step's O_DIRECT writes are not of what the directory wants."""
+    """Raises Refused if the O_DIRECT writes of a step do not have the alignment that the directory needs."""
     if target.stack and kind(target.stack[0].kind).takes_unaligned_direct:
         return
     for step in steps:
         block_bytes = step.settings.direct_block_bytes
         if wanted_bytes and block_bytes and block_bytes % wanted_bytes:
             raise Refused(
-                f"step {step.name!r}: O_DIRECT here wants blocks of a multiple of {wanted_bytes} bytes "
+                f"step {step.name!r}: O_DIRECT needs blocks of a multiple of {wanted_bytes} bytes here "
                 f"(statx STATX_DIOALIGN), not {block_bytes}. Set a larger block."
             )
 
 
 def flagged(target: Target, directory: RunDirectory) -> Target:
-    """The target with what only a file there has told."""
+    """Return the target with the readings that only a file in the run's directory provides."""
     path = f"lsattr {target.path}"
-    told = tuple(Reading(what=_FLAGS[letter], value=letter, path=path) for letter in directory.file_flags)
-    return msgspec.structs.replace(target, stack=(with_readings(target.stack[0], told), *target.stack[1:]))
+    readings = tuple(Reading(what=_FLAGS[letter], value=letter, path=path) for letter in directory.file_flags)
+    return msgspec.structs.replace(target, stack=(with_readings(target.stack[0], readings), *target.stack[1:]))
 
 
 def _resolved(read: Target, place: Place) -> Target:
     return msgspec.structs.replace(read, path=place.path, space=place.space)
+
+
+def usual_directories(mount_point: str, mounts: Sequence[str]) -> list[str]:
+    """Return directories on that mount that an ordinary user can often write to: here, at home, the temporary ones."""
+    wanted = [os.environ.get("PWD", ""), os.environ.get("HOME", ""), "/var/tmp", "/tmp"]
+    return [path for path in dict.fromkeys(wanted) if path.startswith("/") and _mount_of(path, mounts) == mount_point]
+
+
+def _mount_of(path: str, mounts: Sequence[str]) -> str:
+    above = [mount for mount in mounts if f"{path}/".startswith(f"{mount.rstrip('/')}/")]
+    return max(above, key=len, default="")

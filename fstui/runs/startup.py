@@ -1,4 +1,4 @@
-"""What earlier runs of fstui left in the state directory."""
+"""What earlier sessions of fstui left: the user's settings, and things that killed runs did not remove."""
 
 from __future__ import annotations
 
@@ -8,42 +8,77 @@ from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
 from fstui.powercut import power_cuts
 from fstui.simulate.lab import laboratory
-from fstui.state import user_data
+from fstui.state import ledger, user_data
 from fstui.state.ledger import Entry
 from fstui.state.paths import in_home
 
+__all__ = ["Entry", "Saved", "keep_theme", "left_behind", "named", "of_other_hosts", "read", "remove", "unverified"]
 
-class Before(NamedTuple):
-    """What other days have left for this one."""
+
+class Saved(NamedTuple):
+    """What the app needs when it starts."""
 
     declared: dict[str, Declaration]
     """By target identity."""
     left_behind: list[Entry]
-    """By killed runs: to be removed without a question."""
+    """By killed runs; it can be removed without a question."""
     keys: dict[str, str]
     """Command → key, where the user has changed it."""
     theme: str = ""
-    """The one that the user has chosen; empty: none."""
+    """Empty if the user has chosen none."""
     trouble: str = ""
-    """Why the keys could not be understood."""
+    """Why the keys could not be read."""
 
 
 async def keep_theme(name: str) -> None:
-    """From now on the app starts with it. Raises OSError, Refused."""
+    """Save the theme of the app. Raises OSError, Refused."""
     await in_home(user_data.keep_theme, name)
 
 
-def from_before() -> Before:
-    """Return all that the app needs when it starts."""
+async def read() -> Saved:
+    """Read what the app needs when it starts. Raises OSError, Refused."""
+    return await in_home(_read)
+
+
+async def left_behind() -> list[Entry]:
+    """Return what killed runs have left and what can be removed without a question. Raises Refused, OSError."""
+    return await in_home(_left_behind)
+
+
+async def unverified() -> list[Entry]:
+    """Return the records of power cuts that are not verified yet, and must be kept. Raises Refused, OSError."""
+    return await in_home(power_cuts.pending)
+
+
+async def of_other_hosts() -> list[Entry]:
+    """Return the entries of other hosts that share the state directory. Raises Refused, OSError."""
+    return await in_home(ledger.of_other_hosts)
+
+
+async def remove(entry: Entry) -> str | None:
+    """Remove what an entry names. Returns None, or the sentence that says why it is still there."""
+    from fstui.databases import leftovers  # noqa: PLC0415  not needed at startup
+
+    return await leftovers.remove(entry)
+
+
+def named(entry: Entry) -> str:
+    """Return what an entry names, in words."""
+    from fstui.databases import leftovers  # noqa: PLC0415
+
+    return leftovers.named(entry)
+
+
+def _read() -> Saved:
     changed: dict[str, str] = {}
     trouble = ""
     try:
         changed = user_data.keys()
     except Refused as refusal:
         trouble = str(refusal)
-    return Before(user_data.declarations(), left_behind(), changed, user_data.theme(), trouble)
+    return Saved(user_data.declarations(), _left_behind(), changed, user_data.theme(), trouble)
 
 
-def left_behind() -> list[Entry]:
-    """By killed runs; a laboratory that stands is no such thing."""
+def _left_behind() -> list[Entry]:
+    """Return the entries of killed runs, without a laboratory that is in use."""
     return [entry for entry in power_cuts.left_behind() if not laboratory.is_complete(entry)]

@@ -1,7 +1,7 @@
-"""One step: start its probe, read the counters between ``ready`` and ``go`` and after ``done``, see it end.
+"""Run one step: start its probe, read the counters between ``ready`` and ``go`` and after ``done``, and see it end.
 
-What prepares a step never counts. A stall shows while it lasts; a probe that is stuck in the kernel
-is abandoned, and what it had measured is kept.
+The preparation of a step never counts. A stall is shown while it lasts. A probe that is stuck in the kernel is
+abandoned, and what it has measured is kept.
 """
 
 from __future__ import annotations
@@ -14,29 +14,30 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fstui.measure.wire.frames import Frame, Samples
+from fstui.measure.wire.frames import BadFrame, Frame, Samples
+from fstui.model.base import Amount, Base, Count
 from fstui.model.events import Event, StepPreparing, StepProgressed, StepStarted
+from fstui.model.host import Process
 from fstui.model.plan import PlannedStep
-from fstui.model.steps import Failure, Step, StepStatus
+from fstui.model.steps import Failure, Step, StepStatus, Turn
 from fstui.model.storage import Node
-from fstui.runs.frame_fields import understood
 from fstui.runs.machine.base import Machine, NoTrace, RunningProbe, Served, Trace
 from fstui.runs.recorder import Recorder
 from fstui.state.workspace import HeldDirectory
 
 if TYPE_CHECKING:
-    from fstui.runs.processors import Processors
+    from fstui.runs.serving import Processors
 
 DRAW_S = 0.25
 STUCK_S = 1.0
-"""So long after a stop the probe is given for its operation in flight."""
+"""How long the operation in flight may take after a stop."""
 SILENT_S = 1.0
-"""A probe that prepares says more often than this how far it is."""
-NO_DIRECT = "the filesystem refuses such O_DIRECT"
+"""A probe that prepares reports its progress at least this often."""
+NO_DIRECT = "the filesystem refuses O_DIRECT of this kind"
 
 
 class StepRunner:
-    """One step of a run."""
+    """Runs one step."""
 
     def __init__(
         self,
@@ -54,7 +55,7 @@ class StepRunner:
         self._stack = stack
         self._tell = tell
         self._trace = trace or NoTrace()
-        self._ours: tuple[int, ...] | None = ()
+        self._own: tuple[int, ...] | None = ()
         self._recorder = Recorder(index, planned, stack)
         self._probe: RunningProbe | None = None
         self._served = False
@@ -68,7 +69,7 @@ class StepRunner:
         self.facts: dict[str, Any] | None = None
         self.prepared_bytes = 0
         self.abandoned = False
-        """Its probe sits in a call that does not return."""
+        """Its probe is in a system call that does not return."""
 
     def stop(self) -> None:
         """End after the operation in flight; the step counts as stopped."""
@@ -78,15 +79,15 @@ class StepRunner:
                 self._probe.stop()
 
     async def run(self, directory: HeldDirectory, facts: bool, served: Served | None = None) -> Step:
-        """Measure, to the end or the stop. Never raises for what storage does: that is in the step's error."""
+        """Measure until the end or the stop. Errors of the storage are in the step and are not raised."""
         self._tell(self._preparing)
         self._served = served is not None
         if served:
             self._recorder.reported.note(served.figures)
-        told = served.told if served else {}
-        self._ours = served.processes if served else ()
+        extra = served.probe_settings if served else {}
+        self._own = served.processes if served else ()
         try:
-            self._probe = await self._machine.start(self._planned, directory, self._stack, facts, told)
+            self._probe = await self._machine.start(self._planned, directory, self._stack, facts, extra)
         except OSError as error:
             self._recorder.error = Failure(call="start the probe", errno=error.errno, message=str(error.strerror))
             return self._step()
@@ -95,7 +96,7 @@ class StepRunner:
         listening = asyncio.ensure_future(self._listen(self._probe))
         try:
             while not listening.done() and not self._stuck():
-                await asyncio.wait({listening}, timeout=self._recorder.turns.look_s)
+                await asyncio.wait({listening}, timeout=self._recorder.intervals.look_s)
                 self._look()
         finally:
             listening.cancel()
@@ -116,7 +117,7 @@ class StepRunner:
                 return
 
     def _hear(self, probe: RunningProbe, frame: Frame) -> None:
-        fields = understood(frame)
+        fields = checked_fields(frame)
         self._heard_at = time.monotonic()
         match frame.kind:
             case "facts":
@@ -130,7 +131,7 @@ class StepRunner:
                 self._watch_processors(probe)
                 before = self._machine.counters(self._stack)
                 self._recorder.begin(before)
-                self._trace.begin(before.monotonic_ns, self._ours or ())
+                self._trace.begin(before.monotonic_ns, self._own or ())
                 probe.go()
                 self._tell(StepStarted(index=self._index, name=self._planned.name))
             case "inflight":
@@ -148,18 +149,18 @@ class StepRunner:
 
     def _watch_processors(self, probe: RunningProbe) -> None:
         if self._served:
-            from fstui.runs.processors import Processors  # noqa: PLC0415  psutil, for the steps of databases only
+            from fstui.runs.serving import Processors  # noqa: PLC0415  needs psutil
 
-            self._processors = Processors(next(iter(self._ours or ()), None), probe.pid)
+            self._processors = Processors(next(iter(self._own or ()), None), probe.pid)
 
     def _note_processors(self) -> None:
         recorder = self._recorder
         if self._processors:
             elapsed_s = (recorder.ended_ns - recorder.started_ns) / 1e9
-            recorder.reported.note(self._processors.figures(elapsed_s, recorder.asked.writers))
+            recorder.reported.note(self._processors.figures(elapsed_s, recorder.settings.writers))
 
     def _look(self) -> None:
-        """The counters more often than the screen."""
+        """Read the counters, and less often draw."""
         now, drawn_at = time.monotonic(), self._drawn_at
         if self._ready_at is not None and not self._recorder.done:
             self._recorder.count(self._machine.counters(self._stack))
@@ -175,7 +176,7 @@ class StepRunner:
             self._tell(msgspec.structs.replace(self._preparing, silent_s=silent_s))
 
     def _stuck(self) -> bool:
-        """It was told to stop, and its operation does not return."""
+        """Say whether the probe was stopped and its operation does not return."""
         return self._stopped_at is not None and time.monotonic() - self._stopped_at > STUCK_S
 
     def _note_end(self, listening: asyncio.Future[None], status: int | None) -> None:
@@ -192,10 +193,10 @@ class StepRunner:
             recorder.error = Failure(call="probe", errno=None, message=_early_end(status))
 
     async def _read_trace(self) -> None:
-        """Of the same time as the counters. Where a server's processes are not known, nobody can say what is ours."""
+        """Read the trace up to the time of the counters. It is useless if the processes of a server are unknown."""
         if self._recorder.newest is not None:
             traced = await self._trace.end(self._recorder.newest.monotonic_ns)
-            self._recorder.trace = traced if self._ours is not None else None
+            self._recorder.trace = traced if self._own is not None else None
 
     def _step(self) -> Step:
         prepare_s = (self._ready_at or time.monotonic()) - self._began
@@ -209,7 +210,7 @@ class StepRunner:
         return "skipped" if self._no_direct(error) else "failed"
 
     def _no_direct(self, error: Failure) -> bool:
-        """The filesystem does not take O_DIRECT (UBIFS, JFFS2, ramfs), or not of that size: open(2)."""
+        """Say whether the filesystem refuses O_DIRECT (UBIFS, JFFS2, ramfs), or blocks of this size (open(2))."""
         refused = error.errno == errno.EINVAL and error.call in {"open", "pwrite"} and not self._recorder.ops
         return refused and self._planned.settings.direct
 
@@ -218,3 +219,60 @@ def _early_end(status: int | None) -> str:
     if status is not None and status < 0:
         return f"the probe was ended by signal {-status} before its time was over"
     return f"the probe ended before its time was over (status {status})"
+
+
+class _Preparing(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    done: Count
+    total: Count
+
+
+class _InFlight(Base, frozen=True, kw_only=True):
+    writer: Count
+    since_ns: Count
+    call: str
+
+
+class _Error(Base, frozen=True, kw_only=True):
+    call: str
+    errno: int | None
+    message: str
+
+
+class _Done(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    start_ns: Count
+    end_ns: Count
+    held_ns: Count
+    cpu_wait_ns: Count | None = None
+    longest_cpu_wait_ns: Count | None = None
+    stolen_ns: Count | None = None
+    turns: tuple[Turn, ...] = ()
+
+
+class _Figures(Base, frozen=True, kw_only=True):
+    """Fields that are not figures of one kind of step."""
+
+    histogram: tuple[tuple[Amount, Count], ...] = ()
+    """Rows of (ms, count)."""
+    intervals: tuple[dict[str, Any], ...] = ()
+
+
+_KINDS: dict[str, type] = {
+    "facts": Process,
+    "preparing": _Preparing,
+    "inflight": _InFlight,
+    "figures": _Figures,
+    "error": _Error,
+    "done": _Done,
+}
+
+
+def checked_fields(frame: Frame) -> dict[str, Any]:
+    """Return the frame's fields. Raises BadFrame if they are not those of a probe.
+
+    A library in the probe's process may print into its output.
+    """
+    try:
+        msgspec.convert(frame.fields, _KINDS.get(frame.kind, dict[str, Any]))
+    except msgspec.ValidationError as error:
+        raise BadFrame(f"the probe's {frame.kind!r} frame is not valid: {error}") from None
+    return frame.fields

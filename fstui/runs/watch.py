@@ -1,4 +1,4 @@
-"""Watching: who waits for which file, without writing a byte. A stream of events, the last of which is the report."""
+"""Watch who waits for which file, without writing anything: a stream of events that ends with a report."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ MOST_WRITERS = 8
 
 
 class Watching:
-    """One watch."""
+    """A watch."""
 
     def __init__(self, machine: Machine, *, pid: int | None = None, target: Target | None = None) -> None:
-        """``pid``: it and its children alone. ``target``: its filesystem alone."""
+        """``pid``: only this process and its children. ``target``: only its filesystem."""
         self._machine = machine
         self._pid = pid
         self._target = target
@@ -41,11 +41,11 @@ class Watching:
         self._started_at = datetime.now(UTC).astimezone().isoformat(timespec="seconds")
 
     def stop(self) -> None:
-        """End with what was seen so far."""
+        """End the watch with what was seen so far."""
         self._stopping.set()
 
     async def events(self, seconds: float | None = None) -> AsyncIterator[WatchEvent]:
-        """For so long, or until the stop. Raises Refused, and OSError where the child that reads the trace has died."""
+        """Watch for this time, or until the stop. Raises Refused, and OSError if the tracing child has died."""
         inventory = self._machine.survey()
         refused: str | None = None
         try:
@@ -53,7 +53,7 @@ class Watching:
         except Untraceable as problem:
             refused = str(problem)
             nodes = counting(self._target.stack if self._target else all_nodes(inventory))
-            # read before anybody is told that it has begun
+            # read the counters before reporting that the watch has started
             source = self._from_proc(nodes, ProcSpan(self._machine, nodes), seconds)
         yield WatchStarted(host=inventory.host, simulated=self._machine.simulated, untraced=refused)
         async for seen in source:
@@ -79,7 +79,7 @@ class Watching:
         trace.end()
 
     async def _passed(self, seconds: float | None) -> bool:
-        """Wait for so long; True where the stop came first."""
+        """Wait for this time. Returns True if the stop came first."""
         try:
             await asyncio.wait_for(self._stopping.wait(), seconds)
         except TimeoutError:
@@ -89,7 +89,7 @@ class Watching:
     async def _from_proc(
         self, nodes: tuple[Node, ...], whole: ProcSpan, seconds: float | None
     ) -> AsyncIterator[Watched | Ended]:
-        """What anybody may read: what devices count, and who writes."""
+        """Yield what every user may read: the counters of devices, and who writes."""
         left = seconds
         stopped = False
         while not stopped and (left is None or left > 0):
@@ -124,7 +124,7 @@ def _concluded(seen: Watched, refused: str | None) -> Conclusion:
 
 
 class ProcSpan:
-    """A stretch of time, from what /proc counts at its two ends."""
+    """A period, measured by the counters in /proc at its begin and end."""
 
     def __init__(self, machine: Machine, nodes: tuple[Node, ...]) -> None:
         self._machine = machine
@@ -133,7 +133,7 @@ class ProcSpan:
         self._before = machine.counters(nodes)
 
     def seen(self) -> Watched:
-        """Since the beginning."""
+        """Return what was counted since the begin."""
         after = self._machine.counters(self._nodes)
         moved = [one for one in difference(self._before, after) if one.writes or one.flushes]
         return Watched(
@@ -144,7 +144,6 @@ class ProcSpan:
 
 
 def watched_device(moved: DeviceCounters) -> WatchedDevice:
-    """What a device counted, as a watch tells it."""
     return WatchedDevice(
         device=moved.device,
         writes=moved.writes,
@@ -156,11 +155,11 @@ def watched_device(moved: DeviceCounters) -> WatchedDevice:
 
 
 def all_nodes(inventory: Inventory) -> tuple[Node, ...]:
-    """Every layer of every filesystem, each once."""
+    """Return every layer of every filesystem, each once."""
     nodes = {node.id: node for target in inventory.filesystems for node in target.stack}
     return tuple(nodes.values())
 
 
 def counting(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-    """The block devices that count flushes."""
+    """Return the devices that count flushes."""
     return tuple(node for node in nodes if node.counted)

@@ -9,17 +9,24 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import AsyncIterator
-from pathlib import PurePosixPath
+import secrets
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, Self
 
 import msgspec
 
+from fstui import proc
 from fstui.measure.children import Child, NoAnswer, call_helper
 from fstui.model.counters import DeviceTrace
+from fstui.model.errors import Refused
+from fstui.model.storage import Target
 from fstui.model.watch import LostWrite, Watched
 from fstui.state import ledger
 from fstui.state.ledger import record, strike_out
+from fstui.storage.layers import kind
+from fstui.storage.mounts import holder, read_mounts
+from fstui.storage.tree import Tree
 
 INSTANCES = PurePosixPath("/sys/kernel/tracing/instances")
 """The usual place of instances; used in the ledger and in messages."""
@@ -29,6 +36,8 @@ SUM_S = 30.0
 """Time to add up the events of a step, which takes some microseconds per event."""
 SILENT_S = 20.0
 """A watch prints a line every second; after this time without one it has failed."""
+_BOOT = ("/boot", "/efi", "/boot/efi")
+"""These are synced so seldom that system calls are not recorded for them alone."""
 
 
 class Untraceable(Exception):  # noqa: N818  an expected outcome, not a fault
@@ -135,6 +144,38 @@ class WatchTrace(TracingChild):
                     yield Ended(whole, msgspec.convert(received["errors"], tuple[LostWrite, ...]))
                     return
                 yield msgspec.convert(received["second"], Watched, strict=False)
+
+
+async def start_watch(target: Target | None, pid: int | None, filesystems: Sequence[Target]) -> WatchTrace:
+    """Watch one filesystem, or all ``filesystems``; ``pid``: only a process and its descendants.
+
+    Raises Refused if there is no such process, Untraceable.
+    """
+    if pid is not None and proc.stat(pid) is None:
+        raise Refused(f"There is no process {pid}.")
+    device = _device_number(target.path) if target else None
+    calls = any(map(_needs_calls, (target,) if target else filesystems))
+    return await WatchTrace.start(secrets.token_hex(3), pid=pid, device=device, calls=calls)
+
+
+def _needs_calls(target: Target) -> bool:
+    """Say whether system calls must be recorded, because the filesystem has no events for the end of a sync.
+
+    Read-only filesystems do not need it, nor those whose files are in another filesystem.
+    """
+    row = kind(target.fstype)
+    written = not (target.pseudo or row.in_memory or row.read_only or "ro" in target.mount_options)
+    return written and not (row.sync_ends_traced or row.over_filesystem or target.mount_point in _BOOT)
+
+
+def _device_number(path: str) -> int | None:
+    """Return the kernel's number of the device of the filesystem that holds a resolved path."""
+    mounts = {mount.mount_point: mount for mount in read_mounts(Tree(Path("/")))}
+    found = holder(path, mounts)
+    if found is None:
+        return None
+    major, minor = map(int, found.device.split(":"))
+    return major << 20 | minor
 
 
 def path_of(run_id: str) -> str:

@@ -35,9 +35,9 @@ from fstui.tui.terminal import AsciiFilter, ControlFilter, PressDriver, is_ascii
 if TYPE_CHECKING:
     from textual.widgets import Input
 
-    from fstui.runs.leftovers import Entry
     from fstui.runs.runner import RunInProgress
     from fstui.runs.site import Site
+    from fstui.runs.startup import Entry
 
 STOP_S = 20.0
 """How long to wait for a stopped run to remove its files, in case its disk hangs."""
@@ -102,7 +102,7 @@ class FstuiApp(App[int]):
             return
         self._is_reading_state = True
         try:
-            before = await self.session.from_before()
+            before = await self.session.read_saved()
         except (OSError, Refused) as trouble:
             self.tell(str(trouble))
             return
@@ -232,7 +232,7 @@ class FstuiApp(App[int]):
 
     async def clean(self) -> str:
         """Remove what killed runs have left behind; return a sentence about the outcome."""
-        from fstui.runs.leftovers import remove  # noqa: PLC0415
+        from fstui.runs.startup import remove  # noqa: PLC0415
 
         failures = [sentence for entry in self.left_behind if (sentence := await remove(entry))]
         return "; ".join(failures) or f"Removed {len(self.left_behind)}: nothing is left behind."

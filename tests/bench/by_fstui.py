@@ -60,7 +60,7 @@ class ByFstui:
         planned = PlannedStep(name="sysbench", settings=replace(self._settings, seconds=seconds))
         if not self._expected:  # a run does this before it observes the idle devices
             self._expected = True
-            await self._serving.expect([planned])
+            await self._serving.prepare([planned])
         began = time.monotonic()
         served = await self._serving.serve(planned, asyncio.Event(), 0.0)
         served_s = time.monotonic() - began

@@ -9,11 +9,11 @@ from fstui.databases.programs import Installed
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
 from fstui.model.plan import PlannedStep
-from fstui.runs import scenario
+from fstui.runs import scenarios
 
 
 def planned(**settings: str) -> tuple[PlannedStep, ...]:
-    return scenario.expand(scenario.load("sysbench-oltp"), settings)[1]
+    return scenarios.expand(scenarios.load("sysbench-oltp"), settings)[1]
 
 
 HERE = Installed(servers=frozenset({"mariadb"}), sysbench=True)
@@ -52,7 +52,7 @@ def test_its_kind_has_to_be_said() -> None:
 
 
 def test_other_scenarios_want_nothing() -> None:
-    steps = scenario.expand(scenario.load("fsync-rate"), {})[1]
+    steps = scenarios.expand(scenarios.load("fsync-rate"), {})[1]
     assert planning.arranged(steps, NO_SERVER, chosen_by_user=False) is steps
 
 
@@ -101,7 +101,7 @@ def test_the_log_of_a_server_that_is_there_is_its_owners_to_cut() -> None:
 
 def test_without_sysbench_the_classic_steps_are_skipped_and_a_server_is_of_no_use() -> None:
     nothing = Installed(servers=frozenset(), sysbench=False, no_oltp="sysbench is not installed")
-    steps = scenario.expand(scenario.load("fileio-classic"), {})[1]
+    steps = scenarios.expand(scenarios.load("fileio-classic"), {})[1]
     skipped = {step.settings.probe for step in planning.arranged(steps, nothing, chosen_by_user=False) if step.skip}
     assert skipped == {"sysbench_fileio"}
     with pytest.raises(Refused, match="sysbench is not installed"):

@@ -9,13 +9,13 @@ from fstui.databases.programs import Installed
 from fstui.measure.kinds.replica_cut import ReplicaCut
 from fstui.model.errors import Refused
 from fstui.model.plan import PlannedStep
-from fstui.runs import scenario
+from fstui.runs import scenarios
 
 HERE = Installed(servers=frozenset({"mariadb"}), sysbench=True)
 
 
 def planned(**settings: str) -> tuple[PlannedStep, ...]:
-    return scenario.expand(scenario.load("replica-cut"), settings)[1]
+    return scenarios.expand(scenarios.load("replica-cut"), settings)[1]
 
 
 def test_every_end_of_every_pair_is_a_step() -> None:

@@ -376,7 +376,7 @@ def test_a_step_can_be_skipped_before_it_begins_and_the_next_one_fills_its_table
         self: Serving, planned: PlannedStep, ending: asyncio.Event, sync_s: float
     ) -> Served | Failure | None:
         served = await serve(self, planned, ending, sync_s)
-        filled.extend([served.told["fill"]] if isinstance(served, Served) else [])
+        filled.extend([served.probe_settings["fill"]] if isinstance(served, Served) else [])
         return served
 
     monkeypatch.setattr(Serving, "serve", watched)

@@ -433,7 +433,7 @@ class PreparedMachine:
     async def with_space(self, inventory: Inventory) -> Inventory:
         return inventory
 
-    async def at_work(self) -> AsyncGenerator[HostActivity]:
+    async def activity(self) -> AsyncGenerator[HostActivity]:
         yield self.seen
 
     def counters(self, stack: Iterable[Node]) -> Counters:

@@ -18,9 +18,9 @@ from fstui.model.documents import encode
 from fstui.model.errors import Refused
 from fstui.powercut.records import Stream, unpack
 from fstui.powercut.verification import read_log
-from fstui.runs import scenario
-from fstui.runs.frame_fields import understood
+from fstui.runs import scenarios
 from fstui.runs.recorder import Recorder, Reported
+from fstui.runs.stepping import checked_fields
 from fstui.state import ledger, paths, user_data
 from fstui.storage import mounts
 from fstui.storage.tree import Udev
@@ -86,7 +86,7 @@ def scenario_file(data: bytes) -> None:
     path = boxes.home() / "fuzzed.toml"
     path.write_bytes(data)
     with suppress(Refused):
-        scenario.expand(scenario.load(str(path)), {})
+        scenarios.expand(scenarios.load(str(path)), {})
 
 
 def set_options(data: bytes) -> None:
@@ -98,7 +98,7 @@ def set_options(data: bytes) -> None:
         key = choices.one_of((*form.settings, "x"))
         chosen[key] = choices.piece().decode(errors="surrogateescape")
     try:
-        ref, steps = scenario.expand(form, chosen)
+        ref, steps = scenarios.expand(form, chosen)
     except Refused as refusal:
         assert str(refusal)
         return
@@ -118,7 +118,7 @@ def frames(data: bytes) -> None:
                 if isinstance(frame, Samples):
                     recorder.add(frame)
                     continue
-                fields = understood(frame)
+                fields = checked_fields(frame)
                 if frame.kind == "figures":
                     recorder.reported.note(fields)
                 elif frame.kind == "done":
@@ -139,7 +139,7 @@ def frames_of_sysbench(data: bytes) -> None:
     try:
         for frame in decoder.feed(struct.pack("IB3x", len(data), 5) + data):
             assert not isinstance(frame, Samples)
-            reported.note(understood(frame))
+            reported.note(checked_fields(frame))
     except BadFrame:
         return
     if reported.figures:
@@ -238,7 +238,7 @@ def _shipped() -> list[bytes]:
     return [path.read_bytes() for path in sorted((Path(__file__).parents[2] / "scenarios").glob("*.toml"))]
 
 
-_SCENARIOS = [scenario.load(name) for name in scenario.shipped()]
+_SCENARIOS = [scenarios.load(name) for name in scenarios.shipped()]
 _KERNEL = made.KERNELS[-1]
 _BIO = made.format_of(_KERNEL, "block/block_bio_queue")
 _READERS = {_BIO.id: _BIO.reader("common_pid", "dev", "nr_sector", "rwbs", "comm")}

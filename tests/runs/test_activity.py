@@ -14,7 +14,7 @@ import pytest
 
 from fstui.measure.helpers import server_options
 from fstui.measure.helpers.server_options import options
-from fstui.runs.activity import looks
+from fstui.runs.activity import read_activity
 
 WRITE = """
 import os, sys
@@ -49,7 +49,7 @@ def mount(tmp_path: Path) -> str:
 async def test_who_writes_is_named_and_a_database_with_what_it_was_told(tmp_path: Path, mount: str) -> None:
     told = ("--no-defaults", "--innodb-flush-log-at-trx-commit=2", "--port=1")
     with database(tmp_path, *told, LD_PRELOAD="/nowhere/libeatmydata.so") as pid:
-        async with aclosing(looks()) as seen:
+        async with aclosing(read_activity()) as seen:
             async for look in seen:
                 served = [each for each in look.databases if each.pid == pid and each.readable]
                 writing = [each for each in look.writers if each.pid == pid]

@@ -47,7 +47,7 @@ def test_gigabytes_for_a_device_that_is_half_busy_are_said_first() -> None:
 )
 def test_little_room_is_a_tenth_and_less_than_a_gibibyte(free_mib: int, total_mib: int, asked: bool) -> None:
     found = said(free_mib * MIB, total_mib * MIB)
-    assert found == (("only 76.0 MiB of its 1.0 GiB stay free meanwhile",) if asked else ())
+    assert found == (("only 76.0 MiB of its 1.0 GiB stay free during the run",) if asked else ())
 
 
 def test_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:

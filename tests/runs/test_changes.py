@@ -20,7 +20,7 @@ def test_nothing_changed() -> None:
 def test_what_rules_of_counting_rest_on_is_compared() -> None:
     after = (filesystem(barrier="nobarrier", below=("sda", "sdb")), disk(write_cache="write through"))
     assert changes(STACK, after) == (
-        "mount:/srv: stands on sda → sda sdb",
+        "mount:/srv: below sda → sda sdb",
         "mount:/srv: barrier barrier → nobarrier",
         "sda: write cache write back → write through",
     )
@@ -79,7 +79,7 @@ def test_a_step_in_the_middle_of_a_pvmove_is_disturbed(box: Box) -> None:
     during = look(box).stack
     assert changes(during, during) == ("dm-1: pvmove under way",)
     ended: tuple[Node, ...] = (during[0], block("dm-0", "dm-linear", "sdb"), disk("sdb"))
-    assert "dm-0: stands on dm-1 → sdb" in changes(during, ended)
+    assert "dm-0: below dm-1 → sdb" in changes(during, ended)
 
 
 def test_what_is_mounted_over_is_not_what_is_measured(box: Box) -> None:

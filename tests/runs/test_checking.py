@@ -35,9 +35,9 @@ async def test_what_holds_no_files_or_takes_none_is_left_out_and_said(tmp_path: 
     assert found == {
         "/proc": "holds no files",
         "/cd": "read-only",
-        "/dev/shm": "in memory by its type: name it to have it checked",
+        "/dev/shm": "in memory (tmpfs): name it to have it checked",
         "/filer": "does not answer: silent for 41.0 s",
-        "/var/lib/docker/overlay2/1/merged": "lies within another filesystem, as a container does: name it to have it "
+        "/var/lib/docker/overlay2/1/merged": "stored in another filesystem, as that of a container: name it to have it "
         "checked",
     }
 

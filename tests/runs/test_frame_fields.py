@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from fstui.measure.wire.frames import BadFrame, Frame
-from fstui.runs.frame_fields import understood
 from fstui.runs.recorder import Reported
+from fstui.runs.stepping import checked_fields
 
 
 @pytest.mark.parametrize(
@@ -25,8 +25,8 @@ from fstui.runs.recorder import Reported
     ],
 )
 def test_a_frame_that_makes_no_sense_is_said_so(kind: str, fields: dict[str, Any]) -> None:
-    with pytest.raises(BadFrame, match=f"the probe's '{kind}' makes no sense: "):
-        understood(Frame(kind, fields))
+    with pytest.raises(BadFrame, match=f"the probe's '{kind}' frame is not valid: "):
+        checked_fields(Frame(kind, fields))
 
 
 @pytest.mark.parametrize(
@@ -38,10 +38,10 @@ def test_a_frame_that_makes_no_sense_is_said_so(kind: str, fields: dict[str, Any
         ("done", {"start_ns": 0, "end_ns": 1, "held_ns": 0, "cpu_wait_ns": None}),
     ],
 )
-def test_what_our_probes_say_is_understood(kind: str, fields: dict[str, Any]) -> None:
-    assert understood(Frame(kind, fields)) == fields
+def test_what_our_probes_say_is_checked_fields(kind: str, fields: dict[str, Any]) -> None:
+    assert checked_fields(Frame(kind, fields)) == fields
 
 
 def test_figures_of_another_kind_are_said_so() -> None:
-    with pytest.raises(BadFrame, match="the probe's figures make no sense: "):
+    with pytest.raises(BadFrame, match="the probe's figures are not valid: "):
         Reported("sysbench").note({"transactions": "many"})

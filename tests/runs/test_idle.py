@@ -11,7 +11,7 @@ from fstui.model.host import Inventory
 from fstui.model.judgement import Judgement
 from fstui.model.run import Evidence
 from fstui.model.storage import Space
-from fstui.runs.idle import IdleWatch
+from fstui.runs.activity import IdleWatch
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.machine.replay import ReplayMachine
 from fstui.runs.rules import Flags, flags

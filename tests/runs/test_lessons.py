@@ -11,7 +11,7 @@ from fstui.model.errors import Refused
 from fstui.model.events import RunFinished, StepProgressed
 from fstui.model.run import Run
 from fstui.report import glossary as words
-from fstui.runs import lessons, lessons_taken, simulation
+from fstui.runs import lessons, simulation
 from fstui.runs.lessons import Lesson
 
 LESSONS = lessons.lessons()
@@ -64,7 +64,7 @@ def test_one_is_found_by_name_or_number() -> None:
 
 
 async def test_what_was_taken_is_kept() -> None:
-    assert await lessons_taken.recall() == {}
-    await lessons_taken.note("odirect", 1, {})
-    await lessons_taken.note("odirect", 2, {})
-    assert {name: taken.right for name, taken in (await lessons_taken.recall()).items()} == {"odirect": 2}
+    assert await lessons.taken() == {}
+    await lessons.note_taken("odirect", 1, {})
+    await lessons.note_taken("odirect", 2, {})
+    assert {name: taken.right for name, taken in (await lessons.taken()).items()} == {"odirect": 2}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fstui.runs.processors import Processors
+from fstui.runs.serving import Processors
 
 AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
 BURN = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"

@@ -34,7 +34,7 @@ async def test_the_checks_of_a_fleet_are_taken_together_and_what_is_no_measure_i
     ("document", "reason"),
     [
         (b"[" + encode(sealed(LIAR)) + b"]", "run liar cannot be a reference: its verdict is not-durable"),
-        (b"[]", "there is no run in it"),
+        (b"[]", "has no run"),
         (b"[{", "is not a run document"),
         (b"[" + encode(sealed(HONEST)).replace(b'"EVO"', b'"XXX"') + b"]", "altered after it was written"),
     ],

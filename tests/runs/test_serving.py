@@ -74,7 +74,7 @@ async def test_what_the_ledger_is_told_before_the_devices_are_watched_names_what
         Serving("run", HeldDirectory.of(tmp_path)),
         PlannedStep(name="first", settings=Sysbench(server="mariadb")),
     )
-    await serving.expect([planned])
+    await serving.prepare([planned])
     (expected,) = ledger.entries()
     assert (expected.kind, expected.what) == ("server", f"{tmp_path}/server-1")
     assert list(tmp_path.iterdir()) == []
@@ -88,11 +88,11 @@ async def test_a_server_that_was_expected_and_is_not_wanted_leaves_nothing(tmp_p
     servers.needed("mariadb")
     serving = Serving("run", HeldDirectory.of(tmp_path))
     ours, theirs = Sysbench(server="mariadb"), Sysbench(server="mariadb", session="shared")
-    await serving.expect([PlannedStep(name="skipped meanwhile", settings=ours)])
+    await serving.prepare([PlannedStep(name="skipped meanwhile", settings=ours)])
     assert isinstance(await serving.serve(PlannedStep(name="next", settings=theirs), asyncio.Event(), 0.0), Served)
     (entry,) = ledger.entries()
     assert entry.what == f"{tmp_path}/server-2"
     await serving.stop()
-    await serving.expect([PlannedStep(name="never begun", settings=ours)])
+    await serving.prepare([PlannedStep(name="never begun", settings=ours)])
     await serving.stop()
     assert ledger.entries() == []

@@ -11,7 +11,7 @@ from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
 from fstui.model.events import RunFinished
 from fstui.model.run import Run
-from fstui.runs import history, leftovers, rules, scenarios
+from fstui.runs import history, rules, scenarios, startup
 from fstui.runs.machine.replay import ReplayMachine
 from fstui.runs.runner import RunInProgress
 from fstui.runs.session import Session
@@ -51,7 +51,7 @@ async def test_what_other_days_have_left_is_read_at_once() -> None:
     (paths.config_dir() / "keys.toml").write_text('"storage.sort" = "s"')
     entry = ledger.enter("k3f9a1", "directory", "/nowhere/.fstui-k3f9a1", pid=1)
     session = Session(ReplayMachine(RUN, pace=0.0))
-    before = await session.from_before()
+    before = await session.read_saved()
     assert before.keys == {"storage.sort": "s"} and not before.trouble
     assert before.left_behind == []  # its owner lives
     assert entry in ledger.entries()
@@ -69,7 +69,7 @@ async def test_a_saved_run_is_found_and_judged_again() -> None:
     assert again.steps == RUN.steps and again.findings != RUN.findings  # those were made up
     with pytest.raises(Refused, match="no saved run is called 'other'"):
         await history.find("other")
-    assert await leftovers.found() == await leftovers.waiting() == []
+    assert await startup.left_behind() == await startup.unverified() == []
 
 
 async def test_a_broken_scenario_of_the_users_own_hides_no_other(tmp_path: Path) -> None:

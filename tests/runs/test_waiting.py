@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from fstui.databases.throwaway import START_S, start_limit_s
 from fstui.runs import runner
-from fstui.runs.runner import sync_s, telling
+from fstui.runs.runner import sync_s, with_progress
 from tests.factories.samples import LATENCY, SYNCED, UNSYNCED
 
 
@@ -27,7 +27,7 @@ async def test_the_wait_is_told_until_it_is_over(monkeypatch: pytest.MonkeyPatch
         if len(told) == 3:
             enough.set()
 
-    assert await telling(work(), tell) == "started"
+    assert await with_progress(work(), tell) == "started"
     assert told[0] == 0.0 and told == sorted(told)
 
 
@@ -40,7 +40,7 @@ async def test_whoever_stops_waiting_ends_the_work() -> None:
         finally:
             ended.set()
 
-    task = asyncio.ensure_future(telling(work(), lambda waited_s: None))
+    task = asyncio.ensure_future(with_progress(work(), lambda waited_s: None))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     task.cancel()

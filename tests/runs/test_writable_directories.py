@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fstui.runs.writable_directories import usual_directories
+from fstui.runs.site import usual_directories
 
 MOUNTS = ["/", "/home", "/tmp", "/srv/queue"]
 

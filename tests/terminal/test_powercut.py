@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fstui.runs import scenario
+from fstui.runs import scenarios
 from fstui.state import runs
 from tests.real.conftest import workshop
 from tests.real.disks import Storage, on_loop
@@ -45,7 +45,7 @@ def test_power_cut_from_the_first_screen_to_the_verdict(
         terminal.wait_for("filter: ")
         terminal.press("Enter")
         terminal.wait_for("$ fstui run")
-        for name in [*scenario.names()[1:], "power-cut"]:
+        for name in [*scenarios.names()[1:], "power-cut"]:
             terminal.press("Down")
             terminal.wait_for(f"── {name}")
         terminal.wait_for("$ fstui powercut write")

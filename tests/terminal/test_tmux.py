@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from fstui.runs import scenario
+from fstui.runs import scenarios
 from fstui.state import paths, runs
 from tests.real.disks import unmount
 from tests.terminal.pty_app import COMMAND, ROOT, PtyApp
@@ -135,7 +135,7 @@ def test_run_on_this_disk_is_judged_and_can_be_read_again(terminal: Tmux, target
     assert list(target.iterdir()) == []
     run = runs.load("last")
     assert run.status == "finished"
-    assert len(run.steps) == len(scenario.load("odirect-truth").steps)
+    assert len(run.steps) == len(scenarios.load("odirect-truth").steps)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])

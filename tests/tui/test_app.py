@@ -14,7 +14,7 @@ from textual.command import Hit
 from fstui.model.events import Event
 from fstui.runs import history
 from fstui.runs.machine.replay import ReplayMachine
-from fstui.runs.startup import Before
+from fstui.runs.startup import Saved
 from fstui.state import runs
 from fstui.tui import commands
 from fstui.tui.commands import HELP
@@ -51,14 +51,14 @@ class Stoppable(screens.PreparedRunning):
 
 async def test_state_may_arrive_after_the_last_screen_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     app = PreparedApp()
-    kept = await app.session.from_before()
+    kept = await app.session.read_saved()
 
-    async def late() -> Before:
+    async def late() -> Saved:
         for _ in iter(lambda: bool(app.screen_stack), False):
             await asyncio.sleep(0)
         return kept
 
-    monkeypatch.setattr(app.session, "from_before", late)
+    monkeypatch.setattr(app.session, "read_saved", late)
     async with app.run_test(size=(80, 24)):
         pass  # an exception of a worker would be raised here
 

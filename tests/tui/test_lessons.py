@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.pilot import Pilot
 
-from fstui.runs import lessons, lessons_taken
+from fstui.runs import lessons
 from fstui.tui.drawing import lesson as drawing
 from fstui.tui.screens.lesson import LessonScreen
 from fstui.tui.screens.lessons import LessonsScreen
@@ -42,7 +42,7 @@ async def test_from_the_list_to_the_last_answer(name: str) -> None:
         assert any("✓ right" in line for line in answered) and not any("✓ measured" in line for line in answered)
         listed = await pressed(pilot, "enter")
         assert isinstance(app.screen, LessonsScreen) and "1 of 12 taken" in listed[0]
-    assert (await lessons_taken.recall())[name].right == 1
+    assert (await lessons.taken())[name].right == 1
 
 
 async def test_list_shows_measured_rates_of_a_taken_lesson() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from fstui.runs import scenario
 from fstui.tui.drawing import result, run
 from fstui.tui.drawing.cells import distinct, shown
 
@@ -22,7 +21,7 @@ WIDTHS = sorted({shown(result.STEPS, 80 - 4)[0].width, shown(run.STEPS, 80 - 5)[
     ],
 )
 def test_shortened_names_of_a_matrix_differ(settings: dict[str, str], width: int) -> None:
-    names = [step.name for step in scenario.expand(scenario.load("sysbench-oltp"), settings)[1]]
+    names = [step.name for step in scenarios.expand(scenarios.load("sysbench-oltp"), settings)[1]]
     cut = distinct(names, width)
     assert len(set(cut)) == len(names)
     assert all(len(name) <= width for name in cut)

@@ -13,10 +13,10 @@ from fstui.databases.programs import NOTHING, Installed
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.errors import Refused
 from fstui.model.storage import Node, Space
-from fstui.runs import scenario, simulation
+from fstui.runs import scenarios, simulation
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.machine.replay import ReplayMachine
-from fstui.runs.scenario import Scenario, Setting
+from fstui.runs.scenarios import Scenario, Setting
 from fstui.state import user_data
 from fstui.state.workspace import Place
 from fstui.tui.app import FstuiApp
@@ -380,7 +380,7 @@ def test_arrow_keeps_several_typed_values() -> None:
 
 @pytest.mark.parametrize("width", [50, 80])
 def test_selected_box_of_a_matrix_is_marked(width: int) -> None:
-    form = scenario.load("sysbench-oltp")
+    form = scenarios.load("sysbench-oltp")
     values = options(form.settings["flush_method"])
     for at, value in enumerate(values):
         boxes = drawing.settings(Offer(form.name, form), Choices(), ("flush_method", at), None, width).cells

@@ -1,1 +1,1 @@
-"""Where it happens: this box, or a saved run played again. The runner knows only what both can do (``base``)."""
+"""Where a run happens: this host (``local``), a saved run (``replay``) or a simulated storage (``simulated``)."""

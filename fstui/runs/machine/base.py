@@ -1,6 +1,7 @@
-"""What every machine can do. Nobody asks which kind one is: each does its own.
+"""The interface of every machine. The runner uses it and never asks which kind of machine it has.
 
-What is served to a class is handed a replayed machine, and so cannot write.
+Where a method has a body, that is the default of machines that read and write nothing of this host. A class is taught
+on such machines, so a student cannot write anything.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ if TYPE_CHECKING:
 
 
 class RunningProbe(Protocol):
-    """One probe from its start to its end."""
+    """A probe from its start to its end."""
 
     @property
     def pid(self) -> int | None:
-        """Its process id, where it is a process."""
+        """The process id; None if no process runs the probe."""
 
     def frames(self) -> AsyncIterator[Frame | Samples]:
-        """What it says, until it ends."""
+        """Yield what the probe sends until it ends."""
 
     def go(self) -> None:
         """Start the clock."""
@@ -44,184 +45,244 @@ class RunningProbe(Protocol):
         """End after the operation in flight."""
 
     async def finish(self, timeout_s: float) -> int | None:
-        """Have it clean up and end; its exit status, or None where it had to be abandoned."""
+        """Let it clean up and end. Returns its exit status, or None if it had to be abandoned."""
+
+
+class PlayedProbe:
+    """A probe that no process runs. A subclass yields its frames after ``_started`` is set and until ``_stopped``."""
+
+    pid: int | None = None
+
+    def __init__(self) -> None:
+        self._started = asyncio.Event()
+        self._stopped = False
+
+    def go(self) -> None:
+        self._started.set()
+
+    def stop(self) -> None:
+        self._stopped = True
+        self._started.set()
+
+    async def finish(self, timeout_s: float) -> int | None:
+        return 0
 
 
 class RunDirectory(Protocol):
-    """A directory of the run's own on the target."""
+    """The run's own directory on the target."""
 
     held: HeldDirectory
     dio_alignment: int | None
     file_flags: str
-    """Of a small file there, by the letters of lsattr(1): S (synced writes), N (kept in the inode)."""
+    """Flags of a small file there, as letters of lsattr(1): S for synced writes, N for data in the inode."""
 
     async def remove(self, patience_s: float = ...) -> str | None:
-        """Remove it; None, or the sentence that says why it is still there."""
+        """Remove it. Returns None, or the sentence that says why it is still there."""
+
+
+class NoDirectory:
+    """The directory of a run that makes none."""
+
+    dio_alignment: int | None = None
+    file_flags = ""
+
+    def __init__(self, path: str) -> None:
+        self.held = HeldDirectory(path, 0, 0)
+
+    async def remove(self, patience_s: float = 0.0) -> str | None:
+        return None
 
 
 class Served(NamedTuple):
-    """A database server for one step."""
+    """A database server for a step."""
 
-    told: dict[str, Any]
-    """What only its probe is told: how to reach it. Not part of the run document."""
+    probe_settings: dict[str, Any]
+    """Settings for the probe alone, such as how to connect. They are not in the run document."""
     figures: dict[str, Any]
-    """What the run document says of it."""
+    """What the run document says of the server."""
     processes: tuple[int, ...] | None = ()
-    """What does its work besides what we have started; None where it is not known, on another box say."""
+    """Processes that work for the step and that fstui did not start; None if unknown, as on another host."""
 
 
 class Servers(Protocol):
-    """The database servers of one run, one at a time."""
+    """The database servers of a run, one at a time. The defaults are those of a run that starts none."""
 
     left_behind: list[str]
     """Sentences about what could not be removed."""
 
     async def open_existing(self, steps: Iterable[PlannedStep]) -> Target | None:
-        """See before the first step that an existing server lets us in. Raises Refused with what it said.
+        """Connect to an existing server before the first step. Raises Refused with its error.
 
-        The server, where its data is not on the filesystem of the run's directory: it is what the run is about then.
+        Returns the server as the target if its data is not on the filesystem of the run's directory.
         """
+        return None
 
-    async def expect(self, steps: Iterable[PlannedStep]) -> None:
-        """Note and find what the first server of our own will want, before anything is watched or measured."""
+    async def prepare(self, steps: Iterable[PlannedStep]) -> None:
+        """Record the first own server in the ledger before the devices are watched."""
+        return
 
     async def serve(self, planned: PlannedStep, ending: asyncio.Event, sync_s: float) -> Served | Failure | None:
-        """The server for a step; None where none is needed, or a stop or a skip came first.
+        """Return the server for a step; None if it needs none, or if ``ending`` was set first.
 
-        ``sync_s``: what a sync takes there, as far as it was measured.
+        ``sync_s``: how long a sync takes there, as far as it was measured. A server on a slow disk gets more time.
         """
+        return None
 
     async def cause_of_death(self) -> str | None:
-        """Why the server is gone, if it is; the next step gets a new one."""
+        """Return why the server has ended, or None if it runs. The next step gets a new one."""
+        return None
 
     def fill_again(self) -> None:
-        """The step that was to fill the tables was cut short: the next one drops what is there and fills anew."""
+        """Drop and fill the tables again in the next step, because filling them was interrupted."""
+        return
 
     async def stop(self) -> None:
-        """End the server and remove what it had."""
+        """End the server and remove its files."""
+        return
+
+
+class NoServers(Servers):
+    """The servers of a run that starts none."""
+
+    def __init__(self) -> None:
+        self.left_behind: list[str] = []
 
 
 class Trace(Protocol):
-    """The kernel's trace beside one run, where it can be had."""
+    """The kernel's trace of a run, if it can be had. The defaults are those of a run without one."""
 
     refused: str | None
-    """Why there is none, in one sentence; None also where nobody asked."""
+    """Why there is none, in one sentence; None also if none was requested."""
 
-    def begin(self, from_ns: int, ours: tuple[int, ...]) -> None:
-        """A step's time began. ``ours``: processes that count as ours besides those that we start."""
+    def begin(self, from_ns: int, own: tuple[int, ...]) -> None:
+        """Begin a step. ``own``: processes that work for it and that fstui did not start."""
+        return
 
     async def end(self, until_ns: int) -> tuple[DeviceTrace, ...] | None:
-        """It has ended: what each block device was asked for; None where nobody can say."""
+        """End the step. Returns the requests at each block device; None if they are unknown."""
+        return None
 
     async def stop(self) -> str | None:
-        """Take it down; None, or the sentence that says what is still there."""
+        """Remove it. Returns None, or the sentence that says what is still there."""
+        return None
 
 
-class Waits(Protocol):
-    """Who waits for which file, as long as it is looked at."""
-
-    def seconds(self) -> AsyncIterator[Watched | Ended]:
-        """Each second, and after ``end`` all of them."""
-
-    def end(self) -> None:
-        """Have it say what it came to."""
-
-    async def stop(self) -> str | None:
-        """Take it down; None, or the sentence that says what is still there."""
-
-
-class NoTrace:
-    """Nothing is traced."""
-
+class NoTrace(Trace):
     def __init__(self, refused: str | None = None) -> None:
         self.refused = refused
 
-    def begin(self, from_ns: int, ours: tuple[int, ...]) -> None:
-        """Nothing sees it."""
 
-    async def end(self, until_ns: int) -> tuple[DeviceTrace, ...] | None:
-        return None
+class Waits(Protocol):
+    """Who waits for which file, while a watch runs."""
+
+    def seconds(self) -> AsyncIterator[Watched | Ended]:
+        """Yield each second, and the result after ``end``."""
+
+    def end(self) -> None:
+        """Request the result."""
 
     async def stop(self) -> str | None:
-        return None
+        """End it. Returns None, or the sentence that says what is still there."""
 
 
 class Machine(Protocol):
-    """A box with storage."""
+    """A host with storage."""
 
     simulated: str | None
-    """What it is, where it is not this box: said wherever a number is shown."""
+    """What the numbers come from, if not from this host. It is shown next to every number."""
 
     def survey(self) -> Inventory:
-        """Every filesystem with its stack; reads /proc and /sys only."""
+        """Return every filesystem with its stack. This reads /proc and /sys only, so it cannot hang."""
 
     def changed(self) -> bool:
-        """Something was mounted, unmounted, plugged or unplugged since this was last asked: time for a survey."""
+        """Say whether anything was mounted, unmounted, plugged or unplugged since the last call."""
+        return False
 
     async def with_space(self, inventory: Inventory) -> Inventory:
-        """The same with free space filled in, and ``silent_s`` where a mount does not answer."""
+        """Add the free space, and ``silent_s`` if a filesystem does not answer."""
+        return inventory
 
     def target(self, directory: str) -> Target:
-        """The stack beneath a resolved directory, as the newest survey found it."""
+        """Return the stack below a resolved directory, as of the last survey. Raises Refused."""
 
     def counters(self, stack: Iterable[Node]) -> Counters:
-        """Every layer's counters at one monotonic time."""
+        """Return the counters of every layer at one monotonic time."""
 
     def like(self) -> Process | None:
-        """The process in whose io cgroup the probes run, or None where they run in our own."""
+        """Return the process in whose I/O cgroup the probes run; None if they run in that of fstui."""
+        return None
 
     def written_so_far(self) -> Processes:
-        """Bytes that every process which we may look at has written."""
+        """Return the bytes written by every process that this user may read."""
+        return {}
 
-    def at_work(self) -> AsyncGenerator[HostActivity]:
-        """Who writes and which databases run, again and again, until it is closed."""
+    def activity(self) -> AsyncGenerator[HostActivity]:
+        """Yield repeatedly who writes and which databases run, until it is closed."""
+        return no_activity()
 
     async def inspect(self, directory: str) -> Place:
         """Resolve a directory. Raises Refused."""
 
     async def installed(self) -> Installed:
-        """The outside programs that the database steps want."""
+        """Return which programs for database steps are installed."""
 
     async def make_directory(self, directory: str, run_id: str) -> RunDirectory:
-        """Make the run's own directory there. Raises Refused."""
+        """Make the run's own directory. Raises Refused."""
+        return NoDirectory(directory)
 
     def servers(self, run_id: str, workspace: HeldDirectory) -> Servers:
-        """The database servers that the run's steps will want; none is started yet."""
+        """Return the database servers for the run's steps; none is started yet."""
+        return NoServers()
 
     async def trace(self, run_id: str, stack: Iterable[Node]) -> Trace:
-        """Have the kernel say whose flushes they are, at every block device of the stack."""
+        """Trace who requests flushes at the block devices of the stack."""
+        return NoTrace()
 
     async def waits(self, target: Target | None, pid: int | None) -> Waits:
-        """See who waits for which file: all programs on that filesystem or on all, or one and its children.
+        """Watch who waits for files on that filesystem, or on all; ``pid``: only a process and its children.
 
-        Raises Untraceable where only counters tell, Refused where there is nobody to watch.
+        Raises Untraceable if only counters are available, Refused if there is nothing to watch.
         """
 
     async def start(
-        self, step: PlannedStep, directory: HeldDirectory, stack: tuple[Node, ...], facts: bool, told: Mapping[str, Any]
+        self,
+        step: PlannedStep,
+        directory: HeldDirectory,
+        stack: tuple[Node, ...],
+        facts: bool,
+        extra: Mapping[str, Any],
     ) -> RunningProbe:
-        """Start a step's probe; with ``facts`` it looks at its own sync path first. Raises OSError.
+        """Start a step's probe. Raises OSError.
 
-        ``told``: what only it is told besides its settings, and no document holds.
+        ``facts``: it reports on its own sync path first. ``extra``: settings that are not in the run document.
         """
 
     async def wait(self, seconds: float) -> None:
         """Let time pass."""
 
     def pull_plug(self) -> None:
-        """Cut the power of a simulated storage. Raises Refused where it is a real one."""
+        """Cut the power of a simulated storage. Raises Refused on any other."""
 
-    def turn(self, change: str) -> None:
-        """``KEY=VALUE`` of a simulated storage is another from now on. Raises Refused."""
+    def change(self, setting: str) -> None:
+        """Apply ``KEY=VALUE`` to a simulated storage. Raises Refused on any other."""
 
     def aftermath(self) -> Step | None:
-        """What became of all that was promised, where the power was cut since the run's directory was made."""
+        """Return what survived, as a step, if the power was cut since the run's directory was made."""
+        return None
 
     async def remember(self, identity: str, declaration: Declaration) -> None:
-        """Keep what is declared of a storage, where anything is kept. Raises Refused, OSError."""
+        """Save what the user declared of a storage. By default it holds for this session. Raises Refused, OSError."""
+        return
 
     async def baselines(self, run: Run) -> Baselines:
-        """The saved runs, newest first, and the user's references, that one about to be measured is held against."""
+        """Return the saved runs and references to compare a new run with."""
+        return Baselines()
 
     async def save(self, run: Run) -> tuple[str | None, str | None]:
-        """Where the run was saved, or why not; neither where its like is never saved."""
+        """Return where the run was saved, or why not. By default it is not saved: it would look like a measurement."""
+        return None, None
+
+
+async def no_activity() -> AsyncGenerator[HostActivity]:
+    return
+    yield

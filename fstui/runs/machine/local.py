@@ -1,8 +1,9 @@
-"""This box: its /proc and /sys, probes in child processes, directories and servers that are removed after a run."""
+"""This host: its /proc and /sys, probes in child processes, and directories and servers that runs make and remove."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import math
 import time
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fstui.measure.children import Child, NoAnswer, in_child
-from fstui.measure.wire.frames import Frame, Samples
 from fstui.model.counters import Counters
 from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
@@ -23,17 +23,14 @@ from fstui.model.plan import PlannedStep
 from fstui.model.rate_limit import UNLIMITED, RateLimit
 from fstui.model.run import Baselines, Run
 from fstui.model.settings import Settings
-from fstui.model.steps import Step
 from fstui.model.storage import Node, Space, Target
-from fstui.runs.machine import asking
-from fstui.runs.machine.base import NoTrace, Trace, Waits
-from fstui.runs.machine.early import start_probe
+from fstui.runs.machine.base import Machine, NoTrace, Trace, Waits, no_activity
+from fstui.runs.machine.local_probe import LocalProbe, OtherCgroup, make_idle, start_probe
 from fstui.state.workspace import HeldDirectory, Place, Workspace, inspect
+from fstui.storage import claims, process, survey
 from fstui.storage import counters as device_counters
-from fstui.storage import process, survey
 from fstui.storage.claims import Claims, Command
 from fstui.storage.hotplug import Watch
-from fstui.storage.tree import Tree
 
 if TYPE_CHECKING:
     from fstui.databases.programs import Installed
@@ -41,13 +38,20 @@ if TYPE_CHECKING:
     from fstui.runs.serving import Serving
     from fstui.storage.process import Processes
 
-_NICE = 19
 CLAIMS_S, RECENT_S = 60.0, 5.0
-"""How old the tools' answers may be in a list, and before a run."""
+"""The greatest age of tools' answers in a list, and before a run."""
+START_S = 30.0
+"""A program of fstui that has printed nothing by then has no CPU to run on. Later silence is due to the storage."""
+SILENT_S = 1.0
+"""A filesystem is shown as silent when no filesystem has answered statvfs for this long: on a busy host thousands of
+answers take time."""
+TOOLS_S = 7.0
+"""Slightly longer than the 6 s after which the program gives a tool up."""
+SAVE_S = 10.0
 
 
-class LocalMachine:
-    """This box."""
+class LocalMachine(Machine):
+    """This host."""
 
     def __init__(
         self,
@@ -58,13 +62,13 @@ class LocalMachine:
         trusting: bool = False,
         rate_limit: RateLimit = UNLIMITED,
     ) -> None:
-        """``like``: the process in whose io cgroup the probes run. Raises Refused where that cannot be.
+        """``like``: the process in whose I/O cgroup the probes run. Raises Refused if it cannot be joined.
 
-        ``trace``: let the kernel's trace bear witness, where it can be had. ``trusting``: as root, write also where
-        another user may rename what is written. ``rate_limit``: how the probes hold themselves back.
+        ``trace``: use the kernel's trace if possible. ``trusting``: as root, also write where another user could rename
+        what is written. ``rate_limit``: the limit for the probes.
         """
         self.simulated: str | None = None
-        self._another = AnotherCgroup(like, root) if like is not None else None
+        self._cgroup = OtherCgroup(like, root) if like is not None else None
         self._root = root
         self._trace = trace
         self._trusting = trusting
@@ -75,8 +79,8 @@ class LocalMachine:
         self._watch: Watch | None = None
         self._newest: Inventory | None = None
         self._claims: Claims = {}
-        self._asked: tuple[Command, ...] = ()
-        self._asked_at = -math.inf
+        self._commands: tuple[Command, ...] = ()
+        self._commands_at = -math.inf
 
     def survey(self) -> Inventory:
         self._newest = survey.survey(self._root, self._claims)
@@ -87,33 +91,33 @@ class LocalMachine:
             self._watch = Watch(self._root)
         return self._watch.changed()
 
-    async def _learn(self, inventory: Inventory, older_than_s: float) -> Inventory | None:
-        """Ask the tools about what is here, where it changed or the answers are older; None: nothing was asked.
+    async def _run_tools(self, inventory: Inventory, older_than_s: float) -> Inventory | None:
+        """Run the tools for this inventory if it changed or their answers are older; None if they were not run.
 
-        Surveyed anew with the answers, and with those to what they led to: a path that a server named.
+        Returns a new survey with the answers. An answer may lead to further questions, which are asked as well.
         """
         commands = survey.commands(inventory) if self._root == Path("/") else ()
-        if not commands or (commands == self._asked and time.monotonic() - self._asked_at < older_than_s):
+        if not commands or (commands == self._commands and time.monotonic() - self._commands_at < older_than_s):
             return None
-        self._asked_at = time.monotonic()
-        self._claims = await asking.tools(commands)
-        learned = self.survey()
-        self._asked = survey.commands(learned)
-        if further := tuple(command for command in self._asked if command not in commands):
-            self._claims = {**self._claims, **await asking.tools(further)}
-            learned = self.survey()
-        return learned
+        self._commands_at = time.monotonic()
+        self._claims = await run_tools(commands)
+        found = self.survey()
+        self._commands = survey.commands(found)
+        if further := tuple(command for command in self._commands if command not in commands):
+            self._claims = {**self._claims, **await run_tools(further)}
+            found = self.survey()
+        return found
 
     async def with_space(self, inventory: Inventory) -> Inventory:
-        asked = [target.mount_point for target in inventory.filesystems if not target.pseudo]
-        learned, answers = await asyncio.gather(self._learn(inventory, CLAIMS_S), asking.free_space(asked))
-        inventory = learned or inventory
+        wanted = [target.mount_point for target in inventory.filesystems if not target.pseudo]
+        surveyed, answers = await asyncio.gather(self._run_tools(inventory, CLAIMS_S), free_space(wanted))
+        inventory = surveyed or inventory
         now = time.monotonic()
-        for mount_point in asked:
+        for mount_point in wanted:
             if mount_point in answers:
                 self._silent_since.pop(mount_point, None)
             else:
-                self._silent_since.setdefault(mount_point, now - asking.SILENT_S)
+                self._silent_since.setdefault(mount_point, now - SILENT_S)
         return msgspec.structs.replace(
             inventory,
             filesystems=tuple(self._with_answer(target, answers, now) for target in inventory.filesystems),
@@ -134,25 +138,25 @@ class LocalMachine:
         return device_counters.read_counters(tuple(stack), self._root)
 
     def like(self) -> Process | None:
-        return self._another.process if self._another else None
+        return self._cgroup.process if self._cgroup else None
 
     def written_so_far(self) -> Processes:
-        from fstui.storage.process import written_so_far  # noqa: PLC0415  the first screen comes without
+        from fstui.storage.process import written_so_far  # noqa: PLC0415  not needed for the first screen
 
         return written_so_far()
 
-    def at_work(self) -> AsyncGenerator[HostActivity]:
-        from fstui.runs import activity  # noqa: PLC0415  the first frame comes without
+    def activity(self) -> AsyncGenerator[HostActivity]:
+        from fstui.runs.activity import read_activity  # noqa: PLC0415  not needed for the first screen
 
-        return activity.looks() if self._root == Path("/") else activity.nobody()
+        return read_activity() if self._root == Path("/") else no_activity()
 
     async def inspect(self, directory: str) -> Place:
         looking = inspect(directory, trusting=self._trusting)
-        place, _ = await asyncio.gather(looking, self._learn(self.survey(), RECENT_S))
+        place, _ = await asyncio.gather(looking, self._run_tools(self.survey(), RECENT_S))
         return place
 
     async def installed(self) -> Installed:
-        from fstui.databases import programs  # noqa: PLC0415  the first screen comes without
+        from fstui.databases import programs  # noqa: PLC0415  not needed for the first screen
 
         try:
             return await in_child(programs.look, timeout_s=2 * programs.ANSWER_S, where="a directory in PATH")
@@ -179,131 +183,118 @@ class LocalMachine:
             return NoTrace(str(problem))
 
     async def waits(self, target: Target | None, pid: int | None) -> Waits:
-        from fstui.runs.machine import local_watch  # noqa: PLC0415
+        from fstui.trace.child import start_watch  # noqa: PLC0415
 
-        return await local_watch.waits(target, pid, (self._newest or self.survey()).filesystems)
+        return await start_watch(target, pid, (self._newest or self.survey()).filesystems)
 
     async def start(
-        self, step: PlannedStep, directory: HeldDirectory, stack: tuple[Node, ...], facts: bool, told: Mapping[str, Any]
+        self,
+        step: PlannedStep,
+        directory: HeldDirectory,
+        stack: tuple[Node, ...],
+        facts: bool,
+        extra: Mapping[str, Any],
     ) -> LocalProbe:
         probe = LocalProbe(await self._child_for(step.settings))
-        if self._another:
-            self._another.join(probe.child.pid)
+        if self._cgroup:
+            self._cgroup.join(probe.child.pid)
         self._restrain(probe.child.pid)
         lowest = [node.id for node in stack if node.lowest and node.layer == "block"]
         here = {
             **directory.as_settings,
-            # a name of its own: a probe that was killed leaves its file to the keeper of the directory
+            # a new name for each step, because a killed probe leaves its file to the keeper of the directory
             "path": f"data-{next(self._files)}",
             "facts": process.PATTERN if facts else "",
             "fill_bytes_per_s": self._rate_limit.bytes_per_s,
             "stat_paths": [str(self._root / "sys/class/block" / device / "stat") for device in lowest],
         }
-        probe.child.send(json.dumps({**step.settings.as_dict(), **told, **here}))
+        probe.child.send(json.dumps({**step.settings.as_dict(), **extra, **here}))
         return probe
 
     async def _child_for(self, settings: Settings) -> Child:
-        waiting = self._serving.early.take(settings) if self._serving else None
-        return waiting or await start_probe(settings)
+        early = self._serving.early.take(settings) if self._serving else None
+        return early or await start_probe(settings)
 
     def _restrain(self, pid: int) -> None:
-        """A child that writes, or starts what writes. Raises OSError."""
+        """Apply ``--idle`` to a child that writes, or that starts a server. Raises OSError."""
         if self._rate_limit.idle:
-            _yield_to_others(pid)
+            make_idle(pid)
 
     async def wait(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
     def pull_plug(self) -> None:
-        raise Refused("this disk's plug is in the wall: fstui powercut leads through it")
+        raise Refused("This is a real disk. To cut its power, use fstui powercut.")
 
-    def turn(self, change: str) -> None:
-        raise Refused("a real disk has nothing that could be turned")
-
-    def aftermath(self) -> Step | None:
-        return None
+    def change(self, setting: str) -> None:
+        raise Refused("This is a real disk. Only simulated disks have settings to change.")
 
     async def remember(self, identity: str, declaration: Declaration) -> None:
-        from fstui.runs.saving import remember  # noqa: PLC0415
+        from fstui.state import paths, user_data  # noqa: PLC0415
 
-        await remember(identity, declaration)
+        await paths.in_home(user_data.declare, identity, declaration, timeout_s=SAVE_S)
 
     async def baselines(self, run: Run) -> Baselines:
-        from fstui.runs.saving import baselines  # noqa: PLC0415
+        from fstui.state import paths, runs  # noqa: PLC0415
 
-        return await baselines(run)
+        try:
+            return await paths.in_home(runs.baselines, run)
+        except (OSError, Refused):
+            return Baselines()
 
     async def save(self, run: Run) -> tuple[str | None, str | None]:
-        from fstui.runs.saving import save  # noqa: PLC0415
+        from fstui.state import runs  # noqa: PLC0415
 
-        return await save(run)
-
-
-class LocalProbe:
-    """A probe in a child process."""
-
-    def __init__(self, child: Child) -> None:
-        self.child = child
-
-    @property
-    def pid(self) -> int | None:
-        return self.child.pid
-
-    def frames(self) -> AsyncIterator[Frame | Samples]:
-        return self.child.read_frames()
-
-    def go(self) -> None:
-        self.child.send("go")
-
-    def stop(self) -> None:
-        self.child.send("stop")
-
-    async def finish(self, timeout_s: float) -> int | None:
-        status = await self.child.reap(timeout_s)
-        if status is None:
-            self.child.abandon()
-        return status
-
-
-class AnotherCgroup:
-    """The io cgroup of a process."""
-
-    def __init__(self, pid: int, root: Path = Path("/")) -> None:
-        """Raises Refused where there is no such process, or where its cgroup cannot be joined."""
-        self.process: Process = process.read_process_of(pid, root)
-        groups = Tree(root).text(f"/proc/{pid}/cgroup") or ""
-        self._members = process.members_file(Tree(root), groups)
-        if self._members is None:
-            raise Refused(f"process {pid}: its io cgroup cannot be found: is the cgroup filesystem mounted?")
-        self._check()
-
-    def join(self, pid: int) -> None:
-        """Put a process of ours into that cgroup (cgroups(7)). Raises OSError."""
-        assert self._members is not None
-        Path(self._members).write_text(str(pid))
-
-    def _check(self) -> None:
-        assert self._members is not None
         try:
-            with Path(self._members).open("a"):
-                pass
+            path = runs.path_of(run)
+            await _write(path, runs.document(run))
         except OSError as error:
-            raise Refused(
-                f"process {self.process.pid} ({self.process.name or '?'}): its cgroup cannot be joined: "
-                f"{self._members}: {error.strerror}. Run as root."
-            ) from None
+            return None, f"the run could not be saved: {error.filename or path}: {error.strerror}"
+        except Refused as reason:
+            return None, f"the run could not be saved: {reason}"
+        return str(path), None
 
 
-def _yield_to_others(pid: int) -> None:
-    """Put a process into the idle I/O class and at the lowest CPU priority (``--idle``); its children inherit both.
+async def _write(path: Path, document: bytes) -> None:
+    """Write the file in a child process, and in a second one if the first was killed."""
+    from fstui.state.files import write_private  # noqa: PLC0415
 
-    ioprio_set(2): the class counts where the disk's scheduler heeds it. Raises OSError where that is refused.
-    """
-    import psutil  # noqa: PLC0415  for the few who ask for it
-
-    process = psutil.Process(pid)
     try:
-        process.nice(_NICE)
-        process.ionice(psutil.IOPRIO_CLASS_IDLE)
-    except psutil.Error as refused:
-        raise OSError(None, f"--idle: {refused}") from None
+        await in_child(write_private, path, document, timeout_s=SAVE_S, where=str(path))
+    except ChildProcessError:
+        await in_child(write_private, path, document, timeout_s=SAVE_S, where=str(path))
+
+
+async def run_tools(commands: tuple[claims.Command, ...]) -> Claims:
+    """Run tools in a child process, which is abandoned if a tool hangs. Returns their answers."""
+    answers = dict(claims.unanswered(commands))
+    child = await Child.start("measure.helpers.claims")
+    child.send(json.dumps(commands))
+    async for answer in _answers(child, TOOLS_S):
+        answers.update(claims.decode(answer))
+    return answers
+
+
+async def free_space(mount_points: list[str]) -> dict[str, Space | None]:
+    """Call statvfs in a child process, which is abandoned if a filesystem hangs. None: the call failed."""
+    child = await Child.start("measure.helpers.directory", "space")
+    for mount_point in mount_points:
+        child.send(json.dumps(mount_point))
+    child.hang_up()
+    return {answer["mount_point"]: _space(answer) async for answer in _answers(child, SILENT_S)}
+
+
+def _space(answer: dict[str, Any]) -> Space | None:
+    return None if "error" in answer else Space.stated(answer["total_bytes"], answer["free_bytes"])
+
+
+async def _answers(child: Child, patience_s: float) -> AsyncIterator[Any]:
+    """Yield the answers of a child until it ends or is silent. Its first line says that it has started."""
+    try:
+        with contextlib.suppress(NoAnswer, ValueError):  # ValueError: a line that is too long or is not JSON
+            await child.answer(START_S, "", "target")
+            while line := await child.answer(patience_s, "", "target"):
+                yield json.loads(line)
+        await child.reap(0.1)
+    finally:  # also if the caller was cancelled
+        child.abandon()

@@ -1,32 +1,34 @@
-"""A saved run, played again: for lessons, screenshots and tests. It reads nothing of this box and writes nothing."""
+"""A saved run, played again. It reads and writes nothing of this host."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+import random
+from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from fstui.databases.programs import EVERYTHING, Installed
+from fstui.measure.wire.frames import Frame, Samples
 from fstui.model.counters import Counters, DeviceCounters, DeviceTrace, Idle
 from fstui.model.errors import Refused
 from fstui.model.host import Inventory, Process
 from fstui.model.plan import PlannedStep
 from fstui.model.run import Baselines, Run
-from fstui.model.steps import Step
+from fstui.model.steps import Step, TimelinePoint
 from fstui.model.storage import Node, Space, Target
-from fstui.runs.machine.base import Waits
-from fstui.runs.machine.played import PlayedMachine
-from fstui.runs.machine.replayed_step import ReplayProbe
+from fstui.runs.machine.base import Machine, NoTrace, PlayedProbe, Waits
 from fstui.state.workspace import HeldDirectory, Place
 from fstui.storage.counters import COUNTED
 
 _SPACE_BYTES = 1 << 40
 NOWHERE = Run(id="plan", started_at="", target=Target(path="DIR", mount_point="DIR", fstype="", source=""))
-"""A machine without storage can only plan."""
+"""A run for a machine without storage, which can only plan."""
 
 
-class ReplayMachine(PlayedMachine):
-    """A machine whose probes are the steps of one saved run. ``pace`` 0 plays at once, 1 in real time."""
+class ReplayMachine(Machine):
+    """A machine whose probes are the steps of a saved run. ``pace`` 0 plays at once, 1 in real time."""
 
     def __init__(self, run: Run, pace: float = 1.0) -> None:
         if run.target is None:
@@ -40,7 +42,7 @@ class ReplayMachine(PlayedMachine):
         self._now_ns = 1_000_000_000
         self._moved: dict[str, DeviceCounters] = {node.id: DeviceCounters(device=node.id) for node in run.target.stack}
         for counters in (run.idle.counters if run.idle else (), *(step.counters for step in run.steps)):
-            self.move(counters, 0.0, 0.0)  # what a layer counts is 0 before it moves, not unknown
+            self.move(counters, 0.0, 0.0)  # counters that exist start at 0; the others stay unknown
 
     def survey(self) -> Inventory:
         return Inventory(host=self.run.host, process=self.run.process, filesystems=(self._target,))
@@ -58,16 +60,21 @@ class ReplayMachine(PlayedMachine):
         return Place(directory, self._target.space or Space(total_bytes=_SPACE_BYTES, free_bytes=_SPACE_BYTES))
 
     async def installed(self) -> Installed:
-        return EVERYTHING  # what was measured then was there
+        return EVERYTHING  # the run used it
 
     async def trace(self, run_id: str, stack: Iterable[Node]) -> ReplayTrace:
         return ReplayTrace(self)
 
     async def waits(self, target: Target | None, pid: int | None) -> Waits:
-        raise Refused("What is shown here was recorded elsewhere: there is nobody to watch.")
+        raise Refused("This is the replay of a saved run: there is nothing to watch.")
 
     async def start(
-        self, step: PlannedStep, directory: HeldDirectory, stack: tuple[Node, ...], facts: bool, told: Mapping[str, Any]
+        self,
+        step: PlannedStep,
+        directory: HeldDirectory,
+        stack: tuple[Node, ...],
+        facts: bool,
+        extra: Mapping[str, Any],
     ) -> ReplayProbe:
         saved = next((saved for saved in self.run.steps if saved.name == step.name), None)
         if saved is None:
@@ -83,28 +90,24 @@ class ReplayMachine(PlayedMachine):
         await self.pass_time(seconds)
 
     def pull_plug(self) -> None:
-        raise Refused("what is played again has been: nothing can be cut")
+        raise Refused("This is the replay of a saved run: its power cannot be cut.")
 
-    def turn(self, change: str) -> None:
-        raise Refused("what is played again has been: nothing can be turned")
-
-    def aftermath(self) -> Step | None:
-        return None
+    def change(self, setting: str) -> None:
+        raise Refused("This is the replay of a saved run: its settings cannot be changed.")
 
     async def baselines(self, run: Run) -> Baselines:
         return Baselines(self.run.before, self.run.own)
 
     async def pass_time(self, seconds: float) -> None:
-        """Let the machine's clock run on, at its pace."""
+        """Advance the machine's clock, at its pace."""
         self._now_ns += int(seconds * 1e9)
         await asyncio.sleep(seconds * self.pace)
 
     def now_ns(self) -> int:
-        """The machine's clock."""
         return self._now_ns
 
     def move(self, counters: Iterable[DeviceCounters], from_share: float, to_share: float) -> None:
-        """Let the counters run on by a share of what was saved; the shares of a step add up to it exactly."""
+        """Advance the counters by a share of the saved ones. The shares of a step add up to them exactly."""
         for saved in counters:
             before = self._moved.get(saved.device, DeviceCounters(device=saved.device))
             self._moved[saved.device] = DeviceCounters(
@@ -119,18 +122,101 @@ class ReplayMachine(PlayedMachine):
             )
 
 
-class ReplayTrace:
-    """What the kernel's trace said then."""
+class ReplayTrace(NoTrace):
+    """The saved results of the kernel's trace."""
 
     def __init__(self, machine: ReplayMachine) -> None:
-        self.refused = machine.run.untraced
+        super().__init__(machine.run.untraced)
         self._machine = machine
-
-    def begin(self, from_ns: int, ours: tuple[int, ...]) -> None:
-        pass
 
     async def end(self, until_ns: int) -> tuple[DeviceTrace, ...] | None:
         return self._machine.started.trace if self._machine.started else None
 
-    async def stop(self) -> str | None:
+
+class ReplayProbe(PlayedProbe):
+    """A saved step as the frames that its probe may have sent.
+
+    The samples are made from its timeline and histogram, so percentiles are within one bucket of the saved ones.
+    Counters, rates and times are the saved ones.
+    """
+
+    def __init__(self, machine: ReplayMachine, step: Step, facts: bool) -> None:
+        super().__init__()
+        self._machine = machine
+        self._step = step
+        self._facts = facts
+
+    async def frames(self) -> AsyncIterator[Frame | Samples]:
+        step, machine = self._step, self._machine
+        if self._facts:
+            names = ("pipe_fsync_fails", "left_dirty", "dsync_flag_kept", "libc_sync_ns", "raw_sync_ns", "cgroup")
+            yield Frame("facts", {name: getattr(machine.run.process, name) for name in names})
+        yield Frame("ready", {})
+        await self._started.wait()
+        start_ns = machine.now_ns()
+        async for samples in self._samples():
+            yield samples
+        if step.error:
+            error = step.error
+            yield Frame("error", {"call": error.call, "errno": error.errno, "message": error.message, "writer": 0})
+        if step.figures:
+            yield Frame("figures", {**msgspec.to_builtins(step.figures), **_reported_histogram(step)})
+        end_ns = machine.now_ns() if self._stopped else start_ns + round(step.elapsed_s * 1e9)
+        times = ("held_ns", "turns", "cpu_wait_ns", "longest_cpu_wait_ns", "stolen_ns")
+        saved = {name: getattr(step, name) for name in times}
+        yield Frame("done", {"start_ns": start_ns, "end_ns": end_ns, **saved})
+
+    async def _samples(self) -> AsyncIterator[Samples]:
+        step = self._step
+        values = [upper - 1 for upper, count in step.histogram for _ in range(count)]
+        random.Random(step.name).shuffle(values)
+        sync_share = _sync_share(step)
+        at, passed_s, counted_share = 0, 0.0, 0.0
+        for point, until_s in _with_ends(step):
+            if self._stopped:
+                return
+            chosen = values[at : at + point.ops]
+            at += point.ops
+            begun_ns = self._machine.now_ns()
+            # on a busy host samples arrive late, so the timeline may go on after the step; the counters do not
+            share = min(1.0, until_s / step.elapsed_s) if step.elapsed_s else 1.0
+            self._machine.move(step.counters, counted_share, share)
+            await self._machine.pass_time(until_s - passed_s)
+            passed_s, counted_share = until_s, share
+            if chosen:
+                yield _as_samples(begun_ns, self._machine.now_ns(), chosen, sync_share)
+        self._machine.move(step.counters, counted_share, 1.0)
+
+
+def _reported_histogram(step: Step) -> dict[str, list[tuple[float, int]]]:
+    """Return the histogram (ms) of a program that reported one instead of samples."""
+    if not step.settings.reports_itself:
+        return {}
+    return {"histogram": [(ns / 1e6, count) for ns, count in step.histogram]}
+
+
+def _with_ends(step: Step) -> Iterable[tuple[TimelinePoint, float]]:
+    """Return each point of the timeline with the second in which it ends."""
+    if not step.timeline:
+        return ()
+    starts = [point.t_s for point in step.timeline[1:]]
+    return zip(step.timeline, [*starts, max([step.elapsed_s, *starts[-1:]])], strict=True)
+
+
+def _sync_share(step: Step) -> float | None:
+    """Return the sync's share of an operation; None if there is no separate sync."""
+    if step.sync_ns is None or step.latency_ns is None:
         return None
+    return min(1.0, step.sync_ns.mean / max(1, step.latency_ns.mean))
+
+
+def _as_samples(begun_ns: int, now_ns: int, values: list[int], sync_share: float | None) -> Samples:
+    """Return the values as consecutive operations that have ended by now."""
+    marks: list[int] = []
+    end_ns = start_ns = max(begun_ns, now_ns - sum(values))
+    for value in values:
+        end_ns += value
+        if sync_share is not None:
+            marks.append(end_ns - max(1, int(value * sync_share)))
+        marks.append(end_ns)
+    return Samples.of(0, 1 if sync_share is None else 2, start_ns, marks)

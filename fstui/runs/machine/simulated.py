@@ -1,47 +1,53 @@
-"""A simulated storage, for lessons and tests: the model's clock, the model's disks, and counters of the model's kernel.
+"""A simulated storage, for lessons and tests, with the clock, the disks and the counters of a model.
 
-It reads nothing of this box and writes nothing. Nothing of it is saved: it would look measured.
+It reads and writes nothing of this host.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
 from fstui.databases.programs import Installed
 from fstui.measure.kinds.base import StepSettings
 from fstui.measure.kinds.powercut import PowerCut
 from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.measure.wire.frames import Frame, Samples
 from fstui.model.counters import Counters
 from fstui.model.errors import Refused
-from fstui.model.host import Inventory, Process
+from fstui.model.host import Inventory
 from fstui.model.plan import PlannedStep
-from fstui.model.run import Baselines, Run
 from fstui.model.settings import Settings
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Target
-from fstui.runs.machine.base import NoTrace
-from fstui.runs.machine.played import NoDirectory, PlayedMachine
-from fstui.runs.machine.simulated_step import SimulatedProbe
-from fstui.runs.machine.simulated_watch import SimulatedWaits
+from fstui.model.watch import Watched
+from fstui.runs.machine.base import Machine, NoDirectory, PlayedProbe
 from fstui.simulate import stack as surveyed
 from fstui.simulate.parameters import Simulated, changed
-from fstui.simulate.programs import program
+from fstui.simulate.programs import Program, program
 from fstui.simulate.simulated_host import SimulatedHost
+from fstui.simulate.watched import WatchedHost
 from fstui.state.workspace import HeldDirectory, Place
+from fstui.trace.child import Ended
 
-_NO_PROGRAMS = Installed(frozenset(), sysbench=False, no_oltp="a simulated box runs no other programs")
+_NO_PROGRAMS = Installed(frozenset(), sysbench=False, no_oltp="a simulated host runs no other programs")
+CHUNK_NS = 50e6
+"""The model's time between two frames, as a probe sends them every 50 ms."""
+SECOND_NS = 1e9
+FILE_S = 0.1
+"""About as long as writing the file takes before the clock starts."""
+_HONEST_SYNC_NS = 101_000
 
 
-class SimulatedMachine(PlayedMachine):
-    """A box that is not there. ``pace`` 1: the model's clock goes as fast as the wall's; 0: as fast as it can."""
+class SimulatedMachine(Machine):
+    """A host that does not exist. ``pace`` 1: in real time; 0: as fast as possible."""
 
     def __init__(self, made: Simulated, pace: float = 1.0) -> None:
         self.simulated: str | None = made.name
         self.made = made
-        self.box = SimulatedHost(made)
+        self.host = SimulatedHost(made)
         self._pace = pace
         self._due = time.monotonic()
         self._measuring: Settings | None = None
@@ -54,15 +60,12 @@ class SimulatedMachine(PlayedMachine):
     def target(self, directory: str) -> Target:
         found = surveyed.target(self.made)
         if not f"{directory}/".startswith(f"{found.mount_point}/"):
-            raise Refused(f"{directory} is not on the simulated disk: that is {found.mount_point}")
+            raise Refused(f"{directory} is not on the simulated disk, which is mounted on {found.mount_point}.")
         return found
 
     def counters(self, stack: Iterable[Node]) -> Counters:
-        now_ns = int(self.box.now_ns)
-        return Counters(monotonic_ns=now_ns, until_ns=now_ns, devices=tuple(self.box.counters()))
-
-    def like(self) -> Process | None:
-        return None
+        now_ns = int(self.host.now_ns)
+        return Counters(monotonic_ns=now_ns, until_ns=now_ns, devices=tuple(self.host.counters()))
 
     async def inspect(self, directory: str) -> Place:
         return Place(directory, self.target(directory).space)
@@ -71,63 +74,128 @@ class SimulatedMachine(PlayedMachine):
         return _NO_PROGRAMS
 
     async def make_directory(self, directory: str, run_id: str) -> NoDirectory:
-        self.box, self._cut = (
-            SimulatedHost(self.made),
-            None,
-        )  # a run begins with a disk that has had time to empty itself
-        return await super().make_directory(directory, run_id)
-
-    async def trace(self, run_id: str, stack: Iterable[Node]) -> NoTrace:
-        return NoTrace()
+        self.host, self._cut = SimulatedHost(self.made), None  # a run begins with a disk whose cache is empty
+        return NoDirectory(directory)
 
     async def waits(self, target: Target | None, pid: int | None) -> SimulatedWaits:
         if pid is not None:
-            raise Refused(f"process {pid}: a simulated box has one program, and none of this box's")
-        self.box = SimulatedHost(self.made)
+            raise Refused(f"Process {pid} is not on the simulated host, which runs one program only.")
+        self.host = SimulatedHost(self.made)
         return SimulatedWaits(self)
 
     async def start(
-        self, step: PlannedStep, directory: HeldDirectory, stack: tuple[Node, ...], facts: bool, told: Mapping[str, Any]
+        self,
+        step: PlannedStep,
+        directory: HeldDirectory,
+        stack: tuple[Node, ...],
+        facts: bool,
+        extra: Mapping[str, Any],
     ) -> SimulatedProbe:
-        asked = step.settings
-        work = program(self.box, asked) if isinstance(asked, StepSettings) else None
+        settings = step.settings
+        work = program(self.host, settings) if isinstance(settings, StepSettings) else None
         if work is None:
-            raise OSError(95, f"a simulated box has no {asked.probe}")
-        self._measuring, self._began_ns = asked, self.box.now_ns
+            raise OSError(95, f"a simulated host has no {settings.probe}")
+        self._measuring, self._began_ns = settings, self.host.now_ns
         return SimulatedProbe(self, work, facts)
 
     def pull_plug(self) -> None:
-        """The power goes, now. What a program had been told is durable is looked for, as after a real cut."""
-        asked = self._measuring.as_sync_writes() if isinstance(self._measuring, StepSettings) else None
-        if asked is None or not self.box.acknowledged:
-            raise Refused("nothing was promised to be durable in this step yet: there is nothing to lose")
+        """Cut the power now, and look for the acknowledged writes, as after a real power cut."""
+        settings = self._measuring.as_sync_writes() if isinstance(self._measuring, StepSettings) else None
+        if settings is None or not self.host.acknowledged:
+            raise Refused("This step has not acknowledged a durable write yet, so nothing can be lost.")
         if self._cut is None:
-            settings = PowerCut(sync=(_claim(asked),), writes=("append" if asked.offsets == "append" else "overwrite",))
-            elapsed_s = (self.box.now_ns - self._began_ns) / 1e9
-            self._cut = self.box.power_cut(self.box.now_ns, settings, asked.block_bytes, elapsed_s)
+            writes = "append" if settings.offsets == "append" else "overwrite"
+            cut = PowerCut(sync=(_sync_of(settings),), writes=(writes,))
+            elapsed_s = (self.host.now_ns - self._began_ns) / 1e9
+            self._cut = self.host.power_cut(self.host.now_ns, cut, settings.block_bytes, elapsed_s)
 
-    def turn(self, change: str) -> None:
-        self.made = changed(self.made, change)
-        self.simulated = f"{self.simulated},{change}"
-        self.box.change(self.made)
+    def change(self, setting: str) -> None:
+        self.made = changed(self.made, setting)
+        self.simulated = f"{self.simulated},{setting}"
+        self.host.change(self.made)
 
     def aftermath(self) -> Step | None:
         return self._cut
 
     async def wait(self, seconds: float) -> None:
-        await self.pass_time(self.box.now_ns + seconds * 1e9)
+        await self.pass_time(self.host.now_ns + seconds * 1e9)
 
     async def pass_time(self, until_ns: float) -> None:
-        """Let the model's clock run on to then, at its pace. Where this box is too slow for it, it falls behind."""
-        passed_s = max(0.0, until_ns - self.box.now_ns) / 1e9 * self._pace
-        self.box.now_ns = max(self.box.now_ns, until_ns)
+        """Advance the model's clock to that time, at its pace. It falls behind if this host is too slow for it."""
+        passed_s = max(0.0, until_ns - self.host.now_ns) / 1e9 * self._pace
+        self.host.now_ns = max(self.host.now_ns, until_ns)
         now = time.monotonic()
         self._due = max(self._due, now - 0.1) + passed_s
         await asyncio.sleep(max(0.0, self._due - now) if self._pace else 0.0)
 
-    async def baselines(self, run: Run) -> Baselines:
-        return Baselines()
+
+class SimulatedProbe(PlayedProbe):
+    """A step as the frames that its probe would send."""
+
+    def __init__(self, machine: SimulatedMachine, work: Program, facts: bool) -> None:
+        super().__init__()
+        self._machine, self._work, self._facts = machine, work, facts
+
+    async def frames(self) -> AsyncIterator[Frame | Samples]:
+        machine, work = self._machine, self._work
+        if self._facts:
+            yield Frame("facts", self._sync_path())
+        await machine.wait(FILE_S)
+        yield Frame("ready", {})
+        await self._started.wait()
+        work.begin()
+        while not (work.over or self._stopped):
+            until_ns = machine.host.now_ns + CHUNK_NS
+            for done in work.until(until_ns):
+                yield Samples.of(done.writer, done.parts, done.start_ns, done.marks)
+            await machine.pass_time(work.ended_ns if work.over else max(until_ns, work.ended_ns))
+        if work.figures:
+            yield Frame("figures", work.figures)
+        end_ns = work.ended_ns if work.over else machine.host.now_ns
+        yield Frame("done", {"start_ns": int(work.started_ns), "end_ns": int(end_ns), "held_ns": 0})
+
+    def _sync_path(self) -> dict[str, object]:
+        """Return what the probe would report of its own sync path."""
+        host, stubbed = self._machine.made.host, self._machine.made.host.syncs_stubbed
+        library = {"what": "preload", "value": "/usr/lib/libeatmydata.so", "path": "simulated:/proc/self/maps"}
+        return {
+            "pipe_fsync_fails": not stubbed,
+            "dsync_flag_kept": not stubbed,
+            "libc_sync_ns": round(host.syscall_us * 1e3) if stubbed else _HONEST_SYNC_NS,
+            "raw_sync_ns": _HONEST_SYNC_NS - 2_000,
+            "preloads": [library] if stubbed else [],
+        }
 
 
-def _claim(asked: SyncWrites) -> str:
-    return asked.sync if asked.sync != "none" else "+".join(f"O_{flag.upper()}" for flag in asked.open_flags)
+class SimulatedWaits:
+    """A watch of the simulated host's one program."""
+
+    def __init__(self, machine: SimulatedMachine) -> None:
+        self._machine = machine
+        self._watched = WatchedHost(machine.host)
+        self._ending = False
+
+    def end(self) -> None:
+        self._ending = True
+
+    async def seconds(self) -> AsyncIterator[Watched | Ended]:
+        while not self._ending:
+            if await self._pass_second():
+                yield self._watched.second()
+        yield Ended(self._watched.whole(), ())
+
+    async def stop(self) -> str | None:
+        self._ending = True
+        return None
+
+    async def _pass_second(self) -> bool:
+        """Let a second pass. Returns False if it was cut short."""
+        until_ns = self._machine.host.now_ns + SECOND_NS
+        while not self._ending and self._machine.host.now_ns < until_ns:
+            chunk_ns = min(until_ns, self._machine.host.now_ns + CHUNK_NS)
+            await self._machine.pass_time(self._watched.until(chunk_ns))
+        return not self._ending
+
+
+def _sync_of(settings: SyncWrites) -> str:
+    return settings.sync if settings.sync != "none" else "+".join(f"O_{flag.upper()}" for flag in settings.open_flags)

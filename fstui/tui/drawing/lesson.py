@@ -12,8 +12,7 @@ from fstui.model.quantities import duration_ns, rate, ratio
 from fstui.model.steps import Snapshot, Step
 from fstui.report.glossary import titled, used_in
 from fstui.report.latency_map import LogScale
-from fstui.runs.lessons import Choice, Found, Lesson, LessonRun, Planned
-from fstui.runs.lessons_taken import Taken
+from fstui.runs.lessons import Choice, Found, Lesson, LessonRun, Planned, Taken
 from fstui.tui.drawing import charts, io_path, latency
 from fstui.tui.drawing.cells import ACTION, Column, clickable, fit, fit_right, line, rule, shown, wrapped
 from fstui.tui.drawing.latency import Distribution

@@ -15,7 +15,7 @@ from textual.worker import Worker, WorkerError
 
 from fstui.model.errors import Refused
 from fstui.model.run import Run
-from fstui.runs import lessons, lessons_taken, simulation
+from fstui.runs import lessons, simulation
 from fstui.runs.lessons import Lesson, Planned
 from fstui.runs.runner import RunInProgress
 from fstui.tui.commands import BACK, GLOSSARY, HELP, PAGE_DOWN, PAGE_UP, QUIT, Command, bindings
@@ -172,7 +172,7 @@ class LessonScreen(BaseScreen):
         """Save that the lesson was taken, with the number of right answers."""
         right = (self.predicted == self.lesson.predict.right) + (self.answered == self.lesson.question.right)
         try:
-            await lessons_taken.note(self.lesson.name, right, self.results)
+            await lessons.note_taken(self.lesson.name, right, self.results)
         except (OSError, Refused) as trouble:
             self.fstui.tell(f"The lesson could not be saved as taken: {trouble}")
 

@@ -8,9 +8,8 @@ from textual.app import ComposeResult
 from textual.containers import Container, VerticalScroll
 
 from fstui.model.errors import Refused
-from fstui.runs import lessons, lessons_taken
-from fstui.runs.lessons import Lesson, Planned
-from fstui.runs.lessons_taken import Taken
+from fstui.runs import lessons
+from fstui.runs.lessons import Lesson, Planned, Taken
 from fstui.tui.commands import BACK, HELP, LIST, QUIT, Command, bindings
 from fstui.tui.drawing import lesson as drawing
 from fstui.tui.drawing.cells import rule
@@ -57,7 +56,7 @@ class LessonsScreen(BaseScreen):
     async def read_taken(self) -> None:
         before = self.taken
         try:
-            self.taken = await lessons_taken.recall()
+            self.taken = await lessons.taken()
         except (OSError, Refused) as trouble:
             self.say(str(trouble))
         if before != self.taken:

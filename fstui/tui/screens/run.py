@@ -152,7 +152,7 @@ class RunScreen(BaseScreen):
 
     def _change(self, setting: str) -> None:
         try:
-            self.running.turn(setting)
+            self.running.change(setting)
         except Refused as refusal:
             self.say(str(refusal))
 

@@ -18,7 +18,7 @@ from fstui.model.host import Inventory
 from fstui.model.judgement import Judgement
 from fstui.model.quantities import counted
 from fstui.model.storage import Node, Target
-from fstui.runs.writable_directories import usual_directories
+from fstui.runs.site import usual_directories
 from fstui.tui.commands import COPY, HELP, HISTORY, LIST, QUIT, Command, bindings
 from fstui.tui.drawing import filesystem, storage
 from fstui.tui.drawing.cells import line
@@ -112,7 +112,7 @@ class StorageScreen(BaseScreen):
         if not self.is_active:  # another screen was opened before the first refresh
             return
         with self.fstui.guarded(), suppress(OSError):
-            async with aclosing(self.fstui.session.at_work()) as looks:
+            async with aclosing(self.fstui.session.activity()) as looks:
                 async for self.host_activity in looks:
                     self.part("detail").redraw()
 

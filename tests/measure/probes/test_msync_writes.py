@@ -17,7 +17,7 @@ from fstui.model.plan import PlannedStep
 from fstui.model.settings import Amounts
 from fstui.model.steps import Step
 from fstui.report import formats
-from fstui.runs import scenario
+from fstui.runs import scenarios
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.stepping import StepRunner
 from fstui.state.workspace import HeldDirectory
@@ -67,7 +67,7 @@ def test_a_file_that_cannot_be_made_fails_the_step(tmp_path: Path) -> None:
 
 def planned(file: Path, more: str = "") -> PlannedStep:
     file.write_text(SCENARIO + more)
-    return scenario.expand(scenario.load(str(file)), {})[1][0]
+    return scenarios.expand(scenarios.load(str(file)), {})[1][0]
 
 
 def test_a_scenario_may_have_such_a_step(tmp_path: Path) -> None:

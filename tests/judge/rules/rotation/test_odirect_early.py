@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fstui.measure.kinds.sync_writes import SyncWrites
-from fstui.runs import scenario
+from fstui.runs import scenarios
 from tests.factories.evidence import GUEST, busy, finding, rules, verdict
 from tests.factories.steps import step
 from tests.factories.storage import disk, loop, on_disk, on_loop
@@ -71,7 +71,7 @@ def test_fast_odirect_without_a_cache_is_suspicious() -> None:
 
 def test_fileio_classic_without_a_cache_is_suspicious() -> None:
     """407 fsyncs per second, and 630 O_DIRECT writes with a sync after every hundredth."""
-    asked = [each.settings for each in scenario.expand(scenario.load("fileio-classic"), {})[1]]
+    asked = [each.settings for each in scenarios.expand(scenarios.load("fileio-classic"), {})[1]]
     steps = [
         step(f"{at}", rate=630 if settings.open_flags else 407, ops=4000, device="vda", flushes=1 / settings.sync_every,
              sync=settings.sync, open_flags=settings.open_flags, sync_every=settings.sync_every)

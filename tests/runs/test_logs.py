@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fstui.judge.references import operation_of
 from fstui.measure.kinds.sync_writes import SyncWrites
-from fstui.runs import scenario
+from fstui.runs import scenarios
 
 
 def steps_of(name: str) -> dict[str, SyncWrites]:
-    planned = scenario.expand(scenario.load(name), {})[1]
+    planned = scenarios.expand(scenarios.load(name), {})[1]
     return {step.name: step.settings for step in planned if isinstance(step.settings, SyncWrites)}
 
 

@@ -9,7 +9,7 @@ import pytest
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.errors import Refused
 from fstui.model.plan import PlannedStep
-from fstui.runs import scenario
+from fstui.runs import scenarios
 
 HEAD = """
 name = "mine"
@@ -38,7 +38,7 @@ def file(tmp_path: Path) -> Path:
 
 def steps_of(file: Path, text: str, **overrides: str) -> tuple[PlannedStep, ...]:
     file.write_text(text)
-    return scenario.expand(scenario.load(str(file)), overrides)[1]
+    return scenarios.expand(scenarios.load(str(file)), overrides)[1]
 
 
 def settings_of(file: Path, text: str, **overrides: str) -> list[dict[str, Any]]:
@@ -52,18 +52,18 @@ def refusal(file: Path, text: str, **overrides: str) -> str:
     return str(refused.value)
 
 
-@pytest.mark.parametrize("name", scenario.names())
+@pytest.mark.parametrize("name", scenarios.names())
 def test_every_shipped_scenario_asks_a_question_and_can_be_planned(name: str) -> None:
-    loaded = scenario.load(name)
+    loaded = scenarios.load(name)
     assert loaded.name == name and loaded.title and "?" in loaded.question and loaded.help.strip()
     assert all(setting.help for setting in loaded.settings.values())
-    _, steps = scenario.expand(loaded, {})
+    _, steps = scenarios.expand(loaded, {})
     assert len({step.name for step in steps}) == len(steps) > 0
     assert all(step.settings.seconds or step.settings.bytes_per_s for step in steps)
 
 
 def test_fsync_rate_commits_in_every_way_that_a_database_does() -> None:
-    _, steps = scenario.expand(scenario.load("fsync-rate"), {})
+    _, steps = scenarios.expand(scenarios.load("fsync-rate"), {})
     settings = [step.settings for step in steps if isinstance(step.settings, SyncWrites)]
     assert {(one.block_bytes, one.file_bytes) for one in settings} == {(16384, 1 << 20)}
     assert [(one.open_flags, one.sync, one.offsets, one.writers) for one in settings] == [
@@ -149,7 +149,7 @@ TYPES = HEAD + (
 )
 def test_a_value_is_read_in_the_type_of_its_setting(file: Path, key: str, text: str, value: object) -> None:
     file.write_text(TYPES)
-    reference, _ = scenario.expand(scenario.load(str(file)), {key: text})
+    reference, _ = scenarios.expand(scenarios.load(str(file)), {key: text})
     assert (reference.settings[key], type(reference.settings[key])) == (value, type(value))
 
 
@@ -202,7 +202,7 @@ def test_a_wrong_value_is_refused_with_what_it_may_be(file: Path, key: str, text
         (HEAD + f"[settings.w]\nvalue = {list(range(1001))}\n" + STEP + 'for_each = ["w"]\n', "more than 1000 steps"),
         (HEAD + f"[settings.w]\nvalue = {'9' * 5000}\n" + STEP, "4300 digits"),
         (HEAD + f"x = {'[' * 3000}{']' * 3000}\n" + STEP, "recursion"),
-        (HEAD + f"x = '{'x' * (1 << 20)}'\n" + STEP, "it is no scenario: it has 1.0 MiB"),
+        (HEAD + f"x = '{'x' * (1 << 20)}'\n" + STEP, "it is not a scenario: it has 1.0 MiB"),
         (HEAD + STEP + "seconds = 0\n", "needs a pace"),
         (HEAD + STEP + "seconds = nan\n", "seconds must be between"),
         (HEAD + STEP + "ops_per_s = inf\n", "ops_per_s must be between"),
@@ -226,29 +226,29 @@ def test_a_scenario_without_a_step_is_refused(file: Path) -> None:
 
 def test_a_file_that_is_not_there_or_not_text_is_named(file: Path) -> None:
     with pytest.raises(Refused, match=r"mine\.toml: No such file"):
-        scenario.load(str(file))
+        scenarios.load(str(file))
     file.write_bytes(b"\xff\xfe")
     with pytest.raises(Refused, match=r"mine\.toml: "):
-        scenario.load(str(file))
+        scenarios.load(str(file))
     with pytest.raises(Refused, match="Is a directory"):
-        scenario.load(f"{file.parent}/")
+        scenarios.load(f"{file.parent}/")
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
     with pytest.raises(Refused) as refused:
-        scenario.load("nope")
-    assert str(refused.value) == f"no scenario 'nope'. There are: {', '.join(scenario.names())}."
+        scenarios.load("nope")
+    assert str(refused.value) == f"no scenario 'nope'. There are: {', '.join(scenarios.names())}."
 
 
 def test_a_scenario_of_ones_own_is_found_by_its_name(own_config: Path) -> None:
     own_config.mkdir(parents=True)
     (own_config / "mine.toml").write_text(HEAD + STEP)
-    assert "mine" in scenario.names()
-    assert scenario.load("mine").title == "Mine"
+    assert "mine" in scenarios.names()
+    assert scenarios.load("mine").title == "Mine"
 
 
 def test_without_a_home_the_shipped_ones_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", "relative")
     monkeypatch.setenv("HOME", "")
     monkeypatch.setattr("os.getuid", lambda: 4_000_000)  # a user that no password file has
-    assert {"fsync-rate", "odirect-truth"} <= set(scenario.names())
+    assert {"fsync-rate", "odirect-truth"} <= set(scenarios.names())

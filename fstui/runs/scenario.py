@@ -1,4 +1,18 @@
-"""A scenario's tables, filled in with the values of its settings: the steps that will run."""
+"""A scenario and how it becomes steps. Every mistake is reported with file, table and key.
+
+``[settings.x]`` is what a user may change with ``--set x=…``: ``value`` (whose type is the type of x; a list makes one
+step per value), ``unit``, ``help``, and ``choices``, or ``min`` and ``max``. A choice may be a word for several keys:
+``high = { sync_binlog = 1 }``. Every scenario has ``seconds``, the measured time per step.
+
+``[[steps]]`` is a step: ``name``, ``probe``, and the keys of that kind of step (the settings struct in
+``fstui.measure.kinds``). A value that is exactly ``"{x}"`` is replaced by the value of x with its type; within a longer
+text it is replaced by its text. ``"*" = "{x}"`` stands for all keys of the word chosen for x; other keys of the table
+take precedence. If x has ``absent = VALUE``, the key is left out for that value, so that a word or a default decides.
+
+``for_each = ["x", "y"]`` makes a step for each combination, with x outermost; ``{*}`` in the name is what varies.
+``only = { x = […] }`` lists the values for which the table is meant. ``[server]`` applies to all steps that measure a
+database: the ``kind`` of server, and its ``options``.
+"""
 
 from __future__ import annotations
 
@@ -20,39 +34,39 @@ from fstui.model.run import ScenarioRef
 
 _FIELD = re.compile(r"\{(\w+)\}")
 MOST_STEPS = 1000
-"""Of one table: a slip in a list of values is no plan of a year."""
+"""The most steps of one table, because a mistake in a list of values should not make a plan for a year."""
 _MEASURED_TIME = "{seconds}"
-EVERY = "*"
-"""The key for whatever a word stands for."""
+WORD_KEY = "*"
+"""The key for all keys that a word stands for."""
 
 
 class Server(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The database server that the steps want."""
+    """The database server of the steps."""
 
     kind: str
     options: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 class Scenario(Form, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A plan of steps, as its file says."""
+    """The content of a scenario file."""
 
     server: Server | None = None
     steps: list[dict[str, Any]]
 
 
 class StepHead(Base, frozen=True, kw_only=True):
-    """What every step has besides its probe's own settings."""
+    """The keys of a step that are not settings of its probe."""
 
     name: str
     probe: str
     for_each: list[str] = msgspec.field(default_factory=list)
-    """Settings that may be lists: a step for each combination, the first one outermost."""
+    """Settings that may be lists: there is a step for each combination, with the first setting outermost."""
     only: dict[str, list[Scalar]] = msgspec.field(default_factory=dict)
-    """Of these settings, the values for which this table is meant."""
+    """The values of settings for which this table is meant."""
 
 
 def expand(scenario: Scenario, overrides: Mapping[str, str]) -> tuple[ScenarioRef, tuple[PlannedStep, ...]]:
-    """The chosen settings, and every step with its values filled in. Raises Refused, for an impossible step too."""
+    """Return the chosen settings, and every step with its values. Raises Refused."""
     values = chosen(scenario, overrides)
     _check_several(scenario, {key: values[key] for key in overrides})
     made = [(table, list(_steps_of(scenario, table, values))) for table in scenario.steps]
@@ -60,21 +74,21 @@ def expand(scenario: Scenario, overrides: Mapping[str, str]) -> tuple[ScenarioRe
     if not steps:
         raise Refused("no step is left with these settings")
     of_all = [_MEASURED_TIME, msgspec.to_builtins(scenario.server)]
-    elsewhere = _named([table for table, found in made if not found]) - _named(
+    only_in_unused = _named([table for table, found in made if not found]) - _named(
         [*of_all, *(table for table, found in made if found)]
     )
-    if unheard := [key for key in overrides if key in elsewhere]:
-        raise Refused(f"--set {unheard[0]}={overrides[unheard[0]]} changes nothing here: no step of these has it")
+    if without_effect := [key for key in overrides if key in only_in_unused]:
+        raise Refused(f"--set {without_effect[0]}={overrides[without_effect[0]]} has no effect: no step uses it")
     name, times = Counter(step.name for step in steps).most_common(1)[0]
-    if times > 1:  # a finding names the steps that it rests on
+    if times > 1:  # findings refer to steps by name
         raise Refused(f"{times} steps are named '{name}': each needs a name of its own")
-    # what is left out: PostgreSQL has no flush_method
-    said = {key: value for key, value in values.items() if key not in elsewhere}
-    return ScenarioRef(name=scenario.name, title=scenario.title, settings=said), tuple(steps)
+    # leave out settings without effect here, such as flush_method for PostgreSQL
+    used = {key: value for key, value in values.items() if key not in only_in_unused}
+    return ScenarioRef(name=scenario.name, title=scenario.title, settings=used), tuple(steps)
 
 
 def _named(value: Any) -> set[str]:
-    """The settings that a table refers to."""
+    """Return the settings that a table refers to."""
     if isinstance(value, dict):
         return _named(list(value.values())) | set(value.get("for_each", ()))
     if isinstance(value, list | tuple):
@@ -83,7 +97,7 @@ def _named(value: Any) -> set[str]:
 
 
 def _check_several(scenario: Scenario, given: Mapping[str, Any]) -> None:
-    """Raises Refused where the user names several values of what is measured with one."""
+    """Raises Refused if the user gives several values for a setting that takes one."""
     varied = {key for table in scenario.steps for key in table.get("for_each", ())}
     for key, value in given.items():
         if isinstance(value, list) and len(value) > 1 and key not in varied:
@@ -99,14 +113,14 @@ def _steps_of(scenario: Scenario, table: dict[str, Any], values: dict[str, Any])
     own = {key: value for key, value in table.items() if key not in StepHead.__struct_fields__}
     varied = [key for key in head.for_each if len(as_list(values[key])) > 1 and f"{{{key}}}" not in head.name]
     for one in _combinations(head, values):
-        every = " ".join(_told(key, one[key]) for key in varied)
+        every = " ".join(_in_name(key, one[key]) for key in varied)
         filling = Filling(scenario.settings, one)
         name = str(filling.value(head.name.replace("{*}", every).strip()))
         yield PlannedStep(name=name, settings=checked(head.probe, name, _own_keys(scenario, head, own, filling)))
 
 
 def _combinations(head: StepHead, values: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """One value for each setting, in every combination that the table is meant for."""
+    """Yield one value for each setting, in every combination for which the table is meant."""
     if unknown := head.only.keys() - values.keys():
         raise Refused(f"only: there is no setting {min(unknown)!r}")
     if prod(len(as_list(values[key])) for key in head.for_each) > MOST_STEPS:
@@ -118,7 +132,7 @@ def _combinations(head: StepHead, values: dict[str, Any]) -> Iterator[dict[str, 
 
 
 def _own_keys(scenario: Scenario, head: StepHead, table: dict[str, Any], filling: Filling) -> dict[str, Any]:
-    """The step's own keys, with the measured time and the server that the scenario says once for all steps."""
+    """Return the step's keys, with the measured time and the server, which the scenario defines for all steps."""
     filled = {"seconds": filling.value(_MEASURED_TIME), **filling.table(table)}
     if scenario.server is None or not takes_server(head.probe):
         return filled
@@ -126,26 +140,29 @@ def _own_keys(scenario: Scenario, head: StepHead, table: dict[str, Any], filling
     return {"server": filling.value(scenario.server.kind), **filled, "options": options}
 
 
-def _told(key: str, value: Scalar) -> str:
-    """A value in a step's name: a word by itself, a number or a switch after what it is of."""
+def _in_name(key: str, value: Scalar) -> str:
+    """Return a value as it appears in a step's name: a word alone, a number or a switch after its key."""
     return str(value) if isinstance(value, str) and value not in {"on", "off"} else f"{key} {value}".lower()
 
 
 class Filling:
-    """One value for each setting, and the tables that refer to them."""
+    """Replaces references to settings by their values. Each setting has one value."""
 
     def __init__(self, settings: Mapping[str, Setting], values: Mapping[str, Any]) -> None:
         self._settings = settings
         self._values = values
 
     def table(self, table: Mapping[str, Any]) -> dict[str, Any]:
-        """Its values filled in, but for those that say nothing. ``"*" = "{x}"`` adds what the word chosen for x stands
-        for; a key of the table's own wins."""
-        filled = {key: self.value(value) for key, value in table.items() if key != EVERY and not self._is_absent(value)}
-        return {**self._word(table[EVERY]), **filled} if EVERY in table else filled
+        """Fill in a table, without the keys whose value is the absent one.
+
+        ``"*" = "{x}"`` adds the keys of the word chosen for x; other keys of the table take precedence.
+        """
+        present = {key: value for key, value in table.items() if key != WORD_KEY and not self._is_absent(value)}
+        filled = {key: self.value(value) for key, value in present.items()}
+        return {**self._word(table[WORD_KEY]), **filled} if WORD_KEY in table else filled
 
     def value(self, value: Any) -> Any:
-        """``"{x}"`` keeps x's type; a longer text gets it as text."""
+        """Fill in a value. ``"{x}"`` becomes the value of x; in a longer text it becomes its text."""
         if isinstance(value, dict):
             return self.table(value)
         if isinstance(value, list):
@@ -178,5 +195,5 @@ class Filling:
         field = _FIELD.fullmatch(str(reference))
         setting = self._settings.get(field[1]) if field else None
         if setting is None or not isinstance(setting.choices, dict):
-            raise Refused(f'"*" = {reference!r}: it takes a setting whose choices are words that stand for options')
+            raise Refused(f'"*" = {reference!r}: this needs a setting whose choices are words that stand for options')
         return setting.choices[str(self.value(reference))]

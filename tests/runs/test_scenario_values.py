@@ -14,8 +14,8 @@ from fstui.databases.programs import Program
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
 from fstui.model.plan import PlannedStep
-from fstui.runs import scenario
-from fstui.runs.scenario import Scalar, Scenario, Setting
+from fstui.runs import scenarios
+from fstui.runs.scenarios import Scalar, Scenario, Setting
 
 Path = tuple[str, ...]
 
@@ -35,8 +35,8 @@ def values(setting: Setting) -> list[Scalar]:
 
 SETTINGS = [
     pytest.param(name, key, value, id=f"{name} {key}={value}")
-    for name in scenario.names()
-    for key, setting in scenario.load(name).settings.items()
+    for name in scenarios.names()
+    for key, setting in scenarios.load(name).settings.items()
     for value in values(setting)
 ]
 
@@ -65,7 +65,7 @@ def steps_of(whole: Scenario, table: dict[str, Any], key: str, value: Scalar) ->
     alone = replace(whole, steps=[table])
     own = {"server": table["only"]["server"][0]} if "only" in table and key != "server" else {}
     try:
-        return scenario.expand(alone, {**own, key: text_of(value)})[1]
+        return scenarios.expand(alone, {**own, key: text_of(value)})[1]
     except Refused as refusal:
         if "no step is left" in str(refusal):
             return ()
@@ -74,7 +74,7 @@ def steps_of(whole: Scenario, table: dict[str, Any], key: str, value: Scalar) ->
 
 @pytest.mark.parametrize(("name", "key", "value"), SETTINGS)
 def test_what_was_set_is_found_again(name: str, key: str, value: Scalar) -> None:
-    whole = scenario.load(name)
+    whole = scenarios.load(name)
     setting = whole.settings[key]
     found = 0
     for table in whole.steps:
@@ -113,15 +113,15 @@ def the_server_is_told_its_options(step: PlannedStep) -> None:
     ("name", "key"),
     [
         (name, key)
-        for name in scenario.names()
-        for key, setting in scenario.load(name).settings.items()
+        for name in scenarios.names()
+        for key, setting in scenarios.load(name).settings.items()
         if isinstance(setting.value, list)
     ],
 )
 def test_of_several_values_each_has_its_step(name: str, key: str) -> None:
-    whole = scenario.load(name)
+    whole = scenarios.load(name)
     wanted = set(values(whole.settings[key]))
-    _, steps = scenario.expand(whole, {key: ",".join(map(text_of, wanted))})
+    _, steps = scenarios.expand(whole, {key: ",".join(map(text_of, wanted))})
     told = [step.settings.as_dict() for step in steps]
     everywhere = {value for settings in told for value in flat(settings)}
     words = whole.settings[key].choices
@@ -136,7 +136,7 @@ def flat(settings: dict[str, Any]) -> Iterator[Scalar]:
 
 def test_several_values_of_what_is_measured_with_one_are_refused_in_the_user_s_words() -> None:
     with pytest.raises(Refused) as refused:
-        scenario.expand(scenario.load("fsync-rate"), {"block": "4K,16K"})
+        scenarios.expand(scenarios.load("fsync-rate"), {"block": "4K,16K"})
     said = str(refused.value)
     assert "one block at a time" in said and "--set block=4096" in said and "--set block=16384" in said
     assert "for_each" not in said

@@ -8,7 +8,7 @@ import pytest
 
 from fstui.model.errors import Refused
 from fstui.model.plan import PlannedStep
-from fstui.runs import scenario
+from fstui.runs import scenarios
 
 FILE = """
 name = "mine"
@@ -59,7 +59,7 @@ options = { log_bin = "{log}", sync_binlog = "{sync}", "*" = "{durability}" }
 def planned(tmp_path: Path, text: str = FILE, **settings: str) -> list[PlannedStep]:
     file = tmp_path / "mine.toml"
     file.write_text(text)
-    return list(scenario.expand(scenario.load(str(file)), settings)[1])
+    return list(scenarios.expand(scenarios.load(str(file)), settings)[1])
 
 
 def test_a_word_stands_for_several_options_beside_those_of_the_server(tmp_path: Path) -> None:
@@ -113,8 +113,8 @@ def test_a_table_may_be_meant_for_some_values_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "right", "sentence"),
     [
-        ('"*" = "{data}"', '"*" = "{rows}"', "takes a setting whose choices are words"),
-        ('"*" = "{data}"', '"*" = "small"', "takes a setting whose choices are words"),
+        ('"*" = "{data}"', '"*" = "{rows}"', "needs a setting whose choices are words"),
+        ('"*" = "{data}"', '"*" = "small"', "needs a setting whose choices are words"),
         ('kind = "{kind}"', 'kind = "oracle"', "server"),
         ("rows = 100,", "rows = 100, colour = 1,", "colour"),
         ("sync_binlog = 1", '"sync binlog" = 1', "'sync binlog' is no name of a server's option"),
@@ -129,12 +129,12 @@ def test_a_mistake_is_named_with_its_step(tmp_path: Path, wrong: str, right: str
 
 def test_a_run_is_said_to_have_the_settings_that_its_own_servers_have() -> None:
     """PostgreSQL has no flush_method: to ask for one is a mistake, and none stands in its run."""
-    shipped = scenario.load("sysbench-oltp")
-    postgresql, _ = scenario.expand(shipped, {"server": "postgresql", "full_page_writes": "false"})
-    mariadb, _ = scenario.expand(shipped, {"server": "mariadb", "flush_method": "fsync"})
-    every, _ = scenario.expand(shipped, {})
+    shipped = scenarios.load("sysbench-oltp")
+    postgresql, _ = scenarios.expand(shipped, {"server": "postgresql", "full_page_writes": "false"})
+    mariadb, _ = scenarios.expand(shipped, {"server": "mariadb", "flush_method": "fsync"})
+    every, _ = scenarios.expand(shipped, {})
     told = set(every.settings)
     assert told - set(postgresql.settings) == {"flush_method", "doublewrite", "durability"}
     assert told - set(mariadb.settings) == {"wal_sync_method", "full_page_writes", "synchronous_commit"}
-    with pytest.raises(Refused, match="--set flush_method=fsync changes nothing here"):
-        scenario.expand(shipped, {"server": "postgresql", "flush_method": "fsync"})
+    with pytest.raises(Refused, match="--set flush_method=fsync has no effect"):
+        scenarios.expand(shipped, {"server": "postgresql", "flush_method": "fsync"})

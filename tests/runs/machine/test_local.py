@@ -1,0 +1,151 @@
+"""Child processes that read what may hang, and how long they may take; and how a run is saved."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fstui.measure import children
+from fstui.measure.children import in_child
+from fstui.measure.kinds.sysbench import Sysbench
+from fstui.model.host import Inventory
+from fstui.runs.machine import local
+from fstui.runs.machine.local import LocalMachine
+from fstui.runs.machine.local_probe import EarlyProbe
+from fstui.state import runs
+from fstui.storage import survey
+from fstui.storage.claims import Answer, Claims, Command, line
+from tests.factories.samples import RUN
+from tests.factories.storage import disk
+
+START = children.command
+OWN, SHARED = Sysbench(server="mariadb"), Sysbench(server="mariadb", session="shared")
+
+
+@pytest.fixture
+def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Let fstui's programs start only when a line is written to this pipe."""
+    path = tmp_path / "gate"
+    os.mkfifo(path)
+
+    def late(module: str, *arguments: str) -> list[str]:
+        return ["sh", "-c", 'read line <"$0"; exec "$@"', str(path), *START(module, *arguments)]
+
+    monkeypatch.setattr(children, "command", late)
+    return os.open(path, os.O_RDWR)
+
+
+async def test_the_start_of_a_program_does_not_count_as_silence(
+    gate: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "SILENT_S", 0.5)
+    asked = asyncio.ensure_future(local.free_space([str(tmp_path)]))
+    await asyncio.wait([asked], timeout=local.SILENT_S + 0.1)
+    os.write(gate, b"begin\n")
+    assert list(await asked) == [str(tmp_path)]
+    os.close(gate)
+
+
+async def test_the_start_of_a_program_does_not_count_for_tools(gate: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "TOOLS_S", 0.5)
+    asked = asyncio.ensure_future(local.run_tools((("touch", "x"),)))
+    await asyncio.wait([asked], timeout=local.TOOLS_S + 0.1)
+    os.write(gate, b"begin\n")
+    assert (await asked)["touch x"].error == "touch is not installed"
+    os.close(gate)
+
+
+async def test_no_filesystem_is_silent_while_others_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = '{"mount_point": %s, "total_bytes": 2, "free_bytes": 1}\\n'
+    slow = f"echo; while read place; do sleep 0.4; printf '{answer}' \"$place\"; done"
+    monkeypatch.setattr(children, "command", lambda *_: ["sh", "-c", slow])
+    places = [f"/mnt/{number}" for number in range(4)]
+    assert list(await local.free_space(places)) == places
+
+
+async def test_a_cancelled_call_abandons_its_child_at_once(
+    gate: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not when its object is collected: then the loop may be closed, and the pipes cannot be closed any more."""
+    abandon, abandoned = children.Child.abandon, asyncio.Event()
+
+    def noted(child: children.Child) -> None:
+        abandoned.set()
+        abandon(child)
+
+    monkeypatch.setattr(children.Child, "abandon", noted)
+    asked = asyncio.ensure_future(local.free_space([str(tmp_path)]))
+    await asyncio.wait([asked], timeout=0.5)  # the program has not started
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    assert abandoned.is_set()
+    os.close(gate)
+
+
+async def test_answers_may_lead_to_further_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[Command, ...]] = []
+    first, second = ("testparm", "path"), ("stat", "/data")
+
+    async def tools(commands: tuple[Command, ...]) -> Claims:
+        asked.append(commands)
+        return {line(command): Answer() for command in commands}
+
+    def surveyed(_: Path, claims: Claims) -> Inventory:
+        return Inventory(unused=tuple(disk(name) for name in claims))
+
+    def led_to(found: Inventory) -> tuple[Command, ...]:
+        return (first, second) if found.unused else (first,)
+
+    monkeypatch.setattr(local, "run_tools", tools)
+    monkeypatch.setattr(survey, "survey", surveyed)
+    monkeypatch.setattr(survey, "commands", led_to)
+    machine = LocalMachine()
+    found = await machine.with_space(machine.survey())
+    assert asked == [(first,), (second,)]
+    assert {node.id for node in found.unused} == {line(first), line(second)}
+    await machine.with_space(machine.survey())
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize("deaths", [1, 2])
+async def test_a_run_is_saved_if_the_first_child_is_killed(monkeypatch: pytest.MonkeyPatch, deaths: int) -> None:
+    called: list[object] = []
+
+    async def killed(function: Any, *arguments: Any, **how: Any) -> None:
+        called.append(function)
+        if len(called) <= deaths:
+            raise ChildProcessError(10, "the child process was killed")
+        await in_child(function, *arguments, **how)
+
+    monkeypatch.setattr(local, "in_child", killed)
+    path, error = await LocalMachine().save(RUN)
+    assert len(called) == 2
+    if deaths == 1:
+        assert (path, error) == (str(runs.path_of(RUN)), None) and runs.load(RUN.id) == RUN
+    else:
+        assert (path, error) == (None, f"the run could not be saved: {runs.path_of(RUN)}: the child process was killed")
+
+
+async def test_an_early_probe_is_taken_once_by_a_step_of_its_kind() -> None:
+    early = EarlyProbe()
+    await early.start(OWN)
+    assert early.take(SHARED) is None
+    child = early.take(OWN)
+    assert child and early.take(OWN) is None
+    await early.end()  # does not end a probe that was taken
+    assert await child.reap(60) is not None
+
+
+async def test_an_early_probe_of_another_kind_is_ended() -> None:
+    early = EarlyProbe()
+    await early.start(OWN)
+    child = early._child
+    await early.start(SHARED)
+    assert child and child._process.returncode is not None
+    await early.end()
+    assert early.take(SHARED) is None
