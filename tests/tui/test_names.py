@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fstui.runs import scenarios
 from fstui.tui.drawing import result, run
 from fstui.tui.drawing.cells import distinct, shown
 

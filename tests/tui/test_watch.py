@@ -111,7 +111,7 @@ async def test_what_was_recorded_elsewhere_cannot_be_watched() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         lines = await pressed(pilot, "t")
-        assert lines[-1] == " What is shown here was recorded elsewhere: there is nobody to watch."
+        assert lines[-1] == " This is the replay of a saved run: there is nothing to watch."
         await pilot.press("escape")
         assert isinstance(app.screen, StorageScreen)
 
