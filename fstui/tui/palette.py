@@ -1,4 +1,4 @@
-"""What Ctrl-P finds: the keys of the screen in front, mounts, scenarios, settings, rules, saved runs and themes."""
+"""The entries of the command palette (Ctrl-P)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from fstui.runs.history import Summary
     from fstui.tui.app import FstuiApp
 
-
-PATIENCE_S = 0.5
+SAVED_RUNS_TIMEOUT_S = 0.5
 
 
 class Entry(NamedTuple):
@@ -30,14 +29,13 @@ class Entry(NamedTuple):
 
 
 class Entries(Provider):
-    """All of them. Before a letter is typed, only what the footer names."""
+    """Keys, mounts, scenarios, settings, rules, themes and saved runs. Before a search, only the keys are listed."""
 
     reading: asyncio.Task[tuple[Summary, ...]] | None = None
-    """Of the saved runs."""
 
     async def startup(self) -> None:
-        """Have the saved runs read meanwhile. Nothing is awaited: the letter after cancels what a letter began, and a
-        start that is cancelled leaves the palette empty."""
+        # Do not await the saved runs here: the next letter cancels a search, and a cancelled startup leaves the
+        # palette empty.
         self.reading = asyncio.create_task(_saved_runs())
 
     async def shutdown(self) -> None:
@@ -50,57 +48,40 @@ class Entries(Provider):
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
-        for entry in self._at_hand():
+        for entry in (*self._keys(), *self._mounts(), *self._scenarios(), *self._pages(), *self._others()):
             if hit := _hit(matcher, entry):
                 yield hit
-        for one in await self._read_by_now():
+        for one in await self._saved_runs_read():
             if hit := _hit(matcher, self._saved(one)):
                 yield hit
 
-    async def _read_by_now(self) -> tuple[Summary, ...]:
-        """The saved runs; none from a disk that takes long, as nothing found is shown before the search ends."""
+    async def _saved_runs_read(self) -> tuple[Summary, ...]:
+        """Return the saved runs, or none from a slow disk: the palette shows nothing before the search ends."""
         if self.reading is None:
             return ()
-        done, _ = await asyncio.wait((self.reading,), timeout=PATIENCE_S)
+        done, _ = await asyncio.wait((self.reading,), timeout=SAVED_RUNS_TIMEOUT_S)
         return self.reading.result() if done else ()
 
     @property
     def _fstui(self) -> FstuiApp:
-        return cast("FstuiApp", self.app)  # the app imports this, not the other way round
-
-    def _at_hand(self) -> Iterator[Entry]:
-        yield from self._keys()
-        yield from self._mounts()
-        yield from self._scenarios()
-        yield from self._rules()
-        yield from self._themes()
-        yield Entry("picture of this screen", "An SVG file in the current directory.", self._fstui.save_picture)
+        return cast("FstuiApp", self.app)  # the app imports this module, so it cannot be imported here
 
     def _keys(self) -> Iterator[Entry]:
         for command in getattr(self.screen, "KEYS", ()):
             if command.label:
                 name = f"{command.label} ({key_name(command, self._fstui.keymap)})"
-                yield Entry(name, command.help, self._acting(command.action))
-
-    def _acting(self, action: str) -> Callable[[], object]:
-        async def run() -> None:
-            await self.app.run_action(action, default_namespace=self.screen)
-
-        return run
+                run = partial(self.app.run_action, command.action, default_namespace=self.screen)
+                yield Entry(name, command.help, run)
 
     def _mounts(self) -> Iterator[Entry]:
         first = self.app.screen_stack[0]
         for target in first.inventory.filesystems if isinstance(first, StorageScreen) else ():
             if not target.pseudo and target.silent_s is None:
-                yield Entry(
-                    f"mount {target.mount_point}", f"What can be run there ({target.fstype}).", self._plan(target.path)
-                )
-
-    def _plan(self, path: str) -> Callable[[], object]:
-        return lambda: self._fstui.open_plan(path)
+                run = partial(self._fstui.open_plan, target.path)
+                yield Entry(f"mount {target.mount_point}", f"Choose a scenario for it ({target.fstype}).", run)
 
     def _scenarios(self) -> Iterator[Entry]:
-        from fstui.runs import scenarios  # noqa: PLC0415  kept off the first frame
+        from fstui.runs import scenarios  # noqa: PLC0415  the first frame does not need it
         from fstui.tui import offers  # noqa: PLC0415
         from fstui.tui.screens.plan import PlanScreen  # noqa: PLC0415
 
@@ -116,47 +97,39 @@ class Entries(Provider):
             for name, scenario in scenarios.shipped_ones():
                 yield Entry(f"scenario {name}", scenario.question, partial(screen.run_here, name))
 
-    def _rules(self) -> Iterator[Entry]:
+    def _pages(self) -> Iterator[Entry]:
         from fstui.runs.rules import rule_names  # noqa: PLC0415
 
         for name in rule_names():
-            yield Entry(f"rule {name}", "What it looks at, and what it proves.", self._explaining(name))
+            yield Entry(f"rule {name}", "Explain what it checks and what it proves.", partial(self._explain, name))
 
-    def _explaining(self, name: str) -> Callable[[], object]:
-        def run() -> None:
-            from fstui.tui.screens.page_screen import explain_screen  # noqa: PLC0415
+    def _explain(self, rule: str) -> None:
+        from fstui.tui.screens.page_screen import explain_screen  # noqa: PLC0415
 
-            self.app.push_screen(explain_screen(name))
+        self.app.push_screen(explain_screen(rule))
 
-        return run
-
-    def _themes(self) -> Iterator[Entry]:
-        for name, help_ in THEMES.items():
-            yield Entry(f"theme {name}", help_, self._painting(name))
-
-    def _painting(self, name: str) -> Callable[[], object]:
-        return lambda: self._fstui.keep_theme(name)
+    def _others(self) -> Iterator[Entry]:
+        for name, description in THEMES.items():
+            yield Entry(f"theme {name}", description, partial(self._fstui.keep_theme, name))
+        yield Entry("picture of this screen", "Write an SVG file to the current directory.", self._fstui.save_picture)
 
     def _saved(self, one: Summary) -> Entry:
         name = f"run {one.id}: {one.scenario} on {one.target}"
-        return Entry(name, f"{one.verdict}, {one.started_at}", self._opening(one.path))
+        return Entry(name, f"{one.verdict}, {one.started_at}", partial(self._open, one.path))
 
-    def _opening(self, path: str) -> Callable[[], object]:
-        async def run() -> None:
-            from fstui.runs import history  # noqa: PLC0415
+    async def _open(self, path: str) -> None:
+        from fstui.runs import history  # noqa: PLC0415
 
-            try:
-                saved = await history.find(path)
-            except (OSError, Refused) as trouble:
-                self._fstui.tell(str(trouble))
-                return
+        try:
+            saved = await history.find(path)
+        except (OSError, Refused) as trouble:
+            self._fstui.tell(str(trouble))
+        else:
             self._fstui.open_result(saved.run, saved.path, saved.run.target.path if saved.run.target else None)
-
-        return run
 
 
 async def _saved_runs() -> tuple[Summary, ...]:
-    """From a disk that may hang: none where it does."""
+    """Read the saved runs; return none if they cannot be read, for example because the disk hangs."""
     from fstui.runs import history  # noqa: PLC0415
 
     try:

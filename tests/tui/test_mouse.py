@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from textual.events import CursorPosition, MouseScrollDown
+from textual.events import MouseScrollDown
 from textual.pilot import Pilot
 
 from fstui.runs import lessons
@@ -13,7 +12,6 @@ from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.lesson import LessonScreen
 from fstui.tui.screens.plan import PlanScreen
 from fstui.tui.screens.result import ResultScreen
-from fstui.tui.terminal import PressDriver, wants_mouse
 from tests.factories import screens
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import pressed, shown
@@ -90,92 +88,3 @@ async def test_click_on_a_scenario_starts_nothing() -> None:
         lines = await clicked(pilot, "wal-etcd")
         lines = await clicked(pilot, "wal-etcd")
         assert isinstance(app.screen, PlanScreen) and any(line.startswith("── wal-etcd") for line in lines)
-
-
-def test_the_terminal_is_never_asked_for_movements() -> None:
-    written: list[str] = []
-
-    class Recorded(PressDriver):
-        def __init__(self) -> None:
-            self._mouse = True
-
-        def write(self, data: str) -> None:
-            written.append(data)
-
-        def flush(self) -> None:
-            """Nothing is held back."""
-
-    driver = Recorded()
-    driver._enable_mouse_support()
-    driver._disable_mouse_support()
-    assert "".join(written) == "\x1b[?1000h\x1b[?1006h\x1b[?1000l\x1b[?1006l"
-    assert wants_mouse({"TERM": "xterm"}) and not wants_mouse({"FSTUI_MOUSE": "0"})
-
-
-class RecordedDriver(PressDriver):
-    """Without a terminal: what it would have been sent."""
-
-    def __init__(self) -> None:
-        self.written: list[str] = []
-
-    def write(self, data: str) -> None:
-        self.written.append(data)
-
-    def flush(self) -> None:
-        """Nothing is held back."""
-
-
-def test_a_line_is_behind_until_the_terminal_has_answered_and_never_where_it_does_not() -> None:
-    driver = RecordedDriver()
-    driver.request_answer()
-    assert not driver.is_behind, "it may be one that never answers"
-    driver.request_answer()
-    assert driver.written == ["\x1b[6n"]
-    driver.process_message(CursorPosition(0, 0))
-    assert not driver.is_behind
-    driver.request_answer()
-    driver.request_answer()
-    assert driver.is_behind and driver.written == ["\x1b[6n"] * 2
-    driver.process_message(CursorPosition(0, 0))
-    assert not driver.is_behind
-
-
-def test_an_answer_that_was_lost_holds_the_screen_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    now_s = 0.0
-    monkeypatch.setattr("fstui.tui.terminal.time.monotonic", lambda: now_s)
-    driver = RecordedDriver()
-    driver.request_answer()
-    driver.process_message(CursorPosition(0, 0))
-    driver.request_answer()
-    assert driver.is_behind
-    now_s += 21
-    driver.request_answer()
-    assert not driver.is_behind and len(driver.written) == 3
-    driver.process_message(CursorPosition(0, 0))
-    driver.request_answer()
-    assert driver.is_behind, "it answers again"
-
-
-def test_leaving_awaits_the_first_answer_of_a_slow_line_too_and_none_of_a_terminal_that_answers_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    now_s, answers = 0.0, True
-
-    def sleep(seconds: float) -> None:
-        nonlocal now_s
-        now_s += seconds
-        if answers and now_s >= 1.5:
-            driver.process_message(CursorPosition(0, 0))
-
-    monkeypatch.setattr("fstui.tui.terminal.time.monotonic", lambda: now_s)
-    monkeypatch.setattr("fstui.tui.terminal.time.sleep", sleep)
-    driver = RecordedDriver()
-    driver.request_answer()
-    driver._await_answer()
-    assert now_s == pytest.approx(1.5, abs=0.02)
-    answers = False
-    driver.request_answer()
-    now_s = 30.0
-    driver.request_answer()
-    driver._await_answer()
-    assert now_s == 30.0

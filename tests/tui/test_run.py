@@ -224,15 +224,6 @@ async def test_a_refused_run_shows_the_reason() -> None:
         assert isinstance(pilot.app.screen, StorageScreen)
 
 
-@pytest.mark.parametrize("size", [(50, 20), (120, 40)])
-async def test_it_fits_other_sizes(size: tuple[int, int]) -> None:
-    async with PreparedApp().run_test(size=size) as pilot:
-        await watch(pilot, screens.events(until=5))
-        lines = shown(pilot.app)
-        assert any("▸ same" in line for line in lines)
-        assert all(len(line) <= size[0] for line in lines)
-
-
 async def test_only_changes_are_drawn() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, screens.events(until=5))

@@ -1,4 +1,4 @@
-"""The app on a simulated disk: from the first screen to the verdict, and the plug pulled on the way."""
+"""The app on a simulated disk: a parameter is changed, or the power is cut, during the run."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tests.tui.screen import shown
 
 
 async def until(pilot: Pilot[int], screen: type) -> None:
-    """The screen comes; pytest-timeout ends what never does."""
+    """Wait for the screen. pytest-timeout ends a test that waits too long."""
     while not isinstance(pilot.app.screen, screen):
         await pilot.pause()
 
 
-async def test_a_disk_is_turned_into_a_liar_while_it_runs() -> None:
+async def test_a_parameter_is_changed_during_the_run() -> None:
     app = FstuiApp(simulation.session(simulation.named("hdd-7200")), ascii_only=False)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("enter")
@@ -41,7 +41,7 @@ async def test_a_disk_is_turned_into_a_liar_while_it_runs() -> None:
         assert "hdd-7200,disk.cache.flush=ignored" in str(screen.progress.run and screen.progress.run.simulated)
 
 
-async def test_a_plug_is_pulled_in_the_sight_of_the_class() -> None:
+async def test_pulling_the_plug_shows_what_was_lost() -> None:
     app = FstuiApp(simulation.session(simulation.named("hdd-7200-lying")), ascii_only=False)
     async with app.run_test(size=(80, 24)) as pilot:
         assert "SIMULATED hdd-7200-lying" in shown(app)[0]

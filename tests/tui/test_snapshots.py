@@ -1,4 +1,4 @@
-"""Every screen as it looked when a person last accepted it (``pytest --snapshot-update`` accepts anew)."""
+"""Pictures of every screen. Accept a change with ``pytest --snapshot-update`` after looking at it."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ SAVED = "/home/me/.local/state/fstui/runs/20261120-031244-k3f9a1.json"
 
 @pytest.fixture(autouse=True)
 def own_scenarios(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The screens do not change when a scenario does."""
+    """Use scenarios of the tests, so that a changed scenario changes no picture."""
     monkeypatch.setattr("fstui.model.shipped._PLACES", (Path(__file__).parent / "scenarios",))
 
 
 async def storage_screen(pilot: Pilot[Any]) -> StorageScreen:
-    """With all that comes after the first frame."""
+    """Wait for everything that is loaded after the first frame."""
     screen = pilot.app.screen
     assert isinstance(screen, StorageScreen)
     await pilot.pause()

@@ -1,4 +1,4 @@
-"""The colours: chosen once, kept, and in each of them good, doubtful and bad are three colours."""
+"""Themes: contrast, colours that differ for colour-blind users, and the saved choice."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.tui.screen import shown
 
 _SEEN_WITHOUT_GREEN = ((0.367, 0.861, -0.228), (0.280, 0.673, 0.047), (-0.012, 0.043, 0.969))
 _SEEN_WITHOUT_RED = ((0.152, 1.053, -0.205), (0.115, 0.786, 0.099), (-0.004, -0.048, 1.052))
-"""Machado, Oliveira and Fernandes (2009), severity 1.0; for linear light, which is near enough here."""
+"""Machado, Oliveira and Fernandes (2009), severity 1.0. They are for linear light, which is close enough here."""
 
 
 def seen(name: str, by: tuple[tuple[float, ...], ...]) -> tuple[float, ...]:
@@ -38,7 +38,7 @@ def lightness(name: str) -> float:
 
 
 def dimmed(name: str, paper: str) -> str:
-    """As textual draws ``dim``."""
+    """Return the colour that Textual draws for ``dim``."""
     return Color.parse(paper).blend(Color.parse(name), DIM_FACTOR).hex
 
 
@@ -49,7 +49,7 @@ def contrast(one: str, other: str) -> float:
 
 
 @pytest.mark.parametrize("colours", COLOURS.values(), ids=COLOURS)
-def test_what_is_drawn_stands_out_from_its_ground(colours: Colours) -> None:
+def test_every_colour_contrasts_with_the_background(colours: Colours) -> None:
     least = 7.0 if colours is COLOURS["high-contrast"] else 4.5  # WCAG 2.2, 1.4.3 and 1.4.6
     faint = dimmed(colours.ink, colours.paper)  # headings, labels, units
     for name in (colours.ink, faint, colours.bad, colours.doubt, colours.good, colours.few, colours.most):
@@ -57,20 +57,20 @@ def test_what_is_drawn_stands_out_from_its_ground(colours: Colours) -> None:
 
 
 @pytest.mark.parametrize("eyes", [_SEEN_WITHOUT_GREEN, _SEEN_WITHOUT_RED], ids=["no green", "no red"])
-def test_verdicts_differ_for_who_sees_no_red_or_no_green(eyes: tuple[tuple[float, ...], ...]) -> None:
+def test_verdicts_differ_without_red_or_green(eyes: tuple[tuple[float, ...], ...]) -> None:
     colours = COLOURS["colour-blind"]
     for one, other in combinations((colours.bad, colours.doubt, colours.good), 2):
         apart = zip(seen(one, eyes), seen(other, eyes), strict=True)
         assert sum((a - b) ** 2 for a, b in apart) ** 0.5 > 80
 
 
-def test_verdicts_of_the_colour_blind_theme_differ_in_lightness() -> None:
+def test_verdicts_differ_in_lightness() -> None:
     colours = COLOURS["colour-blind"]
     dark, middle, light = sorted(lightness(name) for name in (colours.bad, colours.doubt, colours.good))
-    assert min(middle - dark, light - middle) >= 15  # where all colour is gone, a step of grey is left
+    assert min(middle - dark, light - middle) >= 15  # visible in greyscale
 
 
-async def test_a_theme_is_found_by_ctrl_p_painted_at_once_and_kept_for_the_next_time() -> None:
+async def test_a_theme_is_found_applied_and_saved() -> None:
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         found = [hit async for hit in Entries(app.screen).search("theme light") if isinstance(hit, Hit)]
@@ -91,7 +91,7 @@ async def test_a_theme_is_found_by_ctrl_p_painted_at_once_and_kept_for_the_next_
         assert again.native_ansi_color
 
 
-async def test_a_theme_that_is_none_of_ours_is_said_and_changes_nothing() -> None:
+async def test_an_unknown_theme_is_reported() -> None:
     paths.config_dir().mkdir(parents=True)
     (paths.config_dir() / "theme.toml").write_text('theme = "solarised"\n')
     app = PreparedApp()

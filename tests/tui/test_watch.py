@@ -1,4 +1,4 @@
-"""The watch: who waits for one filesystem, live, and the way there and back."""
+"""The watch screen: the programs that wait for syncs on one filesystem."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SENTENCE = "The disk is slow: sda itself takes 38.0 ms of the 40.0 ms that maria
 
 
 class PreparedWatching:
-    """A watch that has seen this, and goes on until it is stopped."""
+    """A watch that yields these events and then waits until it is stopped."""
 
     def __init__(self, *events: WatchEvent) -> None:
         self._events = events
@@ -56,7 +56,7 @@ class PreparedWatching:
 
 
 def watch_this(app: PreparedApp, *events: WatchEvent) -> None:
-    """Whatever is watched, these are its events."""
+    """Let every watch of the app yield these events."""
     prepared = PreparedWatching(*events)
 
     async def watch(pid: int | None = None, directory: str | None = None) -> Any:
@@ -67,7 +67,7 @@ def watch_this(app: PreparedApp, *events: WatchEvent) -> None:
 
 @asynccontextmanager
 async def watching(*events: WatchEvent, size: tuple[int, int] = (80, 24)) -> AsyncIterator[Pilot[int]]:
-    """The screen in front, on the prepared box."""
+    """Open the watch screen in the app."""
     app = PreparedApp()
     watch_this(app, *events)
     async with app.run_test(size=size) as pilot:
@@ -77,7 +77,7 @@ async def watching(*events: WatchEvent, size: tuple[int, int] = (80, 24)) -> Asy
         yield pilot
 
 
-async def test_t_shows_who_waits_and_escape_leads_back_with_what_it_came_to() -> None:
+async def test_t_opens_the_watch_and_escape_shows_the_conclusion() -> None:
     seen = WatchedSecond(second=SECOND, sentence=SENTENCE)
     async with watching(WatchStarted(host=Host()), seen, seen) as pilot:
         assert isinstance(pilot.app.screen, WatchScreen)
@@ -92,12 +92,12 @@ async def test_t_shows_who_waits_and_escape_leads_back_with_what_it_came_to() ->
         assert after[-1] == " In all: the disk is slow."
 
 
-async def test_while_nobody_waits_it_says_so() -> None:
+async def test_no_waiting_program_is_reported() -> None:
     async with watching(WatchStarted(host=Host()), WatchedSecond(second=Watched(elapsed_s=1.0))) as pilot:
         assert any("no program waits for a sync" in line for line in shown(pilot.app))
 
 
-async def test_without_root_one_line_says_that_there_is_no_trace_and_who_writes_is_shown() -> None:
+async def test_without_a_trace_the_writers_are_shown() -> None:
     refused = WatchStarted(host=Host(), untraced="only root may trace the kernel")
     async with watching(refused, WatchedSecond(second=SECOND, sentence="fstui cannot see who waits.")) as pilot:
         lines = shown(pilot.app)
@@ -106,7 +106,7 @@ async def test_without_root_one_line_says_that_there_is_no_trace_and_who_writes_
         assert not any("mariadbd" in line for line in lines)
 
 
-async def test_what_was_recorded_elsewhere_cannot_be_watched() -> None:
+async def test_a_replayed_run_cannot_be_watched() -> None:
     app = PreparedApp(ReplayMachine(screens.RUN, pace=0.0))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
@@ -116,7 +116,7 @@ async def test_what_was_recorded_elsewhere_cannot_be_watched() -> None:
         assert isinstance(app.screen, StorageScreen)
 
 
-async def test_on_a_simulated_disk_a_program_waits_and_the_title_says_simulated() -> None:
+async def test_a_simulated_disk_can_be_watched() -> None:
     machine = SimulatedMachine(load("hdd-7200"), pace=0.0)
     app = PreparedApp(machine, flags={})
     async with app.run_test(size=(80, 24)) as pilot:
@@ -140,7 +140,7 @@ async def seconds_seen(pilot: Pilot[int], count: int) -> None:
 
 
 @pytest.mark.root
-async def test_on_this_box_its_child_is_gone_with_the_screen() -> None:
+async def test_closing_the_screen_ends_its_child() -> None:
     app = PreparedApp(LocalMachine())
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()

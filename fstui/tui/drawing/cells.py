@@ -37,7 +37,7 @@ class Column(msgspec.Struct, frozen=True):
     from_width: int = 0
     """A narrower screen leaves the column out."""
     cut: Literal["right", "middle", "left"] = "right"
-    """Where a long text is cut. Steps of a matrix differ at both ends of their names, paths at the end."""
+    """The place to cut a long text. Names of steps differ at both ends, paths differ at the end."""
 
 
 def clickable(text: Text, mark: dict[str, Any], start: int = 0, end: int | None = None) -> Text:

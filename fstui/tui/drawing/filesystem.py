@@ -41,7 +41,7 @@ def detail_with_history(
     width: int,
     height: int,
 ) -> list[Text]:
-    """Draw everything. Where there is room, the statistics move to the edges of the I/O path, above the charts."""
+    """Draw everything. If there is room, the statistics move to the edges of the I/O path, above the charts."""
     from fstui.tui.drawing import charts  # noqa: PLC0415  it loads the judge, which the first frame does not need
 
     saved = _saved_runs(runs, width)

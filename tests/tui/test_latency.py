@@ -1,23 +1,26 @@
-"""The heat map of latencies: dots where operations lie, on a logarithmic axis that seldom moves."""
+"""Latencies: the heat map of a step, the maps of all steps, and sparklines."""
 
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from fstui.model.steps import Latency, Stall, TimelinePoint
 from fstui.report import latency_map
 from fstui.report.latency_map import Mark
-from fstui.tui.drawing import charts, latency
+from fstui.tui.drawing import charts, latency, result
 from fstui.tui.drawing.latency import View
+from fstui.tui.drawing.result import steps
 from fstui.tui.styles import BAD, DOUBT
 from fstui.tui.terminal import to_ascii
+from tests.factories import screens
 
 MS = 1_000_000
 LATENCY = Latency(min=MS, mean=MS, p50=MS, p90=2 * MS, p95=2 * MS, p99=5 * MS, p99_9=None, max=19 * MS)
 
 
 def point(t_s: float, *cells: tuple[int, int]) -> TimelinePoint:
-    """A stretch whose operations lie at these times, (ns, how many)."""
+    """Return a point of a timeline whose operations have these latencies: (ns, count)."""
     ops = sum(count for _, count in cells)
     return TimelinePoint(t_s=t_s, ops=ops, p50_ns=cells[0][0], max_ns=cells[-1][0], spread=cells)
 
@@ -31,33 +34,33 @@ def drawn(view: View, width: int = 80, height: int = 7) -> list[str]:
 
 
 def field(line: str) -> str:
-    """The map alone, of a line of 80 columns."""
+    """Return the map of a line of 80 columns, without labels."""
     return line[latency.LABEL : 80 - latency.LADDER]
 
 
 @pytest.mark.parametrize("length_s", [0.5, 1.0, 2.0, 10.0])
 @pytest.mark.parametrize("width", [50, 80, 117, 200])
-def test_rounded_times_make_no_holes(length_s: float, width: int) -> None:
+def test_rounded_times_leave_no_gaps(length_s: float, width: int) -> None:
     view = View(seconds(length_s, (MS, 9)), elapsed_s=length_s, length_s=length_s)
     ends = width - (latency.LADDER if width >= latency.LADDER_FROM else 0)
     (line,) = (line[latency.LABEL : ends] for line in drawn(view, width) if any("⠀" < c <= "⣿" for c in line))
     assert " " not in line and len(line) == ends - latency.LABEL
 
 
-def test_a_gap_in_the_data_stays_a_gap() -> None:
+def test_a_gap_in_the_data_is_shown() -> None:
     view = View((point(0.0, (MS, 9)), point(0.1, (MS, 9)), point(1.9, (MS, 9))), elapsed_s=2.0, length_s=2.0)
     (line,) = (field(line) for line in drawn(view) if "⠀" < line[latency.LABEL] <= "⣿")
     assert line.strip().count(" ") > 40
 
 
-def test_it_fills_from_left_to_right_over_the_known_length() -> None:
+def test_a_step_of_known_length_fills_the_map() -> None:
     view = View(seconds(2.0, (MS, 9))[:30], elapsed_s=1.0, length_s=2.0)
     (line,) = (field(line) for line in drawn(view) if "⠀" < line[latency.LABEL] <= "⣿")
     assert len(line.rstrip()) == pytest.approx(27, abs=1)
     assert drawn(view)[-1].split() == ["0", "s", "0.5", "1.0", "1.5", "2.0"]
 
 
-def test_an_open_ended_step_shows_its_newest_seconds_at_the_right() -> None:
+def test_an_open_ended_step_scrolls() -> None:
     points = tuple(point(float(at), (MS if at < 190 else 100 * MS, 9)) for at in range(200))
     lines = drawn(View(points, elapsed_s=199.5, length_s=None))
     assert any(field(line).endswith(" " * 0 + field(line)[-1]) and field(line)[-1] > "⠀" for line in lines[:2])
@@ -69,13 +72,13 @@ def test_decades_are_labelled_where_they_begin() -> None:
     assert [line[:8].strip() for line in lines if "┤" in line] == ["10 ms", "1 ms", "100 µs"]
 
 
-def test_a_rare_slow_operation_is_seen_and_the_many_have_another_colour() -> None:
+def test_rare_and_common_latencies_have_two_colours() -> None:
     lines = latency.heat_map(View(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=LATENCY), 80, 9)
     styles = {str(span.style) for line in lines for span in line.spans if "⠀" < line.plain[span.start] <= "⣿"}
     assert len(styles) == 2
 
 
-def test_stalls_are_red_and_what_is_sooner_than_the_limit_is_doubted() -> None:
+def test_stalls_and_impossible_latencies_have_own_colours() -> None:
     view = View(seconds(1.0, (MS, 99), (400 * MS, 1)), latency=LATENCY, marks=(Mark("limit", 8.3 * MS),))
     lines = latency.heat_map(view, 80, 13)
     painted = [{str(span.style) for span in line.spans if "⠀" < line.plain[span.start] <= "⣿"} for line in lines]
@@ -84,7 +87,7 @@ def test_stalls_are_red_and_what_is_sooner_than_the_limit_is_doubted() -> None:
     assert any(line.plain.endswith("╌limit   8.3 ms") for line in lines)
 
 
-def test_beside_it_stand_the_percentiles_and_what_it_is_held_against() -> None:
+def test_percentiles_and_references_are_at_the_right() -> None:
     marks = (Mark("last", 1.5 * MS), Mark("publ.", 12 * MS), Mark("idle", 3 * MS))
     lines = drawn(View(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=LATENCY, marks=marks), height=21)
     beside = [line[80 - latency.LADDER :].split() for line in lines if len(line) > 80 - latency.LADDER + 1]
@@ -94,7 +97,7 @@ def test_beside_it_stand_the_percentiles_and_what_it_is_held_against() -> None:
 
 @pytest.mark.parametrize("height", [2, 3, 5, 9, 40])
 @pytest.mark.parametrize("width", [20, 50, 80, 200])
-def test_it_fits_whatever_room_there_is(width: int, height: int) -> None:
+def test_a_map_fits_any_size(width: int, height: int) -> None:
     marks = (Mark("limit", 8.3 * MS), Mark("last", 1.5 * MS))
     for timeline in ((), seconds(1.0, (900, 5), (30_000 * MS, 1))):
         lines = drawn(View(timeline, latency=LATENCY, marks=marks), width, height)
@@ -102,7 +105,7 @@ def test_it_fits_whatever_room_there_is(width: int, height: int) -> None:
         assert max(map(len, lines)) <= max(width, 30)
 
 
-def test_an_operation_that_has_not_returned_shows_while_it_lasts() -> None:
+def test_an_operation_that_does_not_return_is_drawn() -> None:
     stall = Stall(call="fdatasync", elapsed_s=0.5)
     lines = latency.heat_map(View(seconds(2.0, (MS, 9))[:15], elapsed_s=1.0, length_s=2.0, stall=stall), 80, 9)
     (line,) = (line for line in lines if "▲" in line.plain)
@@ -110,7 +113,7 @@ def test_an_operation_that_has_not_returned_shows_while_it_lasts() -> None:
     assert BAD in {str(span.style) for span in line.spans}
 
 
-def test_a_document_without_a_spread_shows_its_median_and_its_longest() -> None:
+def test_an_old_document_shows_median_and_maximum() -> None:
     point = TimelinePoint(t_s=0.0, ops=100, p50_ns=MS, max_ns=19 * MS)
     assert [cell[:2] for cell in next(latency_map.slices([point])).cells] == [
         (MS / latency_map.QUARTER_OCTAVE, MS),
@@ -118,7 +121,7 @@ def test_a_document_without_a_spread_shows_its_median_and_its_longest() -> None:
     ]
 
 
-def test_in_ascii_the_density_is_left() -> None:
+def test_ascii_keeps_the_density() -> None:
     lines = [to_ascii(line) for line in drawn(View(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=LATENCY))]
     assert all(line.isascii() and "?" not in line for line in lines)
 
@@ -128,7 +131,7 @@ def test_the_axis_seldom_moves() -> None:
     assert len(axes) == 1
 
 
-def test_a_sparkline_is_flat_where_nothing_changed_and_rises_with_the_latency() -> None:
+def test_a_sparkline_follows_the_latency() -> None:
     assert set(charts.sparkline(seconds(1.0, (MS, 9)), 16)) == {"▁"}
     slower = tuple(point(at / 60, (MS if at < 30 else 12 * MS, 9)) for at in range(60))
     drawn = charts.sparkline(slower, 16)
@@ -136,7 +139,42 @@ def test_a_sparkline_is_flat_where_nothing_changed_and_rises_with_the_latency() 
     assert charts.sparkline((), 16) == ""
 
 
-def test_a_curve_longer_than_its_points_has_no_holes_but_those_of_the_data() -> None:
+def test_a_sparkline_has_only_the_gaps_of_the_data() -> None:
     assert set(charts.sparkline(seconds(2.0, (MS, 9), parts=20), 90)) == {"▁"}
     gap = (point(0.0, (MS, 9)), point(0.1, (MS, 9)), point(1.9, (MS, 9)))
     assert charts.sparkline(gap, 20).count(" ") == pytest.approx(17, abs=1)
+
+
+RUN = screens.RUN
+NAMES = [step.name for step in RUN.steps]
+
+
+def gallery(width: int, height: int) -> list[str]:
+    return [text.plain for text in result.gallery(RUN, width, height)]
+
+
+def test_each_step_has_a_map_in_order() -> None:
+    lines = gallery(200, 16)
+    assert len(lines) <= 16 and all(len(line.rstrip()) <= 200 for line in lines)
+    named = " ".join(line for line in lines if "──" in line)
+    places = [named.index(f" {name} ") for name in NAMES]
+    assert places == sorted(places)
+
+
+def test_all_maps_share_one_axis() -> None:
+    lines = gallery(200, 16)
+    labels = {tuple(line[: latency.LABEL] for line in lines[at + 1 : at + 7]) for at in (0, 8)}
+    assert len(labels) == 1
+
+
+def test_maps_take_the_room_below_the_table() -> None:
+    lines = [text.plain for text in steps(RUN, (), 0, 200, 40)]
+    assert len(lines) <= 40
+    assert all(name in line for name, line in zip(NAMES, lines[1:], strict=False))
+    assert len(lines) > len(NAMES) + 10
+
+
+def test_maps_need_room_and_two_steps() -> None:
+    assert gallery(200, 13) == [] and gallery(80, 24) == [] and gallery(30, 20) == []
+    alone = replace(RUN, steps=RUN.steps[:1])
+    assert result.gallery(alone, 200, 40) == []
