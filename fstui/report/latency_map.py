@@ -11,7 +11,7 @@ from typing import NamedTuple
 from fstui.judge import Case
 from fstui.judge.facts.rotation import revolution_ns
 from fstui.judge.references import comparable, operation_of, published
-from fstui.measure.kinds.base import StepSettings
+from fstui.measure.kinds import StepSettings
 from fstui.measure.latency import stall_limit_ns
 from fstui.model.run import Evidence
 from fstui.model.settings import Settings

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fstui.measure.kinds.base import StepSettings
+from fstui.measure.kinds import StepSettings
 from fstui.model.settings import Settings, UnknownFigures
 from fstui.model.storage import Node, Target
 from fstui.storage.layers.devices.caches import outlives_power_cut

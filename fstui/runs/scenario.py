@@ -25,7 +25,7 @@ from typing import Any
 
 import msgspec
 
-from fstui.measure.kinds.tables import checked, takes_server
+from fstui.measure.kinds import settings_of_table, takes_server
 from fstui.model.base import Base
 from fstui.model.errors import Refused
 from fstui.model.forms import Form, Scalar, Setting, as_list, chosen
@@ -116,7 +116,9 @@ def _steps_of(scenario: Scenario, table: dict[str, Any], values: dict[str, Any])
         every = " ".join(_in_name(key, one[key]) for key in varied)
         filling = Filling(scenario.settings, one)
         name = str(filling.value(head.name.replace("{*}", every).strip()))
-        yield PlannedStep(name=name, settings=checked(head.probe, name, _own_keys(scenario, head, own, filling)))
+        yield PlannedStep(
+            name=name, settings=settings_of_table(head.probe, name, _own_keys(scenario, head, own, filling))
+        )
 
 
 def _combinations(head: StepHead, values: dict[str, Any]) -> Iterator[dict[str, Any]]:

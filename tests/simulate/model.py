@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fstui.measure.kinds.base import StepSettings
+from fstui.measure.kinds import StepSettings
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.simulate.parameters import load
 from fstui.simulate.programs import Done, program

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from fstui.judge.facts.stack import Stack
-from fstui.measure.kinds.base import StepSettings
+from fstui.measure.kinds import StepSettings
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.run import Evidence
 from fstui.model.settings import Figures, Settings

@@ -1,7 +1,7 @@
-"""The engine's half of each kind of step: what it may be asked for, what it tells, what it writes and syncs.
+"""The parent's side of each kind of step: its settings, its figures, what it writes and which syncs it does.
 
 Each kind has a module here with a settings struct and, if it returns more than samples, a figures struct. The program
-that does the I/O has the same name in ``fstui.measure.probes``; it is also the structs' tag.
+that does the I/O has the same name in ``fstui.measure.probes``; this name is also the tag of the structs.
 """
 
 from __future__ import annotations
@@ -10,40 +10,110 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from fstui.measure.kinds.base import StepFigures, StepSettings
+from fstui.model.base import Base
+from fstui.model.errors import Refused
 from fstui.model.settings import Figures, Settings, UnknownFigures, UnknownSettings
 
+if TYPE_CHECKING:
+    from fstui.measure.kinds.sync_writes import SyncWrites
+
 TAG = "probe"
+MOST_SECONDS = 31 * 86400
+MOST_OPS_PER_S = 1_000_000
+MOST_BYTES = 1 << 50
+
+
+class StepSettings(Settings, Base, frozen=True, kw_only=True, tag_field=TAG):
+    """The settings of one kind of step."""
+
+    @property
+    def probe(self) -> str:
+        return str(self.__struct_config__.tag)
+
+    def as_dict(self) -> dict[str, Any]:
+        return msgspec.structs.asdict(self)
+
+    def as_sync_writes(self) -> SyncWrites | None:
+        """Return the settings of ``sync_writes`` that cause the same writes and syncs in the filesystem.
+
+        None if there are none: then the number of flushes that an operation should cause is unknown.
+        """
+        return None
+
+
+class StepFigures(Figures, Base, frozen=True, kw_only=True, tag_field=TAG):
+    """What one kind of step reports besides samples."""
+
+
 _Kind = TypeVar("_Kind", StepSettings, StepFigures)
 
 
 @cache
 def settings_kinds() -> dict[str, type[StepSettings]]:
-    """The settings struct of each kind of step."""
+    """Return the settings struct of each kind of step."""
     return _kinds(StepSettings)
 
 
 @cache
 def figures_kinds() -> dict[str, type[StepFigures]]:
-    """The figures struct of each kind of step that has figures of its own."""
+    """Return the figures struct of each kind of step that has one."""
     return _kinds(StepFigures)
 
 
 def settings_from(fields: Mapping[str, Any]) -> Settings:
-    """Settings as a document has them. Raises msgspec.ValidationError where they do not fit their kind."""
+    """Return the settings in a document. Raises msgspec.ValidationError if they do not fit their kind."""
     kind = settings_kinds().get(str(fields.get(TAG)))
-    # only the tag: a step that was never begun
+    # a step that never began has only the tag
     return UnknownSettings(fields) if kind is None or fields.keys() == {TAG} else msgspec.convert(fields, kind)
 
 
 def figures_from(fields: Mapping[str, Any]) -> Figures:
-    """Figures as a document or a probe has them. Raises msgspec.ValidationError where they do not fit their kind."""
+    """Return the figures of a document or a probe. Raises msgspec.ValidationError if they do not fit their kind."""
     kind = figures_kinds().get(str(fields.get(TAG)))
     return UnknownFigures(fields) if kind is None else msgspec.convert(fields, kind)
+
+
+def settings_of_table(probe: str, name: str, table: Mapping[str, Any]) -> StepSettings:
+    """Return the settings of a step in a scenario file. Raises Refused, which names the step and the wrong key."""
+    kinds = {known: kind for known, kind in settings_kinds().items() if kind.in_scenarios}
+    kind = kinds.get(probe)
+    if kind is None:
+        raise Refused(f"step {name!r}: no probe {probe!r}. There are: {', '.join(kinds)}.")
+    for key in table.keys() - set(kind.__struct_fields__):
+        raise Refused(f"step {name!r}: Object contains unknown field `{key}`")
+    try:
+        settings = msgspec.convert(table, kind)
+    except msgspec.ValidationError as error:
+        raise Refused(f"step {name!r}: {with_place(error)}{_allowed(kind, error)}") from None
+    for mistake in settings.mistakes():
+        raise Refused(f"step {name!r}: {mistake}")
+    return settings
+
+
+def takes_server(probe: str) -> bool:
+    """Return whether a step of that kind names a server, which the scenario may name once for all steps."""
+    kind = settings_kinds().get(probe)
+    return kind is not None and {"server", "options"} <= set(kind.__struct_fields__)
+
+
+def with_place(error: Exception) -> str:
+    """Return msgspec's ``… - at `$.server.kind``` as ``server.kind: …``."""
+    what, _, place = str(error).partition(" - at `$.")
+    return f"{place.rstrip('`')}: {what}" if place else what
+
+
+def _allowed(kind: type[StepSettings], error: Exception) -> str:
+    """Return a sentence with the allowed words, if the key takes words."""
+    key = str(error).partition(" - at `$.")[2].rstrip("`").partition("[")[0]
+    kinds = [get_type_hints(kind).get(key)]
+    while kinds and (inner := [kind for kind in get_args(kinds[0]) if get_origin(kind) is Literal]):
+        kinds = inner  # a list of words
+    words = [word for word in get_args(kinds[0]) if isinstance(word, str)]
+    return f". It takes {', '.join(words)}" if words else ""
 
 
 def _kinds(base: type[_Kind]) -> dict[str, type[_Kind]]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from fstui.measure.kinds.base import MOST_SECONDS, StepFigures, StepSettings
+from fstui.measure.kinds import MOST_SECONDS, StepFigures, StepSettings
 from fstui.model.base import Amount, Base, Count, Share
 from fstui.model.quantities import duration_ns
 from fstui.model.settings import Amounts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from fstui.measure.kinds.base import MOST_BYTES, MOST_SECONDS, StepSettings
+from fstui.measure.kinds import MOST_BYTES, MOST_SECONDS, StepSettings
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.settings import Amounts, Figures
 

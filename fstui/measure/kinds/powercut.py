@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from fstui.measure.kinds.base import StepFigures, StepSettings
+from fstui.measure.kinds import StepFigures, StepSettings
 from fstui.model.base import Amount, Count
 
 

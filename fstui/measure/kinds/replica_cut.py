@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from fstui.measure.kinds.base import MOST_SECONDS, StepFigures
+from fstui.measure.kinds import MOST_SECONDS, StepFigures
 from fstui.measure.kinds.servers import KINDS, ReplicaPair, ServerSettings
 from fstui.model.base import Amount, Count, Share
 from fstui.model.settings import Amounts, Figures

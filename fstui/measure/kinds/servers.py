@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from fstui.measure.kinds.base import StepSettings
+from fstui.measure.kinds import StepSettings
 from fstui.model.base import Base
 from fstui.model.settings import OpenFlag
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from fstui.measure.kinds.base import MOST_BYTES, MOST_SECONDS, StepFigures, StepSettings
+from fstui.measure.kinds import MOST_BYTES, MOST_SECONDS, StepFigures, StepSettings
 from fstui.model.base import Amount, Count
 from fstui.model.settings import Amounts, Commits, Figures
 

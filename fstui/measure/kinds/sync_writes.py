@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from fstui.measure.kinds.base import MOST_BYTES, MOST_OPS_PER_S, MOST_SECONDS, StepSettings
+from fstui.measure.kinds import MOST_BYTES, MOST_OPS_PER_S, MOST_SECONDS, StepSettings
 from fstui.model.settings import Amounts, Figures, OpenFlag
 
 

@@ -8,7 +8,7 @@ from itertools import accumulate
 from math import prod
 from typing import Literal
 
-from fstui.measure.kinds.base import MOST_BYTES, MOST_SECONDS, StepFigures
+from fstui.measure.kinds import MOST_BYTES, MOST_SECONDS, StepFigures
 from fstui.measure.kinds.servers import KINDS, Server, ServerKind, ServerName, ServerSettings
 from fstui.model.base import Amount, Base, Count, Share
 from fstui.model.quantities import count, counted, duration_ns

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
 from fstui.databases.programs import Installed
-from fstui.measure.kinds.base import StepSettings
+from fstui.measure.kinds import StepSettings
 from fstui.measure.kinds.powercut import PowerCut
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.measure.wire.frames import Frame, Samples
