@@ -1,4 +1,4 @@
-"""``fstui fleet run|check|watch|list|show|compare``"""
+"""``fstui fleet run``, ``check``, ``watch``, ``list``, ``show`` and ``compare``: many hosts at once."""
 
 from __future__ import annotations
 
@@ -12,16 +12,14 @@ from typing import Any
 
 import click
 
-from fstui.cli.delivery import deliver
+from fstui.cli.delivery import print_report
 from fstui.cli.execution import FAILED
-from fstui.cli.options import FAILED_ON, fail_on_option, fails, format_option, output_option, pairs, trust_option
-from fstui.cli.output import put, say, width
-from fstui.fleet import comparison, gathered, report
-from fstui.fleet.asked import Asked
-from fstui.fleet.gathered import Fleet
-from fstui.fleet.nodes import WITHOUT, nodes_of
+from fstui.cli.options import FAILED_ON, fail_on_option, fails, pairs, report_options, trust_option
+from fstui.cli.output import say
+from fstui.fleet import report, results
+from fstui.fleet.remote import WITHOUT, Request, nodes_of
+from fstui.fleet.results import Fleet
 from fstui.model.errors import Refused
-from fstui.report.formats import render_report, report_names
 
 _LEAST_S = 120.0
 _PYZ = "fstui.pyz"
@@ -34,108 +32,141 @@ _REMOVED = {
 
 
 @click.group("fleet")
-def command() -> None:
-    """Ask many boxes at once, by ssh, and say which are not as the others."""
+def fleet() -> None:
+    """Run fstui on many hosts through ssh, and report the hosts that differ from the others.
+
+    \b
+    Examples:
+      fstui fleet check --nodes 'db[1-40]'
+      fstui fleet run fsync-rate /srv --nodes '@storage' --fanout 8
+      fstui fleet show fstui-fleet-20261120-031244
+    """
 
 
 _Command = Callable[..., Any]
 
 
 def _with(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
-    """All of them, in the order of the help."""
+    """Return a decorator that adds the options in the order of the help."""
     return lambda function: reduce(lambda made, option: option(made), reversed(options), function)
 
 
-_how_to_reach = _with(
-    click.option("--nodes", required=True, help="Which boxes: 'db[1-40],@storage', as clush has them."),
-    click.option("--into", type=Path, metavar="DIR", help="Where the documents go; a new directory by default."),
-    click.option("--pyz", type=Path, metavar="FILE", help=f"What is carried there; else {_PYZ} here, or in dist."),
-    click.option("--installed", metavar="COMMAND", help="fstui is there already, by this command."),
-    click.option("--place", metavar="DIR", help="Where the file goes there."),
-    click.option("--remove", is_flag=True, help="Remove it there when all is done."),
-    click.option("--become", type=click.Choice(("sudo", "doas")), help="As root, by that, without a password."),
-    click.option("--ssh", default="ssh", show_default=True, help="The program, with options of your own."),
+_connection_options = _with(
+    click.option("--nodes", required=True, help="Hosts as a ClusterShell node set: 'db[1-40],@storage'."),
+    click.option(
+        "--into", type=Path, metavar="DIR", help="New directory for the documents. Default: named by the time."
+    ),
+    click.option(
+        "--pyz", type=Path, metavar="FILE", help=f"File to carry to the hosts. Default: {_PYZ}, or dist/{_PYZ}."
+    ),
+    click.option("--installed", metavar="COMMAND", help="Carry no file: COMMAND starts the fstui of the hosts."),
+    click.option("--place", metavar="DIR", help="Directory for the file on the hosts. Default: ~/.cache/fstui-fleet."),
+    click.option("--remove", is_flag=True, help="Remove the file from the hosts at the end."),
+    click.option(
+        "--become", type=click.Choice(("sudo", "doas")), help="Become root by this command, without a password."
+    ),
+    click.option("--ssh", default="ssh", show_default=True, help="The ssh command, with options of your own."),
     *(click.option(f"--{name.replace('_', '-')}", hidden=True) for name in _REMOVED),
-    click.option("--fanout", type=click.IntRange(1, 1024), default=64, show_default=True, help="Boxes at a time."),
-    click.option("--timeout", type=click.FloatRange(1), help="Seconds that one box may take."),
-    format_option(*report_names()),
-    output_option(),
+    click.option("--fanout", type=click.IntRange(1, 1024), default=64, show_default=True, help="Hosts at a time."),
+    click.option("--timeout", type=click.FloatRange(1), help="Seconds for each host. Default: 120."),
+    report_options(),
 )
-_what_is_written = _with(
-    click.option("--force", is_flag=True, help="Write where a device is busy, too."),
-    trust_option,
-    fail_on_option(),
+_write_options = _with(
+    click.option("--force", is_flag=True, help="Also write to devices that are busy."), trust_option, fail_on_option()
 )
 
 
-@command.command("run")
+@fleet.command("run")
 @click.argument("scenario")
 @click.argument("directory", metavar="DIR")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Change a setting of the scenario.")
-@_what_is_written
-@_how_to_reach
+@_write_options
+@_connection_options
 def run(scenario: str, directory: str, settings: Sequence[str], **how: Any) -> int:
-    """Run SCENARIO in DIR on each of them, and judge the storage under it."""
+    """Run SCENARIO in DIR on every host.
+
+    The storage below DIR is judged on each host, and compared with that of the other hosts.
+
+    Example: fstui fleet run fsync-rate /srv --nodes 'db[1-40]'
+    """
     if not directory:
-        raise Refused("DIR is empty: name a directory that is on every box")
+        raise Refused("DIR is empty. Name a directory that exists on every host")
     pairs(settings)
     words = [scenario, directory, *(word for one in settings for word in ("--set", one)), "--format", "json"]
-    return _ask("run", [*words, *_allowed(how)], how)
+    return _request("run", [*words, *_allowed(how)], how)
 
 
-@command.command("check")
+@fleet.command("check")
 @click.argument("directories", metavar="[DIR]…", nargs=-1)
-@_what_is_written
-@_how_to_reach
+@_write_options
+@_connection_options
 def check(directories: Sequence[str], **how: Any) -> int:
-    """Check every writable filesystem of each of them, or those that hold the DIRs."""
-    words = [*directories, "--format", "json", *_allowed(how)]
-    return _ask("check", words, how)
+    """Check every writable filesystem of every host.
+
+    With DIRs, check only the filesystems that contain them.
+
+    Example: fstui fleet check --nodes 'db[1-40]' --fail-on suspicious
+    """
+    return _request("check", [*directories, "--format", "json", *_allowed(how)], how)
 
 
-@command.command("watch")
-@click.option("--mount", metavar="DIR", help="The filesystem of that directory alone.")
-@click.option("--seconds", type=click.FloatRange(min=1, max=3600), default=10.0, show_default=True, help="So long.")
-@_how_to_reach
+@fleet.command("watch")
+@click.option("--mount", metavar="DIR", help="Watch only the filesystem of this directory.")
+@click.option("--seconds", type=click.FloatRange(1, 3600), default=10.0, show_default=True, help="Duration in seconds.")
+@_connection_options
 def watch(mount: str | None, seconds: float, **how: Any) -> int:
-    """Say of each of them who waits for which file. Writes nothing."""
+    """Show on every host which programs wait. Writes nothing.
+
+    Example: fstui fleet watch --nodes 'db[1-40]' --mount /var/lib/mysql
+    """
     words = ["--seconds", f"{seconds:g}", *(["--mount", mount] if mount else []), "--format", "json"]
-    return _ask("watch", words, {**how, "timeout": how["timeout"] or seconds + _LEAST_S})
+    return _request("watch", words, {**how, "timeout": how["timeout"] or seconds + _LEAST_S})
 
 
-@command.command("list")
-@_how_to_reach
+@fleet.command("list")
+@_connection_options
 def list_(**how: Any) -> int:
-    """List what stands on each of them, and what is wrong already. Writes nothing."""
-    return _ask("list", ["--format", "json"], how)
+    """List the defects of every host. Writes nothing.
+
+    Example: fstui fleet list --nodes 'db[1-40]'
+    """
+    return _request("list", ["--format", "json"], how)
 
 
-@command.command("show")
+@fleet.command("show")
 @click.argument("directory", metavar="DIR", type=Path)
-@format_option(*report_names())
+@report_options()
 @fail_on_option()
-def show(directory: Path, format_: str, fail_on: Sequence[str]) -> int:
-    """Print a gathered directory again."""
-    fleet = gathered.read(directory)
-    put(render_report(format_, report.report_of(fleet), width()))
-    return _exit_code(fleet, fail_on)
+def show(directory: Path, format_: str, output: Path | None, fail_on: Sequence[str]) -> int:
+    """Print the documents in DIR again.
+
+    Example: fstui fleet show fstui-fleet-20261120-031244 --format html --output fleet.html
+    """
+    found = results.read(directory)
+    asyncio.run(print_report(report.report_of(found), format_, output))
+    return _exit_code(found, fail_on)
 
 
-@command.command("compare")
+@fleet.command("compare")
 @click.argument("before", metavar="DIR1", type=Path)
 @click.argument("after", metavar="DIR2", type=Path)
-@format_option(*report_names())
-def compare(before: Path, after: Path, format_: str) -> int:
-    """Hold the same boxes against themselves, before and after a change. Exit 3 where a verdict became worse."""
-    one, other = gathered.read(before), gathered.read(after)
-    put(render_report(format_, comparison.report_of(one, other), width()))
-    return FAILED_ON if any(change.worse for change in comparison.changes(one, other)) else 0
+@report_options()
+def compare(before: Path, after: Path, format_: str, output: Path | None) -> int:
+    """Compare each host before and after a change.
+
+    Exit status 3: a verdict became worse.
+
+    Example: fstui fleet compare before-the-update after-the-update
+    """
+    one, other = results.read(before), results.read(after)
+    asyncio.run(print_report(report.compared(one, other), format_, output))
+    return FAILED_ON if any(change.worse for change in report.changes(one, other)) else 0
 
 
-@command.command("export", hidden=True, context_settings={"ignore_unknown_options": True})
+@fleet.command("export", hidden=True, context_settings={"ignore_unknown_options": True})
 @click.argument("words", nargs=-1)
 def export(words: Sequence[str]) -> int:
-    """Point to what replaced it."""
+    """Say what replaced this command."""
     raise Refused("fstui fleet export was removed: use fstui fleet show DIR --format json or csv instead")
 
 
@@ -143,7 +174,7 @@ def _allowed(how: dict[str, Any]) -> list[str]:
     return [*(["--yes"] if how["force"] else []), *(["--trust-dir"] if how["trust_dir"] else [])]
 
 
-def _ask(command_: str, arguments: Sequence[str], how: dict[str, Any]) -> int:
+def _request(command: str, arguments: Sequence[str], how: dict[str, Any]) -> int:
     for name, instead in _REMOVED.items():
         if how[name] is not None:
             raise Refused(f"--{name.replace('_', '-')} was removed: use {instead}")
@@ -152,8 +183,8 @@ def _ask(command_: str, arguments: Sequence[str], how: dict[str, Any]) -> int:
     except ImportError:
         raise Refused(WITHOUT) from None
     nodes = nodes_of(how["nodes"])
-    asked = Asked(
-        command=command_,
+    request = Request(
+        command=command,
         arguments=tuple(arguments),
         become=how["become"] or "",
         installed=how["installed"] or "",
@@ -163,32 +194,30 @@ def _ask(command_: str, arguments: Sequence[str], how: dict[str, Any]) -> int:
         fanout=how["fanout"],
         timeout_s=how["timeout"] or _LEAST_S,
     )
-    file = None if asked.installed else _carried(how["pyz"])
-    place = gathered.make(how["into"])
-    campaign = Campaign(asked, nodes, place, file, lambda node, words: say(f"{node}: {words}"))
-    told = _Told(campaign)
-    fleet = campaign.go()
-    shown = width() if how["output"] is None else None
-    document = render_report(how["format_"], report.report_of(fleet), shown)
-    asyncio.run(deliver(how["output"], document))
-    say(f"documents in {place}: fstui fleet show {place}")
-    return told.exit_code or _exit_code(fleet, how.get("fail_on", ()))
+    file = None if request.installed else _carried(how["pyz"])
+    directory = results.make(how["into"])
+    campaign = Campaign(request, nodes, directory, file, lambda node, words: say(f"{node}: {words}"))
+    signals = _Signals(campaign)
+    found = campaign.go()
+    asyncio.run(print_report(report.report_of(found), how["format_"], how["output"]))
+    say(f"documents in {directory}: fstui fleet show {directory}")
+    return signals.exit_code or _exit_code(found, how.get("fail_on", ()))
 
 
 def _carried(named: Path | None) -> Path:
-    """The file named, or the one that lies here, or was made here. Raises Refused."""
+    """Return the file to carry to the hosts. Raises Refused."""
     made = Path("dist") / _PYZ
     found = named or (made if made.is_file() and not Path(_PYZ).is_file() else Path(_PYZ))
     if not found.is_file():
         raise Refused(
-            f"{found} is not there: it is the file that is carried to each box ('python -m tests.release' makes it "
-            "in a checkout). --pyz FILE names it; --installed fstui where fstui is on every box already"
+            f"{found} does not exist. This file is carried to each host: make it in a checkout with 'python -m "
+            "tests.release', or name it with --pyz FILE. If every host has fstui, use --installed fstui"
         )
     return found
 
 
-class _Told:
-    """The first signal ends all in an orderly way; the same again, at once."""
+class _Signals:
+    """The first signal ends all runs in order; a second one ends fstui at once."""
 
     def __init__(self, campaign: Any) -> None:
         self.exit_code = 0
@@ -199,13 +228,13 @@ class _Told:
 
     def _arrived(self, number: int, _: object) -> None:
         if self.exit_code:
-            sys.exit(128 + number)  # ssh ends with us, and each box notices that
+            sys.exit(128 + number)  # every ssh ends with this process, and each host notices that
         self.exit_code = 128 + number
         self._campaign.fanout.stop()
-        say("fstui: ending: every box is told to stop and to clean up; a second signal does not wait for them")
+        say("fstui: stopping: every host ends its run and cleans up. A second signal does not wait for that")
 
 
-def _exit_code(fleet: Fleet, fail_on: Sequence[str]) -> int:
-    if any(fails(box.verdict, box.speed, fail_on) for box in fleet.boxes):
+def _exit_code(found: Fleet, fail_on: Sequence[str]) -> int:
+    if any(fails(result.verdict, result.speed, fail_on) for result in found.boxes):
         return FAILED_ON
-    return FAILED if fleet.about.troubles or fleet.about.remarks else 0
+    return FAILED if found.about.troubles or found.about.remarks else 0

@@ -9,17 +9,15 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path
 
-from fstui.fleet import answers, gathered, remote
-from fstui.fleet.answers import Said
-from fstui.fleet.asked import Asked
-from fstui.fleet.boxes import Box, boxes_of
-from fstui.fleet.fanout import Fanout, line_of
-from fstui.fleet.gathered import About, Fleet
+from fstui.fleet import remote, results, ssh
+from fstui.fleet.remote import Request
+from fstui.fleet.results import About, Fleet, HostResult, results_of
+from fstui.fleet.ssh import Answer, Fanout, line_of
 from fstui.model.errors import Refused
 
 LOOK_S = 30.0
 """Seconds for the first connection to a host: the others wait for it."""
-_STOPPED = "stopped before it was asked"
+_STOPPED = "stopped before fstui connected to it"
 _ENDED = ("0", "1", "3", "129", "130", "143")
 """Exit statuses with which fstui prints a document."""
 _LONGEST_PATH = 4096
@@ -30,14 +28,14 @@ class Campaign:
 
     def __init__(
         self,
-        asked: Asked,
+        request: Request,
         nodes: Iterable[str],
         directory: Path,
         file: Path | None,
         heard: Callable[[str, str], object],
     ) -> None:
         """``heard`` is called with each host that has answered and its answer in a few words."""
-        self._asked = asked
+        self._request = request
         self._directory = directory
         self._file = file
         self._digest = _digest(file) if file else ""
@@ -48,78 +46,81 @@ class Campaign:
         self._started_at = datetime.now().astimezone().isoformat(timespec="seconds")
         self._heard = heard
         self._nodes = tuple(nodes)
-        self._boxes: list[Box] = []
+        self._results: list[HostResult] = []
         self._troubles: dict[str, str] = {}
         self._remarks: dict[str, str] = {}
-        self.fanout = Fanout(asked)
+        self.fanout = Fanout(request)
 
     def go(self) -> Fleet:
         """Ask all hosts and save their documents in the directory. Raises OSError."""
-        asked, mark, digest = self._asked, self._mark, self._digest
-        if asked.installed:
+        request, mark, digest = self._request, self._mark, self._digest
+        if request.installed:
             self._places = dict.fromkeys(self._nodes, "")
         else:
-            looking = line_of(asked, remote.look(asked, mark, digest))
-            look_s = min(LOOK_S, asked.timeout_s)
+            looking = line_of(request, remote.look(request, mark, digest))
+            look_s = min(LOOK_S, request.timeout_s)
             self.fanout.each(dict.fromkeys(self._nodes, looking), self._looked, timeout_s=look_s)
-            copying = line_of(asked, remote.receive(asked, mark, digest), self._file)
-            self.fanout.each(dict.fromkeys(self._to_copy, copying), self._copied, timeout_s=asked.timeout_s)
-        lines = {place: line_of(asked, remote.run(asked, mark, digest, place)) for place in set(self._places.values())}
+            copying = line_of(request, remote.receive(request, mark, digest), self._file)
+            self.fanout.each(dict.fromkeys(self._to_copy, copying), self._copied, timeout_s=request.timeout_s)
+        lines = {
+            place: line_of(request, remote.run(request, mark, digest, place)) for place in set(self._places.values())
+        }
         running = {node: lines[place] for node, place in self._places.items()}
-        self.fanout.each(running, self._ran, timeout_s=asked.timeout_s)
+        self.fanout.each(running, self._ran, timeout_s=request.timeout_s)
         return self._concluded()
 
     def _trouble(self, node: str, words: str) -> None:
         self._troubles[node] = words
         self._heard(node, words)
 
-    def _looked(self, node: str, said: Said) -> None:
-        if not answers.trouble(said, self._mark) and said.word(self._mark, "copy") is not None:
+    def _looked(self, node: str, answer: Answer) -> None:
+        if not ssh.trouble(answer, self._mark) and answer.word(self._mark, "copy") is not None:
             self._to_copy.append(node)
         else:
-            self._copied(node, said)
+            self._copied(node, answer)
 
-    def _copied(self, node: str, said: Said) -> None:
-        place = said.word(self._mark, "ready") or ""
-        if trouble := answers.trouble(said, self._mark):
+    def _copied(self, node: str, answer: Answer) -> None:
+        place = answer.word(self._mark, "ready") or ""
+        if trouble := ssh.trouble(answer, self._mark):
             self._trouble(node, trouble)
         elif place.startswith("/") and len(place) < _LONGEST_PATH:
             self._places[node] = place
         else:
-            self._trouble(node, "what it answers makes no sense")
+            self._trouble(node, "its answer is not understood")
 
-    def _ran(self, node: str, said: Said) -> None:
-        document = said.document(self._mark)
-        trouble = "" if document and said.code == 0 else answers.trouble(said, self._mark)
+    def _ran(self, node: str, answer: Answer) -> None:
+        document = answer.document(self._mark)
+        trouble = "" if document and answer.code == 0 else ssh.trouble(answer, self._mark)
         if not trouble and not document:
-            trouble = answers.refusal(said, self._mark)
+            trouble = ssh.refusal(answer, self._mark)
         if trouble or document is None:
             self._trouble(node, trouble)
             return
         try:
-            found = boxes_of(node, self._asked.command, document)
+            found = results_of(node, self._request.command, document)
         except Refused as refusal:
-            self._trouble(node, f"what it answered is no document: {str(refusal)[:200]}")
+            self._trouble(node, f"its answer is not a document: {str(refusal)[:200]}")
             return
-        gathered.keep(self._directory, node, document)
-        self._boxes += found
-        if not found or said.word(self._mark, "end") not in _ENDED:
-            self._remarks[node] = answers.refusal(said, self._mark)
-        self._heard(node, ", ".join(dict.fromkeys(box.verdict or box.sentence for box in found)))
+        results.keep(self._directory, node, document)
+        self._results += found
+        if not found or answer.word(self._mark, "end") not in _ENDED:
+            self._remarks[node] = ssh.refusal(answer, self._mark)
+        self._heard(node, ", ".join(dict.fromkeys(host.verdict or host.sentence for host in found)))
 
     def _concluded(self) -> Fleet:
-        answered = {box.node for box in self._boxes} | self._remarks.keys() | self._troubles.keys()
+        answered = {host.node for host in self._results} | self._remarks.keys() | self._troubles.keys()
         about = About(
-            command=self._asked.command,
-            arguments=self._asked.arguments,
+            command=self._request.command,
+            arguments=self._request.arguments,
             started_at=self._started_at,
             elapsed_s=time.monotonic() - self._began,
+            fanout=self._request.fanout,
             nodes=self._nodes,
             troubles=self._troubles | {node: _STOPPED for node in self._nodes if node not in answered},
             remarks=self._remarks,
         )
-        gathered.conclude(self._directory, about)
-        return Fleet(about=about, boxes=tuple(self._boxes))
+        results.conclude(self._directory, about)
+        return Fleet(about=about, boxes=tuple(self._results))
 
 
 def _digest(file: Path) -> str:

@@ -1,7 +1,8 @@
-"""The shell scripts that run on a host, in POSIX shell, passed to ssh as its command.
+"""A request to hosts, their names, and the shell scripts that run on them.
 
-Each line of their output starts with a mark that is random for each fleet, because login scripts write to stdout too.
-A script ends what it started when its stdin closes: that is how a host notices a lost connection.
+The scripts are POSIX shell, passed to ssh as its command. Each line of their output starts with a mark that is random
+for each request, because login scripts write to stdout, too. A script ends what it started when its stdin closes: that
+is how a host notices a lost connection.
 
 The file is carried to a directory that no other user can replace: each directory above it belongs to root or this
 user, and is writable for others only if its sticky bit is set. The script takes the user's cache directory if that
@@ -10,12 +11,18 @@ holds for it, otherwise a new one from mktemp(1). It never changes a directory t
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections.abc import Iterable
 
-from fstui.fleet.asked import Asked
+from fstui.model.base import Base
+from fstui.model.errors import Refused
 
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]*")
+"""A name becomes a word of a command line and the name of a file: no slash, no space, no leading dash."""
+WITHOUT = "fstui fleet needs ClusterShell, which is not installed. Install it: pip install 'fstui[fleet]'"
 TEMPORARY = "/fstui-fleet."
-"""In the path of a directory that mktemp made. It is not found again, so it is always removed."""
+"""Part of the path of a directory from mktemp. Later requests do not find it again, so it is always removed."""
 
 _SAYS = """umask 077; LC_ALL=C.UTF-8; export LC_ALL; unset CDPATH
 say() { printf '\\n%s %s\\n' "$mark" "$*"; }
@@ -99,33 +106,89 @@ _USED = """rm -f "$using"
 _REMOVE = """for one in "$place"/.using-*; do kill -0 "${one##*-}" 2>/dev/null && exit 0; done
 rm -rf "$place/unpacked" "$file" "$place"/.using-*; rmdir "$place" 2>/dev/null
 """
-"""Not while another fleet runs it."""
+"""Remove nothing while another fleet runs the file."""
 
 
-def look(asked: Asked, mark: str, digest: str) -> str:
+class Request(Base, frozen=True, kw_only=True):
+    """One request to all hosts."""
+
+    command: str
+    """run | check | watch | list"""
+    arguments: tuple[str, ...] = ()
+    become: str = ""
+    """sudo | doas: become root by this command, which must not ask for a password."""
+    installed: str = ""
+    """The command of an fstui that the hosts have; empty: carry the file to them."""
+    place: str = ""
+    """The directory for the file; empty: the user's cache directory, or a temporary one."""
+    remove: bool = False
+    """Remove the file, and what it unpacked, at the end."""
+    ssh: str = "ssh"
+    """The program with the user's own options."""
+    fanout: int = 64
+    """Connections at a time."""
+    connect_s: int = 10
+    timeout_s: float = 120.0
+    """Seconds for one host, from the connection to its document."""
+
+
+def nodes_of(text: str) -> tuple[str, ...]:
+    """Return the names that a node set such as ``db[1-40],@storage`` stands for. Raises Refused."""
+    try:
+        from ClusterShell.NodeSet import NodeSet, NodeSetException  # noqa: PLC0415  an optional dependency
+    except ImportError:
+        raise Refused(WITHOUT) from None
+    try:
+        found = tuple(NodeSet(text))
+    except NodeSetException as error:
+        raise Refused(f"--nodes {text}: {error}") from None
+    for name in found:
+        if _NAME.fullmatch(name) is None:
+            raise Refused(
+                f"--nodes {text}: {name!r} is not a host name. Use letters, digits, dots and dashes, and user@"
+            )
+    if not found:
+        raise Refused(f"--nodes {text}: it names no host")
+    return found
+
+
+def folded(names: Iterable[str]) -> str:
+    """Return ``db[1-40]``, or the names with commas between them if they cannot be folded."""
+    each = list(names)
+    try:
+        from ClusterShell.NodeSet import NodeSet, NodeSetException  # noqa: PLC0415
+    except ImportError:
+        return ",".join(each)
+    try:
+        return str(NodeSet.fromlist(each))
+    except NodeSetException:
+        return ",".join(each)
+
+
+def look(request: Request, mark: str, digest: str) -> str:
     """Return the script that says ``ready PLACE``, or ``copy`` where the file is missing or damaged."""
     found = f'[ -n "$place" ] && {_CURRENT} && say "ready $place" || say copy'
-    return _whole(asked, mark, digest, asked.place, f"{_PYTHON}{_PLACE}{_FILE}{found}")
+    return _whole(request, mark, digest, request.place, f"{_PYTHON}{_PLACE}{_FILE}{found}")
 
 
-def receive(asked: Asked, mark: str, digest: str) -> str:
+def receive(request: Request, mark: str, digest: str) -> str:
     """Return the script that writes its stdin to the file, whole or not at all, and says ``ready PLACE``."""
-    return _whole(asked, mark, digest, asked.place, f"{_PLACE}{_FALLBACK}{_NO_PLACE}{_FILE}{_RECEIVE}")
+    return _whole(request, mark, digest, request.place, f"{_PLACE}{_FALLBACK}{_NO_PLACE}{_FILE}{_RECEIVE}")
 
 
-def run(asked: Asked, mark: str, digest: str, place: str) -> str:
+def run(request: Request, mark: str, digest: str, place: str) -> str:
     """Return the script that runs the command between ``begin`` and ``end`` with its exit status."""
-    words = " ".join(map(shlex.quote, (asked.command, *asked.arguments)))
-    if asked.installed:
-        return _whole(asked, mark, digest, "", _RUN.format(command=f"{asked.installed} {words}"))
-    remove = _REMOVE if asked.remove or TEMPORARY in place else ""
+    words = " ".join(map(shlex.quote, (request.command, *request.arguments)))
+    if request.installed:
+        return _whole(request, mark, digest, "", _RUN.format(command=f"{request.installed} {words}"))
+    remove = _REMOVE if request.remove or TEMPORARY in place else ""
     running = _USING + _RUN.format(command=f'sh "$file" {words}') + _USED
-    return _whole(asked, mark, digest, place, _PLACE + _NO_PLACE + _FILE + running + remove)
+    return _whole(request, mark, digest, place, _PLACE + _NO_PLACE + _FILE + running + remove)
 
 
-def _whole(asked: Asked, mark: str, digest: str, place: str, script: str) -> str:
+def _whole(request: Request, mark: str, digest: str, place: str, script: str) -> str:
     """Return one word for ``sh -c``, which a login shell of any kind passes on."""
     known = {"mark": mark, "digest": digest, "wanted": place}
     head = "".join(f"{name}={shlex.quote(value)}\n" for name, value in known.items())
-    as_root = {"": "", "sudo": "sudo -n -- ", "doas": "doas -n "}[asked.become]
+    as_root = {"": "", "sudo": "sudo -n -- ", "doas": "doas -n "}[request.become]
     return f"exec {as_root}sh -c {shlex.quote(head + _SAYS + script)}"

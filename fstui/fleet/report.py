@@ -1,21 +1,25 @@
-"""Build the report of a fleet, with what matters most first."""
+"""The reports of a fleet: the answers of all hosts, and two fleets compared host by host."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from math import log
+from statistics import median
+from typing import NamedTuple
 
-from fstui.fleet.boxes import Box, Rate
-from fstui.fleet.gathered import Fleet
-from fstui.fleet.nodes import folded
-from fstui.fleet.oddities import Group, Oddity, groups, odd_rates, ratio_to_equals, worse_verdicts
+from fstui.fleet.outliers import Group, Outlier, Spread, groups, outlying_rates, ratio_to_peers, worse_verdicts
+from fstui.fleet.remote import folded
+from fstui.fleet.results import Fleet, HostResult, Rate
 from fstui.model.judgement import TOO_SLOW, VERDICTS
 from fstui.model.quantities import counted, duration_ns, rate, seconds
+from fstui.report.comparison import Ratio
 from fstui.report.sections import Cell, Report, Section, Value, glyph, number, records, speed, verdict
-from fstui.report.text import SPEEDS
+from fstui.report.text import NONE, SPEEDS
 
-MOST_ROWS = 40
-MOST_GROUPS = 12
+MOST_ROWS, MOST_GROUPS, MOST_CHANGES = 40, 12, 3
+LEAST, LEAST_OF_ONE = 1.25, 2.0
+"""Smaller changes of a rate are not shown. A single step has no interval, and its rate varies more."""
 _SENTENCE = 300
 _CSV = (
     "box", "target", "run", "verdict", "confidence", "speed", "step", "per_s", "p99_ns", "times_its_equals", "layers",
@@ -24,98 +28,98 @@ _CSV = (
 
 
 def report_of(fleet: Fleet) -> Report:
-    """Return what every format shows of a fleet."""
     return Report(headline(fleet), tuple(_sections(fleet)), _document(fleet), records(_CSV, _records(fleet)))
 
 
 def headline(fleet: Fleet) -> str:
-    """``8 boxes asked, 6 answered in 14.2 s: 4 consistent, 2 not-durable``"""
-    asked, silent = len(fleet.about.nodes), len(fleet.about.troubles)
-    verdicts = Counter(box.verdict for box in fleet.boxes if box.verdict)
-    said = ", ".join(f"{verdicts[each]} {each}" for each in VERDICTS if verdicts[each])
-    slow = sum(box.speed in TOO_SLOW for box in fleet.boxes)
-    words = ", ".join(filter(None, [said, f"{slow} slow" if slow else ""]))
-    answered = f"{counted(asked, 'box')} asked, {asked - silent} answered"
+    """Return ``6 of 8 hosts answered in 14.2 s: 4 consistent, 2 not-durable``."""
+    requested, silent = len(fleet.about.nodes), len(fleet.about.troubles)
+    verdicts = Counter(host.verdict for host in fleet.boxes if host.verdict)
+    found = ", ".join(f"{verdicts[each]} {each}" for each in VERDICTS if verdicts[each])
+    slow = sum(host.speed in TOO_SLOW for host in fleet.boxes)
+    words = ", ".join(filter(None, [found, f"{slow} slow" if slow else ""]))
+    answered = f"{requested - silent} of {counted(requested, 'host')} answered"
     return f"{answered} in {seconds(fleet.about.elapsed_s)}{f': {words}' if words else ''}"
 
 
 def _sections(fleet: Fleet) -> Iterator[Section]:
-    boxes = fleet.boxes
+    hosts = fleet.boxes
     if fleet.about.command in ("watch", "list"):
-        yield _spoken(boxes)
+        yield _sentences_of(hosts)
     else:
-        yield _table(boxes)
-        yield Section("Worse than their equals", lines=_sentences(worse_verdicts(boxes)))
-        yield Section("Slower or faster than their equals", lines=_sentences(odd_rates(boxes)))
-        yield from _groups(boxes)
+        yield _table(hosts)
+        yield Section("Worse than their peers", lines=_sentences(worse_verdicts(hosts)))
+        yield Section("Slower or faster than their peers", lines=_sentences(outlying_rates(hosts)))
+        yield from _groups(hosts)
+    yield Section("Measured at the same time on shared storage", lines=tuple(_shared(fleet)))
     yield Section("Did not answer", lines=by_reason(fleet.about.troubles))
-    yield Section("Answered, and ended otherwise", lines=by_reason(fleet.about.remarks))
+    yield Section("Answered, but did not succeed", lines=by_reason(fleet.about.remarks))
 
 
-def _table(boxes: Sequence[Box]) -> Section:
-    ratios = ratio_to_equals(boxes)
-    ranked = sorted(boxes, key=_severity)
+def _table(hosts: Sequence[HostResult]) -> Section:
+    ratios = ratio_to_peers(hosts)
+    ranked = sorted(hosts, key=_severity)
     shown = ranked[:MOST_ROWS]
-    header = ("", "BOX", "TARGET", "VERDICT", "SURE", "COMMITS/S", "P99", "× EQUALS", "SLOW?", "FLAG")
+    header = ("", "HOST", "TARGET", "VERDICT", "CONFIDENCE", "COMMITS/S", "P99", "× PEERS", "SLOW?", "FLAG")
     more = len(ranked) - len(shown)
-    lines = (f"and {more} more, no worse than the last: --format csv has all of them",) if more else ()
-    rows = tuple(_row(box, ratios.get((box.node, box.place))) for box in shown)
+    lines = (f"and {more} more, not worse than the last one: --format csv lists all",) if more else ()
+    rows = tuple(_row(host, ratios.get((host.node, host.place))) for host in shown)
     return Section("", header, rows, lines)
 
 
-def _severity(box: Box) -> tuple[int, int, str]:
-    slow = list(SPEEDS).index(box.speed) if box.speed else len(SPEEDS)
-    return box.rank, slow, box.node
+def _severity(host: HostResult) -> tuple[int, int, str]:
+    slow = list(SPEEDS).index(host.speed) if host.speed else len(SPEEDS)
+    return host.rank, slow, host.node
 
 
-def _row(box: Box, ratio: float | None) -> tuple[Cell | str, ...]:
-    first = box.commits
-    remarks = [*([box.stopped] if box.stopped else []), *(["altered"] if box.altered else [])]
+def _row(host: HostResult, ratio: float | None) -> tuple[Cell | str, ...]:
+    first = host.commits
+    remarks = [*([host.stopped] if host.stopped else []), *(["altered"] if host.altered else [])]
     return (
-        glyph(box.verdict),
-        box.node,
-        box.place,
-        verdict(box.verdict, *remarks),
-        box.confidence,
+        glyph(host.verdict),
+        host.node,
+        host.place,
+        verdict(host.verdict, *remarks),
+        host.confidence,
         number(first.per_s if first else None, rate),
         number(first.p99_ns if first else None, duration_ns),
         number(ratio, "{:.2f}".format),
-        speed(box.speed),
-        box.flag,
+        speed(host.speed),
+        host.flag,
     )
 
 
-def _spoken(boxes: Sequence[Box]) -> Section:
+def _sentences_of(hosts: Sequence[HostResult]) -> Section:
     rows = tuple(
-        (glyph(box.verdict), box.node, box.sentence, box.speed_title if box.speed in TOO_SLOW else "")
-        for box in sorted(boxes, key=_severity)
+        (glyph(host.verdict), host.node, host.sentence, host.speed_title if host.speed in TOO_SLOW else "")
+        for host in sorted(hosts, key=_severity)
     )
-    return Section("", ("", "BOX", "SAYS", "SLOW?"), rows)
+    return Section("", ("", "HOST", "RESULT", "SLOW?"), rows)
 
 
-def _sentences(found: Sequence[Oddity]) -> tuple[str, ...]:
+def _sentences(found: Sequence[Outlier]) -> tuple[str, ...]:
     return tuple(
-        f"{odd.box.node} {odd.box.place}".strip() + f": {odd.sentence}"[:_SENTENCE] for odd in found[:MOST_ROWS]
+        f"{odd.host.node} {odd.host.place}".strip() + f": {odd.sentence}"[:_SENTENCE] for odd in found[:MOST_ROWS]
     )
 
 
-def _groups(boxes: Sequence[Box]) -> Iterator[Section]:
-    found = groups(boxes)
+def _groups(hosts: Sequence[HostResult]) -> Iterator[Section]:
+    found = groups(hosts)
     for group in found[:MOST_GROUPS]:
         yield _group(group)
     if left := found[MOST_GROUPS:]:
-        boxes_left = sum(len(group.boxes) for group in left)
-        yield Section("", lines=(f"{len(left)} smaller groups with {boxes_left} boxes: --format json has them",))
+        boxes_left = sum(len(group.hosts) for group in left)
+        yield Section("", lines=(f"{len(left)} smaller groups with {boxes_left} hosts: --format json lists them",))
 
 
 def _group(group: Group) -> Section:
-    names = dict.fromkeys(box.node for box in group.boxes)
+    names = dict.fromkeys(host.node for host in group.hosts)
     title = f"{len(names)} × {group.words}: {folded(names)}"
-    header = ("STEP", "BOXES", "LEAST/S", "MEDIAN/S", "MAD", "MOST/S")
+    header = ("STEP", "HOSTS", "LOWEST/S", "MEDIAN/S", "MAD", "HIGHEST/S")
     rows: tuple[tuple[Cell | str, ...], ...] = tuple(
         (
             one.step,
-            number(one.boxes, str),
+            number(one.hosts, str),
             *(number(each, rate) for each in (one.least, one.median, one.mad, one.most)),
         )
         for one in group.spreads
@@ -132,36 +136,36 @@ def by_reason(troubles: dict[str, str]) -> tuple[str, ...]:
 
 
 def _records(fleet: Fleet) -> Iterator[tuple[Value, ...]]:
-    """One for each step; one without figures where there is none."""
-    ratios = ratio_to_equals(fleet.boxes)
-    for box in fleet.boxes:
-        ratio = ratios.get((box.node, box.place))
-        for one in box.rates or (None,):
-            yield _record(box, one, ratio)
+    """Return one row for each step, or a row without figures."""
+    ratios = ratio_to_peers(fleet.boxes)
+    for host in fleet.boxes:
+        ratio = ratios.get((host.node, host.place))
+        for one in host.rates or (None,):
+            yield _record(host, one, ratio)
     for node, trouble in fleet.about.troubles.items():
         yield node, *("",) * (len(_CSV) - 2), trouble
 
 
-def _record(box: Box, one: Rate | None, ratio: float | None) -> tuple[Value, ...]:
+def _record(host: HostResult, one: Rate | None, ratio: float | None) -> tuple[Value, ...]:
     return (
-        *(box.node, box.place, box.run, box.verdict, box.confidence, box.speed),
+        *(host.node, host.place, host.run, host.verdict, host.confidence, host.speed),
         *((one.step, round(one.per_s, 1), one.p99_ns) if one else ("", None, None)),
         None if ratio is None or one is None else round(ratio, 3),
-        *(box.layers, box.model, box.cache, box.kernel, box.cloud, box.flag or box.sentence, box.next, ""),
+        *(host.layers, host.model, host.cache, host.kernel, host.cloud, host.flag or host.sentence, host.next, ""),
     )
 
 
 def _document(fleet: Fleet) -> dict[str, object]:
-    boxes = fleet.boxes
+    hosts = fleet.boxes
     return {
         "about": fleet.about,
-        "boxes": boxes,
+        "boxes": hosts,
         "worse": [
-            {"box": odd.box.node, "target": odd.box.place, "sentence": odd.sentence} for odd in worse_verdicts(boxes)
+            {"box": odd.host.node, "target": odd.host.place, "sentence": odd.sentence} for odd in worse_verdicts(hosts)
         ],
         "odd": [
-            {"box": odd.box.node, "target": odd.box.place, "ratio": odd.ratio, "sentence": odd.sentence}
-            for odd in odd_rates(boxes)
+            {"box": odd.host.node, "target": odd.host.place, "ratio": odd.ratio, "sentence": odd.sentence}
+            for odd in outlying_rates(hosts)
         ],
         "groups": [
             {
@@ -170,9 +174,130 @@ def _document(fleet: Fleet) -> dict[str, object]:
                 "cache": one.cache,
                 "kernel": one.kernel,
                 "cloud": one.cloud,
-                "boxes": list(dict.fromkeys(box.node for box in one.boxes)),
-                "steps": [spread._asdict() for spread in one.spreads],
+                "boxes": list(dict.fromkeys(host.node for host in one.hosts)),
+                "steps": [_spread(spread) for spread in one.spreads],
             }
-            for one in groups(boxes)
+            for one in groups(hosts)
         ],
     }
+
+
+def _spread(spread: Spread) -> dict[str, object]:
+    values = spread._asdict()
+    return {"step": values.pop("step"), "boxes": values.pop("hosts"), **values}
+
+
+def _shared(fleet: Fleet) -> Iterator[str]:
+    """Warn about hosts that used the same network storage at the same time, so that they slowed each other down."""
+    hosts: dict[str, dict[str, None]] = {}
+    for host in fleet.boxes if fleet.about.fanout > 1 else ():
+        if host.shared:
+            hosts.setdefault(host.shared, {})[host.node] = None
+    for shared, names in hosts.items():
+        if len(names) > 1:
+            yield f"{folded(names)}: {shared}. Their rates are not comparable. Run them one after another: --fanout 1"
+
+
+class Change(NamedTuple):
+    """One host and target, before and after."""
+
+    before: HostResult
+    after: HostResult
+    ratio: Ratio | None
+    """Of the rates, after to before: the median of the steps that both have, and their interval."""
+    settings: tuple[str, ...]
+
+    @property
+    def worse(self) -> bool:
+        return self.after.rank < self.before.rank
+
+    @property
+    def moved(self) -> bool:
+        """Whether the rates changed by more than they vary."""
+        if self.ratio is None or self.ratio.undecided:
+            return False
+        return abs(log(self.ratio.times)) > log(LEAST if self.ratio.rounds > 1 else LEAST_OF_ONE)
+
+    @property
+    def changed(self) -> bool:
+        return self.moved or self.before.verdict != self.after.verdict or bool(self.settings)
+
+
+def changes(before: Fleet, after: Fleet) -> list[Change]:
+    """Return the targets that are in both fleets, the worst change first."""
+    known = {(host.node, host.place): host for host in before.boxes}
+    found = [_change(known[host.node, host.place], host) for host in after.boxes if (host.node, host.place) in known]
+    return sorted(found, key=lambda one: (not one.worse, one.ratio.times if one.ratio else 1.0, one.after.node))
+
+
+def compared(before: Fleet, after: Fleet) -> Report:
+    """Return the changes of each host, then of all hosts, then the hosts that are in one fleet only."""
+    found = changes(before, after)
+    changed = [one for one in found if one.changed]
+    header = ("", "HOST", "TARGET", "BEFORE", "AFTER", "RATE", "CHANGED SETTINGS")
+    more = (f"and {len(changed) - MOST_ROWS} more",) if len(changed) > MOST_ROWS else ()
+    ratios = [one.ratio.times for one in found if one.ratio]
+    rates = (
+        (f"rates, after to before: median {median(ratios):.2f} ×, {min(ratios):.2f} to {max(ratios):.2f}",)
+        if ratios
+        else ()
+    )
+    sections = (
+        Section("", header, tuple(map(_change_row, changed[:MOST_ROWS])), more),
+        Section("", lines=rates),
+        *_alone("before", before, after),
+        *_alone("after", after, before),
+    )
+    return Report(
+        f"{counted(len(found), 'target')} in both fleets, {len(changed)} changed",
+        sections,
+        [_change_document(one) for one in found],
+        Section("", header, tuple(map(_change_row, changed))),
+    )
+
+
+def _change(before: HostResult, after: HostResult) -> Change:
+    rates = {one.step: one.per_s for one in before.rates if one.per_s > 0}
+    each = [one.per_s / rates[one.step] for one in after.rates if one.step in rates and one.per_s > 0]
+    facts = tuple(
+        f"{name} {before.facts.get(name, NONE)} → {after.facts.get(name, NONE)}"
+        for name in sorted({*before.facts, *after.facts})
+        if before.facts.get(name) != after.facts.get(name)
+    )
+    ratio = Ratio(median(each), min(each), max(each), len(each)) if len(each) > 1 else Ratio(each[0]) if each else None
+    return Change(before, after, ratio, facts)
+
+
+def _change_row(change: Change) -> tuple[Cell | str, ...]:
+    more = len(change.settings) - MOST_CHANGES
+    words = "; ".join(change.settings[:MOST_CHANGES]) + (f" and {more} more" if more > 0 else "")
+    times = change.ratio.times if change.ratio else None
+    return (
+        glyph(change.after.verdict),
+        Cell(change.after.node, change.after.node),
+        Cell(change.after.place, change.after.place),
+        verdict(change.before.verdict),
+        verdict(change.after.verdict),
+        Cell(str(change.ratio or NONE), times, numeric=True),
+        Cell(words, "; ".join(change.settings)),
+    )
+
+
+def _change_document(change: Change) -> dict[str, object]:
+    return {
+        "box": change.after.node,
+        "target": change.after.place,
+        "before": change.before.verdict,
+        "after": change.after.verdict,
+        "ratio": change.ratio._asdict() if change.ratio else None,
+        "set_otherwise": change.settings,
+        "changed": change.changed,
+        "worse": change.worse,
+    }
+
+
+def _alone(which: str, one: Fleet, other: Fleet) -> Iterator[Section]:
+    there = {host.node for host in other.boxes}
+    if alone := list(dict.fromkeys(host.node for host in one.boxes if host.node not in there)):
+        yield Section("", lines=(f"only {which}: {folded(alone)}",))
+    yield Section(f"{which}, no answer", lines=by_reason(one.about.troubles)[:MOST_ROWS])

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from fstui.fleet.asked import Asked
-from fstui.fleet.fanout import words_of
+from fstui.fleet.remote import Request
+from fstui.fleet.ssh import words_of
 from tests.fleet.boxes import FSTUI
 from tests.fleet.conftest import HONEST, Fleet, program
 from tests.real import disks
@@ -28,11 +28,11 @@ while True:
 """
 TROUBLES = {
     "unknown1": "its host key is not known here",
-    "password1": "a password is not asked for",
-    "gone1": "nothing listens there for ssh",
-    "dropped1": "its sshd ends the connection at once: too many begin there (MaxStartups)",
+    "password1": "fstui does not ask for a password",
+    "gone1": "no sshd listens there",
+    "dropped1": "its sshd ends the connection at once: too many connections start there (MaxStartups)",
     "menu1": "it answers, but not as a shell does: Welcome to the appliance. 1) status 2) reboot",
-    "flood1": "it said more than 32.0 MiB",
+    "flood1": "it returned more than 32.0 MiB",
 }
 
 
@@ -43,7 +43,7 @@ def run(*more: str) -> tuple[str, ...]:
 def test_documents_are_gathered_as_they_came_and_shown_again(fleet: Fleet, installed: str, tmp_path: Path) -> None:
     done = fleet(*run("--nodes", "db[1-2],chatty1", "--installed", installed))
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[0].startswith("3 boxes asked, 3 answered")
+    assert done.stdout.splitlines()[0].startswith("3 of 3 hosts answered")
     assert sorted(done.stderr.splitlines())[:3] == ["chatty1: consistent", "db1: consistent", "db2: consistent"]
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         *("chatty1.json", "db1.json", "db2.json", "fleet.json"),
@@ -70,7 +70,7 @@ def test_each_box_in_trouble_has_a_sentence_and_the_others_an_answer(fleet: Flee
     [
         pytest.param("echo 'fstui: /srv is full' >&2; exit 2", "/srv is full (exit 2)", id="refused"),
         pytest.param('echo \'{"schema": "fstui.run/9"}\'', "its schema is 'fstui.run/9'", id="of another version"),
-        pytest.param("echo '[[[['", "what it answered is no document", id="broken"),
+        pytest.param("echo '[[[['", "its answer is not a document", id="broken"),
         pytest.param("kill -9 $PPID", "the connection ended in the middle of its answer", id="broken off"),
     ],
 )
@@ -117,7 +117,7 @@ def test_as_root_where_that_asks_for_a_password(
 
 
 def test_options_of_ones_own_come_first() -> None:
-    said = words_of(Asked(command="run", ssh="ssh -F 'my file'"))
+    said = words_of(Request(command="run", ssh="ssh -F 'my file'"))
     assert said[:3] == ["ssh", "-F", "my file"] and "-oBatchMode=yes" in said
 
 
@@ -157,7 +157,7 @@ def test_a_busy_box_is_written_to_with_force_alone(
     said = " ".join(refused.stdout.split())
     assert refused.returncode == 1
     assert f"its device {storage.device} is 100% busy. Nothing was written. Use --force to run it anyway" in said
-    assert forced.returncode == 0 and "1 answered" in forced.stdout, forced.stdout
+    assert forced.returncode == 0 and "1 of 1 host answered" in forced.stdout, forced.stdout
 
 
 def test_two_fleets_at_once_do_not_meet(ssh: str, installed: str, tmp_path: Path) -> None:

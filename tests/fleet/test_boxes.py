@@ -64,6 +64,6 @@ def test_ctrl_c_ends_a_run_on_a_box_and_what_it_wrote_is_gone(workshop: Path) ->
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=120)
         assert process.returncode == 130
-        assert "1 box asked, 1 answered" in out and " · stopped " in out
+        assert "1 of 1 host answered" in out and " · stopped " in out
         assert list(storage.directory.glob(".fstui-*")) == []
         assert eventually(lambda: not up.left("db1"))

@@ -6,16 +6,18 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from fstui.fleet import comparison, gathered
-from fstui.fleet.boxes import Rate, boxes_of
-from fstui.fleet.gathered import About, Fleet
-from fstui.fleet.report import report_of
+from fstui.fleet import results
+from fstui.fleet.report import changes, compared, report_of
+from fstui.fleet.results import About, Fleet, Rate, results_of
+from fstui.measure.kinds.documents import decode_run
 from fstui.model.errors import Refused
+from fstui.model.storage import Node
 from fstui.report.formats import render_report, report_names
 from fstui.report.json import line
+from tests.factories import storage
 from tests.factories.samples import NASTY, nasty
 from tests.fleet.conftest import HONEST
-from tests.fleet.test_oddities import box, equals
+from tests.fleet.test_outliers import box, peers
 
 
 def fleet(*boxes: object, **troubles: str) -> Fleet:
@@ -29,7 +31,7 @@ def render(format_: str, shown: Fleet, width: int | None = None) -> str | bytes:
 
 @pytest.mark.parametrize("format_", report_names())
 def test_no_box_commands_a_terminal_a_browser_or_a_table(format_: str) -> None:
-    there = boxes_of("db1", "run", line(nasty()))
+    there = results_of("db1", "run", line(nasty()))
     text = render(format_, fleet(*there, db2=f"{NASTY}<script>"))
     shown = text.decode() if isinstance(text, bytes) else text
     assert "\x1b" not in shown and "\u202e" not in shown
@@ -38,10 +40,10 @@ def test_no_box_commands_a_terminal_a_browser_or_a_table(format_: str) -> None:
 
 def test_the_worst_first_then_why_then_who_is_silent() -> None:
     liar = box("db9", verdict="not-durable", sentence="Nothing is flushed.")
-    text = render("plain", fleet(*equals(), liar, db10="no way to it", db11="no way to it"))
+    text = render("plain", fleet(*peers(), liar, db10="no way to it", db11="no way to it"))
     assert isinstance(text, str)
     lines = text.splitlines()
-    assert lines[0].startswith("9 boxes asked, 7 answered in 0.0 s: 1 not-durable, 6 consistent")
+    assert lines[0].startswith("7 of 9 hosts answered in 0.0 s: 1 not-durable, 6 consistent")
     assert lines[3].split()[:3] == ["✗", "db9", "not-durable"]
     assert "  db[10-11]: no way to it" in lines
 
@@ -55,7 +57,7 @@ def test_commits_are_those_of_the_first_step_that_syncs() -> None:
 
 
 def test_a_check_is_a_row_for_each_filesystem() -> None:
-    both = boxes_of("db1", "check", b"[" + HONEST.strip() + b"," + HONEST.strip() + b"]")
+    both = results_of("db1", "check", b"[" + HONEST.strip() + b"," + HONEST.strip() + b"]")
     assert [one.verdict for one in both] == ["consistent", "consistent"]
 
 
@@ -67,7 +69,7 @@ def test_a_list_names_what_is_wrong_but_no_memory_that_is_meant_to_be_one() -> N
     }
     srv, shm = {"mount_point": "/srv", "fstype": "ext4", **bad}, {"mount_point": "/dev/shm", "fstype": "tmpfs", **bad}
     listed = {"filesystems": [srv, shm, {"mount_point": "/proc", "pseudo": True}]}
-    (said,) = boxes_of("db1", "list", json.dumps(listed).encode())
+    (said,) = results_of("db1", "list", json.dumps(listed).encode())
     assert (said.verdict, said.sentence) == ("not-durable", "2 filesystems; /srv: not-durable, barriers off")
 
 
@@ -75,16 +77,16 @@ def test_a_list_names_what_is_wrong_but_no_memory_that_is_meant_to_be_one() -> N
 @pytest.mark.parametrize("command", ["run", "check", "watch", "list"])
 def test_what_is_no_document_is_refused(command: str, document: bytes) -> None:
     with pytest.raises(Refused):
-        boxes_of("db1", command, document)
+        results_of("db1", command, document)
 
 
 @pytest.mark.parametrize("format_", report_names())
 def test_before_and_after_a_change(format_: str) -> None:
     before = [box("db1", 800.0, facts={"ext4 barrier": "barrier"}), box("db2")]
     after = [box("db1", 8000.0, verdict="not-durable", facts={"ext4 barrier": "nobarrier"}), box("db2")]
-    (worst, same) = comparison.changes(fleet(*before), fleet(*after))
-    assert worst.worse and worst.told and not same.told
-    made = render_report(format_, comparison.report_of(fleet(*before), fleet(*after, db3="gone")))
+    (worst, same) = changes(fleet(*before), fleet(*after))
+    assert worst.worse and worst.changed and not same.changed
+    made = render_report(format_, compared(fleet(*before), fleet(*after, db3="gone")))
     text = made.decode() if isinstance(made, bytes) else made
     assert "10.0" in text and "ext4 barrier barrier → nobarrier" in text
     assert format_ in ("json", "csv") or "db3: gone" in text
@@ -104,11 +106,32 @@ def test_rates_that_only_vary_are_no_change(before: tuple[int, ...], after: tupl
     def measured(rates: tuple[int, ...]) -> Fleet:
         return fleet(replace(box("db1"), rates=tuple(Rate(step=f"{at}", per_s=one) for at, one in enumerate(rates))))
 
-    (change,) = comparison.changes(measured(before), measured(after))
-    assert change.told == moved
+    (change,) = changes(measured(before), measured(after))
+    assert change.changed == moved
 
 
 def test_a_directory_that_holds_something_is_not_written_into(tmp_path: Path) -> None:
     (tmp_path / "mine").touch()
-    with pytest.raises(Refused, match="something in it already"):
-        gathered.make(tmp_path)
+    with pytest.raises(Refused, match="not empty"):
+        results.make(tmp_path)
+
+
+@pytest.mark.parametrize(("fanout", "warned"), [(64, True), (1, False)])
+def test_hosts_on_one_server_at_the_same_time_are_named(fanout: int, warned: bool) -> None:
+    server = Node(id="remote:nas", layer="remote", kind="nfs server", name="nas", lowest=True)
+    nfs = storage.target(storage.filesystem("nfs4", below=("remote:nas",)), server)
+    run = replace(decode_run(HONEST), target=replace(nfs, source="nas:/export"))
+    hosts = [one for node in ("db1", "db2") for one in results_of(node, "run", line(run))]
+    shown = fleet(*hosts, box("db3"))
+    text = str(render("plain", replace(shown, about=replace(shown.about, fanout=fanout))))
+    assert ("db[1-2]: nas:/export. Their rates are not comparable" in " ".join(text.split())) is warned
+
+
+def test_hosts_with_one_volume_of_an_array_share_it() -> None:
+    def shared(link: str) -> str:
+        disk = replace(storage.disk(), link=link, model="DS4")
+        run = replace(decode_run(HONEST), target=replace(storage.on_disk(storage.filesystem(), disk), identity="a1b2"))
+        (found,) = results_of("db1", "run", line(run))
+        return found.shared
+
+    assert shared("iscsi") == "DS4, a1b2" and shared("sata") == ""

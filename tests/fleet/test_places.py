@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fstui.fleet.asked import Asked
-from fstui.fleet.remote import TEMPORARY, receive
+from fstui.fleet.remote import TEMPORARY, Request, receive
 from tests.fleet.conftest import Fleet
 
 NOBODY = 65534
@@ -38,7 +37,7 @@ def received(tmp_path: Path) -> Iterator[Receive]:
     found: list[Path] = []
 
     def call(home: Path | None = None, place: str = "", before: str = "") -> str:
-        script = receive(Asked(command="list", place=place), "mark", digest)
+        script = receive(Request(command="list", place=place), "mark", digest)
         env = {"PATH": os.environ["PATH"], **({"HOME": str(home)} if home else {})}
         words = ["unshare", "-m", "sh", "-c", f"{before}; {script}"] if before else ["sh", "-c", script]
         done = subprocess.run(words, input=CONTENT, capture_output=True, env=env, cwd=tmp_path, check=True)

@@ -1,12 +1,19 @@
-"""What is kept of a box's document to compare it: a few words and figures, so that thousands of them are little."""
+"""What a fleet returned: the directory with a document of each host, and the few figures of it that are compared.
+
+The directory contains ``NODE.json`` for each host, and ``fleet.json`` about all of them.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
+from fstui import __version__
 from fstui.measure.kinds.documents import decode_run, each_of
 from fstui.model.base import Base
 from fstui.model.documents import is_altered
@@ -17,36 +24,43 @@ from fstui.model.quantities import counted
 from fstui.model.run import Run
 from fstui.model.storage import Node, Target
 from fstui.report.findings import leading
+from fstui.state.files import write_atomically
 from fstui.storage.layers import kind
+from fstui.storage.layers.devices.links import link
 
+SCHEMA = "fstui.fleet/1"
+ABOUT = "fleet.json"
+NAMED = "fstui-fleet-{:%Y%m%d-%H%M%S}"
+MOST_BYTES = 32 << 20
+"""Of one document. The longest scenario has a few MB."""
 _LONGEST = 60
-"""A value that is longer, a list of options say, explains nothing in one sentence."""
+"""A longer value, such as a list of options, explains nothing in one sentence."""
 _MOST_WORDS = 600
 Kind = TypeVar("Kind")
 
 
 class Rate(Base, frozen=True, kw_only=True, array_like=True):
-    """One step of a box."""
+    """One step of a run."""
 
     step: str
     per_s: float
     p99_ns: int | None = None
     synced: bool = True
-    """Each of its operations, or some of them, are to be durable."""
+    """At least some of its operations were synced."""
 
 
-class Box(Base, frozen=True, kw_only=True):
-    """One document of a box: a run, of a check one filesystem's, or what a list or a watch came to."""
+class HostResult(Base, frozen=True, kw_only=True):
+    """One document of a host: a run, one filesystem of a check, or the result of a list or a watch."""
 
     node: str
     place: str = ""
-    """Its target."""
+    """The target of the run."""
     run: str = ""
     verdict: Verdict | None = None
     confidence: Confidence = "low"
     sentence: str = ""
     flag: str = ""
-    """The title of what the verdict rests on."""
+    """The title of the finding that the verdict is based on."""
     next: str = ""
     speed: Answer | None = None
     speed_title: str = ""
@@ -56,23 +70,25 @@ class Box(Base, frozen=True, kw_only=True):
     cache: str = ""
     kernel: str = ""
     cloud: str = ""
-    """The provider. The hypervisor is left out: root and other users do not see the same one."""
+    """The provider. The hypervisor is left out, as root and other users see different ones."""
     facts: dict[str, str] = {}
-    """What is set and read there, by the layer's kind: what may explain that it is not as its equals."""
+    """Settings and readings by the kind of their layer, which may explain why the host differs from its peers."""
     notes: dict[str, str] = {}
     """Titles of findings without a verdict, by rule."""
     altered: bool = False
     stopped: str = ""
-    """Its status where it did not finish."""
+    """The status of a run that did not finish."""
+    shared: str = ""
+    """The network storage below the target, which other hosts may use, too; empty for local storage."""
 
     @property
     def rank(self) -> int:
-        """Of its verdict, the worst is 0; none is behind all of them."""
+        """The rank of its verdict: 0 is the worst, and no verdict comes last."""
         return VERDICTS.index(self.verdict) if self.verdict else len(VERDICTS)
 
     @property
     def comparable(self) -> bool:
-        """Its rates are those of real syncs: storage that drops syncs is fast and no measure of others."""
+        """Whether its rates are those of real syncs. Storage that drops syncs is fast and no measure of others."""
         return self.verdict not in NOT_TRUSTED
 
     @property
@@ -81,8 +97,87 @@ class Box(Base, frozen=True, kw_only=True):
         return next((one for one in self.rates if one.synced), None)
 
 
-def boxes_of(node: str, command: str, document: bytes) -> tuple[Box, ...]:
-    """Of one box's document, whatever it holds. Raises Refused with what is wrong with it."""
+class About(Base, frozen=True, kw_only=True):
+    """What was requested of which hosts, and which of them did not answer."""
+
+    schema: str = SCHEMA
+    version: str = __version__
+    command: str
+    arguments: tuple[str, ...] = ()
+    started_at: str = ""
+    elapsed_s: float = 0.0
+    nodes: tuple[str, ...] = ()
+    troubles: dict[str, str] = {}
+    """By host, in one sentence: why there is no document of it."""
+    remarks: dict[str, str] = {}
+    """By host that returned a document: how its command ended, if not with success."""
+    fanout: int = 0
+    """Hosts at a time; 0 in older documents."""
+
+
+class Fleet(Base, frozen=True, kw_only=True):
+    """The results of all hosts."""
+
+    about: About
+    boxes: tuple[HostResult, ...] = ()
+
+
+def make(directory: Path | None) -> Path:
+    """Return a new directory that only this user can read, or an empty one. Raises Refused."""
+    place = directory or Path(NAMED.format(datetime.now()))
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if any(place.iterdir()):
+            raise Refused(f"--into {place}: it is not empty. Name a new directory")
+    except OSError as error:
+        raise Refused(f"--into {place}: {error.strerror}") from None
+    return place
+
+
+def keep(directory: Path, node: str, document: bytes) -> None:
+    """Save a host's document unchanged. Raises OSError."""
+    fd = os.open(directory / f"{node}.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(fd, "wb") as file:
+        file.write(document + b"\n")
+
+
+def conclude(directory: Path, about: About) -> None:
+    """Save what the request was about. Raises OSError."""
+    write_atomically(directory / ABOUT, msgspec.json.format(msgspec.json.encode(about)) + b"\n")
+
+
+def read(directory: Path) -> Fleet:
+    """Return the results in a directory. Raises Refused."""
+    try:
+        about = msgspec.json.decode((directory / ABOUT).read_bytes(), type=About)
+    except OSError as error:
+        raise Refused(f"{directory}: {ABOUT}: {error.strerror}. Name a directory that fstui fleet made") from None
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise Refused(f"{directory / ABOUT}: {error}") from None
+    if about.schema != SCHEMA:
+        raise Refused(f"{directory / ABOUT}: its schema is '{about.schema}', not '{SCHEMA}'")
+    troubles = dict(about.troubles)
+    boxes = tuple(_results(directory, about, troubles))
+    return Fleet(about=msgspec.structs.replace(about, troubles=troubles), boxes=boxes)
+
+
+def _results(directory: Path, about: About, troubles: dict[str, str]) -> Iterator[HostResult]:
+    for node in about.nodes:
+        if node in troubles or "/" in node:
+            continue
+        try:
+            file = directory / f"{node}.json"
+            if file.stat().st_size > MOST_BYTES:
+                raise Refused("it is larger than any document")
+            yield from results_of(node, about.command, file.read_bytes())
+        except OSError as error:
+            troubles[node] = f"{node}.json: {error.strerror}"
+        except Refused as refusal:
+            troubles[node] = f"its answer is not a document: {refusal}"
+
+
+def results_of(node: str, command: str, document: bytes) -> tuple[HostResult, ...]:
+    """Return the results in one host's document. Raises Refused with what is wrong with it."""
     match command:
         case "run":
             return (_of_run(node, decode_run(document), is_altered(document)),)
@@ -101,10 +196,10 @@ def _decoded(document: bytes, kind: type[Kind]) -> Kind:
         raise Refused(str(error)) from None
 
 
-def _of_run(node: str, run: Run, altered: bool) -> Box:
+def _of_run(node: str, run: Run, altered: bool) -> HostResult:
     found, target = leading(run), run.target
     next_step = found.next[0] if found and found.next else next(iter(run.speed.next), "")
-    return Box(
+    return HostResult(
         node=node,
         place=target.path if target else "",
         run=run.id[:_LONGEST],
@@ -125,7 +220,7 @@ def _of_run(node: str, run: Run, altered: bool) -> Box:
             for step in run.steps
             if step.status == "finished" and step.ops and step.settings.uniform
         ),
-        **(_stands_on(target) if target else {}),
+        **(_stack(target) if target else {}),
         kernel=run.host.kernel[:_LONGEST],
         cloud=run.host.cloud or "",
         facts=_facts(run),
@@ -135,17 +230,28 @@ def _of_run(node: str, run: Run, altered: bool) -> Box:
     )
 
 
-def _stands_on(target: Target) -> dict[str, str]:
+def _stack(target: Target) -> dict[str, str]:
     lowest = target.lowest
     return {
         "layers": " › ".join(dict.fromkeys(node.kind for node in target.stack if node.kind != "file")),
         "model": " + ".join(dict.fromkeys(node.model or node.link or node.kind for node in lowest)),
         "cache": " + ".join(dict.fromkeys(node.write_cache or "unknown" for node in lowest)),
+        "shared": _shared(target),
     }
 
 
+def _shared(target: Target) -> str:
+    """Return the name of the server or volume if the lowest layers are reached through a network."""
+    if any(node.layer == "remote" for node in target.lowest):
+        return target.source[:_MOST_WORDS]
+    if target.identity and all(link(node.link).of_ones_own for node in target.lowest):
+        models = " + ".join(dict.fromkeys(node.model or node.kind for node in target.lowest))
+        return f"{models}, {target.identity}"
+    return ""
+
+
 def _facts(run: Run) -> dict[str, str]:
-    """Of several layers of one kind what each has, the topmost first."""
+    """Return the facts by name. Several layers of one kind are joined, the topmost first."""
     found: dict[str, dict[str, None]] = {}
     for fact, value in _every_fact(run):
         if value:
@@ -179,7 +285,7 @@ def _of_node(node: Node) -> Iterator[tuple[str, str]]:
 
 
 class _Watched(msgspec.Struct, frozen=True, kw_only=True):
-    """What a watch came to."""
+    """The result of a watch."""
 
     schema: str
     sentence: str
@@ -189,8 +295,8 @@ class _Watched(msgspec.Struct, frozen=True, kw_only=True):
     host: Host = Host()
 
 
-def _of_watch(node: str, watched: _Watched) -> Box:
-    return Box(
+def _of_watch(node: str, watched: _Watched) -> HostResult:
+    return HostResult(
         node=node,
         place=watched.mount_point or "",
         sentence=watched.sentence[:_MOST_WORDS],
@@ -210,24 +316,24 @@ class _Filesystem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Listed(msgspec.Struct, frozen=True, kw_only=True):
-    """What is there, with what the configuration alone has against it."""
+    """The filesystems of a host, with the defects of their configuration."""
 
     filesystems: tuple[_Filesystem, ...]
     host: Host = Host()
 
 
-def _of_list(node: str, listed: _Listed) -> Box:
+def _of_list(node: str, listed: _Listed) -> HostResult:
     shown = [one for one in listed.filesystems if not one.pseudo]
-    told = [one for one in shown if not kind(one.fstype).in_memory]  # a tmpfs surprises nobody
-    bad = [(one, found) for one in told for found in one.findings if found.verdict in NOT_TRUSTED]
+    durable = [one for one in shown if not kind(one.fstype).in_memory]  # users expect a tmpfs to lose its data
+    bad = [(one, found) for one in durable for found in one.findings if found.verdict in NOT_TRUSTED]
     silent = [f"{one.mount_point} does not answer" for one in shown if one.silent_s is not None]
-    said = [f"{one.mount_point}: {found.verdict}, {found.title}" for one, found in bad]
-    return Box(
+    defects = [f"{one.mount_point}: {found.verdict}, {found.title}" for one, found in bad]
+    return HostResult(
         node=node,
         verdict=bad[0][1].verdict if bad else None,
         confidence=bad[0][1].confidence if bad else "low",
         sentence=counted(len(shown), "filesystem")
-        + (f"; {'; '.join([*silent, *said])}"[:_MOST_WORDS] if silent or said else ""),
+        + (f"; {'; '.join([*silent, *defects])}"[:_MOST_WORDS] if silent or defects else ""),
         kernel=listed.host.kernel[:_LONGEST],
         cloud=listed.host.cloud or "",
     )

@@ -1,0 +1,226 @@
+"""Find the hosts that differ from their peers, and why. Peers have the same layers on the same model at one provider.
+
+A rate is an outlier if it is further from the median of its peers than 3.5 times their MAD, scaled to a standard
+deviation (Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993), and differs by a quarter or more: among very
+even hosts, a difference of a hundredth would be an outlier, too, and of no use. Logarithms are compared, so that half
+is as far away as double.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from math import log
+from statistics import median
+from typing import NamedTuple
+
+from fstui.fleet.results import HostResult
+from fstui.judge.words import capital
+from fstui.model.judgement import VERDICTS
+from fstui.model.quantities import rate
+
+FAR, LEAST, SCALED = 3.5, 1.25, 1.4826
+ENOUGH = 4
+"""Peers. Fewer have no distribution."""
+MAJORITY = 0.75
+"""A setting is usual if this share of the peers has it."""
+MOST_REASONS = 3
+_CACHE = {"write back": "on", "write through": "off"}
+_TELLING = ("write cache", "barrier", "stubs syncs", "io limit", "state", "dio", "medium")
+"""Reasons that explain a rate are named before others."""
+
+
+class Spread(NamedTuple):
+    """The rates of one step on several hosts."""
+
+    step: str
+    hosts: int
+    least: float
+    median: float
+    mad: float
+    most: float
+    log_mad: float
+    """The MAD of the logarithms."""
+
+
+class Group(NamedTuple):
+    """Peers. They may have different settings and kernels, which may explain why one of them differs."""
+
+    layers: str
+    model: str
+    cloud: str
+    hosts: tuple[HostResult, ...]
+
+    @property
+    def cache(self) -> str:
+        """Every write cache setting among them."""
+        return _values(host.cache for host in self.hosts)
+
+    @property
+    def kernel(self) -> str:
+        """Every kernel among them."""
+        return _values(host.kernel for host in self.hosts)
+
+    @property
+    def words(self) -> str:
+        """What the hosts have in common."""
+        named = (self.model, f"cache {self.cache}" if self.cache else "", self.kernel, self.cloud)
+        return " · ".join(filter(None, (self.layers, *named)))
+
+    @property
+    def spreads(self) -> tuple[Spread, ...]:
+        """The rates of each step, without hosts that drop syncs."""
+        rates: dict[str, list[float]] = {}
+        for host in self.hosts:
+            for one in host.rates if host.comparable else ():
+                if one.per_s > 0:
+                    rates.setdefault(one.step, []).append(one.per_s)
+        return tuple(_spread(step, each) for step, each in rates.items())
+
+
+class Outlier(NamedTuple):
+    """One host, and how it differs from its peers."""
+
+    host: HostResult
+    sentence: str
+    ratio: float | None = None
+    """The ratio to the median of its peers; None for a verdict."""
+
+
+def groups(hosts: Iterable[HostResult]) -> list[Group]:
+    """Return the groups, the largest first."""
+    found: dict[tuple[str, str, str], list[HostResult]] = {}
+    for host in hosts:
+        found.setdefault((host.layers, host.model, host.cloud), []).append(host)
+    made = [Group(*key, tuple(members)) for key, members in found.items()]
+    return sorted(made, key=lambda group: -len(group.hosts))
+
+
+def outlying_rates(hosts: Sequence[HostResult]) -> list[Outlier]:
+    """Return the hosts that are slower or faster than their peers, the furthest first."""
+    found = [odd for group in groups(hosts) for odd in _outliers(group)]
+    return sorted(found, key=lambda odd: -abs(log(odd.ratio or 1.0)))
+
+
+def ratio_to_peers(hosts: Sequence[HostResult]) -> dict[tuple[str, str], float]:
+    """Return the ratio to the peers' median by host and place, in the step in which the host is furthest off."""
+    offs = (off for group in groups(hosts) for off in _furthest(group))
+    return {(off.host.node, off.host.place): off.ratio for off in offs}
+
+
+def _outliers(group: Group) -> Iterator[Outlier]:
+    """Return the outliers of one group. They do not count for what is usual."""
+    offs = _furthest(group)
+    odd = [off for off in offs if off.odd]
+    common = _Common([off.host for off in offs if not off.odd]) if odd else None
+    for off in odd:
+        why = "; ".join(common.reasons(off.host)) if common else ""
+        spread = off.spread
+        sentence = (
+            f"{_times(off.ratio)} × its {spread.hosts - 1} peers in {spread.step} ({rate(off.per_s)}/s, "
+            f"median {rate(spread.median)}/s, MAD {rate(spread.mad)}/s)"
+        )
+        yield Outlier(off.host, f"{sentence}: {why}" if why else f"{sentence}; no reading explains it", off.ratio)
+
+
+class _Off(NamedTuple):
+    """How far a host is from the median of one step."""
+
+    host: HostResult
+    per_s: float
+    spread: Spread
+
+    @property
+    def ratio(self) -> float:
+        return self.per_s / self.spread.median
+
+    @property
+    def odd(self) -> bool:
+        limit = max(FAR * SCALED * self.spread.log_mad, log(LEAST))
+        return self.spread.hosts > ENOUGH and abs(log(self.ratio)) > limit
+
+
+def _furthest(group: Group) -> list[_Off]:
+    """Return each comparable host in the step in which it is furthest off; empty without peers."""
+    spreads = {spread.step: spread for spread in group.spreads if spread.hosts > 1}
+    found = []
+    for host in group.hosts:
+        rates = [one for one in host.rates if host.comparable and one.per_s > 0 and one.step in spreads]
+        offs = [_Off(host, one.per_s, spreads[one.step]) for one in rates]
+        if offs:
+            found.append(max(offs, key=lambda off: (off.odd, abs(log(off.ratio)))))
+    return found
+
+
+def _spread(step: str, rates: Sequence[float]) -> Spread:
+    middle = median(rates)
+    log_mad = median(abs(log(one / middle)) for one in rates)
+    return Spread(step, len(rates), min(rates), middle, median(abs(one - middle) for one in rates), max(rates), log_mad)
+
+
+def _values(each: Iterable[str]) -> str:
+    return " or ".join(filter(None, dict.fromkeys(each)))
+
+
+def worse_verdicts(hosts: Sequence[HostResult]) -> list[Outlier]:
+    """Return the hosts with a verdict worse than that of most peers, or of most hosts without enough peers."""
+    judged = [host for host in hosts if host.verdict]
+    usual_of_all = _usual(judged)
+    found = []
+    for group in groups(judged):
+        members = group.hosts
+        usual = _usual(members) if len(members) > 2 else usual_of_all
+        them = f"its {len(members) - 1} peers" if len(members) > 2 else "most others"
+        worse = [host for host in members if host.rank < usual]
+        common = _Common([host for host in members if host.rank == usual]) if worse else None
+        for host in worse:
+            why = "; ".join(common.reasons(host)) if common else ""
+            said = f"{host.verdict} ({host.confidence}), {them} {VERDICTS[usual]}: {host.sentence or host.flag}"
+            found.append(Outlier(host, f"{said}{f' {capital(why)}.' if why else ''}"))
+    return sorted(found, key=lambda odd: (odd.host.rank, odd.host.node))
+
+
+class _Common:
+    """The settings that most of some hosts share."""
+
+    def __init__(self, hosts: Sequence[HostResult]) -> None:
+        self._count = len(hosts)
+        values: dict[str, Counter[str]] = {}
+        for host in hosts:
+            for fact, value in host.facts.items():
+                values.setdefault(fact, Counter())[value] += 1
+        self._facts = {fact: counted.most_common(1)[0] for fact, counted in values.items()}
+        self._having = {fact: counted.total() for fact, counted in values.items()}
+        self._notes = Counter(rule for host in hosts for rule in host.notes)
+
+    def reasons(self, host: HostResult) -> list[str]:
+        """Return the settings in which the host differs, the most telling first."""
+        if not self._count:
+            return []
+        enough = MAJORITY * self._count
+        found = []
+        for fact, (value, number) in self._facts.items():
+            if number >= enough and host.facts.get(fact, "") != value:
+                found.append((fact, _difference(fact, host.facts.get(fact, ""), value)))
+        for fact, here in host.facts.items():
+            if self._having.get(fact, 0) <= self._count - enough:
+                found.append((fact, _difference(fact, here, "")))
+        found += [(rule, title) for rule, title in host.notes.items() if self._notes[rule] < self._count - enough]
+        found.sort(key=lambda pair: not any(word in pair[0] for word in _TELLING))
+        return list(dict.fromkeys(words for _, words in found))[:MOST_REASONS]
+
+
+def _difference(fact: str, here: str, peers: str) -> str:
+    if fact.endswith("write cache") and here in _CACHE and peers in _CACHE:
+        return f"its {fact} is {_CACHE[here]} (peers: {_CACHE[peers]})"
+    return f"its {fact} is {here} (peers: {peers or 'none'})" if here else f"it has no {fact} (peers: {peers})"
+
+
+def _usual(hosts: Iterable[HostResult]) -> int:
+    """Return the rank of the median verdict."""
+    ranks = sorted(host.rank for host in hosts)
+    return ranks[len(ranks) // 2] if ranks else 0
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.2f}" if ratio < 0.095 else f"{ratio:.1f}" if ratio < 99.5 else f"{ratio:.0f}"

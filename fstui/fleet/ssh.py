@@ -1,0 +1,255 @@
+"""Run ssh to many hosts at once through ClusterShell, and read what comes back."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ClusterShell.Event import EventHandler
+from ClusterShell.NodeSet import NodeSet
+from ClusterShell.Task import Task, task_self
+from ClusterShell.Worker.Exec import ExecClient, ExecWorker
+
+from fstui.fleet.remote import Request
+from fstui.fleet.results import MOST_BYTES
+from fstui.model.quantities import seconds, size
+
+MOST_SAID_BYTES = 1 << 16
+NO_CONNECTION = 255
+"""The exit status of ssh(1) if it could not connect, or lost the connection."""
+_SHORT = 300
+
+_SSH_MESSAGES = (
+    ("REMOTE HOST IDENTIFICATION HAS CHANGED", "its host key has changed: see ssh-keygen -R"),
+    ("Host key verification failed", "its host key is not known here: connect once by hand, or use ssh-keyscan"),
+    ("Permission denied", "ssh is refused: it accepts no key of yours, and fstui does not ask for a password"),
+    ("Could not resolve hostname", "its name cannot be resolved here"),
+    ("Connection timed out", "it did not answer: no sshd listens there, or a firewall drops the packets"),
+    ("timed out during banner exchange", "a server answers on the port, but it does not speak ssh"),
+    ("No route to host", "there is no route to it"),
+    ("Network is unreachable", "there is no route to it"),
+    ("Connection refused", "no sshd listens there"),
+    ("a password is required", "sudo asks for a password there: allow it with NOPASSWD, or connect as root"),
+    ("Authentication required", "doas asks for a password there: allow it with nopass, or connect as root"),
+    ("is not in the sudoers file", "this user may not use sudo there"),
+    ("sudo: not found", "it has no sudo"),
+    ("Stdio forwarding request failed", "its jump host does not reach it: no sshd listens there, or the jump host "
+        "forbids AllowTcpForwarding"),
+    ("kex_exchange_identification", "its sshd ends the connection at once: too many connections start there "
+        "(MaxStartups), or it rejects this host"),
+)  # fmt: skip
+LOOK_S = 0.25
+"""Seconds between two checks for a signal."""
+ENDING_S = 20.0
+"""Seconds for the hosts to clean up after a signal."""
+_ALIVE = ("-oServerAliveInterval=5", "-oServerAliveCountMax=3")
+"""A lost connection is noticed after 15 s."""
+_IGNORING_SIGNALS = "trap '' INT HUP; exec"
+"""Ctrl-C goes to every process of the terminal. fstui handles it; ssh inherits the ignored signals."""
+
+Heard = Callable[[str, "Answer"], None]
+
+
+class Answer(NamedTuple):
+    """Everything that one connection to a host returned."""
+
+    out: bytes
+    err: bytes
+    code: int | None
+    """ssh's exit status; None: it did not end in time."""
+    elapsed_s: float
+    flooded: bool = False
+    """It returned too much, and the connection was closed."""
+
+    def lines(self, mark: str) -> list[str]:
+        """Return the lines with the mark, without the mark."""
+        lead = f"{mark} ".encode()
+        return [line[len(lead) :].decode(errors="replace") for line in self.out.split(b"\n") if line.startswith(lead)]
+
+    def word(self, mark: str, word: str) -> str | None:
+        """Return what follows that word in the last marked line that begins with it."""
+        found = (line.partition(" ") for line in reversed(self.lines(mark)))
+        return next((rest for first, _, rest in found if first == word), None)
+
+    def document(self, mark: str) -> bytes | None:
+        """Return the text between ``begin`` and ``end``; None if either is missing."""
+        _, begun, rest = self.out.partition(f"\n{mark} begin\n".encode())
+        document, ended, _ = rest.rpartition(f"\n{mark} end ".encode())
+        return document.strip() if begun and ended else None
+
+
+def words_of(request: Request) -> list[str]:
+    """Return ssh with its options. The user's come first, as the first one counts (ssh_config(5))."""
+    added = ["-a", "-x", "-T", "-oBatchMode=yes", f"-oConnectTimeout={request.connect_s}", *_ALIVE]
+    return [*shlex.split(request.ssh), *added]
+
+
+def line_of(request: Request, script: str, stdin: Path | None = None) -> str:
+    """Return the line for the local shell that runs the script on ``%h``, the host."""
+    given = f" <{shlex.quote(str(stdin))}" if stdin else ""
+    after = f"{shlex.quote(script)}{given}".replace("%", "%%")  # ClusterShell replaces %h and others
+    return f"{_IGNORING_SIGNALS} {shlex.join(words_of(request)).replace('%', '%%')} -- %h {after}"
+
+
+class Fanout:
+    """Runs a command line for each host, a limited number at a time."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._stopped_at: float | None = None
+        self.stopped = False
+        """No more connections are started."""
+
+    def stop(self) -> None:
+        """End running connections soon and start no others. Safe in a signal handler."""
+        self.stopped = True
+
+    def each(self, lines: Mapping[str, str], heard: Heard, *, timeout_s: float) -> None:
+        """Run each host's line in the local shell (``%h`` is the host), and call ``heard`` with its answer."""
+        if self.stopped or not lines:
+            return
+        task: Task = task_self()
+        task.set_info("fanout", self._request.fanout)
+        by_line: dict[str, list[str]] = {}
+        for node, line in lines.items():
+            by_line.setdefault(line, []).append(node)
+        workers = []
+        for line, nodes in by_line.items():
+            worker = _Worker(NodeSet.fromlist(nodes), None, timeout_s, command=line, stderr=True)
+            worker.heard = heard
+            workers.append(worker)
+            task.schedule(worker)
+        timer = task.timer(LOOK_S, handler=_Ticking(self, workers), interval=LOOK_S, autoclose=True)
+        try:
+            task.resume()
+        finally:
+            timer.invalidate()
+
+    def look(self, workers: list[_Worker]) -> None:
+        """After ``stop``, close the stdin of every ssh first, and end ssh later."""
+        if self.stopped and self._stopped_at is None:
+            self._stopped_at = time.monotonic()
+            for worker in workers:
+                worker.let_end()
+        elif self._stopped_at is not None and time.monotonic() - self._stopped_at > ENDING_S:
+            for worker in workers:
+                worker.abort()
+
+
+class _Client(ExecClient):  # type: ignore[misc]
+    """Collects output in pieces, not in lines: one line may be a whole document, or never end."""
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.began: float | None = None
+        self._out, self._err = bytearray(), bytearray()
+        self._flooded = False
+
+    def _start(self) -> Any:
+        self.began = time.monotonic()
+        return super()._start()
+
+    def _handle_read(self, sname: str) -> None:
+        data = self._read(sname)
+        if sname == self.worker.SNAME_STDERR:
+            self._err += data
+            del self._err[:-MOST_SAID_BYTES]
+            return
+        self._out += data
+        if len(self._out) > MOST_BYTES and not self._flooded:
+            self._flooded = True
+            self.abort()
+
+    def _close(self, abort: bool, timeout: bool) -> None:
+        super()._close(abort, timeout)
+        code = self.popen.returncode
+        ended = None if timeout or (abort and not self._flooded) else code
+        answer = Answer(
+            bytes(self._out), bytes(self._err), ended, time.monotonic() - (self.began or 0.0), self._flooded
+        )
+        self._out, self._err = bytearray(), bytearray()
+        self.worker.heard(self.key, answer)
+
+
+class _Worker(ExecWorker):  # type: ignore[misc]
+    """One ssh for each host.
+
+    Its clients report directly: ClusterShell inspects the functions of its event handlers at each event, which takes a
+    tenth of the total time.
+    """
+
+    SHELL_CLASS = _Client
+    heard: Heard
+
+    def let_end(self) -> None:
+        """Close the stdin of running connections, and drop those that have not started."""
+        for client in list(self._clients):
+            if client.began is None:
+                client.abort()
+            else:
+                client._set_write_eof(self.SNAME_STDIN)
+
+
+class _Ticking(EventHandler):  # type: ignore[misc]
+    def __init__(self, fanout: Fanout, workers: list[_Worker]) -> None:
+        self._fanout = fanout
+        self._workers = workers
+
+    def ev_timer(self, timer: Any) -> None:
+        self._fanout.look(self._workers)
+
+
+def trouble(answer: Answer, mark: str) -> str:
+    """Return in one sentence why there is no document; empty if nothing is wrong."""
+    if answer.flooded:
+        return f"it returned more than {size(MOST_BYTES)}, so the connection was closed"
+    if answer.code is None and answer.word(mark, "begin") is None:
+        return f"no answer within {seconds(answer.elapsed_s)}"
+    if answer.code is None:
+        return f"not finished within {seconds(answer.elapsed_s)} (--timeout): the run there was stopped"
+    if (found := answer.word(mark, "trouble")) is not None:
+        return _plain(found)
+    return _broken(answer, mark) if answer.word(mark, "begin") is not None else _never_begun(answer, mark)
+
+
+def _broken(answer: Answer, mark: str) -> str:
+    if answer.code == NO_CONNECTION:
+        return "the connection broke while it ran"
+    return "" if answer.word(mark, "end") is not None else "the connection ended in the middle of its answer"
+
+
+def _never_begun(answer: Answer, mark: str) -> str:
+    if answer.code == NO_CONNECTION or _ssh_message(answer):
+        return _ssh_message(answer) or f"no connection: {_last(answer.err) or 'ssh printed nothing'}"
+    return (
+        ""
+        if answer.lines(mark)
+        else f"it answers, but not as a shell does: {_last(answer.out + answer.err) or 'nothing'}"
+    )
+
+
+def _ssh_message(answer: Answer) -> str | None:
+    return next((words for sign, words in _SSH_MESSAGES if sign.encode() in answer.err), None)
+
+
+def refusal(answer: Answer, mark: str) -> str:
+    """Return the reason that fstui gave on the host when it ended without a document."""
+    code = answer.word(mark, "end") or "?"
+    words = (
+        _last(answer.err).removeprefix("fstui: ").replace("--yes", "--force")
+    )  # fleet has another name for this option
+    return f"{words or 'it printed nothing'} (exit {code})"
+
+
+def _last(text: bytes) -> str:
+    lines = [line for line in text[-MOST_SAID_BYTES:].decode(errors="replace").splitlines() if line.strip()]
+    from_fstui = [line for line in lines if line.startswith("fstui: ")]
+    return _plain((from_fstui or lines or [""])[-1])
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()[:_SHORT]
