@@ -70,14 +70,14 @@ class Composition:
         ``low`` is the most that can have arrived at the worst member. ``high`` is what the filesystem must have sent
         if no other process wrote. They are equal if no flush was dropped and no other process used the devices.
         """
-        paths = Counter((end.id, kind_there) for end, kind_there in self._ends(self._filesystem, what))
+        paths = Counter(end.id for end in self._ends(self._filesystem, what))
         return self._arrived(self._filesystem, what, paths, {})
 
     def counting(self, what: Quantity) -> tuple[Node, ...]:
         """Return the layers that count what has to arrive there; if none counts, those where it ends."""
-        ends = {end.id: (end, self._own(end, kind_there)) for end, kind_there in self._ends(self._filesystem, what)}
-        known = tuple(end for end, own in ends.values() if own != OPEN)
-        return known or tuple(end for end, _ in ends.values())
+        ends = {end.id: end for end in self._ends(self._filesystem, what)}
+        known = tuple(end for end in ends.values() if self._own(end, what) != OPEN)
+        return known or tuple(ends.values())
 
     def forced_alike(self) -> bool:
         """Return whether every FUA write reaches all counting layers, as a flush does.
@@ -124,21 +124,16 @@ class Composition:
             Edge(child, row.forwards(node, Member(child.id, role), roles, self._filesystem)) for child, role in below
         )
 
-    def _arrived(
-        self, node: Node, what: Quantity, paths: Counter[tuple[str, Quantity]], found: dict[tuple[str, Quantity], Range]
-    ) -> Range:
-        key = (node.id, what)
-        if key not in found:
+    def _arrived(self, node: Node, what: Quantity, paths: Counter[str], found: dict[str, Range]) -> Range:
+        if node.id not in found:
             own = self._own(node, what)
             if own is None:
-                found[key] = self._composed(node, what, paths, found)
+                found[node.id] = self._composed(node, what, paths, found)
             else:  # a device on several paths counts what arrives by each of them
-                found[key] = _divided(own, max(1, paths[key]))
-        return found[key]
+                found[node.id] = _divided(own, max(1, paths[node.id]))
+        return found[node.id]
 
-    def _composed(
-        self, node: Node, what: Quantity, paths: Counter[tuple[str, Quantity]], found: dict[tuple[str, Quantity], Range]
-    ) -> Range:
+    def _composed(self, node: Node, what: Quantity, paths: Counter[str], found: dict[str, Range]) -> Range:
         each = [self._arrived(edge.node, what, paths, found) for edge in self.taking_part(node, what)]
         shared = [
             _divided(self._arrived(edge.node, what, paths, found), edge.forwarded.copies)
@@ -186,10 +181,10 @@ class Composition:
         written = counters.written_bytes if counters and node.counted and not self._below(node) else None
         return None if written is None else Range(written, written)
 
-    def _ends(self, node: Node, what: Quantity) -> Iterator[tuple[Node, Quantity]]:
-        """Yield the layer that counts on each path, and what arrives there: a layer on two paths twice."""
+    def _ends(self, node: Node, what: Quantity) -> Iterator[Node]:
+        """Yield the layer that counts on each path; a layer on two paths twice."""
         if self._own(node, what) is not None:
-            yield node, what
+            yield node
             return
         for edge in self.edges(node):
             if edge.how(what) in ("each", "shared"):

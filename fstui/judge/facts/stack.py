@@ -6,7 +6,7 @@ level. So does a file that serves as a device of a pool.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -139,17 +139,13 @@ class Stack:
 
         With a write-back cache this is the fast device, with a ZFS pool its log device.
         """
-        pending = list(self.nodes[:1])
-        found: set[str] = set()
-        while pending:
-            node = pending.pop()
-            if node.id in found:
-                continue
-            found.add(node.id)
-            below = kind(node.kind).waits_for(node, self.children(node), self.nodes[0])
-            if below is None:
-                return ()
-            pending.extend(below)
+
+        def waits(node: Node) -> Iterable[Node] | None:
+            return kind(node.kind).waits_for(node, self.children(node), self.nodes[0])
+
+        found = _walk(self.nodes[:1], lambda node: waits(node) or ())
+        if any(waits(node) is None for node in found.values()):
+            return ()
         return tuple(node for node in self.lowest if node.id in found)
 
     def children(self, node: Node) -> tuple[Node, ...]:
@@ -161,7 +157,11 @@ class Stack:
 
         A layer that makes each write durable by itself needs no flush to be passed on.
         """
-        return self._below(node, lambda each: () if kind(each.kind).keeps_each_write(each) else self.children(each))
+
+        def passes_to(layer: Node) -> tuple[Node, ...]:
+            return () if kind(layer.kind).keeps_each_write(layer) else self.children(layer)
+
+        return tuple(_walk(self.children(node), passes_to).values())
 
     def backing(self, device: Node) -> tuple[Node, ...]:
         """Return the filesystems that hold the backing file of a loop device; empty for a disk."""
@@ -179,11 +179,16 @@ class Stack:
 
     def drops_flushes(self, level: Level, device: Node) -> bool | None:
         """Return whether a "write through" on the path to this device drops flushes; None if that is not known."""
-        return self._drops.get((level.filesystem.id, device.id))
+        if device not in level.devices:
+            return None
+        above = (node for node in level.path if device.id in {node.id, *_walk(self.children(node), self.children)})
+        if any(node.write_cache == "write through" for node in above):
+            return True
+        return False if device.write_cache == "write back" else None
 
     def is_device(self, node: Node) -> bool:
         """Return whether it is a disk or a loop device, which have a cache of their own."""
-        return node.layer == "block" and not any(below.layer in _WITHIN_LEVEL for below in self.children(node))
+        return node.layer == "block" and not self._within(node)
 
     def ends_level(self, device: str) -> bool:
         """Return whether a level ends at the device of that name."""
@@ -233,14 +238,14 @@ class Stack:
 
     def _reached(self, follows: Callable[[Forwarded], bool]) -> tuple[Node, ...]:
         """Return the layers that anything is forwarded to, along those edges."""
-        found: set[str] = set()
-        pending = list(self.nodes[:1])
-        while pending:
-            node = pending.pop()
-            if node.id not in found:
-                found.add(node.id)
-                forwarded = zip(self.children(node), self._forwarded(node), strict=True)
-                pending.extend(child for child, each in forwarded if each != NOTHING and follows(each))
+        found = _walk(
+            self.nodes[:1],
+            lambda node: [
+                child
+                for child, each in zip(self.children(node), self._forwarded(node), strict=True)
+                if each != NOTHING and follows(each)
+            ],
+        )
         return tuple(node for node in self.nodes if node.id in found)
 
     def _forwarded(self, node: Node) -> list[Forwarded]:
@@ -248,34 +253,6 @@ class Stack:
         roles = {child.id: node.below_roles.get(child.id) for child in self.children(node)}
         all_roles, forwards = tuple(roles.values()), kind(node.kind).forwards
         return [forwards(node, Member(name, role), all_roles, self.nodes[0]) for name, role in roles.items()]
-
-    def _below(self, node: Node, children: Callable[[Node], Sequence[Node]]) -> tuple[Node, ...]:
-        found: dict[str, Node] = {}
-        pending = list(self.children(node))
-        while pending:
-            below = pending.pop(0)
-            if below.id not in found:
-                found[below.id] = below
-                pending.extend(children(below))
-        return tuple(found.values())
-
-    @cached_property
-    def _drops(self) -> dict[tuple[str, str], bool | None]:
-        return {
-            (level.filesystem.id, device.id): self._is_dropped(level, device)
-            for level in self.levels
-            for device in level.devices
-        }
-
-    def _is_dropped(self, level: Level, device: Node) -> bool | None:
-        above = (
-            node
-            for node in level.path
-            if device.id in {node.id, *(below.id for below in self._below(node, self.children))}
-        )
-        if any(node.write_cache == "write through" for node in above):
-            return True
-        return False if device.write_cache == "write back" else None
 
     def _storing(self, node: Node) -> Iterator[Node]:
         """Yield the filesystems that store the files of this one: an overlay stores them in another."""
@@ -286,16 +263,21 @@ class Stack:
             yield node
 
     def _level(self, filesystem: Node) -> Level:
-        path: dict[str, Node] = {}
-        devices: dict[str, Node] = {}
-        pending = list(self.children(filesystem))
-        while pending:
-            node = pending.pop(0)
-            if node.layer not in _WITHIN_LEVEL or node.id in path:
-                continue
-            path[node.id] = node
-            within = [below for below in self.children(node) if below.layer in _WITHIN_LEVEL]
-            pending.extend(within)
-            if not within and node.layer == "block":
-                devices[node.id] = node
-        return Level(filesystem, tuple(path.values()), tuple(devices.values()))
+        path = tuple(_walk(self._within(filesystem), self._within).values())
+        return Level(filesystem, path, tuple(node for node in path if node.layer == "block" and not self._within(node)))
+
+    def _within(self, node: Node) -> list[Node]:
+        """Return the layers directly below that belong to the same level."""
+        return [below for below in self.children(node) if below.layer in _WITHIN_LEVEL]
+
+
+def _walk(start: Iterable[Node], below: Callable[[Node], Iterable[Node]]) -> dict[str, Node]:
+    """Return the layers that are reached from these ones by id, nearest first, each once."""
+    found: dict[str, Node] = {}
+    pending = list(start)
+    while pending:
+        node = pending.pop(0)
+        if node.id not in found:
+            found[node.id] = node
+            pending.extend(below(node))
+    return found
