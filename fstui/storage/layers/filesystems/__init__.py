@@ -1,1 +1,1 @@
-"""Filesystems on block devices, or on other filesystems of this box: what a sync owes, and which options drop it."""
+"""Filesystems on this host, and filesystems that another host or a program provides."""

@@ -1,6 +1,6 @@
-"""btrfs: its members, their ``level``, ``metadata_level`` and troubles, from /sys/fs/btrfs (ch-sysfs of btrfs-progs).
+"""btrfs: members, ``level``, ``metadata_level`` and errors, from /sys/fs/btrfs (ch-sysfs of btrfs-progs).
 
-mountinfo names only one member, and an anonymous device number.
+mountinfo shows only one member and an anonymous device number.
 """
 
 from __future__ import annotations
@@ -23,31 +23,29 @@ _LEVELS = frozenset({"single", "dup", "raid0", "raid1", "raid1c3", "raid1c4", "r
 _EXPECTED = ExpectedFlushes(Range(2, 2), ONE)
 _LEVEL_OF = (("level", "data"), ("metadata_level", "metadata"))
 _UNCHECKED = frozenset({"nodatasum", "nodatacow"})
-"""Without checksums nobody can tell which of two copies is right (btrfs(5))."""
+"""Without checksums, btrfs cannot tell which of two copies is right (btrfs(5))."""
 _COPIES = frozenset({"raid1", "raid1c3", "raid1c4", "raid10"})
 _TOLERATES = {"raid1": 1, "raid10": 1, "raid5": 1, "raid6": 2, "raid1c3": 2, "raid1c4": 3}
 _OF_BACKING = Range(1, 4)
 
 
 class BtrfsReader(FilesystemReader):
-    """Reads filesystems of this family."""
-
     def members(self, mount: Mount) -> tuple[str, ...]:
-        """All devices of the filesystem; the one that the mount names where sysfs does not know it."""
+        """Return all devices of the filesystem; only the one in the mount if sysfs does not know it."""
         named = super().members(mount)
         uuid = self._uuid_of.get(named[0]) if named else None
         return self.tree.names(f"{_DIRECTORY}/{uuid}/devices") if uuid is not None else named
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
-        """``barrier``; ``checksums`` where there are none; ``level`` and ``metadata_level``, how data and metadata lie
-        on the members: several words where a conversion is not over."""
+        """Return ``barrier``; ``checksums`` if there are none; ``level`` and ``metadata_level``, the profiles of data
+        and metadata. They have several words during a conversion."""
         off = _UNCHECKED.intersection(mount.super_options)
         unchecked = (Reading(what="checksums", value="off", path=MOUNTINFO),) if off else ()
         levels = (self._level(what, kept, device) for what, kept in _LEVEL_OF)
         return (*super().settings(mount, device), *unchecked, *(level for level in levels if level))
 
     def _level(self, what: str, kept: str, device: str) -> Reading | None:
-        """Where both kinds of blocks share their groups (``mkfs.btrfs --mixed``), those are the groups of either."""
+        """If data and metadata share their block groups (``mkfs.btrfs --mixed``), those count for both."""
         home = f"{_DIRECTORY}/{self._uuid_of.get(device)}/allocation"
         for directory in (f"{home}/{kept}", f"{home}/mixed"):
             levels = sorted(_LEVELS.intersection(self.tree.names(directory)))
@@ -56,7 +54,7 @@ class BtrfsReader(FilesystemReader):
         return None
 
     def trouble(self, device: str) -> tuple[Reading, ...]:
-        """Members that are missing, or that have failed to read, write or flush; data on the move."""
+        """Return missing members, members with errors of reads, writes or flushes, and an operation that moves data."""
         home = f"{_DIRECTORY}/{self._uuid_of.get(device)}"
         directory = f"{home}/devinfo"
         found = list(_under_way(self.tree, home))
@@ -72,39 +70,37 @@ class BtrfsReader(FilesystemReader):
 
     @cached_property
     def _uuid_of(self) -> dict[str, str]:
-        """Of the filesystem that a device is a member of."""
+        """The uuid of the filesystem by the name of a member."""
         uuids = self.tree.names(_DIRECTORY)
         members = ((uuid, self.tree.names(f"{_DIRECTORY}/{uuid}/devices")) for uuid in uuids)
         return {name: uuid for uuid, names in members for name in names}
 
 
 def _under_way(tree: Tree, home: str) -> tuple[Reading, ...]:
-    """The work that moves its data, where there is any."""
     work = tree.reading(EXCLUSIVE, f"{home}/{EXCLUSIVE}")
     return (work,) if work is not None and work.value not in _AT_REST else ()
 
 
 def _counts(line: str) -> bool:
-    """``write_errs 3``: a counter above zero."""
+    """Return whether a line like ``write_errs 3`` has a number above zero."""
     return (integer(line.partition(" ")[2]) or 0) > 0
 
 
 class Btrfs(Kind, frozen=True, kw_only=True):
-    """The row of this family."""
-
     def expected_flushes(self, node: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:
         return _EXPECTED
 
     def tolerates(self, node: Node, members: int) -> int:
-        """By the profiles of its data and its metadata, the weaker of them (mkfs.btrfs(8)), less what is missing."""
-        told = [word(node, what) for what, _ in _LEVEL_OF]
-        whole = min((_TOLERATES.get(level.value, 0) for level in told if level is not None), default=0)
+        """Return the lower number of the profiles of data and metadata (mkfs.btrfs(8)), less the members that are
+        missing."""
+        levels = [word(node, what) for what, _ in _LEVEL_OF]
+        whole = min((_TOLERATES.get(level.value, 0) for level in levels if level is not None), default=0)
         return max(0, whole - sum(trouble.what == "missing" for trouble in node.state))
 
     def corrects(self, node: Node, members: int) -> int:
-        """Where each block has copies, the checksums tell which is right, and it is taken."""
-        told = [word(node, what) for what, _ in _LEVEL_OF]
-        copied = all(level is not None and level.value in _COPIES for level in told)
+        """If each block has copies, the checksums tell which one is right."""
+        levels = [word(node, what) for what, _ in _LEVEL_OF]
+        copied = all(level is not None and level.value in _COPIES for level in levels)
         unchecked = node.reading("checksums") is not None or flagged_unchecked(node)
         return self.tolerates(node, members) if copied and not unchecked else 0
 

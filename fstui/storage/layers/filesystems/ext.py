@@ -1,9 +1,8 @@
-"""ext2, ext3 and ext4: ``barrier``, ``data`` (ordered | journal | writeback), ``journal`` (yes | no), and of a file of
-the run ``inline_data`` (N).
+"""ext2, ext3 and ext4.
 
-The first two are the ext4 driver's nearly everywhere.
-
-/proc/fs/ext4/<dev>/options is the kernel's full list of options; mountinfo leaves the defaults out.
+Readings: ``barrier``, ``data`` (ordered | journal | writeback), ``journal`` (yes | no); for a file of the run
+``inline_data`` (N). The ext4 driver serves ext2 and ext3 nearly everywhere. /proc/fs/ext4/<dev>/options is the full
+list of options; mountinfo omits the defaults.
 """
 
 from __future__ import annotations
@@ -23,15 +22,13 @@ from fstui.storage.tree import Tree
 DataMode = Literal["ordered", "journal", "writeback"]
 _DATA_MODES: dict[str, DataMode] = {"ordered": "ordered", "journal": "journal", "writeback": "writeback"}
 _DATA_JOURNAL = ExpectedFlushes(Range(2, 3), Range(1, 3))
-"""The commit's two on Linux 6.1, one more after it on 6.18. With FUA it is untested: anything from 1 to 3."""
+"""The two of the commit on Linux 6.1, one more after it on 6.18. Not tested with FUA: 1 to 3."""
 _BLOCK_MAP_BYTES = 60
 _CUT = 15
-"""Kernels before 5.17 cut a thread's name here."""
+"""Kernels before 5.17 truncate the name of a thread to this length."""
 
 
 class ExtFacts(NamedTuple):
-    """What was read of one."""
-
     data: Fact[DataMode] | None
     journal: Fact[bool] | None
 
@@ -42,12 +39,10 @@ class ExtFacts(NamedTuple):
 
     @property
     def without_journal(self) -> bool:
-        """It was made without one."""
         return self.journal is not None and not self.journal.value
 
 
 def facts(node: Node) -> ExtFacts:
-    """What the readings of such a filesystem say."""
     return ExtFacts(
         data=one_of(node, "data", _DATA_MODES),
         journal=one_of(node, "journal", {"yes": True, "no": False}),
@@ -55,22 +50,20 @@ def facts(node: Node) -> ExtFacts:
 
 
 def journal_apart(node: Node) -> bool:
-    """Its journal has a device to itself."""
+    """Return whether the journal has a device of its own."""
     return "journal" in node.below_roles.values()
 
 
 def keeps_in_inode(node: Node, file_bytes: int) -> Fact[bool] | None:
-    """Its inode surely holds a file of that size: 60 bytes in the place of the block map, more where attributes leave
-    room (Documentation/filesystems/ext4/inlinedata.rst)."""
+    """Return whether the inode holds a file of that size: at least 60 bytes in place of the block map, more if
+    attributes leave room (Documentation/filesystems/ext4/inlinedata.rst)."""
     inline = one_of(node, "inline_data", {"N": True})
     return inline if inline is not None and file_bytes <= _BLOCK_MAP_BYTES else None
 
 
 class ExtReader(FilesystemReader):
-    """Reads filesystems of this family."""
-
     def read_below(self, mount: Mount) -> Filesystem:
-        """Its device, and the one that the journal has to itself."""
+        """Return the device, and that of the journal if it has its own."""
         members = self.members(mount)
         journal = _journal_name(self.tree, members[0]) if members else ""
         if journal not in self.sources.names.all:
@@ -79,17 +72,15 @@ class ExtReader(FilesystemReader):
         return Filesystem(tuple(dict.fromkeys((*members, journal))), roles=((journal, role),))
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
-        """``barrier``, ``data`` and ``journal``."""
         return settings(self.tree, device, mount.super_options) if device else super().settings(mount, device)
 
     def trouble(self, device: str) -> tuple[Reading, ...]:
-        """``errors_count``, where the kernel has seen errors since the last e2fsck."""
+        """Return ``errors_count`` if the kernel found errors since the last e2fsck."""
         errors = self.tree.reading("errors_count", f"/sys/fs/ext4/{device}/errors_count")
         return (errors,) if errors is not None and errors.value != "0" else ()
 
 
 def settings(tree: Tree, device: str, mount_options: Sequence[str]) -> tuple[Reading, ...]:
-    """``barrier``, ``data`` and ``journal`` of the filesystem on the device of that kernel name."""
     path = f"/proc/fs/ext4/{device}/options"
     text = tree.text(path)
     path, options = (path, text.split("\n")) if text else (MOUNTINFO, list(mount_options))
@@ -102,8 +93,11 @@ def settings(tree: Tree, device: str, mount_options: Sequence[str]) -> tuple[Rea
 
 
 def _journal_name(tree: Tree, device: str) -> str:
-    """As the journal's kernel thread is called: ``jbd2/sdb1`` after the device that it has to itself, ``jbd2/sda1-8``,
-    which is no device, for one within the filesystem (8 is its inode). Empty where it cannot be read in full."""
+    """Return the device in the name of the journal's thread; empty if it cannot be read in full.
+
+    ``jbd2/sdb1`` is a journal on a device of its own. ``jbd2/sda1-8``, which is no device, is one within the filesystem
+    (8 is its inode).
+    """
     task = tree.integer(_journal_task(device))
     name = (tree.word(f"/proc/{task}/comm") or "") if task is not None and task > 0 else ""
     return name.removeprefix("jbd2/") if name.startswith("jbd2/") and len(name) != _CUT else ""
@@ -127,8 +121,6 @@ def _journal_task(device: str) -> str:
 
 
 class Ext(Kind, frozen=True, kw_only=True):
-    """A row of this family."""
-
     def writes_in_place(self, node: Node) -> bool:
         return not facts(node).journals_data
 
@@ -136,7 +128,7 @@ class Ext(Kind, frozen=True, kw_only=True):
         return self.name == "ext2" or facts(node).without_journal
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        """With data=journal a sync ends in the journal: the data's own device gets it at a checkpoint."""
+        """With data=journal a sync ends in the journal. The data's own device gets the data at a checkpoint."""
         if facts(node).journals_data and "journal" in roles:
             return ALL if member.role == "journal" else AT_TIMES
         return super().forwards(node, member, roles, filesystem)

@@ -1,9 +1,9 @@
-"""overlay: what is written lies in ``upperdir``, on another filesystem; ``volatile`` leaves every sync out.
+"""overlay: writes go to ``upperdir``, a directory of another filesystem; ``volatile`` drops every sync.
 
-It is followed where nothing speaks against it: an overlay's root has the times of its upper directory, the one at which
-that was made included (fs/overlayfs/inode.c: ovl_getattr). An engine names it relative to a directory of its own where
-there are many layers, since a mount's options fit a page (containers/storage: ``mountOverlayFrom``): that is looked for
-above the mount point, and ``upperdir_at`` where it is found by those times.
+The upper directory is followed unless something contradicts it: the root of an overlay has the times of its upper
+directory, including the time of its creation (fs/overlayfs/inode.c: ovl_getattr). Container engines name it relative to
+a directory of their own if there are many layers, because mount options must fit a page (containers/storage:
+``mountOverlayFrom``). It is then looked for above the mount point; ``upperdir_at`` is where it was found by its times.
 """
 
 from __future__ import annotations
@@ -14,94 +14,118 @@ from typing import NamedTuple
 
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.proc import MOUNTINFO, Mount
-from fstui.storage import claims
-from fstui.storage.claims import Claims, Command, Question, line
+from fstui.storage.claims import Claims, Command, Question, answer, line
 from fstui.storage.layers.facts import Fact, volatile, word
 from fstui.storage.layers.kinds import Kind
 from fstui.storage.layers.readers import Filesystem, FilesystemReader
 from fstui.storage.mounts import above
 
 _NOWHERE = ("No such file or directory", "Not a directory")
-
-
-def _above(mount_point: str, relative: str) -> Iterator[str]:
-    """Where a relative upper directory may lie, nearest first."""
-    return (f"{directory.rstrip('/')}/{relative}" for directory in above(mount_point))
+_TIME = r"(\d{1,12}\.\d{9})"
+_DIRECTORY = re.compile(rf"(\d{{1,20}}) {_TIME} {_TIME}(?: {_TIME})?")
 
 
 class OverlayReader(FilesystemReader):
-    """Reads overlays."""
-
     def read_below(self, mount: Mount) -> Filesystem:
-        """The filesystem of its upper directory."""
         upper = mount.option("upperdir")
         if upper is None:
             return Filesystem()
-        told = Reading(what="upperdir", value=upper, path=MOUNTINFO)
+        option = Reading(what="upperdir", value=upper, path=MOUNTINFO)
         if upper.startswith("/"):
-            return self._on(mount, upper, (told,))
-        shown = (path for path in _above(mount.mount_point, upper) if self._is_shown(mount, path))
-        if (found := next(shown, None)) is None:
-            return Filesystem((), (told,))
-        return self._on(mount, found, (told, Reading(what="upperdir_at", value=found, path=line(lying_at(found)))))
+            return self._on(mount, upper, (option,))
+        candidates = (path for path in _relative(mount.mount_point, upper) if self._is_shown(mount, path))
+        if (found := next(candidates, None)) is None:
+            return Filesystem((), (option,))
+        return self._on(mount, found, (option, Reading(what="upperdir_at", value=found, path=line(look_at(found)))))
 
     def _on(self, mount: Mount, upper: str, readings: tuple[Reading, ...]) -> Filesystem:
         below = self.sources.holder(upper)
-        # in a container the upper directory is named as the host sees it, and seems to lie on the overlay itself
+        # in a container, the path of the upper directory on the host seems to be on the overlay itself
         if below is None or below.mount_point == mount.mount_point:
             return Filesystem((), readings)
         if below.place > mount.place:
-            # what was mounted there since is not what the overlay was given
-            why, asked = f"what {upper} was: {below.mount_point} was mounted there later", MOUNTINFO
+            why, source = f"what {upper} was: {below.mount_point} was mounted there later", MOUNTINFO
         elif self._nothing_at(upper):
-            why, asked = f"{upper}: nothing is there", line(lying_at(upper))
+            why, source = f"{upper}: nothing is there", line(look_at(upper))
         elif self._is_shown(mount, upper) is False:
-            why, asked = f"what {upper} was: another directory is there", line(lying_at(upper))
+            why, source = f"what {upper} was: another directory is there", line(look_at(upper))
         else:
             return Filesystem((f"mount:{below.mount_point}",), readings)
-        return Filesystem((), (*readings, Reading(what="missing", value=why, path=asked)))
+        return Filesystem((), (*readings, Reading(what="missing", value=why, path=source)))
 
     def _is_shown(self, mount: Mount, upper: str) -> bool | None:
-        """The overlay shows what lies there; None where that cannot be told, as of a bind mount of one of its
-        directories."""
-        there, shown = (seen(self.sources.claims, lying_at(path)) for path in (upper, mount.mount_point))
-        return is_shown_by(there, shown) if there and shown and mount.root == "/" else None
+        """Return whether the overlay shows that directory; None if unknown, as for a bind mount of a subdirectory."""
+        there, shown = (_directory(self.sources.claims, path) for path in (upper, mount.mount_point))
+        return _is_same(there, shown) if there and shown and mount.root == "/" else None
 
     def _nothing_at(self, upper: str) -> bool:
-        """Its path leads nowhere here: what held it was unmounted, or moved, and the overlay keeps it all the same."""
-        told = self.sources.claims.get(line(lying_at(upper)))
-        return told is not None and (told.error or "").endswith(_NOWHERE)
+        """Return whether the path does not exist. The filesystem was unmounted or moved, but the overlay still uses
+        it."""
+        found = self.sources.claims.get(line(look_at(upper)))
+        return found is not None and (found.error or "").endswith(_NOWHERE)
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
-        """``volatile``: every sync is left out."""
-        told = (option for option in mount.super_options if option in ("volatile", "fsync=volatile"))
-        volatile = tuple(Reading(what="volatile", value=option, path=MOUNTINFO) for option in told)
-        return (*super().settings(mount, device), *volatile)
+        """Return ``volatile``."""
+        options = (option for option in mount.super_options if option in ("volatile", "fsync=volatile"))
+        return (*super().settings(mount, device), *(Reading(what="volatile", value=o, path=MOUNTINFO) for o in options))
 
 
 def upper_directory(node: Node) -> Fact[str] | None:
-    """Where what is written lies, as the overlay was told."""
+    """Return the upper directory as it was mounted."""
     return word(node, "upperdir")
 
 
-def _looking(node: Node) -> Iterator[Command]:
-    told = upper_directory(node)
-    if told is not None:
-        paths = (told.value,) if told.value.startswith("/") else _above(node.name, told.value)
-        yield from map(lying_at, (node.name, *paths))
+def look_at(path: str) -> Command:
+    """Return the command that prints inode and times of a directory."""
+    return ("stat", "--format=%i %.9Y %.9Z %.9W", "--", path)
+
+
+def _relative(mount_point: str, upper: str) -> Iterator[str]:
+    """Yield where a relative upper directory may be, nearest first."""
+    return (f"{directory.rstrip('/')}/{upper}" for directory in above(mount_point))
+
+
+class _Directory(NamedTuple):
+    """A directory; its times are digits of seconds."""
+
+    inode: str
+    modified: str
+    changed: str
+    born: str
+    """Its creation (statx(2)); empty if the filesystem does not store it."""
+
+
+def _directory(claims: Claims, path: str) -> _Directory | None:
+    """Return the directory; None if no tool looked, or it does not exist."""
+    match = _DIRECTORY.fullmatch((answer(claims, look_at(path)) or "").strip())
+    return match and _Directory(match[1], match[2], match[3], match[4] if float(match[4] or 0) else "")
+
+
+def _is_same(upper: _Directory, shown: _Directory) -> bool | None:
+    """Return whether the overlay shows that directory; None if unknown, because it may be written to just now."""
+    if upper.born and shown.born and upper.born != shown.born:
+        return False
+    if (upper.modified, upper.changed) == (shown.modified, shown.changed):
+        return True
+    # several directories may have been created at the same time, so that equal times of creation prove nothing
+    created = bool(upper.born and shown.born)
+    return None if created or upper.inode == shown.inode else False
 
 
 class Overlay(Kind, frozen=True, kw_only=True):
-    """The row of this family."""
-
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
-        """What lies at each upper directory: a child looks, since what holds it may hang."""
-        return tuple(Question(asked) for node in nodes for asked in _looking(node))
+        """Look at each upper directory in a child process, because its filesystem may hang."""
+        found = ((node.name, upper.value) for node in nodes if (upper := upper_directory(node)))
+        return tuple(
+            Question(look_at(path))
+            for name, upper in found
+            for path in (name, *((upper,) if upper.startswith("/") else _relative(name, upper)))
+        )
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
-        told = volatile(node)
-        if told is not None and told.value:
-            return "stops", f"{told.reading.value}: every sync is left out"
+        option = volatile(node)
+        if option is not None and option.value:
+            return "stops", f"{option.reading.value}: every sync is left out"
         if upper_directory(node) is None:
             return "unknown", "no upper directory"
         return "passes", "synced in the upper directory"
@@ -109,45 +133,3 @@ class Overlay(Kind, frozen=True, kw_only=True):
 
 KINDS = (Overlay(name="overlay", layer="filesystem", needs_device=False, over_filesystem=True),)
 FILESYSTEMS = OverlayReader
-
-
-_FORMAT = "--format=%i %.9Y %.9Z %.9W"
-_TIME = r"(\d{1,12}\.\d{7})\d\d"
-_SEEN = re.compile(rf"(\d{{1,20}}) {_TIME} {_TIME}(?: {_TIME})?")
-
-
-class Seen(NamedTuple):
-    """A directory. Times are seconds, as their digits."""
-
-    inode: int
-    modified: str
-    changed: str
-    born: float
-    """When it was made (statx(2)); 0 where its filesystem does not tell."""
-
-
-def lying_at(path: str) -> Command:
-    """Looks at a directory of this box."""
-    return ("stat", _FORMAT, "--", path)
-
-
-def seen_at(path: str) -> Command:
-    """Looks at a remote one, by its server's newest word."""
-    return ("stat", "--cached=never", _FORMAT, "--", path)
-
-
-def seen(answers: Claims, asked: Command) -> Seen | None:
-    """What was found so; None where nobody looked, or nothing lies there."""
-    found = _SEEN.fullmatch((claims.answer(answers, asked) or "").strip())
-    return found and Seen(int(found[1]), found[2], found[3], float(found[4] or 0))
-
-
-def is_shown_by(there: Seen, shown: Seen) -> bool | None:
-    """The directory that another filesystem shows as its own, where it may have an inode of that one; None where that
-    cannot be told of one that is written to meanwhile."""
-    if there.born and shown.born and there.born != shown.born:
-        return False
-    if (there.modified, there.changed) == (shown.modified, shown.changed):
-        return True
-    known = bool(there.born and shown.born)  # many may have been made in the same tick of the clock
-    return None if known or there.inode == shown.inode else False

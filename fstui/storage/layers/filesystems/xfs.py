@@ -1,7 +1,7 @@
-"""XFS: its log, and its real-time data, may have devices of their own (``logdev``, ``rtdev``).
+"""XFS, whose log and real-time data may have devices of their own (``logdev``, ``rtdev``).
 
-Where the path of the real-time device leads nowhere here, as in a container, files may lie on a device that is not
-seen: ``device_unseen``.
+If the path of the real-time device does not exist here, as in a container, files may be on a device that is not seen:
+``device_unseen``.
 """
 
 from __future__ import annotations
@@ -20,10 +20,7 @@ _ROLES = {"logdev": "log", "rtdev": "realtime"}
 
 
 class XfsReader(FilesystemReader):
-    """Reads filesystems of this family."""
-
     def read_below(self, mount: Mount) -> Filesystem:
-        """Its device, and those that its options name."""
         options = [(what, value) for what in _ROLES if (value := mount.option(what))]
         named = [(name, what) for what, value in options if (name := self.sources.names.at(value)) is not None]
         found = {what for _, what in named}
@@ -40,10 +37,8 @@ class XfsReader(FilesystemReader):
 
 
 class Xfs(Kind, frozen=True, kw_only=True):
-    """The row of this family."""
-
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        """A file lies on the real-time device or on the other, and its sync flushes that one (xfs_file_fsync)."""
+        """A file is on the real-time device or on the data device, and its sync flushes that one (xfs_file_fsync)."""
         if "realtime" in roles and member.role in (None, "realtime"):
             return ONE_PATH
         return super().forwards(node, member, roles, filesystem)

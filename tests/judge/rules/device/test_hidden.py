@@ -24,7 +24,7 @@ def served(kind: str = "nfs4", **values: str) -> Target:
     [
         ("nfs4", "the server"),
         ("cifs", "the server"),
-        ("fuse.sshfs", "a program of this box"),
+        ("fuse.sshfs", "a program of this host"),
         ("9p", "the host"),
         ("virtiofs", "the host"),
     ],

@@ -78,8 +78,8 @@ def test_cifs_that_was_told_not_to_flush_stops_it(box: Box) -> None:
 
 
 @pytest.mark.parametrize(("fstype", "options", "words"), [
-    ("cifs", "rw,vers=3.1.1", "asks the server for a flush"), ("virtiofs", "rw", "virtiofsd"),
-    ("fuse.sshfs", "rw,user_id=0", "counts as success"), ("9p", "rw,trans=virtio,cache=mmap", ""),
+    ("cifs", "rw,vers=3.1.1", "requests a flush from the server"), ("virtiofs", "rw", "virtiofsd"),
+    ("fuse.sshfs", "rw,user_id=0", "the call succeeds"), ("9p", "rw,trans=virtio,cache=mmap", ""),
 ])  # fmt: skip
 def test_what_the_client_does_with_a_sync(box: Box, fstype: str, options: str, words: str) -> None:
     box.mount("far:/away", "/srv", fstype, super_options=options)
