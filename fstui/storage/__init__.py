@@ -1,6 +1,7 @@
-"""Read /proc, /sys and udev, and describe each mounted filesystem with the devices below it.
+"""Describes the storage of this host as stacks of layers.
 
-In: the live system, or a made-up tree in tests. Out: ``Inventory`` and ``Target`` from the model, and the counters of
-each layer. ``layers`` has one module for each family of filesystems and devices. Nothing here opens a file on the
-storage that it describes: that may hang, so a child process does it. Imports the model only.
+In: ``/proc``, ``/sys``, udev, and the answers of tools that a child process runs (``claims``). Out: an ``Inventory``
+with a stack for each filesystem (``survey``), counters (``counters``), processes that write (``process``), hot-plug
+events. ``layers`` says for each kind what a sync becomes and how many flushes are expected. It must not touch a
+filesystem, and it does not judge.
 """

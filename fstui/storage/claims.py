@@ -1,7 +1,7 @@
-"""What only tools can tell, and most of it only to root: what to ask them, and what they answered.
+"""What only tools can report, most of it only to root: which commands to run, and what they printed.
 
-They can hang on dead hardware, so a child process runs them (``fstui.measure.helpers.claims``). The layers' own modules
-interpret the answers.
+The tools can hang on dead hardware, so a child process runs them (``fstui.measure.helpers.claims``). The modules of the
+layers interpret what they printed.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ Command = tuple[str, ...]
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a command printed, or why there is no answer."""
+    """The output of a command, or the reason why there is none."""
 
     output: str = ""
     error: str | None = None
 
 
 Claims = Mapping[str, Answer]
-"""Answers by command line, as a person would type it: it is also the path of the readings that come of it."""
+"""Answers by command line, as a person would type it. The command line is also the path of the readings."""
 
 UNASKED: Claims = {}
 
@@ -35,40 +35,38 @@ class Question(NamedTuple):
 
     command: Command
     root: bool = False
-    """Only root is answered."""
+    """Only root gets an answer."""
 
 
 def line(command: Command) -> str:
-    """The command as it is typed."""
+    """Return the command as a person types it."""
     return shlex.join(command)
 
 
 def answer(claims: Claims, command: Command) -> str | None:
-    """What a command printed; None where it gave no answer."""
+    """Return what a command printed; None if it gave no answer."""
     found = claims.get(line(command))
     return found.output if found is not None and found.error is None else None
 
 
-def missing(what: str, commands: Iterable[Command], claims: Claims, unasked: str = "not asked yet") -> Reading:
-    """Says what could not be read, and why: in the words of the tools, or ``unasked`` where none has answered."""
+def missing(what: str, commands: Iterable[Command], claims: Claims, no_answer: str = "not asked yet") -> Reading:
+    """Return a reading that says what could not be read, and why; ``no_answer`` if no command was run."""
     lines = [line(command) for command in commands]
-    given = [
-        (asked, found.error or "says nothing of it") for asked in lines if (found := claims.get(asked)) is not None
-    ]
-    # an installed tool's own words are worth more than the absence of another
-    given.sort(key=lambda pair: pair[1].endswith("is not installed"))
-    command, why = given[0] if given else (lines[-1], unasked)
+    errors = [(each, found.error or "says nothing of it") for each in lines if (found := claims.get(each)) is not None]
+    # the message of an installed tool is more useful than the absence of another
+    errors.sort(key=lambda pair: pair[1].endswith("is not installed"))
+    command, why = errors[0] if errors else (lines[-1], no_answer)
     return Reading(what="missing", value=f"{what}: {why}", path=command)
 
 
 def decode(answer: Any) -> Claims:
-    """One line of the child's; empty where it is not of that shape."""
+    """Decode one line of the child; empty if it has another form."""
     try:
         return {str(answer["command"]): msgspec.convert({**answer, "command": None}, Answer)}
     except (TypeError, KeyError, msgspec.ValidationError):
         return {}
 
 
-def unanswered(asked: Iterable[Command]) -> Claims:
-    """What to think of commands until they have answered."""
-    return {line(command): Answer(error="no answer") for command in asked}
+def unanswered(commands: Iterable[Command]) -> Claims:
+    """Return answers for commands that have not answered yet."""
+    return {line(command): Answer(error="no answer") for command in commands}

@@ -1,7 +1,7 @@
 """What the kernel counts for every layer, from /sys/class/block/X/stat (Documentation/block/stat.rst).
 
-Read several times a second, so nothing but ``stat`` is read: what a layer counts was found out by the survey. Beside
-the devices, a ZFS dataset and an NFS mount count what they committed; where, the survey's readings say.
+Only ``stat`` is read, because this runs several times a second; the survey found out what each layer counts. ZFS
+datasets and NFS mounts also count their commits, in files that the survey's readings name.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from fstui.storage.layers import kind
 from fstui.storage.tree import MAX_DIGITS, Tree
 
 SECTOR_BYTES = 512
-"""stat counts in 512-byte sectors, whatever the device's block size."""
+"""stat counts in sectors of 512 bytes, whatever the device's block size."""
 COUNTED = tuple(name for name in DeviceCounters.__struct_fields__ if name not in ("device", "in_flight"))
-"""What is a difference between two readings."""
+"""Fields that are differences between two readings."""
 
 
 def read_counters(nodes: Sequence[Node], root: Path = Path("/")) -> Counters:
-    """The counters of every device, dataset and NFS mount among the nodes, each once, one after the other."""
+    """Read the counters of every device, dataset and NFS mount among the nodes, each once, one after the other."""
     tree = Tree(root)
     now = time.monotonic_ns()
     distinct = {node.id: node for node in nodes}.values()
@@ -37,7 +37,7 @@ def read_counters(nodes: Sequence[Node], root: Path = Path("/")) -> Counters:
 
 
 def difference(before: Counters, after: Counters) -> tuple[DeviceCounters, ...]:
-    """What was counted in between, per device. A device that vanished is left out, as is one that is new.
+    """Return what was counted in between, per device. A device that vanished or is new is left out.
 
     A counter that went backwards (the device was replaced, or its counter wrapped) is None.
     """
@@ -46,13 +46,13 @@ def difference(before: Counters, after: Counters) -> tuple[DeviceCounters, ...]:
 
 
 def wear_bytes(before: Counters, after: Counters) -> dict[str, int]:
-    """What each device was written to in between; those that do not count are left out."""
+    """Return the bytes written to each device in between; devices that do not count are left out."""
     moved = difference(before, after)
     return {device.device: device.written_bytes for device in moved if device.written_bytes is not None}
 
 
 def add(parts: Iterable[tuple[DeviceCounters, ...]]) -> tuple[DeviceCounters, ...]:
-    """Differences of several stretches, added up per device. None where any of them is None."""
+    """Add up the differences of several periods per device. A sum is None if any part is None."""
     sums: dict[str, DeviceCounters] = {}
     for part in parts:
         for device in part:
@@ -88,7 +88,7 @@ def _device(node: Node, stat: bytes | None) -> DeviceCounters | None:
 
 
 def _filesystems(tree: Tree, nodes: Sequence[Node]) -> Iterator[DeviceCounters]:
-    """What filesystems count by themselves: commits of intent logs, calls to servers."""
+    """Yield what filesystems count themselves: commits of intent logs, calls to servers."""
     by_kind: dict[str, list[Node]] = {}
     for node in nodes:
         by_kind.setdefault(node.kind, []).append(node)

@@ -1,4 +1,4 @@
-"""The box: its name, kernel, hypervisor and cloud, from /proc and /sys."""
+"""This host: name, kernel, hypervisor and cloud, from /proc and /sys."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _CLOUDS = (
 )
 
 _WSL = re.compile("Microsoft|WSL")
-"""In the kernel's release, as systemd knows it (src/basic/virt.c, detect_wsl)."""
+"""In the kernel's release, as in systemd (src/basic/virt.c, detect_wsl)."""
 _GUEST_BUSES = ("virtio", "vmbus", "xen")
 
 
 def read_host(root: Path = Path("/")) -> Host:
-    """The box. What cannot be read stays empty."""
+    """Read the host. What cannot be read stays empty."""
     tree = Tree(root)
     kernel = tree.word("/proc/sys/kernel/osrelease") or ""
     dmi = {name: tree.word(f"{_DMI}/{name}") or "" for name in _DMI_NAMES}
@@ -80,7 +80,7 @@ def _hypervisor(tree: Tree, dmi: Mapping[str, str]) -> str | None:
 
 
 def _firecracker(tree: Tree) -> bool:
-    """Firecracker has no DMI. Its ACPI tables name it (root only), else its customary kernel command line tells."""
+    """Firecracker has no DMI. Its ACPI tables name it (root only), otherwise its usual kernel command line does."""
     table = tree.data("/sys/firmware/acpi/tables/DSDT", 36)
     if table is not None:
         return table[10:16] == b"FIRECK"  # the OEM id of the table header
@@ -116,7 +116,7 @@ def _cpus(online: str) -> int:
 
 
 def available_memory(root: Path = Path("/")) -> int | None:
-    """Bytes that can be had without swapping (proc_meminfo(5), MemAvailable); None where the kernel does not say."""
+    """Return the bytes that are available without swapping (proc_meminfo(5), MemAvailable); None if unknown."""
     match = re.search(r"^MemAvailable:\s+(\d{1,15}) kB", Tree(root).text("/proc/meminfo") or "", re.MULTILINE)
     return int(match[1]) * 1024 if match else None
 

@@ -1,7 +1,7 @@
-"""Has anything been mounted, unmounted, plugged or unplugged since?
+"""Whether anything was mounted, unmounted, plugged in or removed.
 
-Mounts: the kernel's flag. Devices: udev's events where a udev runs, so that its properties are there when we look; else
-their names.
+For mounts, this uses the kernel's flag. For devices, it uses udev's events if udev runs, so that udev's properties
+exist when the survey looks; otherwise it compares their names.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _EVENTS_AT_ONCE = 10_000
 
 
 class Watch:
-    """Polled by whoever shows what is here. Close it when done."""
+    """Poll it with ``changed``. Close it when done."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._root = root
@@ -31,31 +31,31 @@ class Watch:
         self._seen = self._state()
 
     def changed(self) -> bool:
-        """Something came or went since this was last asked, or since the watch began."""
+        """Return whether anything changed since the last call, or since the watch began."""
         mounted = self._mounts is not None and self._mounts.raised()
         plugged = self._events()
         before, self._seen = self._seen, self._state()
         return mounted or plugged or before != self._seen
 
     def close(self) -> None:
-        """Give back what the watch holds open."""
+        """Release what the watch holds open."""
         if self._mounts is not None:
             self._mounts.close()
         self._monitor = None
 
     def _state(self) -> str:
-        """What is not told by events is compared."""
+        """Return a fingerprint of what events do not report."""
         return fingerprint(self._root, mounts=self._mounts is None or not self._mounts.there)
 
     def _events(self) -> bool:
-        """Whether udev reported any block device; all waiting events are taken."""
+        """Return whether udev reported any block device. Takes all waiting events."""
         if self._monitor is None:
             return False
         seen = False
         for _ in range(_EVENTS_AT_ONCE):
             try:
                 device = self._monitor.poll(0)
-            except OSError:  # so many events that the kernel dropped some: ENOBUFS
+            except OSError:  # ENOBUFS: the kernel dropped some of too many events
                 seen = True
                 continue
             if device is None:
@@ -65,7 +65,7 @@ class Watch:
 
 
 def fingerprint(root: Path = Path("/"), *, mounts: bool = True) -> str:
-    """A hash of the mounts and of the names of the block devices: two small reads."""
+    """Return a hash of the mounts and of the names of the block devices: two small reads."""
     tree = Tree(root)
     digest = hashlib.sha256((tree.data(MOUNTINFO, _LIMIT_BYTES) or b"") if mounts else b"")
     for name in tree.names("/sys/class/block"):
@@ -74,7 +74,7 @@ def fingerprint(root: Path = Path("/"), *, mounts: bool = True) -> str:
 
 
 def _monitor() -> Any:
-    """Listens to udev's events about block devices; None where that cannot be had (containers)."""
+    """Listen to udev's events about block devices; None if that is not possible (containers)."""
     try:
         import pyudev  # noqa: PLC0415  27 ms, and useless where no udev runs
 
@@ -87,8 +87,9 @@ def _monitor() -> Any:
 
 
 class _MountFlag:
-    """Whether anything was mounted, remounted or unmounted in this mount namespace: the kernel then makes
-    /proc/self/mountinfo readable with an exception (proc_pid_mountinfo(5)).
+    """Whether anything was mounted, remounted or unmounted in this mount namespace.
+
+    The kernel then makes /proc/self/mountinfo readable with an exception (proc_pid_mountinfo(5)).
     """
 
     def __init__(self) -> None:
@@ -98,11 +99,10 @@ class _MountFlag:
 
     @property
     def there(self) -> bool:
-        """It can be asked."""
         return self._mountinfo is not None
 
     def raised(self) -> bool:
-        """Since this was last asked, or since the beginning."""
+        """Return whether it was raised since the last call, or since the beginning."""
         if self._mountinfo is None:
             return False
         poll = select.poll()
@@ -110,7 +110,6 @@ class _MountFlag:
         return bool(poll.poll(0))
 
     def close(self) -> None:
-        """Give it back."""
         if self._mountinfo is not None:
             os.close(self._mountinfo)
             self._mountinfo = None

@@ -12,15 +12,15 @@ _LIMIT_BYTES = 64 << 20
 
 
 def read_mounts(tree: Tree) -> tuple[Mount, ...]:
-    """Every mount in the order of mountinfo, hidden ones too. Lines that cannot be read are left out."""
+    """Return every mount in the order of mountinfo, including hidden ones. Lines that cannot be read are left out."""
     return tuple(parse_mounts(tree.data(MOUNTINFO, _LIMIT_BYTES) or b""))
 
 
 def visible(mounts: Sequence[Mount]) -> tuple[Mount, ...]:
-    """The mounts that a path can reach, in the order of mountinfo.
+    """Return the mounts that a path can reach, in the order of mountinfo.
 
-    A mount is out of reach below a directory on which a later mount of the same parent stands (an earlier one would
-    itself be the parent), and below a mount that is out of reach. A mount is covered by another on its own root.
+    A mount cannot be reached below a directory on which a later mount of the same parent is (an earlier one would
+    itself be the parent), nor below a mount that cannot be reached. Another mount on its own root covers it.
     """
     children: dict[int, list[Mount]] = defaultdict(list)
     for mount in mounts:
@@ -41,15 +41,15 @@ def visible(mounts: Sequence[Mount]) -> tuple[Mount, ...]:
 
 
 def covered(every: Sequence[Mount], shown: Sequence[Mount]) -> tuple[Mount, ...]:
-    """The others: what lies there is out of reach and still in use. Each has a name of its own, since its mount point
-    is that of what covers it."""
+    """Return the other mounts, which are still in use. Each gets a name of its own, because its mount point is that of
+    the mount that covers it."""
     reached = frozenset(mount.number for mount in shown)
     others = (mount for mount in every if mount.number not in reached)
     return tuple(mount._replace(mount_point=f"{mount.mount_point} (covered {mount.number})") for mount in others)
 
 
 def holder(path: str, by_mount_point: Mapping[str, Mount]) -> Mount | None:
-    """The mount that holds an absolute path: the longest mount point that begins it. Touches nothing."""
+    """Return the mount that holds an absolute path: the longest mount point that begins it. Touches no file."""
     for candidate in (path, *above(path)):
         if candidate in by_mount_point:
             return by_mount_point[candidate]
@@ -57,12 +57,12 @@ def holder(path: str, by_mount_point: Mapping[str, Mount]) -> Mount | None:
 
 
 def of_device(number: str, mounts: Iterable[Mount]) -> Mount | None:
-    """The first mount of the filesystem with that device number, as mountinfo has it."""
+    """Return the first mount of the filesystem with that device number in mountinfo."""
     return next((mount for mount in mounts if mount.device == number), None)
 
 
 def above(path: str) -> Iterator[str]:
-    """The directories above an absolute path, nearest first, ``/`` last."""
+    """Yield the directories above an absolute path, nearest first, ``/`` last."""
     while path not in ("/", ""):
         path = path.rpartition("/")[0] or "/"
         yield path

@@ -1,4 +1,4 @@
-"""Block devices as layers of a stack, each read once: by the reader of its kind, and what all of them have."""
+"""Block devices and mounted filesystems as layers of a stack, each by the reader of its kind."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from fstui.storage.tree import Tree, integer
 
 SECTOR_BYTES = 512
 FLUSH_FIELDS = 17
-"""Fields of ``stat`` from Linux 5.5 on: the last two are flushes completed and milliseconds flushing."""
+"""Fields of ``stat`` since Linux 5.5: the last two are flushes completed and milliseconds flushing."""
 
 
 class Found(NamedTuple):
-    """A block device as a layer, and what tells it from others of its kind: serial, wwid, uuid, cache settings."""
+    """A block device as a layer, and what distinguishes it from others of its kind: serial, wwid, uuid, cache
+    settings."""
 
     node: Node
     identity: str
@@ -37,14 +38,14 @@ class BlockDevices:
         self._found: dict[str, Found] = {}
 
     def device(self, name: str) -> Found:
-        """The device of that kernel name. ``below`` holds kernel names and ids of ``others``."""
+        """Return the device of that kernel name. ``below`` has kernel names and ids of ``others``."""
         if name not in self._found:
             whole = self.names.whole(name)
             self._found[name] = self._whole(name) if whole == name else self._partition(name, whole)
         return self._found[name]
 
     def worth_listing(self, name: str, node: Node) -> bool:
-        """It has a size, no other device stands for it, and its kind does not rule it out."""
+        """Return whether it has a size, no other device represents it, and its kind is listed."""
         unseen = not node.size_bytes or self._readers.hidden(name)
         part = self.names.whole(name) != name
         return not unseen and (part or self._readers.of_device(name).worth_listing(node))
@@ -69,7 +70,7 @@ class BlockDevices:
             readings=read.readings,
             size_bytes=self._size(f"/sys/block/{name}"),
         )
-        # only what everybody may read: whether root was asked must not make another device of it
+        # only what every user can read: the identity must not depend on who runs fstui
         identity = _identity(read, node)
         node, roles = reader.with_answers(node, read.roles)
         sync, because = sync_of(node)
@@ -88,14 +89,14 @@ class BlockDevices:
         return Found(node, f"partition {self._tree.word(f'{directory}/partition') or name}")
 
     def _counts_flushes(self, name: str, read: Device, iostats: bool | None) -> bool:
-        """The driver is request-based (it has hardware queues in mq/), and the kernel new enough."""
+        """Return whether the driver is request-based (it has hardware queues in mq/) and the kernel counts flushes."""
         if not (kind(read.kind).counts_flushes and iostats):
             return False
         stat = self._tree.data(f"/sys/block/{name}/stat") or b""
         return len(stat.split()) >= FLUSH_FIELDS and self._tree.exists(f"/sys/block/{name}/mq")
 
     def _empty(self, name: str) -> tuple[Reading, ...]:
-        """A device whose medium was taken out, or whose other side is gone."""
+        """Return a reading if the medium was taken out, or the other side is gone."""
         size = self._tree.reading("size", f"/sys/block/{name}/size")
         return (size,) if size is not None and size.value == "0" else ()
 
@@ -106,8 +107,8 @@ class BlockDevices:
 
 def _identity(read: Device, node: Node) -> str:
     settings = {"write_cache", *kind(read.kind).settings}
-    told = [f"{reading.what}={reading.value}" for reading in read.readings if reading.what in settings]
-    return " ".join([read.kind, read.identity or f"{node.id} {node.size_bytes}", *told])
+    values = [f"{reading.what}={reading.value}" for reading in read.readings if reading.what in settings]
+    return " ".join([read.kind, read.identity or f"{node.id} {node.size_bytes}", *values])
 
 
 def _flag(value: str | None) -> bool | None:
@@ -116,18 +117,17 @@ def _flag(value: str | None) -> bool | None:
 
 
 def write_cache(value: str | None) -> Literal["write back", "write through"] | None:
-    """What the kernel's file says; None where it says neither."""
     if value == "write back":
         return "write back"
     return "write through" if value == "write through" else None
 
 
 _SINGLE_FILES = frozenset({"/etc/hosts", "/etc/hostname", "/etc/resolv.conf"})
-"""What container engines mount one file each over: such a mount is no directory."""
+"""Container engines mount a file over each of these, so such a mount is no directory."""
 
 
 class Mounted(NamedTuple):
-    """A filesystem as a layer, with what it stands on that is no block device."""
+    """A filesystem as a layer, and the layers below it that are no block devices."""
 
     node: Node
     roles: tuple[Role, ...]
@@ -135,7 +135,7 @@ class Mounted(NamedTuple):
 
 
 def mounted(mount: Mount, readers: Readers) -> Mounted:
-    """The filesystem of that mount. ``below`` holds kernel names, ``mount:…``, and ids of ``others``."""
+    """Return the filesystem of that mount. ``below`` has kernel names, ``mount:…``, and ids of ``others``."""
     read = readers.of_filesystem(mount.fstype).read(mount)
     node = Node(
         id=f"mount:{mount.mount_point}",
@@ -151,15 +151,15 @@ def mounted(mount: Mount, readers: Readers) -> Mounted:
 
 
 def nodev(tree: Tree) -> frozenset[str]:
-    """The filesystem types that need no device, from /proc/filesystems."""
+    """Return the filesystem types that need no device, from /proc/filesystems."""
     lines = (tree.text("/proc/filesystems") or "").split("\n")
     return frozenset(line.removeprefix("nodev").strip() for line in lines if line.startswith("nodev"))
 
 
 def is_pseudo(mount: Mount, without_device: frozenset[str]) -> bool:
-    """The mount cannot hold files: a window into the kernel, or a scaffold for such windows below /proc and /sys.
+    """Return whether the mount cannot hold files: an interface of the kernel, or a mount for such interfaces.
 
-    An unknown type is one where the kernel needs no device for it and its source names neither a path nor a server.
+    An unknown type is one if the kernel needs no device for it and its source names neither a path nor a server.
     """
     row = kind(mount.fstype)
     if row.pseudo or mount.mount_point.startswith(("/proc/", "/sys/")) or mount.mount_point in _SINGLE_FILES:

@@ -1,5 +1,7 @@
-"""The process that measures, or the one it stands in for: libraries that stub its syncs, its cgroup's io limits, its
-seccomp state.
+"""Processes: libraries that stub syncs, seccomp state, io limits of cgroups, and who else writes to disks.
+
+Limits are in io.max of cgroup v2 and blkio.throttle of v1 (Documentation/admin-guide/cgroup-v2.rst,
+cgroup-v1/blkio-controller.rst).
 """
 
 from __future__ import annotations
@@ -25,14 +27,14 @@ _SECCOMP: tuple[Literal["off", "strict", "filter"], ...] = ("off", "strict", "fi
 
 
 def read_process(root: Path = Path("/")) -> Process:
-    """Sync-stubbing libraries that are, or will be, loaded into this process and its children; cgroup and seccomp."""
+    """Return libraries that stub syncs in this process and its children, its cgroup and its seccomp state."""
     return _process(Tree(root), "self", system_wide=True)
 
 
 def read_process_of(pid: int, root: Path = Path("/")) -> Process:
-    """Another process: its sync-stubbing libraries, its cgroup with its io limits, its seccomp state.
+    """Return the same for another process.
 
-    Raises Refused where there is no such process, or where only its owner and root may look at it.
+    Raises Refused if there is no such process, or only its owner and root may read it.
     """
     tree = Tree(root)
     name = tree.word(f"/proc/{pid}/comm")
@@ -44,7 +46,7 @@ def read_process_of(pid: int, root: Path = Path("/")) -> Process:
 
 
 def mapped_stubs(pid: int, root: Path = Path("/")) -> tuple[Reading, ...]:
-    """Sync-stubbing libraries in that process' memory map; none where we may not look."""
+    """Return libraries that stub syncs in the memory map of that process; none if it may not be read."""
     return tuple(_mapped(Tree(root), str(pid)))
 
 
@@ -69,7 +71,7 @@ def _mapped(tree: Tree, pid: str) -> list[Reading]:
 
 
 def _stubs(path: str, names: Iterable[str]) -> list[Reading]:
-    """Those of the libraries named there that leave syncs out, each once."""
+    """Return the libraries named there that stub syncs, each once."""
     return [Reading(what="preload", value=name, path=path) for name in dict.fromkeys(names) if stubs_syncs(name)]
 
 
@@ -78,13 +80,14 @@ _DEVICE = re.compile(r"\d{1,7}:\d{1,7}")
 
 
 def path_of(text: str) -> str | None:
-    """The path whose io limits hold, from /proc/PID/cgroup: blkio's (v1), else that of the unified hierarchy."""
+    """Return the cgroup whose io limits apply, from /proc/PID/cgroup: that of blkio (v1), else of the unified
+    hierarchy."""
     by_controller = _by_controller(text)
     return by_controller.get("blkio", by_controller.get(""))
 
 
 def io_limits(tree: Tree, text: str) -> tuple[Reading, ...]:
-    """Every limit that holds for a process with that /proc/PID/cgroup: ``253:0 wiops`` = ``100``."""
+    """Return every limit that applies to a process with that /proc/PID/cgroup: ``253:0 wiops`` = ``100``."""
     by_controller = _by_controller(text)
     found = []
     for mount in mounts.read_mounts(tree):
@@ -96,7 +99,7 @@ def io_limits(tree: Tree, text: str) -> tuple[Reading, ...]:
 
 
 def members_file(tree: Tree, text: str) -> str | None:
-    """The ``cgroup.procs`` of the group whose io limits hold for a process with that /proc/PID/cgroup."""
+    """Return the ``cgroup.procs`` of the group whose io limits apply to a process with that /proc/PID/cgroup."""
     by_controller = _by_controller(text)
     for mount in mounts.read_mounts(tree):
         v1 = mount.fstype == "cgroup" and "blkio" in mount.super_options and "blkio" in by_controller
@@ -113,7 +116,7 @@ def _by_controller(text: str) -> dict[str, str]:
 
 
 def _homes(mount: Mount, path: str) -> Iterator[str]:
-    """The group's directory and those above it, up to the mount. A limit above holds as well."""
+    """Yield the group's directory and those above it, up to the mount, because their limits apply too."""
     inside = path.removeprefix(mount.root) if mount.root != "/" else path
     while inside not in ("", "/"):
         yield f"{mount.mount_point}{'' if inside.startswith('/') else '/'}{inside}"
@@ -140,28 +143,29 @@ def _v1(tree: Tree, home: str) -> Iterator[Reading]:
 
 
 PATTERN = r"eatmydata|no-?f?sync|fsync-?(off|disable|stub)|fake-?f?sync|disable-?f?sync"
-"""Searched in a library's file name, whatever the case. A probe is handed it: it can import nothing of this."""
+"""Libraries whose only purpose is to leave syncs out (libeatmydata, nosync …), by file name and ignoring case. A probe
+gets the pattern as a setting, because it cannot import this module."""
 _STUBS = re.compile(PATTERN, re.IGNORECASE)
 
 
 def stubs_syncs(path: str) -> bool:
-    """The library of that path is one of them. Its directory says nothing."""
+    """Return whether the library of that path is one of them. Its directory does not count."""
     return _STUBS.search(path.rpartition("/")[2]) is not None
 
 
 class Written(NamedTuple):
-    """What a process has written to disks since it began (write_bytes of /proc/PID/io)."""
+    """The bytes that a process has written to disks since it began (write_bytes of /proc/PID/io)."""
 
     name: str
     written_bytes: int
 
 
 Processes = Mapping[tuple[int, int], Written]
-"""By pid and start: a pid that is used again is another process."""
+"""By pid and start time, because pids are reused."""
 
 
 def written_so_far() -> Processes:
-    """Return what each process has written whose /proc/PID/io is readable: all, for root."""
+    """Return what each process has written whose /proc/PID/io is readable: all of them for root."""
     counted = ((pid, proc.stat(pid), proc.written_bytes(pid)) for pid in proc.pids())
     return {
         (pid, stat.start): Written(stat.name or str(pid), written)
@@ -171,7 +175,7 @@ def written_so_far() -> Processes:
 
 
 def writers(before: Processes, after: Processes, own: frozenset[int] = frozenset()) -> tuple[Writer, ...]:
-    """Who wrote between two readings, the most first. ``own`` names pids to leave out.
+    """Return who wrote between two readings, largest first. ``own``: pids to leave out.
 
     A process that began in between counts from zero; one that ended in between is not seen.
     """

@@ -1,7 +1,7 @@
-"""What is here: every mounted filesystem with the graph of layers beneath it, and the devices without one.
+"""The survey: every mounted filesystem with the graph of layers below it, and the devices without one.
 
-Reads /proc, /sys and udev's database only. Nothing on a filesystem is touched, so nothing here can hang on one. What
-only tools can tell (``claims``) is handed in.
+It reads /proc, /sys and udev's database only. It touches no filesystem, so it cannot hang on one. The caller passes
+what only tools can report (``claims``).
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from fstui.storage.process import read_process
 from fstui.storage.tree import Names, Tree, Udev
 
 MAX_DEPTH = 64
-"""Layers on top of each other; a deeper graph is cut, not followed."""
+"""Layers on top of each other; a deeper graph is cut off."""
 
 
 def survey(root: Path = Path("/"), claims: Claims = UNASKED) -> Inventory:
-    """Everything that is here, at this moment. Never raises: what cannot be read is left out."""
+    """Return everything that is here at this moment. Never raises: what cannot be read is left out."""
     tree = Tree(root)
     every = mounts.read_mounts(tree)
     shown = mounts.visible(every)
@@ -53,9 +53,9 @@ def survey(root: Path = Path("/"), claims: Claims = UNASKED) -> Inventory:
 
 
 def target_of(directory: str, inventory: Inventory) -> Target:
-    """The filesystem that holds an absolute, resolved directory, with ``path`` set to it.
+    """Return the filesystem that holds an absolute, resolved directory, with ``path`` set to it.
 
-    Pure: the longest mount point that begins the path, the last of equal ones. Raises Refused where there is none.
+    It has the longest mount point that begins the path. Raises Refused if there is none.
     """
     by_mount_point = {target.mount_point: target for target in inventory.filesystems}
     for candidate in (directory, *mounts.above(directory)):
@@ -65,7 +65,7 @@ def target_of(directory: str, inventory: Inventory) -> Target:
 
 
 class Graph:
-    """The layers of one survey: each is built once and shared by all the stacks that it is part of."""
+    """The layers of one survey. Each is built once and shared by all stacks that it is part of."""
 
     def __init__(
         self,
@@ -83,21 +83,20 @@ class Graph:
         self._readers = Readers(sources)
         self.devices = BlockDevices(sources, self._readers)
         self._others: dict[str, Node] = {}
-        """Layers that are neither mounts nor block devices, as their neighbours above named them."""
+        """Layers that are neither mounts nor block devices, by the ids that readers gave them."""
         self._nodes: dict[str, Node] = {}
         self._roles: dict[str, tuple[Role, ...]] = {}
-        """What those below are to a layer, by its id."""
+        """The roles of the layers below a layer, by its id."""
         self._shared: dict[tuple[str, tuple[Reading, ...]], Node] = {}
         self._identities: dict[str, str] = {}
         self._open: set[str] = set()
 
     def build(self, node_ids: Sequence[str]) -> None:
-        """Build all of these layers and those below them."""
         for node_id in node_ids:
             self.node(node_id)
 
     def stack(self, node_id: str) -> tuple[Node, ...]:
-        """That layer and all those below it, each once, topmost first, with what they are to one another."""
+        """Return that layer and all those below it, each once, topmost first, with their roles."""
         self.node(node_id)
         found: dict[str, Node] = {}
         waiting = [node_id]
@@ -112,7 +111,7 @@ class Graph:
         return tuple(self._dressed(node, tuple(roles.get(node.id, ()))) for node in found.values())
 
     def _dressed(self, node: Node, roles: tuple[Reading, ...]) -> Node:
-        """The layer with what it is to those above it among its readings; thousands of stacks share such a one."""
+        """Return the layer with its roles among its readings. Thousands of stacks share such a layer."""
         if not roles:
             return node
         if (node.id, roles) not in self._shared:
@@ -120,18 +119,18 @@ class Graph:
         return self._shared[node.id, roles]
 
     def identity(self, stack: tuple[Node, ...], options: tuple[str, ...]) -> str:
-        """A hash of serials, stack kinds, cache settings and mount options; of a pool, its name and id.
+        """Return a hash of serials, kinds, cache settings and mount options; for a pool, of its name and id.
 
-        What tools alone can tell has no part in it: whether they were asked does not make another storage of it.
+        The answers of tools are no part of it: the identity must not depend on whether tools were run.
         """
-        told = [node for node in stack if kind(node.kind).members_asked]
-        asked = {below.id for node in told for below in self.stack(node.id)[1:]}
-        parts = [self._identities.get(node.id, node.kind) for node in stack if node.id not in asked]
+        pools = [node for node in stack if kind(node.kind).members_asked]
+        members = {below.id for node in pools for below in self.stack(node.id)[1:]}
+        parts = [self._identities.get(node.id, node.kind) for node in stack if node.id not in members]
         text = "\n".join([*parts, ",".join(options)])
         return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
     def node(self, node_id: str) -> Node | None:
-        """The finished layer of that id; None where it is being built (a circle) or lies too deep."""
+        """Return the finished layer of that id; None if it is being built (a cycle) or is too deep."""
         if node_id in self._nodes:
             return self._nodes[node_id]
         if node_id in self._open or len(self._open) >= MAX_DEPTH:
@@ -160,7 +159,7 @@ class Graph:
         return self._knowing(node, roles)
 
     def _knowing(self, node: Node, roles: Sequence[Role]) -> Node:
-        """The layer, which knows what those below are to it."""
+        """Return the layer with the roles of the layers below it."""
         own = tuple((node_id, role) for node_id, role in roles if node_id in node.below)
         self._roles[node.id] = own
         return msgspec.structs.replace(node, below_roles={node_id: role.value for node_id, role in own})
@@ -176,9 +175,9 @@ class Graph:
         return node
 
     def _cache_below(self, node: Node) -> Node | None:
-        """A device below with a volatile cache, where this one makes the kernel drop the flushes for it."""
-        told = read_only(node)
-        takes_none = (told is not None and told.value) or kind(node.kind).keeps_each_write(node)
+        """Return a device below with a volatile cache, if this layer makes the kernel drop the flushes for it."""
+        fact = read_only(node)
+        takes_none = (fact is not None and fact.value) or kind(node.kind).keeps_each_write(node)
         if node.layer != "block" or node.write_cache != "write through" or takes_none:
             return None
         below = [lower for child in node.below for lower in self.stack(child)]
@@ -192,7 +191,7 @@ def _medium(node: Node, host: Host) -> Medium:
         return Medium(class_="memory", write_cache="none", because="kept in memory")
     if node.layer == "block":
         return media.medium_of(node, host)
-    return Medium(because=node.because or "what is beneath cannot be seen from here")
+    return Medium(because=node.because or "what is below cannot be seen from here")
 
 
 def _target(mount: Mount, graph: Graph, pseudo: bool) -> Target:
@@ -211,7 +210,7 @@ def _target(mount: Mount, graph: Graph, pseudo: bool) -> Target:
 
 
 def _unused(graph: Graph, every: Sequence[Mount], targets: Sequence[Target]) -> tuple[Node, ...]:
-    """Devices that no mounted filesystem stands on. A partition is listed where its disk is in use otherwise."""
+    """Return devices that no mounted filesystem uses. A partition is listed if its disk is in use otherwise."""
     names = graph.devices.names
     used = {node.id for target in targets for node in target.stack}
     hidden = {name for mount in every if (name := names.of(mount.device)) is not None and name not in used}
@@ -226,7 +225,7 @@ def _unused(graph: Graph, every: Sequence[Mount], targets: Sequence[Target]) -> 
 
 
 def commands(inventory: Inventory, root: bool | None = None) -> tuple[Command, ...]:
-    """Only read-only commands, and root's only for root."""
+    """Return the commands to run about everything here: only read-only ones, and root's only for root."""
     root = os.geteuid() == 0 if root is None else root
     questions = dict.fromkeys(_questions(inventory))
     return tuple(question.command for question in questions if root or not question.root)

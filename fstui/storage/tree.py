@@ -1,7 +1,7 @@
-"""Reading small files under a root, tolerantly: what cannot be read is None, never an exception.
+"""The system's files below a root: /proc, /sys, names of block devices, udev's database.
 
-The root stands in front of every path, so a made-up /proc and /sys can be read in place of the real ones. Paths in
-answers and readings never contain it.
+A file that cannot be read is None, never an exception. The root is prefixed to every path, so that tests can use a
+made-up /proc and /sys. Paths in results and readings never contain it.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ MAX_DIGITS = 15
 
 
 class Tree:
-    """The files under one root. Nothing is cached: sysfs changes while we look."""
+    """The files below one root. Nothing is cached, because sysfs changes all the time."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._root = str(root).rstrip("/")
         self.real = self._root == ""
-        """This is the running system, not a made-up tree."""
+        """Whether this is the running system and not a made-up tree."""
 
     def data(self, path: str, limit_bytes: int = SMALL_BYTES) -> bytes | None:
-        """The first bytes of a file, or None where it cannot be read."""
+        """Return the first bytes of a file, or None."""
         try:
             # plain descriptors: the counters are read many times a second; O_NONBLOCK: a fifo must not hold us
             descriptor = os.open(self._root + path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -45,26 +45,25 @@ class Tree:
             os.close(descriptor)
 
     def text(self, path: str, limit_bytes: int = SMALL_BYTES) -> str | None:
-        """A file's text without the newline at its end. Bytes that are not text are kept as surrogates."""
+        """Return a file's text without the newline at its end. Bytes that are not text are kept as surrogates."""
         data = self.data(path, limit_bytes)
         return None if data is None else os.fsdecode(data.removesuffix(b"\n"))
 
     def word(self, path: str) -> str | None:
-        """A file's text without blanks around it, None where nothing is left."""
+        """Return a file's text without surrounding blanks; None if nothing is left."""
         text = self.text(path)
         return text.strip(" \t\n\0") or None if text is not None else None
 
     def integer(self, path: str) -> int | None:
-        """A file's number, or None where there is none."""
         return integer(self.word(path))
 
     def reading(self, what: str, path: str) -> Reading | None:
-        """A file's word as a reading, or None where nothing was read."""
+        """Return a file's word as a reading, or None."""
         word = self.word(path)
         return None if word is None else Reading(what=what, value=word, path=path)
 
     def names(self, path: str) -> tuple[str, ...]:
-        """The names in a directory, sorted; none where it cannot be read."""
+        """Return the sorted names in a directory; none if it cannot be read."""
         try:
             with os.scandir(self._root + path) as entries:
                 return tuple(sorted(entry.name for entry in entries))
@@ -72,14 +71,13 @@ class Tree:
             return ()
 
     def link(self, path: str) -> str | None:
-        """Where a symbolic link points, as it is written, or None."""
+        """Return the target of a symbolic link as it is written, or None."""
         try:
             return str(Path(self._root + path).readlink())
         except (OSError, ValueError):
             return None
 
     def exists(self, path: str) -> bool:
-        """Something is there."""
         try:
             return os.access(self._root + path, os.F_OK)
         except ValueError:
@@ -87,7 +85,7 @@ class Tree:
 
 
 def integer(text: str | None) -> int | None:
-    """A decimal number that a counter can hold (a 64-bit one in bytes, if these are sectors), or None."""
+    """Return a decimal number, or None. Its size in 512-byte sectors must fit a 64-bit counter of bytes."""
     if text is None or len(text) > MAX_DIGITS or not text.removeprefix("-").isdecimal() or not text.isascii():
         return None
     return int(text)
@@ -105,7 +103,7 @@ _PARTITION = re.compile(r"(?<=\d)p\d+$|(?<=\D)\d+$")
 
 
 class Names:
-    """The block devices under one root, as they were when this was made."""
+    """The block devices below one root at one moment: by number, by path, and the disk of each partition."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
@@ -116,14 +114,14 @@ class Names:
         """Whole devices and partitions."""
 
     def of(self, number: str) -> str | None:
-        """The kernel name of the device ``major:minor``, or None."""
+        """Return the kernel name of the device ``major:minor``, or None."""
         if number not in self._by_number:
             link = self._tree.link(f"/sys/dev/block/{number}")
             self._by_number[number] = link.rpartition("/")[2] if link else None
         return self._by_number[number]
 
     def at(self, path: str) -> str | None:
-        """The kernel name of the device at ``/dev/…``, its symbolic links followed under the root, or None."""
+        """Return the kernel name of the device at ``/dev/…``, or None. Symbolic links are followed below the root."""
         for _ in range(8):
             if not path.startswith("/dev/"):
                 return None
@@ -138,13 +136,13 @@ class Names:
 
     @cached_property
     def _by_label(self) -> dict[str, str]:
-        """The kernel names of device-mapper devices by the nodes that dmsetup makes where no udev runs (a container, an
-        initial RAM disk): no links, and their names are told in sysfs alone."""
+        """Kernel names of device-mapper devices by the nodes that dmsetup makes if no udev runs, as in a container or
+        an initial RAM disk: these are no links, and only sysfs has their names."""
         labels = ((name, self._tree.word(f"/sys/block/{name}/dm/name")) for name in self.wholes)
         return {f"/dev/mapper/{label}": name for name, label in labels if label}
 
     def whole(self, name: str) -> str:
-        """The disk that a partition is part of; the name itself for a whole device."""
+        """Return the disk of a partition; the name itself for a whole device."""
         if name in self.wholes:
             return name
         link = self._tree.link(f"/sys/class/block/{name}") or ""
@@ -166,7 +164,8 @@ DATABASE = "/run/udev/data"
 
 
 class Udev:
-    """The properties of block devices: through libudev on the running system, from the files under another root."""
+    """The properties of block devices in udev's database: through libudev on the running system, from files below
+    another root."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
@@ -174,7 +173,7 @@ class Udev:
         self._context: Any = _context() if self.present and tree.real else None
 
     def properties(self, device: str) -> Mapping[str, str]:
-        """The properties of the block device ``major:minor``, empty where nothing is known."""
+        """Return the properties of the block device ``major:minor``; empty if unknown."""
         if not self.present:
             return {}
         if self._context is not None:

@@ -60,7 +60,7 @@ COPY = Forwarded("each", "sometimes", "never")
 """Every flush, and copies of data that no sync waits for: the fast device of a write-through cache, a member that is
 written behind."""
 COPIES_NOTED = Forwarded("sometimes", "sometimes", "never")
-"""The list of the blocks of which a cache has copies. Without it, all of them are still on the slow device."""
+"""The list of cached blocks, which are all copies. Without it, the data is still on the slow device."""
 BYTES_ALONE = Forwarded("sometimes", "sometimes", "shared")
 """A share of the writes, later: the slow device of a cache."""
 CLONES = Forwarded("sometimes", "shared", "shared")

@@ -65,7 +65,7 @@ class Kind(Base, frozen=True, kw_only=True):
     counts_flushes: bool = False
     """The driver is request-based. Only blk-flush counts flushes, and only request-based drivers use it."""
     accounting: Literal["queue", "own", "none"] = "queue"
-    """Who counts reads and writes: the queue if ``queue/iostats`` is 1, the driver in any case, or no one."""
+    """The counter of reads and writes: the queue if ``queue/iostats`` is 1, the driver in any case, or none."""
     flush_is_fsync: bool = False
     """Each flush is one fsync of the file below, and nothing else syncs that file."""
     repeats_commits: bool = False

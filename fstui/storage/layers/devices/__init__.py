@@ -1,1 +1,1 @@
-"""What stands lowest: disks, flash and memory, how they are attached, and who may be believed of their caches."""
+"""The lowest devices: disks, how they are attached, their caches and media."""

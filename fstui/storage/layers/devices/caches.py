@@ -1,4 +1,8 @@
-"""Whether a drive's write cache is on, by whoever knows best; and whether what it holds outlives a power cut."""
+"""Whether a drive has its write cache on, and whether what is in the cache survives a power cut.
+
+Root can ask the drive itself: ``drive_cache`` (on | off, now), ``vwc`` (present | absent, NVMe). hdparm and smartctl
+ask SATA, SAS and USB drives, nvme asks NVMe drives.
+"""
 
 from __future__ import annotations
 
@@ -17,20 +21,20 @@ _RAID_DRIVERS = frozenset({
     "3w-9xxx", "3w-sas", "3w-xxxx", "aacraid", "hpsa", "hptiop", "ipr", "ips", "megaraid", "megaraid_legacy",
     "megaraid_sas", "mpi3mr", "mvumi", "myrb", "myrs", "pmcraid", "smartpqi", "stex",
 })  # fmt: skip
-"""Drivers of controllers that may have a memory with a battery (drivers/scsi), and answer with it for volumes alone."""
+"""Drivers of controllers that may have a memory with a battery (drivers/scsi), which they use for volumes only."""
 _ANSWERS_FOR_DISKS = "arcmsr"
-"""The driver of controllers of which a disk that they pass through under its own name may be answered by their cache as
-their volumes are: Areca."""
+"""The driver of Areca's controllers, whose cache may also answer for a disk that is passed through under its own
+name."""
 _VOLUMES = frozenset({"raid", "array", "virtual", "cloud"})
-"""Grades of what is no single drive, by its name."""
+"""Grades of models that are no single drive."""
 
 
 def volatile_cache(node: Node) -> Fact[bool] | None:
-    """Whether the device has a volatile write cache and uses it, and who says so; None where nobody does.
+    """Return whether the device has a volatile write cache and uses it; None: unknown.
 
-    What the drive answers now beats the driver's reading, which "temporary" changes leave behind; and that beats
-    udev's, which dates from when the drive was found. An NVMe drive that has a cache and was not asked whether it is
-    on is believed to use it, as the kernel does, whatever the kernel was told since.
+    The drive's answer now is better than the driver's reading, which may be a "temporary" setting, and that is better
+    than udev's, which was read when the drive was found. An NVMe drive with a cache whose state is not known is assumed
+    to use it, as the kernel does, whatever the kernel was set to later.
     """
     for what, meanings in (
         ("drive_cache", {"on": True, "off": False}),
@@ -44,39 +48,40 @@ def volatile_cache(node: Node) -> Fact[bool] | None:
 
 
 def has_cache(node: Node) -> bool | None:
-    """Whether flushes matter there: by the kernel's view, and where it tells none (before Linux 4.7, or a file that
-    cannot be read) by the device's own word; None where nobody says."""
+    """Return whether flushes matter: by the kernel's setting, or if it has none (before Linux 4.7, or the file cannot
+    be read) by the device's own report; None: unknown."""
     if node.write_cache is not None:
         return node.write_cache == "write back"
-    told = volatile_cache(node)
-    return told.value if told is not None else None
+    fact = volatile_cache(node)
+    return fact.value if fact is not None else None
 
 
 def has_none(node: Node) -> bool:
-    """The drive says that it has no volatile write cache (NVMe)."""
+    """Return whether the drive reports that it has no volatile write cache (NVMe)."""
     found = node.reading("vwc")
     return found is not None and found.value == "absent"
 
 
 def protected_cache(node: Node) -> bool:
-    """It has a write cache that is said to outlive a power cut: a controller's battery, an array's or a
-    drive's capacitors."""
+    """Return whether its write cache is said to survive a power cut: that of a controller with a battery, of an array,
+    of a drive with capacitors."""
     medium = node.medium
     array = one_of(node, "grade", {"array": True}) is not None
-    told = medium is not None and (medium.class_ == "raid-cache" or medium.write_cache == "plp")
-    return array or told
+    protected = medium is not None and (medium.class_ == "raid-cache" or medium.write_cache == "plp")
+    return array or protected
 
 
 def safe_drive(node: Node) -> bool:
-    """The drive itself loses nothing: its cache is protected, or it has none. A RAID controller is another matter."""
+    """Return whether the drive loses nothing: its cache is protected, or it has none. RAID controllers do not count."""
     medium = node.medium
     return has_none(node) or (medium is not None and (medium.class_ in _SAFE_DRIVES or medium.write_cache == "plp"))
 
 
 def safe_medium(node: Node) -> bool:
-    """By its model, or the user's word, nothing that it was given can be lost: no matter what it does with a flush.
+    """Return whether nothing can be lost, whatever the device does with a flush: by its model, or as declared by the
+    user.
 
-    A RAID controller's battery may be dead, which no model tells; a drive's word that it has no cache is its word.
+    The battery of a RAID controller may be dead, which no model shows.
     """
     medium = node.medium
     if medium is None or (medium.class_ == "raid-cache" and not medium.declared):
@@ -85,23 +90,22 @@ def safe_medium(node: Node) -> bool:
 
 
 def outlives_power_cut(node: Node) -> bool:
-    """By its medium: what such a device has, in a cache or not, may be answered at once."""
+    """Return whether the device may acknowledge a flush at once because of its medium."""
     medium = node.medium
     return protected_cache(node) or (medium is not None and medium.class_ in _SAFE_DRIVES)
 
 
 def answers_for_disks(node: Node) -> bool:
-    """Its controller's cache may answer for it, although it is called by a drive's own name."""
-    told = node.reading("controller")
-    return told is not None and told.value == _ANSWERS_FOR_DISKS and not _is_declared(node)
+    """Return whether the cache of its controller may answer for it, although it has a drive's own name."""
+    controller = node.reading("controller")
+    return controller is not None and controller.value == _ANSWERS_FOR_DISKS and not _is_declared(node)
 
 
 def hidden_by_controller(node: Node) -> bool:
-    """A cache with a battery may answer for it, or a drive's own without one: a volume of a name that nobody knows, of
-    a RAID controller or by Fibre Channel.
+    """Return whether a cache with a battery may answer for the device, or a drive's cache without one.
 
-    A drive passed through states its form (Linux 5.19), or answered udev; an older kernel shows a SAS drive like a
-    volume.
+    It is a volume of an unknown name, of a RAID controller or reached by Fibre Channel. A drive that is passed through
+    reports its form factor (Linux 5.19) or answered udev; older kernels show a SAS drive like a volume.
     """
     grade, controller = node.reading("grade"), node.reading("controller")
     if _is_declared(node) or protected_cache(node) or (grade is not None and grade.value in _VOLUMES):
@@ -118,7 +122,7 @@ def _is_declared(node: Node) -> bool:
 
 
 def may_outlive_power_cut(node: Node) -> bool:
-    """What it has in a cache does, or nobody can tell."""
+    """Return whether what it has in a cache survives a power cut, or whether that is not known."""
     return outlives_power_cut(node) or hidden_by_controller(node)
 
 
@@ -128,7 +132,7 @@ _FEATURE = re.compile(r"Current value:\s*(?:0x)?([0-9a-fA-F]+)")
 
 
 def cache_commands(node: Node) -> tuple[Command, ...]:
-    """What to ask about that disk; nothing where no tool would know."""
+    """Return the commands that ask about the disk's write cache; none if no tool can."""
     if node.link == "nvme" and node.id.startswith("nvme"):
         controller = controller_of(node.id)  # a path has no device file of its own: ask its controller
         device = f"/dev/nvme{controller}" if controller is not None else f"/dev/{node.id}"
@@ -141,22 +145,21 @@ def cache_commands(node: Node) -> tuple[Command, ...]:
 
 
 def cache_readings(node: Node, claims: Claims) -> tuple[Reading, ...]:
-    """The drive's own word on its write cache: ``vwc``, ``drive_cache``; else ``missing``, with the reason."""
-    asked = cache_commands(node)
+    """Return ``vwc`` and ``drive_cache`` as the drive reported them; else ``missing``, with the reason."""
+    commands = cache_commands(node)
     found: list[Reading] = []
-    for command in asked:
+    for command in commands:
         output = answer(claims, command)
         reading = _read(command, output) if output is not None else None
         if reading is not None and all(reading.what != earlier.what for earlier in found):
             found.append(reading)
-    if asked and not any(reading.what == "drive_cache" for reading in found) and not _has_none(found):
+    if commands and not any(reading.what == "drive_cache" for reading in found) and not _has_none(found):
         what = "the drive's own word on its write cache"
-        found.append(missing(what, asked, claims, unasked="root only, or not asked yet"))
+        found.append(missing(what, commands, claims, no_answer="root only, or not asked yet"))
     return tuple(found)
 
 
 def _has_none(found: Iterable[Reading]) -> bool:
-    """A drive without a volatile cache has no state of one to tell."""
     return any((reading.what, reading.value) == ("vwc", "absent") for reading in found)
 
 
@@ -173,7 +176,8 @@ def _read(command: Command, output: str) -> Reading | None:
 
 
 def _vwc(output: str) -> bool | None:
-    """Bit 0 of VWC in Identify Controller: a volatile write cache is present (NVM Express base specification)."""
+    """Return bit 0 of VWC in Identify Controller: a volatile write cache is present (NVM Express base
+    specification)."""
     try:
         value = json.loads(output)["vwc"]
     except (ValueError, KeyError, TypeError, RecursionError):

@@ -1,4 +1,14 @@
-"""What sysfs, and udev where it runs, tell of a disk, each reading where it is found."""
+"""Disks and their partitions.
+
+Readings from sysfs, and from udev if it runs: ``cache_type`` (the driver's; "temporary" never shows there),
+``ID_ATA_WRITE_CACHE_ENABLED`` (udev's, when the drive was found), ``rpm``, ``form_factor``, ``zoned``, ``F_FLUSH`` and
+``CONFIG_WCE`` (yes | no, virtio-blk), ``vmbus_id`` and ``lun`` (Hyper-V), ``card`` (MMC | SD), ``grade`` (consumer |
+data centre | cloud | raid | array | virtual | hard disk, by the model table).
+
+The flush of a card is counted like any other: the MMC driver takes it as a request and ends it with the card's own
+cache flush (CMD6, EXT_CSD FLUSH_CACHE) if the card has a cache that is on. A card without a cache that supports
+reliable writes also says "write back"; FUA becomes such a write (drivers/mmc/core/block.c, mmc.c).
+"""
 
 from __future__ import annotations
 
@@ -20,12 +30,12 @@ _VPD_NOT_ROTATING = 1
 _VPD_RATES = range(0x0401, 0xFFFF)
 """SBC: 1 is a medium that does not rotate, 0401h to FFFEh a rate in revolutions per minute."""
 _FEATURES = {"F_FLUSH": 9, "CONFIG_WCE": 11}
-"""Bits of virtio-blk (include/uapi/linux/virtio_blk.h); sysfs shows them from the lowest on, one character each."""
+"""Bits of virtio-blk (include/uapi/linux/virtio_blk.h). sysfs shows one character for each, lowest first."""
 _VMBUS = re.compile(r"/(?:VMBUS|MSFT1000)[^/]*/([0-9a-f]{8}-[0-9a-f-]+)/.*/\d+:\d+:\d+:(\d+)/", re.IGNORECASE)
 
 
 def _features(tree: Tree, directory: str) -> tuple[Reading, ...]:
-    """Whether the host offers a flush, and lets the guest switch its cache."""
+    """Return whether the host offers a flush, and lets the guest switch its cache."""
     path = f"{directory}/device/features"
     bits = tree.word(path) or ""
     if not bits or set(bits) - {"0", "1"} or len(bits) <= max(_FEATURES.values()):
@@ -35,14 +45,14 @@ def _features(tree: Tree, directory: str) -> tuple[Reading, ...]:
 
 
 def _on_vmbus(path: str, directory: str) -> tuple[Reading, ...]:
-    """Hyper-V's id of the controller and the unit there, which tell Azure's disks from each other."""
+    """Return Hyper-V's id of the controller and the unit, which distinguish Azure's disks."""
     match = _VMBUS.search(path)
-    told = zip(("vmbus_id", "lun"), match.groups(), strict=True) if match else ()
-    return tuple(Reading(what=what, value=value, path=directory) for what, value in told)
+    values = zip(("vmbus_id", "lun"), match.groups(), strict=True) if match else ()
+    return tuple(Reading(what=what, value=value, path=directory) for what, value in values)
 
 
 def _model(tree: Tree, directory: str) -> str | None:
-    """Vendor and model, as the model table spells them."""
+    """Return vendor and model as in the model table."""
     model = tree.word(f"{directory}/device/model")
     vendor = tree.word(f"{directory}/device/vendor")
     # libata says ATA for every vendor; PCI and virtio put a number there
@@ -52,7 +62,7 @@ def _model(tree: Tree, directory: str) -> str | None:
 
 
 def _identity(tree: Tree, directory: str) -> str:
-    """What no other disk has; empty where it tells nothing."""
+    """Return what no other disk has; empty if unknown."""
     for path in ("wwid", "device/wwid", "serial", "device/serial"):
         if (word := tree.word(f"{directory}/{path}")) is not None:
             return word
@@ -60,9 +70,9 @@ def _identity(tree: Tree, directory: str) -> str:
 
 
 def _cache_type(tree: Tree, directory: str, name: str) -> Reading | None:
-    """virtio's own word, or that of the SCSI disk driver, which asked the drive (mode page 8).
+    """Return the report of virtio, or of the SCSI disk driver, which asked the drive (mode page 8).
 
-    After "temporary …" was written there, the driver shows what it was told, without that word (drivers/scsi/sd.c).
+    After "temporary …" was written there, the driver shows the setting without that word (drivers/scsi/sd.c).
     """
     if name.startswith("vd"):
         return tree.reading("cache_type", f"{directory}/cache_type")
@@ -73,7 +83,7 @@ def _cache_type(tree: Tree, directory: str, name: str) -> Reading | None:
 
 
 def _zoned(tree: Tree, directory: str) -> Reading | None:
-    """``host-managed`` or ``host-aware`` for a shingled or zoned disk; left out where it is ``none``."""
+    """Return ``host-managed`` or ``host-aware`` for a shingled or zoned disk, nothing for ``none``."""
     zoned = tree.reading("zoned", f"{directory}/queue/zoned")
     return zoned if zoned is not None and zoned.value != "none" else None
 
@@ -84,14 +94,14 @@ def _page_b1(tree: Tree, path: str, name: str) -> bytes:
 
 
 def _form_factor(tree: Tree, directory: str, name: str) -> Reading | None:
-    """SCSI VPD page B1, the lower half of byte 7: 1 to 5 from 5.25 to under 1.8 inches; 0 is not told, as by arrays."""
+    """SCSI VPD page B1, lower half of byte 7: 1 to 5 is 5.25 to under 1.8 inches; 0 is not stated, as by arrays."""
     path = f"{directory}/device/vpd_pgb1"
     form = _page_b1(tree, path, name)[7] & 0xF
     return Reading(what="form_factor", value=str(form), path=path) if form else None
 
 
 def _rpm(tree: Tree, directory: str, name: str) -> Reading | None:
-    """The rotation rate of SCSI VPD page B1, bytes 4 and 5; 0 for a medium that does not rotate."""
+    """SCSI VPD page B1, bytes 4 and 5: the rotation rate; 0 for a medium that does not rotate."""
     path = f"{directory}/device/vpd_pgb1"
     page = _page_b1(tree, path, name)
     rate = int.from_bytes(page[4:6], "big")
@@ -101,13 +111,13 @@ def _rpm(tree: Tree, directory: str, name: str) -> Reading | None:
 
 
 def _udev_rpm(value: str | None, path: str) -> Reading | None:
-    """The same from udev, which asked the drive (ata_id), where that can be a rate."""
+    """Return the rate that udev got from the drive (ata_id), if it can be one."""
     rate = integer(value)
     return Reading(what="rpm", value=str(rate), path=path) if rate == 0 or rate in _VPD_RATES else None
 
 
 def _state(tree: Tree, directory: str) -> tuple[Reading, ...]:
-    """What it is in where not all is well: SCSI says ``running``, NVMe ``live`` else."""
+    """Return the device's state unless it is normal: ``running`` for SCSI, ``live`` for NVMe."""
     state = tree.reading("state", f"{directory}/device/state")
     return (state,) if state is not None and state.value not in ("running", "live") else ()
 
@@ -117,8 +127,6 @@ _YES_NO = {"yes": True, "no": False}
 
 
 class DiskFacts(NamedTuple):
-    """What was read of one."""
-
     host_flushes: Fact[bool] | None
     """virtio F_FLUSH: the host offers the guest a flush."""
     host_cache: Fact[bool] | None
@@ -129,15 +137,13 @@ class DiskFacts(NamedTuple):
     """consumer, data centre, cloud, raid, array, virtual, hard disk, by the model table."""
     link_rate: Fact[str] | None
     payload_mb_s: Fact[int] | None
-    """What the link can carry at the most."""
+    """The most that the link can carry."""
     bridge: Fact[str] | None
-    """The USB bridge before the drive."""
+    """The USB bridge in front of the drive."""
     card: Fact[str] | None
-    """What sits in the slot, or is soldered there."""
 
 
 def facts(node: Node) -> DiskFacts:
-    """What the readings of a disk say."""
     return DiskFacts(
         host_flushes=one_of(node, "F_FLUSH", _YES_NO),
         host_cache=one_of(node, "CONFIG_WCE", _YES_NO),
@@ -151,13 +157,13 @@ def facts(node: Node) -> DiskFacts:
 
 
 def is_virtual(node: Node) -> bool:
-    """A hypervisor made this disk: its rotational flag says nothing."""
+    """Return whether a hypervisor made the disk: then its rotational flag means nothing."""
     row = models.known(node.model)
     return link(node.link).virtual or (row is not None and row.grade == "virtual")
 
 
 def is_attached_here(node: Node) -> bool:
-    """A drive of this box with no host, bridge, controller or network between: what takes time there is its work."""
+    """Return whether it is a drive of this host with no host, bridge, controller or network in between."""
     row = models.known(node.model)
     controller = row is not None and row.grade in {"raid", "array"}
     between = controller or (node.medium is not None and node.medium.class_ in {"network", "raid-cache"})
@@ -168,13 +174,13 @@ def is_attached_here(node: Node) -> bool:
 
 
 def _is_a_drive(node: Node) -> bool:
-    """It states how large its case is; or the user says which drive it is."""
+    """Return whether it reports its form factor, or the user declared which drive it is."""
     return number(node, "form_factor") is not None or (node.medium is not None and node.medium.declared)
 
 
 def writes(node: Node) -> models.Writes:
-    """Where a hard disk puts what it is given, by its model: one of a name that nobody knows (a server's maker sells
-    others' under his own) may be one that has a log."""
+    """Return where a hard disk writes, by its model. A drive of an unknown name, for example under the name of a
+    server's maker, may have a log."""
     row = models.known(node.model)
     if row is not None:
         return row.writes
@@ -184,13 +190,13 @@ def writes(node: Node) -> models.Writes:
 
 
 def over_own_network(node: Node) -> bool:
-    """It is reached over a fabric or a SAN of one's own, and not over a cloud's network."""
+    """Return whether it is reached over a fabric or SAN of the user, and not over a cloud's network."""
     transport = word(node, "transport")
     return link(node.link).of_ones_own or (transport is not None and transport.value in nvme.OF_ONES_OWN)
 
 
 class DiskReader(DeviceReader):
-    """Reads disks: whatever has no driver that is known by the names of its devices."""
+    """Reads disks: all devices whose driver is not recognised by their names."""
 
     def read(self, name: str) -> Device:
         tree, directory = self.tree, f"/sys/block/{name}"
@@ -225,12 +231,11 @@ class DiskReader(DeviceReader):
         )
 
     def with_answers(self, node: Node, roles: tuple[Role, ...]) -> tuple[Node, tuple[Role, ...]]:
-        """With the drive's own word on its write cache."""
         return with_readings(node, caches.cache_readings(node, self.sources.claims)), roles
 
 
 def _unknown_driver(name: str) -> str:
-    """Return ``drbd`` for drbd0: a device that no hardware is behind, and that no other kind recognises."""
+    """Return ``drbd`` for drbd0: a device without hardware that no other kind recognises."""
     return re.split(r"\d", name, maxsplit=1)[0] or name
 
 
@@ -243,7 +248,7 @@ class Drive(Kind, frozen=True, kw_only=True):
     """The row of a lowest device with a write cache of its own."""
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
-        """By the kernel's view of its cache, and what the drive says of that."""
+        """Compare the kernel's setting of the cache with what the drive reports."""
         if node.write_cache == "write back":
             return "passes", "write cache on" + (", no FUA" if node.fua is False else "")
         if node.write_cache != "write through":
@@ -252,7 +257,7 @@ class Drive(Kind, frozen=True, kw_only=True):
 
     def _written_through(self, node: Node) -> tuple[SyncPath, str]:
         if (cache := volatile_cache(node)) is not None and cache.value:
-            return "stops", "the kernel was told write through, the drive says its write cache is on"
+            return "stops", "the kernel is set to write through, but the drive reports that its write cache is on"
         if (offered := facts(node).host_flushes) is not None and not offered.value:
             return "unknown", "write through: the host offers no flush (virtio F_FLUSH), so the kernel sends none"
         return "unknown", "write through: the kernel sends no flush, the device states no volatile cache"
@@ -261,8 +266,11 @@ class Drive(Kind, frozen=True, kw_only=True):
         return tuple(Question(command, root=True) for node in nodes for command in caches.cache_commands(node))
 
     def keeps_each_write(self, node: Node) -> bool:
-        """Earlier versions of fstui followed disks that a server of the same host provides to what the server stores
-        them on. What that server does with a write is not known, so no saved run is judged by it."""
+        """Return whether a server of this host provides the disk.
+
+        Earlier versions of fstui followed such a disk to what the server stores it on. What the server does with a
+        write is not known, so no saved run is judged by it.
+        """
         return bool(node.below)
 
 

@@ -1,9 +1,11 @@
-"""How a disk is attached: the link, what may be believed of a disk on it, its rate, and the bridge between.
+"""How a disk is attached: the link, what follows from it, its rate, and a bridge in between.
 
-``link_rate`` ("6.0 Gbps", "8.0 GT/s × 4"); ``payload_mb_s``, what that rate can carry: after the line code, protocol
-overhead not taken off, so that nothing honest exceeds it: 8b/10b for SATA, SAS to 12 Gb/s, USB 5 Gb/s and PCIe 1 and 2;
-128b/130b for PCIe 3 to 5, 242B/256B for PCIe 6 (PCI Express Base), 128b/132b for USB 10 Gb/s and more (USB 3.2),
-128b/150b for SAS 22.5 Gb/s (SPL-4); ``usb_bridge``, ``usb_driver``; ``controller``, the driver of a SCSI host.
+Readings: ``link_rate`` ("6.0 Gbps", "8.0 GT/s × 4"); ``payload_mb_s``, the most that this rate can carry;
+``usb_bridge``, ``usb_driver``; ``controller``, the driver of a SCSI host.
+
+The payload accounts for the line code only, not for protocol overhead, so that no correct rate exceeds it: 8b/10b for
+SATA, SAS to 12 Gb/s, USB 5 Gb/s and PCIe 1 and 2; 128b/130b for PCIe 3 to 5, 242B/256B for PCIe 6 (PCI Express Base),
+128b/132b for USB 10 Gb/s and more (USB 3.2), 128b/150b for SAS 22.5 Gb/s (SPL-4).
 """
 
 from __future__ import annotations
@@ -17,26 +19,26 @@ from fstui.storage.tree import Tree
 
 
 class Link(Base, frozen=True, kw_only=True):
-    """What is true of every disk on such a link. The defaults are an unknown link's."""
+    """What is true of every disk on such a link. The defaults are for an unknown link."""
 
     name: str
     virtual: bool = False
-    """A hypervisor, or this kernel, made the disk: its rotational flag says nothing."""
+    """A hypervisor, or this kernel, made the disk: its rotational flag means nothing."""
     writes_through: bool = False
     """The host may write each write through to its own disk, whether it is marked FUA or not."""
     hides_drive: bool = False
-    """A bridge answers in the drive's place."""
+    """A bridge answers for the drive."""
     direct: bool = False
-    """Nothing with a memory of its own lies between: what takes time there is the drive."""
+    """Nothing with its own memory is in between: the time is that of the drive."""
     drives_state_form: bool = False
-    """Every drive there says how large its case is (SCSI VPD page B1); an array, with a memory of its own, has none."""
+    """Every drive reports its form factor (SCSI VPD page B1). An array, which has its own memory, reports none."""
     may_be_an_array: bool = False
-    """Behind it may be one disk, or an array or a controller with a memory of its own."""
+    """Behind it may be one disk, or an array or a controller with its own memory."""
     arrays: bool = False
-    """Whatever states no form there is taken for a storage array's, which has a battery more often than not."""
+    """A device without a form factor is taken for a storage array, which usually has a battery."""
     networked: bool = False
     of_ones_own: bool = False
-    """A network of one's own: it does answer within tens of microseconds."""
+    """A network of the user, which answers within tens of microseconds."""
 
 
 _LINKS = (
@@ -57,7 +59,6 @@ _ROWS = {link.name: link for link in _LINKS}
 
 
 def link(name: str | None) -> Link:
-    """What is known of that link."""
     return _ROWS.get(name or "") or Link(name=name or "")
 
 
@@ -75,7 +76,7 @@ _BY_PATH = (
     (re.compile(r"/host\d+/"), "scsi"),
     (re.compile(r"/devices/virtual/"), "virtual"),
 )
-"""The first part of the device's path in /sys/devices that matches names the link."""
+"""The first pattern that matches the device's path in /sys/devices names the link."""
 _BY_NAME = (("vd", "virtio"), ("nvme", "nvme"), ("mmcblk", "mmc"), ("xvd", "xen"))
 
 _ATA = re.compile(r"/ata(\d+)/")
@@ -87,13 +88,13 @@ _NUMBER = re.compile(r"\d{1,5}(?:\.\d{1,2})?")
 
 
 def path_of(tree: Tree, name: str) -> str:
-    """Where the device hangs in /sys/devices; empty where nothing tells."""
+    """Return the device's path in /sys/devices; empty if unknown."""
     link = tree.link(f"/sys/block/{name}") or ""
     return f"/sys/{link.removeprefix('../')}" if link.startswith("../") else link
 
 
 def link_of(path: str, name: str) -> str | None:
-    """usb, nvme, sata, sas, fc, iscsi, virtio, mmc, xen, hyper-v, scsi, virtual; None where nothing tells."""
+    """Return usb, nvme, sata, sas, fc, iscsi, virtio, mmc, xen, hyper-v, scsi, virtual, or None."""
     for pattern, link in _BY_PATH:
         if pattern.search(path):
             return link
@@ -101,7 +102,7 @@ def link_of(path: str, name: str) -> str | None:
 
 
 def readings(tree: Tree, path: str, link: str | None) -> tuple[Reading, ...]:
-    """Of SATA, SAS, PCIe and USB the rate, of USB the bridge and its driver, of a SCSI host the controller's driver."""
+    """Return the rate (SATA, SAS, PCIe, USB), the USB bridge and its driver, the driver of a SCSI host."""
     if link == "scsi" and (match := _SCSI_HOST.match(path)):
         driver = (tree.link(f"{match[1]}/driver") or "").rpartition("/")[2]
         return (Reading(what="controller", value=driver, path=f"{match[1]}/driver"),) if driver else ()

@@ -1,9 +1,12 @@
-"""Disks that a cloud provides: whose, of what kind, and what their provider documents of what was written to them.
+"""What a lowest device really is, and what its cloud provider documents.
 
-Recognised without a network, by two names that must agree: that of the box in DMI (``Host.cloud``: Amazon EC2, Google
+Sources: queue/rotational (a hint: virtual disks say 1 on any host), the rotation rate of SCSI VPD page B1 or of udev,
+the model (``models``), and for root what the drive reports.
+
+A cloud's disk is recognised by two names that must agree: that of the host in DMI (``Host.cloud``: Amazon EC2, Google
 Compute Engine, Azure's chassis asset tag …), and that of the disk: its NVMe model, its SCSI vendor and model, or the
-place of its controller on Hyper-V's bus. Both are words that anybody can set who runs a hypervisor, so they are as good
-as whoever runs it, and no better. What each provider documents stands in models.toml, with its source.
+place of its controller on Hyper-V's bus. Anyone who runs a hypervisor can set both. models.toml has what each provider
+documents, with its source.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ DMI = "/sys/class/dmi/id"
 
 
 def cloud_model(node: Node) -> Model | None:
-    """What the disk calls itself, where that is a cloud's."""
+    """Return the row of the disk's name, if that is a cloud's."""
     bus, unit = word(node, "vmbus_id"), word(node, "lun")
     by_bus = models.on_vmbus(f"{bus.value} lun {unit.value if unit else '?'}") if bus else None
     row = by_bus or models.known(node.model)
@@ -31,13 +34,13 @@ def cloud_model(node: Node) -> Model | None:
 
 
 def provided_model(node: Node, host: Host) -> Model | None:
-    """The same, where the box calls itself that provider's, too."""
+    """Return the same if the host has that provider's name too."""
     row = cloud_model(node)
     return row if row is not None and row.cloud == host.cloud else None
 
 
 def recognised_by(node: Node) -> str:
-    """By what name the disk was recognised, and where that stands."""
+    """Return the name by which the disk was recognised, and where it was read."""
     bus = word(node, "vmbus_id")
     if bus is not None:
         return f"{node.id} vmbus_id: {bus.value} ({bus.reading.path})"
@@ -47,11 +50,11 @@ def recognised_by(node: Node) -> str:
 _HDD_CLASSES: tuple[tuple[int, MediumClass], ...] = (
     (6300, "hdd-5400"), (8600, "hdd-7200"), (12500, "hdd-10000"), (65535, "hdd-15000"),
 )  # fmt: skip
-"""Odd rates (5900, 10 520) go to the nearest class; ``rpm`` keeps the number itself."""
+"""Odd rates (5900, 10 520) belong to the nearest class; ``rpm`` keeps the number itself."""
 
 
 def medium_of(node: Node, host: Host | None = None) -> Medium:
-    """The medium of a lowest block device, from its node's fields and readings; the host tells whose guest we are."""
+    """Return the medium of a lowest block device, by its fields, its readings and the host."""
     row, transport = kind(node.kind), facts(node).transport
     if row.in_memory:
         return Medium(class_="memory", write_cache="none", because="kept in memory")
@@ -60,12 +63,12 @@ def medium_of(node: Node, host: Host | None = None) -> Medium:
     if row.networked or link(node.link).networked:
         return Medium(class_="network", because="reached over a network")
     if node.kind != "disk":
-        return Medium(because=f"what stands behind a {node.kind} device cannot be seen from here")
+        return Medium(because=f"what is behind a {node.kind} device cannot be seen from here")
     return _stated(node) or (_virtual(node, host or Host()) if is_virtual(node) else _real(node))
 
 
 def _stated(node: Node) -> Medium | None:
-    """What the model or a stated rotation rate says outright."""
+    """Return what the model or the rotation rate says directly."""
     row = models.known(node.model)
     if row is not None and row.class_ != "unknown":
         because = f"the model says {row.says} ({_model_path(node)})"
@@ -88,12 +91,12 @@ def _virtual(node: Node, host: Host) -> Medium:
     flag = "; virtual disks say rotational=1 on any host" if node.rotational else ""
     habit = models.habit(host.virtualization)
     habit = f". {habit}" if habit else ""
-    because = f"{what}: what is beneath cannot be seen from here{flag}{habit}"
+    because = f"{what}: what is below cannot be seen from here{flag}{habit}"
     return Medium(write_cache=_virtual_cache(node), because=because)
 
 
 def _virtual_cache(node: Node) -> MediumCache:
-    """“write through” may hide a cache of the host's: only a claim of a volatile one says something."""
+    """Return whether the disk claims a volatile cache. "write through" means nothing: the host may have a cache."""
     return "volatile" if node.write_cache == "write back" else "unknown"
 
 
@@ -121,7 +124,7 @@ def _model_path(node: Node) -> str:
 
 
 def _cache(node: Node) -> MediumCache:
-    """Volatile where any source says so; none where the kernel sees none and the drive does not contradict."""
+    """Return volatile if any source says so; none if the kernel sees none and the drive does not contradict."""
     if has_none(node):
         return "none"
     claimed = volatile_cache(node)

@@ -1,7 +1,7 @@
 """NVMe: controllers, multipath heads and their paths, from /sys/block and /sys/class/nvme-subsystem.
 
-``transport`` (pcie, tcp, rdma, fc, loop), ``ana_state`` of a path, ``iopolicy`` of a head.
-A path device is named after the subsystem, the controller and the namespace: ``nvme0c1n1``. It has no device file.
+Readings: ``transport`` (pcie, tcp, rdma, fc, loop), ``ana_state`` of a path, ``iopolicy`` of a head. A path device has
+the numbers of the subsystem, the controller and the namespace in its name (``nvme0c1n1``), and no device file.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from fstui.storage.layers.readers import Device, DeviceReader, some
 from fstui.storage.tree import Tree
 
 NETWORKED = frozenset({"tcp", "rdma", "fc"})
-"""Transports that leave the box."""
+"""Transports over a network."""
 OF_ONES_OWN = NETWORKED | {"loop"}
-"""Those of a fabric of one's own: they do answer within tens of microseconds."""
+"""Transports of a fabric of the user, which answer within tens of microseconds."""
 _NAME = re.compile(r"nvme(\d+)(?:c(\d+))?n(\d+)$")
 _SUBSYSTEM = re.compile(r"/(nvme-subsys\d+)/")
 
 
 def controller_of(name: str) -> str | None:
-    """The controller of a path device, for which its multipath head stands; None for any other device."""
+    """Return the controller of a path device; None for any other device."""
     match = _NAME.fullmatch(name)
     return match[2] if match is not None else None
 
 
 def readings(tree: Tree, name: str) -> tuple[Reading, ...]:
-    """How the controller of a drive is reached (``transport``), and for a path its ``ana_state``."""
+    """Return ``transport`` of a drive's controller, and ``ana_state`` of a path."""
     directory = f"/sys/block/{name}"
     state = tree.reading("ana_state", f"{directory}/ana_state") if controller_of(name) is not None else None
     return some([tree.reading("transport", f"{directory}/device/transport"), state])
@@ -40,11 +40,11 @@ class HeadReader(DeviceReader):
     """Reads multipath heads."""
 
     def recognises(self, name: str) -> bool:
-        """It has paths."""
+        """Return whether it has paths."""
         return name in self._paths
 
     def hides(self, name: str) -> bool:
-        """A path."""
+        """Return whether it is a path."""
         return controller_of(name) is not None
 
     def read(self, name: str) -> Device:
@@ -60,7 +60,6 @@ class HeadReader(DeviceReader):
         )
 
     def _policy(self, name: str) -> tuple[Reading, ...]:
-        """How the head chooses among its paths: ``iopolicy``."""
         subsystem = _SUBSYSTEM.search(self.tree.link(f"/sys/block/{name}") or "")
         path = f"/sys/class/nvme-subsystem/{subsystem[1]}/iopolicy" if subsystem else ""
         return some([self.tree.reading("iopolicy", path) if path else None])
@@ -84,7 +83,7 @@ KINDS = (
         device_names="nvme",
         sync="passes",
         because="a flush takes one of the paths",
-        accounting="none",  # of older kernels; its paths stand below it
+        accounting="none",  # in older kernels; its paths count
         adds_bytes=False,
         spreads="path",
     ),

@@ -3,7 +3,8 @@
 The upper directory is followed unless something contradicts it: the root of an overlay has the times of its upper
 directory, including the time of its creation (fs/overlayfs/inode.c: ovl_getattr). Container engines name it relative to
 a directory of their own if there are many layers, because mount options must fit a page (containers/storage:
-``mountOverlayFrom``). It is then looked for above the mount point; ``upperdir_at`` is where it was found by its times.
+``mountOverlayFrom``). It is then looked for above the mount point; ``upperdir_at`` is the directory with the same
+times.
 """
 
 from __future__ import annotations

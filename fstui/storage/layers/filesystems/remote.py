@@ -37,7 +37,7 @@ _SOCKETS, _SERVER = ("tcp", "unix", "fd", "rdma"), "the server"
 
 
 class NfsCounts(NamedTuple):
-    """What one NFS mount has sent so far."""
+    """The calls and bytes that one NFS mount has sent."""
 
     commits: int | None
     writes: int | None

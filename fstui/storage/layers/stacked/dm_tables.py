@@ -1,4 +1,4 @@
-"""Which target a device-mapper device has, and what it uses the devices below for: by its table, or by names.
+"""Which target a device-mapper device has, and what it uses the devices below for, from its table or from names.
 
 Only root can read the table (``dmsetup table``). Formats: the kernel's admin-guide/device-mapper (cache, writecache,
 thin-provisioning, dm-raid, snapshot, striped, log). dmsetup prints no encryption keys without --showkeys, and none are

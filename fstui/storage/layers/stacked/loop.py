@@ -187,7 +187,7 @@ def _backing_file(path: str, below: tuple[str, ...], because: str) -> Node:
 
 class Loop(Kind, frozen=True, kw_only=True):
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
-        """One list has all files. What is at each path matters only for devices that are written to."""
+        """One list has all files. The paths matter only for devices that are written to."""
         files = (node.reading("backing_file") for node in nodes if node.reading("ro") is None)
         paths = (file.value for file in files if file is not None and not file.value.startswith(_MEMFD))
         return (

@@ -1,1 +1,1 @@
-"""ZFS: its datasets and volumes, and the pools that they stand on."""
+"""ZFS: datasets, volumes, and the pools that store them."""

@@ -1,9 +1,9 @@
-"""ZFS datasets, with the properties that decide what a sync costs and what it is worth.
+"""ZFS datasets, and the properties that decide what a sync costs and whether it is durable.
 
-``sync``, ``logbias``, ``recordsize``, ``compression``, ``primarycache`` and ``atime`` are told by ``zfs``; their path
-ends in where they come from: "(inherited from tank)". ``zil_commit_count``, and ``zfs_nocacheflush`` and
-``zil_nocacheflush`` (0 | 1) of the module, stand in /proc and /sys for everybody. OpenZFS 2.2 and later count ZIL
-commits per dataset, earlier ones for the whole box.
+The tool ``zfs`` reports ``sync``, ``logbias``, ``recordsize``, ``compression``, ``primarycache`` and ``atime``; the
+path of such a reading ends in its source: "(inherited from tank)". Every user can read ``zil_commit_count``, and
+``zfs_nocacheflush`` and ``zil_nocacheflush`` (0 | 1) of the module, in /proc and /sys. OpenZFS 2.2 and later count ZIL
+commits per dataset, earlier ones for the whole host.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import NamedTuple
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.proc import Mount
-from fstui.storage.claims import Claims, Command, Question
+from fstui.storage.claims import Claims, Command, Question, missing
 from fstui.storage.layers.facts import Fact, one_of
 from fstui.storage.layers.flushes import ONE_FLUSH, ExpectedFlushes, Sync
 from fstui.storage.layers.kinds import Kind
 from fstui.storage.layers.readers import Filesystem, FilesystemReader, Sources, some
-from fstui.storage.layers.zfs.zpool import Pools, missing
+from fstui.storage.layers.zfs.zpool import Pools
 from fstui.storage.tree import Tree
 
 PARAMETERS = "/sys/module/zfs/parameters"
@@ -36,16 +36,14 @@ _DATASET = re.compile(rb"^dataset_name\s+\d+\s+(\S.*?)\s*$", re.MULTILINE)
 
 
 class DatasetFacts(NamedTuple):
-    """What was read of a dataset or a volume."""
-
     disabled: Fact[bool] | None
     """sync=disabled: every sync returns at once (zfsprops(7))."""
     replayed: Fact[bool] | None
-    """What is in the intent log is read after a power cut; not with zil_replay_disable=1 (zfs(4))."""
+    """The intent log is read after a power cut; not with zil_replay_disable=1 (zfs(4))."""
 
 
 def facts(node: Node) -> DatasetFacts | None:
-    """What the readings of a dataset or a volume say; None of any other layer."""
+    """Return the facts of a dataset or a volume; None for any other layer."""
     if node.kind not in {"zfs", "zvol"}:
         return None
     return DatasetFacts(
@@ -54,34 +52,32 @@ def facts(node: Node) -> DatasetFacts | None:
     )
 
 
-def is_always(told: Iterable[Reading]) -> bool:
-    """sync=always, by the properties of a dataset or a volume: each write is in the intent log before it is answered
-    (zfsprops(7))."""
-    return any((reading.what, reading.value) == ("sync", "always") for reading in told)
+def is_always(readings: Iterable[Reading]) -> bool:
+    """Return whether sync=always: each write is in the intent log before it is acknowledged (zfsprops(7))."""
+    return any((reading.what, reading.value) == ("sync", "always") for reading in readings)
 
 
 class DatasetReader(FilesystemReader):
-    """Reads mounted datasets."""
-
     def __init__(self, row: Kind, sources: Sources) -> None:
         super().__init__(row, sources)
         self._commits = Commits(sources.tree)
 
     def read_below(self, mount: Mount) -> Filesystem:
-        """Its pool."""
         found = self._pools.pool(mount.source.partition("/")[0])
         return Filesystem((found.layers[0].id,), roles=found.roles, others=found.layers)
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
-        """``barrier``: whether a parameter of the module drops flushes."""
+        """Return ``barrier``: whether a parameter of the module drops flushes."""
         return super().settings(mount, device) or barrier(self.tree)
 
     def more(self, mount: Mount) -> tuple[Reading, ...]:
-        """The dataset's properties, and its intent log's commits so far."""
+        """Return the dataset's properties, and the number of commits of its intent log."""
         name, claims = mount.source, self.sources.claims
-        told = self._properties.get(name) or (missing("the dataset's properties", f"zfs get all {name}", claims),)
+        readings = self._properties.get(name) or (
+            missing("the dataset's properties", [("zfs", "get", "all", name)], claims),
+        )
         counted, replay = self._commits.reading(name), self.tree.reading(REPLAY, f"{PARAMETERS}/{REPLAY}")
-        return (*super().more(mount), *told, *some([counted, replay]))
+        return (*super().more(mount), *readings, *some([counted, replay]))
 
     @cached_property
     def _pools(self) -> Pools:
@@ -93,26 +89,25 @@ class DatasetReader(FilesystemReader):
 
 
 def pools(sources: Sources) -> Pools:
-    """Those of this survey."""
     return Pools(sources, properties(sources.claims), parameters(sources.tree))
 
 
 def parameters(tree: Tree) -> tuple[Reading, ...]:
-    """The module's parameters that drop flushes to every pool, to the disks or to the log."""
+    """Return the parameters of the module that drop flushes of every pool, to the disks or to the log."""
     return some(tree.reading(name, f"{PARAMETERS}/{name}") for name in NOCACHEFLUSH)
 
 
 def barrier(tree: Tree) -> tuple[Reading, ...]:
-    """``barrier`` (barrier | nobarrier), where the module says: it may be told otherwise while a run goes on."""
-    told = parameters(tree)
-    if not told:
+    """Return ``barrier`` (barrier | nobarrier) with the path of the parameter, which may change during a run."""
+    readings = parameters(tree)
+    if not readings:
         return ()
-    dropped = next((reading for reading in told if reading.value == "1"), None)
-    return (Reading(what="barrier", value="nobarrier" if dropped else "barrier", path=(dropped or told[0]).path),)
+    dropped = next((reading for reading in readings if reading.value == "1"), None)
+    return (Reading(what="barrier", value="nobarrier" if dropped else "barrier", path=(dropped or readings[0]).path),)
 
 
 def properties(claims: Claims) -> Mapping[str, tuple[Reading, ...]]:
-    """The properties that were told, by dataset or pool. Where one comes from stands in its path."""
+    """Return the known properties by dataset or pool; the path of each names its source."""
     found: dict[str, list[Reading]] = {}
     for command, answer in claims.items():
         tool = command.partition(" ")[0]
@@ -123,14 +118,14 @@ def properties(claims: Claims) -> Mapping[str, tuple[Reading, ...]]:
 
 
 class Commits:
-    """Where the ZIL commits of each dataset are counted; each pool's files are read once."""
+    """The files that count the ZIL commits of each dataset. Those of each pool are read once."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         self._paths: dict[str, dict[str, str]] = {}
 
     def reading(self, dataset: str) -> Reading | None:
-        """``zil_commit_count`` so far: the dataset's own, else that of the whole box."""
+        """Return ``zil_commit_count``: of the dataset, else of the whole host."""
         pool = dataset.partition("/")[0]
         if pool not in self._paths:
             self._paths[pool] = dict(self._datasets(pool))
@@ -149,7 +144,6 @@ class Commits:
 
 
 def count_commits(tree: Tree, path: str) -> int | None:
-    """``zil_commit_count`` of a kstat file, or None."""
     match = _COMMITS.search(tree.data(path) or b"")
     return int(match[1]) if match else None
 
@@ -167,30 +161,28 @@ def _property(tool: str, name: str, what: str, value: str, source: str) -> Readi
 
 
 class Dataset(Kind, frozen=True, kw_only=True):
-    """The row of a dataset."""
-
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
         """zfsprops(7): disabled returns at once, standard and always commit the intent log."""
         sync = node.reading("sync")
         if sync is None:
-            return "unknown", "its properties are not told"
+            return "unknown", "its properties are not known"
         if sync.value == "disabled":
             return "stops", "sync=disabled: every sync returns at once"
         return "passes", "a sync commits the intent log"
 
     def expected_flushes(self, node: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:
-        """Of each device that holds the write of the intent log: OpenZFS 2.1, with and without a SLOG."""
+        """Return one flush for each device that holds the write of the intent log: OpenZFS 2.1, with and without a
+        SLOG."""
         return ONE_FLUSH
 
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
-        """Of each pool its status, of its mounted datasets their properties. Users are answered, too."""
+        """Request the status of each pool and the properties of its mounted datasets. This needs no root."""
         by_pool: dict[str, list[str]] = {}
         for dataset in sorted(filter(None, set(sources))):
             by_pool.setdefault(dataset.partition("/")[0], []).append(dataset)
         return tuple(Question(command) for pool, datasets in by_pool.items() for command in _commands(pool, datasets))
 
     def counters(self, tree: Tree, nodes: Sequence[Node]) -> Iterable[DeviceCounters]:
-        """Commits of the intent log."""
         for node in nodes:
             if (intent_log := node.reading("zil_commit_count")) is not None:
                 yield DeviceCounters(device=node.id, commits=count_commits(tree, intent_log.path))
@@ -203,7 +195,7 @@ def _commands(pool: str, datasets: list[str]) -> Iterator[Command]:
 
 
 def of_pool(name: str) -> Iterator[Command]:
-    """What is asked of a pool itself."""
+    """Yield what to request about a pool itself."""
     yield "zpool", "status", "-L", "-P", name
     yield "zpool", "get", *COLUMNS, "ashift", name
 

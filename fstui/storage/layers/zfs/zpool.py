@@ -1,4 +1,7 @@
-"""What ``zpool status`` prints: a pool's state, its vdevs, and what each is for."""
+"""ZFS pools as layers: the pool, its vdevs, their disks and the role of each, as ``zpool status`` prints them.
+
+A pool has ``ashift`` and the module's parameters. Vdevs are layers of pools too, of kind mirror, raidz …
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from fstui.model.storage import Node, Reading, SyncPath
-from fstui.storage.claims import Claims
+from fstui.storage.claims import Claims, missing
 from fstui.storage.layers.facts import word
 from fstui.storage.layers.forwarding import ALL, AT_TIMES, FLUSHES_ONLY, INTENT_LOG, Forwarded, Member, by_role
 from fstui.storage.layers.kinds import Kind, kind
@@ -37,7 +40,7 @@ class Vdev(NamedTuple):
         return next((kind for kind in GROUPS if self.name.startswith(kind)), None)
 
     def trouble(self, path: str) -> tuple[Reading, ...]:
-        """Its state where that is not healthy, and its errors."""
+        """Return its state unless healthy, and its errors."""
         found = []
         if self.state and self.state not in _HEALTHY:
             found.append(Reading(what="state", value=self.state, path=path))
@@ -47,8 +50,6 @@ class Vdev(NamedTuple):
 
 
 class Status(NamedTuple):
-    """What ``zpool status`` says of one pool."""
-
     name: str
     path: str
     vdevs: tuple[Vdev, ...]
@@ -56,7 +57,7 @@ class Status(NamedTuple):
 
 
 def pool_statuses(claims: Claims) -> Mapping[str, Status]:
-    """The pools that ``zpool status`` told of, by name."""
+    """Return the pools by name."""
     found = {}
     for command, answer in claims.items():
         if command.startswith("zpool status ") and answer.error is None:
@@ -85,7 +86,7 @@ def _pool(command: str, output: str) -> Status | None:
 
 
 def _tree(lines: list[re.Match[str]]) -> tuple[Vdev | None, tuple[Vdev, ...]]:
-    """The pool's own line and its vdevs. Sections (logs, cache …) stand at the depth of the pool."""
+    """Return the pool's own line and its vdevs. Sections (logs, cache …) have the same depth as the pool."""
     top: Vdev | None = None
     vdevs: list[Vdev] = []
     role: str | None = None
@@ -114,8 +115,6 @@ def _with_child(parent: Vdev, child: Vdev, depth: int) -> Vdev:
 
 
 class Pool(NamedTuple):
-    """What is known of one pool."""
-
     layers: tuple[Node, ...]
     """The pool itself, then every vdev that is no block device."""
     roles: tuple[Role, ...] = ()
@@ -128,23 +127,22 @@ class Pools:
         self, sources: Sources, properties: Mapping[str, tuple[Reading, ...]], parameters: tuple[Reading, ...]
     ) -> None:
         self._sources = sources
-        self._known = pool_statuses(sources.claims)
+        self._statuses = pool_statuses(sources.claims)
         self._properties = properties
         self._parameters = parameters
         self._read: dict[str, Pool] = {}
 
     def pool(self, name: str) -> Pool:
-        """The pool of that name."""
         if name not in self._read:
-            status = self._known.get(name)
-            self._read[name] = self._untold(name) if status is None else self._told(status)
+            status = self._statuses.get(name)
+            self._read[name] = self._unknown(name) if status is None else self._known_pool(status)
         return self._read[name]
 
-    def _untold(self, name: str) -> Pool:
-        missing_ = missing("the pool's devices", f"zpool status -L -P {name}", self._sources.claims)
-        return Pool((self._layer(name, (), (missing_,), (), "its devices are told by zpool status alone"),))
+    def _unknown(self, name: str) -> Pool:
+        reading = missing("the pool's devices", [("zpool", "status", "-L", "-P", name)], self._sources.claims)
+        return Pool((self._layer(name, (), (reading,), (), "only zpool status reports its devices"),))
 
-    def _told(self, status: Status) -> Pool:
+    def _known_pool(self, status: Status) -> Pool:
         members = Members(self._sources, status)
         striped = sum(vdev.role is None for vdev in status.vdevs) > 1
         below = tuple(members.add(vdev, vdev.role or ("stripe" if striped else None)) for vdev in status.vdevs)
@@ -180,7 +178,7 @@ class Members:
         self.roles: list[Role] = []
 
     def add(self, vdev: Vdev, role: str | None) -> str:
-        """The id of a vdev's layer; a group, a file, and a disk that is not here get a layer of their own."""
+        """Return the id of a vdev's layer. A group, a file and a missing disk get a layer of their own."""
         device = self._sources.names.at(vdev.name)
         layer = self._layer(vdev, role) if device is None else None
         node_id = layer.id if layer is not None else str(device)
@@ -212,18 +210,9 @@ class Members:
                 yield Reading(what=f"{reading.what} of {child.name}", value=reading.value, path=reading.path)
 
 
-def missing(what: str, command: str, claims: Claims) -> Reading:
-    """Says what a tool did not tell, and why."""
-    answer = claims.get(command)
-    why = answer.error if answer is not None and answer.error else "not asked yet"
-    return Reading(what="missing", value=f"{what}: {why}", path=command)
-
-
 class PoolKind(Kind, frozen=True, kw_only=True):
-    """The row of a pool."""
-
     def waits_for(self, node: Node, below: Sequence[Node], filesystem: Node) -> tuple[Node, ...] | None:
-        """Its log, where it has one and the dataset writes to it."""
+        """Return the log device if the pool has one and the dataset writes to it."""
         logs = tuple(child for child in below if node.below_roles.get(child.id) == "slog")
         bias = word(filesystem, "logbias")
         past_the_log = bias is not None and bias.value == "throughput"
@@ -232,7 +221,7 @@ class PoolKind(Kind, frozen=True, kw_only=True):
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         """The vdevs that hold the intent log share its writes; the data follows with a transaction group.
 
-        Without a log of its own a pool has it on its disks, or, from OpenZFS 2.4 on, on its special vdev.
+        A pool without log devices has its log on its disks, or, since OpenZFS 2.4, on its special vdev.
         """
         bias = word(filesystem, "logbias")
         logs = "slog" in roles and not (bias is not None and bias.value == "throughput")
@@ -241,17 +230,17 @@ class PoolKind(Kind, frozen=True, kw_only=True):
 
 
 class Group(Kind, frozen=True, kw_only=True):
-    """The row of a vdev of several disks: each gets every flush."""
+    """The row of a vdev of several disks, which each get every flush."""
 
     def tolerates(self, node: Node, members: int) -> int:
-        """``raidz2-0`` can do without two; ``raidz`` and ``draid`` without a number mean one."""
+        """Return the number in the name: 2 for ``raidz2-0``; 1 for ``raidz`` and ``draid`` without a number."""
         if self.name == "mirror":
             return members - 1
         parity = re.match(r"d?raidz?(\d)", node.name)
         return int(parity[1]) if parity else int(self.name.startswith(("raidz", "draid")))
 
     def corrects(self, node: Node, members: int) -> int:
-        """Every block has its checksum in the one that points to it (zpoolconcepts(7))."""
+        """The checksum of every block is in the block that points to it (zpoolconcepts(7))."""
         return self.tolerates(node, members)
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:

@@ -66,7 +66,7 @@ def test_an_nvme_drive_with_a_cache_that_the_kernel_was_told_to_take_for_write_t
     node = found.node("nvme0n1")
     assert (node.sync, node.because) == (
         "stops",
-        "the kernel was told write through, the drive says its write cache is on",
+        "the kernel is set to write through, but the drive reports that its write cache is on",
     )
     assert node.medium is not None
     assert node.medium.write_cache == "volatile"
