@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -204,11 +205,25 @@ class FstuiApp(App[int]):
 
         self.push_screen(HistoryScreen())
 
-    @work(group="picture")
-    async def save_picture(self) -> None:
-        from fstui.tui.exports import export_screen  # noqa: PLC0415
+    def save_picture(self) -> None:
+        name = f"fstui-screen-{datetime.now():%Y%m%d-%H%M%S}.svg"
+        self.save_files({name: self.export_screenshot().encode()})
 
-        self.tell(await export_screen(self.export_screenshot()))
+    @work(group="export")
+    async def save_files(self, files: Mapping[str, bytes]) -> None:
+        """Write files into the current directory, or into the home directory if that fails. A child writes them."""
+        from fstui.runs.files import write  # noqa: PLC0415
+
+        problem = ""
+        # PWD instead of getcwd(2), which hangs if the disk of the directory does
+        for directory in (os.environ.get("PWD", "."), os.environ.get("HOME", "/")):
+            results = [await write(f"{directory}/{name}", data) for name, data in files.items()]
+            problem = next(filter(None, results), "")
+            if not problem:
+                first, *others = files
+                self.tell(f"Exported {directory}/{first}" + "".join(f", {Path(name).suffix}" for name in others))
+                return
+        self.tell(f"Not exported: {problem}")
 
     def show_theme(self, name: str) -> None:
         """Draw with this theme; report a name that is not a theme."""

@@ -19,7 +19,6 @@ from fstui.model.steps import Failure, Step
 from fstui.report import formats
 from fstui.state import runs
 from fstui.tui.drawing import result as drawing
-from fstui.tui.exports import export
 from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.page_screen import PageScreen
 from fstui.tui.screens.result import ResultScreen
@@ -145,14 +144,10 @@ async def test_copying_a_summary_or_everything() -> None:
         assert pilot.app.clipboard.startswith("### ")
 
 
-async def test_a_hostile_name_cannot_choose_the_export_directory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "here").mkdir()
-    monkeypatch.setenv("PWD", str(tmp_path / "here"))
+def test_a_hostile_name_cannot_choose_the_export_directory() -> None:
     scenario = msgspec.structs.replace(screens.SCENARIO, name="x/../../there\0")
-    assert (await export(msgspec.structs.replace(screens.RUN, scenario=scenario))).startswith("Exported ")
-    assert os.listdir(tmp_path) == ["here"]
+    files = formats.files(msgspec.structs.replace(screens.RUN, scenario=scenario))
+    assert files and not any("/" in name or "\0" in name for name in files)
 
 
 async def test_export_writes_one_file_per_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ To add a format, add a module with ``render`` and ``ENDING``, the file name exte
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -18,6 +19,7 @@ from fstui.report.text import WIDTH
 PLAIN = "plain"
 OF_RUNS = frozenset({"brief", "prometheus", "seconds"})
 """Formats that show nothing but the runs of a report."""
+_UNSAFE = re.compile(r"[^\w.-]")
 
 
 class Format(Protocol):
@@ -47,6 +49,15 @@ def report_names() -> tuple[str, ...]:
 
 def render_report(name: str, report: Report, width: int | None = None) -> str | bytes:
     return format_of(name).render(report, width)
+
+
+def files(run: Run) -> dict[str, bytes]:
+    """Return the run in every format that has files, by file name."""
+    # a saved document may come from anywhere: its scenario must not lead to another directory
+    name = _UNSAFE.sub("-", f"fstui-{run.scenario.name if run.scenario else 'run'}-{run.id}")
+    endings = {format_: ending for format_ in names() if (ending := format_of(format_).ENDING)}
+    documents = {f"{name}.{ending}": render(format_, run) for format_, ending in endings.items()}
+    return {file: text.encode() if isinstance(text, str) else text for file, text in documents.items()}
 
 
 def render(name: str, run: Run, saved_to: str | None = None) -> str | bytes:

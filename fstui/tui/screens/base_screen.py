@@ -28,11 +28,17 @@ class BaseScreen(Screen[None]):
     KEYS: ClassVar[tuple[Command, ...]] = ()
     HELP_TEXT: ClassVar[str] = ""
     """What this screen shows, for the help page."""
+
     _notice = ""
     _answered = ""
     """The notice that was shown when the last key was pressed: a question, which that key may answer."""
     _submitted: Callable[[str], object] | None = None
     _typed: Callable[[str], object] | None = None
+
+    def __init_subclass__(cls) -> None:
+        if "BINDINGS" not in cls.__dict__:
+            cls.BINDINGS = commands.bindings(cls.KEYS)
+        super().__init_subclass__()
 
     @property
     def fstui(self) -> FstuiApp:

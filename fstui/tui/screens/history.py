@@ -15,7 +15,7 @@ from fstui.model.run import Run
 from fstui.report.sections import Report, Section
 from fstui.runs import history
 from fstui.runs.history import Summary
-from fstui.tui.commands import BACK, HELP, LIST, QUIT, Command, bindings
+from fstui.tui.commands import BACK, HELP, LIST, QUIT, Command
 from fstui.tui.drawing import history as drawing
 from fstui.tui.drawing.cells import ends, line
 from fstui.tui.screens.base_screen import BaseScreen
@@ -46,7 +46,6 @@ class HistoryScreen(BaseScreen):
         QUIT,
         *LIST,
     )
-    BINDINGS = bindings(KEYS)
     HELP_TEXT = (
         "Every run is saved as one document. On the command line: fstui history, fstui show, fstui compare, and "
         "fstui judge, which judges a saved run again with the rules of this version."

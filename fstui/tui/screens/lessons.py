@@ -10,7 +10,7 @@ from textual.containers import Container, VerticalScroll
 from fstui.model.errors import Refused
 from fstui.runs import lessons
 from fstui.runs.lessons import Lesson, Planned, Taken
-from fstui.tui.commands import BACK, HELP, LIST, QUIT, Command, bindings
+from fstui.tui.commands import BACK, HELP, LIST, QUIT, Command
 from fstui.tui.drawing import lesson as drawing
 from fstui.tui.drawing.cells import rule
 from fstui.tui.screens.base_screen import BaseScreen
@@ -22,7 +22,6 @@ class LessonsScreen(BaseScreen):
     """A row for each lesson, and what the selected one is about."""
 
     KEYS = (Command("lessons.take", "enter", "take", "take", "Take this lesson."), HELP, BACK, QUIT, *LIST)
-    BINDINGS = bindings(KEYS)
     HELP_TEXT = (
         "Twelve lessons of five to seven minutes about what makes data durable, on simulated disks. Nothing is written "
         "to this host except which lessons you have taken."

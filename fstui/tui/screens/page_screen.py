@@ -14,7 +14,7 @@ from textual.widgets import Markdown
 
 from fstui.model.run import Run
 from fstui.report.sections import Report
-from fstui.tui.commands import BACK, COPY, EVERYWHERE, HELP, LIST, PALETTE, QUIT, Command, bindings, key_names
+from fstui.tui.commands import BACK, COPY, EVERYWHERE, HELP, LIST, PALETTE, QUIT, Command, key_names
 from fstui.tui.drawing.cells import rule
 from fstui.tui.drawing.report import report_lines
 from fstui.tui.screens.base_screen import BaseScreen
@@ -26,7 +26,6 @@ class PageScreen(BaseScreen):
     """A page that scrolls."""
 
     KEYS: ClassVar[tuple[Command, ...]] = (COPY, HELP, BACK, QUIT, *LIST)
-    BINDINGS = bindings(KEYS)
     HELP_TEXT = "A page to read."
 
     def __init__(self, page: str | Callable[[int], list[Text]]) -> None:
@@ -59,7 +58,6 @@ class HelpScreen(PageScreen):
     """The help, which the key that opened it closes, and also ``q``: it must not end a run."""
 
     KEYS = (replace(BACK, id="help.close", keys="escape,q,question_mark"), COPY, *LIST)
-    BINDINGS = bindings(KEYS)
 
 
 def help_screen(screen: BaseScreen, keymap: Mapping[str, str]) -> PageScreen:

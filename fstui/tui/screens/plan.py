@@ -14,7 +14,7 @@ from textual.widgets import DataTable
 from fstui.model.storage import Target
 from fstui.runs import caution, power_cut, scenarios
 from fstui.tui import offers as choosing
-from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command, bindings
+from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command
 from fstui.tui.drawing import plan as drawing
 from fstui.tui.drawing.cells import rule
 from fstui.tui.drawing.run import busy
@@ -48,7 +48,6 @@ class PlanScreen(BaseScreen):
         replace(QUIT, label=""),
         *LIST,
     )
-    BINDINGS = bindings(KEYS)
     HELP_TEXT = (
         "What can be run here, which question it answers, how long it takes and how much it writes at most. Medium and "
         "write cache are for what fstui cannot read: a virtual disk does not know which device is below it. Your "

@@ -14,7 +14,7 @@ from fstui.model.errors import Refused
 from fstui.model.quantities import counted
 from fstui.model.storage import Target
 from fstui.runs import power_cut
-from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command, bindings
+from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command
 from fstui.tui.drawing import io_path
 from fstui.tui.drawing.cells import ends, line, wrapped
 from fstui.tui.screens.base_screen import BaseScreen
@@ -50,7 +50,6 @@ class PowerCutScreen(BaseScreen):
         QUIT,
         *LIST,
     )
-    BINDINGS = bindings(KEYS)
     HELP_TEXT = (
         "No test that runs on a host alone can prove that its storage survives a power cut. This check can. Records "
         "are written here and acknowledged, one by one after their sync, to a witness on another machine. After the "

@@ -13,7 +13,7 @@ from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report import comparison, formats
 from fstui.report.findings import ordered
-from fstui.tui.commands import BACK, COPY, HELP, HISTORY, LIST, QUIT, Command, bindings
+from fstui.tui.commands import BACK, COPY, HELP, HISTORY, LIST, QUIT, Command
 from fstui.tui.drawing import result as drawing
 from fstui.tui.drawing.cells import line, rule, wrapped
 from fstui.tui.drawing.report import Section, sections_of
@@ -56,7 +56,6 @@ class ResultScreen(BaseScreen):
         QUIT,
         *LIST,
     )
-    BINDINGS = bindings(KEYS)
     HELP_TEXT = (
         "The verdict covers the measured seconds. No test within a host proves durability: only a power-cut test "
         "with a witness does. The line below the verdict says whether the storage is slow. Move through the findings, "
@@ -138,11 +137,8 @@ class ResultScreen(BaseScreen):
     def _copy(self, format_: str) -> None:
         self.copy(str(formats.render(format_, self.result, self.saved_to)))
 
-    @work(exclusive=True, group="export")
-    async def action_export(self) -> None:
-        from fstui.tui.exports import export  # noqa: PLC0415
-
-        self.say(await export(self.result))
+    def action_export(self) -> None:
+        self.fstui.save_files(formats.files(self.result))
 
     @work(exclusive=True, group="again")
     async def action_again(self) -> None:

@@ -18,7 +18,7 @@ from fstui.report import latency_map
 from fstui.report.latency_map import Mark
 from fstui.runs.runner import RunInProgress
 from fstui.runs.simulation import name_of
-from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, Command, bindings
+from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, Command
 from fstui.tui.drawing import latency
 from fstui.tui.drawing import run as drawing
 from fstui.tui.drawing.latency import View
@@ -47,7 +47,6 @@ class RunScreen(BaseScreen):
         PAGE_UP,
         PAGE_DOWN,
     )
-    BINDINGS = bindings(KEYS)
     HELP_TEXT = (
         "At the top is each step with its operations per second, the latency of a whole operation (write and sync), "
         "and the flushes that the lowest device completed per requested sync. In the middle is latency over time. A "

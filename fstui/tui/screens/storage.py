@@ -19,7 +19,7 @@ from fstui.model.judgement import Judgement
 from fstui.model.quantities import counted
 from fstui.model.storage import Node, Target
 from fstui.runs.site import usual_directories
-from fstui.tui.commands import COPY, HELP, HISTORY, LIST, QUIT, Command, bindings
+from fstui.tui.commands import COPY, HELP, HISTORY, LIST, QUIT, Command
 from fstui.tui.drawing import filesystem, storage
 from fstui.tui.drawing.cells import line
 from fstui.tui.iostats import Activity, IoStats, Recent
@@ -54,7 +54,6 @@ class StorageScreen(BaseScreen):
         Command("storage.unfilter", "escape", "unfilter", "", "Remove the filter."),
         *LIST,
     )
-    BINDINGS = bindings(KEYS)
     HELP_TEXT = (
         "Every mounted filesystem that can hold files, worst first. W/S and FL/S are the writes and flushes per second "
         "that its lowest devices complete now; MS/FL is the time of one flush. A dash means: not counted there. "

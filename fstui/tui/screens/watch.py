@@ -13,7 +13,7 @@ from fstui.model.errors import Refused
 from fstui.model.storage import Target
 from fstui.model.watch import WatchedSecond, WatchEvent, WatchFinished, WatchStarted
 from fstui.report import watch
-from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, bindings
+from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT
 from fstui.tui.drawing import watch as drawing
 from fstui.tui.drawing.cells import line
 from fstui.tui.iostats import IoStats, Recent, of_second
@@ -27,7 +27,6 @@ class WatchScreen(BaseScreen):
     """Programs above, devices below, the conclusion last. Esc ends the watch and shows the conclusion."""
 
     KEYS = (replace(BACK, label="end"), HELP, QUIT, PAGE_UP, PAGE_DOWN)
-    BINDINGS = bindings(KEYS)
     HELP_TEXT = (
         "The programs that wait for a sync on this filesystem in this second: fsync and similar calls, O_DSYNC writes, "
         "and io_uring. P50 and P99 are the times of a whole sync. DEVICE is the part that the devices take. WAITS is "
