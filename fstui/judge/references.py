@@ -87,7 +87,7 @@ class Placement(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """What runs must have in common to form one reference."""
+    """The properties that runs must share to form one reference."""
 
     operation: Operation
     block_bytes: int

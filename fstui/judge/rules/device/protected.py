@@ -106,7 +106,7 @@ def raid_cache(case: Case) -> Iterator[Conclusion]:
         yield Conclusion(
             title=f"{per_s}/s from a RAID controller's cache",
             sentence=f"{words.devices(case.commit_devices)} completed {per_s} synced writes per second in "
-            f"{words.time_measured([fastest])}, the rate of a RAID controller's cache. That is durable if the battery "
+            f"{words.time_measured([fastest])}, the rate of a RAID controller's cache. This is durable if the battery "
             "is healthy and the drives' own caches are off.",
             verdict="plausible",
             confidence="low",

@@ -133,7 +133,7 @@ def test_barriers_off_above_a_usb_bridge_give_cannot_tell() -> None:
     assert verdict(bridged).verdict == "cannot-tell"
 
 
-def test_a_declared_platter_that_turns_slowly_enough_answers_for_itself() -> None:
+def test_declared_rotating_disk_takes_precedence() -> None:
     declared = disk(link="usb", write_cache="write through", medium=Medium(class_="hdd-7200", declared=True))
     same = own_time(step("same", offsets="same", rate=118, ops=118, flushes=0), 8)
     judgement = verdict(on_disk(filesystem(), declared), same)

@@ -76,7 +76,7 @@ def test_page_cache_write_is_no_time_of_the_disk() -> None:
     assert finding(verdict(virtio(), buffered, host=GUEST), "virtio-no-flush").verdict == "cannot-tell"
 
 
-def test_a_declared_platter_that_turns_slowly_enough_answers_for_itself() -> None:
+def test_declared_rotating_disk_takes_precedence() -> None:
     where = virtio(medium=Medium(class_="hdd-7200", declared=True))
     same = own_time(step("same", offsets="same", rate=118, ops=118, flushes=0, device="vda"), 8)
     judgement = verdict(where, same, host=GUEST)
