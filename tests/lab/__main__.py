@@ -1,6 +1,6 @@
 """``python -m tests.lab build | list | today | run [NAME…] [--cuts N] [--only measure|cut] | judge | table | witness``
 
-For both kernels, or for that of ``--kernel``.
+Applies to both kernels, or to that of ``--kernel``.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ CUTS = 5
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit: 0 nothing is at odds with the truth, 1 something is, 2 it cannot run here."""
+    """Return the exit status: 0 if all results agree with the truth, 1 if one does not, 2 if it cannot run here."""
     options = _parser().parse_args(arguments)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the machines end with us
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # The machines must end with this process.
     try:
         return int(options.action(options))
     except (LabUnavailable, BadMachine) as error:
@@ -44,28 +44,26 @@ def _parser() -> argparse.ArgumentParser:
     building = _action(actions, _build, "build", "make guest images (base: some minutes; zfs compiles a module)")
     building.add_argument("images", nargs="*", metavar="IMAGE", help=f"of {', '.join(KINDS)}; base if none is named")
     _action(actions, _list, "list", "the machines and their truth")
-    today = actions.add_parser("today", help="those that tests/run has today")
+    today = actions.add_parser("today", help="the part that tests/run uses today")
     today.set_defaults(action=_today)
-    running = _action(actions, _run, "run", "measure, then cut the power; all machines if none is named")
+    running = _action(actions, _run, "run", "measure, then cut the power (all machines if none is named)")
     running.add_argument("names", nargs="*", metavar="NAME")
     running.add_argument("--cuts", type=int, default=CUTS, help=f"power cuts per machine ({CUTS})")
     running.add_argument("--only", choices=("measure", "cut"), help="one of the two tables")
     running.add_argument(
-        "--patience", type=_patience, default=1.0, metavar="TIMES", help="everything may take so many times as long (1)"
+        "--patience", type=_patience, default=1.0, metavar="TIMES", help="multiply every time limit by this (1)"
     )
-    running.add_argument("--image", choices=KINDS, help="machines of this image only")
-    _action(actions, _judge, "judge", "judge the documents of the last runs again: the table is of today's rules")
-    _action(
-        actions, _witness, "witness", "traced machines: the verdict with and without the trace, who asked for flushes"
-    )
-    showing = _action(actions, _table, "table", "what came out of the last runs, against the truth")
+    running.add_argument("--image", choices=KINDS, help="only machines of this image")
+    _action(actions, _judge, "judge", "judge the documents of the last runs again with today's rules")
+    _action(actions, _witness, "witness", "compare the verdicts of traced runs with and without the trace")
+    showing = _action(actions, _table, "table", "compare the results of the last runs with the truth")
     showing.add_argument("--markdown", action="store_true")
     return parser
 
 
 def _action(actions: Any, action: Callable[[argparse.Namespace], int], name: str, said: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = actions.add_parser(name, help=said)
-    parser.add_argument("--kernel", choices=KERNELS, action="append", dest="kernels", help="that one only")
+    parser.add_argument("--kernel", choices=KERNELS, action="append", dest="kernels", help="only this kernel")
     parser.set_defaults(action=action)
     return parser
 
@@ -81,7 +79,7 @@ def _patience(word: str) -> float:
 
 
 def _kernels(options: argparse.Namespace, machine: LabMachine | None = None) -> list[Kernel]:
-    """Those asked for, of those that the machine is for."""
+    """Return the requested kernels that the machine is for."""
     possible = KERNELS if machine is None else machine.kernels
     return [kernel for kernel in possible if kernel in (options.kernels or KERNELS)]
 
@@ -129,7 +127,7 @@ def _run_one(lab: Laboratory, name: str, machine: LabMachine, options: argparse.
     result = _result(lab, name, machine, options, before)
     table.save(name, lab.kernel, result)
     wrong = table.faults(machine, result)
-    say(f"{name}, Linux {lab.kernel}: {'; '.join(wrong) if wrong else 'as it should be'}")
+    say(f"{name}, Linux {lab.kernel}: {'; '.join(wrong) if wrong else 'as expected'}")
 
 
 def _result(

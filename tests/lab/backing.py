@@ -1,6 +1,6 @@
-"""nbdkit behind each disk of a machine. Killing it is the power cut: what was not flushed was only in its cache.
+"""The nbdkit server of each disk. Killing it is the power cut: data that was not flushed was only in its cache.
 
-A shared directory is ``NAME.held``: a link to the directory itself, or for a liar a copy that the power cut removes.
+A shared directory is ``NAME.held``: a link to the directory itself, or for a lying one a copy that the cut removes.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from tests.lab.machine import Disk
 
 START_S = 10.0
 VIRTIOFSD = ("/usr/lib/qemu/virtiofsd", "/usr/libexec/virtiofsd")
-"""Where Debian 12 and 13 keep it (qemu-system-common, virtiofsd)."""
+"""Its place in Debian 12 (qemu-system-common) and 13 (virtiofsd)."""
 
 
 class Backing:
-    """The files of a machine's disks, and the servers in front of them while it runs."""
+    """The files of a machine's disks, and their servers while the machine runs."""
 
     def __init__(self, directory: Path, disks: Mapping[str, Disk]) -> None:
         self._directory = directory
@@ -44,7 +44,7 @@ class Backing:
         return self._directory / f"{name}.sock"
 
     def start(self, *, honest: bool = False) -> None:
-        """Serve every disk; ``honest``: whatever they are, this time they keep what they are given."""
+        """Serve every disk. With ``honest``, even a lying disk is durable."""
         for name, disk in self._disks.items():
             self.socket(name).unlink(missing_ok=True)
             if disk.shared:
@@ -86,12 +86,12 @@ class Backing:
             filters.append("--filter=delay")
             settings += [f"delay-write={disk.write_ms}ms", f"delay-read={disk.read_ms}ms"]
         if disk.forgetful_host and not honest:
-            filters.append("--filter=cow")  # its overlay ends with it, and no flush writes it into the file
+            filters.append("--filter=cow")  # Its overlay ends with the server, and no flush writes it to the file.
         command = ["nbdkit", "--foreground", "--exit-with-parent", "--threads=4"]
         return self._started([*command, "--unix", str(self.socket(name)), *filters, "file", *settings])
 
     def _started(self, command: list[str]) -> subprocess.Popen[bytes]:
-        environment = {**os.environ, "TMPDIR": str(self._directory)}  # where nbdkit's cache is
+        environment = {**os.environ, "TMPDIR": str(self._directory)}  # nbdkit puts its cache there.
         with (self._directory / "server.log").open("ab") as log:
             return subprocess.Popen(
                 ["nice", "-n", "10", *command],
@@ -99,13 +99,13 @@ class Backing:
             )  # fmt: skip
 
     def kill(self) -> None:
-        """The power cut: the caches are gone."""
+        """Cut the power: the caches are lost."""
         for server in self._servers:
             server.kill()
         self._end()
 
     def stop(self) -> None:
-        """In good order."""
+        """Stop the servers without a power cut."""
         for server in self._servers:
             server.terminate()
         self._end()
@@ -121,7 +121,7 @@ class Backing:
 
 
 def copy(source: Path, target: Path) -> None:
-    """A disk's file, or a shared directory with all in it, in the place of what was there."""
+    """Replace the target by a copy of a disk's file or of a shared directory."""
     if target.is_dir():
         shutil.rmtree(target)
     subprocess.run(["cp", "-a", "-T", "--sparse=always", source, target], check=True)

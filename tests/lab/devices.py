@@ -1,4 +1,4 @@
-"""QEMU's arguments for a machine's disks, and the names by which the guest knows them."""
+"""QEMU's arguments for the disks of a machine, and the names by which the guest finds them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CONTROLLERS = {
 
 
 def controllers(disks: Mapping[str, Disk]) -> list[str]:
-    """Each once, however many disks stand at it."""
+    """Return the arguments of each controller once, however many disks use it."""
     return [
         word
         for bus in dict.fromkeys(disk.bus for disk in disks.values())
@@ -28,7 +28,7 @@ def controllers(disks: Mapping[str, Disk]) -> list[str]:
 
 
 def path_names(name: str, disk: Disk) -> list[str]:
-    """The disk's own name is that of its first path."""
+    """Return the names of the disk's paths. The first has the name of the disk."""
     return [name, *(f"{name}_{number}" for number in range(2, disk.paths + 1))]
 
 
@@ -40,7 +40,7 @@ def serial_numbers(name: str, disk: Disk) -> list[str]:
 
 
 def device_words(name: str, disk: Disk, server: Path) -> list[str]:
-    """QEMU's arguments for one disk."""
+    """Return QEMU's arguments for one disk."""
     if disk.shared:
         device = f"vhost-user-fs-pci,chardev={name},tag={name}"
         return ["-chardev", f"socket,id={name},path={server}", "-device", device]
@@ -57,7 +57,7 @@ def _device(name: str, disk: Disk, serial: str) -> str:
     rotation = f",rotation_rate={disk.rpm}" if disk.rpm else ""
     return {
         "nvme": f"nvme,{options}",
-        # config-wce off: a write cache that is not told of cannot be switched on from inside
+        # With config-wce off, the guest cannot switch on a write cache that is not reported.
         "virtio": f"virtio-blk-pci,config-wce=off,{options}",
         "scsi": f"scsi-hd,bus=scsi.0,dpofua={'on' if disk.fua else 'off'},{options}{rotation}",
         "megasas": f"scsi-hd,bus=megasas.0,{options}{rotation}",
@@ -69,13 +69,13 @@ def _device(name: str, disk: Disk, serial: str) -> str:
 
 
 def _scsi_paths(name: str, disk: Disk) -> list[str]:
-    """The same disk so many times: one world wide name, by which multipath-tools know it."""
+    """Return one device per path, with a common world wide name by which multipath-tools find the disk."""
     wide = f"wwn={0x5000C50000000000 + zlib.crc32(name.encode()):#x},share-rw=on"
     return [f"{_device(name, disk, path)},{wide}" for path in path_names(name, disk)]
 
 
 def _nvme_paths(name: str, disk: Disk) -> list[str]:
-    """A subsystem with so many controllers, and one namespace that they share."""
+    """Return a subsystem with one controller per path and one shared namespace."""
     controllers = [f"nvme,id={path},serial={name},subsys={name}-all" for path in path_names(name, disk)]
     cached = f"write-cache={'on' if disk.write_cache else 'off'}"
     return [f"nvme-subsys,id={name}-all", *controllers, f"nvme-ns,bus={name},nsid=1,drive={name},{cached}"]

@@ -1,4 +1,4 @@
-"""The guest images, made once and kept outside the checkout."""
+"""The guest images, made once and stored outside the checkout."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tests.lab.recipe import Recipe
 RUN_TOOLS = ("qemu-system-x86_64", "nbdkit", "mke2fs")
 BUILD_TOOLS = ("debootstrap", "apt-get")
 KEPT_S = 86400
-"""An image that is not of today's recipe is kept so long: another checkout may be using it."""
+"""How long an image of another recipe is kept, as another checkout may use it."""
 
 
 class Image(msgspec.Struct, frozen=True, kw_only=True):
-    """What QEMU boots."""
+    """The files that QEMU boots."""
 
     root: Path
     kernel: Path
@@ -32,7 +32,7 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cache_directory() -> Path:
-    """Where images are kept: FSTUI_LAB_CACHE, else in the XDG cache directory."""
+    """Return the directory of the images: FSTUI_LAB_CACHE, or one in the XDG cache directory."""
     if given := os.environ.get("FSTUI_LAB_CACHE"):
         return Path(given)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fstui-lab"
@@ -43,17 +43,17 @@ def missing_tools(tools: Sequence[str] = RUN_TOOLS) -> list[str]:
 
 
 def cached(recipe: Recipe) -> Image | None:
-    """The image of that recipe, or None where it has not been built yet."""
+    """Return the image of a recipe, or None if it is not built yet."""
     directory = cache_directory() / f"{recipe.name}-{recipe.digest}"
     image = Image(root=directory / "root.img", kernel=directory / "vmlinuz", initrd=directory / "initrd.gz")
     return image if directory.is_dir() else None
 
 
 def build(recipe: Recipe) -> Image:
-    """The image, built now if it is not there. Raises LabUnavailable."""
+    """Return the image, and build it first if necessary. Raises LabUnavailable."""
     if (image := cached(recipe)) is not None:
         return image
-    with _lock():  # whoever builds another image is not waited for by those whose image is there
+    with _lock():  # Only a missing image waits for one that is being built.
         if cached(recipe) is None:
             _build(recipe)
     image = cached(recipe)

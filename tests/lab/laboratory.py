@@ -1,4 +1,4 @@
-"""A machine of the laboratory at work: its backing, its stack, and a place for its files."""
+"""Run a machine of the laboratory: its disks, its stack, and a directory for its files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROOM_BYTES = 4 * 2**30
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """A finding of the run document, as far as the laboratory asks."""
+    """The part of a finding that the laboratory uses."""
 
     rule: str
     verdict: Verdict | None
@@ -38,7 +38,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
-    """The run document that the command line prints, as far as the laboratory asks."""
+    """The part of the run document that the laboratory uses."""
 
     verdict: Verdict
     confidence: Confidence
@@ -47,18 +47,18 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """What fstui said of a machine from measurement alone."""
+    """What fstui reported about a machine from a measurement alone."""
 
     verdict: Verdict
     confidence: Confidence
     sentence: str
     rules: list[str]
-    """Each finding as "rule verdict confidence"."""
+    """One line per finding: "rule verdict confidence"."""
     elapsed_s: float
 
 
 class Laboratory:
-    """Images with one kernel, fstui's wheel of now, and a directory for the disks."""
+    """Images with one kernel, a wheel of this checkout, and a directory for the disks."""
 
     def __init__(self, directory: Path, kernel: Kernel, say: Callable[[str], None], patience: float) -> None:
         self.directory = directory
@@ -75,7 +75,7 @@ class Laboratory:
 
     @contextmanager
     def backing(self, name: str, machine: LabMachine) -> Iterator[Backing]:
-        """The machine's empty disks, for as long as the context lasts."""
+        """Create the machine's empty disks, and remove them at the end of the context."""
         directory = self.directory / name
         directory.mkdir()
         backing = Backing(directory, machine.disks)
@@ -87,7 +87,7 @@ class Laboratory:
 
     @contextmanager
     def running(self, name: str, machine: LabMachine, backing: Backing, state: Path | None = None) -> Iterator[Vm]:
-        """The machine, booted; killed when the context ends. Raises GuestError."""
+        """Boot the machine, and kill it at the end of the context. Raises GuestError."""
         began = time.monotonic()
         image, directory = self.image(machine.image), self.directory / name
         with Vm(image, self._payload, directory, machine, state, patience=self._patience) as vm:
@@ -95,7 +95,7 @@ class Laboratory:
             yield vm
 
     def measure(self, name: str, machine: LabMachine) -> tuple[Measured, bytes]:
-        """``fstui run`` on the machine's stack, freshly made, and the document it printed. Raises GuestError."""
+        """Make the machine's stack and run ``fstui run`` on it. Return result and document. Raises GuestError."""
         began = time.monotonic()
         with self.backing(name, machine) as backing:
             backing.start()
@@ -107,7 +107,7 @@ class Laboratory:
 
 
 def judged_again(document: bytes, elapsed_s: float) -> Measured:
-    """What this checkout's rules make of a saved document; what was seen stays as it was."""
+    """Judge a saved document with the rules of this checkout."""
     judgement = judge(decode_run(document))
     return _measured(msgspec.convert(judgement, Judged, from_attributes=True), elapsed_s)
 
@@ -131,7 +131,7 @@ def attach(vm: Vm, machine: LabMachine) -> None:
 
 
 def judged(document: bytes | str) -> Judged:
-    """Raises GuestError for what is no run document."""
+    """Decode a run document. Raises GuestError if it is none."""
     try:
         return msgspec.json.decode(document, type=Judged)
     except msgspec.MsgspecError as error:
@@ -153,8 +153,7 @@ def _run(vm: Vm, machine: LabMachine) -> bytes:
 
 @contextmanager
 def laboratory(kernel: Kernel, say: Callable[[str], None], patience: float = 1.0) -> Iterator[Laboratory]:
-    """``patience``: everything may take so many times as long. Its directory is in memory if there is room; files on a
-    disk are as good. Raises LabUnavailable."""
+    """Make a laboratory, in memory if there is room. ``patience`` multiplies the time limits. Raises LabUnavailable."""
     shared = Path("/dev/shm")
     room = shared.is_dir() and os.statvfs(shared).f_bavail * os.statvfs(shared).f_frsize > ROOM_BYTES
     with tempfile.TemporaryDirectory(prefix="fstui-lab-", dir=shared if room else None) as directory:

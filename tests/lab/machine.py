@@ -15,80 +15,81 @@ MOUNT = "/srv/data"
 
 
 class Struct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table of a machine's file; a key that means nothing is a mistake."""
+    """A table of a machine's file. Unknown keys are refused."""
 
 
 class Disk(Struct, frozen=True, kw_only=True):
-    """A disk as the guest sees it, and the nbdkit behind it (QEMU's own cache=unsafe does not reach an NBD disk).
+    """A disk as the guest sees it, and its nbdkit server.
 
-    Behind every disk stands a volatile write cache that dies with its process. ``cache = "writeback"`` writes it out on
-    flush and FUA, ``"unsafe"`` acknowledges both and does nothing; ``"none"`` has no cache.
+    The server has a volatile write cache that ends with its process. With ``cache = "writeback"`` it writes the cache
+    out on flush and FUA, with ``"unsafe"`` it acknowledges both and does nothing. ``"none"`` has no cache. (QEMU's own
+    cache=unsafe does not apply to an NBD disk.)
 
-    A directory shared by virtiofs has no such server: the guest reaches the host's directory itself, or with
-    ``"unsafe"`` a copy that is removed with the machine.
+    A directory shared by virtiofs has no such server. The guest uses the host's directory, or with ``"unsafe"`` a copy
+    that is removed with the machine.
     """
 
     bus: Literal["nvme", "virtio", "scsi", "ahci", "megasas", "usb", "uas", "sd", "virtiofs"]
     size_mib: int = 512
     cache: Literal["writeback", "unsafe", "none"] = "writeback"
     write_cache: bool = True
-    """What the disk says of itself; without one, QEMU flushes after every write."""
+    """Whether the disk reports a write cache. Without one, QEMU flushes after every write."""
     fua: bool = False
-    """A SCSI disk that takes FUA. QEMU's NVMe always says that it does, and ignores it (seen with QEMU 7.2)."""
+    """Whether a SCSI disk supports FUA. QEMU's NVMe disk reports support but ignores FUA (seen with QEMU 7.2)."""
     rpm: int | None = None
     write_ms: int = 1
-    """Time of one write to the medium below the cache (of 64 KiB at the most)."""
+    """Time of one write, of at most 64 KiB, to the medium below the cache."""
     read_ms: int = 0
     forgetful_host: bool = False
-    """What the disk writes out, at a flush too, dies as well: a host that drops flushes below its own page cache."""
+    """Whether even flushed data is lost, as on a host that drops flushes below its page cache."""
     paths: int = 1
-    """A SCSI disk reached over several is ``$name``, ``$name_2`` …; an NVMe disk stays one, by its own multipath."""
+    """The paths of a SCSI disk are ``$name``, ``$name_2`` …; those of an NVMe disk form one device in the kernel."""
 
     @property
     def shared(self) -> bool:
-        """A directory of the host instead of a disk: no server of blocks, no serial number."""
+        """Whether this is a directory of the host instead of a disk, without nbdkit and serial number."""
         return self.bus == "virtiofs"
 
 
 class Stack(Struct, frozen=True, kw_only=True):
-    """Shell commands in the guest; ``$name`` is the device of the disk of that name, ``$data`` where fstui writes."""
+    """Shell commands in the guest. ``$name`` is the device of that disk, ``$data`` the directory where fstui writes."""
 
     make: list[str] = []
-    """Once, on empty disks."""
+    """Run once, on empty disks."""
     attach: list[str] = []
-    """After ``make``, and after every boot."""
+    """Run after ``make`` and after every boot."""
     during: list[str] = []
-    """In the background from the moment that fstui has a directory of its own, while it measures."""
+    """Run in the background as soon as fstui has created its directory, while it measures."""
 
 
 class LabMachine(Struct, frozen=True, kw_only=True):
-    """What stands in ``machines/NAME.toml``."""
+    """The content of ``machines/NAME.toml``."""
 
     title: str
     truth: Literal["honest", "lying"]
     tell: str
-    """Where the lie can be seen from inside, or "none"; "" for an honest machine."""
+    """Where the lie shows from inside the guest, or "none". Empty for an honest machine."""
     expected: list[Verdict]
-    """What measurement alone may come to."""
+    """The verdicts that a measurement alone may give."""
     stack: Stack
     disks: dict[str, Disk] = {}
     story: str = ""
-    """The report in the README's list of stories that it rebuilds."""
+    """The public report that the machine rebuilds."""
     scenario: str = "odirect-truth"
     settings: list[str] = []
     declare: list[str] = []
-    """Options of ``fstui run`` that tell what the medium is."""
+    """Options of ``fstui run`` that declare the medium."""
     environment: dict[str, str] = {}
-    """Of fstui only, in the guest."""
+    """Environment variables for fstui in the guest."""
     image: Kind = "base"
     kernels: tuple[Kernel, ...] = KERNELS
-    """Those with which the truth is what is said here."""
+    """The kernels for which ``truth`` is right."""
     kernel_line: str = ""
-    """More options of the kernel command line."""
+    """Additional options of the kernel command line."""
     hypervisor: bool = True
-    """The machine says that it is a virtual one."""
+    """Whether the machine reports that it is virtual."""
     cut: bool = True
-    """Cutting its power shows the truth."""
+    """Whether cutting its power shows the truth."""
     write: list[str] = []
     """Settings of ``fstui powercut write``."""
 
@@ -97,12 +98,12 @@ class LabMachine(Struct, frozen=True, kw_only=True):
             raise ValueError('an honest machine has tell = "", a lying one a sentence, or "none"')
 
 
-class BadMachine(Exception):  # noqa: N818  said as it is
-    """The file and what is wrong in it."""
+class BadMachine(Exception):  # noqa: N818
+    """A machine's file is wrong; the message names the file and the mistake."""
 
 
 def load(name: str, directory: Path = DIRECTORY) -> LabMachine:
-    """The machine of that name. Raises BadMachine."""
+    """Load a machine by name. Raises BadMachine."""
     path = directory / f"{name}.toml"
     try:
         return msgspec.toml.decode(path.read_bytes(), type=LabMachine)
@@ -117,7 +118,9 @@ def names(directory: Path = DIRECTORY) -> list[str]:
 
 
 def proven() -> dict[str, list[Kernel]]:
-    """The machines that were measured and cut without a fault, and under which kernels: only they are in the daily part
-    of tests/run. Another line is added to proven.txt when it was."""
+    """Return the machines that were measured and cut without a fault, with their kernels (proven.txt).
+
+    Only these are in the daily part of tests/run.
+    """
     lines = Path(__file__).with_name("proven.txt").read_text().splitlines()
     return {name: msgspec.convert(kernels, list[Kernel]) for name, *kernels in map(str.split, lines)}

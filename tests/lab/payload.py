@@ -1,6 +1,6 @@
-"""What a machine is given besides its root image: agent, scenarios, and fstui from the checkout's wheel, as one tar.
+"""The second disk of a machine: a tar with the agent, scenarios, and fstui from a wheel of this checkout.
 
-The guest unpacks the disk as it is: a tar is a disk's worth of blocks. So the image need not be built for new code.
+The guest unpacks the disk itself, because a tar consists of blocks. So new code needs no new image.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ SECTOR = 512
 
 
 def payload(directory: Path, image: Image | None) -> Path:
-    """The tar, made in that directory; ``image`` is where its guest's Python is. Raises CalledProcessError where the
-    wheel cannot be built."""
+    """Make the tar in a directory and return it. Raises CalledProcessError if the wheel cannot be built.
+
+    The Python of ``image`` compiles the code, if possible.
+    """
     wheels, tree, tar = directory / "wheel", directory / "tree", directory / "payload.tar"
     subprocess.run(
         [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", wheels, CHECKOUT],
@@ -33,7 +35,7 @@ def payload(directory: Path, image: Image | None) -> Path:
     shutil.copy(GUEST / "agent.py", tree)
     shutil.copytree(GUEST / "scenarios", tree / "scenarios")
     if image is None or not _compiled_by_guest(tree, image):
-        # used by a guest of the same Python, ignored by another
+        # A guest with another Python version ignores these files.
         compileall.compile_dir(tree, quiet=1, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
     with tarfile.open(tar, "w") as archive:
         archive.add(tree, ".")
@@ -45,7 +47,10 @@ def payload(directory: Path, image: Image | None) -> Path:
 
 
 def _compiled_by_guest(tree: Path, image: Image) -> bool:
-    """Whether its own Python could do it here, as root: emulated it takes far longer, after each start."""
+    """Compile with the guest's Python in a chroot, which needs root, and return whether it worked.
+
+    In the emulated guest it would take much longer, after each start.
+    """
     root = tree.with_name("root")
     root.mkdir()
     script = """mount -o loop,ro "$0" "$1" && mount --bind "$2" "$1/srv"

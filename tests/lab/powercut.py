@@ -1,7 +1,7 @@
-"""The power cut: QEMU and nbdkit end with SIGKILL while records are acknowledged; then the disks are read back.
+"""The power cut: kill QEMU and nbdkit while records are acknowledged, then read the disks back.
 
-What a disk had only in its cache is gone with nbdkit; QEMU keeps nothing of its own. Acknowledgements leave the guest
-over a virtio-serial port and are kept by ``fstui powercut witness`` on the host.
+Data that was only in a disk's cache is lost with nbdkit; QEMU caches nothing. Acknowledgements leave the guest over a
+virtio-serial port, and ``fstui powercut witness`` stores them on the host.
 """
 
 from __future__ import annotations
@@ -26,15 +26,14 @@ from tests.lab.vm import GuestError, Vm
 WRITE_S = 120.0
 VERIFY_S = 180.0
 ACKNOWLEDGED = 200
-"""So many lines from the writer before its power goes …"""
 WRITING_S = 3.0
-"""… and so long after the first of them."""
+"""The power is cut after this many acknowledgements, at the earliest this long after the first."""
 STATE = {"XDG_STATE_HOME": "/var/lib/lab"}
 FSTUI = "import sys; sys.argv[0] = 'fstui'; from fstui.cli import main; main()"
 
 
 class Cut(msgspec.Struct, frozen=True, kw_only=True):
-    """One cut and what ``fstui powercut verify`` made of it."""
+    """One cut and the result of ``fstui powercut verify``."""
 
     verdict: Verdict
     sentence: str
@@ -43,10 +42,10 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cut_power(lab: Laboratory, name: str, machine: LabMachine, cuts: int) -> Iterator[Cut]:
-    """So many cuts of one machine, each read back. Raises GuestError where a guest does not do what it is told.
+    """Cut the power of one machine ``cuts`` times and yield each result. Raises GuestError if a command fails.
 
-    Each boot after a cut reads that cut back, then writes towards the next. What a lost cut left is not built on: the
-    disks are laid out anew.
+    Each boot after a cut reads the records back, then writes until the next cut. After a cut that lost something, the
+    disks are made anew.
     """
     with lab.backing(name, machine) as backing:
         state = _state_disk(lab.directory / name)
@@ -69,7 +68,7 @@ def cut_power(lab: Laboratory, name: str, machine: LabMachine, cuts: int) -> Ite
 
 @contextmanager
 def _served(backing: Backing, *, honest: bool = False) -> Iterator[None]:
-    """The disks, until their power goes. The machine inside has been killed by then."""
+    """Serve the disks until their power is cut. The machine is killed before that."""
     backing.start(honest=honest)
     try:
         yield
@@ -78,7 +77,7 @@ def _served(backing: Backing, *, honest: bool = False) -> Iterator[None]:
 
 
 def _prepare(lab: Laboratory, name: str, machine: LabMachine, backing: Backing) -> None:
-    """Lay out the disks, all of it durable whatever they are, and keep a copy."""
+    """Make the stack on honest disks, and keep a copy of them."""
     with _served(backing, honest=True), lab.running(name, machine, backing) as vm:
         make(vm, machine)
         vm.power_off()
@@ -92,7 +91,7 @@ def _restore(directory: Path, machine: LabMachine) -> None:
 
 
 def _state_disk(directory: Path) -> Path:
-    """Where the guest keeps its history of cuts: a plain disk that is no part of what is cut."""
+    """Make a disk for the guest's history of cuts, which is not cut itself."""
     file = directory / "state.raw"
     subprocess.run(["mke2fs", "-q", "-F", "-t", "ext4", file, "32M"], check=True, capture_output=True)
     return file
@@ -106,7 +105,7 @@ def _written(lab: Laboratory, name: str, machine: LabMachine, backing: Backing, 
 
 
 def _write(vm: Vm, machine: LabMachine, directory: Path) -> bytes:
-    """Acknowledgements of records written until the machine is killed; the machine is dead when this returns."""
+    """Write records, kill the machine during that, and return the acknowledgements."""
     file = directory / "acks.log"
     file.unlink(missing_ok=True)
     witness = subprocess.Popen(
@@ -148,7 +147,7 @@ def _write(vm: Vm, machine: LabMachine, directory: Path) -> bytes:
 
 
 def _verify(vm: Vm, machine: LabMachine, log: bytes) -> Cut:
-    """Whatever hinders mounting the stack after the cut makes it unmountable: on these machines it was well before."""
+    """Read the records back. If the stack cannot be attached, the cut has made it unmountable."""
     command = ["fstui", "powercut", "verify", MOUNT, "--format", "json"]
     try:
         attach(vm, machine)

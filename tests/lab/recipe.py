@@ -1,4 +1,4 @@
-"""What the guest images are made of. An image is named after its recipe's digest, so a changed one is built anew."""
+"""The recipes of the guest images. An image is named after its recipe's digest, so a changed recipe is built anew."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GUEST = CODE / "guest"
 Kernel = Literal["6.1", "6.12"]
 Kind = Literal["base", "zfs"]
 RELEASES: dict[Kernel, str] = {"6.1": "bookworm", "6.12": "trixie"}
-"""Debian's release with that kernel."""
+"""The Debian release with each kernel."""
 PACKAGES = (
     "python3-minimal", "libpython3-stdlib", "busybox-static", "kmod", "udev", "util-linux", "mount", "e2fsprogs",
     "xfsprogs", "btrfs-progs",
@@ -24,20 +24,20 @@ PACKAGES = (
     "ksmbd-tools", "hdparm", "nvme-cli", "libeatmydata1", "open-iscsi",
 )  # fmt: skip
 KERNEL_PACKAGE = "linux-image-amd64"
-"""Not the cloud kernel: that one has no AHCI, USB or SAS drivers."""
+"""The cloud kernel has no AHCI, USB or SAS drivers."""
 MODULES = (
     "fs", "lib", "crypto", "arch/x86/crypto", "drivers/md", "drivers/block", "drivers/scsi", "drivers/ata",
     "drivers/nvme", "drivers/virtio", "drivers/message/fusion", "drivers/usb/host", "drivers/usb/core",
     "drivers/usb/common", "drivers/usb/storage", "drivers/char/virtio_console.ko", "drivers/char/hw_random",
     "drivers/mmc", "drivers/target",
 )  # fmt: skip
-"""What is kept of the kernel's modules."""
+"""The kernel modules that are kept."""
 BOOT_MODULES = ("virtio_pci", "virtio_blk", "crc32c_generic", "ext4")
-"""Loaded by the initrd, to reach the root image."""
+"""Loaded by the initrd to mount the root image."""
 
 
 class Recipe(msgspec.Struct, frozen=True, kw_only=True):
-    """One image: packages of a release of Debian's, and those that are compiled in it against its kernel."""
+    """One image: packages of a Debian release, and packages that are compiled against its kernel."""
 
     name: str
     release: str
@@ -51,7 +51,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def digest(self) -> str:
-        """Of the recipe, of the guest's own files, and of the code that builds."""
+        """The digest of the recipe, of the guest's files, and of the code that builds."""
         digest = hashlib.sha256(msgspec.json.encode(self))
         for file in (GUEST / "start", GUEST / "initrd-init", CODE / "bootstrap.py", CODE / "initrd.py"):
             digest.update(file.read_bytes())
@@ -59,7 +59,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def requirements() -> tuple[str, ...]:
-    """What fstui itself needs of the package index."""
+    """Return the dependencies of fstui itself."""
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
     return tuple(project["dependencies"])
 

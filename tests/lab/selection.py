@@ -1,4 +1,4 @@
-"""What ``tests/run`` runs of the laboratory: two machines, others each day, under one kernel and then the other."""
+"""The part of the laboratory that ``tests/run`` uses: two machines per day, with one kernel and then the other."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tests.lab.machine import LabMachine
 from tests.lab.recipe import KERNELS, Kernel
 
 A_DAY = 2
-"""As many as two processors measure and cut in three minutes."""
+"""Two processors measure and cut this many in three minutes."""
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """The names of one day; of those measured, one honest and one lying machine have their power cut as well."""
+    """The machines of one day. The power of one honest and one lying machine is cut as well."""
 
     kernel: Kernel
     measured: list[str]
@@ -26,12 +26,14 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def selection(day: date, machines: Mapping[str, LabMachine], proven: Mapping[str, Collection[Kernel]]) -> Selection:
-    """Each machine under each kernel under which it is proven has its day; in the next round another one is first, and
-    is cut."""
+    """Return the machines of a day. A round covers each proven machine with each of its kernels.
+
+    In the next round another machine comes first and is cut.
+    """
     parts = rounds(machines, proven)
-    turn, part = divmod(day.toordinal(), len(parts))
+    number, part = divmod(day.toordinal(), len(parts))
     kernel, names = parts[part]
-    measured = _turned(names, turn)
+    measured = _rotated(names, number)
     cuttable = [name for name in measured if machines[name].cut]
     cut = [next((name for name in cuttable if machines[name].truth == truth), None) for truth in ("honest", "lying")]
     return Selection(kernel=kernel, measured=measured, cut=[name for name in cut if name is not None])
@@ -40,7 +42,7 @@ def selection(day: date, machines: Mapping[str, LabMachine], proven: Mapping[str
 def rounds(
     machines: Mapping[str, LabMachine], proven: Mapping[str, Collection[Kernel]]
 ) -> list[tuple[Kernel, list[str]]]:
-    """The parts of one round, a day each: honest and lying machines together where there are enough of both."""
+    """Return the parts of one round, one per day, with honest and lying machines together if possible."""
     parts: list[tuple[Kernel, list[str]]] = []
     for kernel in KERNELS:
         names = sorted(
@@ -51,6 +53,6 @@ def rounds(
     return parts
 
 
-def _turned(names: list[str], steps: int) -> list[str]:
+def _rotated(names: list[str], steps: int) -> list[str]:
     start = steps % max(len(names), 1)
     return names[start:] + names[:start]

@@ -1,4 +1,4 @@
-"""What fstui said against the truth: two tables, and the faults in them."""
+"""Compare what fstui reported with the truth, as a table with faults."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from tests.lab.machine import LabMachine
 from tests.lab.powercut import Cut
 from tests.lab.recipe import KERNELS, Kernel
 
-ACCUSATIONS: tuple[Verdict, ...] = ("lost", "not-durable", "suspicious")
-PRAISE: tuple[Verdict, ...] = ("plausible", "consistent", "kept")
+NEGATIVE: tuple[Verdict, ...] = ("lost", "not-durable", "suspicious")
+POSITIVE: tuple[Verdict, ...] = ("plausible", "consistent", "kept")
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What one machine came to, when."""
+    """The result of one machine."""
 
     date: str
     measured: Measured | None = None
     cuts: list[Cut] = []
     failure: str | None = None
-    """Why there is nothing to judge: the machine did not come up, or a command in it failed."""
+    """Why there is nothing to judge: the machine did not start, or a command in it failed."""
 
 
 Results = Mapping[tuple[str, Kernel], Result]
@@ -41,7 +41,7 @@ def save(name: str, kernel: Kernel, result: Result) -> None:
 
 
 def save_document(name: str, kernel: Kernel, document: bytes) -> None:
-    """The run document as fstui printed it: ``fstui judge`` judges it again."""
+    """Save the run document as fstui printed it, so that it can be judged again."""
     directory = results_directory(kernel) / "documents"
     directory.mkdir(parents=True, exist_ok=True)
     (directory / f"{name}.json").write_bytes(document)
@@ -62,7 +62,7 @@ def saved(name: str, kernel: Kernel) -> Result | None:
 
 
 def faults(machine: LabMachine, result: Result) -> list[str]:
-    """Where fstui's word and the truth part; sentences."""
+    """Return sentences about where fstui's report and the truth differ."""
     if result.failure is not None:
         return [f"failed: {result.failure.splitlines()[0]}"]
     found = [] if result.measured is None else measurement_faults(machine, result.measured)
@@ -70,29 +70,31 @@ def faults(machine: LabMachine, result: Result) -> list[str]:
 
 
 def measurement_faults(machine: LabMachine, measured: Measured) -> list[str]:
-    """An honest disk is never accused; a liar is never praised above low confidence, and caught where it can be."""
-    word, sure = measured.verdict, measured.confidence != "low"
-    if machine.truth == "honest" and word in ACCUSATIONS:
-        return [f"honest, and called {word}"]
-    if machine.truth == "lying" and word in PRAISE and sure:
-        return [f"lying, and called {word}, {measured.confidence} confidence"]
-    if machine.truth == "lying" and machine.tell != "none" and word not in ACCUSATIONS:
-        return [f"lying, which shows ({machine.tell}), and called {word}"]
-    if word not in machine.expected:
-        return [f"called {word}; its file expects {' or '.join(machine.expected)}"]
+    """An honest disk must not be reported. A lie must be found if it shows, and never pass above low confidence."""
+    verdict, above_low = measured.verdict, measured.confidence != "low"
+    if machine.truth == "honest" and verdict in NEGATIVE:
+        return [f"honest, but reported as {verdict}"]
+    if machine.truth == "lying" and verdict in POSITIVE and above_low:
+        return [f"lying, but reported as {verdict} with {measured.confidence} confidence"]
+    if machine.truth == "lying" and machine.tell != "none" and verdict not in NEGATIVE:
+        return [f"lying, which shows ({machine.tell}), but reported as {verdict}"]
+    if verdict not in machine.expected:
+        return [f"reported as {verdict}; its file expects {' or '.join(machine.expected)}"]
     return []
 
 
 def cut_faults(machine: LabMachine, cuts: list[Cut]) -> list[str]:
-    """Every cut of a liar is lost, every cut of an honest disk kept."""
+    """Every cut of a lying machine must be lost, every cut of an honest one kept."""
     truth = "kept" if machine.truth == "honest" else "lost"
     wrong = [cut for cut in cuts if cut.verdict != truth]
-    return [f"{machine.truth}, and {len(wrong)} of {len(cuts)} cuts not {truth}"] if wrong else []
+    return [f"{machine.truth}, but {len(wrong)} of {len(cuts)} cuts not {truth}"] if wrong else []
 
 
 def rows(machines: Mapping[str, LabMachine], results: Results) -> list[tuple[str, ...]]:
-    """name, truth, what measurement and cuts said under each kernel, faults; honest machines first. None for a machine
-    without a result."""
+    """Return the rows of machines with a result, honest ones first.
+
+    Columns: name, truth, the measurement and the cuts with each kernel, faults.
+    """
     ordered = sorted(machines.items(), key=lambda item: (item[1].truth, item[0]))
     return [row for name, machine in ordered if (row := _row(name, machine, results))]
 
@@ -107,7 +109,7 @@ def _row(name: str, machine: LabMachine, results: Results) -> tuple[str, ...] | 
 
 
 def _cells(machine: LabMachine, kernel: Kernel, result: Result | None) -> tuple[str, str]:
-    """ "–": not yet. Nothing: never, since its truth is another one there."""
+    """Return "–" for a result that is missing, and nothing for a kernel that the machine is not for."""
     if kernel not in machine.kernels:
         return "", ""
     return ("–", "–") if result is None else (_said(result), _cut(result))
@@ -133,7 +135,7 @@ HEADINGS = ("machine", "truth", *SAID, "against the truth")
 
 
 def plain(table: list[tuple[str, ...]]) -> str:
-    """For a terminal; the last column only where something is wrong."""
+    """Format the table for a terminal."""
     lines = [HEADINGS, *((*row[:-1], f"✗ {row[-1]}" if row[-1] else "✓") for row in table)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(HEADINGS) - 1)]
     return "\n".join(
@@ -142,13 +144,13 @@ def plain(table: list[tuple[str, ...]]) -> str:
 
 
 def markdown(table: list[tuple[str, ...]], machines: Mapping[str, LabMachine], date: str) -> str:
-    """For the laboratory's page."""
+    """Format the table for the README."""
     rows = [(name, machines[name].title, *cells, wrong or "✓") for name, *cells, wrong in table]
-    told = f"Measured until {date}, {len({row[0] for row in table})} machines."
-    return f"{told}\n\n{grid(('machine', 'what it is', *HEADINGS[1:]), rows)}"
+    summary = f"Measured until {date}, {len({row[0] for row in table})} machines."
+    return f"{summary}\n\n{grid(('machine', 'what it is', *HEADINGS[1:]), rows)}"
 
 
 def grid(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    """A table in Markdown."""
+    """Return a table in Markdown."""
     lines = [headings, ("---",) * len(headings), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,4 +1,4 @@
-"""What QEMU is told of a machine's disks, and what stands behind those that have no server of blocks."""
+"""QEMU's arguments for the disks of a machine."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def test_two_paths_are_one_disk_with_two_names() -> None:
     assert sum(word.startswith("nvme,") for word in nvme) == 2
 
 
-def test_a_disk_is_waited_for_by_the_names_that_the_guest_can_see() -> None:
+def test_guest_waits_for_disks_with_serial_numbers() -> None:
     assert serial_numbers("a", load("nvme-multipath").disks["a"]) == ["a"]
     assert serial_numbers("a", load("sd-card").disks["a"]) == []

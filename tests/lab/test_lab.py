@@ -1,7 +1,7 @@
-"""A part of the laboratory, another one each day: fstui's word and the power cut, each held against the truth.
+"""A part of the laboratory, a different one each day: compare fstui's verdicts and power cuts with the truth.
 
-``python -m tests.lab run`` has all machines. The image is built where it is not there yet (some minutes, as root).
-What has not ended four minutes later is left out, and said.
+``python -m tests.lab run`` runs all machines. The image is built if it is missing (some minutes, as root). Machines
+that have not finished after four minutes are skipped, and reported.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ T = TypeVar("T")
 MACHINES = {name: load(name) for name in names()}
 TODAY = selection(date.today(), MACHINES, proven())
 MOST_S, LEAST_S, CUT_S = 180, 120, 90
-"""For the image, where it must be made, and the machines; so much the machines have at the least; a cut for which so
-much is not left is not begun. Those that are running at the end are waited for."""
+"""Limit for building the image and running the machines; minimum for the machines; time that must be left to begin a
+cut. Machines that still run at the end are waited for."""
 
 
 @pytest.fixture(scope="module")
 def began_s() -> float:
-    """When the first of these tests asked for the laboratory."""
+    """The time at which the first test requested the laboratory."""
     return time.monotonic()
 
 
@@ -64,7 +64,7 @@ def say(text: str) -> None:
 
 
 class RunInProgress:
-    """The selection at work, two machines at a time: each keeps one processor busy."""
+    """Run the selection, two machines at a time, because each keeps one processor busy."""
 
     def __init__(self, lab: Laboratory, pool: ThreadPoolExecutor, began_s: float) -> None:
         self._ends_s = max(began_s + MOST_S, time.monotonic() + LEAST_S)
@@ -84,17 +84,17 @@ class RunInProgress:
 
     def _wait(self, name: str, futures: Mapping[str, Future[T]]) -> T:
         if name not in futures:
-            pytest.skip(f"its image is not there: python -m tests.lab build {load(name).image} --kernel {TODAY.kernel}")
+            pytest.skip(f"its image is missing: python -m tests.lab build {load(name).image} --kernel {TODAY.kernel}")
         try:
             return futures[name].result(max(0.0, self._ends_s - time.monotonic()))
         except TimeoutError:
-            pytest.skip("THE LABORATORY RAN OUT OF TIME: python -m tests.lab run has it all")
+            pytest.skip("THE LABORATORY RAN OUT OF TIME: python -m tests.lab run runs all machines")
 
 
 def _ready(lab: Laboratory, name: str) -> bool:
-    """Its image is there: those that compile kernel modules take longer than all tests.
+    """Return whether the machine's image exists. Images that compile kernel modules take longer than all tests.
 
-    It is opened now: each test has a home of its own, in whose cache there is none.
+    Open it now, because each test has its own home directory with an empty cache.
     """
     kind = load(name).image
     there = cached(RECIPES[TODAY.kernel][kind]) is not None
@@ -118,25 +118,25 @@ def running(lab: Laboratory, began_s: float) -> Iterator[RunInProgress]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TODAY.measured)
-def test_the_word_from_measurement_is_not_at_odds_with_the_truth(name: str, running: RunInProgress) -> None:
+def test_measurement_agrees_with_the_truth(name: str, running: RunInProgress) -> None:
     measured = running.measured(name)
     assert table.measurement_faults(load(name), measured) == [], measured
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TODAY.cut)
-def test_a_power_cut_tells_the_honest_from_the_liar(name: str, running: RunInProgress) -> None:
+def test_power_cut_agrees_with_the_truth(name: str, running: RunInProgress) -> None:
     cuts = running.cut(name)
     assert table.cut_faults(load(name), cuts) == [] and len(cuts) == 1, cuts
 
 
-def test_every_machine_can_be_read_and_about_half_of_them_lie() -> None:
+def test_machines_are_valid_and_about_half_lie() -> None:
     lying = sum(machine.truth == "lying" for machine in MACHINES.values())
     assert len(MACHINES) >= 24
     assert abs(2 * lying - len(MACHINES)) <= len(MACHINES) / 10
 
 
-def test_within_a_round_every_machine_is_run_under_each_kernel_under_which_it_is_proven() -> None:
+def test_round_covers_every_proven_machine_and_kernel() -> None:
     days = [date(2027, 2, 1) + timedelta(day) for day in range(len(rounds(MACHINES, proven())))]
     selections = [selection(day, MACHINES, proven()) for day in days]
     assert sorted((name, chosen.kernel) for chosen in selections for name in chosen.measured) == sorted(
@@ -148,14 +148,14 @@ def test_within_a_round_every_machine_is_run_under_each_kernel_under_which_it_is
         assert len(chosen.cut) <= 2
 
 
-def test_in_the_next_round_another_machine_is_first() -> None:
+def test_next_round_starts_with_another_machine() -> None:
     day, later = date(2027, 2, 1), date(2027, 2, 1) + timedelta(len(rounds(MACHINES, proven())))
     first, second = (selection(when, MACHINES, proven()) for when in (day, later))
     assert set(first.measured) == set(second.measured)
     assert first.measured[0] != second.measured[0]
 
 
-def test_what_is_proven_is_a_machine_under_a_kernel_for_which_its_truth_holds() -> None:
+def test_proven_kernels_are_those_of_the_machine() -> None:
     for name, kernels in proven().items():
         assert set(kernels) <= set(MACHINES[name].kernels), name
 
@@ -168,7 +168,7 @@ LOST = Cut(verdict="lost", sentence="", mounted=True, acknowledged=9)
 
 
 def planted(name: str, directory: Path, *changes: tuple[str, str]) -> LabMachine:
-    """The machine of that name with another truth written into its file."""
+    """Return a machine with another truth written into its file."""
     text = (Path(__file__).parent / "machines" / f"{name}.toml").read_text()
     for old, new in changes:
         assert old in text
@@ -177,32 +177,32 @@ def planted(name: str, directory: Path, *changes: tuple[str, str]) -> LabMachine
     return load(name, directory)
 
 
-def test_a_liar_planted_as_honest_makes_the_table_fail(tmp_path: Path) -> None:
+def test_lying_machine_marked_as_honest_is_a_fault(tmp_path: Path) -> None:
     machine = planted(
         "hdd-7200-ignores-flush", tmp_path, ('"lying"', '"honest"'),
-        ('tell = "one block is rewritten faster than the disk turns"', 'tell = ""'),
+        ('tell = "one block is rewritten faster than the disk revolves"', 'tell = ""'),
     )  # fmt: skip
     result = table.Result(date="", measured=SUSPICIOUS, cuts=[LOST] * 5)
     assert table.faults(machine, result) == [
-        "honest, and called suspicious", "honest, and 5 of 5 cuts not kept",
+        "honest, but reported as suspicious", "honest, but 5 of 5 cuts not kept",
     ]  # fmt: skip
     assert "✗" in table.plain(table.rows({"x": machine}, {("x", "6.1"): result}))
 
 
-def test_an_honest_disk_planted_as_a_liar_makes_the_table_fail(tmp_path: Path) -> None:
+def test_honest_machine_marked_as_lying_is_a_fault(tmp_path: Path) -> None:
     machine = planted("ext4-virtio", tmp_path, ('"honest"', '"lying"'), ('tell = ""', 'tell = "none"'))
     result = table.Result(date="", measured=CONSISTENT, cuts=[KEPT] * 4 + [LOST])
     assert table.faults(machine, result) == [
-        "lying, and called consistent, medium confidence", "lying, and 4 of 5 cuts not lost",
+        "lying, but reported as consistent with medium confidence", "lying, but 4 of 5 cuts not lost",
     ]  # fmt: skip
 
 
-def test_a_lie_that_shows_must_be_seen_and_one_that_does_not_may_pass_at_low_confidence() -> None:
+def test_only_a_lie_that_does_not_show_may_pass() -> None:
     assert table.measurement_faults(load("ext4-nobarrier"), LOW)
     assert table.measurement_faults(load("virtio-ignores-flush"), LOW) == []
 
 
-def test_a_machine_that_did_not_come_up_is_a_fault() -> None:
+def test_machine_that_did_not_start_is_a_fault() -> None:
     assert table.faults(load("ext4-virtio"), table.Result(date="", failure="no answer\nconsole")) == [
         "failed: no answer"
     ]
@@ -217,13 +217,13 @@ def test_a_machine_that_did_not_come_up_is_a_fault() -> None:
         ('title = "t"\ntruth = "honest"\ntell = ""\nexpected = []\nstak = 1\n[stack]\n', "stak"),
     ],
 )
-def test_a_mistake_in_a_machine_is_named(text: str, wrong: str, tmp_path: Path) -> None:
+def test_mistake_in_a_machine_is_named(text: str, wrong: str, tmp_path: Path) -> None:
     (tmp_path / "broken.toml").write_text(text)
     with pytest.raises(BadMachine, match=rf"(?s)broken\.toml.*{wrong}|{wrong}.*broken\.toml"):
         load("broken", tmp_path)
 
 
-def test_results_survive_a_round_through_their_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_result_is_saved_and_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FSTUI_LAB_CACHE", str(tmp_path))
     result = table.Result(date="2000-01-01", measured=LOW, cuts=[KEPT])
     table.save("x", "6.1", result)
@@ -232,19 +232,19 @@ def test_results_survive_a_round_through_their_file(tmp_path: Path, monkeypatch:
     assert table.saved("x", "6.12") is None
 
 
-def test_a_row_tells_of_each_kernel_what_was_measured_and_cut_and_where_nothing_was() -> None:
+def test_row_has_the_results_of_each_kernel() -> None:
     machine, of_one = load("ext4-virtio"), load("ext4-no-journal")
     kept, lost = table.Result(date="", measured=LOW, cuts=[KEPT]), table.Result(date="", cuts=[LOST])
     assert table.rows({"x": machine}, {("x", "6.1"): kept, ("x", "6.12"): lost}) == [
-        ("x", "honest", "consistent, low", "kept 1/1", "–", "lost 1/1", "6.12: honest, and 1 of 1 cuts not kept")
+        ("x", "honest", "consistent, low", "kept 1/1", "–", "lost 1/1", "6.12: honest, but 1 of 1 cuts not kept")
     ]
     assert table.rows({"x": machine}, {("x", "6.12"): kept})[0][2:4] == ("–", "–")
     assert table.rows({"x": of_one}, {("x", "6.1"): lost})[0][4:6] == ("", "")
     assert table.rows({"x": machine}, {}) == []
 
 
-def test_the_guest_waits_for_the_disks_that_the_host_has_named() -> None:
-    """On a slow box udev has settled before a controller has found them."""
+def test_guest_waits_for_the_named_disks() -> None:
+    """On a slow host, udev settles before a controller has found them."""
     looks = iter([{}, {"a": "/dev/sda"}, {"a": "/dev/sda", "a_2": "/dev/sdb"}])
     wanted = agent.expected(f"quiet lab.disks={','.join(serial_numbers('a', load('multipath').disks['a']))}")
     assert agent.expected_disks(wanted, lambda: next(looks)) == {"a": "/dev/sda", "a_2": "/dev/sdb"}
@@ -253,8 +253,8 @@ def test_the_guest_waits_for_the_disks_that_the_host_has_named() -> None:
     assert agent.patience("quiet") == 1
 
 
-def test_a_compressed_module_is_unpacked_for_the_initrd(tmp_path: Path) -> None:
-    """Busybox cannot load Debian 13's modules as they are."""
+def test_compressed_module_is_unpacked_for_the_initrd(tmp_path: Path) -> None:
+    """Busybox cannot load the compressed modules of Debian 13."""
     release = tmp_path / "lib/modules/6"
     (release / "kernel").mkdir(parents=True)
     (tmp_path / "bin").mkdir()
@@ -267,8 +267,8 @@ def test_a_compressed_module_is_unpacked_for_the_initrd(tmp_path: Path) -> None:
     assert b"as it is" in archive
 
 
-def test_an_image_that_is_there_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another one may be being made, which takes minutes."""
+def test_existing_image_does_not_wait_for_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another image may be built at that time, which takes minutes."""
     monkeypatch.setenv("FSTUI_LAB_CACHE", str(tmp_path))
     recipe = RECIPES["6.1"]["base"]
     (cache_directory() / f"{recipe.name}-{recipe.digest}").mkdir()
@@ -281,7 +281,7 @@ def test_an_image_that_is_there_is_not_waited_for(tmp_path: Path, monkeypatch: p
     assert building.result() == cached(recipe)
 
 
-def test_modules_are_loaded_after_those_that_they_need(tmp_path: Path) -> None:
+def test_modules_are_loaded_after_their_dependencies(tmp_path: Path) -> None:
     (tmp_path / "modules.dep").write_text(
         "kernel/a/top.ko: kernel/b/mid.ko kernel/c/low.ko\nkernel/b/mid.ko: kernel/c/low.ko\n"
     )
@@ -290,7 +290,7 @@ def test_modules_are_loaded_after_those_that_they_need(tmp_path: Path) -> None:
     assert needed_files(tmp_path, ("b",)) == ["kernel/c/low.ko", "kernel/b/mid.ko"]
 
 
-def test_the_archive_is_one_that_the_kernel_unpacks() -> None:
+def test_archive_has_the_format_of_the_kernel() -> None:
     archive = Archive()
     archive.add("init", 0o100755, b"#!")
     data = archive.end()

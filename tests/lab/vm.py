@@ -1,4 +1,4 @@
-"""A virtual machine under QEMU's software emulation, and the agent in it. Everything is bounded in time."""
+"""A virtual machine under QEMU's software emulation, and the agent in it. Every operation has a time limit."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ KERNEL_LINE = "console=ttyS0 quiet panic=-1 mitigations=off nokaslr random.trust
 
 
 class GuestError(Exception):
-    """The guest did not come up, a command in it failed, or it took too long; the message says which."""
+    """The guest did not start, a command in it failed, or took too long. The message says which."""
 
 
 class Answer:
-    """What a command in the guest came to."""
+    """The result of a command in the guest."""
 
     def __init__(self, status: int, stdout: str, stderr: str) -> None:
         self.status, self.stdout, self.stderr = status, stdout, stderr
@@ -47,7 +47,7 @@ class Vm:
         *,
         patience: float = 1.0,
     ) -> None:
-        """``patience``: every limit is so many times as long, for a box that is busy otherwise."""
+        """Start the machine. ``patience`` multiplies every time limit, for a busy host."""
         self._directory = directory
         self._patience = patience
         self._console = directory / "console.log"
@@ -58,8 +58,8 @@ class Vm:
         self.devices: dict[str, str] = {}
         expected = [path for name, disk in machine.disks.items() for path in serial_numbers(name, disk)]
         expected += ["state"] if state is not None else []
-        told = f"lab.disks={','.join(expected)} lab.patience={patience}"
-        line = f"{KERNEL_LINE} {told} {machine.kernel_line}".rstrip()
+        options = f"lab.disks={','.join(expected)} lab.patience={patience}"
+        line = f"{KERNEL_LINE} {options} {machine.kernel_line}".rstrip()
         command = _machine(image, line, self._console, self._port, machine)
         command += _plain("payload", payload)
         if state is not None:
@@ -76,7 +76,7 @@ class Vm:
             ready = self._message(time.monotonic() + BOOT_S * patience)
             self.devices = {name: device for name, device in ready["disks"].items() if name in expected}
             if missing := [name for name in expected if name not in self.devices]:
-                raise GuestError(f"disks that did not come up: {', '.join(missing)}\n{_tail(self._console)}")
+                raise GuestError(f"disks that did not appear: {', '.join(missing)}\n{_tail(self._console)}")
         except BaseException:
             self.kill()
             raise
@@ -92,7 +92,7 @@ class Vm:
     def run(
         self, shell: str, *, timeout_s: float = COMMAND_S, environment: Mapping[str, str] | None = None, stdin: str = ""
     ) -> Answer:
-        """A command in the guest, whatever it comes to. Raises GuestError where the guest gives no answer."""
+        """Run a command in the guest and return its result. Raises GuestError if the guest does not answer."""
         id_ = self._ask(shell, timeout_s, environment, stdin=stdin)
         message = self._message(time.monotonic() + timeout_s * self._patience + 30)
         if message["id"] != id_:
@@ -100,7 +100,7 @@ class Vm:
         return Answer(message["status"], message["stdout"], message["stderr"])
 
     def must(self, shell: str, *, timeout_s: float = COMMAND_S) -> str:
-        """stdout of a command that must succeed. Raises GuestError."""
+        """Run a command that must succeed and return its stdout. Raises GuestError."""
         answer = self.run(shell, timeout_s=timeout_s)
         if answer.status:
             raise GuestError(f"{shell}: exit {answer.status}\n{answer.stdout}{answer.stderr}".rstrip())
@@ -114,7 +114,10 @@ class Vm:
         timeout_s: float,
         environment: Mapping[str, str] | None = None,
     ) -> Answer | None:
-        """Run a command that talks, until ``heard`` has had enough (None) or the command ended (its answer)."""
+        """Pass the output of a command to ``heard`` until that returns True or the command ends.
+
+        Return the answer of a command that ended, or None.
+        """
         self._ask(shell, timeout_s, environment, stream=True)
         deadline = time.monotonic() + timeout_s * self._patience
         while True:
@@ -125,7 +128,7 @@ class Vm:
                 return None
 
     def power_off(self) -> None:
-        """In good order: the guest syncs what is mounted, then ends."""
+        """Sync the mounted filesystems of the guest, then power it off."""
         self.must("sync")
         self._ask("echo o > /proc/sysrq-trigger", COMMAND_S, None)
         try:
@@ -201,7 +204,7 @@ def _machine(image: Image, line: str, console: Path, port: Path, machine: LabMac
 
 
 def _plain(name: str, file: Path, *, writable: bool = False) -> list[str]:
-    """A disk that is never measured nor cut."""
+    """Return the arguments of a disk that is neither measured nor cut."""
     only = "" if writable else ",readonly=on"
     return [
         "-drive", f"if=none,id={name},file={file},format=raw{only}",

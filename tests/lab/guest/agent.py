@@ -1,6 +1,6 @@
-"""Process 1 of a lab machine, once it is up: runs what the host asks for over a virtio-serial port.
+"""Process 1 of a running lab machine: run what the host requests over a virtio-serial port.
 
-Standard library only. Requests and answers are JSON, one a line. The first line sent is ``ready`` with the disks found.
+Standard library only. Requests and answers are JSON, one per line. The first line is ``ready`` with the disks found.
 A request has ``id``, ``shell`` and ``timeout``; the answer has ``id``, ``status``, ``stdout``, ``stderr``. With
 ``stream``, each line of stdout is sent as ``line`` while the command runs.
 """
@@ -19,7 +19,7 @@ from typing import IO, Any
 
 PORT = "org.fstui.lab"
 DISKS_S = 60.0
-"""A controller looks for its disks on its own time, and udev settles before it has found them."""
+"""Limit for a controller to find its disks, which may be after udev has settled."""
 
 
 def open_port() -> IO[bytes]:
@@ -30,11 +30,11 @@ def open_port() -> IO[bytes]:
 
 
 def disks() -> dict[str, str]:
-    """Serial number → device, by whatever the driver shows a serial in."""
+    """Return the device of each serial number, from whichever file the driver shows it in."""
     found = {}
     for block in Path("/sys/block").iterdir():
         if (block / "hidden").exists() and (block / "hidden").read_text().strip() == "1":
-            continue  # one path of an NVMe disk: no device node
+            continue  # One path of an NVMe disk has no device node.
         for place in ("serial", "device/serial", "device/vpd_pg80"):
             try:
                 data = (block / place).read_bytes()
@@ -44,7 +44,7 @@ def disks() -> dict[str, str]:
             found[text.strip(b"\0 \n").decode(errors="replace")] = f"/dev/{block.name}"
             break
         else:
-            for parent in (block / "device").resolve().parents:  # a USB disk's stands with the USB device
+            for parent in (block / "device").resolve().parents:  # That of a USB disk is shown by the USB device.
                 if (parent / "idVendor").exists() and (parent / "serial").exists():
                     found[(parent / "serial").read_text().strip()] = f"/dev/{block.name}"
                     break
@@ -52,13 +52,13 @@ def disks() -> dict[str, str]:
 
 
 def expected(command_line: str) -> set[str]:
-    """The serial numbers that the host has named there."""
+    """Return the serial numbers that the host has named on the kernel command line."""
     named = re.search(r"lab\.disks=(\S+)", command_line)
     return set(named[1].split(",")) if named else set()
 
 
 def patience(command_line: str) -> float:
-    """So many times as long as usual the host waits, too."""
+    """Return the factor by which the host multiplies its time limits."""
     named = re.search(r"lab\.patience=(\S+)", command_line)
     return float(named[1]) if named else 1.0
 
@@ -66,7 +66,7 @@ def patience(command_line: str) -> float:
 def expected_disks(
     wanted: set[str], look: Callable[[], dict[str, str]] = disks, within_s: float = DISKS_S
 ) -> dict[str, str]:
-    """Those found, once all that are wanted have come; what has not come in that time is missing."""
+    """Return the disks found as soon as all wanted ones are there, or after the time limit."""
     deadline = time.monotonic() + within_s
     while not wanted <= (found := look()).keys() and time.monotonic() < deadline:
         time.sleep(0.2)
@@ -87,13 +87,13 @@ class Agent:
             data = data[self._port.write(data) :]
 
     def serve(self) -> None:
-        told = Path("/proc/cmdline").read_text()
-        found = expected_disks(expected(told), within_s=DISKS_S * patience(told))
+        command_line = Path("/proc/cmdline").read_text()
+        found = expected_disks(expected(command_line), within_s=DISKS_S * patience(command_line))
         self.say(ready=True, disks=found, uptime_s=time.clock_gettime(time.CLOCK_BOOTTIME))
         pending = b""
         while True:
             received = self._port.read(65536)
-            if not received:  # nobody is connected
+            if not received:  # The host is not connected yet.
                 time.sleep(0.05)
                 continue
             pending += received
