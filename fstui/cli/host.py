@@ -61,7 +61,7 @@ def list_(format_: str, output: Path | None, simulate: str | None) -> None:
 @click.command("clean")
 @click.option("--pending", is_flag=True, help="Also remove the records of power cuts that were not verified.")
 def clean(pending: bool) -> int:
-    """Remove what killed runs left behind. What a running fstui uses is not touched.
+    """Remove the files, mounts and servers of killed runs. A running fstui keeps what it uses.
 
     Records of a power-cut test stay until 'fstui powercut verify', unless --pending is given.
 

@@ -151,7 +151,7 @@ def judge(reference: str, format_: str, output: Path | None) -> None:
 def compare(references: tuple[str, ...], prices: tuple[str, ...], format_: str, output: Path | None) -> None:
     """Compare saved runs with the first one: how many times as fast each is, and whether it is durable.
 
-    A run of 'fstui run --rounds' stands for all of its rounds, and its ratio gets an interval. With --price, also show
+    A run of 'fstui run --rounds' represents all of its rounds, and its ratio gets an interval. With --price, also show
     how many operations, and how many durable ones, a unit of money buys.
 
     Example: fstui compare k3f9a1 x7b2c9 --price k3f9a1=0.17/h --price x7b2c9=0.34/h

@@ -63,7 +63,7 @@ class Group(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What the hosts have in common."""
+        """The properties that all hosts share."""
         named = (self.model, f"cache {self.cache}" if self.cache else "", self.kernel, self.cloud)
         return " · ".join(filter(None, (self.layers, *named)))
 

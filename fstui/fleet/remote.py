@@ -133,7 +133,7 @@ class Request(Base, frozen=True, kw_only=True):
 
 
 def nodes_of(text: str) -> tuple[str, ...]:
-    """Return the names that a node set such as ``db[1-40],@storage`` stands for. Raises Refused."""
+    """Return the names in a node set such as ``db[1-40],@storage``. Raises Refused."""
     try:
         from ClusterShell.NodeSet import NodeSet, NodeSetException  # noqa: PLC0415  an optional dependency
     except ImportError:

@@ -98,7 +98,7 @@ class HostResult(Base, frozen=True, kw_only=True):
 
 
 class About(Base, frozen=True, kw_only=True):
-    """What was requested of which hosts, and which of them did not answer."""
+    """The request, its hosts, and the hosts that did not answer."""
 
     schema: str = SCHEMA
     version: str = __version__

@@ -1,7 +1,8 @@
-"""Text that is safe to leave: for every terminal, for every file that a person opens, and in the characters they have.
+"""Make text safe for terminals and for files that people open.
 
-What is read of a system (a label, a model, a mount point, what a program says) is data. Nothing escapes it before it
-leaves; here, where it leaves, no character of it can command a terminal or turn the reading direction round.
+Everything that is read from a system (a label, a model, a mount point, the output of a program) is data. It is escaped
+here, when it leaves fstui, and nowhere else. Then no character of it can control a terminal or change the reading
+direction.
 """
 
 from __future__ import annotations
@@ -24,30 +25,30 @@ _ASCII = str.maketrans(
 
 
 def escape_controls(text: str) -> str:
-    """One line of text with its control and format characters as visible escapes; safe text is left as it is.
+    """Return one line with its control and format characters as visible escapes.
 
-    A byte that was no UTF-8 (a surrogate, PEP 383) is shown as that byte: ``\\xff``.
+    A byte that is not UTF-8 (a surrogate, PEP 383) is shown as that byte: ``\\xff``.
     """
     return CONTROL.sub(_escape, text)
 
 
 def escape_lines(text: str) -> str:
-    """The same of a text that is laid out in lines."""
+    """Return text of several lines, each of them escaped."""
     return "\n".join(map(escape_controls, text.split("\n")))
 
 
 def page(lines: Iterable[str]) -> str:
-    """Lines as one text. A line feed within one of them is data, and begins no line of its own."""
+    """Join lines. A line feed within one of them is data, and starts no new line."""
     return "".join(f"{escape_controls(line)}\n" for line in lines)
 
 
 def escape_json(document: bytes) -> bytes:
-    """The same JSON with those characters as ``\\uXXXX``, which every reader of it turns back."""
+    """Return the same JSON with those characters as ``\\uXXXX``, which every JSON parser decodes."""
     return CONTROL.sub(_as_utf16, document.decode()).encode()
 
 
 def printable(text: str, encoding: str) -> str:
-    """The text in characters that this encoding has: glyphs become ASCII, anything else a visible escape."""
+    """Return the text in characters of this encoding. Glyphs become ASCII, others become visible escapes."""
     try:
         text.encode(encoding)
     except UnicodeEncodeError:

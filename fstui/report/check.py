@@ -1,4 +1,4 @@
-"""A quick check of several filesystems: one row each, then what is wrong and what to do, then what was left out."""
+"""The report of ``fstui check``: one row for each filesystem, then the problems, then what was left out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fstui.report.findings import leading, title
 from fstui.report.sections import Cell, Report, Section, Value, glyph, number, records, speed, text, verdict
 from fstui.report.text import GLYPHS, NONE, speed_words
 
-_HEADER = ("", "FILESYSTEM", "VERDICT", "SURE", "COMMITS/S", "P99", "SLOW?", "FLAG")
+_HEADER = ("", "FILESYSTEM", "VERDICT", "CONFIDENCE", "COMMITS/S", "P99", "SLOW?", "FLAG")
 _RECORDS = (
     "filesystem", "run", "verdict", "confidence", "commits_per_s", "p99_ns", "speed", "flag", "next", "trouble",
 )  # fmt: skip
@@ -30,20 +30,17 @@ class Checked(NamedTuple):
 
 
 class Check(NamedTuple):
-    """All of them."""
-
     rows: Sequence[Checked]
     left_out: Mapping[str, Sequence[str]]
-    """By reason."""
+    """Names by reason."""
     elapsed_s: float
 
 
 def of_check(check: Check) -> Report:
-    """A row for each filesystem, then what to do about those that are bad or slow, then what was left out."""
-    played = (_played(check),) if _played(check) else ()
+    simulated = (_simulated(check),) if _simulated(check) else ()
     left_out = tuple(f"{_few(names)}: {reason}" for reason, names in check.left_out.items())
     sections = (
-        Section("", lines=played),
+        Section("", lines=simulated),
         Section("", _HEADER, tuple(map(_cells, check.rows))),
         *(section for row in check.rows for section in _explained(row)),
         Section("Not checked", lines=left_out),
@@ -54,21 +51,22 @@ def of_check(check: Check) -> Report:
 
 
 def line(row: Checked) -> str:
-    """One filesystem in one line, as soon as it is done."""
+    """Return one filesystem in one line."""
     if row.run is None:
         return f"{row.name}: not checked: {row.trouble}"
-    _, name, word, sure, per_s, p99, slow, _ = map(text, _cells(row))
-    played = " · SIMULATED" if row.run.simulated else ""
-    return f"{name}: {GLYPHS[row.run.verdict]} {word}, {sure} · {per_s} commits/s, p99 {p99} · {slow}{played}"
+    _, name, word, confidence, per_s, p99, slow, _ = map(text, _cells(row))
+    simulated = " · SIMULATED" if row.run.simulated else ""
+    head = f"{name}: {GLYPHS[row.run.verdict]} {word}, {confidence} confidence"
+    return f"{head} · {per_s} commits/s, p99 {p99} · {slow}{simulated}"
 
 
 def commits(run: Run) -> Step | None:
-    """The step whose rate is that of durable commits."""
+    """Return the step whose rate is that of durable commits."""
     return next((step for step in run.steps if step.syncs and step.latency_ns), None)
 
 
 def next_step(run: Run) -> str:
-    """The first thing to do; of one that is sound and not slow, nothing."""
+    """Return the first thing to do; empty for storage without a defect that is not slow."""
     found = leading(run)
     if run.verdict not in _GOOD and found and found.next:
         return found.next[0]
@@ -93,7 +91,7 @@ def _cells(row: Checked) -> tuple[Cell | str, ...]:
 
 
 def _durable(run: Run) -> tuple[float | None, float | None]:
-    """Durable commits a second, and their p99 in ns."""
+    """Return the durable commits per second, and their p99 in ns."""
     step = commits(run)
     return (step.rate_per_s, step.latency_ns.p99) if step and step.latency_ns else (None, None)
 
@@ -104,7 +102,7 @@ def _flag(run: Run) -> str:
 
 
 def _explained(row: Checked) -> Iterator[Section]:
-    """What a row has no room for, where it is bad or slow."""
+    """Return the sentences about storage that is not durable or slow."""
     run = row.run
     if run is None:
         return
@@ -117,14 +115,14 @@ def _explained(row: Checked) -> Iterator[Section]:
     yield Section(f"{GLYPHS[run.verdict]} {row.name}", lines=tuple(lines), points=points, style=run.verdict)
 
 
-def _played(check: Check) -> str:
-    """Said wherever a number is shown that no storage has given; empty of a real box."""
-    played = next((row.run.simulated for row in check.rows if row.run and row.run.simulated), None)
-    return f"SIMULATED: {played}. None of this was measured on storage." if played else ""
+def _simulated(check: Check) -> str:
+    """Return the warning about simulated numbers; empty for real storage."""
+    simulated = next((row.run.simulated for row in check.rows if row.run and row.run.simulated), None)
+    return f"SIMULATED: {simulated}. None of this was measured on storage." if simulated else ""
 
 
 def _few(names: Sequence[str]) -> str:
-    """The first ones by name, the others by their number."""
+    """Return the first names, and the number of the others."""
     more = len(names) - MOST_NAMES
     return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
@@ -132,8 +130,8 @@ def _few(names: Sequence[str]) -> str:
 def _headline(check: Check) -> str:
     written = sum(row.run.written_bytes for row in check.rows if row.run)
     done = counted(sum(row.run is not None for row in check.rows), "filesystem")
-    removed = "written and removed" if not _played(check) else "written, on a disk that is not there"
-    return f"{done} checked in {seconds(check.elapsed_s)}, {size(written)} {removed}; no proof"
+    removed = "written and removed" if not _simulated(check) else "written to a simulated disk"
+    return f"{done} checked in {seconds(check.elapsed_s)}, {size(written)} {removed}; this is no proof"
 
 
 def _record(row: Checked) -> tuple[Value, ...]:

@@ -1,6 +1,6 @@
 """Compare runs: which of them is faster, by how much, and whether the difference can be trusted.
 
-A side is one run, or the interleaved rounds of one. The median round of a step stands for all of its rounds. The
+A side is one run, or the interleaved rounds of one. The median round of a step represents all of its rounds. The
 interval is that of the rounds' own ratios, from the lowest to the highest: it misses the true median of n rounds once
 in 2^(n-1) times, whatever their distribution (David and Nagaraja, Order Statistics, 2003, 7.1): 1 in 16 with 5 rounds.
 """
@@ -138,7 +138,7 @@ class Comparison:
 
     @property
     def meaning(self) -> str:
-        """What an interval is worth; empty without intervals."""
+        """How far an interval can be trusted; empty without intervals."""
         fewest = min((len(side.rounds) for side in self.sides), default=0)
         if len(self.sides) < 2 or fewest < 2:
             return ""

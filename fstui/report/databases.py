@@ -133,7 +133,7 @@ def by_clients(run: Run) -> Section:
 
 
 def seconds(run: Run, most_rows: int = _MOST_SECONDS) -> list[Section]:
-    """Return one table for each step. If it would have more than ``most_rows``, a row stands for several seconds."""
+    """Return one table for each step. With more than ``most_rows`` seconds, a row covers several."""
     found = []
     for step in run.steps:
         if all_ := intervals(step):

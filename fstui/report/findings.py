@@ -1,4 +1,4 @@
-"""Which findings are shown, and in which order: the same in every face."""
+"""Which findings are shown, and in which order: the same in all formats and on all screens."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ _GOOD: tuple[Verdict, ...] = ("consistent", "kept")
 
 
 def leading(judged: Run | Judgement) -> Finding | None:
-    """The finding that the verdict rests on; None where it rests on the lack of any."""
-    from fstui.judge import decisive  # noqa: PLC0415  the first frame comes without the rules
+    """Return the finding that the verdict is based on; None if there is no such finding."""
+    from fstui.judge import decisive  # noqa: PLC0415  the first screen appears without the rules
 
     return decisive(judged.findings)
 
 
 def ordered(run: Run) -> tuple[Finding, ...]:
-    """What the verdict rests on, then the others as the judge has put them."""
+    """Return the finding that the verdict is based on, then the others in the judge's order."""
     deciding = leading(run)
     return tuple(sorted(run.findings, key=lambda finding: finding is not deciding))
 
 
 def flags(judgement: Judgement | None) -> tuple[Finding, ...]:
-    """What the configuration alone has against a filesystem, the worst first; also where it cannot tell."""
+    """Return the defects of a filesystem's configuration, the worst first, including those that cannot tell."""
     found = judgement.findings if judgement else ()
     return tuple(finding for finding in found if finding.verdict and finding.verdict not in _GOOD)
 
 
 def first(judgement: Judgement | None) -> Finding | None:
-    """What is named where there is room for one: the worst flag, else a note."""
+    """Return the worst defect, or a note if there is no defect."""
     found = flags(judgement) or (judgement.findings if judgement else ())
     return next(iter(found), None)
 
 
 def verdict(target: Target, judgement: Judgement | None) -> Verdict | None:
-    """What is wrong already, before a byte is written; None where nothing is known to be.
+    """Return the verdict on the configuration; None without a known defect.
 
-    Memory by its very type is called so, and is no fault of the box.
+    A filesystem that is always in memory, such as a tmpfs, has no defect.
     """
     if target.silent_s is not None:
         return "cannot-tell"
@@ -48,12 +48,12 @@ def verdict(target: Target, judgement: Judgement | None) -> Verdict | None:
 
 
 def severity(target: Target, judgement: Judgement | None) -> tuple[int, bool]:
-    """To sort by: the worst first, what is in memory by its very type last."""
+    """Return a sort key: the worst first, filesystems that are always in memory last."""
     found = verdict(target, judgement)
     return (VERDICTS.index(found) if found else len(VERDICTS)), in_memory(target)
 
 
 def title(finding: Finding) -> str:
-    """Its title; a verdict that speaks of one step only says so, lest it be taken for the disk's."""
+    """Return the title. A verdict on a single step is marked, so that it is not taken for one on the disk."""
     of_a_step = finding.scope == "step" and finding.verdict is not None
     return finding.title + (" (that step only)" if of_a_step else "")

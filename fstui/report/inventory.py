@@ -1,4 +1,4 @@
-"""What is here: filesystems with their stacks and flags, for ``fstui list``."""
+"""The report of ``fstui list``: filesystems with their stacks and defects."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RECORDS = ("mount_point", "fstype", "source", "free_bytes", "stack", "medium", 
 
 
 def of_host(inventory: Inventory, judgements: Judgements) -> Report:
-    """The filesystems that can hold files, the worst first; then each flag with its reason; then unused devices."""
+    """Return the filesystems that hold files, the worst first; each defect with its reason; then unused devices."""
     shown = [target for target in inventory.filesystems if not target.pseudo]
     shown.sort(key=lambda target: severity(target, judgements.get(target.mount_point)))
     hidden = len(inventory.filesystems) - len(shown)
@@ -42,7 +42,7 @@ def of_host(inventory: Inventory, judgements: Judgements) -> Report:
 
 
 def _document(inventory: Inventory, judgements: Judgements) -> dict[str, Any]:
-    """The inventory, each filesystem with its ``findings``; pseudo filesystems included."""
+    """Return the inventory with the ``findings`` of each filesystem, including pseudo filesystems."""
     content: dict[str, Any] = msgspec.json.decode(encode(inventory))
     for target, filesystem in zip(inventory.filesystems, content["filesystems"], strict=True):
         found = judgements.get(target.mount_point)
@@ -62,7 +62,7 @@ def _row(target: Target, judgements: Judgements) -> tuple[Cell | str, ...]:
     named = first(judgement)
     flag = named.title if named else ""
     if target.silent_s is not None:
-        flag = f"silent for {seconds(target.silent_s)}"
+        flag = f"no answer for {seconds(target.silent_s)}"
     return (
         glyph(verdict(target, judgement)),
         target.mount_point,
@@ -95,7 +95,7 @@ def _medium(node: Node) -> str:
 
 
 def _reasons(shown: Sequence[Target], judgements: Judgements) -> list[tuple[list[str], Finding]]:
-    """Each flag once, with all the mount points of which it says the same."""
+    """Return each defect once, with all mount points that have it."""
     reasons: dict[tuple[str, str], tuple[list[str], Finding]] = {}
     for target in shown:
         if verdict(target, judgements.get(target.mount_point)) is None:

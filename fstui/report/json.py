@@ -1,7 +1,6 @@
-"""The run document, and others; its schema is printed by ``fstui schema``.
+"""Documents as JSON.
 
-What is printed is the same JSON as what is saved, in characters that no terminal takes for a command: names that hold
-others have them as ``\\uXXXX``, which any reader of JSON turns back.
+Printed documents have the same content as saved ones. Characters that control a terminal are written as ``\\uXXXX``.
 """
 
 from __future__ import annotations
@@ -17,15 +16,13 @@ from fstui.report.characters import escape_json
 
 
 def line(document: Run | Event | WatchEvent) -> bytes:
-    """One document or event on one line."""
     return escape_json(encode(document)) + b"\n"
 
 
 def schema() -> bytes:
-    """The JSON Schema of the run document, indented for people."""
+    """Return the JSON Schema of the run document."""
     return indented(documents.schema())
 
 
 def indented(document: object) -> bytes:
-    """Any document, indented for people."""
     return msgspec.json.format(escape_json(encode(document)), indent=2) + b"\n"

@@ -1,4 +1,4 @@
-"""Latency over time as every face draws it: time to the right, latency upwards, logarithmic; density as shade."""
+"""The chart of latency over time, for all formats and screens: logarithmic, with density as shade."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from fstui.model.settings import Settings
 from fstui.model.steps import Latency, Step, TimelinePoint
 
 QUARTER_OCTAVE = 2**0.25
-"""How wide a cell of ``TimelinePoint.spread`` is, at the most."""
+"""The largest width of a cell of ``TimelinePoint.spread``."""
 _ENOUGH_PUBLISHED = 3
 _FAR = 30
-"""So many times beyond what was measured, a mark does not stretch the axis."""
+"""A mark that is this many times beyond the measured latencies does not extend the axis."""
 
 
 class Mark(NamedTuple):
-    """A latency with a name: a percentile, or what the step is held against."""
+    """A latency with a name: a percentile, or a reference for the step."""
 
     name: str
     ns: float
@@ -57,12 +57,12 @@ class LogScale(NamedTuple):
 
 
 def is_stall(ns: float, latency: Latency | None) -> bool:
-    """As a step counts its stalls."""
+    """Return whether a step counts this latency as a stall."""
     return ns > stall_limit_ns(latency.p50 if latency else 0)
 
 
 class Slice(NamedTuple):
-    """What was measured in one stretch: from, to, and cells of (lower ns, upper ns, share of its operations)."""
+    """One interval: its start and end, and cells of (lower ns, upper ns, share of its operations)."""
 
     start_s: float
     end_s: float
@@ -70,7 +70,7 @@ class Slice(NamedTuple):
 
 
 def slices(timeline: Sequence[TimelinePoint], alone_s: float = 1.0) -> Iterator[Slice]:
-    """The stretches in which operations ended. Of a document without a spread: its p50, p99 and maximum."""
+    """Return the intervals in which operations ended. Documents without a spread have a p50 and a maximum."""
     for point, end_s in with_ends(timeline, alone_s):
         if point.ops and (cells := point.spread or _outline(point)):
             total = sum(count for _, count in cells)
@@ -82,10 +82,10 @@ def slices(timeline: Sequence[TimelinePoint], alone_s: float = 1.0) -> Iterator[
 
 
 def with_ends(timeline: Sequence[TimelinePoint], alone_s: float) -> Iterator[tuple[TimelinePoint, float]]:
-    """Each stretch with the second in which it ends: where the next begins, unless some are missing between.
+    """Return each interval with its end: the start of the next one, unless intervals are missing in between.
 
-    Their times are rounded to the millisecond, so that stretches of one length look a little unlike; ``alone_s``: the
-    length where there is but one.
+    Times are rounded to milliseconds, so intervals of equal length differ a little. ``alone_s`` is the length of a
+    single interval.
     """
     steps = [b.t_s - a.t_s for a, b in pairwise(timeline) if b.t_s > a.t_s]
     stretch_s = min(steps, default=alone_s)
@@ -116,7 +116,7 @@ def _edges(ns: float) -> tuple[float, float]:
 
 
 def ladder(latency: Latency | None) -> tuple[Mark, ...]:
-    """The percentiles that there are, the most telling first."""
+    """Return the percentiles, the most informative first."""
     if latency is None:
         return ()
     known = (("p50", latency.p50), ("max", latency.max), ("p99", latency.p99), ("p99.9", latency.p99_9))
@@ -124,7 +124,7 @@ def ladder(latency: Latency | None) -> tuple[Mark, ...]:
 
 
 def marks(evidence: Evidence, name: str, settings: Settings) -> tuple[Mark, ...]:
-    """What a step is held against: the turn of its disk, itself before, the published, and the device at rest."""
+    """Return what a step is compared with: a revolution, its last run, published rates, and the idle device."""
     case = Case(evidence)
     found = [Mark("limit", ns) for ns in _turns(case, settings)]
     before = (run.mean_ns.get(name) for run in evidence.before[:1])
@@ -134,7 +134,7 @@ def marks(evidence: Evidence, name: str, settings: Settings) -> tuple[Mark, ...]
 
 
 def of_step(evidence: Evidence, step: Step) -> tuple[Mark, ...]:
-    """The same of a step that is over."""
+    """Return the marks of a finished step."""
     return marks(evidence, step.name, step.settings)
 
 
@@ -144,7 +144,7 @@ def _outline(point: TimelinePoint) -> tuple[tuple[int, int], ...]:
 
 
 def _turns(case: Case, settings: Settings) -> Iterator[float]:
-    """One turn of the slowest disk, where one block is rewritten: it cannot pass under the head sooner."""
+    """Return one revolution of the slowest disk, if one block is rewritten: it passes the head once in that time."""
     turns = [revolution_ns(node.medium) for node in case.stack.lowest if node.medium]
     known = [turn for turn in turns if turn]
     if settings.rewrites_one_block and known:
@@ -152,7 +152,7 @@ def _turns(case: Case, settings: Settings) -> Iterator[float]:
 
 
 def _published(case: Case, settings: Settings) -> Iterator[float]:
-    """The median of what was published of the same operation on the same class of medium."""
+    """Return the median of the rates published for this operation on this class of medium."""
     asked = settings.as_sync_writes() if isinstance(settings, StepSettings) else None
     operation, media = (operation_of(asked) if asked else None), comparable(case.commit_media)
     rates = [one.per_s for one in published(operation, media)] if operation and media else []
@@ -161,7 +161,7 @@ def _published(case: Case, settings: Settings) -> Iterator[float]:
 
 
 def _at_rest(evidence: Evidence) -> Iterator[float]:
-    """A flush of others on the lowest device, while fstui did nothing."""
+    """Return the duration of a flush by other processes on the lowest device, while fstui was idle."""
     lowest = {node.id for node in evidence.target.lowest} if evidence.target else set()
     for device in evidence.idle.counters if evidence.idle else ():
         if device.device in lowest and device.flushes and device.flush_ms:

@@ -1,4 +1,4 @@
-"""The heat map of a step as SVG: readable on white paper, without a script and without the network."""
+"""The latency chart of a step as SVG, readable on white paper."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from fstui.report.latency_map import LogScale, Mark
 
 _LEFT, _RIGHT, _TOP, _WIDTH, _HEIGHT = 62, 150, 8, 620, 220
 _LINE = 13
-"""Between two names beside the map."""
+"""Height of a name next to the chart."""
 
 
 def draw(evidence: Evidence, step: Step) -> str:
-    """Empty where nothing was timed."""
+    """Return the SVG; empty if no operation was timed."""
     if not any(point.ops and (point.spread or point.p50_ns) for point in step.timeline):
         return ""
     marks = latency_map.of_step(evidence, step)
@@ -40,7 +40,7 @@ def _grid(axis: LogScale) -> Iterator[str]:
 
 
 def _cells(step: Step, axis: LogScale, whole_s: float) -> Iterator[str]:
-    """A box for each cell, the darker the more of its stretch's operations it holds; few are never invisible."""
+    """Draw a rectangle for each cell, darker with more of the operations. No cell is invisible."""
     for piece in latency_map.slices(step.timeline, whole_s):
         x, end = (_LEFT + _WIDTH * min(at_s / whole_s, 1) for at_s in (piece.start_s, piece.end_s))
         for lower, upper, share in piece.cells:
@@ -51,7 +51,7 @@ def _cells(step: Step, axis: LogScale, whole_s: float) -> Iterator[str]:
 
 
 def _names(step: Step, marks: tuple[Mark, ...], axis: LogScale) -> Iterator[str]:
-    """Percentiles and what the step is held against, beside their height, none upon another."""
+    """Draw percentiles and references next to the chart at their height, without overlap."""
     against = [mark for mark in marks if axis.holds(mark.ns)]
     for mark in against:
         y = _y(axis, mark.ns)
@@ -60,8 +60,8 @@ def _names(step: Step, marks: tuple[Mark, ...], axis: LogScale) -> Iterator[str]
     for mark in sorted([*latency_map.ladder(step.latency_ns), *against], key=lambda mark: mark.ns):
         y = min(_y(axis, mark.ns), floor_y)
         floor_y = y - _LINE
-        told = f"{mark.name} {duration_ns(mark.ns)}"
-        yield f'<text x="{_LEFT + _WIDTH + 8}" y="{y + 4:.1f}">{escape(told)}</text>'
+        label = f"{mark.name} {duration_ns(mark.ns)}"
+        yield f'<text x="{_LEFT + _WIDTH + 8}" y="{y + 4:.1f}">{escape(label)}</text>'
 
 
 def _seconds(whole_s: float) -> Iterator[str]:

@@ -1,6 +1,6 @@
-"""How far what is written has come when the call returns: what a power cut would take, and what not.
+"""How far data has come when a call returns, and whether a power cut at that moment would lose it.
 
-From what a step asks for and what was read of the layers, before anything is measured: what they ought to do.
+This follows from the settings of a step and the configuration of the layers, before anything is measured.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from fstui.storage.layers.devices.caches import outlives_power_cut
 
 
 class Place(NamedTuple):
-    """Where data can be. ``kept``: it is there after a power cut; None: nobody here knows."""
+    """A place for data. ``kept``: it survives a power cut; None: unknown."""
 
     name: str
     kept: bool | None
 
 
 class Reach(NamedTuple):
-    """The place, by its number, in which the data of an operation is when it returns."""
+    """The place, by its number, of the data of an operation when the operation returns."""
 
     place: int
     note: str = ""
     past_memory: bool = False
-    """It goes by the page cache."""
+    """The data bypasses the page cache."""
     stopped: bool = False
-    """A layer lets no flush through."""
+    """A layer passes no flush on."""
 
 
 def places(target: Target) -> tuple[Place, ...]:
-    """From the program down; the last is as far as a sync is to bring it."""
+    """Return the places below a program. The last one is where a sync should bring the data."""
     lowest = target.lowest
     if lowest and all(node.layer == "memory" for node in lowest):
         return (Place("memory", kept=False),)
@@ -46,7 +46,7 @@ def places(target: Target) -> tuple[Place, ...]:
 
 
 def reach(settings: Settings, target: Target, below: Sequence[Place]) -> Reach | None:
-    """Where it is when its call returns; None where only its program knows."""
+    """Return where the data is when the call returns; None if it depends on the program."""
     as_writes = settings.as_sync_writes() if isinstance(settings, StepSettings) else None
     if as_writes is None:
         commits = settings.commits(UnknownFigures())
@@ -65,19 +65,19 @@ def reach(settings: Settings, target: Target, below: Sequence[Place]) -> Reach |
 
 
 def _synced(target: Target, below: Sequence[Place], note: str, *, direct: bool = False) -> Reach:
-    """As far as a sync brings it: down to the end, unless a layer lets none through."""
+    """Return how far a sync brings the data: to the last place, unless a layer passes no sync on."""
     stop = next((node for node in target.stack if node.sync == "stops"), None)
     if stop is None:
         return Reach(len(below) - 1, note, past_memory=direct)
-    # without barriers the writes still go down, and only the flush does not; others that stop a sync write nothing
+    # without barriers the writes still go down, only the flush does not; other layers that stop a sync write nothing
     written = stop.layer == "block" or "barrier" in stop.because
     at = max(len(below) - 2, 0) if written else 0
     return Reach(at, stop.because, past_memory=direct and bool(at), stopped=True)
 
 
 def _has_cache(node: Node) -> bool:
-    told = node.medium.write_cache if node.medium else "unknown"
-    return told in ("volatile", "plp") or (told == "unknown" and node.write_cache == "write back")
+    cache = node.medium.write_cache if node.medium else "unknown"
+    return cache in ("volatile", "plp") or (cache == "unknown" and node.write_cache == "write back")
 
 
 def _medium(lowest: Sequence[Node]) -> str:

@@ -1,4 +1,4 @@
-"""Published rates on a logarithmic ruler, in plain text, and where a run stands among them."""
+"""Published rates on a logarithmic ruler, and the place of a run among them."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from fstui.report.text import WIDTH, hanging, wrap
 
 HERE, THERE, OWN, LEADER = "◆", "●", "▲", "·"
 _MOST, _NEAR = 8, 3
-"""So many lines at the most; else the nearest on either side, and the ends."""
+"""The most lines. With more references, show the nearest on either side, the slowest and the fastest."""
 _RECORDS = ("operation", "device", "setup", "per_s", "medium", "source")
 _NAME, _SHORTEST_NAME, _SOURCE = 28, 10, 4
 _DECADES = ("0.01", "0.1", "1", "10", "100", "1 k", "10 k", "100 k", "1 M", "10 M")
 
 
 class Scale(NamedTuple):
-    """Whole decades from ``low`` (a power of ten) on, over so many columns."""
+    """Whole decades from ``low`` (a power of ten) up, in a number of columns."""
 
     low: int
     decades: int
     columns: int
 
     def column(self, per_s: float) -> int:
-        """Where a rate stands, from 0 to the last column."""
+        """Return the column of a rate, from 0."""
         place = (log10(per_s) - self.low) / self.decades * (self.columns - 1)
         return min(max(round(place), 0), self.columns - 1)
 
     @property
     def header(self) -> str:
-        """The decades' names, each beginning where its rate stands; the last one ends the line."""
+        """The names of the decades, each at the column of its rate; the last one ends the line."""
         line = ""
         for decade in range(self.decades + 1):
             name = _DECADES[decade + self.low + 2]
@@ -52,17 +52,17 @@ class _Row(NamedTuple):
     per_s: float
     mark: str
     source: str = ""
-    """Its number in the list of sources."""
+    """The number of the source in the list."""
 
 
 def of_run(run: Run, width: int = WIDTH) -> list[str]:
-    """The lines about a run: one ruler, for the operation that most was published about; none where nothing was."""
+    """Return the ruler for the operation with most published rates; empty without any."""
     found = placed(run)
     return lines(found[0], width) if found else []
 
 
 def lines(placement: Placement, width: int = WIDTH) -> list[str]:
-    """One rate among those published: a heading, the ruler, who published, and what to read with care."""
+    """Return a heading, the ruler, remarks on single rates, and the sources."""
     shown = _nearest(placement)
     here = _Row(f"here, {size(placement.block_bytes)}", placement.per_s, HERE)
     sources = _Sources([*shown, *placement.own])
@@ -80,17 +80,17 @@ def lines(placement: Placement, width: int = WIDTH) -> list[str]:
 
 
 def _headings(placement: Placement) -> Iterator[str]:
-    """Beside the user's own, and among the published."""
+    """Compare with the user's own references, then with the published rates."""
     for own in placement.own:
         yield f"{placement.per_s / own.per_s:.2f} × your own {own.device}"
     if placement.published:
         classes = ", ".join(sorted({reference.medium for reference in placement.published}))
-        of = classes if placement.media else "any medium (what is beneath is not known)"
+        of = classes if placement.media else "any medium (the kind of device is not known)"
         yield f"faster than {placement.slower} of {len(placement.published)} published on {of}"
 
 
 def of_library(references: Sequence[Reference], own: Sequence[OwnReference], width: int = WIDTH) -> Report:
-    """The user's own references, then a ruler for each operation, then the sources."""
+    """Return the user's own references, then a ruler for each operation, then the sources."""
     by_operation = sorted(references, key=lambda reference: (reference.operation.lower(), reference.per_s))
     sources, sections = _Sources(by_operation), [*of_own(own).sections]
     for operation, group in groupby(by_operation, key=lambda reference: reference.operation):
@@ -104,7 +104,6 @@ def of_library(references: Sequence[Reference], own: Sequence[OwnReference], wid
 
 
 def of_own(references: Sequence[OwnReference]) -> Report:
-    """The user's own references, a row for each."""
     rows = tuple(map(_own_row, references))
     return Report("", (Section("", ("NAME", "OPERATION", "RATE/S", "OF"), rows),), references)
 
@@ -116,7 +115,7 @@ def _own_row(own: OwnReference) -> tuple[Cell | str, ...]:
 
 
 def _ruler(rows: Sequence[_Row], width: int) -> list[str]:
-    """Name, rate, source, and the mark in its place; half of a narrow terminal stays for the ruler."""
+    """Return name, rate, source, and the mark at its column. Half of a narrow terminal is left for the ruler."""
     names = min(_NAME, max(width // 2 - 12, _SHORTEST_NAME))
     rates = max(len(rate(row.per_s)) for row in rows)
     lead = 2 + names + 1 + rates + 1 + _SOURCE + 1
@@ -137,7 +136,7 @@ def _scale(rates: Iterable[float], columns: int) -> Scale:
 
 
 class _Sources:
-    """Numbered in the order of their first use."""
+    """The sources, numbered in the order of their first use."""
 
     def __init__(self, references: Iterable[Reference]) -> None:
         found = dict.fromkeys(reference.source for reference in references)
@@ -158,7 +157,7 @@ def _notes(references: Iterable[Reference], width: int) -> list[str]:
 
 
 def _nearest(placement: Placement) -> tuple[Reference, ...]:
-    """The slowest, the fastest, and the nearest on either side."""
+    """Return the slowest, the fastest, and the nearest on either side."""
     every = placement.published
     if len(every) <= _MOST:
         return every

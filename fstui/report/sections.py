@@ -1,7 +1,7 @@
 """What a command prints: titled tables and sentences, the same in every format.
 
 A command builds one `Report` and passes it to `fstui.report.formats.render_report`. Text in it is data: each format
-escapes what it must.
+escapes what it has to.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Plain text: columns that line up, verdicts in words, a step's figures."""
+"""Plain text: aligned columns, wrapped sentences, and verdicts in words."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ NONE = "–"
 
 
 def verdict_words(verdict: Verdict, confidence: Confidence) -> str:
-    """``! SUSPICIOUS  high confidence``."""
+    """Return ``! SUSPICIOUS  high confidence``."""
     word = verdict.upper() + (" with durable" if verdict == "consistent" else "")
     return f"{GLYPHS[verdict]} {word}  {confidence} confidence"
 
 
 def speed_words(speed: Speed) -> str:
-    """``▲ STALLS  412 ms for one operation of fdatasync``; empty of a document that is older than the question."""
+    """Return ``▲ STALLS  412 ms for one operation of fdatasync``; empty for a document without this answer."""
     if not speed.title:
         return ""
     said = speed.answer if speed.answer in TOO_SLOW else f"speed {speed.answer}"
@@ -38,12 +38,12 @@ def speed_words(speed: Speed) -> str:
 
 
 def safe_rows(rows: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
-    """Escaped before they are measured, else what stands beside them would not line up."""
+    """Escape cells before their width is measured, so that columns are aligned."""
     return [tuple(map(escape_controls, row)) for row in rows]
 
 
 def columns(rows: Sequence[Sequence[str]], align: str, gap: int = 2) -> list[str]:
-    """Rows as lines of aligned cells; ``align`` holds ``<`` or ``>`` for each column."""
+    """Return rows as lines of aligned cells. ``align`` contains ``<`` or ``>`` for each column."""
     safe = safe_rows(rows)
     widths = [max(map(cell_len, cells)) for cells in zip(*safe, strict=True)]
     return [(" " * gap).join(_padded(*cell) for cell in zip(row, widths, align, strict=True)).rstrip() for row in safe]
@@ -64,12 +64,12 @@ def hanging(rows: Sequence[Sequence[str]], width: int = WIDTH, gap: int = 2, ali
 
 
 def labelled(label: str, lines: Iterable[str]) -> list[str]:
-    """Sentences under a label in the margin: ``next     Switch the cache off …``."""
+    """Return sentences with a label in the margin: ``next     Switch the cache off …``."""
     return _in_margin(label, [part for line in lines for part in wrap(line, WIDTH - _MARGIN)])
 
 
 def because(lines: Iterable[str]) -> list[str]:
-    """Lines of ``label: evidence`` in two columns: ``because  fdatasync  840/s, limit 120/s``."""
+    """Return ``label: evidence`` in two columns: ``because  fdatasync  840/s, limit 120/s``."""
     pairs = [line.partition(": ") for line in lines]
     rows = [(label, evidence) if colon else ("", label) for label, colon, evidence in pairs]
     return _in_margin("because", hanging(rows, WIDTH - _MARGIN))
@@ -80,23 +80,23 @@ def _in_margin(label: str, lines: Sequence[str]) -> list[str]:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Safe text, broken at spaces; a longer word stays whole, so that a path can be copied."""
+    """Break safe text at spaces. A longer word stays whole, so that a path can be copied."""
     return textwrap.wrap(escape_controls(text), max(width, 1), break_long_words=False, break_on_hyphens=False)
 
 
 def fold(text: str, width: int) -> list[str]:
-    """The same within that width whatever it takes: a longer word is broken too."""
+    """Break safe text at spaces, and words that are longer than the width."""
     return textwrap.wrap(escape_controls(text), max(width, 1), break_on_hyphens=False)
 
 
 def cut_left(text: str, width: int) -> str:
-    """Safe text of so many cells at most: the end of a path is what tells it from others."""
+    """Cut safe text at its beginning: the end of a path distinguishes it."""
     text = escape_controls(text)
     return text if cell_len(text) <= width else "…" + set_cell_size(text[::-1], max(width - 1, 0))[::-1]
 
 
 def moment(started_at: str) -> str:
-    """``20 Nov 2026 03:12``; what is no time stays as it is."""
+    """Return ``20 Nov 2026 03:12``, or the text itself if it is not a time."""
     try:
         return datetime.fromisoformat(started_at).strftime("%d %b %Y %H:%M")
     except ValueError:
@@ -109,6 +109,6 @@ def _padded(text: str, width: int, align: str) -> str:
 
 
 def cut_right(text: str, width: int) -> str:
-    """Safe text of so many cells at most, cut at its end."""
+    """Cut safe text at its end."""
     text = escape_controls(text)
     return text if cell_len(text) <= width else set_cell_size(text, max(width - 1, 0)).rstrip() + "…"

@@ -1,4 +1,4 @@
-"""A watch in plain text: who waits, what the devices did, and the sentence."""
+"""The report of ``fstui watch``: which programs wait, what the devices did, and the conclusion."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEVICES = ("DEVICE", "WRITES/S", "BYTES/S", "P50", "FLUSHES/S", "P50", "P99", "F
 
 
 def of_watch(report: WatchReport) -> Report:
-    """Who waits, what the devices did; the sentence last, where a terminal shows it."""
+    """Return the tables, and the conclusion last, where a terminal shows it."""
     whole = report.whole
     waits = tuple(_cells(waiting_cells(row, whole.elapsed_s), last=True) for row in whole.waits[:MOST_ROWS])
     left = len(whole.waits) - len(waits)
@@ -28,7 +28,7 @@ def of_watch(report: WatchReport) -> Report:
     devices = tuple(_cells(device_cells(one, whole.elapsed_s)) for one in whole.devices)
     below = (*_journals(whole), *_notes(whole), *map(_lost_write, report.errors))
     sections = (
-        Section("", WAITS, waits, (f"… {counted(left, 'row')} more, all of them in json",) if left > 0 else ()),
+        Section("", WAITS, waits, (f"… and {counted(left, 'row')} more: --format json lists all",) if left > 0 else ()),
         Section("", ("PROGRAM", "WRITTEN/S"), writers),
         Section("", DEVICES, devices, below),
         Section("", lines=(report.sentence, *two_answers(report))),
@@ -48,30 +48,30 @@ def _records(whole: Watched) -> Section:
 
 
 def _cells(words: tuple[str, ...], *, last: bool = False) -> tuple[Cell | str, ...]:
-    """Numbers on the right, but for the first cell, and the last one where it is text."""
+    """Align all cells to the right except the first one, and the last one if it is text."""
     first, *others = words
     return (first, *map(right, others[:-1]), others[-1]) if last else (first, *map(right, others))
 
 
 def two_answers(report: WatchReport) -> Iterator[str]:
-    """Is it honest, and is it slow? None of a watch that is older than the questions."""
+    """Return whether the storage is durable, and whether it is slow; empty for older documents."""
     if report.honest:
         yield report.honest
         yield f"Is it slow? {speed_words(report.speed)}. {report.speed.sentence}"
 
 
 def closing(report: WatchReport) -> str:
-    """The sentence, and the second answer where that is too slow."""
+    """Return the conclusion, and the speed if the storage is too slow."""
     return f"{report.sentence} {speed_words(report.speed) if report.speed.answer in TOO_SLOW else ''}".rstrip()
 
 
 def line(second: Watched) -> str:
-    """One second in one line: who waited longest."""
+    """Return one second in one line, with the program that waited longest."""
     row = next((row for row in second.waits if not row.kernel), None)
     flushes = sum(device.flushes or 0 for device in second.devices)
     below = f"{rate(flushes / second.elapsed_s)} flushes/s" if second.devices else "devices idle"
     if row is None:
-        return f"nobody waits · {below}"
+        return f"no program waits · {below}"
     syncs = f"{rate(row.syncs / second.elapsed_s)} syncs/s of {row.where}, p50 {_p50(row.latency_ns)}"
     return f"{row.who} {syncs} · {below}"
 
@@ -85,7 +85,7 @@ def _head(report: WatchReport) -> str:
 
 
 def waiting_cells(row: Waiting, elapsed_s: float) -> tuple[str, ...]:
-    """A row of who waits, by ``WAITS``."""
+    """Return the cells of a program, for the header ``WAITS``."""
     times = row.latency_ns
     return (
         row.who,
@@ -109,7 +109,7 @@ def _p99(times: DeviceTimes | None) -> str:
 
 
 def device_cells(device: WatchedDevice, elapsed_s: float) -> tuple[str, ...]:
-    """A row of a device, by ``DEVICES``."""
+    """Return the cells of a device, for the header ``DEVICES``."""
 
     def per_s(number: int | None) -> str:
         return rate(number / elapsed_s) if number is not None else NONE
@@ -133,24 +133,24 @@ def _journals(whole: Watched) -> Iterator[str]:
 
 
 def journal(commits: Commits, elapsed_s: float) -> str:
-    """The commits of one, in a line."""
-    longest = f", {duration_ns(commits.latency_ns.max)} at the most" if commits.latency_ns else ""
+    """Return the commits of one journal in a line."""
+    longest = f", {duration_ns(commits.latency_ns.max)} at most" if commits.latency_ns else ""
     often = f"{rate(commits.count / elapsed_s)} commits/s, p50 {_p50(commits.latency_ns)}"
     return f"journal of {commits.device}: {often}{longest}"
 
 
 def _notes(whole: Watched) -> Iterator[str]:
     if whole.lost:
-        yield f"{counted(whole.lost, 'event')} found no room in the kernel's buffers: the rates are lower bounds"
+        yield f"the kernel's buffers were full and lost {counted(whole.lost, 'event')}: the rates are lower bounds"
     if whole.looked_s < 0.95 * whole.elapsed_s and whole.waits:
         share = whole.looked_s / whole.elapsed_s
-        yield f"the devices' own times and FUA are of {share:.0%} of the time: there is too much to look at it all"
+        yield f"device times and FUA cover {share:.0%} of the time, as there were too many events"
     for row in whole.waits:
         for number, times in row.failed.items():
             yield f"{row.who}: {counted(times, 'sync')} of {row.where} failed: {os.strerror(number)}"
 
 
 def _lost_write(error: LostWrite) -> str:
-    told = f"told {counted(error.told, 'time')}" if error.told else "nobody was told"
+    reported = f"reported {counted(error.told, 'time')}" if error.told else "not reported to any program"
     name = errno.errorcode.get(error.errno, str(error.errno))
-    return f"a write of inode {error.inode} on {error.device or '?'} failed with {name}: {told}"
+    return f"a write of inode {error.inode} on {error.device or '?'} failed with {name}: {reported}"

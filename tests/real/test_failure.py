@@ -148,7 +148,7 @@ def test_silent_mount_is_a_row_with_a_note(workshop: Path) -> None:
         described = headless.call("list", "--format", "json", within=within)
     assert (listed.returncode, described.returncode) == (0, 0)
     row, *_ = (line for line in listed.stdout.decode().splitlines() if str(point) in line)
-    assert "silent for" in row
+    assert "no answer for" in row
     rows = {row["mount_point"]: row for row in json.loads(described.stdout)["filesystems"]}
     assert rows[str(point)]["silent_s"] >= 1 and rows[str(point)]["space"] is None
     assert rows["/"]["silent_s"] is None and rows["/"]["space"]

@@ -82,13 +82,15 @@ def test_names_from_the_system_bring_no_control_characters(format_: str) -> None
 
 
 def test_a_check_in_one_line() -> None:
-    assert check.line(ALL.rows[0]).startswith("/srv/queue: ! suspicious, high · 840 commits/s, p99 5.9 ms · ")
+    assert check.line(ALL.rows[0]).startswith(
+        "/srv/queue: ! suspicious, high confidence · 840 commits/s, p99 5.9 ms · "
+    )
     assert check.line(ALL.rows[3]) == "/full: not checked: /full is too full"
 
 
 def test_a_terminal_that_is_too_narrow_has_the_flags_beneath() -> None:
     lines = printed(check.of_check(ALL), "plain", 60).splitlines()
-    assert lines[2].split() == ["FILESYSTEM", "VERDICT", "SURE", "COMMITS/S", "P99"]
+    assert lines[2].split() == ["FILESYSTEM", "VERDICT", "CONFIDENCE", "COMMITS/S", "P99"]
     assert lines[4].endswith("840/s, 7200 rpm allows 120")
     assert max(map(len, lines[2:10])) <= 60
 

@@ -46,7 +46,7 @@ def test_on_a_narrow_terminal_each_stack_stands_whole_below_its_mount_point(widt
 
 def test_a_filesystem_that_does_not_answer_is_a_row_that_says_so() -> None:
     silent = replace(HERE, filesystems=(replace(TARGET, silent_s=41.0),))
-    assert "silent for 41.0 s" in printed(inventory.of_host(silent, {}))
+    assert "no answer for 41.0 s" in printed(inventory.of_host(silent, {}))
 
 
 def test_the_list_as_json_carries_the_findings_per_filesystem() -> None:

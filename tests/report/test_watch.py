@@ -59,7 +59,7 @@ def test_it_says_who_waits_for_what_and_ends_with_the_sentence() -> None:
         "",
         "DEVICE  WRITES/S  BYTES/S  P50  FLUSHES/S      P50      P99  FUA",
         "sda         50.0  1.0 MiB    –       25.0  38.0 ms  60.0 ms    0",
-        "journal of sda1: 2.00 commits/s, p50 38.0 ms, 260 ms at the most",
+        "journal of sda1: 2.00 commits/s, p50 38.0 ms, 260 ms at most",
         "",
         "The disk is slow: sda1 itself takes 36.0 ms of the 40.0 ms that mariadbd (812)",
         "waits for a sync of /var/lib/mysql/ib_logfile0.",
@@ -70,11 +70,11 @@ def test_what_is_missing_or_failed_is_said() -> None:
     whole = msgspec.structs.replace(WHOLE, lost=7, looked_s=2.0, waits=(msgspec.structs.replace(ROW, failed={5: 2}),))
     errors = (LostWrite(device="sda1", inode=99, errno=5, told=0), LostWrite(device=None, inode=98, errno=28, told=1))
     text = printed(watch.of_watch(report(whole, errors=errors)))
-    assert "7 events found no room in the kernel's buffers: the rates are lower bounds" in text
-    assert "the devices' own times and FUA are of 20% of the time" in text
+    assert "the kernel's buffers were full and lost 7 events: the rates are lower bounds" in text
+    assert "device times and FUA cover 20% of the time" in text
     assert "mariadbd (812): 2 syncs of /var/lib/mysql/ib_logfile0 failed: Input/output error" in text
-    assert "a write of inode 99 on sda1 failed with EIO: nobody was told" in text
-    assert "a write of inode 98 on ? failed with ENOSPC: told 1 time" in text
+    assert "a write of inode 99 on sda1 failed with EIO: not reported to any program" in text
+    assert "a write of inode 98 on ? failed with ENOSPC: reported 1 time" in text
 
 
 def test_names_of_files_and_programs_give_no_command_to_a_terminal() -> None:
@@ -95,7 +95,7 @@ def test_a_second_is_one_line() -> None:
     assert watch.line(WHOLE) == (
         "mariadbd (812) 24.0 syncs/s of /var/lib/mysql/ib_logfile0, p50 38.0 ms · 25.0 flushes/s"
     )
-    assert watch.line(Watched(elapsed_s=1.0)) == "nobody waits · devices idle"
+    assert watch.line(Watched(elapsed_s=1.0)) == "no program waits · devices idle"
 
 
 def test_it_ends_with_both_answers_where_they_were_asked() -> None:

@@ -1,4 +1,4 @@
-"""A run in six to nine lines, for a channel where people talk: both answers, why, what next, and where to look."""
+"""A run in six to nine lines, for a chat: both answers, why, what to do next, and where to look."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def _lines(run: Run) -> Iterator[str]:
         yield f"because  {found.because[0]}"
     if next_ := (found.next if found and found.next else run.speed.next):
         yield f"next     {next_[0]}"
-    if told := [step for step in run.steps if step.ops]:
-        named = [step for step in told if found and step.name in found.steps]
-        step = max(named or told, key=lambda step: step.syncs)
+    if measured := [step for step in run.steps if step.ops]:
+        named = [step for step in measured if found and step.name in found.steps]
+        step = max(named or measured, key=lambda step: step.syncs)
         yield figures.step_line(step, figures.Counts(run))
     stack = stack_line(run.target)
     host = f"{run.host.hostname}, Linux {run.host.kernel}" if run.host.hostname else ""

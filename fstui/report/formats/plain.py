@@ -27,7 +27,7 @@ from fstui.report.text import (
 ENDING = ""
 _GAP = 2
 _LEAST = 16
-"""Cells of a column on a narrow terminal."""
+"""Cells of the narrowest column."""
 _LONGEST_LABEL = 20
 
 

@@ -1,7 +1,7 @@
-"""A run as metrics, for the textfile collector of Prometheus' node exporter (``--output /…/fstui.prom``).
+"""Metrics for the textfile collector of Prometheus' node exporter (``--output /…/fstui.prom``), text format 0.0.4.
 
-After its text format 0.0.4. Every value carries scenario and target, so that the files of several runs stand beside
-each other; one that was not measured, or cannot be told, is left out, and no 0 stands in its place.
+Every value has the labels scenario and target, so that the files of several runs can be combined. A value that was not
+measured is left out; it is never 0.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class Value(NamedTuple):
     """One line of a metric."""
 
     value: float
-    labels: Labels = {}  # noqa: RUF012  never changed
+    labels: Labels = {}  # noqa: RUF012  it is never changed
     part: str = ""
-    """What a summary adds to its name: ``_sum``, ``_count``."""
+    """The suffix of a summary: ``_sum``, ``_count``."""
 
 
 class Metric(NamedTuple):
-    """Lines under one name, which ends in their unit."""
+    """Values under one name, which ends with their unit."""
 
     name: str
     help: str
@@ -55,26 +55,26 @@ def render(report: Report, width: int | None = None) -> str:
 
 def _metrics(run: Run) -> Iterator[Metric]:
     verdicts = [Value(each == run.verdict, {"verdict": each, "confidence": run.confidence}) for each in VERDICTS]
-    yield Metric("fstui_verdict", "1 at what the run came to, 0 at every other verdict.", verdicts)
-    speeds = [Value(each == run.speed.answer, {"speed": each}) for each in SPEEDS]
-    yield Metric("fstui_speed", "1 at how slow it was, 0 at every other answer.", speeds if run.speed.title else [])
-    yield Metric("fstui_run_started_timestamp_seconds", "When the run began.", _started(run))
-    yield Metric("fstui_run_duration_seconds", "How long it took.", [Value(run.elapsed_s)])
-    yield Metric("fstui_run_written_bytes", "What it wrote.", [Value(run.written_bytes)])
+    yield Metric("fstui_verdict", "1 for the verdict of the run, 0 for all others.", verdicts)
+    speeds = [Value(each == run.speed.answer, {"speed": each}) for each in SPEEDS if run.speed.title]
+    yield Metric("fstui_speed", "1 for the speed of the storage, 0 for all other answers.", speeds)
+    yield Metric("fstui_run_started_timestamp_seconds", "Start of the run.", _started(run))
+    yield Metric("fstui_run_duration_seconds", "Duration of the run.", [Value(run.elapsed_s)])
+    yield Metric("fstui_run_written_bytes", "Bytes written by the run.", [Value(run.written_bytes)])
     wear = [Value(written, {"device": device}) for device, written in run.wear_bytes.items()]
-    yield Metric("fstui_run_wear_bytes", "What a lowest device was written to meanwhile, by whomever.", wear)
-    alike = [step for step in run.steps if step.ops and step.settings.uniform]
-    rates = [Value(step.rate_per_s, _of(step)) for step in alike]
-    yield Metric("fstui_step_operations_per_second", "Each with its sync, where it has one.", rates)
-    latencies = [value for step in alike for value in _latency(step)]
-    yield Metric("fstui_step_latency_seconds", "Of a whole operation; quantile 1 is the longest.", latencies, "summary")
-    yield Metric("fstui_step_flushes_per_sync", "Flushes that arrived for each sync.", _flushes(run))
+    yield Metric("fstui_run_wear_bytes", "Bytes written to a lowest device during the run, by all processes.", wear)
+    uniform = [step for step in run.steps if step.ops and step.settings.uniform]
+    rates = [Value(step.rate_per_s, _of(step)) for step in uniform]
+    yield Metric("fstui_step_operations_per_second", "Operations per second, syncs included.", rates)
+    latencies = [value for step in uniform for value in _latency(step)]
+    yield Metric("fstui_step_latency_seconds", "Of an operation; quantile 1 is the maximum.", latencies, "summary")
+    yield Metric("fstui_step_flushes_per_sync", "Flushes that reached the device for each sync.", _flushes(run))
 
 
 def _started(run: Run) -> Iterator[Value]:
     try:
         yield Value(datetime.fromisoformat(run.started_at).timestamp())
-    except ValueError:  # a document of somebody else's
+    except ValueError:  # a document that fstui did not write
         return
 
 
@@ -100,7 +100,7 @@ def _of(step: Step) -> Labels:
 
 
 def _of_run(run: Run) -> Labels:
-    """What every value carries; one that was not measured on storage says so."""
+    """Return the labels of every value. Simulated results are labelled."""
     scenario, target = run.scenario.name if run.scenario else "", run.target.path if run.target else ""
     return {"scenario": scenario, "target": target} | ({"simulated": run.simulated} if run.simulated else {})
 
@@ -111,10 +111,10 @@ def _head(metric: Metric) -> list[str]:
 
 def _lines(metric: Metric, common: Labels) -> Iterator[str]:
     for value, labels, part in metric.values:
-        told = ",".join(f'{name}="{_escaped(text)}"' for name, text in (common | labels).items())
-        yield f"{metric.name}{part}{{{told}}} {float(value)!r}"
+        pairs = ",".join(f'{name}="{_escaped(text)}"' for name, text in (common | labels).items())
+        yield f"{metric.name}{part}{{{pairs}}} {float(value)!r}"
 
 
 def _escaped(text: str) -> str:
-    """A label's value: backslash and quote escaped; of line feeds none is left."""
+    """Return a label's value with backslashes and quotes escaped. It has no line feeds."""
     return escape_controls(text).replace("\\", "\\\\").replace('"', '\\"')
