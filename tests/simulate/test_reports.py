@@ -9,8 +9,6 @@ import pytest
 from tests.simulate.model import host, rate
 
 NOISE = 0.15
-SCRIPT = {"host__program_us": 22}
-"""The Python script of the report, between two calls."""
 DIRECT: dict[str, Any] = {"open_flags": ("direct",)}
 LONG = {"seconds": 6.0}
 
@@ -33,7 +31,7 @@ LONG = {"seconds": 6.0}
 def test_published_fsync_rates_are_reproduced(
     published: float, disk: str, changes: dict[str, Any], asked: dict[str, Any]
 ) -> None:
-    assert rate(host(disk, **SCRIPT, **changes), sync="fsync", **asked) == pytest.approx(published, rel=NOISE)
+    assert rate(host(disk, **changes), sync="fsync", **asked) == pytest.approx(published, rel=NOISE)
 
 
 @pytest.mark.parametrize(("published", "asked"), [(22.35, {}), (564.98, {**DIRECT, "sync_every": 100})])
