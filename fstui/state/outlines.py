@@ -61,7 +61,7 @@ class _Latency(msgspec.Struct, frozen=True):
     mean: int
 
 
-class _Step(msgspec.Struct, frozen=True):
+class _Step(msgspec.Struct, frozen=True, gc=False):
     name: str
     status: str = "finished"
     rate_per_s: float = 0.0
@@ -85,7 +85,7 @@ class _Process(msgspec.Struct, frozen=True):
     io_limits: tuple[Any, ...] = ()
 
 
-class Outline(documents.Version, frozen=True, kw_only=True):
+class Outline(documents.Version, frozen=True, kw_only=True, gc=False):
     """Some fields of a run document; msgspec skips the others."""
 
     id: str
@@ -111,7 +111,7 @@ class Outline(documents.Version, frozen=True, kw_only=True):
         return self.status == "finished" and not (self.simulated or limited)
 
 
-class Indexed(msgspec.Struct, frozen=True):
+class Indexed(msgspec.Struct, frozen=True, gc=False):
     """An outline and the state of the file from which it was read."""
 
     stamp: tuple[int, ...]

@@ -25,7 +25,7 @@ MOST_BASELINES, SEARCHED = 20, 200
 """A run is compared with at most 20 of the newest 200."""
 
 
-class Summary(msgspec.Struct, frozen=True, kw_only=True):
+class Summary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One line of the history. If ``unreadable`` says why a file could not be read, the other fields are empty."""
 
     path: str
