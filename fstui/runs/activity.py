@@ -1,4 +1,4 @@
-"""What other processes do: while the list of filesystems is shown, and while fstui itself is idle before a step."""
+"""Watch other processes: while the list of filesystems is shown, and while fstui is idle before a step."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ class Checkup:
 
 
 async def followed(running: RunInProgress) -> AsyncIterator[Event]:
-    """Yield a run's events, and stop it if it takes far too long. What was measured is judged."""
+    """Yield a run's events, and stop it if it takes far too long. The steps so far are judged."""
     giving_up = asyncio.get_running_loop().call_later(PATIENCE_S, running.stop)
     try:
         async for event in running.events():

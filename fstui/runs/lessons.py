@@ -134,7 +134,7 @@ def lessons() -> tuple[Lesson, ...]:
 
 
 def find(name: str) -> Lesson:
-    """Return a lesson by its name or number. Raises Refused."""
+    """Return a lesson by name or number. Raises Refused."""
     for lesson in lessons():
         if name in (lesson.name, str(lesson.number)):
             return lesson

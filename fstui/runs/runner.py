@@ -1,4 +1,4 @@
-"""Carry out a plan as a stream of events, the last of which has the run.
+"""Carry out a plan as a stream of events, which ends with the finished run.
 
 The runner collects the evidence, judges it and saves it after every step. Interfaces only display the events.
 """

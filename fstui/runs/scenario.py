@@ -6,8 +6,8 @@ step per value), ``unit``, ``help``, and ``choices``, or ``min`` and ``max``. A 
 
 ``[[steps]]`` is a step: ``name``, ``probe``, and the keys of that kind of step (the settings struct in
 ``fstui.measure.kinds``). A value that is exactly ``"{x}"`` is replaced by the value of x with its type; within a longer
-text it is replaced by its text. ``"*" = "{x}"`` stands for all keys of the word chosen for x; other keys of the table
-take precedence. If x has ``absent = VALUE``, the key is left out for that value, so that a word or a default decides.
+text it is replaced by its text. ``"*" = "{x}"`` means all keys of the word chosen for x; other keys of the table take
+precedence. If x has ``absent = VALUE``, the key is left out for that value, so that a word or a default decides.
 
 ``for_each = ["x", "y"]`` makes a step for each combination, with x outermost; ``{*}`` in the name is what varies.
 ``only = { x = […] }`` lists the values for which the table is meant. ``[server]`` applies to all steps that measure a
@@ -37,7 +37,7 @@ MOST_STEPS = 1000
 """The most steps of one table, because a mistake in a list of values should not make a plan for a year."""
 _MEASURED_TIME = "{seconds}"
 WORD_KEY = "*"
-"""The key for all keys that a word stands for."""
+"""The key for all keys of a word."""
 
 
 class Server(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -197,5 +197,5 @@ class Filling:
         field = _FIELD.fullmatch(str(reference))
         setting = self._settings.get(field[1]) if field else None
         if setting is None or not isinstance(setting.choices, dict):
-            raise Refused(f'"*" = {reference!r}: this needs a setting whose choices are words that stand for options')
+            raise Refused(f'"*" = {reference!r}: this needs a setting whose choices are words for several options')
         return setting.choices[str(self.value(reference))]

@@ -82,7 +82,7 @@ async def own() -> tuple[list[Known], list[str]]:
 
 
 async def named(name: str) -> Scenario:
-    """Load a scenario by its name or file, in a child process if it may hang. Raises Refused."""
+    """Load a scenario by name or file, in a child process if it may hang. Raises Refused."""
     if name in shipped():
         return load(name)
     is_file = "/" in name or name.endswith(".toml")
@@ -95,7 +95,7 @@ def check(scenario: Scenario, settings: Mapping[str, str]) -> None:
 
 
 def load(name: str) -> Scenario:
-    """Load a scenario by its name or file. Raises Refused, which names file, table and key of a mistake."""
+    """Load a scenario by name or file. Raises Refused, which names file, table and key of a mistake."""
     path = _path_of(name)
     try:
         scenario = _read(path)

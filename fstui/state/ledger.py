@@ -236,7 +236,7 @@ def _pid_namespace_of(process: Path) -> str:
 def _read(path: Path) -> Entry | None:
     """Return the entry in a file, or None if it is not a valid entry of this user.
 
-    What an entry names is removed, and with ``sudo -E`` the state directory is another user's.
+    With ``sudo -E`` the state directory is another user's, who could otherwise make root remove any path.
     """
     try:
         data, found = read_regular(path, os.O_NOFOLLOW)

@@ -129,7 +129,7 @@ def read_all(path: Path) -> list[Document]:
 def history(most: int | None = None) -> list[Summary]:
     """Return a summary of every saved run, newest first, also of files that cannot be read.
 
-    ``most``: only so many of the newest.
+    ``most``: only this many of the newest.
     """
     notes, saved = user_data.notes(), _files()
     return [_summary(one, notes.get(_id(one.path), "")) for one in read_outlines(saved[:most], saved)]

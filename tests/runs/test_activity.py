@@ -1,4 +1,4 @@
-"""Who is at work on this box: seen in /proc, by a child, without writing a byte."""
+"""Writers and databases on this host, found in /proc by a child process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ while os.getppid() == {parent}:
 
 @contextmanager
 def database(directory: Path, *words: str, **environment: str) -> Iterator[int]:
-    """What looks like a MySQL that commits all the time; its pid."""
+    """Start a process that looks like a MySQL that always commits; return its pid."""
     program = directory / "mysqld"
     program.symlink_to(sys.executable)
     call: list[str | Path] = [program, "-c", WRITE.format(parent=os.getpid()), *words]
@@ -42,11 +42,11 @@ def database(directory: Path, *words: str, **environment: str) -> Iterator[int]:
 
 @pytest.fixture
 def mount(tmp_path: Path) -> str:
-    """Where the test's directory is mounted."""
+    """Return the mount point of the test's directory."""
     return subprocess.check_output(["stat", "-c", "%m", tmp_path], text=True).strip()
 
 
-async def test_who_writes_is_named_and_a_database_with_what_it_was_told(tmp_path: Path, mount: str) -> None:
+async def test_writers_and_databases_are_found_with_their_settings(tmp_path: Path, mount: str) -> None:
     told = ("--no-defaults", "--innodb-flush-log-at-trx-commit=2", "--port=1")
     with database(tmp_path, *told, LD_PRELOAD="/nowhere/libeatmydata.so") as pid:
         async with aclosing(read_activity()) as seen:
@@ -94,7 +94,7 @@ def test_option_files_are_read_as_the_servers_read_them(etc: Path) -> None:
     assert options("", ["redis-server"], "/data", str(etc)) == {}
 
 
-def test_a_link_in_a_container_leads_where_it_leads_in_there(tmp_path: Path) -> None:
+def test_a_link_in_a_container_is_followed_inside_it(tmp_path: Path) -> None:
     inside = tmp_path / "root"
     (inside / "etc/alternatives").mkdir(parents=True)
     (inside / "etc/my.cnf").symlink_to("/etc/alternatives/../alternatives/my.cnf")
@@ -108,14 +108,14 @@ def test_a_link_in_a_container_leads_where_it_leads_in_there(tmp_path: Path) -> 
     assert server_options.mysql(["mysqld"], str(inside)) == {"sync_binlog": "0"}
 
 
-def test_an_option_file_that_is_none_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_as_option_file_does_not_block(tmp_path: Path) -> None:
     (tmp_path / "etc/mysql").mkdir(parents=True)
     os.mkfifo(tmp_path / "etc/my.cnf")
     (tmp_path / "etc/mysql/my.cnf").symlink_to("my.cnf")
     assert server_options.mysql(["mysqld"], str(tmp_path)) == {}
 
 
-def test_a_program_that_is_told_nothing_ends_with_its_input() -> None:
+def test_the_program_ends_when_its_input_closes() -> None:
     asked = json.dumps({"servers": {}, "stubs": "x", "settings": []})
     words = [sys.executable, "-m", "fstui.measure.helpers.activity"]
     done = subprocess.run(words, input=f"{asked}\n".encode(), capture_output=True, check=False)

@@ -1,4 +1,4 @@
-"""What is asked before a run: each concern has its number, and nobody is asked twice."""
+"""Reasons not to start a run, each with its number."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def said(
     return caution.concerns(Session.here(), site, {"sda": busy}, 64 * MIB, writes)
 
 
-def test_a_box_with_time_and_room_is_asked_nothing() -> None:
+def test_an_idle_host_with_space_raises_no_concern() -> None:
     assert said() == ()
 
 
-def test_a_device_that_others_need_is_named_with_its_share() -> None:
+def test_a_busy_device_is_named_with_its_share() -> None:
     assert said(busy=0.97) == ("its device sda is 97% busy",)
 
 
-def test_gigabytes_for_a_device_that_is_half_busy_are_said_first() -> None:
+def test_gigabytes_on_a_half_busy_device_raise_a_concern() -> None:
     assert said(writes=3 * GIB) == ("its device sda is 50% busy, and this writes up to 3.0 GiB",)
     assert said(writes=3 * GIB, busy=0.4) == ()
 
@@ -45,7 +45,7 @@ def test_gigabytes_for_a_device_that_is_half_busy_are_said_first() -> None:
 @pytest.mark.parametrize(
     ("free_mib", "total_mib", "asked"), [(140, 1024, True), (10_000, 102_400, False), (400, 1024, False)]
 )
-def test_little_room_is_a_tenth_and_less_than_a_gibibyte(free_mib: int, total_mib: int, asked: bool) -> None:
+def test_little_space_is_less_than_a_tenth_and_a_gibibyte(free_mib: int, total_mib: int, asked: bool) -> None:
     found = said(free_mib * MIB, total_mib * MIB)
     assert found == (("only 76.0 MiB of its 1.0 GiB stay free during the run",) if asked else ())
 
@@ -55,19 +55,19 @@ def test_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     assert said() == ("only 100.0 MiB of memory are available",)
 
 
-def test_who_said_yes_in_the_environment_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_yes_in_the_environment_avoids_concerns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(caution.YES, "1")
     assert said(busy=0.97) == ()
 
 
-async def test_a_played_run_is_in_nobody_s_way() -> None:
+async def test_a_replay_raises_no_concern() -> None:
     run = saved()
     assert run.target
     site = Site(place=Place("/srv/data", Space(total_bytes=GIB, free_bytes=100 * MIB)), read=run.target)
     assert await caution.look(Session(ReplayMachine(run)), site, 64 * MIB) == (None, ())
 
 
-def test_the_share_is_of_the_time_that_was_watched() -> None:
+def test_the_busy_share_is_of_the_watched_time() -> None:
     counters = (DeviceCounters(device="sda", busy_ms=950), DeviceCounters(device="md0"))
     assert caution.busy_shares(Idle(elapsed_s=1.0, counters=counters)) == {"sda": 0.95}
     assert caution.busy_shares(Idle()) == {}

@@ -1,4 +1,4 @@
-"""What changed of a stack while a step was measured."""
+"""Changes of a stack while a step is measured."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_nothing_changed() -> None:
     assert changes(STACK, STACK) == ()
 
 
-def test_what_rules_of_counting_rest_on_is_compared() -> None:
+def test_settings_that_affect_flushes_are_compared() -> None:
     after = (filesystem(barrier="nobarrier", below=("sda", "sdb")), disk(write_cache="write through"))
     assert changes(STACK, after) == (
         "mount:/srv: below sda → sda sdb",
@@ -26,7 +26,7 @@ def test_what_rules_of_counting_rest_on_is_compared() -> None:
     )
 
 
-def test_what_was_switched_back_is_told() -> None:
+def test_a_setting_that_was_switched_back_is_reported() -> None:
     through = (filesystem(), disk(write_cache="write through"))
     assert changes(STACK, through, STACK, STACK) == ("sda: write cache write back → write through → write back",)
 
@@ -35,7 +35,7 @@ def test_a_layer_that_is_gone_is_a_change() -> None:
     assert changes(STACK, STACK[:1]) == ("sda: gone",)
 
 
-def test_where_the_filesystem_is_gone_what_it_stood_on_is_not_said_to_be() -> None:
+def test_a_filesystem_that_is_gone_is_reported_alone() -> None:
     switched = tuple(msgspec.structs.replace(node, write_cache="write through") for node in STACK)
     gone, *others = changes(STACK, switched, STACK, ())
     assert gone == f"{STACK[0].id}: gone"
@@ -43,14 +43,14 @@ def test_where_the_filesystem_is_gone_what_it_stood_on_is_not_said_to_be() -> No
     assert changes(STACK, STACK, ()) == (gone,)
 
 
-def test_errors_that_were_counted_before_are_none() -> None:
+def test_earlier_error_counts_are_not_a_change() -> None:
     errors = (Reading(what="errors_count", value="3", path="/sys/fs/ext4/sda/errors_count"),)
     troubled = (filesystem(), disk(state=errors))
     assert changes(troubled, troubled) == ()
 
 
-def test_a_member_that_fails_gets_nothing_more(box: Box) -> None:
-    """It stays among the array's slaves until somebody removes it."""
+def test_a_failed_member_is_a_change(box: Box) -> None:
+    """It stays among the members of the array until it is removed."""
     box.disks("sda", "sdb")
     box.md("md0", "raid10", ("sda", "sdb"), **{"degraded": "0", "dev-sdb/state": "in_sync"})
     box.mount("/dev/md0", "/srv", "ext4", device=box.number_of["md0"])
@@ -82,7 +82,7 @@ def test_a_step_in_the_middle_of_a_pvmove_is_disturbed(box: Box) -> None:
     assert "dm-0: below dm-1 → sdb" in changes(during, ended)
 
 
-def test_what_is_mounted_over_is_not_what_is_measured(box: Box) -> None:
+def test_a_filesystem_mounted_over_the_target_is_a_change(box: Box) -> None:
     box.disks("sda", "sdb")
     box.mount("/dev/sda", "/srv", "ext4")
     before = look(box)
@@ -93,7 +93,7 @@ def test_what_is_mounted_over_is_not_what_is_measured(box: Box) -> None:
     assert still_there(before, look(box)) == ()
 
 
-def test_a_btrfs_may_be_named_after_another_member(box: Box) -> None:
+def test_a_btrfs_may_have_another_member_as_source(box: Box) -> None:
     before = msgspec.structs.replace(target(filesystem("btrfs", below=("sda",)), disk()), source="/dev/sda")
     now = target(filesystem("btrfs", below=("sdb",)), disk("sdb"))
     assert still_there(before, msgspec.structs.replace(now, source="/dev/sdb")) == now.stack

@@ -1,14 +1,16 @@
-"""Which filesystems a check takes, and which it leaves out and says."""
+"""Which filesystems a check includes, which it leaves out, and the usual directories on a mount."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
 from fstui.model.storage import Target
 from fstui.runs.checking import Checkup, LeftOut, grouped
 from fstui.runs.session import Session
+from fstui.runs.site import usual_directories
 
 
 def mounted(point: Path | str, fstype: str = "ext4", source: str = "/dev/sda1", **more: object) -> Target:
@@ -16,14 +18,14 @@ def mounted(point: Path | str, fstype: str = "ext4", source: str = "/dev/sda1", 
 
 
 async def left_out(tmp_path: Path, *others: Target) -> dict[str, str]:
-    """Beside the directory of the test, which is taken for the first filesystem."""
+    """Add filesystems to that of the test's directory, which is the first one."""
     checkup = Checkup(Session.here(trace=False))
     await checkup.choose([mounted(tmp_path), *others])
     assert [subject.name for subject in checkup.subjects] == [str(tmp_path)]
     return {one.name: one.reason for one in checkup.left_out}
 
 
-async def test_what_holds_no_files_or_takes_none_is_left_out_and_said(tmp_path: Path) -> None:
+async def test_unsuitable_filesystems_are_left_out_with_the_reason(tmp_path: Path) -> None:
     found = await left_out(
         tmp_path,
         mounted("/proc", "proc", "proc", pseudo=True),
@@ -42,21 +44,43 @@ async def test_what_holds_no_files_or_takes_none_is_left_out_and_said(tmp_path: 
     }
 
 
-async def test_a_device_is_checked_once_however_often_it_is_mounted(tmp_path: Path) -> None:
+async def test_a_filesystem_that_is_mounted_twice_is_checked_once(tmp_path: Path) -> None:
     assert await left_out(tmp_path, mounted("/bind")) == {"/bind": f"the same filesystem as {tmp_path}"}
 
 
-async def test_what_is_gone_is_said_and_takes_the_others_with_it_not(tmp_path: Path) -> None:
+async def test_a_missing_filesystem_does_not_stop_the_others(tmp_path: Path) -> None:
     found = await left_out(tmp_path, mounted(tmp_path / "gone", source="/dev/sdb1"))
     assert "No such file" in found[str(tmp_path / "gone")]
 
 
-async def test_only_what_does_not_answer_is_trouble(tmp_path: Path) -> None:
+async def test_only_silent_filesystems_are_trouble(tmp_path: Path) -> None:
     checkup = Checkup(Session.here(trace=False))
     await checkup.choose([mounted("/proc", "proc", "proc", pseudo=True), mounted("/filer", silent_s=2.0)])
     assert [one.trouble for one in checkup.left_out] == [False, True]
 
 
-def test_reasons_are_said_once() -> None:
+def test_each_reason_is_listed_once() -> None:
     listed = [LeftOut("/a", "read-only"), LeftOut("/b", "silent"), LeftOut("/c", "read-only")]
     assert dict(grouped(listed)) == {"read-only": ["/a", "/c"], "silent": ["/b"]}
+
+
+MOUNTS = ["/", "/home", "/tmp", "/srv/queue"]
+
+
+@pytest.fixture(autouse=True)
+def at_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PWD", "/home/me/work")
+    monkeypatch.setenv("HOME", "/home/me")
+
+
+@pytest.mark.parametrize(
+    ("mount_point", "expected"),
+    [
+        ("/", ["/var/tmp"]),
+        ("/home", ["/home/me/work", "/home/me"]),
+        ("/tmp", ["/tmp"]),
+        ("/srv/queue", []),
+    ],
+)
+def test_only_directories_on_that_mount_are_returned(mount_point: str, expected: list[str]) -> None:
+    assert usual_directories(mount_point, MOUNTS) == expected

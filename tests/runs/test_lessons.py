@@ -1,4 +1,4 @@
-"""Every lesson is run as fast as it goes, and what it says of its runs is so."""
+"""Every lesson is run as fast as possible, and its claims are checked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAGE = Path(__file__).resolve().parents[2] / "fstui" / "docs" / "teaching.md"
 
 
 async def results(lesson: Lesson) -> dict[str, Run]:
-    """Its runs; a plug that the student pulls is pulled as soon as something was measured, in real time."""
+    """Run a lesson. If the student cuts the power, it is cut as soon as something was measured, in real time."""
     found = {}
     for run in lesson.runs:
         _, running = await lessons.start(lesson, run, pace=1.0 if run.plug else 0.0)
@@ -34,7 +34,7 @@ async def results(lesson: Lesson) -> dict[str, Run]:
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
-async def test_what_a_lesson_claims_is_so(lesson: Lesson) -> None:
+async def test_the_claims_of_lessons_hold(lesson: Lesson) -> None:
     runs = await results(lesson)
     assert [found for claim in lesson.claims if not (found := lessons.found(claim, runs)).holds] == []
     assert all(run.simulated for run in runs.values())
@@ -57,13 +57,13 @@ def test_teaching_page_lists_every_lesson() -> None:
     assert rows == [(str(each.number), each.title, str(each.minutes)) for each in LESSONS]
 
 
-def test_one_is_found_by_name_or_number() -> None:
+def test_a_lesson_is_found_by_name_or_number() -> None:
     assert lessons.find("12") == lessons.find("power-cut") == LESSONS[-1]
     with pytest.raises(Refused, match="There are: fsync-cost"):
         lessons.find("13")
 
 
-async def test_what_was_taken_is_kept() -> None:
+async def test_taken_lessons_are_saved() -> None:
     assert await lessons.taken() == {}
     await lessons.note_taken("odirect", 1, {})
     await lessons.note_taken("odirect", 2, {})

@@ -1,4 +1,4 @@
-"""The scenarios of logs do what the tools do that they are compared with, as strace shows these."""
+"""The scenarios of logs make the same calls as the tools that they imitate, as strace shows them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def steps_of(name: str) -> dict[str, SyncWrites]:
     return {step.name: step.settings for step in planned if isinstance(step.settings, SyncWrites)}
 
 
-def test_pg_test_fsync_rewrites_offset_0_and_opens_with_o_direct_where_it_opens_to_sync() -> None:
+def test_wal_postgres_does_what_pg_test_fsync_does() -> None:
     steps = steps_of("wal-postgres")
     assert {name: (settings.open_flags, settings.sync) for name, settings in steps.items()} == {
         "open_datasync": (("direct", "dsync"), "none"),
@@ -25,14 +25,14 @@ def test_pg_test_fsync_rewrites_offset_0_and_opens_with_o_direct_where_it_opens_
     assert operation_of(steps["open_datasync"]) == "O_DIRECT+O_DSYNC"
 
 
-def test_etcds_recipe_fills_space_that_was_allocated() -> None:
+def test_wal_etcd_fills_allocated_space() -> None:
     ((_, log),) = steps_of("wal-etcd").items()
     assert (log.offsets, log.prefill, log.block_bytes, log.sync) == ("sequential", "fallocate", 2300, "fdatasync")
     assert log.seconds * log.max_bytes_per_s <= log.file_bytes, "nothing is written twice"
     assert operation_of(log) == "append+fdatasync"
 
 
-def test_the_script_of_the_reports_rewrites_one_block_in_eight_ways() -> None:
+def test_one_block_rewrites_a_block_in_eight_ways() -> None:
     steps = steps_of("one-block")
     ways = {(each.block_bytes, each.open_flags, each.sync) for each in steps.values()}
     assert ways == {

@@ -1,4 +1,4 @@
-"""Memory stays as it is however long a step lasts: the bench ``long`` in a shortened form."""
+"""Memory does not grow with the length of a step: the bench ``long``, shortened."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a run will do, and what it refuses, before a byte is written."""
+"""Plans, and what is refused before anything is written."""
 
 import shlex
 from pathlib import Path
@@ -24,7 +24,7 @@ STEP = '[[steps]]\nprobe = "sync_writes"\nblock_bytes = 16384\nfile_bytes = 1048
 
 
 def box(where: Target | None = None) -> ReplayMachine:
-    """A box of which only this target is known."""
+    """Return a machine with only this target."""
     return ReplayMachine(msgspec.structs.replace(saved(), target=where or target()))
 
 
@@ -45,14 +45,14 @@ async def refusal(file: Path, steps: str, machine: ReplayMachine) -> str:
     return str(refused.value)
 
 
-async def test_amounts_and_duration_are_known_before(file: Path) -> None:
+async def test_the_plan_states_amounts_and_duration(file: Path) -> None:
     plan = await plan_of(file, STEP + 'name = "a"\n' + STEP + 'name = "b"\nops_per_s = 10.0\n')
     assert plan.max_bytes == (2 * 10485760 + 1048576) + (2 * 10 * 16384 + 1048576)
     assert plan.room_bytes == 1048576
     assert plan.seconds == pytest.approx(1.0 + 4.0 + 2 * 0.4)
 
 
-async def test_what_an_existing_server_takes_needs_no_room_here_and_the_plan_names_it() -> None:
+async def test_an_existing_server_needs_no_space_here() -> None:
     settings = {"server": "mysql", "host": "db7", "port": "3307", "user": "app", "rows": "60000000", "seconds": "600"}
     site, plan = await Session(box()).planned("sysbench-oltp", "/srv/data", settings)
     assert plan.server_room_bytes > 12 * GIB > plan.max_bytes
@@ -64,7 +64,7 @@ async def test_what_an_existing_server_takes_needs_no_room_here_and_the_plan_nam
     assert not any("into" in line for line in said)
 
 
-async def test_an_append_needs_room_for_all_that_it_may_write(file: Path) -> None:
+async def test_an_append_needs_space_for_all_that_it_may_write(file: Path) -> None:
     plan = await plan_of(file, STEP + 'name = "a"\noffsets = "append"\nprefill = "none"\n')
     assert plan.room_bytes == plan.max_bytes == 2 * 10485760
 
@@ -75,7 +75,7 @@ async def test_an_endless_run_has_no_duration(file: Path) -> None:
     assert plan.bytes_per_s == 5 * 16384
 
 
-async def test_room_for_twice_the_run_and_a_twentieth_left_over_is_wanted(file: Path) -> None:
+async def test_a_run_needs_twice_its_space_and_a_twentieth_left_over(file: Path) -> None:
     step = STEP.replace("1048576", str(GIB)) + 'name = "a"\n'
     enough = 2 * GIB + 5 * GIB
     assert (await plan_of(file, step, box(target(free_bytes=enough)))).room_bytes == GIB
@@ -96,13 +96,13 @@ async def test_a_pseudo_filesystem_holds_no_files(file: Path) -> None:
         ({"write_cache": "big"}, "no write cache 'big'. There are: none, volatile"),
     ],
 )
-def test_an_unknown_declaration_is_answered_with_the_known_ones(declared: dict[str, str], sentence: str) -> None:
+def test_an_unknown_declaration_is_refused_with_the_known_ones(declared: dict[str, str], sentence: str) -> None:
     with pytest.raises(Refused) as refused:
         Declaration.of(declared.get("medium"), declared.get("write_cache"))
     assert str(refused.value).startswith(sentence)
 
 
-async def test_a_declaration_says_what_the_lowest_devices_are_and_draws_the_limit() -> None:
+async def test_a_declaration_sets_medium_and_limit() -> None:
     said = Declaration(medium="hdd-7200", write_cache="none")
     site, plan = await Session(box()).planned("odirect-truth", "/srv/data", {}, said)
     (disk,) = site.target.lowest
@@ -118,13 +118,13 @@ async def test_a_declaration_says_what_the_lowest_devices_are_and_draws_the_limi
     assert limits["fdatasync"] is None
 
 
-async def test_without_a_declaration_nothing_is_declared() -> None:
+async def test_without_a_declaration_the_readings_stay() -> None:
     site, plan = await Session(box()).planned("odirect-truth", "/srv/data")
     assert site.target.lowest[0].medium == Medium()
     assert all(step.limit_ns is None for step in plan.steps)
 
 
-async def test_a_write_cache_alone_keeps_what_was_read_of_the_medium() -> None:
+async def test_declaring_a_write_cache_keeps_the_medium() -> None:
     read = Medium(class_="hdd-7200", rpm=7200, ephemeral=True)
     said = Declaration(write_cache="none")
     site, _ = await Session(box(target(read))).planned("fsync-rate", "/srv/data", {}, said)
@@ -133,7 +133,7 @@ async def test_a_write_cache_alone_keeps_what_was_read_of_the_medium() -> None:
     assert (medium.class_, medium.rpm, medium.write_cache, medium.ephemeral) == ("hdd-7200", 7200, "none", True)
 
 
-async def test_the_command_repeats_the_run_word_for_word() -> None:
+async def test_the_command_repeats_the_run_exactly() -> None:
     settings, said = {"seconds": "2", "block": "4096"}, Declaration(medium="ssd", write_cache="plp")
     _, plan = await Session(box()).planned("odirect-truth", "/srv/my data", settings, said)
     assert shlex.split(plan.command) == [
@@ -142,7 +142,7 @@ async def test_the_command_repeats_the_run_word_for_word() -> None:
     ]
 
 
-async def test_a_run_that_holds_itself_back_says_how_long_and_leaves_out_what_cannot(file: Path) -> None:
+async def test_a_rate_limit_changes_duration_and_steps(file: Path) -> None:
     file.write_text(HEAD + STEP + 'name = "a"\nwriters = 4\n[[steps]]\nname = "b"\nprobe = "dirty_flush"\n')
     _, plan = await Session(box(), RateLimit(bytes_per_s=65536, idle=True)).planned(str(file), "/srv/data")
     held, left_out = plan.steps
@@ -153,13 +153,13 @@ async def test_a_run_that_holds_itself_back_says_how_long_and_leaves_out_what_ca
     assert plan.command.endswith("--max-rate 64K --idle")
 
 
-async def test_what_cannot_be_held_back_at_all_is_refused(file: Path) -> None:
+async def test_a_scenario_without_limitable_steps_is_refused(file: Path) -> None:
     file.write_text(HEAD + '[[steps]]\nname = "b"\nprobe = "dirty_flush"\n')
     with pytest.raises(Refused, match="--max-rate leaves nothing to run"):
         await Session(box(), RateLimit(bytes_per_s=65536)).planned(str(file), "/srv/data")
 
 
-async def test_planning_on_this_box_writes_nothing(tmp_path: Path) -> None:
+async def test_planning_on_this_host_writes_nothing(tmp_path: Path) -> None:
     place = tmp_path / "[here]\n"
     place.mkdir()
     site, plan = await Session.here().planned("fsync-rate", str(place))
@@ -169,17 +169,17 @@ async def test_planning_on_this_box_writes_nothing(tmp_path: Path) -> None:
     assert list(place.iterdir()) == []
 
 
-async def test_a_run_document_is_enough_to_plan_it_again() -> None:
+async def test_a_run_can_be_planned_again_from_its_document() -> None:
     run = saved()
     document = decode_run(msgspec.json.encode(run))
     site, _ = await Session(ReplayMachine(document)).planned("odirect-truth", "/srv/data")
     assert site.target == run.target
 
 
-async def test_o_direct_in_smaller_blocks_than_are_told_of_is_refused_but_where_it_goes_through_a_cache(
+async def test_unaligned_o_direct_is_refused_except_through_a_cache(
     file: Path,
 ) -> None:
-    """OpenZFS tells the size of a record, and takes a page."""
+    """OpenZFS reports its record size, but accepts writes of a page."""
     plan = await plan_of(file, STEP + 'name = "a"\nopen_flags = ["direct"]\n')
     with pytest.raises(Refused, match="a multiple of 131072 bytes"):
         check_alignment(plan.steps, 131072, target())

@@ -1,4 +1,4 @@
-"""A directory is looked up once, however many plans are made for it."""
+"""A directory is looked up once for all plans."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.tui.conftest import PreparedApp
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Children by their module, and surveys."""
+    """Count the child processes by module, and the surveys."""
     counted: Counter[str] = Counter()
     start, look = Child.start, survey.survey
 
@@ -37,15 +37,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return counted
 
 
-async def test_every_plan_for_a_directory_costs_one_child_and_one_survey(asked: Counter[str], tmp_path: Path) -> None:
+async def test_all_plans_for_a_directory_need_one_child_and_survey(asked: Counter[str], tmp_path: Path) -> None:
     session = Session.here()
     site = await session.look_up(str(tmp_path))
-    tools = asked.pop(
-        "measure.helpers.claims", 0
-    )  # where there is what only tools can tell: asked, then looked at again
+    tools = asked.pop("measure.helpers.claims", 0)  # with tools to run there is a second survey
     assert asked == {
         "survey": 1 + tools,
-        "measure.helpers.call": 2,  # the directory and the home
+        "measure.helpers.call": 2,  # the directory and the state directory
     }
     asked.clear()
     with_programs = {"sysbench-oltp", "replica-cut", "fileio-classic"}
@@ -57,7 +55,7 @@ async def test_every_plan_for_a_directory_costs_one_child_and_one_survey(asked: 
     assert len(known) >= 4 and asked == {}
 
 
-async def test_which_programs_are_installed_is_asked_once(asked: Counter[str], tmp_path: Path) -> None:
+async def test_installed_programs_are_read_once(asked: Counter[str], tmp_path: Path) -> None:
     session = Session.here()
     site = await session.look_up(str(tmp_path))
     asked.clear()
@@ -65,14 +63,14 @@ async def test_which_programs_are_installed_is_asked_once(asked: Counter[str], t
     for seconds in ("1", "2", "5"):
         try:
             await session.plan(scenario, site, {"seconds": seconds})
-        except Refused as refusal:  # here is no sysbench, or no server
+        except Refused as refusal:  # sysbench or a server is missing
             assert "installed" in str(refusal)
     assert asked["survey"] == 0
     assert asked["measure.helpers.call"] <= 1
 
 
 class Counting(ReplayMachine):
-    """A box that counts how often it is looked at."""
+    """A machine that counts how many times a directory is looked up."""
 
     looked = 0
 
@@ -81,7 +79,7 @@ class Counting(ReplayMachine):
         return await super().inspect(directory)
 
 
-async def test_the_plan_screen_looks_once_whatever_is_chosen_there() -> None:
+async def test_the_plan_screen_looks_a_directory_up_once() -> None:
     machine = Counting(screens.RUN, pace=0.0)
     async with PreparedApp(machine, directory="/srv/data").run_test(size=(80, 24)) as pilot:
         await pilot.app.workers.wait_for_complete()

@@ -1,4 +1,4 @@
-"""What a probe says → a step and its snapshots."""
+"""From the frames of a probe to a step and its snapshots, and the intervals of a step."""
 
 from typing import Any
 
@@ -7,14 +7,14 @@ import pytest
 from fstui.measure.wire.frames import Samples
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.steps import Turn
-from fstui.runs.recorder import Recorder
+from fstui.runs.recorder import MOST, SHORTEST_NS, Intervals, Recorder
 from tests.factories.runs import START_NS, counted, planned, target
 
 MS = 1_000_000
 
 
 def recorder(**settings: Any) -> Recorder:
-    """A step that has just begun."""
+    """Return the recorder of a step that has just begun."""
     begun = Recorder(3, planned("fdatasync", **settings), target().stack)
     begun.begin(Counters(monotonic_ns=START_NS, devices=(counted(10, 10),)))
     return begun
@@ -32,20 +32,20 @@ def test_neighbouring_operations_share_a_clock_reading() -> None:
 
 
 @pytest.mark.parametrize(("flags", "syncs"), [((), 0), (("direct",), 0), (("dsync",), 3), (("direct", "sync"), 3)])
-def test_a_write_counts_as_synced_where_the_open_promised_it(flags: tuple[str, ...], syncs: int) -> None:
+def test_a_write_to_an_o_sync_file_counts_as_a_sync(flags: tuple[str, ...], syncs: int) -> None:
     step = recorder(sync="none", open_flags=flags)
     step.add(Samples.of(0, 1, START_NS, [START_NS + mark for mark in (100, 200, 300)]))
     assert (step.ops, step.syncs) == (3, syncs)
     assert step.step("finished", 0.0).sync_ns is None
 
 
-def test_only_operations_that_were_synced_count_as_syncs() -> None:
+def test_only_synced_operations_count_as_syncs() -> None:
     step = recorder(sync="fsync", sync_every=2)
     step.add(Samples.of(0, 2, START_NS, [START_NS + mark for mark in (10, 10, 20, 90, 100, 100)]))
     assert (step.ops, step.syncs) == (3, 1)
 
 
-def test_the_rate_is_the_clocks_and_not_the_sum_of_latencies() -> None:
+def test_the_rate_comes_from_the_clock_and_not_from_latencies() -> None:
     step = recorder(writers=4)
     for writer in range(4):
         step.add(Samples.of(writer, 2, START_NS, [START_NS + MS, START_NS + 100 * MS]))
@@ -64,14 +64,14 @@ def test_counters_are_differences_since_ready() -> None:
     assert [(point.writes, point.flushes) for point in points] == [(5, 4), (15, None)]
 
 
-def test_a_probe_that_was_held_up_disturbs_its_step() -> None:
+def test_a_step_is_disturbed_if_its_probe_was_held_up() -> None:
     for held_ns, status in ((2 * MS, "finished"), (3 * MS, "disturbed")):
         step = recorder()
         step.end(START_NS, START_NS + 250 * MS, held_ns)
         assert step.step("finished", 0.0).status == status
 
 
-def test_the_longest_call_in_flight_shows_until_it_returns() -> None:
+def test_the_longest_call_in_flight_is_shown_until_it_returns() -> None:
     step = recorder(writers=2)
     step.in_flight(0, START_NS + 100 * MS, "pwrite64")
     step.in_flight(1, START_NS + 50 * MS, "fdatasync")
@@ -83,7 +83,7 @@ def test_the_longest_call_in_flight_shows_until_it_returns() -> None:
     assert stall and stall.writer == 0
 
 
-def test_a_snapshot_is_the_view_of_its_moment() -> None:
+def test_a_snapshot_has_the_current_state() -> None:
     step = recorder()
     step.add(Samples.of(0, 2, START_NS, [START_NS + MS, START_NS + 2 * MS]))
     view = step.snapshot(START_NS + 500 * MS)
@@ -114,7 +114,7 @@ def test_a_step_that_never_began_is_empty() -> None:
 
 @pytest.mark.parametrize(("writers", "turns"), [(1, 1), (4, 0)])
 def test_a_step_of_one_writer_has_its_turns(writers: int, turns: int) -> None:
-    """Of several, nobody can say whose flush it was."""
+    """With several writers, a flush cannot be assigned to one."""
     begun = Recorder(0, planned("fdatasync", writers=writers), target().stack)
     begun.begin(Counters(monotonic_ns=START_NS, until_ns=START_NS, devices=(counted(0, 0),)))
     begun.add(Samples.of(0, 2, START_NS, [START_NS + mark * MS for mark in (1, 3, 4, 9)]))
@@ -123,14 +123,14 @@ def test_a_step_of_one_writer_has_its_turns(writers: int, turns: int) -> None:
     assert [turn.ops for turn in begun.step("finished", 0.0).turns] == [2] * turns
 
 
-def test_what_was_saved_of_its_turns_is_played_again() -> None:
+def test_saved_turns_are_played_again() -> None:
     saved = (Turn(elapsed_s=0.1, ops=7, flushes={"sda": 1}, written_bytes={"sda": 16384}),)
     begun = recorder()
     begun.end(START_NS, START_NS + 100 * MS, held_ns=0, turns=saved)
     assert begun.step("finished", 0.0).turns == saved
 
 
-def test_what_never_returned_is_a_sample_of_its_age_and_no_operation() -> None:
+def test_an_operation_that_never_returned_is_a_sample_of_its_age() -> None:
     step = recorder(sync="fdatasync", writers=2)
     step.add(Samples.of(0, 2, START_NS, [START_NS + mark * MS for mark in (1, 3)]))
     for writer in (0, 1):
@@ -144,7 +144,7 @@ def test_what_never_returned_is_a_sample_of_its_age_and_no_operation() -> None:
     assert stopped.unanswered and stopped.unanswered.elapsed_s == 13.0
 
 
-def test_how_long_it_had_no_cpu_stands_in_the_step_and_nothing_is_unanswered_that_returned() -> None:
+def test_the_step_has_the_time_without_a_cpu() -> None:
     step = recorder(sync="fdatasync")
     step.in_flight(0, START_NS + MS, "fdatasync")
     step.add(Samples.of(0, 2, START_NS, [START_NS + MS, START_NS + 4500 * MS]))
@@ -153,9 +153,81 @@ def test_how_long_it_had_no_cpu_stands_in_the_step_and_nothing_is_unanswered_tha
     assert (ended.unanswered, ended.cpu_wait_ns, ended.longest_cpu_wait_ns, ended.stolen_ns) == (None, 7, 6, 8)
 
 
-def test_a_step_that_was_to_end_early_has_no_reason_to_say_so() -> None:
+def test_a_step_that_ends_early_by_design_gives_no_reason() -> None:
     for enough, said in ((2, False), (0, True)):
         step = recorder(enough_ops=enough)
         step.add(Samples.of(0, 2, START_NS, [START_NS + mark * MS for mark in (1, 2, 3, 4)]))
         step.end(START_NS, START_NS + 4 * MS, held_ns=0)
         assert bool(step.step("finished", 0.0).reason) is said
+
+
+MS = 1_000_000
+
+
+def read(intervals: Intervals, at_ms: int, ops: int, *, took_ms: int = 2, last: bool = False) -> None:
+    since_ns = START_NS + at_ms * MS
+    devices = (counted(ops, ops),)
+    intervals.read(Counters(monotonic_ns=since_ns, until_ns=since_ns + took_ms * MS, devices=devices), last=last)
+
+
+def add(intervals: Intervals, *marks_ms: int) -> None:
+    marks = [START_NS + mark * MS for mark in marks_ms]
+    intervals.add(marks[:-1], marks[1:])
+
+
+def test_an_operation_during_a_reading_belongs_to_no_interval() -> None:
+    intervals = Intervals()
+    read(intervals, 0, 0)
+    add(intervals, 2, 50, 100)
+    read(intervals, 110, 3)
+    add(intervals, 100, 111, 112, 150, 200)
+    read(intervals, 220, 7, last=True)
+    add(intervals, 200, 230)
+    first, second = intervals.turns()
+    assert (first.ops, second.ops) == (2, 2)  # without the operations that end at 111, 112 and 230
+    assert [turn.flushes["sda"] for turn in (first, second)] == [3, 4]
+    assert (first.elapsed_s, second.elapsed_s) == (0.108, 0.108)
+
+
+def test_late_reports_count_where_they_happened() -> None:
+    late, prompt = Intervals(), Intervals()
+    for intervals in (late, prompt):
+        read(intervals, 0, 0)
+    add(prompt, 10, 40, 80, 120, 160)
+    read(prompt, 200, 4)
+    read(late, 200, 4)
+    add(late, 10, 40, 80, 120, 160)
+    add(late, 160, 240, 280)
+    assert [turn.ops for turn in late.turns()] == [turn.ops for turn in prompt.turns()] == [4]
+
+
+def test_only_the_last_interval_may_be_short() -> None:
+    intervals = Intervals()
+    read(intervals, 0, 0)
+    add(intervals, 2, 20, 40)
+    read(intervals, 50, 2)
+    add(intervals, 40, 90, 105)
+    read(intervals, 110, 4)
+    add(intervals, 112, 118)
+    read(intervals, 120, 5, last=True)
+    assert [turn.ops for turn in intervals.turns()] == [4, 1]
+
+
+def test_neighbouring_intervals_of_a_long_step_are_merged() -> None:
+    intervals = Intervals()
+    for number in range(200):
+        read(intervals, number * 100, number)
+        add(intervals, number * 100 + 10, number * 100 + 50)
+    found = intervals.turns()
+    assert MOST <= len(found) <= 2 * MOST
+    assert intervals.shortest_ns >= 4 * SHORTEST_NS
+    assert sum(turn.ops for turn in found) > 190
+    assert all(turn.ops == turn.flushes["sda"] for turn in found)
+
+
+def test_without_the_time_of_a_reading_there_are_no_intervals() -> None:
+    intervals = Intervals()
+    intervals.read(Counters(monotonic_ns=START_NS, devices=(counted(0, 0),)))
+    add(intervals, 2, 20)
+    intervals.read(Counters(monotonic_ns=START_NS + 300 * MS, devices=(counted(1, 1),)), last=True)
+    assert intervals.turns() == ()

@@ -1,4 +1,4 @@
-"""References of one's own out of what a fleet has gathered."""
+"""The user's own references from the results of a fleet."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def gathered(place: Path, **documents: bytes) -> str:
     return str(place)
 
 
-async def test_the_checks_of_a_fleet_are_taken_together_and_what_is_no_measure_is_left_out(tmp_path: Path) -> None:
+async def test_checks_of_a_fleet_are_combined_without_unfit_runs(tmp_path: Path) -> None:
     honest, liar = encode(sealed(HONEST)), encode(sealed(LIAR))
     place = gathered(tmp_path, db1=b"[" + honest + b"," + liar + b"]", db2=b"[" + honest + b"]", db3=b"[]")
     added = await references.add("our db hosts", [place])
@@ -39,6 +39,6 @@ async def test_the_checks_of_a_fleet_are_taken_together_and_what_is_no_measure_i
         (b"[" + encode(sealed(HONEST)).replace(b'"EVO"', b'"XXX"') + b"]", "altered after it was written"),
     ],
 )
-async def test_what_holds_no_measure_at_all_is_refused(tmp_path: Path, document: bytes, reason: str) -> None:
+async def test_files_without_a_usable_run_are_refused(tmp_path: Path, document: bytes, reason: str) -> None:
     with pytest.raises(Refused, match=reason):
         await references.add("x", [gathered(tmp_path, db1=document)])

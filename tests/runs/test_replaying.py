@@ -1,4 +1,4 @@
-"""A saved run is played again by the engine that measured it."""
+"""A saved run is played again by the same engine."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tests.factories.runs import saved
 
 
 async def played(run: Run) -> Run:
-    """What comes of it, as fast as it goes."""
+    """Replay a run as fast as possible and return the result."""
     (last,) = [event async for event in replay(run, speed=1e6).running.events() if isinstance(event, RunFinished)]
     return last.run
 
 
-async def test_it_comes_to_the_same_counts_and_is_not_saved_again() -> None:
+async def test_a_replay_has_the_same_counts_and_is_not_saved() -> None:
     before = saved()
     again = replay(before, speed=100)
     events = [event async for event in again.running.events()]
@@ -36,7 +36,7 @@ async def test_it_comes_to_the_same_counts_and_is_not_saved_again() -> None:
     assert not any(isinstance(event, StepProgressed) and event.snapshot.ops > 10_000 for event in events)
 
 
-def test_what_cannot_be_played_is_refused() -> None:
+def test_runs_that_cannot_be_played_are_refused() -> None:
     run = saved()
     for broken in (replace(run, target=None), replace(run, steps=()), replace(run, scenario=None)):
         with pytest.raises(Refused, match="no steps"):
@@ -45,7 +45,7 @@ def test_what_cannot_be_played_is_refused() -> None:
         replay(replace(run, steps=(Step(name="power cut", settings=PowerCut()),)))
 
 
-async def test_a_timeline_that_goes_on_after_its_steps_end_takes_no_counts_back() -> None:
+async def test_a_timeline_longer_than_its_step_keeps_the_counts() -> None:
     late = tuple(
         replace(step, elapsed_s=step.elapsed_s * 0.8)
         for step in screens.RUN.steps
@@ -58,7 +58,7 @@ async def test_a_timeline_that_goes_on_after_its_steps_end_takes_no_counts_back(
         assert {count.device: count.flushes for count in before.counters}.items() <= counted.items()
 
 
-async def test_a_step_that_failed_before_its_first_operation_fails_again() -> None:
+async def test_a_step_that_failed_at_once_fails_again() -> None:
     (first, *_) = screens.RUN.steps
     failed = replace(
         first,

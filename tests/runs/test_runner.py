@@ -1,12 +1,15 @@
-"""From a plan to a run: the stream of events, what stops it, and what is kept."""
+"""From a plan to a run: the stream of events, stops, errors, and waiting for a server."""
 
+import asyncio
 import errno
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
+from fstui.databases.throwaway import START_S, start_limit_s
 from fstui.measure.kinds.documents import decode_run
 from fstui.model.counters import DeviceTimes, DeviceTrace
 from fstui.model.documents import encode
@@ -25,13 +28,15 @@ from fstui.model.judgement import Finding
 from fstui.model.run import Run
 from fstui.model.steps import Failure, Snapshot
 from fstui.model.storage import Medium, Space
+from fstui.runs import runner
 from fstui.runs.machine.replay import ReplayMachine
-from fstui.runs.runner import Mailbox, RunInProgress
+from fstui.runs.runner import Mailbox, RunInProgress, sync_s, with_progress
 from fstui.runs.session import Session
 from fstui.runs.site import Site
 from fstui.state import ledger, paths, runs
 from fstui.state.workspace import Place
 from tests.factories.runs import DIRECT, FDATASYNC, HDD, STEPS, plan_of, recorded, saved
+from tests.factories.samples import LATENCY, SYNCED, UNSYNCED
 
 SCENARIO = """
 name = "short"
@@ -63,7 +68,7 @@ def replaying(run: Run, pace: float = 0.0) -> RunInProgress:
 async def finished(
     running: RunInProgress, react: Callable[[Event], object] = lambda event: None
 ) -> tuple[Run, list[Event]]:
-    """The run and all its events."""
+    """Return the finished run and all its events."""
     events = []
     async for event in running.events():
         events.append(event)
@@ -73,7 +78,7 @@ async def finished(
 
 
 def gist(findings: tuple[Finding, ...]) -> list[tuple[object, ...]]:
-    """Findings without the numbers in their words: a replay's percentiles are right to one percent."""
+    """Return findings without numbers, because the percentiles of a replay differ by up to one percent."""
     return [
         (finding.rule, finding.verdict, finding.confidence, finding.scope, finding.steps, len(finding.because))
         for finding in findings
@@ -81,7 +86,7 @@ def gist(findings: tuple[Finding, ...]) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("medium", [None, HDD])
-async def test_a_replayed_run_comes_to_the_same_findings(medium: Medium | None) -> None:
+async def test_a_replay_has_the_same_findings(medium: Medium | None) -> None:
     before = saved(medium=medium)
     run, _ = await finished(replaying(before))
     assert run.status == "finished"
@@ -102,13 +107,13 @@ async def test_a_replayed_run_comes_to_the_same_findings(medium: Medium | None) 
         assert now.latency_ns.max == pytest.approx(then.latency_ns.max, rel=0.02)
 
 
-async def test_a_declared_disk_that_answers_too_soon_is_suspicious_when_replayed_too() -> None:
+async def test_a_declared_disk_that_is_too_fast_is_suspicious_again() -> None:
     run, _ = await finished(replaying(saved(medium=HDD)))
     assert run.verdict == "suspicious"
     assert {"same-block-rotation", "odirect-no-cache"} <= {finding.rule for finding in run.findings}
 
 
-async def test_what_the_kernel_s_trace_said_is_replayed_and_why_there_was_none() -> None:
+async def test_the_results_of_the_trace_are_replayed() -> None:
     traced = DeviceTrace(
         device="sda",
         asked_by_us=900,
@@ -129,21 +134,21 @@ async def test_what_the_kernel_s_trace_said_is_replayed_and_why_there_was_none()
     assert (run.untraced, events[0].untraced) == (sentence, sentence)
 
 
-async def test_events_come_in_the_order_of_what_happens() -> None:
+async def test_events_come_in_order() -> None:
     _, events = await finished(replaying(saved(*STEPS[:2])))
     names = [type(event).__name__ for event in events if not isinstance(event, StepProgressed)]
     step = ["StepPreparing", "StepStarted", "StepFinished", "FindingsChanged"]
     assert names == ["RunStarted", "FindingsChanged", "IdleMeasured", *step, "IdleMeasured", *step, "RunFinished"]
 
 
-async def test_what_is_replayed_is_never_saved_and_writes_nothing() -> None:
+async def test_a_replay_is_not_saved_and_writes_nothing() -> None:
     _, events = await finished(replaying(saved()))
     assert isinstance(events[-1], RunFinished)
     assert (events[-1].saved_to, events[-1].save_error) == (None, None)
     assert not paths.state_dir().exists()
 
 
-async def test_a_stop_between_steps_starts_no_other_and_judges_what_was_done() -> None:
+async def test_a_stop_between_steps_ends_the_run_and_judges_it() -> None:
     running = replaying(saved(), pace=0.01)
 
     def stop_after_a_step(event: Event) -> None:
@@ -156,7 +161,7 @@ async def test_a_stop_between_steps_starts_no_other_and_judges_what_was_done() -
     assert sum(isinstance(event, FindingsChanged) for event in events) == 2
 
 
-async def test_a_stop_within_a_step_keeps_what_it_had_measured() -> None:
+async def test_a_stop_within_a_step_keeps_its_results() -> None:
     running = replaying(saved(), pace=0.01)
 
     def stop_within_a_step(event: Event) -> None:
@@ -187,7 +192,7 @@ async def test_a_stop_before_the_first_step_leaves_a_run_without_steps() -> None
     assert (run.status, run.steps, run.verdict) == ("stopped", (), "cannot-tell")
 
 
-async def test_a_disk_that_fails_ends_the_run_and_a_full_one_only_its_step() -> None:
+async def test_a_failing_disk_ends_the_run_and_a_full_one_the_step() -> None:
     full = recorded(DIRECT, 100, 10_000, 0, Failure(call="pwrite", errno=28, message="No space left on device"))
     broken = recorded(FDATASYNC, 50, 1_000_000, 50, Failure(call="fdatasync", errno=5, message="Input/output error"))
     run, _ = await finished(replaying(saved(full, broken, STEPS[2])))
@@ -201,7 +206,7 @@ async def test_a_disk_that_fails_ends_the_run_and_a_full_one_only_its_step() -> 
 
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.ETIMEDOUT])
-async def test_a_storage_that_is_broken_or_too_slow_for_a_file_ends_the_run(number: int) -> None:
+async def test_a_broken_or_very_slow_storage_ends_the_run(number: int) -> None:
     failed = recorded(FDATASYNC, 0, 1, 0, Failure(call="pwrite", errno=number, message=""))
     run, _ = await finished(replaying(saved(failed, STEPS[1])))
     assert [step.status for step in run.steps] == ["failed"]
@@ -214,7 +219,7 @@ async def test_storage_without_o_direct_skips_the_step() -> None:
     assert run.status == "finished"
 
 
-async def test_a_probe_that_cannot_start_fails_its_step_alone() -> None:
+async def test_a_probe_that_cannot_start_fails_only_its_step() -> None:
     before = saved()
     plan = plan_of(before)
     machine = ReplayMachine(saved(*STEPS[1:]), pace=0.0)
@@ -229,7 +234,7 @@ async def test_a_run_without_a_target_cannot_be_replayed() -> None:
         ReplayMachine(Run(id="k3f9a1", started_at="2026-11-20T03:12:44+01:00"))
 
 
-async def test_snapshots_run_on_the_clock_of_the_machine() -> None:
+async def test_snapshots_use_the_clock_of_the_machine() -> None:
     running = replaying(saved(recorded(FDATASYNC, 900, 1_000_000, 900)), pace=1.0)
     _, events = await finished(running)
     snapshots = [event.snapshot for event in events if isinstance(event, StepProgressed)]
@@ -239,7 +244,7 @@ async def test_snapshots_run_on_the_clock_of_the_machine() -> None:
 
 @pytest.fixture
 async def here(tmp_path: Path) -> AsyncIterator[RunInProgress]:
-    """A real run of two short steps, in a directory that is empty before and after."""
+    """Return a real run of two short steps, in a directory that is empty before and after."""
     place = tmp_path / "target"
     place.mkdir()
     (tmp_path / "short.toml").write_text(SCENARIO)
@@ -268,7 +273,7 @@ async def test_a_real_run_is_saved_after_every_step(here: RunInProgress) -> None
     assert run.written_bytes == sum(step.bytes for step in run.steps) + 2 * 65536
 
 
-async def test_a_face_that_leaves_early_leaves_nothing_behind(here: RunInProgress) -> None:
+async def test_a_caller_that_leaves_early_leaves_nothing_behind(here: RunInProgress) -> None:
     events = here.events()
     async for event in events:
         if isinstance(event, StepStarted):
@@ -276,7 +281,7 @@ async def test_a_face_that_leaves_early_leaves_nothing_behind(here: RunInProgres
     await events.aclose()  # type: ignore[attr-defined]
 
 
-async def test_a_run_that_cannot_be_saved_says_so_and_is_delivered(here: RunInProgress, tmp_path: Path) -> None:
+async def test_a_run_that_cannot_be_saved_is_returned_with_the_error(here: RunInProgress, tmp_path: Path) -> None:
     def block(event: Event) -> None:
         if isinstance(event, StepPreparing) and not paths.runs_dir().exists():
             paths.runs_dir().write_text("a file where the directory should be")
@@ -287,7 +292,7 @@ async def test_a_run_that_cannot_be_saved_says_so_and_is_delivered(here: RunInPr
     assert (run.status, len(run.steps)) == ("finished", 2)
 
 
-async def test_a_home_that_takes_nothing_is_asked_after_the_first_step_and_at_the_end() -> None:
+async def test_after_a_save_error_saving_is_tried_once_more_at_the_end() -> None:
     asked: list[int] = []
 
     class Homeless(ReplayMachine):
@@ -307,7 +312,7 @@ def progressed(ops: int) -> StepProgressed:
     )
 
 
-async def test_a_face_that_falls_behind_gets_the_newest_snapshot_only() -> None:
+async def test_a_slow_reader_gets_only_the_newest_snapshot() -> None:
     mailbox = Mailbox()
     started = StepStarted(index=0, name="")
     prepared = [StepPreparing(index=0, name="", done=done, total=2) for done in (1, 2)]
@@ -316,8 +321,50 @@ async def test_a_face_that_falls_behind_gets_the_newest_snapshot_only() -> None:
     assert [await mailbox.get() for _ in range(5)] == [prepared[1], started, progressed(3), started, progressed(4)]
 
 
-async def test_a_face_that_keeps_up_gets_every_snapshot() -> None:
+async def test_a_fast_reader_gets_every_snapshot() -> None:
     mailbox = Mailbox()
     for ops in (1, 2, 3):
         mailbox.put(progressed(ops))
         assert await mailbox.get() == progressed(ops)
+
+
+async def test_the_wait_for_a_server_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "_TICK_S", 0.001)
+    told: list[float] = []
+    enough = asyncio.Event()
+
+    async def work() -> str:
+        await enough.wait()
+        return "started"
+
+    def tell(waited_s: float) -> None:
+        told.append(waited_s)
+        if len(told) == 3:
+            enough.set()
+
+    assert await with_progress(work(), tell) == "started"
+    assert told[0] == 0.0 and told == sorted(told)
+
+
+async def test_cancelling_the_wait_ends_the_work() -> None:
+    ended = asyncio.Event()
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    task = asyncio.ensure_future(with_progress(work(), lambda waited_s: None))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait({task})
+    assert ended.is_set()
+
+
+def test_a_server_on_a_slow_disk_gets_more_time() -> None:
+    slow = replace(SYNCED, latency_ns=replace(LATENCY, mean=100_000_000))
+    assert sync_s([SYNCED, slow, UNSYNCED]) == 0.1
+    assert start_limit_s(sync_s([slow])) > START_S + 752 * 0.1
+    assert start_limit_s(sync_s([])) == START_S

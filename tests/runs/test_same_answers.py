@@ -1,4 +1,4 @@
-"""One question, two faces, one answer."""
+"""Both interfaces show the same results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HERE = Inventory(
 FLAGS = {mount: judgement for mount, judgement in flags(HERE).items() if mount != "/quiet"}
 
 
-def test_a_server_and_a_usb_bridge_are_flagged_in_the_list_as_in_the_app() -> None:
+def test_list_and_app_flag_the_same_filesystems() -> None:
     in_app = {entry.name: entry.verdict for entry in storage.entries(HERE, FLAGS, {})}
     assert in_app == {"/mnt/nfs": "cannot-tell", "/mnt/usb": "cannot-tell", "/quiet": None}
     listed = printed(inventory.of_host(HERE, FLAGS)).splitlines()
@@ -32,7 +32,7 @@ def test_a_server_and_a_usb_bridge_are_flagged_in_the_list_as_in_the_app() -> No
     assert any(line.startswith("? /mnt/usb: cannot-tell, ") and "(usb-bridge)" in line for line in listed)
 
 
-def test_both_faces_list_the_filesystems_in_one_order() -> None:
+def test_both_interfaces_list_filesystems_in_one_order() -> None:
     listed = printed(inventory.of_host(HERE, FLAGS)).splitlines()
     mounts = [line.split()[1] for line in listed if " ext4" in line or " nfs4" in line]
     assert mounts[:2] == [entry.name for entry in storage.entries(HERE, FLAGS, {})][:2]
@@ -42,7 +42,7 @@ def finding(rule: str, verdict: str | None, confidence: str, scope: str = "stora
     return Finding(rule=rule, verdict=verdict, confidence=confidence, scope=scope, title=rule)  # type: ignore[arg-type]
 
 
-def test_what_decides_comes_first_and_the_rest_as_it_was_judged_wherever_findings_are_listed() -> None:
+def test_deciding_findings_come_first_everywhere() -> None:
     judged = (
         finding("a-doubt", "cannot-tell", "low"),
         finding("what-decides", "consistent", "high"),

@@ -1,4 +1,4 @@
-"""Scenario files that want a server: words that stand for options, tables for some values, names of what varies."""
+"""Scenario files with a server: words for several options, tables for some values, and names of steps."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def planned(tmp_path: Path, text: str = FILE, **settings: str) -> list[PlannedSt
     return list(scenarios.expand(scenarios.load(str(file)), settings)[1])
 
 
-def test_a_word_stands_for_several_options_beside_those_of_the_server(tmp_path: Path) -> None:
+def test_a_word_means_several_options(tmp_path: Path) -> None:
     high, low = planned(tmp_path)
     assert high.settings.as_dict()["server"] == "mariadb"
     assert high.settings.as_dict()["options"] == {
@@ -74,7 +74,7 @@ def test_a_word_stands_for_several_options_beside_those_of_the_server(tmp_path: 
     assert low.settings.as_dict()["options"]["sync_binlog"] == 0
 
 
-def test_a_name_is_made_of_what_varies(tmp_path: Path) -> None:
+def test_a_step_is_named_after_the_settings_that_vary(tmp_path: Path) -> None:
     assert [step.name for step in planned(tmp_path)] == ["oltp high", "oltp low"]
     assert [step.name for step in planned(tmp_path, durability="low")] == ["oltp"]
     assert [step.name for step in planned(tmp_path, durability="low", threads="1,8")] == [
@@ -83,12 +83,12 @@ def test_a_name_is_made_of_what_varies(tmp_path: Path) -> None:
     ]
 
 
-def test_a_key_of_ones_own_wins_over_the_word_unless_its_value_says_nothing(tmp_path: Path) -> None:
+def test_a_key_takes_precedence_over_a_word_unless_absent(tmp_path: Path) -> None:
     assert planned(tmp_path)[0].settings.as_dict()["rows"] == 100
     assert planned(tmp_path, rows="7")[0].settings.as_dict()["rows"] == 7
 
 
-def test_false_and_0_are_values_as_any_other(tmp_path: Path) -> None:
+def test_false_and_0_are_not_absent_values(tmp_path: Path) -> None:
     high, _ = planned(tmp_path, log="false", sync="0")
     assert high.settings.as_dict()["options"] == {
         "innodb_flush_method": "O_DIRECT",
@@ -99,12 +99,12 @@ def test_false_and_0_are_values_as_any_other(tmp_path: Path) -> None:
     assert high.name == "oltp high"
 
 
-def test_a_switch_within_a_text_is_written_as_it_is_typed(tmp_path: Path) -> None:
+def test_a_switch_within_a_text_is_written_in_lower_case(tmp_path: Path) -> None:
     text = FILE.replace('name = "oltp {*}"', 'name = "log {log} {durability}"')
     assert [step.name for step in planned(tmp_path, text)] == ["log true high", "log true low"]
 
 
-def test_a_table_may_be_meant_for_some_values_only(tmp_path: Path) -> None:
+def test_a_table_may_apply_to_some_values_only(tmp_path: Path) -> None:
     assert len(planned(tmp_path, kind="mariadb,postgresql")) == 2
     with pytest.raises(Refused, match="no step is left"):
         planned(tmp_path, kind="postgresql")
@@ -120,15 +120,15 @@ def test_a_table_may_be_meant_for_some_values_only(tmp_path: Path) -> None:
         ("sync_binlog = 1", '"sync binlog" = 1', "'sync binlog' is no name of a server's option"),
     ],
 )
-def test_a_mistake_is_named_with_its_step(tmp_path: Path, wrong: str, right: str, sentence: str) -> None:
+def test_a_mistake_is_reported_with_its_step(tmp_path: Path, wrong: str, right: str, sentence: str) -> None:
     assert wrong in FILE
     with pytest.raises(Refused) as refusal:
         planned(tmp_path, FILE.replace(wrong, right))
     assert sentence in str(refusal.value) and "mine.toml" in str(refusal.value)
 
 
-def test_a_run_is_said_to_have_the_settings_that_its_own_servers_have() -> None:
-    """PostgreSQL has no flush_method: to ask for one is a mistake, and none stands in its run."""
+def test_a_run_lists_only_settings_that_its_server_has() -> None:
+    """PostgreSQL has no flush_method, so setting it is a mistake, and its run does not list it."""
     shipped = scenarios.load("sysbench-oltp")
     postgresql, _ = scenarios.expand(shipped, {"server": "postgresql", "full_page_writes": "false"})
     mariadb, _ = scenarios.expand(shipped, {"server": "mariadb", "flush_method": "fsync"})

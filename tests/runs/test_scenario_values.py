@@ -1,4 +1,4 @@
-"""Every value that can be set in every shipped scenario is found again in the step that runs."""
+"""Every value that can be set in a shipped scenario reaches a step."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Path = tuple[str, ...]
 
 
 def values(setting: Setting) -> list[Scalar]:
-    """All its choices; else its bounds, what lies between and what is there without being set."""
+    """Return all choices, or the bounds, a value between them, and the default."""
     usual = setting.value if isinstance(setting.value, list) else [setting.value]
     if setting.choices:
         return list(setting.choices)
@@ -46,7 +46,7 @@ def text_of(value: Scalar) -> str:
 
 
 def references(table: dict[str, Any], key: str, path: Path = ()) -> Iterator[Path]:
-    """Where a table refers to that setting as a whole value; its last part is ``*`` where it stands for several."""
+    """Return the paths where a table refers to that setting as a whole value; ``*`` at the end means several keys."""
     for name, value in table.items():
         if value == f"{{{key}}}" and name != "name":
             yield (*path, name)
@@ -61,7 +61,7 @@ def at(settings: dict[str, Any], path: Path) -> Any:
 
 
 def steps_of(whole: Scenario, table: dict[str, Any], key: str, value: Scalar) -> tuple[PlannedStep, ...]:
-    """Of one table with that setting; none where it is not meant for it."""
+    """Return the steps of one table with that setting; none if it is not meant for it."""
     alone = replace(whole, steps=[table])
     own = {"server": table["only"]["server"][0]} if "only" in table and key != "server" else {}
     try:
@@ -73,7 +73,7 @@ def steps_of(whole: Scenario, table: dict[str, Any], key: str, value: Scalar) ->
 
 
 @pytest.mark.parametrize(("name", "key", "value"), SETTINGS)
-def test_what_was_set_is_found_again(name: str, key: str, value: Scalar) -> None:
+def test_every_value_reaches_a_step(name: str, key: str, value: Scalar) -> None:
     whole = scenarios.load(name)
     setting = whole.settings[key]
     found = 0
@@ -118,7 +118,7 @@ def the_server_is_told_its_options(step: PlannedStep) -> None:
         if isinstance(setting.value, list)
     ],
 )
-def test_of_several_values_each_has_its_step(name: str, key: str) -> None:
+def test_each_of_several_values_has_a_step(name: str, key: str) -> None:
     whole = scenarios.load(name)
     wanted = set(values(whole.settings[key]))
     _, steps = scenarios.expand(whole, {key: ",".join(map(text_of, wanted))})
@@ -134,7 +134,7 @@ def flat(settings: dict[str, Any]) -> Iterator[Scalar]:
         yield from flat(value) if isinstance(value, dict) else [value] if isinstance(value, Scalar) else []
 
 
-def test_several_values_of_what_is_measured_with_one_are_refused_in_the_user_s_words() -> None:
+def test_several_values_are_refused_if_a_setting_takes_one() -> None:
     with pytest.raises(Refused) as refused:
         scenarios.expand(scenarios.load("fsync-rate"), {"block": "4K,16K"})
     said = str(refused.value)

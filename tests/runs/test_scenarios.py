@@ -1,4 +1,4 @@
-"""Scenario files: TOML → steps with their values filled in, every mistake named by file, table and key."""
+"""Scenario files: how they become steps, and how mistakes are reported."""
 
 from pathlib import Path
 from typing import Any
@@ -25,14 +25,14 @@ probe = "sync_writes"
 
 @pytest.fixture(autouse=True)
 def own_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A config directory of the test's own."""
+    """Give the test its own configuration directory."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     return tmp_path / "config" / "fstui" / "scenarios"
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Where the test writes its scenario."""
+    """Return the file for the test's scenario."""
     return tmp_path / "mine.toml"
 
 
@@ -53,7 +53,7 @@ def refusal(file: Path, text: str, **overrides: str) -> str:
 
 
 @pytest.mark.parametrize("name", scenarios.names())
-def test_every_shipped_scenario_asks_a_question_and_can_be_planned(name: str) -> None:
+def test_every_shipped_scenario_can_be_planned(name: str) -> None:
     loaded = scenarios.load(name)
     assert loaded.name == name and loaded.title and "?" in loaded.question and loaded.help.strip()
     assert all(setting.help for setting in loaded.settings.values())
@@ -62,7 +62,7 @@ def test_every_shipped_scenario_asks_a_question_and_can_be_planned(name: str) ->
     assert all(step.settings.seconds or step.settings.bytes_per_s for step in steps)
 
 
-def test_fsync_rate_commits_in_every_way_that_a_database_does() -> None:
+def test_fsync_rate_has_every_sync_method_of_databases() -> None:
     _, steps = scenarios.expand(scenarios.load("fsync-rate"), {})
     settings = [step.settings for step in steps if isinstance(step.settings, SyncWrites)]
     assert {(one.block_bytes, one.file_bytes) for one in settings} == {(16384, 1 << 20)}
@@ -78,17 +78,17 @@ def test_fsync_rate_commits_in_every_way_that_a_database_does() -> None:
     ]
 
 
-def test_a_step_gets_its_probes_defaults_and_the_measured_time(file: Path) -> None:
+def test_a_step_has_the_defaults_and_the_measured_time(file: Path) -> None:
     (settings,) = settings_of(file, HEAD + STEP)
     assert settings == msgspec.structs.asdict(SyncWrites(seconds=1))
 
 
-def test_every_scenario_has_its_measured_time_to_set(file: Path) -> None:
+def test_the_measured_time_of_every_scenario_can_be_set(file: Path) -> None:
     (settings,) = settings_of(file, HEAD + STEP, seconds="0.25")
     assert settings["seconds"] == 0.25
 
 
-def test_a_reference_keeps_the_type_of_its_setting_and_becomes_text_within_text(file: Path) -> None:
+def test_a_reference_keeps_its_type_or_becomes_text_in_text(file: Path) -> None:
     text = HEAD + (
         '[settings.block]\nvalue = 8192\n[settings.flag]\nvalue = "direct"\n'
         '[[steps]]\nname = "{flag}, {block} bytes"\nprobe = "sync_writes"\n'
@@ -108,7 +108,7 @@ LISTS = HEAD + (
 )
 
 
-def test_a_list_makes_one_step_per_value_the_first_named_outermost(file: Path) -> None:
+def test_a_list_makes_one_step_per_value(file: Path) -> None:
     assert [step.name for step in steps_of(file, LISTS)] == ["fsync 1", "fsync 4", "fdatasync 1", "fdatasync 4"]
     assert [settings["writers"] for settings in settings_of(file, LISTS)] == [1, 4, 1, 4]
 
@@ -147,7 +147,7 @@ TYPES = HEAD + (
         ("seconds", "0.5", 0.5),
     ],
 )
-def test_a_value_is_read_in_the_type_of_its_setting(file: Path, key: str, text: str, value: object) -> None:
+def test_a_value_is_parsed_by_the_type_of_its_setting(file: Path, key: str, text: str, value: object) -> None:
     file.write_text(TYPES)
     reference, _ = scenarios.expand(scenarios.load(str(file)), {key: text})
     assert (reference.settings[key], type(reference.settings[key])) == (value, type(value))
@@ -172,7 +172,7 @@ def test_a_value_is_read_in_the_type_of_its_setting(file: Path, key: str, text: 
         ("word", "c", "word takes a, b; not 'c'"),
     ],
 )
-def test_a_wrong_value_is_refused_with_what_it_may_be(file: Path, key: str, text: str, sentence: str) -> None:
+def test_a_wrong_value_is_refused_with_the_allowed_ones(file: Path, key: str, text: str, sentence: str) -> None:
     assert refusal(file, TYPES, **{key: text}) == sentence
 
 
@@ -210,13 +210,13 @@ def test_a_wrong_value_is_refused_with_what_it_may_be(file: Path, key: str, text
         (HEAD + STEP + "seconds = -1\n", "seconds must be between 0 and 2678400, not -1"),
     ],
 )
-def test_a_mistake_in_a_file_is_named_by_file_table_and_key(file: Path, text: str, said: str) -> None:
+def test_a_mistake_is_reported_with_file_table_and_key(file: Path, text: str, said: str) -> None:
     sentence = refusal(file, text)
     assert sentence.startswith(f"{file}: ")
     assert said in sentence
 
 
-def test_two_steps_of_one_name_are_refused(file: Path) -> None:
+def test_two_steps_with_one_name_are_refused(file: Path) -> None:
     assert "2 steps are named 'fdatasync'" in refusal(file, HEAD + STEP + STEP)
 
 
@@ -224,7 +224,7 @@ def test_a_scenario_without_a_step_is_refused(file: Path) -> None:
     assert "has no step" in refusal(file, HEAD + "steps = []\n")
 
 
-def test_a_file_that_is_not_there_or_not_text_is_named(file: Path) -> None:
+def test_a_file_that_cannot_be_read_is_named(file: Path) -> None:
     with pytest.raises(Refused, match=r"mine\.toml: No such file"):
         scenarios.load(str(file))
     file.write_bytes(b"\xff\xfe")
@@ -234,21 +234,21 @@ def test_a_file_that_is_not_there_or_not_text_is_named(file: Path) -> None:
         scenarios.load(f"{file.parent}/")
 
 
-def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
+def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
     with pytest.raises(Refused) as refused:
         scenarios.load("nope")
     assert str(refused.value) == f"no scenario 'nope'. There are: {', '.join(scenarios.names())}."
 
 
-def test_a_scenario_of_ones_own_is_found_by_its_name(own_config: Path) -> None:
+def test_a_user_s_own_scenario_is_found_by_name(own_config: Path) -> None:
     own_config.mkdir(parents=True)
     (own_config / "mine.toml").write_text(HEAD + STEP)
     assert "mine" in scenarios.names()
     assert scenarios.load("mine").title == "Mine"
 
 
-def test_without_a_home_the_shipped_ones_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_home_shipped_scenarios_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", "relative")
     monkeypatch.setenv("HOME", "")
-    monkeypatch.setattr("os.getuid", lambda: 4_000_000)  # a user that no password file has
+    monkeypatch.setattr("os.getuid", lambda: 4_000_000)  # a user that is not in the password database
     assert {"fsync-rate", "odirect-truth"} <= set(scenarios.names())

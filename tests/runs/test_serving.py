@@ -1,8 +1,11 @@
-"""What becomes of a server whose place another one takes."""
+"""Servers that are started, replaced and ended, and the CPU time that they use."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -11,14 +14,14 @@ from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.plan import PlannedStep
 from fstui.model.steps import Failure
 from fstui.runs.machine.base import Served
-from fstui.runs.serving import Serving
+from fstui.runs.serving import Processors, Serving
 from fstui.state import ledger
 from fstui.state.workspace import HeldDirectory
 from tests.databases import servers
 
 
 class SlowToEnd:
-    """A server that takes its time to end."""
+    """A server that ends only when it is allowed to."""
 
     def __init__(self) -> None:
         self.asked, self.may_end = asyncio.Event(), asyncio.Event()
@@ -31,30 +34,28 @@ class SlowToEnd:
         return "something is left"
 
 
-async def test_tools_that_went_since_the_plan_fail_their_step_and_end_no_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_missing_tool_fails_its_step_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     planned = PlannedStep(name="next", settings=Sysbench(server="mariadb"))
     failure = await Serving("run", HeldDirectory.of(tmp_path)).serve(planned, asyncio.Event(), 0.0)
     assert isinstance(failure, Failure) and failure.message.startswith("sysbench is not installed")
 
 
-async def test_a_stop_while_the_server_before_ends_waits_until_it_has_ended(tmp_path: Path) -> None:
+async def test_a_stop_waits_until_the_previous_server_has_ended(tmp_path: Path) -> None:
     serving, before, stop = Serving("run", HeldDirectory.of(tmp_path)), SlowToEnd(), asyncio.Event()
     serving._server = before  # type: ignore[assignment]
     planned = PlannedStep(name="next", settings=Sysbench(server="mariadb"))
     served = asyncio.ensure_future(serving.serve(planned, stop, 0.0))
     await before.asked.wait()
     stop.set()
-    for _ in range(5):  # it has heard of the stop by now
+    for _ in range(5):  # the stop was noticed by now
         await asyncio.sleep(0)
     before.may_end.set()
     assert await served is None
     assert before.struck_out and serving.left_behind == ["something is left"]
 
 
-async def test_a_stop_while_a_server_begins_waits_for_what_was_begun(tmp_path: Path) -> None:
+async def test_a_stop_waits_for_a_server_that_is_starting(tmp_path: Path) -> None:
     serving, stop = Serving("run", HeldDirectory.of(tmp_path)), asyncio.Event()
     planned = PlannedStep(name="first", settings=Sysbench(server="mariadb"))
     served = asyncio.ensure_future(serving.serve(planned, stop, 0.0))
@@ -68,7 +69,7 @@ async def test_a_stop_while_a_server_begins_waits_for_what_was_begun(tmp_path: P
     assert (ledger.entries(), list(tmp_path.iterdir())) == ([], [])
 
 
-async def test_what_the_ledger_is_told_before_the_devices_are_watched_names_what_is_made_later(tmp_path: Path) -> None:
+async def test_the_ledger_names_the_server_before_it_is_made(tmp_path: Path) -> None:
     servers.needed("mariadb")
     serving, planned = (
         Serving("run", HeldDirectory.of(tmp_path)),
@@ -84,11 +85,11 @@ async def test_what_the_ledger_is_told_before_the_devices_are_watched_names_what
     assert (ledger.entries(), list(tmp_path.glob("server-1"))) == ([], [])
 
 
-async def test_a_server_that_was_expected_and_is_not_wanted_leaves_nothing(tmp_path: Path) -> None:
+async def test_a_prepared_server_that_is_not_used_leaves_nothing(tmp_path: Path) -> None:
     servers.needed("mariadb")
     serving = Serving("run", HeldDirectory.of(tmp_path))
     ours, theirs = Sysbench(server="mariadb"), Sysbench(server="mariadb", session="shared")
-    await serving.prepare([PlannedStep(name="skipped meanwhile", settings=ours)])
+    await serving.prepare([PlannedStep(name="skipped", settings=ours)])
     assert isinstance(await serving.serve(PlannedStep(name="next", settings=theirs), asyncio.Event(), 0.0), Served)
     (entry,) = ledger.entries()
     assert entry.what == f"{tmp_path}/server-2"
@@ -96,3 +97,52 @@ async def test_a_server_that_was_expected_and_is_not_wanted_leaves_nothing(tmp_p
     await serving.prepare([PlannedStep(name="never begun", settings=ours)])
     await serving.stop()
     assert ledger.entries() == []
+
+
+AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
+BURN = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"
+
+
+def used_s(command: str) -> float:
+    """Return the figures of a shell that runs this script. The test takes the place of the probe."""
+    before = os.times()
+    subprocess.run(["sh", "-c", command], check=True)
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
+
+
+def test_descendants_of_the_server_count_alive_or_ended() -> None:
+    own_s = used_s(BURN)
+    shell = """read x; sh -c "$BURN; echo ended"; sh -c 'sh -c "$BURN; echo burnt; read x"; :'; :"""
+    with subprocess.Popen(
+        ["sh", "-c", shell], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "BURN": BURN}
+    ) as server:
+        assert server.stdin and server.stdout
+        seen = Processors(server.pid, os.getpid())
+        began = time.monotonic()
+        server.stdin.write(b"\n")
+        server.stdin.flush()
+        assert [server.stdout.readline(), server.stdout.readline()] == [b"ended\n", b"burnt\n"]
+        elapsed_s = time.monotonic() - began
+        found = seen.figures(elapsed_s, clients=1)
+        server.stdin.write(b"\n")
+    assert found["cpu_s"] > 1.3 * own_s
+    assert found["cpu_share"] == pytest.approx(found["cpu_s"] / elapsed_s, rel=0.01)
+    assert 0 < found["box_cpu_share"] <= 1
+    assert 0 <= found["others_cpu_share"] <= found["box_cpu_share"]
+
+
+def test_clients_count_after_they_ended() -> None:
+    seen = Processors(os.getppid(), os.getpid())
+    client_s = used_s(BURN)
+    one, many = seen.figures(1.0, clients=1), seen.figures(1.0, clients=10_000)
+    assert one["cpu_s"] >= 0.9 * client_s
+    assert many["cpu_share"] <= one["cpu_share"]
+
+
+def test_a_remote_or_ended_server_has_no_share() -> None:
+    of_the_box = {"box_cpu_share", "autogroup"} if AUTOGROUP.exists() else {"box_cpu_share"}
+    assert set(Processors(None, os.getpid()).figures(1.0, 1)) == of_the_box
+    with subprocess.Popen(["sh", "-c", "read x"], stdin=subprocess.PIPE) as server:
+        seen = Processors(server.pid, os.getpid())
+    assert set(seen.figures(1.0, 1)) == of_the_box

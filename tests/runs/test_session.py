@@ -1,4 +1,4 @@
-"""One core for both faces: a replayed box goes through the same code as this one."""
+"""The session that both interfaces use: a replay runs through the same code as this host."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ async def finished(running: RunInProgress) -> Run:
     raise AssertionError("a run ends with RunFinished")
 
 
-async def test_a_saved_run_is_planned_and_run_again_on_its_replay() -> None:
+async def test_a_saved_run_can_be_planned_and_run_on_its_replay() -> None:
     session = Session(ReplayMachine(RUN, pace=0.0))
     site, plan = await session.planned_again(RUN, "/srv/data")
     assert plan.command.startswith("fstui run odirect-truth /srv/data --set seconds=2")
     run = await finished(session.start(plan, site))
     assert run.simulated == f"replay of {RUN.id}"
     assert [step.name for step in run.steps][:3] == [step.name for step in RUN.steps][:3]
-    assert await history.listed() == []  # it would look measured
+    assert await history.listed() == []  # a saved replay would look like a measurement
 
 
-async def test_what_is_declared_of_a_replay_holds_while_it_is_played() -> None:
+async def test_a_declaration_on_a_replay_lasts_for_the_session() -> None:
     session = Session(ReplayMachine(RUN, pace=0.0))
     site = await session.look_up("/srv/data")
     await session.remember(site, Declaration(medium="ssd"))
@@ -44,7 +44,7 @@ async def test_what_is_declared_of_a_replay_holds_while_it_is_played() -> None:
     assert user_data.declarations() == {}
 
 
-async def test_what_other_days_have_left_is_read_at_once() -> None:
+async def test_saved_data_is_read_at_once() -> None:
     identity = RUN.target.identity if RUN.target else ""
     user_data.declare(identity, Declaration(medium="hdd-7200"))
     files.make_private(paths.config_dir())
@@ -53,7 +53,7 @@ async def test_what_other_days_have_left_is_read_at_once() -> None:
     session = Session(ReplayMachine(RUN, pace=0.0))
     before = await session.read_saved()
     assert before.keys == {"storage.sort": "s"} and not before.trouble
-    assert before.left_behind == []  # its owner lives
+    assert before.left_behind == []  # its owner is running
     assert entry in ledger.entries()
     assert (await session.look_up("/srv/data")).declaration == Declaration(medium="hdd-7200", remembered=True)
     lowest = session.survey().inventory.filesystems[0].lowest
@@ -66,13 +66,13 @@ async def test_a_saved_run_is_found_and_judged_again() -> None:
     assert (saved.run, saved.path) == (RUN, str(path))
     assert [summary.id for summary in await history.listed()] == [RUN.id]
     again = rules.judged_again(saved.run)
-    assert again.steps == RUN.steps and again.findings != RUN.findings  # those were made up
+    assert again.steps == RUN.steps and again.findings != RUN.findings  # the numbers of the replay are invented
     with pytest.raises(Refused, match="no saved run is called 'other'"):
         await history.find("other")
     assert await startup.left_behind() == await startup.unverified() == []
 
 
-async def test_a_broken_scenario_of_the_users_own_hides_no_other(tmp_path: Path) -> None:
+async def test_a_broken_own_scenario_hides_no_other(tmp_path: Path) -> None:
     place = files.make_private(paths.config_dir() / "scenarios")
     (place / "broken.toml").write_text("name = 7")
     (place / "mine.toml").write_text(
@@ -84,7 +84,7 @@ async def test_a_broken_scenario_of_the_users_own_hides_no_other(tmp_path: Path)
     assert len(broken) == 1 and "broken.toml" in broken[0]
     assert (await scenarios.named("mine")).title == "Mine"
     _, plan = await Session(ReplayMachine(RUN, pace=0.0)).planned("mine", "/srv/data")
-    assert plan.command == "fstui run mine /srv/data"  # by the name that it is called by, not the one it gives itself
+    assert plan.command == "fstui run mine /srv/data"  # by its file name, not the name in the file
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ async def test_a_broken_scenario_of_the_users_own_hides_no_other(tmp_path: Path)
         ({"write_cache": "none"}, {"medium": "ssd"}, {"medium": "ssd", "write_cache": "none"}),
     ],
 )
-def test_what_is_said_now_beats_what_was_remembered(
+def test_a_new_declaration_overrides_the_saved_one(
     said: dict[str, str], remembered: dict[str, str], holds: dict[str, str]
 ) -> None:
     now = Declaration.of(said.get("medium"), said.get("write_cache"))

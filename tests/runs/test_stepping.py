@@ -1,26 +1,28 @@
-"""One step: what is told of it while its probe prepares."""
+"""One step: its events while the probe prepares, and the frames that a probe may send."""
 
 import asyncio
 import errno
 import os
 from collections.abc import AsyncIterator
+from typing import Any
 
 import msgspec
 import pytest
 
 from fstui.measure.kinds.sync_writes import SyncWrites
-from fstui.measure.wire.frames import Frame, Samples
+from fstui.measure.wire.frames import BadFrame, Frame, Samples
 from fstui.model.events import Event, StepPreparing
 from fstui.model.settings import OpenFlag
 from fstui.runs import stepping
 from fstui.runs.machine.replay import ReplayMachine
-from fstui.runs.stepping import StepRunner
+from fstui.runs.recorder import Reported
+from fstui.runs.stepping import StepRunner, checked_fields
 from fstui.state.workspace import HeldDirectory
 from tests.factories.runs import plan_of, saved
 
 
 class SilentProbe:
-    """It has said how far its file is, and then nothing: its write hangs. It ends when it is told to."""
+    """A probe whose write hangs after it has reported progress once. It ends when it is stopped."""
 
     pid = None
 
@@ -46,7 +48,7 @@ class SilentMachine(ReplayMachine):
         return SilentProbe()
 
 
-async def test_a_probe_that_hangs_while_it_prepares_is_told_of_with_its_age(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_probe_that_hangs_while_preparing_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stepping, "SILENT_S", 0.0)
     monkeypatch.setattr(stepping, "DRAW_S", 0.001)
     run = saved()
@@ -68,7 +70,7 @@ async def test_a_probe_that_hangs_while_it_prepares_is_told_of_with_its_age(monk
 
 
 class RefusedProbe(SilentProbe):
-    """The filesystem does not take O_DIRECT, as UBIFS and JFFS2 do not."""
+    """A probe on a filesystem that refuses O_DIRECT, as UBIFS and JFFS2 do."""
 
     def __init__(self, call: str, code: int) -> None:
         super().__init__()
@@ -83,7 +85,7 @@ class RefusedProbe(SilentProbe):
     ("open", errno.EINVAL, (), "failed"), ("open", errno.EIO, ("direct",), "failed"),
     ("fsync", errno.EINVAL, ("direct",), "failed"),
 ])  # fmt: skip
-async def test_refused_o_direct_is_no_failure(call: str, code: int, flags: tuple[OpenFlag, ...], status: str) -> None:
+async def test_refused_o_direct_skips_the_step(call: str, code: int, flags: tuple[OpenFlag, ...], status: str) -> None:
     class Machine(ReplayMachine):
         async def start(self, *_: object) -> RefusedProbe:  # type: ignore[override]
             return RefusedProbe(call, code)
@@ -95,3 +97,41 @@ async def test_refused_o_direct_is_no_failure(call: str, code: int, flags: tuple
     step = await runner.run(HeldDirectory("/data", 0, 0), facts=False)
     assert step.status == status
     assert (step.reason == stepping.NO_DIRECT) is (status == "skipped")
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("facts", {"pipe_fsync_fails": "x"}),
+        ("preparing", {"done": -1, "total": 2}),
+        ("preparing", {"done": 1, "total": 2, "more": 3}),
+        ("inflight", {}),
+        ("inflight", {"writer": 0, "since_ns": "long", "call": "fsync"}),
+        ("figures", {"histogram": [[1]]}),
+        ("figures", {"intervals": 3}),
+        ("error", {"call": "open"}),
+        ("done", {"start_ns": 0, "end_ns": 1, "held_ns": -1}),
+        ("done", {"start_ns": 0, "end_ns": 1, "held_ns": 0, "surprise": 1}),
+    ],
+)
+def test_an_invalid_frame_is_refused(kind: str, fields: dict[str, Any]) -> None:
+    with pytest.raises(BadFrame, match=f"the probe's '{kind}' frame is not valid: "):
+        checked_fields(Frame(kind, fields))
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("ready", {}),
+        ("facts", {"pipe_fsync_fails": True}),
+        ("error", {"call": "pwrite", "errno": None, "message": "m", "writer": 0}),
+        ("done", {"start_ns": 0, "end_ns": 1, "held_ns": 0, "cpu_wait_ns": None}),
+    ],
+)
+def test_frames_of_probes_are_accepted(kind: str, fields: dict[str, Any]) -> None:
+    assert checked_fields(Frame(kind, fields)) == fields
+
+
+def test_figures_of_another_kind_are_refused() -> None:
+    with pytest.raises(BadFrame, match="the probe's figures are not valid: "):
+        Reported("sysbench").note({"transactions": "many"})

@@ -208,7 +208,7 @@ def test_delete_removes_a_run_and_its_note_and_nothing_else(tmp_path: Path) -> N
     assert elsewhere.exists() and user_data.notes() == {"x7b2c9": "good cable"}
 
 
-def test_the_history_shows_the_rate_of_the_first_step_that_synced() -> None:
+def test_the_history_shows_the_rate_of_the_first_synced_step() -> None:
     steps = (
         Step(name="write", settings=SyncWrites(), rate_per_s=9000.0),
         Step(name="fsync", settings=SyncWrites(), rate_per_s=120.0, syncs=120),

@@ -1,7 +1,7 @@
 """The interface of every machine. The runner uses it and never asks which kind of machine it has.
 
-Where a method has a body, that is the default of machines that read and write nothing of this host. A class is taught
-on such machines, so a student cannot write anything.
+The methods with a body have the defaults of machines that read and write nothing of this host. A class is taught on
+such machines, so a student cannot write anything.
 """
 
 from __future__ import annotations

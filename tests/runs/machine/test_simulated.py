@@ -1,4 +1,4 @@
-"""A simulated storage goes through the same engine and the same judge as a real one, and is never taken for one."""
+"""A simulated storage uses the same engine and judge as a real one, and is always marked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def session(disk: str, pace: float = 0.0) -> tuple[Session, str]:
 
 
 async def run(disk: str, scenario: str = "odirect-truth", *, pull: bool = False, **settings: str) -> Run:
-    """A whole run, as fast as it goes; ``pull``: in real time, until its plug is pulled in the first step."""
+    """Return a whole run, as fast as possible; ``pull``: in real time until the power is cut in the first step."""
     here, place = session(disk, pace=float(pull))
     site, plan = await here.planned(scenario, place, settings or FAST)
     running = here.start(plan, site)
@@ -52,13 +52,13 @@ async def run(disk: str, scenario: str = "odirect-truth", *, pull: bool = False,
         ("virtualbox-2011", "suspicious", "odirect-no-cache"),
     ],
 )
-async def test_the_judge_knows_it_by_what_it_sees(disk: str, verdict: str, rule: str) -> None:
+async def test_the_judge_finds_defects_of_simulated_disks(disk: str, verdict: str, rule: str) -> None:
     judged = await run(disk)
     assert (judged.verdict, judged.status) == (verdict, "finished")
     assert rule in {finding.rule for finding in judged.findings}
 
 
-async def test_it_is_marked_and_not_kept() -> None:
+async def test_a_simulated_run_is_marked_and_not_saved() -> None:
     judged = await run("hdd-7200", "check", seconds="0.3")
     assert judged.simulated == "hdd-7200" and judged.target and judged.target.path == "/simulated/hdd-7200"
     assert await history.listed() == [] and judged.before == ()
@@ -70,7 +70,7 @@ async def test_it_is_marked_and_not_kept() -> None:
 
 
 @pytest.mark.parametrize(("disk", "verdict"), [("hdd-7200", "kept"), ("hdd-7200-lying", "lost"), ("ssd-plp", "kept")])
-async def test_its_plug_can_be_pulled(disk: str, verdict: str) -> None:
+async def test_the_power_of_a_simulated_disk_can_be_cut(disk: str, verdict: str) -> None:
     judged = await run(disk, "fsync-rate", pull=True, seconds="30")
     assert (judged.verdict, judged.status) == (verdict, "stopped")
     figures = judged.steps[-1].figures
@@ -79,20 +79,20 @@ async def test_its_plug_can_be_pulled(disk: str, verdict: str) -> None:
     assert "the power of the simulated disk was cut" in " ".join(finding.because)
 
 
-async def test_where_nothing_was_promised_there_is_nothing_to_lose() -> None:
+async def test_without_an_acknowledged_sync_nothing_can_be_lost() -> None:
     here, place = session("hdd-7200")
     site, plan = await here.planned("fsync-rate", place)
     with pytest.raises(Refused, match="nothing can be lost"):
         here.start(plan, site).pull_plug()
 
 
-async def test_what_is_no_simulated_disk_has_no_plug_here() -> None:
+async def test_a_real_disk_has_no_power_to_cut() -> None:
     from fstui.runs.machine.local import LocalMachine  # noqa: PLC0415
 
     with pytest.raises(Refused, match="fstui powercut"):
         LocalMachine().pull_plug()
 
 
-async def test_no_other_programs_run_there() -> None:
+async def test_a_simulated_host_runs_no_other_programs() -> None:
     judged = await run("ssd-plp", "fileio-classic", seconds="1")
     assert [step.status for step in judged.steps if step.settings.program] == ["skipped", "skipped"]

@@ -20,7 +20,7 @@ from tests.factories.evidence import HONEST_PROCESS
 from tests.factories.runs import counted, saved, target
 
 
-async def test_idle_stretches_are_added_up() -> None:
+async def test_idle_periods_add_up() -> None:
     run = msgspec.structs.replace(saved(), idle=Idle(elapsed_s=2.0, counters=(counted(80, 40),)))
     machine = ReplayMachine(run, pace=0.0)
     idle = IdleWatch(machine, target().stack)
@@ -39,7 +39,7 @@ async def test_a_stop_ends_the_watch_at_once() -> None:
     assert idle.seen.elapsed_s < 3600
 
 
-def test_the_configuration_alone_raises_flags_by_mount_point() -> None:
+def test_flags_are_by_mount_point() -> None:
     off = msgspec.structs.replace(
         storage.target(storage.filesystem(name="/off", barrier="nobarrier"), storage.disk()), path="/off"
     )
@@ -51,7 +51,7 @@ def test_the_configuration_alone_raises_flags_by_mount_point() -> None:
     assert found["/srv"].findings == ()
 
 
-def test_what_is_as_it_was_is_not_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unchanged_filesystem_is_not_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
     judged: list[str] = []
 
     def counted(evidence: Evidence) -> Judgement:
@@ -70,7 +70,7 @@ def test_what_is_as_it_was_is_not_judged_again(monkeypatch: pytest.MonkeyPatch) 
     assert seen.of(Inventory(filesystems=(fuller,))).keys() == {fuller.mount_point}
 
 
-async def test_every_mount_that_answers_shows_its_room() -> None:
+async def test_every_filesystem_that_answers_shows_its_space() -> None:
     machine = LocalMachine()
     inventory = await machine.with_space(machine.survey())
     answered = [one for one in inventory.filesystems if not one.pseudo and one.silent_s is None]
