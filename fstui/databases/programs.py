@@ -130,6 +130,7 @@ async def output_of(
         if process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+        process._transport.close()  # type: ignore[attr-defined]  # else the event loop warns about it at its end
     return process.returncode or 0, output.decode(errors="replace")
 
 

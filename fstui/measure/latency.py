@@ -1,6 +1,6 @@
 """Latencies in constant memory: a log-linear histogram, percentiles, and a timeline of them.
 
-64 buckets to each power of two: a bucket is at most 1/64 of its value wide, so its middle is wrong by less than 1 %.
+Each power of two has 64 buckets. A bucket is at most 1/64 of its value wide, so its middle is wrong by less than 1 %.
 Minimum, maximum and mean are exact.
 """
 
@@ -16,19 +16,19 @@ from fstui.model.steps import Latency, Stalls, TimelinePoint
 _SUB_BITS = 6
 _EXACT = 2 << _SUB_BITS
 _CELL_BITS = _SUB_BITS - 2
-"""Buckets in a cell of a picture: four cells to an octave."""
+"""A cell of a picture contains this power of two of buckets: there are four cells per octave."""
 _QUICK_NS = 8192
-"""Shorter ones are counted in a list, by their place. Storage that takes longer brings too few of them to matter."""
+"""Shorter latencies are counted in a list with one place per ns. Slower storage has too few of them to matter."""
 _MANY = 64
 _MOST_LOOSE = 16384
 _MOST_FRESH = 8
-"""Stretches that wait for being merged: the writers' hand-overs overlap, and each of them spans a few."""
+"""Stretches that are not merged yet: the hand-overs of the writers overlap, and each covers a few stretches."""
 STALL_NS = 100_000_000
 STALL_TIMES_P50 = 10
 
 
 def bucket_of(value: int) -> int:
-    """The bucket's number: the value itself below 128, then its seven leading bits and their place."""
+    """Return the bucket's number: below 128 the value itself, then its seven leading bits and their position."""
     if value < _EXACT:
         return max(value, 0)
     shift = value.bit_length() - _SUB_BITS - 1
@@ -36,12 +36,12 @@ def bucket_of(value: int) -> int:
 
 
 def stall_limit_ns(p50_ns: int) -> int:
-    """What takes as long is a stall: 100 ms, and ten times what is usual."""
+    """Return the shortest stall: 100 ms, and ten times the median."""
     return max(STALL_NS, STALL_TIMES_P50 * p50_ns)
 
 
 def lower_edge(bucket: int) -> int:
-    """The smallest value of a bucket, in ns."""
+    """Return the smallest value of a bucket, in ns."""
     if bucket < _EXACT:
         return bucket
     shift = (bucket >> _SUB_BITS) - 1
@@ -49,10 +49,11 @@ def lower_edge(bucket: int) -> int:
 
 
 class Histogram:
-    """How many values fell into each bucket. All values in ns.
+    """The number of values in each bucket. All values are in ns.
 
-    Values are counted as they are, and put into buckets only when there are many different ones or somebody asks: at a
-    million operations a second counting is most of the work, and a list does it in two thirds of a dictionary's time.
+    Values are first counted exactly, and put into buckets when there are many different ones, or when a result is
+    requested. At a million operations per second counting is most of the work, and a list takes two thirds of the time
+    of a dictionary.
     """
 
     def __init__(self) -> None:
@@ -86,7 +87,7 @@ class Histogram:
             self._loose.update(rest)
 
     def merge(self, other: Histogram) -> None:
-        """Add all that the other one counted."""
+        """Add the values of another histogram."""
         if other.total:
             self._buckets.update(other.counts)
             self._min = other.min if self._min is None else min(self._min, other.min)
@@ -96,25 +97,25 @@ class Histogram:
 
     @property
     def counts(self) -> Counter[int]:
-        """How many values each bucket holds."""
+        """The number of values in each bucket."""
         self._settle()
         return self._buckets
 
     @property
     def min(self) -> int:
-        """The smallest value, exactly; 0 where there is none."""
+        """The exact smallest value; 0 if there is none."""
         self._settle()
         return self._min or 0
 
     @property
     def max(self) -> int:
-        """The largest value, exactly; 0 where there is none."""
+        """The exact largest value; 0 if there is none."""
         self._settle()
         return self._max
 
     @property
     def sum(self) -> int:
-        """Of all values, exactly."""
+        """The exact sum of all values."""
         self._settle()
         return self._sum
 
@@ -134,7 +135,7 @@ class Histogram:
         self._loose.clear()
 
     def percentiles(self, shares: Iterable[float]) -> list[int]:
-        """The value below which each share (0 to 1, ascending) of the samples lies. Empty where there are none."""
+        """Return the value below which each share (0 to 1, ascending) of the values is. Empty if there are none."""
         if not self.total:
             return []
         found: list[int] = []
@@ -149,7 +150,7 @@ class Histogram:
         return found
 
     def latency(self) -> Latency | None:
-        """The summary. p99 needs 100 samples and p99_9 needs 1 000; None where nothing was counted."""
+        """Return the summary, or None without values. p99 needs 100 values and p99_9 needs 1 000."""
         if not self.total:
             return None
         p50, p90, p95, p99, p99_9 = self.percentiles((0.5, 0.9, 0.95, 0.99, 0.999))
@@ -165,18 +166,18 @@ class Histogram:
         )
 
     def spread(self) -> tuple[tuple[int, int], ...]:
-        """The same in cells of a quarter of an octave (of 16 ns below 128 ns): enough for a picture."""
+        """Return (upper edge in ns, count) of cells of a quarter of an octave, or 16 ns below 128 ns, for a picture."""
         cells: dict[int, int] = {}
         for bucket, times in self.counts.items():
             cells[bucket >> _CELL_BITS] = cells.get(bucket >> _CELL_BITS, 0) + times
         return tuple((lower_edge((cell + 1) << _CELL_BITS), times) for cell, times in sorted(cells.items()))
 
     def table(self) -> tuple[tuple[int, int], ...]:
-        """(upper edge in ns, count) of every bucket that holds anything, ascending."""
+        """Return (upper edge in ns, count) of every bucket that is not empty, ascending."""
         return tuple((lower_edge(bucket + 1), times) for bucket, times in sorted(self.counts.items()))
 
     def stalls(self) -> Stalls:
-        """Values above 100 ms and above 10 × p50, and the time beyond p50 that was lost in them."""
+        """Return the number of values above 100 ms and 10 × p50, and the time beyond p50 that they lost."""
         if self.max < STALL_NS:
             return Stalls()
         (p50,) = self.percentiles((0.5,))
@@ -189,9 +190,9 @@ class Histogram:
 
 
 class Timeline:
-    """Latencies over time in at most ``2 × points`` stretches: when they are used up, neighbours are merged.
+    """Latencies over time in at most ``2 × points`` stretches. When there are more, neighbours are merged.
 
-    Values are counted once, as fresh ones of their stretch, and move on into the stretch and into the whole together.
+    Values are counted once, as fresh values of their stretch, and later merged into the stretch and into the whole.
     """
 
     def __init__(self, length_s: float | None, points: int = 60) -> None:
@@ -202,16 +203,19 @@ class Timeline:
         self._stretches: dict[int, Histogram] = {}
         self._counters: dict[int, dict[str, int | None]] = {}
         self._points: dict[int, TimelinePoint] = {}
-        """Of the stretches that nothing was added to since they were asked for: all but the newest, as a rule."""
+        """Results for the stretches that have not changed since: usually all but the newest."""
 
     @property
     def whole(self) -> Histogram:
-        """All values of all stretches."""
+        """The histogram of all stretches."""
         self._settle()
         return self._whole
 
     def add(self, ends_ns: Sequence[int], values: Sequence[int], start_ns: int = 0) -> None:
-        """Operations of one writer: when they ended (ascending, on the clock that the step began at) and how long."""
+        """Add operations of one writer: when they ended, ascending, and how long they took.
+
+        ``start_ns``: the start of the step on the same clock.
+        """
         at = 0
         while at < len(ends_ns):
             stretch = self._room_for(ends_ns[at] - start_ns)
@@ -235,13 +239,13 @@ class Timeline:
         self._fresh.clear()
 
     def add_counters(self, at_ns: int, **counters: int | None) -> None:
-        """What the lowest devices counted up to this moment, since the moment before."""
+        """Add what the lowest devices counted since the last call."""
         stretch = self._room_for(at_ns)
         _add_counters(self._counters.setdefault(stretch, {}), counters)
         self._points.pop(stretch, None)
 
     def points(self) -> tuple[TimelinePoint, ...]:
-        """The stretches in which anything happened, in order."""
+        """Return the stretches that are not empty, in order."""
         self._settle()
         stretches = sorted(self._stretches.keys() | self._counters.keys())
         for stretch in stretches:

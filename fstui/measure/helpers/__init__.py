@@ -1,1 +1,1 @@
-"""Child programs that answer a question or look after something. Standard library only."""
+"""Child programs for everything else that may hang. Standard library only."""

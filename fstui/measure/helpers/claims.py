@@ -1,8 +1,8 @@
-"""Program: run commands that only look, at the same time, none longer than it may take.
+"""Program: run commands that only read, in parallel and each with a time limit.
 
-stdin: one line, a JSON list of commands, each a list of words; stdout: an empty object when it begins, then a JSON line
-per answer, in the order in which they come: "command" as it is typed, and "output" or "error". A tool can hang in the
-kernel on a dead device, and then cannot even be killed: it is left behind, and the others' answers are told without it.
+stdin: one line, a JSON list of commands, each a list of words. stdout: an empty object at the start, then a JSON line
+per answer, in the order in which they arrive: "command" as it is typed, and "output" or "error". A tool can hang in the
+kernel on a dead device, where it cannot even be killed: it is left behind and does not delay the other answers.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ AT_ONCE = 8
 EACH_S = 4.0
 ALL_S = 6.0
 MAX_BYTES = 100_000
-"""Of one answer: a reader takes lines of a quarter of a megabyte at the most."""
-SAYING = threading.Lock()
+"""Of one answer: the reader's limit for a line is a quarter of a megabyte."""
+PRINTING = threading.Lock()
 PROGRAMS = frozenset({"dmsetup", "hdparm", "losetup", "nvme", "smartctl", "stat", "zfs", "zpool"})
-"""Nothing else is run, whatever is asked."""
+"""Other programs are not run."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -40,7 +40,7 @@ def main() -> None:
         worker.start()
     for worker in workers:
         worker.join(max(0.0, until - time.monotonic()))
-    os._exit(0)  # a thread that waits for a stuck tool would keep us
+    os._exit(0)  # sys.exit would wait for a thread that waits for a stuck tool
 
 
 def work(waiting: queue.SimpleQueue[list[str]]) -> None:
@@ -51,13 +51,13 @@ def work(waiting: queue.SimpleQueue[list[str]]) -> None:
         except queue.Empty:
             return
         line = json.dumps({"command": shlex.join(command), **run(command)}).encode() + b"\n"
-        with SAYING:
+        with PRINTING:
             while line:
                 line = line[os.write(1, line) :]
 
 
 def run(command: list[str]) -> dict[str, str]:
-    """What the command printed, or why there is no answer."""
+    """Return what the command printed, or why there is no answer."""
     program = shutil.which(command[0], path=PATH) if command[0] in PROGRAMS else None
     if program is None:
         return {"error": f"{command[0]} is not installed"}
@@ -74,7 +74,7 @@ def run(command: list[str]) -> dict[str, str]:
     try:
         data, _ = child.communicate(timeout=EACH_S)
     except subprocess.TimeoutExpired:
-        child.kill()  # and no wait: it may sit in the kernel
+        child.kill()  # do not wait: it may be stuck in the kernel
         return {"error": f"no answer for {EACH_S:.0f} s"}
     output = data[:MAX_BYTES].decode("utf-8", "surrogateescape")
     if child.returncode:

@@ -1,4 +1,4 @@
-"""Flush times after growing amounts of O_DIRECT writes that nobody has synced."""
+"""Flush times after growing amounts of unsynced O_DIRECT writes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from fstui.model.quantities import duration_ns
 from fstui.model.settings import Amounts
 
 _TIMES = 10
-"""Three rounds through amounts of 1 + 4 + 16 + 32 MiB in two patterns are ten times its file of 32 MiB."""
+"""Three rounds of 1 + 4 + 16 + 32 MiB in two patterns are ten times the size of the file of 32 MiB."""
 _LARGEST = 1e18
-"""ns: half a lifetime of a machine, and what the words for a duration can hold."""
+"""ns: about 30 years."""
 
 
 class DirtyFlush(StepSettings, frozen=True, kw_only=True, tag="dirty_flush"):
-    """How long, and in a file of what size. Its operations grow on purpose."""
+    """Its operations become larger and larger."""
 
     seconds: float = 2.0
     file_bytes: int = 33554432
@@ -43,19 +43,19 @@ class DirtyFlush(StepSettings, frozen=True, kw_only=True, tag="dirty_flush"):
 
 
 class GrowthPoint(Base, frozen=True, kw_only=True):
-    """The flush after one amount: medians over its rounds."""
+    """The flush after one amount of writes: medians of all rounds."""
 
     bytes: Count
     sync_ns: Count
     arrived_share: Share | None = None
-    """Of the amount, what had reached the lowest devices before the flush."""
+    """Share of the amount that had reached the lowest devices before the flush."""
     flush_ms: dict[str, Amount] | None = None
-    """What each lowest device spent on the flushes that it got."""
+    """Time that each lowest device spent on its flushes."""
     rounds: Count = 1
 
 
 class Growth(Base, frozen=True, kw_only=True):
-    """How flush time grew with the unsynced bytes before it, and a line through the medians."""
+    """The flush times by unsynced bytes, and a line through the medians."""
 
     slope_ns_per_mib: Annotated[float, Meta(ge=-_LARGEST, le=_LARGEST)]
     intercept_ns: Annotated[float, Meta(ge=-_LARGEST, le=_LARGEST)]
@@ -63,12 +63,12 @@ class Growth(Base, frozen=True, kw_only=True):
 
     @property
     def slope(self) -> str:
-        """``+400 µs``, of each MiB."""
+        """``+400 µs``, per MiB."""
         return f"{'−' if self.slope_ns_per_mib < 0 else '+'}{duration_ns(abs(self.slope_ns_per_mib))}"
 
 
 class DirtyFlushFigures(StepFigures, frozen=True, kw_only=True, tag="dirty_flush"):
-    """One growth per pattern of writes, as far as it was measured."""
+    """The growth for each pattern of writes that was measured."""
 
     sequential: Growth | None = None
     scattered: Growth | None = None
@@ -76,7 +76,6 @@ class DirtyFlushFigures(StepFigures, frozen=True, kw_only=True, tag="dirty_flush
 
     @property
     def patterns(self) -> Mapping[str, Growth]:
-        """Those that were measured."""
         both = {"sequential": self.sequential, "scattered": self.scattered}
         return {pattern: growth for pattern, growth in both.items() if growth}
 

@@ -1,8 +1,7 @@
-"""Run documents read back, and their schema.
+"""Read run documents, and return their schema.
 
-``fstui.run/2`` has the kind of step as the tag ``probe`` in its ``settings`` and ``figures``; in ``fstui.run/1`` it
-stood beside them. What a later version adds is kept where it stands in settings or figures of an unknown kind, and
-passed over elsewhere.
+``fstui.run/2`` has the kind of step as the tag ``probe`` in its ``settings`` and ``figures``; ``fstui.run/1`` has it
+next to them. Fields of a later version are kept in settings and figures of an unknown kind, and ignored elsewhere.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ _Outline = TypeVar("_Outline", bound="Version")
 
 
 def decode_run(data: bytes | str) -> Run:
-    """A document of any version. Raises Refused with what is wrong with it."""
+    """Return a document of any version. Raises Refused with the mistake."""
     with _refusing():
         return _run_from(msgspec.json.decode(data))
 
 
 def each_of(data: bytes) -> list[bytes]:
-    """The documents in a file: one, or those of a check, a list. Raises Refused where it is a broken list."""
+    """Return the documents in a file: one, or the list of a check. Raises Refused if the list is broken."""
     if not data.lstrip().startswith(b"["):
         return [data]
     with _refusing():
@@ -38,19 +37,19 @@ def each_of(data: bytes) -> list[bytes]:
 
 
 def decode_outline(data: bytes, outline: type[_Outline]) -> _Outline:
-    """A few fields that all versions have, the rest skipped unread. Raises Refused."""
+    """Return a few fields that all versions have, without decoding the others. Raises Refused."""
     with _refusing():
         try:
             found = msgspec.json.decode(data, type=outline)
         except msgspec.ValidationError:
-            _check(msgspec.json.decode(data, type=Version).schema)  # of another schema: that is what is wrong with it
+            _check(msgspec.json.decode(data, type=Version).schema)  # another schema explains the error
             raise
         _check(found.schema)
         return found
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of the document that this version writes."""
+    """Return the JSON Schema of the documents that this version writes."""
     settings, figures = measures.settings_kinds().values(), measures.figures_kinds().values()
 
     def one_of(kind: type) -> dict[str, Any]:
@@ -64,7 +63,7 @@ def schema() -> dict[str, Any]:
 
 
 class Version(msgspec.Struct, frozen=True):
-    """What every document says of itself."""
+    """The field that every document has."""
 
     schema: str = ""
 
@@ -90,7 +89,7 @@ def _refusing() -> Iterator[None]:
 
 
 class _FirstStep(msgspec.Struct, frozen=True):
-    """What the second version has elsewhere."""
+    """Fields that the second version has in another place."""
 
     probe: str
     settings: dict[str, Any] = {}
@@ -113,7 +112,7 @@ def _step_from_first(step: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_edges(run: Run) -> Run:
-    """The first version said of a layer what it is to any above it, the second says to which."""
+    """The first version had one role for a layer, the second has one for each layer above it."""
     if run.target is None:
         return run
     roles = {node.id: role.value for node in run.target.stack if (role := node.reading("role"))}
@@ -125,14 +124,14 @@ def _with_edges(run: Run) -> Run:
 
 
 def _typed(kind: type, fields: Any) -> Settings | Figures:
-    """A value that the tag in it tells the type of."""
+    """Return the struct that the tag names."""
     if not isinstance(fields, dict):
         raise msgspec.ValidationError(f"Expected `object`, got `{type(fields).__name__}`")
     return measures.settings_from(fields) if kind is Settings else measures.figures_from(fields)
 
 
 def _typed_or_kept(kind: type, fields: dict[str, Any]) -> Settings | Figures:
-    """The first version held any settings and figures; what does not fit its kind decides nothing."""
+    """Keep settings and figures of the first version that do not fit their kind: it did not check them."""
     try:
         return _typed(kind, fields)
     except msgspec.ValidationError:

@@ -1,4 +1,4 @@
-"""Blocks of a file are rewritten through a shared mapping, each made durable by msync(MS_SYNC) of its pages."""
+"""Blocks of a file are rewritten through a shared mapping, and each is made durable by msync(MS_SYNC)."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.settings import Amounts, Figures
 
 MOST_MAPPED_BYTES = 1 << 30
-"""The whole file is read into memory before the clock starts."""
+"""The file is read into memory before the clock starts."""
 
 
 class MsyncWrites(StepSettings, frozen=True, kw_only=True, tag="msync_writes"):
-    """What is rewritten, and where. One writer; every operation is a sync."""
+    """One writer. Every operation is a sync."""
 
     seconds: float = 1.0
     block_bytes: int = 4096
     file_bytes: int = 67108864
     offsets: Literal["random", "same"] = "random"
     max_bytes_per_s: int = 268435456
-    """The step ends early once it has written this × its seconds: the bound that the plan shows."""
+    """The step ends early when it has written this × its seconds, which is the limit in the plan."""
 
     @property
     def rewrites_one_block(self) -> bool:
@@ -34,7 +34,7 @@ class MsyncWrites(StepSettings, frozen=True, kw_only=True, tag="msync_writes"):
         return timed_ops * self.block_bytes
 
     def as_sync_writes(self) -> SyncWrites:
-        """To the filesystem msync(MS_SYNC) is an fdatasync of a range (mm/msync.c: vfs_fsync_range, datasync)."""
+        """For the filesystem msync(MS_SYNC) is an fdatasync of a range (mm/msync.c: vfs_fsync_range, datasync)."""
         return SyncWrites(
             seconds=self.seconds,
             block_bytes=self.block_bytes,

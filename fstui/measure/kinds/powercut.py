@@ -1,4 +1,4 @@
-"""Numbered records whose acknowledgements a witness on another machine sees, until the power is cut."""
+"""Numbered records, whose acknowledgements a witness on another host receives until the power is cut."""
 
 from __future__ import annotations
 
@@ -9,94 +9,94 @@ from fstui.model.base import Amount, Count
 
 
 class PowerCut(StepSettings, frozen=True, kw_only=True, tag="powercut"):
-    """As they were set. No scenario has such a step: a person cuts the power in the middle of it."""
+    """No scenario has such a step: a person cuts the power during it."""
 
     in_scenarios: ClassVar[bool] = False
 
     seconds: float = 0.0
-    """0: until the power goes."""
+    """0: until the power is cut."""
     sync: tuple[str, ...] = ("fdatasync",)
     writes: tuple[str, ...] = ("overwrite", "append", "create")
     writers: int = 1
-    """For each of these ways."""
+    """Writers per combination of sync and write."""
     pace: float = 1000.0
-    """Records a second at the most, per writer; 0: as fast as it goes."""
+    """Maximum of records per second and writer; 0: no limit."""
     block: int = 4096
     file: int = 4194304
-    """Bytes kept per writer."""
+    """Bytes per writer."""
 
 
 class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
-    """What the witness saw acknowledged against what was read back."""
+    """The acknowledgements that the witness received, compared with what was read back."""
 
     cut: str
-    """The writer's run id: one cut, however often it is verified."""
+    """The writer's run id. It identifies the cut, which may be verified several times."""
     identity: str
-    """Of the target when it was written to: survived cuts add up per identity."""
+    """Identity of the target when it was written to. Survived cuts are counted per identity."""
     cuts_before: Count = 0
-    """Cuts that this identity survived before this one, since its last loss."""
+    """Cuts that this identity survived before, since its last loss."""
     rebooted: bool = False
-    """The box that wrote has booted again since: its boot id is another one."""
+    """The writing host has booted since: its boot id has changed."""
     storage_was_cut: bool = False
-    """The user says that the storage lost its power, and not the box."""
+    """The user states that the storage lost power, but not the host."""
     simulated: bool = False
-    """The plug of a simulated disk was pulled."""
+    """The power of a simulated disk was cut."""
     unmountable: bool = False
-    """The user says that the filesystem cannot be mounted any more."""
+    """The user states that the filesystem can no longer be mounted."""
     gone: bool = False
-    """The filesystem is there, and the run's directory is not."""
+    """The filesystem is mounted, but the run's directory does not exist."""
     ended: str | None = None
-    """Why the writer stopped in good order, before any power was cut."""
+    """Why the writer ended regularly, before a power cut."""
     read_only: bool = False
-    """The filesystem is mounted read-only now."""
+    """The filesystem is now mounted read-only."""
     log_cut_off: bool = False
-    """The log ended within a line, which was left out."""
+    """The log's last line was incomplete and was ignored."""
     acknowledged: Count = 0
     checked: Count = 0
-    """Of these, the records that no newer one has replaced since: they must be there."""
+    """Acknowledged records that no newer record has replaced: they must exist."""
     present: Count = 0
     newer: Count = 0
-    """Of those present: places that hold a newer record, whose acknowledgement the witness did not see."""
+    """Present records that are newer: the witness did not see their acknowledgement."""
     missing: Count = 0
     stale: Count = 0
-    """The place holds an older record."""
+    """An older record is in its place."""
     torn: Count = 0
     """The record is damaged."""
     misplaced: Count = 0
-    """The place holds another place's record."""
+    """The record of another place is in its place."""
     unreadable: Count = 0
     reordered: Count = 0
-    """Of those lost: a record that the same writer acknowledged later is there."""
+    """Lost records, although a later record of the same writer exists."""
     in_flight: Count = 0
-    """Damaged places whose next record was being written when the power went: no loss."""
+    """Damaged places whose next record was being written at the time of the cut: no loss."""
     unpromised: Count = 0
-    """New files that are gone whose directory nobody synced: no loss by POSIX."""
+    """Missing new files whose directory was not synced: no loss according to POSIX."""
     oldest_lost_s: Amount = 0.0
-    """How long before the last acknowledgement the oldest lost record was acknowledged."""
+    """Time between the acknowledgement of the oldest lost record and the last acknowledgement."""
     by_claim: dict[str, dict[str, Count]] = {}
     """``"fdatasync, append"`` → ``acknowledged``, ``checked``, ``lost``."""
 
     @property
     def lost(self) -> int:
-        """Acknowledged records that are not there as they were acknowledged."""
+        """Acknowledged records that do not exist as they were acknowledged."""
         return self.missing + self.stale + self.torn + self.misplaced + self.unreadable
 
     @property
     def cut_seen(self) -> bool:
-        """The power went while it wrote, as far as can be told."""
+        """There is evidence that the power was cut while it wrote."""
         return (self.rebooted or self.storage_was_cut or self.unmountable or self.simulated) and self.ended is None
 
     @property
     def any_lost(self) -> bool:
-        """Something that was acknowledged is gone: records, or, after a cut, all there was."""
+        """Acknowledged records are lost, or, after a cut, the whole directory or filesystem."""
         return self.lost > 0 or (self.acknowledged > 0 and self.cut_seen and (self.gone or self.unmountable))
 
     @property
     def decides(self) -> bool:
-        """Looking again would tell nothing new."""
+        """Another verification would give the same result."""
         return self.kept or self.any_lost or self.ended is not None
 
     @property
     def kept(self) -> bool:
-        """A cut that took nothing."""
+        """A cut without a loss."""
         return self.cut_seen and not self.any_lost and self.checked > 0

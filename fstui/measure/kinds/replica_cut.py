@@ -1,4 +1,4 @@
-"""A primary and its replica, and the primary's sudden end: which acknowledged transactions are where afterwards."""
+"""A primary with a replica ends suddenly: which acknowledged transactions does each server have afterwards?"""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ MOST_CLIENTS = 64
 _BYTES_PER_S = 16 << 20
 """Logs of both servers at 20 000 small transactions a second."""
 _IMAGES = 3
-"""One as it was made, and the two servers' copies of it."""
+"""The image as it was made, and a copy for each server."""
 
 
 class ReplicaCut(ServerSettings, frozen=True, kw_only=True, tag="replica_cut"):
-    """Who follows whom, how durable each is, and how it ends."""
+    """The replication, the durability of each server, and how the primary ends."""
 
     seconds: float = 2.0
     """Of acknowledged commits before the end."""
@@ -45,12 +45,12 @@ class ReplicaCut(ServerSettings, frozen=True, kw_only=True, tag="replica_cut"):
         return self.clients
 
     def amounts(self) -> Amounts:
-        """An estimate: what servers write is up to them."""
+        """Estimates: a server decides itself what it writes."""
         held = _IMAGES * self.pair.held_bytes + int(self.seconds * _BYTES_PER_S)
         return Amounts(held + self.pair.held_bytes, held)
 
     def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:
-        """None that are counted: two servers share the devices, and their clients share syncs."""
+        """No syncs are counted: two servers share the devices, and their clients share syncs."""
         return 0
 
     def mistakes(self) -> Iterator[str]:
@@ -61,25 +61,25 @@ class ReplicaCut(ServerSettings, frozen=True, kw_only=True, tag="replica_cut"):
 
 
 class ReplicaCutFigures(StepFigures, frozen=True, kw_only=True, tag="replica_cut"):
-    """What the client saw acknowledged against what each server has after the primary's end and its recovery."""
+    """The acknowledgements that the client received, compared with what each server has after the recovery."""
 
     title: str = ""
     """``MariaDB 10.11.19``."""
     primary_settings: tuple[str, ...] = ()
-    """``name = value``, as the primary had them before its end."""
+    """``name = value``, before the end."""
     replica_settings: tuple[str, ...] = ()
     acknowledged: Count = 0
     on_primary: Count | None = None
-    """Transactions, acknowledged or not, once it has recovered; None where it was not seen to."""
+    """Transactions after its recovery, acknowledged or not; None if it did not recover."""
     on_replica: Count | None = None
-    """Once it has applied all that it had received. After a cut of both it starts again without replication
-    (``--skip-slave-start``), and applies nothing more."""
+    """Transactions after it has applied all that it received. After a cut of both servers it starts without replication
+    (``--skip-slave-start``) and applies nothing more."""
     lost_on_primary: Count = 0
-    """Acknowledged and not there."""
+    """Acknowledged transactions that it does not have."""
     lost_on_replica: Count = 0
     lost_everywhere: Count = 0
     on_replica_alone: Count = 0
-    """The replica has what its primary has no more: they have diverged."""
+    """Transactions that only the replica has: the two servers have diverged."""
     gtid_primary: str = ""
     """Positions (MariaDB) or sets (MySQL) of global transaction identifiers."""
     gtid_replica: str = ""
@@ -93,10 +93,10 @@ class ReplicaCutFigures(StepFigures, frozen=True, kw_only=True, tag="replica_cut
 
     @property
     def whole(self) -> bool:
-        """Both servers were asked afterwards."""
+        """Both servers were queried afterwards."""
         return self.on_primary is not None and self.on_replica is not None
 
     @property
     def promised(self) -> bool:
-        """The primary's own settings say that an acknowledged commit survives a power cut."""
+        """According to the primary's settings an acknowledged commit survives a power cut."""
         return bool(self.primary_settings) and all(setting.endswith(" = 1") for setting in self.primary_settings)

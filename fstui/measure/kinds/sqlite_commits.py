@@ -1,4 +1,4 @@
-"""Commits of an embedded database: SQLite rewrites one row of a table per transaction."""
+"""Commits of an embedded database: SQLite rewrites one row of a table in each transaction."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LOG_BYTES = 16 << 20
 
 
 class SqliteCommits(StepSettings, frozen=True, kw_only=True, tag="sqlite_commits"):
-    """The table, and the two pragmas that decide on durability."""
+    """The table, and the two pragmas that decide durability."""
 
     seconds: float = 1.0
     journal_mode: Literal["DELETE", "TRUNCATE", "PERSIST", "WAL"] = "DELETE"
@@ -21,7 +21,7 @@ class SqliteCommits(StepSettings, frozen=True, kw_only=True, tag="sqlite_commits
     rows: int = 10_000
     row_bytes: int = 100
     max_bytes_per_s: int = 268435456
-    """The step ends early once it has written this × its seconds."""
+    """The step ends early when it has written this × its seconds."""
 
     @property
     def operations(self) -> str | None:
@@ -56,11 +56,11 @@ class SqliteCommits(StepSettings, frozen=True, kw_only=True, tag="sqlite_commits
 
 
 class SqliteCommitsFigures(StepFigures, frozen=True, kw_only=True, tag="sqlite_commits"):
-    """Its own counts."""
+    """The probe's own counts."""
 
     commits: Count = 0
     commits_per_s: Amount = 0.0
     written_bytes: Count = 0
-    """What its process gave to write(2) and its kind."""
+    """Bytes that its process passed to write(2) and similar calls."""
     sqlite: str = ""
-    """Its version."""
+    """SQLite's version."""

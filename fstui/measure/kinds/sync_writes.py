@@ -1,4 +1,4 @@
-"""Blocks of a file are written and made durable, by a call or by the flags that the file was opened with."""
+"""Blocks of a file are written and made durable, by a call or by the flags with which the file was opened."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from fstui.model.settings import Amounts, Figures, OpenFlag
 
 
 class SyncWrites(StepSettings, frozen=True, kw_only=True, tag="sync_writes"):
-    """What is written, where, and how it is made durable."""
-
     seconds: float = 1.0
     block_bytes: int = 4096
     file_bytes: int = 67108864
@@ -23,12 +21,12 @@ class SyncWrites(StepSettings, frozen=True, kw_only=True, tag="sync_writes"):
     sync_every: int = 1
     writers: int = 1
     ops_per_s: float = 0.0
-    """Of all writers together; 0: as fast as it goes."""
+    """Of all writers together; 0: no limit."""
     prefill: Literal["written", "fallocate", "none"] = "written"
     max_bytes_per_s: int = 268435456
-    """The step ends early once it has written this × its seconds: the bound that the plan shows."""
+    """The step ends early when it has written this × its seconds, which is the limit in the plan."""
     enough_ops: int = 0
-    """It ends early once it has done so many, and never goes beyond its seconds; 0: it takes its time."""
+    """It ends early after this many operations, and never takes longer than its seconds; 0: no such limit."""
 
     @property
     def syncs_rarely(self) -> bool:
@@ -90,9 +88,9 @@ class SyncWrites(StepSettings, frozen=True, kw_only=True, tag="sync_writes"):
         if self.block_bytes > 8 << 20:
             yield f"block_bytes must be at most 8 MiB, not {self.block_bytes}"
         if "direct" in self.open_flags and self.block_bytes % 512:
-            yield f"O_DIRECT wants blocks of a multiple of 512 bytes, not {self.block_bytes}"
+            yield f"O_DIRECT requires blocks of a multiple of 512 bytes, not {self.block_bytes}"
         if self.offsets == "append" and self.writers > 1:
-            yield "an append takes one writer"
+            yield "append requires one writer"
         if not 0 <= self.seconds <= MOST_SECONDS:
             yield f"seconds must be between 0 and {MOST_SECONDS}, not {self.seconds}"
         if not 0 <= self.ops_per_s <= MOST_OPS_PER_S:
@@ -100,4 +98,4 @@ class SyncWrites(StepSettings, frozen=True, kw_only=True, tag="sync_writes"):
         if max(self.file_bytes, self.max_bytes_per_s) > MOST_BYTES:
             yield f"file_bytes and max_bytes_per_s must be at most {MOST_BYTES}"
         if not self.seconds and not self.ops_per_s:
-            yield "without an end (seconds = 0) it needs a pace (ops_per_s)"
+            yield "a step without an end (seconds = 0) requires a rate limit (ops_per_s)"

@@ -1,4 +1,4 @@
-"""Transactions of a database server, driven by one of sysbench's own OLTP scripts."""
+"""Transactions of a database server, driven by one of sysbench's OLTP scripts."""
 
 from __future__ import annotations
 
@@ -17,31 +17,32 @@ from fstui.model.steps import Latency, TimelinePoint
 
 MOST_THREADS = 1024
 PROCESSOR_BOUND = 0.85
-"""From this share of the processor time that its clients could use, a step was limited by it and not by the storage."""
+"""A step is limited by the processor, and not by the storage, from this share of the processor time that its clients
+could use."""
 CROWDED = 0.9
-"""From this share of the box's processor time on, whoever wants a processor waits for it."""
+"""From this share of the host's processor time on, processes wait for a processor."""
 BOX_BOUND, SHARED = 0.95, 0.3
-"""The same, where all processors of the box were busy with whatever, and it had this share of what it could use."""
+"""The step is also limited by the processor if all processors of the host were busy and it had the second share."""
 _READ_ONLY = frozenset({"oltp_read_only", "oltp_point_select"})
 _ROW_BYTES = 200
 _ROW_BYTES_HELD = 240
 """With its index."""
 _SERVER_BYTES = 256 << 20
-"""An empty MariaDB takes 170 MiB, MySQL 9 takes 220, PostgreSQL 40: system tables, redo logs, temporary tablespaces."""
+"""An empty MariaDB occupies 170 MiB, MySQL 9 220, PostgreSQL 40: system tables, redo logs, temporary tablespaces."""
 _LOGS_BYTES_PER_S = 32 << 20
-"""Binary log or WAL at the rate of a server that does not wait for its disk: 30 000 small transactions a second."""
+"""Binary log or WAL of a server that does not wait for its disk: 30 000 small transactions per second."""
 _ROWS_PER_S, _ROWS_PER_S_OF_ONE = 30_000, 12_000
-"""Rows that may come on top, however many clients there are, and by one of them."""
+"""Rows that may be added per second, by all clients and by one client."""
 _GROWING = frozenset({"oltp_insert"})
 _OPTION = re.compile(r"[a-z][a-z0-9_]*")
 
 
 class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
-    """The script, its tables and clients, and the server that it runs against."""
+    """The script, its tables and clients, and the server."""
 
     seconds: float = 10.0
     warmup_s: float = 0.0
-    """The same work before the clock starts; what it does counts nowhere."""
+    """The same work before the clock starts, which is not counted."""
     workload: Literal[
         "oltp_read_write", "oltp_update_index", "oltp_read_only", "oltp_insert", "oltp_write_only",
         "oltp_update_non_index", "oltp_point_select", "oltp_delete",
@@ -51,21 +52,21 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
     rows: int = 10_000
     """Per table."""
     schemas: int = 1
-    """Each with so many tables; every client works in one of them."""
+    """Each has this many tables. Every client works in one of them."""
     server: ServerName
     pool_bytes: int = 67108864
     """The server's buffer pool: innodb_buffer_pool_size, shared_buffers."""
     options: dict[str, bool | int | float | str] = {}
-    """Of the server, besides."""
+    """Further options of the server."""
     host: str = ""
-    """Any of host, port, socket and login_path: an existing server; its options are read, never changed."""
+    """host, port, socket or login_path mean an existing server. Its options are read, but never changed."""
     port: int = 0
     socket: str = ""
     user: str = ""
     login_path: str = ""
-    """A group of ~/.my.cnf, a login path, or a service of PostgreSQL's that says all of these."""
+    """A group of ~/.my.cnf, a login path, or a service of PostgreSQL, which contains all of these."""
     session: Literal["own", "shared"] = "own"
-    """Whether server and clients have sessions of their own, or that of fstui: processors are shared out among
+    """Whether server and clients have their own sessions or that of fstui. The kernel distributes processors among
     sessions (sched(7), autogroup)."""
 
     @property
@@ -100,17 +101,17 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
 
     @property
     def at(self) -> tuple[str | int, ...]:
-        """Steps with the same words here can share a server, restarted where their options differ."""
+        """Steps with equal values here share a server, which is restarted if their options differ."""
         return self.server, self.host, self.port, self.socket, self.user, self.login_path, self.session
 
     @property
     def started_with(self) -> tuple[object, ...]:
-        """What a server of ours is told at its start alone."""
+        """Options that a throwaway server only accepts at its start."""
         return self.pool_bytes, self.options
 
     @property
     def data(self) -> tuple[int, int, int]:
-        """Steps with the same numbers here can share their tables."""
+        """Steps with equal values here share their tables."""
         return self.schemas, self.tables, self.rows
 
     @property
@@ -119,11 +120,11 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
 
     @property
     def read_only(self) -> bool:
-        """It has nothing to be durable about."""
+        """It commits nothing that has to be durable."""
         return self.workload in _READ_ONLY
 
     def amounts(self) -> Amounts:
-        """An estimate: what a server writes is up to the server."""
+        """Estimates: a server decides itself what it writes."""
         data = self.schemas * self.tables * self.rows * _ROW_BYTES_HELD
         running_s = self.seconds + self.warmup_s
         logged = int(running_s * _LOGS_BYTES_PER_S)
@@ -157,7 +158,7 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
         )
 
     def mistakes(self) -> Iterator[str]:
-        if not 1 <= self.seconds <= MOST_SECONDS:  # its intervals are whole seconds
+        if not 1 <= self.seconds <= MOST_SECONDS:  # sysbench reports whole seconds
             yield f"seconds must be between 1 and {MOST_SECONDS}, not {self.seconds}"
         if not 1 <= self.threads <= MOST_THREADS:
             yield f"threads must be between 1 and {MOST_THREADS}, not {self.threads}"
@@ -175,7 +176,7 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
 
 
 class Queries(Base, frozen=True, kw_only=True):
-    """Counts of sysbench's report."""
+    """Counts in sysbench's report."""
 
     read: Count = 0
     write: Count = 0
@@ -184,7 +185,7 @@ class Queries(Base, frozen=True, kw_only=True):
 
 
 class ReportedLatency(Base, frozen=True, kw_only=True):
-    """Of sysbench's report, in ms."""
+    """Latency in sysbench's report, in ms."""
 
     min: Amount | None = None
     avg: Amount | None = None
@@ -192,14 +193,14 @@ class ReportedLatency(Base, frozen=True, kw_only=True):
     p95: Amount | None = None
 
     def in_ns(self) -> tuple[int, int, int, int] | None:
-        """Minimum, average, maximum and p95; None where it did not print them all."""
+        """Return minimum, average, maximum and p95; None if it did not print all of them."""
         if self.min is None or self.avg is None or self.max is None or self.p95 is None:
             return None
         return round(self.min * 1e6), round(self.avg * 1e6), round(self.max * 1e6), round(self.p95 * 1e6)
 
 
 class Interval(Base, frozen=True, kw_only=True):
-    """One line of ``--report-interval=1``; ``t_s`` is the end of what it covers."""
+    """One line of ``--report-interval=1``; ``t_s`` is the end of the interval."""
 
     t_s: Amount
     tps: Amount
@@ -210,7 +211,7 @@ class Interval(Base, frozen=True, kw_only=True):
 
 
 class FileWaits(Base, frozen=True, kw_only=True):
-    """What the server itself has counted of one kind of its files. None: it does not count that."""
+    """The server's own counters of one kind of its files. None: it does not count that."""
 
     file: str
     """``redo log``, ``binary log``, ``doublewrite``, ``data``; ``WAL``."""
@@ -222,29 +223,29 @@ class FileWaits(Base, frozen=True, kw_only=True):
 
 
 class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
-    """As sysbench prints them, to the digit, and the server that it ran against."""
+    """The figures that sysbench prints, without rounding, and the server."""
 
     server: Server | None = None
     intervals: tuple[Interval, ...] = ()
     transactions: Count = 0
     tps: Amount | None = None
-    """None until its report at the end."""
+    """None before its report at the end."""
     qps: Amount | None = None
     queries: Queries | None = None
     latency_ms: ReportedLatency | None = None
     ignored_errors: Count | None = None
     reconnects: Count | None = None
     waits: tuple[FileWaits, ...] = ()
-    """Empty where the server tells nobody."""
+    """Empty if the server does not report them."""
     cpu_s: Amount | None = None
     cpu_share: Share | None = None
-    """Processor time of server and clients against what so many clients can use."""
+    """Processor time of server and clients, as a share of what this number of clients can use."""
     box_cpu_share: Share | None = None
-    """That of all processors, by whatever."""
+    """Busy time of all processors, by all processes."""
     others_cpu_share: Share | None = None
-    """Of these, what neither server nor clients used."""
+    """The part of it that other processes than server and clients used."""
     autogroup: bool | None = None
-    """The kernel shares out processors among sessions first (sched(7), autogroup)."""
+    """The kernel distributes processors among sessions first (sched(7), autogroup)."""
 
     @property
     def ops(self) -> int:
@@ -261,19 +262,18 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
 
     @property
     def limited_by_processor(self) -> bool:
-        """Its clients and their server were nearly always running, or waiting for a processor; hardly ever for
-        storage."""
+        """Clients and server were nearly always running, or waiting for a processor, and hardly ever for storage."""
         own, box = self.cpu_share or 0.0, self.box_cpu_share or 0.0
         return own >= PROCESSOR_BOUND or (box >= BOX_BOUND and own >= SHARED)
 
     @property
     def outdone(self) -> bool:
-        """Others kept the processors busy, and the kernel shares them out among sessions."""
+        """Other processes kept the processors busy, and the kernel distributes them among sessions."""
         crowded = (self.box_cpu_share or 0.0) >= CROWDED and (self.others_cpu_share or 0.0) >= SHARED
         return bool(self.autogroup) and crowded
 
     def timeline(self) -> tuple[TimelinePoint, ...]:
-        """Its p95 in the place of the p50, which it does not tell before its end."""
+        """Return the intervals with the p95 in place of the p50, which sysbench does not print before its end."""
         return tuple(
             TimelinePoint(
                 t_s=part.t_s - part.length_s, ops=round(part.tps * part.length_s), p50_ns=round(part.p95_ms * 1e6)
@@ -282,7 +282,7 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
         )
 
     def latency(self, histogram: Sequence[tuple[int, int]]) -> Latency | None:
-        """Its own minimum, mean, maximum and p95, and the other percentiles from its histogram."""
+        """Return sysbench's minimum, mean, maximum and p95, and the other percentiles from its histogram."""
         total = sum(count for _, count in histogram)
         stated = self.latency_ms.in_ns() if self.latency_ms else None
         if stated is None or not total:
@@ -301,6 +301,6 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
 
 
 def _percentile(histogram: Sequence[tuple[int, int]], rank: float) -> int:
-    """The value of the bucket that holds it."""
+    """Return the value of the bucket that contains the rank."""
     reached = accumulate(count for _, count in histogram)
     return next(value for (value, _), seen in zip(histogram, reached, strict=True) if seen >= rank)

@@ -1,4 +1,4 @@
-"""Random writes to one file by the real ``sysbench fileio``, as the field has always run it."""
+"""Random writes to one file by the real ``sysbench fileio``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BYTES_PER_S = 256 << 20
 
 
 class SysbenchFileio(StepSettings, frozen=True, kw_only=True, tag="sysbench_fileio"):
-    """In sysbench's own terms."""
+    """The options of sysbench."""
 
     seconds: float = 10.0
     block_bytes: int = 16384
@@ -26,11 +26,11 @@ class SysbenchFileio(StepSettings, frozen=True, kw_only=True, tag="sysbench_file
         return "sysbench"
 
     def amounts(self) -> Amounts:
-        """An estimate: sysbench takes time as its bound, and no bytes."""
+        """Estimates: sysbench has a limit of time, but none of bytes."""
         return Amounts(self.file_bytes + int(self.seconds * _BYTES_PER_S), self.file_bytes)
 
     def mistakes(self) -> Iterator[str]:
-        if not 1 <= self.seconds <= MOST_SECONDS:  # sysbench takes whole seconds
+        if not 1 <= self.seconds <= MOST_SECONDS:  # sysbench accepts whole seconds
             yield f"seconds must be between 1 and {MOST_SECONDS}, not {self.seconds}"
         if self.block_bytes < 512 or self.fsync_every < 1:
             yield "block_bytes must be at least 512, fsync_every at least 1"
@@ -39,7 +39,7 @@ class SysbenchFileio(StepSettings, frozen=True, kw_only=True, tag="sysbench_file
 
 
 class SysbenchFileioFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench_fileio"):
-    """As sysbench prints them."""
+    """The figures that sysbench prints."""
 
     transactions: Count = 0
     """Writes."""
@@ -50,7 +50,7 @@ class SysbenchFileioFigures(StepFigures, frozen=True, kw_only=True, tag="sysbenc
     events: Count = 0
     latency_ms: ReportedLatency = ReportedLatency()
     times: str = ""
-    """What that latency is the latency of."""
+    """Which operations the latency covers."""
 
     @property
     def ops(self) -> int:

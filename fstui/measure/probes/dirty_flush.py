@@ -1,13 +1,13 @@
-"""Probe: how long a flush takes after growing amounts of O_DIRECT writes that nobody has synced.
+"""Probe: how long a flush takes after growing amounts of unsynced O_DIRECT writes.
 
-A cache that really empties itself takes longer the more it holds. A flush that always takes the same time either has
-nothing to do (a protected cache, a host that keeps the data) or does nothing. Amounts double from round to round,
-first in sequence, then scattered, until the time is over; each figure is the median of its rounds.
+Emptying a cache takes longer the more it contains. If a flush always takes the same time, it has nothing to do (a
+protected cache, a host that keeps the data), or it does nothing. The amounts are written in sequence, then scattered,
+in rounds until the time is over; each figure is the median of its rounds.
 
-An operation is "write an amount, then fdatasync": its write part and its sync part are what the frames carry. From
-the ``stat`` files of the lowest devices (``stat_paths``) comes what had reached them before the sync, because a flush
-that has to write back an upper layer's cache proves only that cache, and how long each device took for the flushes it
-got in the sync, because a filesystem's own work grows as well (btrfs: with every extent).
+An operation is "write an amount, then fdatasync". The ``stat`` files of the lowest devices (``stat_paths``) show what
+had reached them before the sync, because a flush that has to write back the cache of an upper layer proves only that
+cache. They also show how long each device took for its flushes, because the work of a filesystem grows as well (btrfs:
+with every extent).
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ PATTERNS = {"sequential": 1 << 20, "scattered": 16 << 10}
 AMOUNTS = (0, 1 << 20, 4 << 20, 16 << 20, 32 << 20)
 ROUNDS = 3
 CLEAR_GROWTH = 4.0
-"""The largest amount's flush takes so many times the empty one's: more rounds say nothing new."""
+"""If the flush of the largest amount takes this many times that of no data, further rounds are not needed."""
 SECTOR_BYTES = 512
 
 
 class Stat(NamedTuple):
-    """What a device has counted so far."""
+    """The counters of a device."""
 
     written_bytes: int
     flushes: int
@@ -53,7 +53,7 @@ class Stat(NamedTuple):
 
 
 class Point:
-    """One amount in one pattern, over its rounds."""
+    """One amount in one pattern, in all rounds."""
 
     def __init__(self, amount: int) -> None:
         self.amount = amount
@@ -62,7 +62,7 @@ class Point:
         self.flush_ms: dict[str, list[int]] = {}
 
     def count(self, before: dict[str, Stat], written: dict[str, Stat], synced: dict[str, Stat]) -> None:
-        """What the devices had counted before the writes, after them, and after the sync."""
+        """Add the devices' counters before the writes, after them, and after the sync."""
         if self.amount:
             arrived = sum(written[device].written_bytes - before[device].written_bytes for device in before)
             self.arrived.append(arrived / self.amount)
@@ -71,7 +71,7 @@ class Point:
                 self.flush_ms.setdefault(device, []).append(stat.flush_ms - written[device].flush_ms)
 
     def summary(self) -> dict[str, Any]:
-        """Medians; without counters, no share of the amount that arrived before the sync, and no device's time."""
+        """Return the medians. Without counters there is no share that arrived before the sync, and no device's time."""
         return {
             "bytes": self.amount,
             "sync_ns": round(statistics.median(self.sync_ns)),
@@ -82,7 +82,7 @@ class Point:
 
 
 def line(points: list[Point]) -> tuple[float, float]:
-    """Least squares through (bytes, median ns): slope in ns per MiB, and ns at nothing written."""
+    """Return the least-squares line through (bytes, median ns): slope in ns per MiB, and ns without writes."""
     xs = [point.amount / (1 << 20) for point in points]
     ys = [statistics.median(point.sync_ns) for point in points]
     if len(set(xs)) < 2:
@@ -111,12 +111,12 @@ class Flushes:
         self.ops = 0
 
     def try_direct(self) -> None:
-        """One write before the clock starts, since the first operation writes nothing: many a FUSE filesystem opens
-        with O_DIRECT and refuses such a write. Raises CallError."""
+        """Do one write before the clock starts: some FUSE filesystems accept O_DIRECT in open(2) and refuse the write.
+        Raises CallError."""
         calling("pwrite", write_whole, self.fd, next(self.writes("sequential", PATTERNS["sequential"]))[0], 0)
 
     def run(self) -> None:
-        """Both patterns, each for its half of the time. Raises CallError."""
+        """Measure both patterns, each for half of the time. Raises CallError."""
         self.started = self.ended = clock()
         for number, pattern in enumerate(PATTERNS, 1):
             until_ns = self.started + self.length_ns * number // len(PATTERNS)
@@ -136,15 +136,15 @@ class Flushes:
         send("figures", written_bytes=self.written)
 
     def grow(self, pattern: str, until_ns: int) -> list[Point]:
-        """Amount after amount while there is time, each round through all amounts that fitted in the one before."""
+        """Measure all amounts, round by round, until the time is over. Return the amounts that were measured."""
         points = [Point(amount) for amount in AMOUNTS if amount <= self.file_bytes]
-        for turn in range(ROUNDS):
-            for point in points if turn == 0 else [point for point in points if point.sync_ns]:
+        for number in range(ROUNDS):
+            for point in points if number == 0 else [point for point in points if point.sync_ns]:
                 if self.ops and (clock() > until_ns or interrupted()):
                     return [point for point in points if point.sync_ns]
                 self.one(pattern, point)
             measured = [point for point in points if point.sync_ns]
-            if turn and self.clear(measured):
+            if number and self.clear(measured):
                 break
         return [point for point in points if point.sync_ns]
 
@@ -154,7 +154,7 @@ class Flushes:
         return bool(largest > CLEAR_GROWTH * empty)
 
     def one(self, pattern: str, point: Point) -> None:
-        """Write the amount, see how much of it has arrived, sync, and hand the operation over."""
+        """Write the amount, read how much of it has arrived, sync, and send the operation."""
         calling("fdatasync", os.fdatasync, self.fd)
         before = self.counted()
         start = clock()
@@ -172,12 +172,12 @@ class Flushes:
             point.count(before, arrived, synced)
         self.written += point.amount
         self.ops += 1
-        marks = (written, written + sync_ns)  # reading the counters is no part of either
+        marks = (written, written + sync_ns)  # without the time to read the counters
         for frame in frames.encode_samples(0, 2, start, marks):
             write_frame(frame)
 
     def writes(self, pattern: str, amount: int) -> Iterator[tuple[memoryview, int]]:
-        """Fresh blocks and where they go."""
+        """Yield new blocks and their offsets."""
         block = PATTERNS[pattern]
         places = list(range(0, self.file_bytes - block + 1, block))
         if pattern == "scattered":
@@ -190,9 +190,9 @@ class Flushes:
             yield self.pool[at : at + block], offset
 
     def counted(self) -> dict[str, Stat]:
-        """Of each lowest device, fields 7, 16 and 17 of /sys/block/X/stat; nothing where one cannot be read.
+        """Return fields 7, 16 and 17 of /sys/block/X/stat for each lowest device; empty if one cannot be read.
 
-        Sectors there are of 512 bytes; before Linux 5.5 flushes were not counted (Documentation/block/stat.rst).
+        A sector has 512 bytes; before Linux 5.5 flushes were not counted (Documentation/block/stat.rst).
         """
         found: dict[str, Stat] = {}
         for path in self.stat_paths:

@@ -184,7 +184,7 @@ def call_of(pid: int) -> str | None:
 
 
 def read_text(name: str) -> str:
-    """Return the text of a file in /proc, by its name there; empty if it cannot be read."""
+    """Return the text of ``/proc/NAME``; empty if it cannot be read."""
     try:
         with os.fdopen(os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=_PROC), errors="replace") as file:
             return file.read(1 << 20)

@@ -194,7 +194,7 @@ def histogram(text: list[str]) -> list[tuple[float, int]]:
 
 
 def counted(rows: list[tuple[str, ...]], columns: int) -> dict[str, list[int | None]]:
-    """Return the numbers of rows that contain a name and so many numbers; an empty field is None. Skip other rows.
+    """Return the numbers by name of the rows that have ``columns`` numbers; an empty field is None. Skip other rows.
 
     A number that is the difference of two counters may be negative at the start.
     """

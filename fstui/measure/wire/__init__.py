@@ -1,1 +1,1 @@
-"""What a child and its parent say to each other. Standard library only."""
+"""The protocol between child programs and their parent. Standard library only."""

@@ -1,8 +1,8 @@
 """The bytes between a probe and the engine.
 
-A frame is a header (payload length, kind) and a payload: JSON, but for ``samples``, which are binary. A frame never
-exceeds PIPE_BUF, so the writers of one probe share its stdout without a lock: pipe(7) promises that such a write is
-not interleaved.
+A frame is a header (payload length, kind) and a payload, which is JSON, except for ``samples``, which are binary. A
+frame never exceeds PIPE_BUF, so the writers of one probe share its stdout without a lock: such a write is atomic
+(pipe(7)).
 
 Probe → engine: ``facts`` ``preparing`` ``ready`` ``inflight`` ``samples`` ``figures`` ``error`` ``done``.
 Engine → probe: the settings as one line of JSON, then the lines ``go`` and ``stop``.
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 PIPE_BUF = 4096
 _TIME = "n" if struct.calcsize("n") == 8 else "q"
-"""A time in ns. The machine's own word packs three times as quickly as a ``q``, which goes the big numbers' way."""
+"""A time in ns. Packing a native word takes a third of the time of a ``q``."""
 _HEADER = struct.Struct("IB3x")
 _SAMPLES_HEADER = struct.Struct(f"IBB2x{_TIME}")
 _MARKS_PER_FRAME = (PIPE_BUF - _HEADER.size - _SAMPLES_HEADER.size) // 16 * 2
@@ -30,8 +30,8 @@ _NO_FRAME = "not a frame: the probe printed something else"
 _NUMBER = {kind: number for number, kind in enumerate(KINDS)}
 
 
-class BadFrame(ValueError):  # noqa: N818  said to the user
-    """Something else stands where a frame must be."""
+class BadFrame(ValueError):  # noqa: N818  reported to the user
+    """The bytes are not a frame."""
 
 
 class Frame(NamedTuple):
@@ -42,23 +42,23 @@ class Frame(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """Operations of one writer in their order, each of two parts (a write, its sync) or of a single one.
+    """Operations of one writer in order, each of two parts (a write and its sync) or of one.
 
-    Each begins where the one before it ended, and neighbours share a clock reading; or they are ``apart``.
+    Each begins when the one before it ends, so that neighbours share a clock reading, except if they are ``apart``.
     """
 
     writer: int
     parts: int
     apart: bool
-    """There is a pause between two of them: each has a reading of its own for its begin."""
+    """There are pauses between them: each operation has its own clock reading for its begin."""
     readings_ns: memoryview
-    """The clock (monotonic) at the begin, and at the end of each part."""
+    """The monotonic clock at the begin, and at the end of each part."""
     spans_ns: tuple[int, ...]
-    """From each reading to the next."""
+    """The time from each reading to the next."""
 
     @classmethod
     def of(cls, writer: int, parts: int, start_ns: int, marks: Sequence[int]) -> Samples:
-        """``marks``: when each part ended. Raises BadFrame where the last one is earlier than the first."""
+        """``marks``: when each part ended. Raises BadFrame if the last one is earlier than the first."""
         return _samples(memoryview(_packed(writer, parts, False, start_ns, marks)))
 
     @property
@@ -67,21 +67,21 @@ class Samples(NamedTuple):
 
     @property
     def begins_ns(self) -> memoryview:
-        """When each operation began."""
+        """The begin of each operation."""
         return self.readings_ns[: -self.parts : self._stride]
 
     @property
     def ends_ns(self) -> memoryview:
-        """When each operation ended."""
+        """The end of each operation."""
         return self.readings_ns[self.parts :: self._stride]
 
     def durations_ns(self, part: int) -> tuple[int, ...]:
-        """Of that part (0 or 1) of each operation."""
+        """Return the durations of that part (0 or 1) of each operation."""
         return self.spans_ns[part :: self._stride]
 
 
 def encode(kind: str, **fields: Any) -> bytes:
-    """A JSON frame. Raises ValueError if it would exceed PIPE_BUF."""
+    """Return a JSON frame. Raises ValueError if it would exceed PIPE_BUF."""
     payload = json.dumps(fields, separators=(",", ":")).encode()
     if len(payload) + _HEADER.size > PIPE_BUF:
         raise ValueError(f"a {kind} frame of {len(payload)} bytes exceeds {PIPE_BUF}")
@@ -89,14 +89,14 @@ def encode(kind: str, **fields: Any) -> bytes:
 
 
 def encode_samples(writer: int, parts: int, start_ns: int, marks: Sequence[int]) -> Iterator[bytes]:
-    """Samples without a pause, cut into frames that fit into PIPE_BUF."""
+    """Yield samples without pauses in frames that fit into PIPE_BUF."""
     for first in range(0, len(marks), _MARKS_PER_FRAME):
         begun_ns = start_ns if first == 0 else marks[first - 1]
         yield _samples_frame(writer, parts, False, begun_ns, marks[first : first + _MARKS_PER_FRAME])
 
 
 def encode_samples_apart(writer: int, parts: int, readings: Sequence[int]) -> Iterator[bytes]:
-    """Samples with a pause before each: its begin and the end of each part, operation by operation."""
+    """Yield samples with pauses. ``readings``: the begin and the end of each part, operation by operation."""
     most = (_MARKS_PER_FRAME + 1) // (parts + 1) * (parts + 1)
     for first in range(0, len(readings), most):
         yield _samples_frame(writer, parts, True, readings[first], readings[first + 1 : first + most])
@@ -108,7 +108,7 @@ def _samples_frame(writer: int, parts: int, apart: bool, start_ns: int, marks: S
 
 
 def _packed(writer: int, parts: int, apart: bool, start_ns: int, marks: Sequence[int]) -> bytes:
-    # quicker than an array made of a list
+    # quicker than array("q", marks)
     return struct.pack(f"{_SAMPLES_HEADER.format}{len(marks)}{_TIME}", writer, parts, int(apart), start_ns, *marks)
 
 
@@ -118,13 +118,13 @@ def send(kind: str, **fields: Any) -> None:
 
 
 class Decoder:
-    """Bytes as they arrive → frames. Keeps the unfinished rest."""
+    """Split the bytes of a probe into frames. An incomplete frame is kept for later."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def feed(self, data: bytes) -> Iterator[Frame | Samples]:
-        """The frames that are complete now. Raises BadFrame."""
+        """Yield the frames that are complete now. Raises BadFrame."""
         view = memoryview(self._rest + data)
         at = 0
         while at + _HEADER.size <= len(view):
@@ -164,9 +164,11 @@ def _samples(payload: memoryview) -> Samples:
 
 
 def _differences(readings: memoryview) -> tuple[int, ...]:
-    """Of neighbours, all at once as two long numbers with a digit for each reading: three times as quick as one by one.
+    """Return the differences of neighbours.
 
-    A clock that goes back borrows from the digit beside it, which the sum of all shows; then it counts as nothing.
+    The readings are subtracted as two long integers with one digit of 64 bits per reading, in a third of the time of
+    single subtractions. If the clock goes back, a digit borrows from the next one, which the sum reveals. Then they are
+    subtracted one by one, and a negative difference counts as 0.
     """
     words = readings.cast("B")
     difference = int.from_bytes(words[8:], sys.byteorder) - int.from_bytes(words[:-8], sys.byteorder)
