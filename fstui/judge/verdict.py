@@ -105,11 +105,9 @@ def _why(case: Case) -> str:
 
 
 def _of_topmost_level(level: Level, accounts: list[FlushAccount]) -> str:
-    where, filesystem = words.devices(level.devices), words.named(level.filesystem)
+    where = words.devices(level.devices)
     if all(account.counted is None for account in accounts):
         return _uncounted(level)
-    if all(account.expected is None for account in accounts):
-        return f"how many flushes {filesystem} is expected to send for a sync is not known."
     through = tuple(device for device in level.devices if device.write_cache == "write through")
     if all(account.expected == (0, 0) for account in accounts) and through != level.devices:
         return f"no flush that {where} would count is expected in these steps: run a step with fdatasync."

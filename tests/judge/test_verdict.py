@@ -24,7 +24,8 @@ from fstui.model.steps import Failure, Step, TimelinePoint
 from fstui.model.storage import Medium, Target
 from tests.factories.evidence import GUEST, METAL, evidence, verdict
 from tests.factories.steps import latency, step
-from tests.factories.storage import disk, filesystem, loop, on_disk, on_loop, readings
+from tests.factories.storage import disk, filesystem, loop, on_disk, on_loop, readings, target
+from tests.judge.rules.database.test_commits_without_flushes import commits
 
 CONFIDENCES: tuple[Confidence, ...] = ("low", "medium", "high")
 
@@ -234,6 +235,38 @@ def test_first_failure_is_named_if_every_step_failed() -> None:
     judgement = verdict(on_disk(filesystem()), failed, failed)
     assert judgement.verdict == "cannot-tell"
     assert "the first with chdir: somebody moved or removed it: '/srv/.fstui-1'" in judgement.sentence
+
+
+FORCED = step("log", sync="none", open_flags=("direct", "dsync"), flushes=0)
+
+
+@pytest.mark.parametrize(
+    ("where", "done", "words_"),
+    [
+        (target(filesystem(below=())), step(), "no device on this host is known to count flushes"),
+        (on_disk(filesystem(), disk(write_cache="write through")), step(flushes=0), "considers sda “write through”"),
+        (on_disk(filesystem(device_unseen="/dev/sdz")), step(), "the filesystem has devices that are not known"),
+        (on_disk(filesystem(), disk(fua=True)), FORCED, "run a step with fdatasync"),
+        (on_disk(filesystem(), disk(counted=False)), step(flushes=None, share=None), "sda counts no flushes"),
+        (
+            on_disk(filesystem(), disk(kind="dm-linear", counted=False, because="a driver without a queue")),
+            step(flushes=None, share=None),
+            "sda has no request queue that counts flushes. sda: a driver without a queue.",
+        ),
+    ],
+    ids=["no device", "write through", "unknown device", "FUA writes", "not counted", "no queue"],
+)
+def test_undecided_run_says_why(where: Target, done: Step, words_: str) -> None:
+    judgement = verdict(where, done)
+    assert judgement.verdict == "cannot-tell"
+    assert words_ in judgement.sentence
+
+
+def test_server_on_another_host_is_named_with_its_settings() -> None:
+    remote = commits(None, where="existing", on_target=False)
+    judgement = judge(Evidence(steps=(remote,)))
+    assert judgement.sentence.startswith("The storage of MariaDB 10.11.19 is not on this host")
+    assert "sync_binlog = 1" in judgement.sentence
 
 
 def test_honest_configuration_has_no_finding() -> None:

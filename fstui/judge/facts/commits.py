@@ -126,19 +126,14 @@ class DatabaseCommits:
     def _by_counters(self, commits: CommitStep, accounts: LevelAccounts) -> CountedCommits | None:
         """Return the commits as the topmost counting level has them."""
         account = next((account for account in accounts if account.counted), None)
-        if account is None or account.counted is None:
+        if account is None or account.counted is None or account.expected is None or not account.expected.low:
             return None
-        reference = self._reference(commits.as_syncs)
-        if account.expected is None:
-            expected = min(1.0, reference) if reference else 0.0
-        else:
-            # without a sync that arrived, only a library in the server's own memory shows that the server is to blame
-            known = reference is not None or bool(commits.promised.preloads)
-            expected = account.expected.low if known else 0.0
-        if not expected:
+        # without a sync that arrived, only a library in the server's own memory shows that the server is to blame
+        if self._reference(commits.as_syncs) is None and not commits.promised.preloads:
             return None
-        flushes = Arrival(account.devices, account.counted.low, Range(expected, expected), account.syncs, None)
-        return CountedCommits(*commits, account, flushes)
+        expected = Range(account.expected.low, account.expected.low)
+        arrival = Arrival(account.devices, account.counted.low, expected, account.syncs, None)
+        return CountedCommits(*commits, account, arrival)
 
     def _by_trace(self, commits: CommitStep, accounts: LevelAccounts) -> CountedCommits | None:
         """Return the commits as traced below the filesystem, whether that layer counts or not."""
@@ -148,9 +143,9 @@ class DatabaseCommits:
         alike = any(accounts[0].complete_by_trace for accounts in self._of_same_flags(commits.as_syncs))
         if not (alike or self._reference(commits.as_syncs) or commits.promised.preloads):
             return None
-        expected, traced = top.traced.expected.low, top.traced
-        flushes = Arrival(traced.devices, traced.own.high, Range(expected, expected), top.syncs, traced)
-        return CountedCommits(*commits, top, flushes)
+        expected = Range(top.traced.expected.low, top.traced.expected.low)
+        arrival = Arrival(top.traced.devices, top.traced.own.high, expected, top.syncs, top.traced)
+        return CountedCommits(*commits, top, arrival)
 
     def _reference(self, wanted: SyncStep) -> float | None:
         """Return the flushes per sync of a step with the same flags whose flushes arrived; None without such a step."""

@@ -1,10 +1,8 @@
 """*consistent up to 1.5 times the limit, suspicious beyond*
 
 ## What it means
-A block of a rotating disk passes the head once per revolution, so durable rewrites of one block have a limit:
-
-- 5400 rpm: 90 per second; 7200 rpm: 120
-- 10 000 rpm: 166; 15 000 rpm: 250
+A block of a rotating disk passes the head once per revolution, which limits durable rewrites of one block. 5400 rpm
+allow 90 per second, 7200 rpm 120, 10 000 rpm 166, 15 000 rpm 250.
 
 A faster disk has a cache that survives a power cut, or it acknowledges writes before they are durable.
 

@@ -268,6 +268,13 @@ def test_trace_attributes_flushes_next_to_other_writers() -> None:
     assert "tells their flushes from fstui's" in finding(judgement, "other-writers").sentence
 
 
+def test_too_few_own_flushes_on_btrfs_may_be_carried_by_others() -> None:
+    seen = {"trace": (traced(us=500, fua=500, others=9000),)}
+    judgement = verdict(on_disk(filesystem("btrfs")), step(flushes=5, share=9, changes=seen), idle=busy("sda", 900))
+    assert judgement.verdict == "cannot-tell"
+    assert "fstui itself requested 0.50 of them, by the kernel's trace" in judgement.sentence
+
+
 def test_trace_covers_only_the_first_layer() -> None:
     lvm = target(filesystem(below=("dm-0",)), block("dm-0", "dm-linear", "sda"), disk())
     seen = (traced("dm-0", us=2000), traced(us=2000, others=4000))
