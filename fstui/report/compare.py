@@ -13,7 +13,7 @@ from fstui.model.quantities import count
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.model.storage import Target
-from fstui.report import databases, figures, io_path, latency_svg
+from fstui.report import databases, figures, io_path, latency_map
 from fstui.report.comparison import Comparison, Side
 from fstui.report.sections import Cell, Report, Section, records, verdict
 from fstui.report.stack import stack_line
@@ -174,7 +174,7 @@ def _io_path(side: Side) -> Section:
 def _latencies(found: Comparison, name: str) -> Iterator[tuple[str, str]]:
     for side in found.sides:
         one = side.step(name)
-        if one and one.step.settings.uniform and (drawn := latency_svg.draw(one.run, one.step)):
+        if one and one.step.settings.uniform and (drawn := latency_map.svg(one.run, one.step)):
             yield f"{side.letter}: {name}", drawn
 
 

@@ -1,8 +1,9 @@
-"""The chart of latency over time, for all formats and screens: logarithmic, with density as shade."""
+"""Latency over time: the logarithmic axis, the density and the reference values of a map, and its SVG drawing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from html import escape
 from itertools import pairwise, zip_longest
 from math import ceil, floor, log10
 from statistics import median
@@ -13,19 +14,23 @@ from fstui.judge.facts.rotation import revolution_ns
 from fstui.judge.references import comparable, operation_of, published
 from fstui.measure.kinds import StepSettings
 from fstui.measure.latency import stall_limit_ns
+from fstui.model.quantities import duration_ns
 from fstui.model.run import Evidence
 from fstui.model.settings import Settings
 from fstui.model.steps import Latency, Step, TimelinePoint
 
 QUARTER_OCTAVE = 2**0.25
-"""The largest width of a cell of ``TimelinePoint.spread``."""
-_ENOUGH_PUBLISHED = 3
+"""The ratio between the ends of a cell of ``TimelinePoint.spread``."""
+_MIN_PUBLISHED = 3
 _FAR = 30
-"""A mark that is this many times beyond the measured latencies does not extend the axis."""
+"""A reference value that is farther from the measured ones by this factor does not extend the axis."""
+_LEFT, _RIGHT, _TOP, _WIDTH, _HEIGHT = 62, 150, 8, 620, 220
+_LINE = 13
+"""Sizes of the SVG drawing in pixels."""
 
 
 class Mark(NamedTuple):
-    """A latency with a name: a percentile, or a reference for the step."""
+    """A latency with a name: a percentile, or a reference value."""
 
     name: str
     ns: float
@@ -62,16 +67,16 @@ def is_stall(ns: float, latency: Latency | None) -> bool:
 
 
 class Slice(NamedTuple):
-    """One interval: its start and end, and cells of (lower ns, upper ns, share of its operations)."""
+    """A stretch of time. Its cells are (lower ns, upper ns, share of the operations)."""
 
     start_s: float
     end_s: float
     cells: tuple[tuple[float, float, float], ...]
 
 
-def slices(timeline: Sequence[TimelinePoint], alone_s: float = 1.0) -> Iterator[Slice]:
-    """Return the intervals in which operations ended. Documents without a spread have a p50 and a maximum."""
-    for point, end_s in with_ends(timeline, alone_s):
+def slices(timeline: Sequence[TimelinePoint], single_s: float = 1.0) -> Iterator[Slice]:
+    """Return the stretches in which operations ended. Old documents have only a median and a maximum for each."""
+    for point, end_s in with_ends(timeline, single_s):
         if point.ops and (cells := point.spread or _outline(point)):
             total = sum(count for _, count in cells)
             yield Slice(
@@ -81,15 +86,15 @@ def slices(timeline: Sequence[TimelinePoint], alone_s: float = 1.0) -> Iterator[
             )
 
 
-def with_ends(timeline: Sequence[TimelinePoint], alone_s: float) -> Iterator[tuple[TimelinePoint, float]]:
-    """Return each interval with its end: the start of the next one, unless intervals are missing in between.
+def with_ends(timeline: Sequence[TimelinePoint], single_s: float) -> Iterator[tuple[TimelinePoint, float]]:
+    """Return each point with its end: the start of the next point, unless points are missing in between.
 
-    Times are rounded to milliseconds, so intervals of equal length differ a little. ``alone_s`` is the length of a
-    single interval.
+    ``single_s`` is the length of a timeline of one point.
     """
     steps = [b.t_s - a.t_s for a, b in pairwise(timeline) if b.t_s > a.t_s]
-    stretch_s = min(steps, default=alone_s)
+    stretch_s = min(steps, default=single_s)
     for point, after in zip_longest(timeline, timeline[1:]):
+        # Times are rounded to milliseconds, so stretches of equal length differ slightly.
         near = after is not None and after.t_s - point.t_s < 1.5 * stretch_s
         yield point, after.t_s if near else point.t_s + stretch_s
 
@@ -116,7 +121,7 @@ def _edges(ns: float) -> tuple[float, float]:
 
 
 def ladder(latency: Latency | None) -> tuple[Mark, ...]:
-    """Return the percentiles, the most informative first."""
+    """Return the known percentiles, the most useful first."""
     if latency is None:
         return ()
     known = (("p50", latency.p50), ("max", latency.max), ("p99", latency.p99), ("p99.9", latency.p99_9))
@@ -124,17 +129,21 @@ def ladder(latency: Latency | None) -> tuple[Mark, ...]:
 
 
 def marks(evidence: Evidence, name: str, settings: Settings) -> tuple[Mark, ...]:
-    """Return what a step is compared with: a revolution, its last run, published rates, and the idle device."""
+    """Return the reference values of a step.
+
+    ``limit`` is one revolution of its disk, ``last`` its mean latency in the previous run, ``publ.`` the median of
+    published results, and ``idle`` a flush of other processes before the run.
+    """
     case = Case(evidence)
-    found = [Mark("limit", ns) for ns in _turns(case, settings)]
+    found = [Mark("limit", ns) for ns in _revolution(case, settings)]
     before = (run.mean_ns.get(name) for run in evidence.before[:1])
     found += [Mark("last", ns) for ns in before if ns]
     found += [Mark("publ.", ns) for ns in _published(case, settings)]
-    return tuple(found + [Mark("idle", ns) for ns in _at_rest(evidence)])
+    return tuple(found + [Mark("idle", ns) for ns in _idle_flush(evidence)])
 
 
 def of_step(evidence: Evidence, step: Step) -> tuple[Mark, ...]:
-    """Return the marks of a finished step."""
+    """Return the reference values of a finished step."""
     return marks(evidence, step.name, step.settings)
 
 
@@ -143,27 +152,81 @@ def _outline(point: TimelinePoint) -> tuple[tuple[int, int], ...]:
     return tuple((ns, count) for ns, count in known if ns)
 
 
-def _turns(case: Case, settings: Settings) -> Iterator[float]:
-    """Return one revolution of the slowest disk, if one block is rewritten: it passes the head once in that time."""
-    turns = [revolution_ns(node.medium) for node in case.stack.lowest if node.medium]
-    known = [turn for turn in turns if turn]
+def _revolution(case: Case, settings: Settings) -> Iterator[float]:
+    """Yield one revolution of the slowest disk if one block is rewritten, as it passes the head once in that time."""
+    known = [ns for node in case.stack.lowest if node.medium and (ns := revolution_ns(node.medium))]
     if settings.rewrites_one_block and known:
         yield max(known)
 
 
 def _published(case: Case, settings: Settings) -> Iterator[float]:
-    """Return the median of the rates published for this operation on this class of medium."""
-    asked = settings.as_sync_writes() if isinstance(settings, StepSettings) else None
-    operation, media = (operation_of(asked) if asked else None), comparable(case.commit_media)
+    """Yield the median of the published results for the same operation on the same class of medium."""
+    writes = settings.as_sync_writes() if isinstance(settings, StepSettings) else None
+    operation, media = (operation_of(writes) if writes else None), comparable(case.commit_media)
     rates = [one.per_s for one in published(operation, media)] if operation and media else []
-    if len(rates) >= _ENOUGH_PUBLISHED:
+    if len(rates) >= _MIN_PUBLISHED:
         yield 1e9 / median(rates)
 
 
-def _at_rest(evidence: Evidence) -> Iterator[float]:
-    """Return the duration of a flush by other processes on the lowest device, while fstui was idle."""
+def _idle_flush(evidence: Evidence) -> Iterator[float]:
+    """Yield the mean time of a flush of other processes on the lowest device before the run."""
     lowest = {node.id for node in evidence.target.lowest} if evidence.target else set()
     for device in evidence.idle.counters if evidence.idle else ():
         if device.device in lowest and device.flushes and device.flush_ms:
             yield device.flush_ms * 1e6 / device.flushes
             return
+
+
+def svg(evidence: Evidence, step: Step) -> str:
+    """Draw the map of a step; return an empty string if no operation was timed."""
+    if not any(point.ops and (point.spread or point.p50_ns) for point in step.timeline):
+        return ""
+    references = of_step(evidence, step)
+    scale = axis(step.timeline, references)
+    whole_s = max(step.elapsed_s, 1e-3, *(point.t_s for point in step.timeline if point.ops))
+    shapes = [*_grid(scale), *_cells(step, scale, whole_s), *_names(step, references, scale), *_seconds(whole_s)]
+    size = f"{_LEFT + _WIDTH + _RIGHT} {_TOP + _HEIGHT + 26}"
+    return f'<svg viewBox="0 0 {size}" role="img" aria-label="latency over time">{"".join(shapes)}</svg>'
+
+
+def _y(scale: LogScale, ns: float) -> float:
+    return _TOP + (1 - scale.place(ns)) * _HEIGHT
+
+
+def _grid(scale: LogScale) -> Iterator[str]:
+    for decade in scale.decades():
+        y = _y(scale, 10.0**decade)
+        yield f'<line x1="{_LEFT}" x2="{_LEFT + _WIDTH}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>'
+        yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{duration_ns(10.0**decade)}</text>'
+
+
+def _cells(step: Step, scale: LogScale, whole_s: float) -> Iterator[str]:
+    """Draw a box for each cell, darker for a larger share of the operations. A small share stays visible."""
+    for piece in slices(step.timeline, whole_s):
+        x, end = (_LEFT + _WIDTH * min(at_s / whole_s, 1) for at_s in (piece.start_s, piece.end_s))
+        for lower, upper, share in piece.cells:
+            y, bottom = _y(scale, upper), _y(scale, lower)
+            shade = 0.25 + 0.75 * min(share, 1.0) ** 0.5
+            box = f'x="{x:.1f}" y="{y:.1f}" width="{max(end - x, 0.5):.1f}" height="{max(bottom - y, 1):.1f}"'
+            yield f'<rect {box} opacity="{shade:.2f}" class="cell"/>'
+
+
+def _names(step: Step, references: Sequence[Mark], scale: LogScale) -> Iterator[str]:
+    """Draw percentiles and reference values at the right, so that no two names overlap."""
+    shown = [mark for mark in references if scale.holds(mark.ns)]
+    for mark in shown:
+        y = _y(scale, mark.ns)
+        yield f'<line x1="{_LEFT}" x2="{_LEFT + _WIDTH}" y1="{y:.1f}" y2="{y:.1f}" class="mark"/>'
+    floor_y = float(_TOP + _HEIGHT)
+    for mark in sorted([*ladder(step.latency_ns), *shown], key=lambda mark: mark.ns):
+        y = min(_y(scale, mark.ns), floor_y)
+        floor_y = y - _LINE
+        words = f"{mark.name} {duration_ns(mark.ns)}"
+        yield f'<text x="{_LEFT + _WIDTH + 8}" y="{y + 4:.1f}">{escape(words)}</text>'
+
+
+def _seconds(whole_s: float) -> Iterator[str]:
+    for part in range(5):
+        x = _LEFT + _WIDTH * part / 4
+        anchor = "start" if part == 0 else "end" if part == 4 else "middle"
+        yield f'<text x="{x:.1f}" y="{_TOP + _HEIGHT + 18}" text-anchor="{anchor}">{whole_s * part / 4:.2f} s</text>'

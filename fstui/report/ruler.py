@@ -1,4 +1,4 @@
-"""Published rates on a logarithmic ruler, and the place of a run among them."""
+"""Published rates on a logarithmic ruler in plain text, compared with the rate of a run."""
 
 from __future__ import annotations
 
@@ -12,39 +12,17 @@ from rich.cells import cell_len, set_cell_size
 from fstui.judge.references import Placement, Reference, placed
 from fstui.model.quantities import counted, rate, size
 from fstui.model.run import OwnReference, Run
+from fstui.report.latency_map import LogScale
 from fstui.report.sections import Cell, Report, Section, number, records
 from fstui.report.text import WIDTH, hanging, wrap
 
 HERE, THERE, OWN, LEADER = "◆", "●", "▲", "·"
-_MOST, _NEAR = 8, 3
-"""The most lines. With more references, show the nearest on either side, the slowest and the fastest."""
+_MAX_LINES, _NEAR = 8, 3
+"""A longer ruler shows only the nearest rates on either side, the slowest and the fastest."""
 _RECORDS = ("operation", "device", "setup", "per_s", "medium", "source")
 _NAME, _SHORTEST_NAME, _SOURCE = 28, 10, 4
 _DECADES = ("0.01", "0.1", "1", "10", "100", "1 k", "10 k", "100 k", "1 M", "10 M")
-
-
-class Scale(NamedTuple):
-    """Whole decades from ``low`` (a power of ten) up, in a number of columns."""
-
-    low: int
-    decades: int
-    columns: int
-
-    def column(self, per_s: float) -> int:
-        """Return the column of a rate, from 0."""
-        place = (log10(per_s) - self.low) / self.decades * (self.columns - 1)
-        return min(max(round(place), 0), self.columns - 1)
-
-    @property
-    def header(self) -> str:
-        """The names of the decades, each at the column of its rate; the last one ends the line."""
-        line = ""
-        for decade in range(self.decades + 1):
-            name = _DECADES[decade + self.low + 2]
-            at = min(self.column(10.0 ** (self.low + decade)), self.columns - len(name))
-            if at > len(line) or not line:
-                line = line.ljust(at) + name
-        return line[: self.columns]
+_LOWEST_DECADE = -2
 
 
 class _Row(NamedTuple):
@@ -52,17 +30,17 @@ class _Row(NamedTuple):
     per_s: float
     mark: str
     source: str = ""
-    """The number of the source in the list."""
+    """The number of the source in the list below the ruler."""
 
 
 def of_run(run: Run, width: int = WIDTH) -> list[str]:
-    """Return the ruler for the operation with most published rates; empty without any."""
+    """Return a ruler for the operation with the most published results; empty if there are none."""
     found = placed(run)
     return lines(found[0], width) if found else []
 
 
 def lines(placement: Placement, width: int = WIDTH) -> list[str]:
-    """Return a heading, the ruler, remarks on single rates, and the sources."""
+    """Return a heading, the ruler, notes about the published rates, and their sources."""
     shown = _nearest(placement)
     here = _Row(f"here, {size(placement.block_bytes)}", placement.per_s, HERE)
     sources = _Sources([*shown, *placement.own])
@@ -80,17 +58,17 @@ def lines(placement: Placement, width: int = WIDTH) -> list[str]:
 
 
 def _headings(placement: Placement) -> Iterator[str]:
-    """Compare with the user's own references, then with the published rates."""
+    """Compare with the user's own references, then with the published ones."""
     for own in placement.own:
         yield f"{placement.per_s / own.per_s:.2f} × your own {own.device}"
     if placement.published:
         classes = ", ".join(sorted({reference.medium for reference in placement.published}))
-        of = classes if placement.media else "any medium (the kind of device is not known)"
+        of = classes if placement.media else "any medium (the device below is not known)"
         yield f"faster than {placement.slower} of {len(placement.published)} published on {of}"
 
 
 def of_library(references: Sequence[Reference], own: Sequence[OwnReference], width: int = WIDTH) -> Report:
-    """Return the user's own references, then a ruler for each operation, then the sources."""
+    """Return the user's own references, a ruler for each operation, and the sources."""
     by_operation = sorted(references, key=lambda reference: (reference.operation.lower(), reference.per_s))
     sources, sections = _Sources(by_operation), [*of_own(own).sections]
     for operation, group in groupby(by_operation, key=lambda reference: reference.operation):
@@ -104,6 +82,7 @@ def of_library(references: Sequence[Reference], own: Sequence[OwnReference], wid
 
 
 def of_own(references: Sequence[OwnReference]) -> Report:
+    """Return a row for each of the user's own references."""
     rows = tuple(map(_own_row, references))
     return Report("", (Section("", ("NAME", "OPERATION", "RATE/S", "OF"), rows),), references)
 
@@ -115,24 +94,38 @@ def _own_row(own: OwnReference) -> tuple[Cell | str, ...]:
 
 
 def _ruler(rows: Sequence[_Row], width: int) -> list[str]:
-    """Return name, rate, source, and the mark at its column. Half of a narrow terminal is left for the ruler."""
+    """Draw a line for each rate: name, rate, source and mark. The marks have at least half of a narrow terminal."""
     names = min(_NAME, max(width // 2 - 12, _SHORTEST_NAME))
     rates = max(len(rate(row.per_s)) for row in rows)
     lead = 2 + names + 1 + rates + 1 + _SOURCE + 1
-    scale = _scale([row.per_s for row in rows], max(width - lead, 2))
+    scale, columns = _scale([row.per_s for row in rows]), max(width - lead, 2)
     drawn = (
         f"{'▸' if row.mark == HERE else ' '} {_fit(row.name, names)} {rate(row.per_s):>{rates}} "
-        f"{row.source:<{_SOURCE}} {LEADER * scale.column(row.per_s)}{row.mark}"
+        f"{row.source:<{_SOURCE}} {LEADER * _column(scale, row.per_s, columns)}{row.mark}"
         for row in rows
     )
-    return [" " * lead + scale.header, *drawn]
+    return [" " * lead + _header(scale, columns), *drawn]
 
 
-def _scale(rates: Iterable[float], columns: int) -> Scale:
-    known = list(rates)
-    low = max(floor(log10(min(known))), -2)
-    high = min(ceil(log10(max(known))), len(_DECADES) - 3)
-    return Scale(low, max(high - low, 1), columns)
+def _scale(rates: Sequence[float]) -> LogScale:
+    low = max(floor(log10(min(rates))), _LOWEST_DECADE)
+    high = min(ceil(log10(max(rates))), _LOWEST_DECADE + len(_DECADES) - 1)
+    return LogScale(10.0**low, 10.0 ** max(high, low + 1))
+
+
+def _column(scale: LogScale, per_s: float, columns: int) -> int:
+    return round(scale.place(per_s) * (columns - 1))
+
+
+def _header(scale: LogScale, columns: int) -> str:
+    """Place the name of each decade at its column; the last one ends the line."""
+    line = ""
+    for exponent in scale.decades():
+        name = _DECADES[exponent - _LOWEST_DECADE]
+        at = min(_column(scale, 10.0**exponent, columns), columns - len(name))
+        if at > len(line) or not line:
+            line = line.ljust(at) + name
+    return line[:columns]
 
 
 class _Sources:
@@ -159,7 +152,7 @@ def _notes(references: Iterable[Reference], width: int) -> list[str]:
 def _nearest(placement: Placement) -> tuple[Reference, ...]:
     """Return the slowest, the fastest, and the nearest on either side."""
     every = placement.published
-    if len(every) <= _MOST:
+    if len(every) <= _MAX_LINES:
         return every
     at = placement.slower
     near = every[max(at - _NEAR, 0) : at + _NEAR]

@@ -11,7 +11,7 @@ from fstui.model.run import Run
 from fstui.model.settings import UnknownSettings
 from fstui.model.steps import Latency, Step
 from fstui.model.storage import Node
-from fstui.report import database_files, databases, figures, io_path, latency_svg, replicas, ruler
+from fstui.report import database_files, databases, figures, io_path, latency_map, replicas, ruler
 from fstui.report.database_notes import notes
 from fstui.report.findings import leading, ordered, title
 from fstui.report.sections import Cell, Report, Section, Value, glyph, records, right, verdict
@@ -102,7 +102,7 @@ def _steps(run: Run, counts: figures.Counts) -> Section:
 
 def _latencies(run: Run) -> Iterator[tuple[str, str]]:
     for step in run.steps:
-        if step.settings.uniform and (drawn := latency_svg.draw(run, step)):
+        if step.settings.uniform and (drawn := latency_map.svg(run, step)):
             yield step.name, drawn
 
 
