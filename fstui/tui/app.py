@@ -143,6 +143,14 @@ class FstuiApp(App[int]):
             self.fault = error
             self.exit(1)
 
+    @contextmanager
+    def reporting(self, what: str = "") -> Iterator[None]:
+        """Show an expected error as a notice instead of raising it, after the words that say what failed."""
+        try:
+            yield
+        except (OSError, Refused) as error:
+            self.tell(f"{what}: {error}" if what else str(error))
+
     def tell(self, words: str) -> None:
         """Show a notice on the current screen."""
         if words and self.screen_stack and isinstance(self.screen, BaseScreen):
@@ -151,10 +159,8 @@ class FstuiApp(App[int]):
     @work(group="remember")
     async def remember(self, site: Site, declaration: Declaration) -> None:
         """Save what the user declares about a storage."""
-        try:
+        with self.reporting("The declaration could not be saved"):
             await self.session.remember(site, declaration)
-        except (OSError, Refused) as error:
-            self.tell(f"The declaration could not be saved: {error!s}")
 
     def leave(self, code: int) -> None:
         """Stop the run, wait until it has cleaned up, then exit. The second call exits at once."""
@@ -240,10 +246,8 @@ class FstuiApp(App[int]):
         from fstui.runs import startup  # noqa: PLC0415
 
         self.show_theme(name)
-        try:
+        with self.reporting("The theme could not be saved"):
             await startup.keep_theme(name)
-        except (OSError, Refused) as error:
-            self.tell(f"The theme could not be saved: {error!s}")
 
     async def clean(self) -> str:
         """Remove what killed runs have left behind; return a sentence about the outcome."""

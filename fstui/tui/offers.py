@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from math import prod
 
 import msgspec
 from msgspec.structs import replace
@@ -12,10 +10,7 @@ from msgspec.structs import replace
 from fstui.model.declaration import NOTHING, Declaration
 from fstui.model.errors import Refused
 from fstui.model.plan import Plan
-from fstui.model.quantities import clock, counted, size
 from fstui.model.storage import CACHES, MEDIA
-from fstui.report.figures import power_cut_writes, writes_at_most
-from fstui.report.plans import BY_HAND
 from fstui.runs import power_cut
 from fstui.runs.runner import RunInProgress
 from fstui.runs.scenarios import Form, Scalar, Scenario, Setting
@@ -116,27 +111,14 @@ def _stepped(setting: Setting, now: float, by: int) -> str:
     return str(int(new)) if setting.unit == "bytes" else f"{new:g}"
 
 
-class Outlook(msgspec.Struct, frozen=True):
-    """What a run would take in this directory, in words."""
-
-    time: str
-    writes: str
-    extent: str
-    """The number of steps and the length of each."""
-    skipped: tuple[str, ...]
-    """What is left out, and why."""
-    amount: str
-    command: str
-
-
 class Offer(msgspec.Struct, frozen=True):
-    """A scenario or the power-cut check, with its outlook in this directory or the reason why it cannot be run."""
+    """A scenario or the power-cut check, with its plan in this directory or the reason why it cannot be run."""
 
     name: str
     form: Form
-    outlook: Outlook | None = None
-    plan: Plan | None = None
-    """None for the power-cut check, which only a person can run."""
+    plan: Plan | power_cut.Plan | None = None
+    command: str = ""
+    """The command line that does the same."""
     refusal: str = ""
 
 
@@ -184,14 +166,14 @@ class Offers:
         """Return the offers that still need a plan; none before the directory has been looked up."""
         if not (self.site or self._refusal):
             return []
-        unplanned = (at for at, offer in enumerate(self.every) if not offer.outlook and not offer.refusal)
+        unplanned = (at for at, offer in enumerate(self.every) if not offer.plan and not offer.refusal)
         return [at for at in unplanned if at not in self._being_planned]
 
     def least(self) -> int | None:
         """Return the offer that writes least, among those that end by themselves."""
-        planned = [(at, offer.plan) for at, offer in enumerate(self.every) if offer.plan and offer.plan.seconds]
-        least = min(planned, key=lambda each: each[1].max_bytes + each[1].server_bytes, default=None)
-        return least[0] if least else None
+        plans = {at: offer.plan for at, offer in enumerate(self.every) if isinstance(offer.plan, Plan)}
+        ending = [at for at, plan in plans.items() if plan.seconds]
+        return min(ending, key=lambda at: plans[at].max_bytes + plans[at].server_bytes, default=None)
 
     async def plan(self, index: int) -> bool:
         """Plan an offer. Return False if the choices changed during planning."""
@@ -229,7 +211,7 @@ class Offers:
 
         Only what a run was made with is remembered, so that a stray key does not affect later verdicts.
         """
-        assert offer.plan is not None, "only a scenario is run"
+        assert isinstance(offer.plan, Plan), "only a scenario is run"
         declaration, remembered = self.choices.declaration, self._session.remembered(site)
         new = declaration if declaration.words != remembered.words else None
         if new is not None:
@@ -257,53 +239,12 @@ class Offers:
         site, settings = self.declared(self.site), self.choices.of(offer.form)
         try:
             if not isinstance(offer.form, Scenario):
-                cut = power_cut.plan(site, settings)
-                return replace(offer, outlook=_of_power_cut(cut, self.choices, site.read.path))
+                command = power_cut.write_command(site.read.path, settings)
+                return replace(offer, plan=power_cut.plan(site, settings), command=command)
             plan = await self._session.plan(offer.form, site, settings, called=offer.name)
         except Refused as refusal:
             return replace(offer, refusal=str(refusal))
-        return replace(offer, outlook=_of_plan(offer.form, plan, self.choices, site.read.path), plan=plan)
+        return replace(offer, plan=plan, command=plan.command)
 
     def _forget_plans(self) -> None:
         self.every = [Offer(offer.name, offer.form) for offer in self.every]
-
-
-def _of_plan(scenario: Scenario, plan: Plan, chosen: Choices, directory: str) -> Outlook:
-    reasons = Counter(step.skip for step in plan.steps if step.skip)
-    amount = f"{size(plan.bytes_per_s)} a second" if plan.bytes_per_s else f"at most {size(plan.max_bytes)}"
-    server = ""
-    if plan.server is not None:
-        server = f" On {plan.server}: at most {size(plan.server_bytes)} into a database of its own, then drops it."
-    return Outlook(
-        time="until s" if plan.seconds is None else clock(plan.seconds),
-        writes=writes_at_most(plan),
-        extent=_extent(scenario, plan, chosen),
-        skipped=tuple(f"{count} skipped: {reason}" for reason, count in reasons.items()),
-        amount=f"Writes {amount} into {directory.rstrip('/')}/.fstui-…, then removes it.{server}",
-        command=plan.command,
-    )
-
-
-def _of_power_cut(cut: power_cut.Plan, chosen: Choices, directory: str) -> Outlook:
-    each_second = f"{size(cut.bytes_per_s)} a second" if cut.bytes_per_s else "as much as it can"
-    amount = each_second if cut.max_bytes is None else f"at most {size(cut.max_bytes)}"
-    place = f"{directory.rstrip('/')}/{power_cut.PREFIX}…"
-    return Outlook(
-        time=BY_HAND,
-        writes=power_cut_writes(cut),
-        extent=f"{counted(len(cut.ways), 'way')} × {counted(cut.settings.writers, 'writer')}",
-        skipped=(),
-        amount=f"Writes {amount} into {place}, which stays until it is verified.",
-        command=power_cut.write_command(directory, chosen.of(power_cut.FORM)),
-    )
-
-
-def _extent(scenario: Scenario, plan: Plan, chosen: Choices) -> str:
-    """Return ``7 steps × 2 s``, or for a matrix ``2 × 2 = 4 steps × 10 s``."""
-    steps = [step for step in plan.steps if not step.skip]
-    lists = [name for name, setting in scenario.settings.items() if isinstance(setting.value, list)]
-    sides = [len(chosen.values(scenario, name)) for name in lists]
-    product = f"{' × '.join(map(str, sides))} = " if len(sides) > 1 and prod(sides) == len(plan.steps) else ""
-    lengths = {step.settings.seconds for step in steps}
-    each = f" × {lengths.pop():g} s" if len(lengths) == 1 else ""
-    return f"{product}{counted(len(steps), 'step')}{each}"

@@ -120,11 +120,8 @@ class Entries(Provider):
     async def _open(self, path: str) -> None:
         from fstui.runs import history  # noqa: PLC0415
 
-        try:
+        with self._fstui.reporting():
             saved = await history.find(path)
-        except (OSError, Refused) as trouble:
-            self._fstui.tell(str(trouble))
-        else:
             self._fstui.open_result(saved.run, saved.path, saved.run.target.path if saved.run.target else None)
 
 

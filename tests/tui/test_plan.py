@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 from fstui.databases.programs import NOTHING, Installed
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.errors import Refused
+from fstui.model.plan import Plan
 from fstui.model.storage import Node, Space
 from fstui.runs import scenarios, simulation
 from fstui.runs.machine.local import LocalMachine
@@ -43,9 +44,9 @@ async def test_busy_device_selects_the_scenario_that_writes_least() -> None:
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()
         screen = pilot.app.screen
-        assert isinstance(screen, PlanScreen) and screen.offer and screen.offer.plan
-        ending = [offer.plan.max_bytes for offer in screen.offers.every if offer.plan and offer.plan.seconds]
-        assert screen.offer.plan.max_bytes == min(ending) < ending[0]
+        assert isinstance(screen, PlanScreen) and screen.offer and isinstance(screen.offer.plan, Plan)
+        plans = [offer.plan for offer in screen.offers.every if isinstance(offer.plan, Plan) and offer.plan.seconds]
+        assert screen.offer.plan.max_bytes == min(plan.max_bytes for plan in plans) < plans[0].max_bytes
         assert "dm-1 is 97% busy: the scenario that writes least is selected." in shown(pilot.app)[-1]
 
 

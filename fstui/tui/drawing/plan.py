@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from math import prod
 
 from rich.cells import cell_len
 from rich.text import Text
 
 from fstui.model.declaration import Declaration
 from fstui.model.plan import Plan
-from fstui.model.quantities import short_size, size
+from fstui.model.quantities import clock, counted, short_size, size
 from fstui.model.storage import Target
+from fstui.report.figures import power_cut_writes, writes_at_most
 from fstui.report.latency_map import LogScale
+from fstui.report.plans import BY_HAND
+from fstui.runs import power_cut
 from fstui.runs.scenarios import Setting
 from fstui.tui import offers
 from fstui.tui.drawing import charts, io_path
@@ -50,11 +55,13 @@ def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None
     for at, offer in enumerate(offers):
         values = {"SCENARIO": offer.name, "ANSWERS": offer.form.question}
         styles = {"LASTS": HEAT[0], "TAKES": HEAT[0], "WRITES": FAINT if offer.refusal else ""}
-        if offer.outlook:
-            values |= {"TIME": offer.outlook.time, "WRITES": offer.outlook.writes}
-        elif offer.refusal:
+        if offer.refusal:
             values |= {"TIME": "–", "WRITES": "refused"}
-        if plan := offer.plan:
+        elif isinstance(offer.plan, power_cut.Plan):
+            values |= {"TIME": BY_HAND, "WRITES": power_cut_writes(offer.plan)}
+        elif plan := offer.plan:
+            values |= {"TIME": "until s" if plan.seconds is None else clock(plan.seconds)}
+            values |= {"WRITES": writes_at_most(plan)}
             values["LASTS"] = "" if plan.seconds is None else charts.bar(plan.seconds, _SECONDS, _BAR)
             values["TAKES"] = charts.bar(plan.max_bytes or 0, _BYTES, _BAR)
             if free_bytes is not None and (plan.max_bytes or 0) * _MUCH > free_bytes:
@@ -93,21 +100,53 @@ def notes(offer: Offer, read: Target | None, busy: str, width: int) -> list[Text
     if offer.refusal:
         return [*_paragraph(offer.refusal, "  ✗ ", BAD, width), line(), *about]
     lines = _paragraph(f"{busy}. Measured first, 1 s.", "  ! ", DOUBT, width) if busy else []
-    if outlook := offer.outlook:
-        lines += [part for words in outlook.skipped for part in _paragraph(words, "  – ", "", width)]
-        lines += _paragraph(outlook.amount, "  ", "", width)
-        lines += _paragraph(outlook.command, "  $ ", FAINT, width)
-    return [*lines, line(), *about, *_pictures(offer.plan, read, width)]
+    if offer.plan and read:
+        for reason, count in Counter(_skipped(offer.plan)).items():
+            lines += _paragraph(f"{count} skipped: {reason}", "  – ", "", width)
+        lines += _paragraph(_amount(offer.plan, read.path.rstrip("/")), "  ", "", width)
+        lines += _paragraph(offer.command, "  $ ", FAINT, width)
+    pictures = _pictures(offer.plan, read, width) if isinstance(offer.plan, Plan) and read and read.stack else []
+    return [*lines, line(), *about, *pictures]
+
+
+def extent(offer: Offer, chosen: Choices) -> str:
+    """Return ``7 steps × 2 s``, or for a matrix ``2 × 2 = 4 steps × 10 s``; empty without a plan."""
+    if offer.plan is None:
+        return ""
+    if isinstance(offer.plan, power_cut.Plan):
+        return f"{counted(len(offer.plan.ways), 'way')} × {counted(offer.plan.settings.writers, 'writer')}"
+    steps = [step for step in offer.plan.steps if not step.skip]
+    lists = [name for name, setting in offer.form.settings.items() if isinstance(setting.value, list)]
+    sides = [len(chosen.values(offer.form, name)) for name in lists]
+    is_matrix = len(sides) > 1 and prod(sides) == len(offer.plan.steps)
+    product = f"{' × '.join(map(str, sides))} = " if is_matrix else ""
+    lengths = {step.settings.seconds for step in steps}
+    each = f" × {lengths.pop():g} s" if len(lengths) == 1 else ""
+    return f"{product}{counted(len(steps), 'step')}{each}"
+
+
+def _skipped(plan: Plan | power_cut.Plan) -> list[str]:
+    return [step.skip for step in plan.steps if step.skip] if isinstance(plan, Plan) else []
+
+
+def _amount(plan: Plan | power_cut.Plan, directory: str) -> str:
+    each_second = f"{size(plan.bytes_per_s)} a second" if plan.bytes_per_s else ""
+    if isinstance(plan, power_cut.Plan):
+        amount = (each_second or "as much as it can") if plan.max_bytes is None else f"at most {size(plan.max_bytes)}"
+        return f"Writes {amount} into {directory}/{power_cut.PREFIX}…, which stays until it is verified."
+    server = ""
+    if plan.server is not None:
+        server = f" On {plan.server}: at most {size(plan.server_bytes)} into a database of its own, then drops it."
+    amount = each_second or f"at most {size(plan.max_bytes)}"
+    return f"Writes {amount} into {directory}/.fstui-…, then removes it.{server}"
 
 
 def _paragraph(words: str, lead: str, style: str, width: int) -> list[Text]:
     return [line((part, style)) for part in wrapped(words, width - 2, " " * len(lead), lead)]
 
 
-def _pictures(plan: Plan | None, read: Target | None, width: int) -> list[Text]:
+def _pictures(plan: Plan, read: Target, width: int) -> list[Text]:
     """Return how far the data of each step gets before the call returns, and the stack."""
-    if plan is None or read is None or not read.stack:
-        return []
     steps = [(step.name, step.settings) for step in plan.steps if not step.skip]
     reach = io_path.reach_lines(steps, read, width) if steps else []
     title = [line(), rule(width, io_path.EXPECTED_REACH, io_path.REACH_LEGEND)] if steps else []

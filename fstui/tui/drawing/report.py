@@ -8,11 +8,11 @@ from typing import NamedTuple
 from rich.text import Text
 
 from fstui.model.run import Run
-from fstui.report import comparison, databases, io_path, ruler, sections
+from fstui.report import comparison, databases, io_path, ruler
 from fstui.report import run as report
 from fstui.report.database_notes import notes
 from fstui.report.formats import plain
-from fstui.report.sections import Report
+from fstui.report.sections import Report, Section
 from fstui.report.text import GLYPHS
 from fstui.tui.drawing.cells import fit, labelled, line, wrapped
 from fstui.tui.styles import FAINT, HEAD, verdict_style
@@ -23,7 +23,7 @@ _ALL = 1 << 20
 IS_IT_SLOW = "is-it-slow"
 
 
-class Section(NamedTuple):
+class Detail(NamedTuple):
     """One row below the steps of a result, and what it shows when it is selected."""
 
     title: str
@@ -39,7 +39,7 @@ def report_lines(report: Report, width: int) -> list[Text]:
     return [text for block in drawn for text in (*block, line())][:-1]
 
 
-def section_lines(section: sections.Section, width: int) -> list[Text]:
+def section_lines(section: Section, width: int) -> list[Text]:
     """Return the title in bold, the table or drawing as the command prints it, then sentences and labelled points."""
     lines = [line((part, HEAD)) for part in wrapped(section.title, width - 1, " ")] if section.title else []
     printed = plain.lines(section._replace(title="", lines=(), points=()), width - 2)
@@ -56,29 +56,29 @@ def section_lines(section: sections.Section, width: int) -> list[Text]:
     return lines
 
 
-def sections_of(run: Run, before: Run | None = None) -> list[Section]:
+def details(run: Run, before: Run | None = None) -> list[Detail]:
     """Return what a result has besides findings and steps. ``before``: the run that this run repeats."""
     found = []
     if before:
         changes = comparison.since(before, run)
-        found.append(Section(changes.title, _drawn(changes._replace(title=""))))
+        found.append(Detail(changes.title, _drawn(changes._replace(title=""))))
     if run.speed.sentence:
         points = (("because", run.speed.because), ("next", run.speed.next))
-        why = sections.Section(lines=(run.speed.sentence,), points=points)
-        found.append(Section(f"is it slow? {run.speed.title}", _drawn(why), IS_IT_SLOW))
+        why = Section(lines=(run.speed.sentence,), points=points)
+        found.append(Detail(f"is it slow? {run.speed.title}", _drawn(why), IS_IT_SLOW))
     path = io_path.section(run)
     for section in filter(None, (None if path.empty else path, *report.tables(run), *databases.seconds(run, _ALL))):
-        found.append(Section(section.title, _drawn(section)))
+        found.append(Detail(section.title, _drawn(section)))
     if sentences := notes(run):
-        found.append(Section("about these servers", _drawn(sections.Section(lines=sentences))))
+        found.append(Detail("about these servers", _drawn(Section(lines=sentences))))
     if placed := ruler.of_run(run, _UNFOLDED):
-        found.append(Section(placed[0], lambda width: [line(f" {part}") for part in ruler.of_run(run, width - 2)]))
+        found.append(Detail(placed[0], lambda width: [line(f" {part}") for part in ruler.of_run(run, width - 2)]))
     return found
 
 
-def row(section: Section, width: int, *, selected: bool) -> Text:
-    return line(("▌" if selected else " ", HEAD), "  ", (fit(section.title, width - 3), HEAD if selected else FAINT))
+def row(detail: Detail, width: int, *, selected: bool) -> Text:
+    return line(("▌" if selected else " ", HEAD), "  ", (fit(detail.title, width - 3), HEAD if selected else FAINT))
 
 
-def _drawn(section: sections.Section) -> Callable[[int], list[Text]]:
+def _drawn(section: Section) -> Callable[[int], list[Text]]:
     return lambda width: section_lines(section, width)

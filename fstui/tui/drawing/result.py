@@ -33,7 +33,7 @@ from fstui.tui.drawing.cells import (
     window,
     wrapped,
 )
-from fstui.tui.drawing.report import Section
+from fstui.tui.drawing.report import Detail
 from fstui.tui.drawing.run import NONE, PERCENTILES, numbers, percentile, words_row
 from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD, HEAD, speed_style, step_style, verdict_style, verdict_word
 
@@ -179,7 +179,7 @@ def findings(found: Sequence[Finding], selected: int | None, width: int, height:
     ]
 
 
-def steps(run: Run, more: Sequence[Section], selected: int | None, width: int, height: int) -> list[Text]:
+def steps(run: Run, more: Sequence[Detail], selected: int | None, width: int, height: int) -> list[Text]:
     """Draw a line for each step and for each further section, and the maps of all steps if there is room."""
     columns = shown(_columns(run, width), width - 4)
     counts = Counts(run)

@@ -86,12 +86,11 @@ class HistoryScreen(BaseScreen):
         await self._list()
 
     async def _list(self) -> None:
-        try:
+        with self.fstui.reporting():
             self._every = await history.listed()
             self.rows = history.matching(self._every, self.words)
-        except (OSError, Refused) as trouble:
+        if self.rows is None:
             self._empty = "The saved runs could not be read."
-            self.say(str(trouble))
         self._show_rows()
 
     def _show_rows(self) -> None:
@@ -135,12 +134,10 @@ class HistoryScreen(BaseScreen):
         if self.chosen is None:
             return
         wanted = self.marked if self.chosen in self.marked else [*self.marked, self.chosen]
-        try:
+        saved: list[history.Saved] = []
+        with self.fstui.reporting():
             saved = [await history.find(one.path) for one in wanted]
-        except (OSError, Refused) as trouble:
-            self.say(str(trouble))
-            return
-        if not self.is_active:
+        if not saved or not self.is_active:
             return
         runs = [*([self.against] if self.against else []), *(one.run for one in saved)]
         if not self._comparing:
@@ -199,10 +196,8 @@ class HistoryScreen(BaseScreen):
 
     @work(group="change")
     async def change(self, change: Coroutine[None, None, None]) -> None:
-        try:
+        with self.fstui.reporting():
             await change
-        except (OSError, Refused) as trouble:
-            self.say(str(trouble))
         await self._list()
 
     async def go_back(self) -> None:

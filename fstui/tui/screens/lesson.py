@@ -134,11 +134,9 @@ class LessonScreen(BaseScreen):
 
     def action_plug(self) -> None:
         if self._plug_at is not None and self._now is not None:
-            try:
+            with self.fstui.reporting():
                 self._now.pull_plug()
                 self._plug_at = None
-            except Refused as refusal:
-                self.say(str(refusal))
         else:
             self.say("There is no plug to pull now.")
 
@@ -171,10 +169,8 @@ class LessonScreen(BaseScreen):
     async def save(self) -> None:
         """Save that the lesson was taken, with the number of right answers."""
         right = (self.predicted == self.lesson.predict.right) + (self.answered == self.lesson.question.right)
-        try:
+        with self.fstui.reporting("The lesson could not be saved as taken"):
             await lessons.note_taken(self.lesson.name, right, self.results)
-        except (OSError, Refused) as trouble:
-            self.fstui.tell(f"The lesson could not be saved as taken: {trouble}")
 
     def _draw_run(self) -> None:
         if self.stage == "run" and self._now is not None:

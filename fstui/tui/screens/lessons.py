@@ -7,7 +7,6 @@ from textual import work
 from textual.app import ComposeResult
 from textual.containers import Container, VerticalScroll
 
-from fstui.model.errors import Refused
 from fstui.runs import lessons
 from fstui.runs.lessons import Lesson, Planned, Taken
 from fstui.tui.commands import BACK, HELP, LIST, QUIT, Command
@@ -54,10 +53,8 @@ class LessonsScreen(BaseScreen):
     @work(exclusive=True, group="taken")
     async def read_taken(self) -> None:
         before = self.taken
-        try:
+        with self.fstui.reporting():
             self.taken = await lessons.taken()
-        except (OSError, Refused) as trouble:
-            self.say(str(trouble))
         if before != self.taken:
             self.table.refill()
             self._select_next()

@@ -142,7 +142,7 @@ class PlanScreen(BaseScreen):
 
     def _start_if_wanted(self, offer: Offer) -> None:
         """Start the scenario if Enter was pressed before its plan was made and nothing else was selected since."""
-        if offer.outlook and offer.name == self._to_start and offer is self.offer and self.is_active:
+        if offer.plan and offer.name == self._to_start and offer is self.offer and self.is_active:
             self._to_start = ""
             self.call_later(self.action_start)
 
@@ -257,19 +257,19 @@ class PlanScreen(BaseScreen):
             self._choose(self.offers.choices.set(self.offer.form, self.setting, text))
 
     def action_copy(self) -> None:
-        if self.offer and self.offer.outlook:
-            self.copy(self.offer.outlook.command)
+        if self.offer and self.offer.command:
+            self.copy(self.offer.command)
 
     def action_start(self) -> None:
         offer, site = self.offer, self.offers.site
         if offer is None or offer.refusal:
             return
-        if offer.outlook is None or site is None:
+        if offer.plan is None or site is None:
             self._to_start = offer.name
             self.say("Still reading the directory. The run starts when that is done.")
             return
         target = self.offers.declared(site).target
-        if offer.plan is None:
+        if isinstance(offer.plan, power_cut.Plan):
             self.fstui.open_power_cut(site.read.path, target, self.offers.choices.of(offer.form))
             return
         if not self._confirmed(offer.plan, site):
@@ -318,8 +318,9 @@ class PlanScreen(BaseScreen):
         return drawing.scenarios(self.offers.every, width, space.free_bytes if space else None)
 
     def _draw_selected(self, width: int, height: int) -> list[Text]:
-        outlook = self.offer.outlook if self.offer else None
-        return [rule(width, self.offer.name if self.offer else "", outlook.extent if outlook else "")]
+        if (offer := self.offer) is None:
+            return [rule(width)]
+        return [rule(width, offer.name, drawing.extent(offer, self.offers.choices))]
 
     def _draw_settings(self, width: int) -> Rows:
         if self.offer is None:

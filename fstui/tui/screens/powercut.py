@@ -10,7 +10,6 @@ from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 
-from fstui.model.errors import Refused
 from fstui.model.quantities import counted
 from fstui.model.storage import Target
 from fstui.runs import power_cut
@@ -79,13 +78,10 @@ class PowerCutScreen(BaseScreen):
 
     @work(exclusive=True, group="history")
     async def read_history(self) -> None:
-        try:
+        with self.fstui.reporting():
             self.survived, pending = await power_cut.so_far(self._target)
-        except (OSError, Refused) as trouble:
-            self.say(str(trouble))
-            return
-        self.pending = [entry.what for entry in pending]
-        self.redraw()
+            self.pending = [entry.what for entry in pending]
+            self.redraw()
 
     @property
     def hostname(self) -> str:
@@ -143,14 +139,11 @@ class PowerCutScreen(BaseScreen):
             return
         self.say("Reading the records back …")
         declared = power_cut.Declared(self.storage_was_cut, self.unmountable)
-        try:
+        with self.fstui.reporting():
             log = await power_cut.read_file(file)
             verified = await power_cut.verify(self.fstui.session, self.directory, log, declared)
-        except (OSError, Refused) as refusal:
-            self.say(str(refusal))
-            return
-        saved_to, trouble = await power_cut.save(self.fstui.session, verified)
-        self.fstui.open_result(verified.run, saved_to, self.directory, trouble)
+            saved_to, problem = await power_cut.save(self.fstui.session, verified)
+            self.fstui.open_result(verified.run, saved_to, self.directory, problem)
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
         survived = "" if self.survived is None else f"{counted(self.survived, 'cut')} survived"

@@ -16,7 +16,7 @@ from fstui.report.findings import ordered
 from fstui.tui.commands import BACK, COPY, HELP, HISTORY, LIST, QUIT, Command
 from fstui.tui.drawing import result as drawing
 from fstui.tui.drawing.cells import line, rule, wrapped
-from fstui.tui.drawing.report import Section, sections_of
+from fstui.tui.drawing.report import Detail, details
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import HEAD
 from fstui.tui.widgets.lines import UNBOUNDED
@@ -82,7 +82,7 @@ class ResultScreen(BaseScreen):
         self.save_error = save_error
         self.findings = list(ordered(run))
         self.before = before
-        self.more = sections_of(run, before)
+        self.more = details(run, before)
         self.selected = 0
         self.whole = False
         """Show all of the evidence, for scrolling."""
@@ -107,11 +107,11 @@ class ResultScreen(BaseScreen):
             self.say(comparison.headline(self.before, self.result))
 
     @property
-    def rows(self) -> list[Finding | Step | Section]:
+    def rows(self) -> list[Finding | Step | Detail]:
         return [*self.findings, *self.result.steps, *self.more]
 
     @property
-    def chosen(self) -> Finding | Step | Section | None:
+    def chosen(self) -> Finding | Step | Detail | None:
         return self.rows[self.selected] if self.rows else None
 
     def action_move(self, by: int) -> None:
@@ -161,7 +161,7 @@ class ResultScreen(BaseScreen):
         from fstui.runs.rules import has_page  # noqa: PLC0415
         from fstui.tui.screens.page_screen import explain_screen  # noqa: PLC0415
 
-        if isinstance(self.chosen, Section) and self.chosen.page:
+        if isinstance(self.chosen, Detail) and self.chosen.page:
             self.app.push_screen(explain_screen(self.chosen.page))
         elif not isinstance(self.chosen, Finding):
             self.say("Select a finding first: only findings have a rule.")
@@ -203,8 +203,8 @@ class ResultScreen(BaseScreen):
     def _draw_io_path(self, width: int, height: int) -> list[Text]:
         return drawing.io_path_of(self.result, self._step, width)
 
-    def _explained(self, chosen: Finding | Step | Section | None, width: int, height: int) -> list[Text]:
-        if isinstance(chosen, Section):
+    def _explained(self, chosen: Finding | Step | Detail | None, width: int, height: int) -> list[Text]:
+        if isinstance(chosen, Detail):
             return chosen.lines(width)
         if isinstance(chosen, Step):
             more = drawing.picture(self.result, chosen, width, MAP_LINES) if height == UNBOUNDED else []
@@ -223,7 +223,7 @@ class ResultScreen(BaseScreen):
         return [drawing.saved(self.result, self.saved_to, self.save_error, width)]
 
 
-def _named(chosen: Finding | Step | Section | None, width: int) -> list[Text]:
+def _named(chosen: Finding | Step | Detail | None, width: int) -> list[Text]:
     """Return the full title of a finding, which a small terminal cuts."""
     if not isinstance(chosen, Finding):
         return []

@@ -141,19 +141,15 @@ class RunScreen(BaseScreen):
         self.say("Stopping: fstui ends the step, removes its files and judges the steps so far.")
 
     def action_plug(self) -> None:
-        try:
+        with self.fstui.reporting():
             self.running.pull_plug()
-        except Refused as refusal:
-            self.say(str(refusal))
 
     async def action_change(self) -> None:
         await self.ask_for("KEY=VALUE, such as disk.platter.rpm=5400 or disk.cache.flush=ignored", self._change)
 
     def _change(self, setting: str) -> None:
-        try:
+        with self.fstui.reporting():
             self.running.change(setting)
-        except Refused as refusal:
-            self.say(str(refusal))
 
     async def go_back(self) -> None:
         if self.over:
