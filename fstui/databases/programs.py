@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import re
 import shutil
-import signal
-from asyncio.subprocess import PIPE, STDOUT
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -50,6 +49,8 @@ class Installed(NamedTuple):
     """fstui runs as root and may mount filesystems."""
 
 
+_ANY_STATUS = tuple(range(-64, 256))
+"""All exit statuses and signals: the caller decides what they mean."""
 EVERYTHING = Installed(servers=frozenset(KINDS), sysbench=True)
 NOTHING = Installed(frozenset(), sysbench=False, no_oltp="sysbench cannot be found: a directory in PATH hangs")
 
@@ -100,38 +101,36 @@ async def output_of(
     environment: Mapping[str, str] | None = None,
     directory: str | None = None,
 ) -> tuple[int, str]:
-    """Run a tool. Returns its status, and stdout and stderr in one text; status -1 if it took longer than 15 s.
+    """Run a tool. Return its status, and stdout and stderr in one text; status -1 if it took longer than 15 s."""
+    import sh  # noqa: PLC0415  slow to import, and only needed for databases
 
-    ``stdin`` must fit into a pipe.
-    """
-    # a pipe, which the tool can open as /dev/stdin: asyncio's own is a socket
-    reading, writing = os.pipe()
     try:
-        os.write(writing, stdin.encode())
-        os.close(writing)
-        process = await asyncio.create_subprocess_exec(
-            program,
+        running = sh.Command(program)(
             *arguments,
-            stdin=reading,
-            stdout=PIPE,
-            stderr=STDOUT,
-            cwd=directory,
-            env={**os.environ, **(environment or {})},
-            start_new_session=True,
+            _in=stdin,
+            _env={**os.environ, **(environment or {})},
+            _cwd=directory,
+            _err_to_out=True,
+            _tty_out=False,
+            _new_session=True,
+            _ok_code=_ANY_STATUS,
+            _bg=True,
+            _bg_exc=False,
         )
-    finally:
-        os.close(reading)
+    except sh.CommandNotFound:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program) from None
+    # awaiting the command itself would poll once a second for the end of a tool that has closed its output
+    ending = asyncio.ensure_future(asyncio.to_thread(running.wait))
     try:
         async with asyncio.timeout(ANSWER_S):
-            output, _ = await process.communicate()
+            await asyncio.shield(ending)
     except TimeoutError:
         return -1, f"FATAL: no answer for {ANSWER_S:.0f} s"
     finally:
-        if process.returncode is None:
+        if not ending.done():
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-        process._transport.close()  # type: ignore[attr-defined]  # else the event loop warns about it at its end
-    return process.returncode or 0, output.decode(errors="replace")
+                running.kill_group()
+    return running.exit_code, running.stdout.decode(errors="replace")
 
 
 def _candidates(name: str, places: Iterable[str]) -> list[str]:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-HEAVY = ("textual", "rich", "click", "msgspec", "psutil", "pyudev", "asyncio")
+HEAVY = ("textual", "rich", "click", "msgspec", "psutil", "pyudev", "sh", "asyncio")
 
 
 def modules_after(*arguments: str) -> set[str]:
@@ -27,12 +27,12 @@ def test_the_version_is_said_before_anything_heavy_is_imported() -> None:
 
 
 def test_help_imports_no_sub_command() -> None:
-    assert modules_after("--help").isdisjoint({"textual", "psutil", "pyudev", "asyncio"})
+    assert modules_after("--help").isdisjoint({"textual", "psutil", "pyudev", "sh", "asyncio"})
 
 
 @pytest.mark.parametrize("arguments", [("list",), ("scenarios",), ("history",), ("schema",), ("clean",)])
 def test_no_headless_command_loads_textual_or_what_only_a_run_wants(arguments: tuple[str, ...]) -> None:
-    assert modules_after(*arguments).isdisjoint({"textual", "psutil"})
+    assert modules_after(*arguments).isdisjoint({"textual", "psutil", "sh"})
 
 
 def test_the_first_screen_comes_without_what_only_a_run_wants() -> None:
@@ -50,7 +50,7 @@ def test_the_first_screen_comes_without_what_only_a_run_wants() -> None:
         "print(*sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
-    assert "textual" in done.stdout.split() and {"psutil"}.isdisjoint(done.stdout.split())
+    assert "textual" in done.stdout.split() and {"psutil", "sh"}.isdisjoint(done.stdout.split())
 
 
 def test_the_first_frame_comes_without_the_rules() -> None:
@@ -72,5 +72,5 @@ def test_the_first_frame_comes_without_the_rules() -> None:
 
 def test_a_headless_run_loads_no_textual(scenario: str, target: object) -> None:
     loaded = modules_after("run", scenario, str(target))
-    assert {"textual"}.isdisjoint(loaded)
+    assert {"textual", "sh"}.isdisjoint(loaded)
     assert "asyncio" in loaded
