@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from fstui.judge import judge
 from fstui.judge.references import class_of
-from fstui.judge.speed.stalls import CPU_EXPLAINS, STALL_NS
+from fstui.judge.speed.stalls import CPU_EXPLAINS, LONGEST_PAUSE, STALL_NS
 from fstui.judge.speed.yardsticks import FAR
 from fstui.model.counters import DeviceTimes
 from fstui.model.host import Inventory
@@ -206,7 +206,7 @@ def _stalled(row: Waiting) -> Speed:
     device = f" The device needed {duration_ns(row.device_ns)} of one." if row.device_ns is not None else ""
     return Speed(
         answer="stalls",
-        yardstick="a sound device's longest pause",
+        yardstick=LONGEST_PAUSE,
         title=f"{row.who} waited {took}",
         sentence=f"{row.who} waited up to {took} for one sync of {row.where}.{device}",
         because=(f"{row.who}: at most {took}",),

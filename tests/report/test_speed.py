@@ -14,10 +14,10 @@ from tests.printing import printed, printed_run
 
 SLOW = Speed(
     answer="slow",
-    yardstick="5 runs before",
-    title="12.0/s beside 5 runs before: an I/O limit of its cgroup holds here",
+    yardstick="5 earlier runs",
+    title="12.0/s, slower than 5 earlier runs: an I/O limit of its cgroup applies",
     sentence="fdatasync did 12.0/s in 1.0 s.",
-    because=("fdatasync: 12.0/s; before it did 840/s (median)",),
+    because=("fdatasync: 12.0/s; their median is 840/s",),
     next=("Raise the limit, or run outside its cgroup.",),
 )
 SLOW_RUN = replace(RUN, speed=SLOW)
@@ -31,11 +31,11 @@ def rendered(name: str) -> str:
 def test_plain_has_both_headlines_beneath_each_other_and_then_their_reasons() -> None:
     lines = printed_run(SLOW_RUN).splitlines()
     at = lines.index("! SUSPICIOUS  high confidence")
-    assert lines[at + 1] == "  ! SLOW  12.0/s beside 5 runs before: an I/O limit of its cgroup holds here"
+    assert lines[at + 1] == "  ! SLOW  12.0/s, slower than 5 earlier runs: an I/O limit of its cgroup applies"
     second = lines.index("Is it slow?")
     assert lines[second + 1 : second + 4] == [
         "  fdatasync did 12.0/s in 1.0 s.",
-        "  because  fdatasync  12.0/s; before it did 840/s (median)",
+        "  because  fdatasync  12.0/s; their median is 840/s",
         "  next     Raise the limit, or run outside its cgroup.",
     ]
     assert max(map(len, lines)) <= 80

@@ -246,9 +246,9 @@ async def test_help_lists_every_key() -> None:
 
 STALLED = Speed(
     answer="stalls",
-    yardstick="a sound device's longest pause",
+    yardstick="the longest pause of a healthy device",
     title="412 ms for one operation of fdatasync",
-    sentence="One operation of fdatasync took 412 ms, and whoever waited for it stood still.",
+    sentence="One operation of fdatasync took 412 ms, and everything that waited for it was blocked.",
     because=("fdatasync: 412 ms at worst, p50 1.1 ms",),
     next=("Look at dmesg.",),
 )
@@ -263,7 +263,7 @@ async def test_the_speed_is_below_the_verdict() -> None:
         assert len(lines) == 24 and "saved" in lines[-2]
         for _ in range(len(run.findings) + len(run.steps)):
             await pilot.press("down")
-        assert any("412 ms, and whoever" in line for line in shown(pilot.app))
+        assert any("412 ms, and everything" in line for line in shown(pilot.app))
         await pilot.press("x")
         await pilot.pause()
         await pilot.pause()

@@ -6,7 +6,14 @@ from collections.abc import Sequence
 
 from fstui.judge.facts import Case
 from fstui.judge.speed.reasons import Reason, reasons
-from fstui.judge.speed.stalls import StalledStep, slowest_device, stalled_steps, starved, without_cpu_ns
+from fstui.judge.speed.stalls import (
+    LONGEST_PAUSE,
+    StalledStep,
+    slowest_device,
+    stalled_steps,
+    starved,
+    without_cpu_ns,
+)
 from fstui.judge.speed.yardsticks import Yardstick, rated, yardsticks
 from fstui.judge.words import capital
 from fstui.model.judgement import NOT_TRUSTED, Speed, Verdict
@@ -63,7 +70,9 @@ def _compared(case: Case, verdict: Verdict, found: Sequence[Yardstick]) -> Speed
     if normal and verdict not in NOT_TRUSTED:
         return _normal(case, normal, found)
     if normal:
-        return _unknown("fast, but not durable", "It is not slow, but something other than the disk may answer.")
+        return _unknown(
+            "fast, but its durability is in doubt", "It is not slow, but something other than the disk may answer."
+        )
     return _no_reference(case, found)
 
 
@@ -73,7 +82,7 @@ def _stalls(case: Case, stalled: Sequence[StalledStep]) -> Speed:
     what = f"{longest.call} that never returned" if longest.call else f"one operation of {longest.step.name}"
     return Speed(
         answer="stalls",
-        yardstick="the longest pause of a healthy device",
+        yardstick=LONGEST_PAUSE,
         title=f"{duration_ns(longest.ns)} for {what}{_by(why)}",
         sentence=f"{capital(what)} took {duration_ns(longest.ns)}, and everything that waited for it was blocked: "
         f"{counted(times, 'stall')} in {seconds(measured_s)}.{_device(longest)}{_explained(why)}",

@@ -12,6 +12,8 @@ from fstui.model.steps import STARVED_SHARE, Step
 
 STALL_NS = 250_000_000
 """Healthy storage of any class answers one writer sooner."""
+LONGEST_PAUSE = "the longest pause of a healthy device"
+"""The yardstick of a stall."""
 P50_TIMES = 10
 """With several writers, which wait for each other, a stall also takes this many times the p50."""
 _NOT_ROTATING = frozenset({"ssd", "ssd-plp", "optane", "raid-cache", "memory"})
