@@ -31,8 +31,6 @@ class Process(Base, frozen=True, kw_only=True):
     """By call: how many syncs were tried, and after how many the file still had dirty pages."""
     dsync_flag_kept: bool | None = None
     """F_GETFL of a file opened with O_DSYNC still reports O_DSYNC; libeatmydata removes the flag."""
-    libc_sync_ns: int | None = None
-    raw_sync_ns: int | None = None
     preloads: tuple[Reading, ...] = ()
     """Libraries that stub syncs, and where they were found: /proc/self/maps, LD_PRELOAD, /etc/ld.so.preload."""
     cgroup: str | None = None

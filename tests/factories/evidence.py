@@ -14,7 +14,7 @@ from fstui.model.storage import Target
 from tests.factories.steps import counted
 from tests.factories.storage import on_disk
 
-HONEST_PROCESS = Process(pipe_fsync_fails=True, dsync_flag_kept=True, libc_sync_ns=101_000, raw_sync_ns=99_000)
+HONEST_PROCESS = Process(pipe_fsync_fails=True, dsync_flag_kept=True)
 GUEST = Host(virtualization="kvm")
 METAL = Host()
 

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fstui.model.host import Process
-from fstui.model.quantities import duration_ns
 
-_STUB_NS = 5_000
-"""Files in memory sync faster than this by libc and by the raw call, so that their ratio means nothing."""
-_STUB_RATIO = 5
 _LEAST_TRIED, _LEAST_LEFT = 2, 2
 
 
@@ -24,9 +20,6 @@ def stub_signs(process: Process) -> Iterator[str]:
             yield f"{call}: {left} of {tried} left their file dirty in memory; the system call leaves none"
     if process.dsync_flag_kept is False:
         yield "O_DSYNC: missing on the file that was opened with it (F_GETFL)"
-    libc, raw = process.libc_sync_ns, process.raw_sync_ns
-    if libc is not None and raw is not None and libc < _STUB_NS <= raw and raw >= _STUB_RATIO * libc:
-        yield f"libc's fdatasync: {duration_ns(libc)}; the raw system call: {duration_ns(raw)}"
     for library in process.preloads:
         yield f"preloaded: {library.value} ({library.path})"
 

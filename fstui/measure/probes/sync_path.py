@@ -1,8 +1,8 @@
 """The sync path of the measuring process: do its syncs reach the kernel's filesystems?
 
-Libraries such as libeatmydata replace libc's sync calls, and a seccomp filter answers them instead of the kernel. Five
-signs show it: the sync of a pipe succeeds, a file opened with O_DSYNC does not have the flag, libc's fdatasync is far
-quicker than the raw system call, the library is in /proc/self/maps, and pages are still dirty after a sync.
+Libraries such as libeatmydata replace libc's sync calls, and a seccomp filter answers them instead of the kernel. Four
+signs show it: the sync of a pipe succeeds, a file opened with O_DSYNC does not have the flag, the library is in
+/proc/self/maps, and pages are still dirty after a sync.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import errno
 import fcntl
 import mmap
 import os
-import random
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -21,9 +20,8 @@ from typing import Any, NamedTuple
 
 from fstui.proc import mapped_files
 
-ROUNDS, OPENED = 3, 24
-MOST_ROUNDS, QUICK_NS = 24, 50_000
-"""Rounds if the raw call was quicker than QUICK_NS: then the overhead of the call may be most of its time."""
+OPENED = 24
+"""How many files are opened with O_DSYNC."""
 FDATASYNC = {"x86_64": 75, "aarch64": 83, "riscv64": 83, "ppc64le": 148, "s390x": 148, "armv7l": 148, "i686": 148}
 """System call numbers of fdatasync, from the kernel's syscall tables."""
 CALLS = {
@@ -60,7 +58,6 @@ def facts(directory: str, stubs: str) -> dict[str, Any]:
     path = os.path.join(directory, "sync-path")
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
     try:
-        libc_ns, raw_ns = sync_times(path)
         flag_kept = dsync_flag_kept(path)
     finally:
         os.unlink(path)
@@ -68,8 +65,6 @@ def facts(directory: str, stubs: str) -> dict[str, Any]:
         "pipe_fsync_fails": pipe_fsync_fails(),
         "left_dirty": left_dirty(path, _CALLS, raw_fdatasync()),
         "dsync_flag_kept": flag_kept,
-        "libc_sync_ns": libc_ns,
-        "raw_sync_ns": raw_ns,
         "preloads": preloads(stubs),
         "cgroup": own_cgroup(),
     }
@@ -103,46 +98,6 @@ def dsync_flag_kept(path: str) -> bool:
         finally:
             os.close(fd)
     return True
-
-
-def sync_times(path: str) -> tuple[int | None, int | None]:
-    """Return the shortest time of libc's fdatasync and of the raw system call, each after a write, in ns.
-
-    The median would be wrong: on a busy host, or on FUSE, most calls wait for a processor, and a filesystem without
-    fsync looked like a stub. The raw time is None if the overhead of the call is half of it: on an emulated processor
-    that is 30 µs, and proves nothing.
-    """
-    raw = raw_fdatasync()
-    fd = os.open(path, os.O_WRONLY)
-    try:
-        times: dict[bool, list[int]] = {False: [], True: []}
-        while len(times[False]) < ROUNDS or (
-            len(times[False]) < MOST_ROUNDS and min(times[True], default=QUICK_NS) < QUICK_NS
-        ):
-            for is_raw, sync in ((False, os.fdatasync), (True, raw)):
-                if sync is not None:
-                    os.pwrite(fd, random.randbytes(4096), 0)
-                    since = time.monotonic_ns()
-                    sync(fd)
-                    times[is_raw].append(time.monotonic_ns() - since)
-    except OSError:
-        return None, None  # the step that follows meets the same error and reports it
-    finally:
-        os.close(fd)
-    libc_ns, raw_ns = (min(times[kind], default=None) for kind in (False, True))
-    if raw is not None and raw_ns is not None and raw_ns < 2 * _call_ns(raw):
-        raw_ns = None
-    return libc_ns, raw_ns
-
-
-def _call_ns(raw: Callable[[int], Any]) -> int:
-    """Return the shortest time of such a call that the kernel refuses at once (EBADF)."""
-    times = []
-    for _ in range(ROUNDS):
-        since = time.monotonic_ns()
-        raw(-1)
-        times.append(time.monotonic_ns() - since)
-    return min(times)
 
 
 def raw_fdatasync() -> Callable[[int], int] | None:

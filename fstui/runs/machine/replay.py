@@ -149,7 +149,7 @@ class ReplayProbe(PlayedProbe):
     async def frames(self) -> AsyncIterator[Frame | Samples]:
         step, machine = self._step, self._machine
         if self._facts:
-            names = ("pipe_fsync_fails", "left_dirty", "dsync_flag_kept", "libc_sync_ns", "raw_sync_ns", "cgroup")
+            names = ("pipe_fsync_fails", "left_dirty", "dsync_flag_kept", "cgroup")
             yield Frame("facts", {name: getattr(machine.run.process, name) for name in names})
         yield Frame("ready", {})
         await self._started.wait()

@@ -14,14 +14,11 @@ def test_each_sign_is_a_line() -> None:
     stubbed = Process(
         pipe_fsync_fails=False,
         dsync_flag_kept=False,
-        libc_sync_ns=1_100,
-        raw_sync_ns=101_000,
         preloads=readings(preload="/usr/lib/libeatmydata.so"),
     )
     assert list(stub_signs(stubbed)) == [
         "fsync of a pipe: succeeded; the kernel refuses it with EINVAL",
         "O_DSYNC: missing on the file that was opened with it (F_GETFL)",
-        "libc's fdatasync: 1.1 µs; the raw system call: 101 µs",
         "preloaded: /usr/lib/libeatmydata.so (/read/preload)",
     ]
     assert list(stub_signs(HONEST_PROCESS)) == list(stub_signs(Process())) == []

@@ -46,7 +46,6 @@ def facts(directory: Path, **environment: str) -> dict[str, Any]:
 def test_a_clean_process_passes_its_syncs_on(tmp_path: Path) -> None:
     found = facts(tmp_path)
     assert (found["pipe_fsync_fails"], found["dsync_flag_kept"], found["preloads"]) == (True, True, [])
-    assert found["libc_sync_ns"] > 0 and (found["raw_sync_ns"] or 1) > 0  # in memory calling it takes half the time
     assert found["cgroup"] is None or found["cgroup"].startswith("/")
 
 
@@ -56,7 +55,6 @@ def test_libeatmydata_leaves_all_its_traces(tmp_path: Path) -> None:
         pytest.skip("libeatmydata is not installed (apt-get install libeatmydata1)")
     found = facts(tmp_path, LD_PRELOAD=str(library))
     assert (found["pipe_fsync_fails"], found["dsync_flag_kept"]) == (False, False)
-    assert found["libc_sync_ns"] < 20_000
     (preload,) = found["preloads"]
     assert (preload["what"], preload["path"]) == ("preload", "/proc/self/maps")
     assert "libeatmydata" in preload["value"]
@@ -100,41 +98,11 @@ def test_a_directory_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
         sync_path.facts(str(tmp_path / "gone"), PATTERN)
 
 
-def test_without_a_system_call_number_the_raw_time_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dirty_pages_are_not_checked_without_a_system_call_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sync_path, "FDATASYNC", {})
-    found = sync_path.facts(str(tmp_path), PATTERN)
-    assert found["raw_sync_ns"] is None and found["libc_sync_ns"] > 0
-
-
-def test_a_raw_call_that_takes_its_time_by_itself_tells_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As on an emulated processor, where a sync of memory by libc takes 3 µs and the raw call 30."""
-    now_ns = [0]
-
-    def laborious(_: int) -> None:
-        now_ns[0] += 30_000
-
-    monkeypatch.setattr(sync_path, "raw_fdatasync", lambda: laborious)
-    monkeypatch.setattr("fstui.measure.probes.sync_path.time.monotonic_ns", lambda: now_ns[0])
-    (tmp_path / "file").touch()
-    assert sync_path.sync_times(str(tmp_path / "file"))[1] is None
-
-
-def test_a_quick_raw_call_is_asked_again_until_nothing_held_it_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A FUSE filesystem without fsync beside others: 1.9 µs by libc, 12.1 µs by the raw call in all of three rounds."""
-    now_ns, takes_ns = [0], [12_100] * 3
-
-    def raw(fd: int) -> None:
-        if fd >= 0:
-            now_ns[0] += takes_ns.pop() if takes_ns else 1_900
-
-    monkeypatch.setattr(sync_path, "raw_fdatasync", lambda: raw)
-    monkeypatch.setattr("fstui.measure.probes.sync_path.time.monotonic_ns", lambda: now_ns[0])
-    (tmp_path / "file").touch()
-    assert sync_path.sync_times(str(tmp_path / "file"))[1] == 1_900
+    assert sync_path.facts(str(tmp_path), PATTERN)["left_dirty"] == {}
 
 
 def filtered(directory: Path, **environment: str) -> dict[str, Any]:

@@ -11,7 +11,6 @@ Any of these signs is enough:
 - Two or more syncs left pages of their file dirty, while three raw system calls after each left none (`cachestat`, else
   `/proc/self/smaps`).
 - A file opened with O_DSYNC has lost the flag (`F_GETFL`).
-- libc's fdatasync takes less than 5 µs, and the raw system call at least five times as long.
 - Such a library is in `/proc/self/maps`, `LD_PRELOAD` or `/etc/ld.so.preload`.
 
 ## What it proves, and what it does not

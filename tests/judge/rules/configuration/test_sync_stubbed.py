@@ -18,7 +18,6 @@ EATMYDATA = Reading(what="preload", value="/usr/lib/libeatmydata.so", path="/pro
     [
         Process(pipe_fsync_fails=False),
         Process(dsync_flag_kept=False),
-        Process(libc_sync_ns=1_100, raw_sync_ns=101_000),
         Process(preloads=(EATMYDATA,)),
     ],
 )
@@ -36,10 +35,6 @@ def test_each_sign_is_enough(process: Process) -> None:
     [
         HONEST_PROCESS,
         Process(),
-        Process(libc_sync_ns=1_100, raw_sync_ns=1_050),  # tmpfs: both are fast
-        Process(libc_sync_ns=500, raw_sync_ns=2_600),  # memory on a busy host: the raw call takes longer
-        Process(libc_sync_ns=5_000, raw_sync_ns=25_000),
-        Process(libc_sync_ns=4_999, raw_sync_ns=24_000),  # less than five times
     ],
 )
 def test_process_without_a_sign_is_not_reported(process: Process) -> None:
