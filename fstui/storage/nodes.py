@@ -19,11 +19,11 @@ FLUSH_FIELDS = 17
 
 
 class Found(NamedTuple):
-    """A block device as a layer, and what distinguishes it from others of its kind: serial, wwid, uuid, cache
-    settings."""
+    """A layer, and the layers below it that are neither devices nor mounts."""
 
     node: Node
     identity: str
+    """What distinguishes it from others of its kind: serial, wwid, uuid, cache settings."""
     roles: tuple[Role, ...] = ()
     others: tuple[Node, ...] = ()
 
@@ -126,15 +126,7 @@ _SINGLE_FILES = frozenset({"/etc/hosts", "/etc/hostname", "/etc/resolv.conf"})
 """Container engines mount a file over each of these, so such a mount is no directory."""
 
 
-class Mounted(NamedTuple):
-    """A filesystem as a layer, and the layers below it that are no block devices."""
-
-    node: Node
-    roles: tuple[Role, ...]
-    others: tuple[Node, ...]
-
-
-def mounted(mount: Mount, readers: Readers) -> Mounted:
+def mounted(mount: Mount, readers: Readers) -> Found:
     """Return the filesystem of that mount. ``below`` has kernel names, ``mount:…``, and ids of ``others``."""
     read = readers.of_filesystem(mount.fstype).read(mount)
     node = Node(
@@ -147,7 +139,8 @@ def mounted(mount: Mount, readers: Readers) -> Mounted:
         readings=read.readings,
     )
     sync, because = sync_of(node)
-    return Mounted(msgspec.structs.replace(node, sync=sync, because=because), read.roles, read.others)
+    node = msgspec.structs.replace(node, sync=sync, because=because)
+    return Found(node, mount.fstype, read.roles, read.others)
 
 
 def nodev(tree: Tree) -> frozenset[str]:

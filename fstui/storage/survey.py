@@ -149,11 +149,10 @@ class Graph:
             self._identities[node_id] = other.kind if other.layer == "file" else f"{other.kind} {other.name}"
             return other
         if node_id.startswith("mount:"):
-            mount = self._mounts[node_id.removeprefix("mount:")]
-            node, roles, others = mounted(mount, self._readers)
-            self._identities[node_id] = mount.fstype
+            found = mounted(self._mounts[node_id.removeprefix("mount:")], self._readers)
         else:
-            node, self._identities[node_id], roles, others = self.devices.device(node_id)
+            found = self.devices.device(node_id)
+        node, self._identities[node_id], roles, others = found
         for other in others:
             self._others.setdefault(other.id, self._knowing(other, roles))
         return self._knowing(node, roles)

@@ -70,8 +70,6 @@ class Kind(Base, frozen=True, kw_only=True):
     """Each flush is one fsync of the file below, and nothing else syncs that file."""
     repeats_commits: bool = False
     """A write with a preceding flush and FUA, such as a commit, reaches one of the layers below with one more flush."""
-    takes_part: bool = False
-    """It may use only a part of the devices below."""
     adds_bytes: bool = True
     """More bytes than were written may reach the layers below: checksums, parity, metadata."""
     reduces: bool = False

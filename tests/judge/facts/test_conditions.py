@@ -12,7 +12,7 @@ from fstui.model.counters import DeviceCounters
 from fstui.model.host import Process
 from fstui.model.run import Evidence
 from fstui.model.steps import Step
-from fstui.model.storage import Medium, Node, Reading, Target
+from fstui.model.storage import Medium, Node, Target
 from tests.factories.evidence import evidence
 from tests.factories.steps import step
 from tests.factories.storage import block, disk, filesystem, loop, on_disk, on_loop, readings, target
@@ -288,12 +288,8 @@ def degraded_in_memory() -> Iterator[tuple[str, Target, list[str]]]:
         yield f"btrfs {data}, metadata {meta}", target(top, disk(), RAM), expected
     last = filesystem("btrfs", below=("ram0",), **CHECKED)
     yield "last copy of btrfs", target(replace(last, state=readings(missing="1")), RAM), lost
-    for alike, expected in (
-        (("sda ram0", "sdb ram1"), copied), (("sda sdb", "ram0 ram1"), lost), ((), lost)
-    ):  # fmt: skip
-        copies = (Reading(what="copies", value=each, path="") for each in alike)
-        raid10 = block("top", "md", "sda", "sdb", "ram0", "ram1", readings=(*readings(level="raid10"), *copies))
-        yield f"pairs {alike}", over(raid10, disk(), disk("sdb"), RAM, RAM1), expected
+    raid10 = array("md", "sda", "sdb", "ram0", "ram1", level="raid10")
+    yield "two of four members of a raid10", raid10, lost
 
 
 def committed(commits: int | None, **changes: object) -> Step:

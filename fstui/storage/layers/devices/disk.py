@@ -280,7 +280,6 @@ PARTITION = Kind(
     sync="passes",
     because="a partition of a disk passes everything on",
     adds_bytes=False,
-    takes_part=True,
 )
 KINDS = (
     Drive(

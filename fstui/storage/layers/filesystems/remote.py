@@ -14,7 +14,7 @@ from typing import NamedTuple
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount, unescape
-from fstui.storage.layers.facts import Fact, one_of, word
+from fstui.storage.layers.facts import one_of, word
 from fstui.storage.layers.kinds import Kind, Unsent, kind
 from fstui.storage.layers.readers import Filesystem, FilesystemReader
 from fstui.storage.tree import Tree, integer
@@ -45,15 +45,6 @@ class NfsCounts(NamedTuple):
 
 
 NOT_COUNTED = NfsCounts(None, None, None)
-
-
-class RemoteFacts(NamedTuple):
-    strict_sync: Fact[bool] | None
-    """False: an fsync requests no flush from the server (SMB, nostrictsync)."""
-
-
-def facts(node: Node) -> RemoteFacts:
-    return RemoteFacts(strict_sync=one_of(node, "strict_sync", {"no": False, "yes": True}))
 
 
 def answered_by(node: Node) -> str:
@@ -130,8 +121,8 @@ def _at(numbers: list[bytes], place: int) -> int | None:
 
 class Remote(Kind, frozen=True, kw_only=True):
     def unsent(self, node: Node) -> Unsent | None:
-        strict = facts(node).strict_sync
-        if strict is None or strict.value:
+        strict = one_of(node, "strict_sync", {"no": False})
+        if strict is None:
             return None
         return Unsent(
             reading=strict.reading,

@@ -179,8 +179,8 @@ KINDS = (
         may_cache=True,
         reduces=True,
     ),
-    _target(name="dm-linear", label="linear", adds_bytes=False, takes_part=True),
-    _target(name="dm-stripe", label="striped", adds_bytes=False, spreads="stripe", takes_part=True),
+    _target(name="dm-linear", label="linear", adds_bytes=False),
+    _target(name="dm-stripe", label="striped", adds_bytes=False, spreads="stripe"),
     _target(name="dm-crypt", label="encrypted", because="encrypts, and passes a flush on", adds_bytes=False),
     Multipath(
         name="dm-multipath",

@@ -1,7 +1,7 @@
 """Software RAID (md), and the RAID levels that it shares with dm-raid.
 
-Readings: ``level``, ``raid_disks``, ``journal_mode``, ``consistency_policy``, ``bitmap``, ``written_behind`` for each
-such member, and for RAID10 the members that hold the same data (``copies``). See Documentation/admin-guide/md.rst.
+Readings: ``level``, ``raid_disks``, ``journal_mode``, ``consistency_policy``, ``bitmap``, and
+``written_behind`` for each such member. See Documentation/admin-guide/md.rst.
 """
 
 from __future__ import annotations
@@ -66,7 +66,6 @@ class MdReader(DeviceReader):
             readings=(
                 *self._own(directory),
                 *self._written_behind(directory, slaves),
-                *self._copies(directory, slaves),
                 *self.queue(name),
             ),
             state=tuple(self._trouble(directory, slaves)),
@@ -87,21 +86,6 @@ class MdReader(DeviceReader):
             path = f"{directory}/dev-{slave}/state"
             if "write_mostly" in (self.tree.word(path) or "").split(","):
                 yield Reading(what="written_behind", value=slave, path=path)
-
-    def _copies(self, directory: str, slaves: tuple[str, ...]) -> Iterator[Reading]:
-        """Yield the members that hold the same data, if only neighbours do (md(4), layout "near")."""
-        path = f"{directory}/layout"
-        layout, disks = self.tree.integer(path), self.tree.integer(f"{directory}/raid_disks")
-        if self.tree.word(f"{directory}/level") != "raid10" or layout is None or layout >> 8 != _ONCE_FAR:
-            return
-        near = layout & 0xFF
-        if not near or not disks or disks % near:
-            return  # the copies run on from row to row
-        slots = {slave: self.tree.integer(f"{directory}/dev-{slave}/slot") for slave in slaves}
-        placed = {slave: slot // near for slave, slot in slots.items() if slot is not None}
-        for group in sorted(set(placed.values())):
-            alike = " ".join(slave for slave, place in placed.items() if place == group)
-            yield Reading(what="copies", value=alike, path=path)
 
     def _roles(self, directory: str, slaves: tuple[str, ...]) -> Iterator[Role]:
         member = "mirror leg" if self.tree.word(f"{directory}/level") in _MIRRORS else "stripe"
@@ -124,11 +108,6 @@ class MdReader(DeviceReader):
             reading = self.tree.reading(what, f"{directory}/{what}")
             if reading is not None and reading.value in bad:
                 yield reading
-
-
-_ONCE_FAR = 1
-"""The layout of a RAID10 has the number of near copies in its lowest byte, that of far copies in the next, and then
-whether these are offset."""
 
 
 class Md(Array, frozen=True, kw_only=True):
@@ -162,11 +141,6 @@ class Md(Array, frozen=True, kw_only=True):
         """Return whether the level writes parity, or a block to two members of a RAID10."""
         level = word(node, "level")
         return level is None or level.value not in _WITHOUT_PARITY
-
-    def loses(self, node: Node, members: Collection[str], gone: Collection[str]) -> bool:
-        """A RAID10 loses data with all members that hold the same."""
-        alike = [set(reading.value.split()) for reading in node.readings if reading.what == "copies"]
-        return any(each <= set(gone) for each in alike) if alike else super().loses(node, members, gone)
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         """Return nothing for a faulty member, and copies for one that is written behind."""

@@ -70,19 +70,3 @@ def test_members_of_an_md_array(box: Box, level: str, role: str) -> None:
     assert trouble(array) == [("faulty", "sdd")]
     assert read(array, "bitmap") == ("+8", "/sys/block/md0/md/bitmap/location")
     assert read(array, "consistency_policy")[0] == "journal"
-
-
-@pytest.mark.parametrize(("layout", "slots", "alike"), [
-    ("258", "0123", ["sda sdb", "sdc sdd"]),
-    ("258", "0213", ["sda sdc", "sdb sdd"]),
-    ("258", "012", []),
-    ("513", "0123", []),
-    ("66049", "0123", []),
-], ids=["near", "not by name", "an odd number", "far", "offset"])  # fmt: skip
-def test_a_raid10_tells_which_members_hold_the_same(box: Box, layout: str, slots: str, alike: list[str]) -> None:
-    names = ("sda", "sdb", "sdc", "sdd")[: len(slots)]
-    box.disks(*names)
-    box.md("md0", "raid10", names, layout=layout, **{f"dev-{name}/slot": slots[i] for i, name in enumerate(names)})
-    box.mount("/dev/md0", "/srv", "ext4")
-    told = look(box).node("md0").readings
-    assert [reading.value for reading in told if reading.what == "copies"] == alike
