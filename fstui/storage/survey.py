@@ -108,9 +108,9 @@ class Graph:
         roles: dict[str, dict[Reading, None]] = {}
         for below, role in (role for name in found for role in self._roles.get(name, ())):
             roles.setdefault(below, {})[role] = None
-        return tuple(self._dressed(node, tuple(roles.get(node.id, ()))) for node in found.values())
+        return tuple(self._with_roles(node, tuple(roles.get(node.id, ()))) for node in found.values())
 
-    def _dressed(self, node: Node, roles: tuple[Reading, ...]) -> Node:
+    def _with_roles(self, node: Node, roles: tuple[Reading, ...]) -> Node:
         """Return the layer with its roles among its readings. Thousands of stacks share such a layer."""
         if not roles:
             return node
@@ -154,10 +154,10 @@ class Graph:
             found = self.devices.device(node_id)
         node, self._identities[node_id], roles, others = found
         for other in others:
-            self._others.setdefault(other.id, self._knowing(other, roles))
-        return self._knowing(node, roles)
+            self._others.setdefault(other.id, self._with_roles_below(other, roles))
+        return self._with_roles_below(node, roles)
 
-    def _knowing(self, node: Node, roles: Sequence[Role]) -> Node:
+    def _with_roles_below(self, node: Node, roles: Sequence[Role]) -> Node:
         """Return the layer with the roles of the layers below it."""
         own = tuple((node_id, role) for node_id, role in roles if node_id in node.below)
         self._roles[node.id] = own

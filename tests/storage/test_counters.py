@@ -21,7 +21,7 @@ def counters_of(box: Box) -> dict[str, DeviceCounters]:
     return {device.device: device for device in read_counters(every_node(box), box.root).devices}
 
 
-def test_a_disk_counts_everything_and_its_partition_no_flushes(box: Box) -> None:
+def test_partition_counts_no_flushes(box: Box) -> None:
     box.disk("sda")
     box.partition("sda", 1)
     box.mount("/dev/sda1", "/", "ext4")
@@ -30,7 +30,7 @@ def test_a_disk_counts_everything_and_its_partition_no_flushes(box: Box) -> None
     assert (found["sda1"].writes, found["sda1"].flushes, found["sda1"].flush_ms) == (200, None, None)
 
 
-def test_layers_that_hand_bios_on_count_no_flushes(box: Box) -> None:
+def test_bio_based_layers_count_no_flushes(box: Box) -> None:
     box.disk("sda")
     box.dm("dm-0", "x", "LVM-x", ("sda",))
     box.md("md0", "raid1", ("sda",))
@@ -42,25 +42,25 @@ def test_layers_that_hand_bios_on_count_no_flushes(box: Box) -> None:
     }  # fmt: skip
 
 
-def test_without_iostats_nothing_is_known(box: Box) -> None:
+def test_without_iostats_nothing_is_counted(box: Box) -> None:
     box.disk("sda", iostats=0)
     box.partition("sda", 1)
     box.mount("/dev/sda1", "/", "ext4")
     assert counters_of(box) == {"sda": DeviceCounters(device="sda"), "sda1": DeviceCounters(device="sda1")}
 
 
-def test_old_kernels_count_neither_discards_nor_flushes(box: Box) -> None:
+def test_old_kernels_count_no_discards_or_flushes(box: Box) -> None:
     box.disk("sda", stat="100 1 800 10 200 2 4000 40 3 50 60")
     found = counters_of(box)["sda"]
     assert (found.writes, found.discards, found.flushes) == (200, None, None)
 
 
-def test_a_layer_without_a_stat_file_has_no_entry(box: Box) -> None:
+def test_layer_without_stat_file_has_no_entry(box: Box) -> None:
     box.mount("tmpfs", "/", "tmpfs")
     assert counters_of(box) == {}
 
 
-def test_a_device_that_vanishes_is_left_out(box: Box) -> None:
+def test_vanished_device_is_left_out(box: Box) -> None:
     path = box.disk("sda")
     nodes = every_node(box)
     before = read_counters(nodes, box.root)
@@ -68,7 +68,7 @@ def test_a_device_that_vanishes_is_left_out(box: Box) -> None:
     assert difference(before, read_counters(nodes, box.root)) == ()
 
 
-def test_differences_are_per_device_and_in_flight_is_the_newer(box: Box) -> None:
+def test_differences_keep_the_newer_in_flight(box: Box) -> None:
     path = box.disk("sda")
     nodes = every_node(box)
     before = read_counters(nodes, box.root)
@@ -83,13 +83,13 @@ def test_differences_are_per_device_and_in_flight_is_the_newer(box: Box) -> None
     )  # fmt: skip
 
 
-def test_a_counter_that_went_backwards_is_not_known(box: Box) -> None:
+def test_counter_that_went_backwards_is_unknown(box: Box) -> None:
     before = Counters(monotonic_ns=0, devices=(DeviceCounters(device="sda", writes=9, reads=3),))
     after = Counters(monotonic_ns=1, devices=(DeviceCounters(device="sda", writes=2, reads=4),))
     assert difference(before, after) == (DeviceCounters(device="sda", writes=None, reads=1),)
 
 
-def test_stretches_add_up() -> None:
+def test_differences_add_up() -> None:
     first = (DeviceCounters(device="sda", writes=2, flushes=1), DeviceCounters(device="dm-0", writes=2))
     second = (DeviceCounters(device="sda", writes=3, flushes=4), DeviceCounters(device="dm-0", writes=None))
     assert add([first, second]) == (
@@ -97,7 +97,7 @@ def test_stretches_add_up() -> None:
     )  # fmt: skip
 
 
-def test_one_device_under_many_mounts_is_read_once(box: Box) -> None:
+def test_device_under_many_mounts_is_read_once(box: Box) -> None:
     box.disk("sda", stat=STAT)
     box.mount("/dev/sda", "/", "ext4")
     box.mount("/dev/sda", "/srv", "ext4", root="/srv")

@@ -1,4 +1,4 @@
-"""The box that the tests run on: the survey agrees with what the kernel says by other ways."""
+"""The host that runs the tests: the survey agrees with what the kernel reports in other ways."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOOLS = ("losetup", "mkfs.ext4", "mount", "umount")
 
 @pytest.fixture
 def loop_mount(tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """An ext4 on a loop device on a file, direct-io on: the loop's name and the mount point."""
+    """Return name and mount point of ext4 on a loop device with direct I/O on a file."""
     if os.geteuid() != 0 or not all(map(shutil.which, TOOLS)):
         pytest.skip(f"needs root and {', '.join(TOOLS)}, to make a loop device")
     image, place = tmp_path / "disk [1].img", tmp_path / "mount\nhere"
@@ -41,13 +41,13 @@ def loop_mount(tmp_path: Path) -> Iterator[tuple[str, Path]]:
         subprocess.run(["losetup", "--detach", loop], check=True)
 
 
-def test_a_directory_lies_on_the_filesystem_that_the_kernel_says(tmp_path: Path) -> None:
+def test_directory_is_on_the_filesystem_of_statfs(tmp_path: Path) -> None:
     target = target_of(str(tmp_path), survey())
     assert os.stat(target.mount_point).st_dev == os.stat(tmp_path).st_dev
 
 
 @pytest.mark.root
-def test_a_real_loop_is_followed_to_the_bottom(loop_mount: tuple[str, Path]) -> None:
+def test_real_loop_device_is_followed_to_the_disk(loop_mount: tuple[str, Path]) -> None:
     loop, place = loop_mount
     inventory = survey()
     target = target_of(str(place), inventory)
@@ -64,7 +64,7 @@ def test_a_real_loop_is_followed_to_the_bottom(loop_mount: tuple[str, Path]) -> 
 
 
 @pytest.mark.root
-def test_one_sync_is_counted_at_the_loop(loop_mount: tuple[str, Path]) -> None:
+def test_sync_is_counted_at_the_loop_device(loop_mount: tuple[str, Path]) -> None:
     loop, place = loop_mount
     node = target_of(str(place), survey()).node(loop)
     with open(place / "file", "wb", buffering=0) as file:
@@ -82,13 +82,13 @@ def test_one_sync_is_counted_at_the_loop(loop_mount: tuple[str, Path]) -> None:
 
 
 @pytest.mark.root
-def test_an_ordinary_user_sees_every_layer_that_root_sees() -> None:
+def test_ordinary_user_sees_the_same_layers_as_root() -> None:
     if os.geteuid() != 0:
         pytest.skip("needs root, to look once with its rights and once without")
     as_root = layers()
     read_end, write_end = os.pipe()
     child = os.fork()
-    if child == 0:  # nothing of pytest's may run here: no exception, no return
+    if child == 0:  # nothing of pytest may run in this process: it must not raise or return
         try:
             os.setgroups([])
             os.setresgid(NOBODY, NOBODY, NOBODY)
@@ -105,7 +105,7 @@ def test_an_ordinary_user_sees_every_layer_that_root_sees() -> None:
 
 
 def layers() -> str:
-    """Every layer of every stack. Without its medium's reason: some hypervisors are named to root alone."""
+    """Return every layer of every stack, without the reasons of media: only root can read some hypervisors."""
     stacks = {target.mount_point: target.stack for target in survey().filesystems}
     return repr({
         place: [msgspec.structs.replace(node, medium=None) for node in stack] for place, stack in stacks.items()

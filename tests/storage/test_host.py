@@ -14,7 +14,7 @@ def dmi(box: Box, **files: str) -> None:
         box.write(f"/sys/class/dmi/id/{name}", value)
 
 
-def test_name_kernel_cpus_and_memory(box: Box) -> None:
+def test_host_name_kernel_cpus_and_memory(box: Box) -> None:
     box.write("/proc/sys/kernel/hostname", "db7")
     box.write("/proc/sys/kernel/osrelease", "6.8.0-45-generic")
     box.write("/sys/devices/system/cpu/online", "0-3,6")
@@ -41,20 +41,20 @@ def test_dmi_names_hypervisor_and_cloud(
     assert (host.virtualization, host.cloud) == (virtualization, cloud)
 
 
-def test_azure_is_known_by_its_asset_tag(box: Box) -> None:
+def test_azure_has_an_asset_tag(box: Box) -> None:
     dmi(box, sys_vendor="Microsoft Corporation", product_name="Virtual Machine",
         chassis_asset_tag="7783-7084-3265-9085-8269-3286-77")  # fmt: skip
     assert read_host(box.root).cloud == "azure"
 
 
-def test_real_hardware_has_no_hypervisor_even_in_a_cloud(box: Box) -> None:
+def test_bare_metal_cloud_instance_has_no_hypervisor(box: Box) -> None:
     box.write("/proc/cpuinfo", METAL)
     dmi(box, sys_vendor="Amazon EC2", product_name="i3.metal")
     host = read_host(box.root)
     assert (host.virtualization, host.cloud) == (None, "aws")
 
 
-def test_an_arm_guest_has_no_flag_and_dmi_counts(box: Box) -> None:
+def test_arm_guest_is_recognised_by_dmi(box: Box) -> None:
     box.write("/proc/cpuinfo", "processor\t: 0\nFeatures\t: fp asimd")
     dmi(box, sys_vendor="QEMU", product_name="QEMU Virtual Machine")
     assert read_host(box.root).virtualization == "kvm"
@@ -68,7 +68,7 @@ def test_an_arm_guest_has_no_flag_and_dmi_counts(box: Box) -> None:
     ({"/sys/hypervisor/type": b"xen\n"}, "xen"),
     ({}, "unknown hypervisor"),
 ])  # fmt: skip
-def test_a_guest_without_dmi(box: Box, files: dict[str, bytes], virtualization: str) -> None:
+def test_guest_without_dmi(box: Box, files: dict[str, bytes], virtualization: str) -> None:
     box.write("/proc/cpuinfo", GUEST)
     for path, content in files.items():
         box.write(path, content)
@@ -77,15 +77,15 @@ def test_a_guest_without_dmi(box: Box, files: dict[str, bytes], virtualization: 
 
 @pytest.mark.parametrize("bus", ["virtio", "vmbus", "xen"])
 @pytest.mark.parametrize("cpus", [METAL, "processor\t: 0\nFeatures\t: fp asimd"], ids=["crosvm", "ARM"])
-def test_devices_that_only_a_hypervisor_makes_tell_a_guest_without_a_flag(box: Box, bus: str, cpus: str) -> None:
+def test_virtual_devices_reveal_a_guest_without_flag(box: Box, bus: str, cpus: str) -> None:
     box.write("/proc/cpuinfo", cpus)
     assert read_host(box.root).virtualization is None
     box.write(f"/sys/bus/{bus}/devices/0/uevent", "")
     assert read_host(box.root).virtualization == "unknown hypervisor"
 
 
-def test_a_guest_of_windows_is_known_by_its_kernel(box: Box) -> None:
-    """WSL2 has no DMI, and its clock would say Hyper-V alone."""
+def test_wsl_is_recognised_by_its_kernel(box: Box) -> None:
+    """WSL2 has no DMI, and its clock only shows Hyper-V."""
     box.write("/proc/cpuinfo", GUEST)
     box.write("/proc/sys/kernel/osrelease", "5.15.167.4-microsoft-standard-WSL2")
     box.write("/sys/devices/system/clocksource/clocksource0/available_clocksource", "tsc hyperv_clocksource_tsc_page")
@@ -94,7 +94,7 @@ def test_a_guest_of_windows_is_known_by_its_kernel(box: Box) -> None:
     assert read_host(box.root).virtualization == "microsoft"
 
 
-def test_a_container_on_real_hardware(box: Box) -> None:
+def test_container_on_real_hardware(box: Box) -> None:
     box.write("/proc/cpuinfo", METAL)
     box.write("/proc/1/environ", b"PATH=/bin\0container=podman\0")
     assert read_host(box.root).virtualization == "podman"

@@ -12,7 +12,7 @@ from tests.factories.box import Box
 from tests.real.disks import unmount
 
 
-def test_a_mount_and_a_plugged_disk_are_changes_and_writing_is_none(box: Box) -> None:
+def test_mount_and_new_disk_are_changes(box: Box) -> None:
     path = box.disk("sda")
     box.mount("/dev/sda", "/", "ext4")
     watch = Watch(box.root)
@@ -26,7 +26,7 @@ def test_a_mount_and_a_plugged_disk_are_changes_and_writing_is_none(box: Box) ->
     watch.close()
 
 
-def test_the_fingerprint_can_leave_the_mounts_out(box: Box) -> None:
+def test_fingerprint_without_mounts(box: Box) -> None:
     box.disk("sda")
     before = fingerprint(box.root, mounts=False)
     box.mount("/dev/sda", "/", "ext4")
@@ -35,7 +35,7 @@ def test_the_fingerprint_can_leave_the_mounts_out(box: Box) -> None:
 
 
 @pytest.mark.root
-def test_the_kernel_tells_of_real_mounts(tmp_path: Path) -> None:
+def test_kernel_reports_real_mounts(tmp_path: Path) -> None:
     if os.geteuid() != 0 or not shutil.which("mount"):
         pytest.skip("needs root, to mount")
     watch = Watch()
@@ -48,7 +48,7 @@ def test_the_kernel_tells_of_real_mounts(tmp_path: Path) -> None:
         watch.close()
 
 
-def test_a_closed_watch_holds_nothing_open() -> None:
+def test_closed_watch_holds_nothing_open() -> None:
     before = set(os.listdir("/proc/self/fd"))
     watch = Watch()
     watch.close()

@@ -27,13 +27,13 @@ def mount_points(box: Box) -> list[str]:
         (b"/srv/\x1b[2J", b"/srv/\x1b[2J"),
     ],
 )
-def test_names_are_decoded_and_no_byte_is_lost(box: Box, written: bytes, meant: bytes) -> None:
+def test_names_are_decoded_without_loss(box: Box, written: bytes, meant: bytes) -> None:
     box.mount("tmpfs", written, "tmpfs")
     (name,) = mount_points(box)
     assert os.fsencode(name) == meant
 
 
-def test_a_later_mount_over_the_same_place_hides_the_earlier(box: Box) -> None:
+def test_later_mount_hides_the_earlier_one(box: Box) -> None:
     box.mount("/dev/sda1", "/", "ext4")
     box.mount("tmpfs", "/run", "tmpfs")
     box.mount("ramfs", "/run", "ramfs")
@@ -41,7 +41,7 @@ def test_a_later_mount_over_the_same_place_hides_the_earlier(box: Box) -> None:
     assert fstypes == ["ext4", "ramfs"]
 
 
-def test_a_mount_over_a_directory_hides_what_was_mounted_below_it_before(box: Box) -> None:
+def test_mount_hides_earlier_mounts_below_it(box: Box) -> None:
     box.mount("/dev/sda1", "/", "ext4")
     box.mount("/dev/sdb1", "/srv/data", "ext4")
     box.mount("/dev/sdc1", "/srv/data/deep", "xfs")
@@ -49,19 +49,19 @@ def test_a_mount_over_a_directory_hides_what_was_mounted_below_it_before(box: Bo
     assert mount_points(box) == ["/", "/srv"]
 
 
-def test_a_mount_made_after_it_on_the_new_one_is_seen(box: Box) -> None:
+def test_mount_on_the_new_mount_is_visible(box: Box) -> None:
     box.mount("/dev/sda1", "/", "ext4")
     box.mount("tmpfs", "/srv", "tmpfs")
     box.mount("/dev/sdb1", "/srv/data", "ext4")
     assert mount_points(box) == ["/", "/srv", "/srv/data"]
 
 
-def test_a_line_that_makes_no_sense_is_left_out(box: Box) -> None:
+def test_invalid_line_is_left_out(box: Box) -> None:
     box.write("/proc/self/mountinfo", "garbage\n1 2 3\n\n31 1 0:31 / /x rw - tmpfs tmpfs rw")
     assert mount_points(box) == ["/x"]
 
 
-def test_an_empty_source_is_a_source(box: Box) -> None:
+def test_empty_source_is_kept(box: Box) -> None:
     box.write("/proc/self/mountinfo", "31 1 0:31 / /x rw - tmpfs  rw,size=1k")
     (mount,) = read_mounts(Tree(box.root))
     assert (mount.source, mount.super_options) == ("", ("rw", "size=1k"))
@@ -74,20 +74,20 @@ def test_an_empty_source_is_a_source(box: Box) -> None:
         ("/srv/data/x", "/srv/data"), ("/srv/data2", "/srv"),
     ],
 )  # fmt: skip
-def test_a_directory_belongs_to_the_longest_mount_point_above_it(box: Box, directory: str, mount_point: str) -> None:
+def test_longest_mount_point_holds_a_directory(box: Box, directory: str, mount_point: str) -> None:
     for place in ("/", "/srv", "/srv/data"):
         box.mount("tmpfs", place, "tmpfs")
     target = target_of(directory, survey(box.root))
     assert (target.path, target.mount_point) == (directory, mount_point)
 
 
-def test_a_directory_that_no_mount_holds_is_refused(box: Box) -> None:
+def test_directory_without_mount_is_refused(box: Box) -> None:
     box.mount("tmpfs", "/srv", "tmpfs")
     with pytest.raises(Refused, match="/home"):
         target_of("/home", survey(box.root))
 
 
-def test_what_cannot_hold_files_is_pseudo_and_comes_last(box: Box) -> None:
+def test_pseudo_filesystems_come_last(box: Box) -> None:
     box.write("/proc/filesystems", "nodev\tproc\nnodev\ttmpfs\nnodev\tnewpseudofs\n\text4\nnodev\toverlay\nnodev\tnfs4")
     for source, place, fstype in (
         ("proc", "/proc", "proc"), ("tmpfs", "/sys/fs/cgroup", "tmpfs"), ("newpseudofs", "/new", "newpseudofs"),

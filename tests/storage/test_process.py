@@ -1,4 +1,4 @@
-"""Who else writes: real processes, on a real disk."""
+"""Processes: stubbing libraries, limits, and real processes that write to a real disk."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAPS = """\
 7ffd4e9d0000-7ffd4e9f1000 rw-p 00000000 00:00 0 [stack]"""
 
 
-def test_a_stubbing_library_is_found_wherever_it_shows(box: Box) -> None:
+def test_stubbing_library_is_found_in_every_place(box: Box) -> None:
     box.write("/proc/self/maps", MAPS)
     box.write("/proc/self/environ", b"HOME=/root\0LD_PRELOAD=libjemalloc.so libeatmydata.so\0")
     box.write("/etc/ld.so.preload", "/usr/lib/nosync/nosync.so")
@@ -34,20 +34,20 @@ def test_a_stubbing_library_is_found_wherever_it_shows(box: Box) -> None:
     )
 
 
-def test_other_preloads_are_not_stubs(box: Box) -> None:
+def test_other_preloads_are_no_stubs(box: Box) -> None:
     box.write("/proc/self/maps", "7f00-7f01 r-xp 00000000 fe:00 1 /home/eatmydata/lib/libjemalloc.so.2")
     box.write("/proc/self/environ", b"LD_PRELOAD=/usr/lib/libjemalloc.so.2:/usr/lib/libasync.so\0")
     assert read_process(box.root).preloads == ()
 
 
-def test_the_cgroup_is_the_one_whose_io_limits_hold(box: Box) -> None:
+def test_cgroup_is_that_of_the_io_limits(box: Box) -> None:
     box.write("/proc/self/cgroup", "9:name=systemd:/a\n7:blkio:/slow\n0::/u")
     assert read_process(box.root).cgroup == "/slow"
     box.write("/proc/self/cgroup", "0::/user.slice/shell:1")
     assert read_process(box.root).cgroup == "/user.slice/shell:1"
 
 
-def test_another_process_is_seen_with_its_limits_preloads_and_filter(box: Box) -> None:
+def test_another_process_has_limits_preloads_and_filter(box: Box) -> None:
     box.write("/proc/77/comm", "mysqld")
     box.write("/proc/77/maps", MAPS)
     box.write("/proc/77/status", "Name:\tmysqld\nSeccomp:\t2\nSeccomp_filters:\t1")
@@ -69,7 +69,7 @@ def test_another_process_is_seen_with_its_limits_preloads_and_filter(box: Box) -
     )
 
 
-def test_the_limits_of_the_first_kind_of_cgroups(box: Box) -> None:
+def test_limits_of_cgroup_v1(box: Box) -> None:
     box.write("/proc/self/cgroup", "7:blkio:/slow\n1:name=systemd:/x\n0::/y")
     box.mount("cgroup", "/sys/fs/cgroup/blkio", "cgroup", super_options="rw,blkio")
     box.mount("cgroup", "/sys/fs/cgroup/systemd", "cgroup", super_options="rw,name=systemd")
@@ -78,7 +78,7 @@ def test_the_limits_of_the_first_kind_of_cgroups(box: Box) -> None:
     assert read_process(box.root).io_limits == (Reading(what="7:0 write_iops", value="100", path=path),)
 
 
-def test_a_process_that_is_not_there_or_not_ours_is_refused(box: Box) -> None:
+def test_missing_or_foreign_process_is_refused(box: Box) -> None:
     with pytest.raises(Refused, match="process 5: there is none"):
         read_process_of(5, box.root)
     box.write("/proc/6/comm", "secret")
@@ -86,7 +86,7 @@ def test_a_process_that_is_not_there_or_not_ours_is_refused(box: Box) -> None:
         read_process_of(6, box.root)
 
 
-def test_this_very_process_by_its_number() -> None:
+def test_own_process_by_pid() -> None:
     found = read_process_of(os.getpid())
     assert (found.pid, found.cgroup) == (os.getpid(), read_process().cgroup)
     assert found.seccomp is not None
@@ -98,12 +98,12 @@ def test_this_very_process_by_its_number() -> None:
     ["/usr/lib/x86_64-linux-gnu/libeatmydata.so.1.3.0", "libeatmydata.so", "/opt/libnosync.so", "libnofsync.so.1",
      "libfakesync.so", "libfsyncstub.so", "libfsync-off.so", "/x/Disable-FSync.so"],
 )  # fmt: skip
-def test_a_library_that_leaves_syncs_out(path: str) -> None:
+def test_name_of_a_library_that_stubs_syncs(path: str) -> None:
     assert stubs_syncs(path)
 
 
 @pytest.mark.parametrize("path", ["/home/eatmydata/lib/libjemalloc.so.2", "libsyncthing.so", "/lib/libc.so.6", ""])
-def test_any_other(path: str) -> None:
+def test_name_of_another_library(path: str) -> None:
     assert not stubs_syncs(path)
 
 
@@ -119,7 +119,7 @@ WRITER = (
 
 
 class Other:
-    """A process that writes as many bytes as it is told."""
+    """A process that writes as many bytes as it reads from its input."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
@@ -144,14 +144,14 @@ def another(file: Path) -> Iterator[Other]:
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Path:
-    """A directory whose writes the kernel counts."""
+    """Return a directory whose writes the kernel counts."""
     kind = subprocess.run(["stat", "-f", "-c", "%T", tmp_path], capture_output=True, check=True, text=True).stdout
     if kind.strip() == "tmpfs":
         pytest.skip("what is written into memory is written to no disk")
     return tmp_path
 
 
-def test_who_wrote_meanwhile_and_how_much(disk: Path) -> None:
+def test_writers_and_their_bytes(disk: Path) -> None:
     with another(disk / "one") as one, another(disk / "two") as two:
         one.write(4096)
         before = written_so_far()
@@ -161,22 +161,22 @@ def test_who_wrote_meanwhile_and_how_much(disk: Path) -> None:
             after = written_so_far()
     found = {writer.pid: writer.written_bytes for writer in writers(before, after)}
     assert found[one.pid] >= 1 << 20 and found[one.pid] < (1 << 20) + 65536
-    assert 8192 <= found[new.pid] < 8192 + 65536  # from zero: it began in between
+    assert 8192 <= found[new.pid] < 8192 + 65536  # it counts from zero, because it began in between
     assert two.pid not in found
     assert one.pid not in {writer.pid for writer in writers(before, after, own=frozenset({one.pid}))}
 
 
-def test_the_most_comes_first() -> None:
+def test_largest_writer_comes_first() -> None:
     after = {(7, 100): Written("me", 10), (3, 50): Written("parent", 20)}
     assert [writer.name for writer in writers({}, after)] == ["parent", "me"]
 
 
 @pytest.mark.root
-def test_a_pid_that_is_used_again_is_another_process(disk: Path) -> None:
+def test_reused_pid_is_another_process(disk: Path) -> None:
     with another(disk / "old") as old:
         old.write(1 << 20)
         before = written_so_far()
-    for _ in range(50):  # others may take the pid that is next
+    for _ in range(50):  # another process may get the next pid
         LAST_PID.write_text(str(old.pid - 1))
         with another(disk / "new") as new:
             if new.pid == old.pid:

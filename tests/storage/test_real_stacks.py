@@ -1,4 +1,4 @@
-"""Stacks that the kernel itself made, as far as this one can: their layers, their parts, and what they count."""
+"""Stacks that the kernel itself made: their layers, roles and counters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.root
 
 @pytest.fixture
 def opened() -> Iterator[ExitStack]:
-    """Takes everything away again, in the order of its making."""
+    """Remove everything in reverse order."""
     if os.geteuid() != 0:
         pytest.skip("needs root, to make loop devices and mount them")
     with ExitStack() as stack:
@@ -43,7 +43,7 @@ def mounted(opened: ExitStack, source: str, tmp_path: Path, fstype: str, options
     return target_of(str(point), survey())
 
 
-def test_an_xfs_with_its_log_on_another_device(opened: ExitStack, loops: list[str], tmp_path: Path) -> None:
+def test_xfs_with_external_log(opened: ExitStack, loops: list[str], tmp_path: Path) -> None:
     disks.kernel_has("xfs")
     data, log, _ = loops
     disks.sh(disks.tool("mkfs.xfs"), "-q", "-f", "-l", f"logdev=/dev/{log},size=64m", f"/dev/{data}")
@@ -59,7 +59,7 @@ def test_an_xfs_with_its_log_on_another_device(opened: ExitStack, loops: list[st
     assert (moved[log].written_bytes or 0) > 0
 
 
-def test_an_xfs_with_its_realtime_data_on_another_device(opened: ExitStack, loops: list[str], tmp_path: Path) -> None:
+def test_xfs_with_realtime_device(opened: ExitStack, loops: list[str], tmp_path: Path) -> None:
     disks.kernel_has("xfs")
     data, _, realtime = loops
     disks.sh(disks.tool("mkfs.xfs"), "-q", "-f", "-r", f"rtdev=/dev/{realtime}", f"/dev/{data}")
@@ -70,7 +70,7 @@ def test_an_xfs_with_its_realtime_data_on_another_device(opened: ExitStack, loop
     assert roles(found) == {realtime: "realtime"}
 
 
-def test_an_ext4_with_its_journal_on_another_device(opened: ExitStack, loops: list[str], tmp_path: Path) -> None:
+def test_ext4_with_external_journal(opened: ExitStack, loops: list[str], tmp_path: Path) -> None:
     data, journal, _ = loops
     disks.sh(disks.tool("mkfs.ext4"), "-q", "-F", "-b", "4096", "-O", "journal_dev", f"/dev/{journal}")
     disks.sh(disks.tool("mkfs.ext4"), "-q", "-F", "-b", "4096", "-J", f"device=/dev/{journal}", f"/dev/{data}")
@@ -80,7 +80,7 @@ def test_an_ext4_with_its_journal_on_another_device(opened: ExitStack, loops: li
     assert read(found.stack[0], "journal")[0] == "yes"
 
 
-def test_a_btrfs_on_two_members(opened: ExitStack, loops: list[str], tmp_path: Path) -> None:
+def test_btrfs_on_two_members(opened: ExitStack, loops: list[str], tmp_path: Path) -> None:
     disks.kernel_has("btrfs")
     one, other, _ = loops
     disks.sh(disks.tool("mkfs.btrfs"), "-q", "-f", "-d", "raid1", "-m", "raid1", f"/dev/{one}", f"/dev/{other}")
@@ -89,9 +89,7 @@ def test_a_btrfs_on_two_members(opened: ExitStack, loops: list[str], tmp_path: P
     assert read(found.stack[0], "level")[0] == "raid1"
 
 
-def test_a_bind_mount_and_a_subvolume_stand_on_the_same_device(
-    opened: ExitStack, loops: list[str], tmp_path: Path
-) -> None:
+def test_bind_mount_and_subvolume_share_the_device(opened: ExitStack, loops: list[str], tmp_path: Path) -> None:
     disks.kernel_has("btrfs")
     disks.sh(disks.tool("mkfs.btrfs"), "-q", "-f", f"/dev/{loops[0]}")
     whole = mounted(opened, f"/dev/{loops[0]}", tmp_path, "btrfs")
@@ -102,7 +100,7 @@ def test_a_bind_mount_and_a_subvolume_stand_on_the_same_device(
     assert found.stack[1:] == whole.stack[1:]
 
 
-def test_an_overlay_passes_to_its_upper_directory(opened: ExitStack, tmp_path: Path) -> None:
+def test_overlay_passes_to_upperdir(opened: ExitStack, tmp_path: Path) -> None:
     storage = opened.enter_context(disks.overlay(tmp_path))
     found = target_of(str(storage.directory), survey())
     assert [node.kind for node in found.stack[:3]] == ["overlay", "ext4", "loop"]
@@ -111,7 +109,7 @@ def test_an_overlay_passes_to_its_upper_directory(opened: ExitStack, tmp_path: P
 
 @contextmanager
 def overlay_in_memory(place: Path, merged: Path) -> Iterator[Path]:
-    """An overlay whose upper directory is on a tmpfs at that place, which may be unmounted or covered meanwhile."""
+    """Return an overlay with its upper directory on a tmpfs at that path, which may be unmounted or covered later."""
     place.mkdir()
     disks.sh("mount", "-t", "tmpfs", "fstui-tests", place)
     try:
@@ -124,9 +122,7 @@ def overlay_in_memory(place: Path, merged: Path) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", "--recursive", place], check=False, stderr=subprocess.DEVNULL)
 
 
-def test_an_overlay_whose_upper_filesystem_was_unmounted_is_not_followed_to_what_holds_its_path(
-    opened: ExitStack, tmp_path: Path
-) -> None:
+def test_overlay_on_unmounted_filesystem_is_not_followed(opened: ExitStack, tmp_path: Path) -> None:
     held = tmp_path / "held"
     point = opened.enter_context(overlay_in_memory(held, tmp_path / "merged"))
     disks.sh("umount", "--lazy", held)
@@ -136,9 +132,7 @@ def test_an_overlay_whose_upper_filesystem_was_unmounted_is_not_followed_to_what
     assert read(found.stack[0], "missing")[0] == f"{held}/upper: nothing is there"
 
 
-def test_what_covers_an_upper_directory_is_later_though_its_number_is_that_of_a_mount_that_is_gone(
-    opened: ExitStack, tmp_path: Path
-) -> None:
+def test_reused_mount_number_over_upperdir(opened: ExitStack, tmp_path: Path) -> None:
     gone, held = tmp_path / "gone", tmp_path / "held"
     with disks.mounted("fstui-tests", gone, "tmpfs"):
         point = opened.enter_context(overlay_in_memory(held, tmp_path / "merged"))
@@ -149,7 +143,7 @@ def test_what_covers_an_upper_directory_is_later_though_its_number_is_that_of_a_
     assert "was mounted there later" in read(found.stack[0], "missing")[0]
 
 
-def test_a_zram_comes_and_goes_and_is_memory(opened: ExitStack, tmp_path: Path) -> None:
+def test_zram_is_memory_and_can_be_removed(opened: ExitStack, tmp_path: Path) -> None:
     watch = Watch()
     opened.callback(watch.close)
     with disks.zram(tmp_path) as storage:
@@ -163,7 +157,7 @@ def test_a_zram_comes_and_goes_and_is_memory(opened: ExitStack, tmp_path: Path) 
     assert storage.device not in names
 
 
-def test_every_reading_names_a_path_that_is_there(opened: ExitStack, loops: list[str], tmp_path: Path) -> None:
+def test_every_reading_names_an_existing_path(opened: ExitStack, loops: list[str], tmp_path: Path) -> None:
     disks.sh(disks.tool("mkfs.ext4"), "-q", "-F", f"/dev/{loops[0]}")
     found = mounted(opened, f"/dev/{loops[0]}", tmp_path, "ext4")
     paths = {reading.path for node in found.stack for reading in node.readings if reading.path.startswith("/")}
@@ -171,7 +165,7 @@ def test_every_reading_names_a_path_that_is_there(opened: ExitStack, loops: list
     assert all(os.path.exists(path) for path in paths)
 
 
-def test_the_limits_of_a_process_in_a_slowed_cgroup(opened: ExitStack, loops: list[str]) -> None:
+def test_limits_of_a_throttled_cgroup(opened: ExitStack, loops: list[str]) -> None:
     words = opened.enter_context(disks.write_limit(loops[0], 100))
     slowed = subprocess.Popen([*words, "sh", "-c", "echo in; exec cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert slowed.stdin is not None

@@ -1,4 +1,4 @@
-"""Whatever stands in /proc and /sys, a survey answers; what does not make sense is left out."""
+"""A survey never fails, whatever is in /proc and /sys; it leaves out what is not valid."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ANSWERS: Claims = {
 
 
 def full_box(root: Path) -> Box:
-    """One of everything."""
+    """Return a host with one of everything."""
     box = Box(root)
     box.write("/proc/filesystems", "nodev\tproc\nnodev\ttmpfs\n\text4")
     box.write("/proc/cpuinfo", "flags : hypervisor")
@@ -171,7 +171,7 @@ def test_damaged_mountinfo_never_raises(pristine: Path, lines: list[bytes], rest
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_tools_that_talk_nonsense_never_raise(pristine: Path, data: st.DataObject) -> None:
+def test_nonsense_from_tools_never_raises(pristine: Path, data: st.DataObject) -> None:
     words = st.sampled_from(
         [*(answer.output for answer in ANSWERS.values()), "\t", "\n", ": 0 8 raid raid1 -1", "\x1b[0m"]
     )
@@ -180,12 +180,12 @@ def test_tools_that_talk_nonsense_never_raise(pristine: Path, data: st.DataObjec
     look_at_everything(pristine, answers)
 
 
-def test_an_empty_root_is_an_empty_box(tmp_path: Path) -> None:
+def test_empty_root_gives_empty_inventory(tmp_path: Path) -> None:
     inventory = survey(tmp_path)
     assert (inventory.filesystems, inventory.unused) == ((), ())
 
 
-def test_a_fifo_in_place_of_a_file_does_not_hold_the_survey(tmp_path: Path) -> None:
+def test_fifo_does_not_block_the_survey(tmp_path: Path) -> None:
     box = full_box(tmp_path)
     stat = tmp_path / "sys/block/sda/stat"
     stat.unlink()
@@ -193,7 +193,7 @@ def test_a_fifo_in_place_of_a_file_does_not_hold_the_survey(tmp_path: Path) -> N
     look_at_everything(box.root)
 
 
-def test_each_mount_point_is_a_target_once(tmp_path: Path) -> None:
+def test_each_mount_point_is_one_target(tmp_path: Path) -> None:
     box = full_box(tmp_path)
     mount_points = [target.mount_point for target in survey(box.root).filesystems]
     here = ["/", "/data", "/db", "/fast", "/filer", "/inner", "/merged", "/run", "/share", "/sys/fs/cgroup"]

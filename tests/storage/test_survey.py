@@ -1,4 +1,4 @@
-"""What the walk makes of all layers together."""
+"""What the survey makes of all layers together."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def only(box: Box) -> tuple[Node, Medium]:
     return node, node.medium
 
 
-def test_devices_without_a_filesystem_are_listed_and_idle_ones_are_not(box: Box) -> None:
+def test_unused_devices_are_listed_except_idle_ram_disks(box: Box) -> None:
     box.disk("sda")
     box.partition("sda", 1)
     box.partition("sda", 2)
@@ -42,14 +42,14 @@ def test_devices_without_a_filesystem_are_listed_and_idle_ones_are_not(box: Box)
     assert [node.id for node in survey(box.root).unused] == ["sda2", "sdb", "zram1"]
 
 
-def test_a_device_under_a_hidden_mount_is_in_use(box: Box) -> None:
+def test_device_under_a_hidden_mount_is_in_use(box: Box) -> None:
     box.disk("sda")
     box.mount("/dev/sda", "/srv", "ext4")
     box.mount("tmpfs", "/srv", "tmpfs")
     assert survey(box.root).unused == ()
 
 
-def test_the_identity_changes_with_serial_cache_and_options_only(box: Box) -> None:
+def test_identity_depends_on_serial_cache_and_options(box: Box) -> None:
     path = box.disk("sda", files={"device/wwid": "naa.5000c500a1b2c3d4"})
     box.mount("/dev/sda", "/srv", "ext4")
     first = identity(box)
@@ -63,13 +63,13 @@ def test_the_identity_changes_with_serial_cache_and_options_only(box: Box) -> No
     assert len({first, second, third, identity(box)}) == 4
 
 
-def test_no_serial_number_stands_in_the_document(box: Box) -> None:
+def test_document_has_no_serial_number(box: Box) -> None:
     box.disk("sda", files={"device/wwid": "naa.5000c500a1b2c3d4"})
     box.mount("/dev/sda", "/srv", "ext4")
     assert "5000c500" not in repr(survey(box.root))
 
 
-def test_a_device_that_serves_two_is_to_each_what_it_is_to_that_one(box: Box) -> None:
+def test_shared_device_has_a_role_for_each_layer_above(box: Box) -> None:
     meta, one, other = box.disks("sda", "sdb", "sdc")
     for number, name in enumerate(("a", "b")):
         box.dm(f"dm-{number}", name, "", ("sda", "sdb", "sdc"))
@@ -81,7 +81,7 @@ def test_a_device_that_serves_two_is_to_each_what_it_is_to_that_one(box: Box) ->
         assert [told.value for told in found.node("sdb").readings if told.what == "role"] == [role]
 
 
-def test_the_stripe_of_one_volume_is_no_stripe_of_another(box: Box) -> None:
+def test_role_belongs_to_one_volume(box: Box) -> None:
     one, other = box.disks("sda", "sdb")
     for number, name in enumerate(("striped", "plain")):
         box.dm(f"dm-{number}", name, "", ("sda", "sdb") if name == "striped" else ("sda",))
@@ -94,7 +94,7 @@ def test_the_stripe_of_one_volume_is_no_stripe_of_another(box: Box) -> None:
 @pytest.mark.parametrize(("fields", "iostats", "request_based", "counted"), [
     (17, 1, True, True), (15, 1, True, False), (17, 0, True, False), (17, 1, False, False),
 ])  # fmt: skip
-def test_flushes_count_where_the_kernel_counts_them(
+def test_flushes_are_counted_only_where_the_kernel_does(
     box: Box, fields: int, iostats: int, request_based: bool, counted: bool
 ) -> None:
     stat = " ".join(["1"] * fields)
@@ -107,7 +107,7 @@ DRIVES = {
 }
 
 
-def test_what_is_asked_depends_on_what_is_here_and_on_who_asks(box: Box) -> None:
+def test_commands_depend_on_devices_and_user(box: Box) -> None:
     box.disk("sda")
     box.disk("sdb", "pci0000:00/end_device-2:0/host2/target2:0:0/2:0:0:0")
     box.disk("sdc", "pci0000:00/usb1/1-1/1-1:1.0/host6/target6:0:0/6:0:0:0")

@@ -1,4 +1,4 @@
-"""What each filesystem sends down for a sync."""
+"""How many flushes each filesystem sends for a sync."""
 
 from __future__ import annotations
 
@@ -29,26 +29,24 @@ def filesystem(kind: str, **readings: str) -> Node:
     ("call", "expected"),
     [("fdatasync", ONE), ("O_DSYNC", ONE), ("fsync", ONE_OR_TWO), ("O_SYNC", ONE_OR_TWO)],
 )
-def test_an_overwrite_in_place(kind: str, call: Call, expected: Range) -> None:
+def test_overwrite_in_place(kind: str, call: Call, expected: Range) -> None:
     assert expected_flushes(filesystem(kind), Sync(call), claims_fua=False) == ExpectedFlushes(expected, expected)
 
 
-def test_new_blocks_may_need_the_journal_as_well() -> None:
+def test_new_blocks_may_flush_the_journal_too() -> None:
     appended = expected_flushes(filesystem("ext4"), Sync("fdatasync", overwrites=False), claims_fua=False)
     assert appended == ExpectedFlushes(ONE_OR_TWO, ONE_OR_TWO)
 
 
 @pytest.mark.parametrize(
-    ("claims", "with_fua"), [(True, NOTHING), (False, ONE), (None, Range(0, 1))], ids=["FUA", "no FUA", "not told"]
+    ("claims", "with_fua"), [(True, NOTHING), (False, ONE), (None, Range(0, 1))], ids=["FUA", "no FUA", "unknown"]
 )
-def test_a_direct_write_with_o_dsync_is_one_fua_write_where_the_device_has_fua(
-    claims: bool | None, with_fua: Range
-) -> None:
+def test_direct_dsync_write_becomes_one_fua_write(claims: bool | None, with_fua: Range) -> None:
     expected = expected_flushes(filesystem("xfs"), Sync("O_DSYNC", direct=True), claims)
     assert expected == ExpectedFlushes(ONE, with_fua)
 
 
-def test_a_data_journal_commits_every_write() -> None:
+def test_data_journal_commits_every_write() -> None:
     journal = filesystem("ext4", data="journal")
     assert expected_flushes(journal, Sync("fdatasync"), claims_fua=False) == ExpectedFlushes(Range(2, 3), Range(1, 3))
     assert expected_of_backing(journal) == Range(1, 3)
@@ -61,19 +59,19 @@ def test_copy_on_write() -> None:
 
 
 @pytest.mark.parametrize("kind", ["tmpfs", "nfs4", "overlay", "fuse.sshfs", "newfs"])
-def test_nothing_is_expected_of_data_elsewhere_or_unknown(kind: str) -> None:
+def test_no_flush_expected_for_remote_or_unknown_data(kind: str) -> None:
     assert expected_flushes(filesystem(kind), Sync("fdatasync"), claims_fua=False) is None
     assert expected_of_backing(filesystem(kind)) is None
 
 
 @pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs", "zfs", "newfs"])
-def test_without_barriers_nothing_is_sent(kind: str) -> None:
+def test_without_barriers_no_flush_is_sent(kind: str) -> None:
     off = filesystem(kind, barrier="nobarrier")
     assert expected_flushes(off, Sync("fdatasync"), claims_fua=False) == ExpectedFlushes(NOTHING, NOTHING)
     assert expected_of_backing(off) == NOTHING
 
 
-def test_a_mount_that_syncs_every_write_has_done_so_once_before_the_call() -> None:
+def test_sync_mount_has_synced_before_the_call() -> None:
     mounted = filesystem("ext4", sync_option="sync")
     called = expected_flushes(mounted, Sync("fdatasync", every=8), claims_fua=False)
     assert called == ExpectedFlushes(Range(1, 17), Range(1, 17))
@@ -82,7 +80,7 @@ def test_a_mount_that_syncs_every_write_has_done_so_once_before_the_call() -> No
     assert expected_flushes(heedless, Sync("fdatasync"), claims_fua=False) == ExpectedFlushes(ONE, ONE)
 
 
-def test_a_device_that_does_not_say_whether_it_has_fua_may_count_either() -> None:
+def test_unknown_fua_allows_either_count() -> None:
     assert ExpectedFlushes(TWO, ONE).at(None) == ONE_OR_TWO
 
 
@@ -97,5 +95,5 @@ def test_a_device_that_does_not_say_whether_it_has_fua_may_count_either() -> Non
         (filesystem("btrfs"), Sync("fdatasync"), False),
     ],
 )
-def test_who_asks_for_the_flush(found: Node, sync: Sync, itself: bool) -> None:
+def test_who_sends_the_flush(found: Node, sync: Sync, itself: bool) -> None:
     assert kind(found.kind).caller_flushes(found, sync) is itself

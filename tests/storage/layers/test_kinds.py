@@ -1,4 +1,4 @@
-"""The rows of the kinds: that they are found, that each stands once, and what an unknown kind gets."""
+"""The rows of the kinds: each is found, each exists once, and an unknown kind gets a cautious row."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ def node(kind_: str, below_roles: dict[str, str] | None = None, **readings: str)
     return Node(id="x", layer="block", kind=kind_, name="x", readings=found, below_roles=below_roles or {})
 
 
-def test_every_kind_stands_in_one_module() -> None:
+def test_every_kind_is_in_one_module() -> None:
     assert [name for name, times in Counter(row.name for row in ROWS).items() if times > 1] == []
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_a_kind_is_found_by_its_name(row: Kind) -> None:
+def test_kind_is_found_by_name(row: Kind) -> None:
     assert kind(row.name) is row
 
 
-def test_an_unknown_kind_gets_a_cautious_row() -> None:
+def test_unknown_kind_has_cautious_row() -> None:
     unknown = kind("newfs")
     assert (unknown.sync, unknown.adds_bytes, unknown.rewrites_in_place) == ("unknown", True, False)
     assert unknown.may_compress(node("newfs"))
     assert unknown.expected_of_backing(node("newfs")) is None
 
 
-def test_a_program_behind_fuse_is_of_the_kind_before_the_dot() -> None:
+def test_fuse_program_is_of_kind_fuse() -> None:
     assert kind("fuse.sshfs") is kind("fuse")
     assert kind("fuse.lxcfs").pseudo
 
@@ -50,7 +50,7 @@ def test_a_program_behind_fuse_is_of_the_kind_before_the_dot() -> None:
     [("linear", "one", False), ("raid0", "stripe", False), ("raid1", "raid1", False), ("raid10", "raid10", True),
      ("raid5", "stripe", True)],
 )  # fmt: skip
-def test_an_array_spreads_by_its_level(level: str, spread: str, adds_bytes: bool) -> None:
+def test_array_spreads_by_level(level: str, spread: str, adds_bytes: bool) -> None:
     array = node("md", level=level)
     assert (kind("md").spread(array), kind("md").may_add_bytes(array)) == (spread, adds_bytes)
     assert kind("dm-raid").spread(node("dm-raid", level=level)) == spread
@@ -67,18 +67,18 @@ EXT4 = Node(id="mount:/srv", layer="filesystem", kind="ext4", name="/srv")
     [("bcache", "writeback", (FAST,)), ("bcache", "writethrough", (SLOW,)), ("dm-cache", "passthrough", (SLOW,)),
      ("dm-cache", None, None), ("dm-writecache", None, (FAST,))],
 )  # fmt: skip
-def test_a_sync_waits_for_the_fast_device_where_writes_are_held_back(
+def test_sync_waits_for_the_cache_in_writeback_mode(
     kind_: str, mode: str | None, waits_for: tuple[Node, ...] | None
 ) -> None:
     cached = node(kind_, CACHED, cache_mode=mode) if mode else node(kind_, CACHED)
     assert kind(kind_).waits_for(cached, (FAST, SLOW), EXT4) == waits_for
 
 
-def test_which_device_caches_must_be_known() -> None:
+def test_roles_of_a_cache_must_be_known() -> None:
     assert kind("bcache").waits_for(node("bcache", cache_mode="writeback"), (FAST, SLOW), EXT4) is None
 
 
-def test_a_dataset_waits_for_the_log_of_its_pool_unless_it_writes_past_it() -> None:
+def test_dataset_waits_for_slog_unless_throughput() -> None:
     log = Node(id="sdc", layer="block", kind="disk", name="sdc")
     spare = Node(id="sdd", layer="block", kind="disk", name="sdd")
     below = (SLOW, log, spare)

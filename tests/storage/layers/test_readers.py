@@ -1,4 +1,4 @@
-"""What is read of every mounted filesystem."""
+"""Readings of every mounted filesystem."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.factories.looking import edges, look, read, trouble
     ("xfs", "rw,attr2", "barrier"), ("xfs", "rw,nobarrier", "nobarrier"), ("btrfs", "rw,nobarrier", "nobarrier"),
     ("f2fs", "rw,nobarrier", "nobarrier"),
 ])  # fmt: skip
-def test_barriers_of_other_filesystems(box: Box, fstype: str, options: str, barrier: str) -> None:
+def test_barriers_from_mount_options(box: Box, fstype: str, options: str, barrier: str) -> None:
     box.disk("sda")
     box.mount("/dev/sda", "/srv", fstype, super_options=options)
     top = look(box).stack[0]
@@ -27,39 +27,37 @@ def test_barriers_of_other_filesystems(box: Box, fstype: str, options: str, barr
     ("ro,relatime", "rw", []),
     ("rw,relatime", "rw", []),
 ])  # fmt: skip
-def test_forced_read_only_is_trouble_and_mounted_read_only_is_not(
-    box: Box, options: str, super_options: str, said: list[tuple[str, str]]
-) -> None:
+def test_forced_read_only_is_trouble(box: Box, options: str, super_options: str, said: list[tuple[str, str]]) -> None:
     box.disk("sda")
     box.mount("/dev/sda", "/srv", "ext4", options=options, super_options=super_options)
     assert trouble(look(box).stack[0]) == said
 
 
-def test_a_disk_that_was_pulled_out_while_mounted_is_trouble(box: Box) -> None:
+def test_removed_device_is_trouble(box: Box) -> None:
     box.disk("sda")
     box.mount("/dev/sdb1", "/srv", "ext4", device="8:17")
     assert trouble(look(box).stack[0]) == [("device", "gone")]
 
 
 @pytest.mark.parametrize(("fstype", "device"), [("btrfs", "0:44"), ("nfs4", "0:45"), ("jffs2", "31:2")])
-def test_what_no_block_device_is_under_has_lost_none(box: Box, fstype: str, device: str) -> None:
+def test_filesystem_without_device_has_lost_none(box: Box, fstype: str, device: str) -> None:
     box.disk("sda")
     box.mount("elsewhere", "/srv", fstype, device=device)
     assert trouble(look(box).stack[0]) == []
 
 
-def test_where_the_kernel_shows_no_devices_none_is_gone(box: Box) -> None:
+def test_without_sysfs_no_device_is_gone(box: Box) -> None:
     box.mount("/dev/sdb1", "/srv", "ext4", device="8:17")
     assert trouble(look(box).stack[0]) == []
 
 
-def test_a_mount_that_syncs_every_write_is_told_from_one_that_does_not(box: Box) -> None:
+def test_sync_mount_option_is_read(box: Box) -> None:
     box.disk("sda")
     box.mount("/dev/sda", "/srv", "ext4", super_options="rw,sync")
     assert read(look(box).stack[0], "sync_option") == ("sync", "/proc/self/mountinfo")
 
 
-def test_a_bind_mount_has_the_stack_of_what_it_shows(box: Box) -> None:
+def test_bind_mount_has_the_same_stack(box: Box) -> None:
     box.disk("sda")
     box.mount("/dev/sda", "/", "ext4")
     box.mount("/dev/sda", "/srv", "ext4", root="/data/deep")

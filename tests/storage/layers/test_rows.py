@@ -1,4 +1,4 @@
-"""What forgets with the power."""
+"""Kinds that are only a row: memory, pseudo filesystems, read-only filesystems."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.factories.box import Box
 from tests.factories.looking import look, only, trouble
 
 
-def test_zram_and_brd_are_memory_at_the_bottom(box: Box) -> None:
+def test_zram_and_brd_are_memory(box: Box) -> None:
     for name in ("zram0", "ram0"):
         box.device(name, write_cache="write through", iostats=0)
         box.mount(f"/dev/{name}", f"/{name}", "ext4")
@@ -21,28 +21,28 @@ def test_zram_and_brd_are_memory_at_the_bottom(box: Box) -> None:
 
 
 @pytest.mark.parametrize("fstype", ["tmpfs", "ramfs", "devtmpfs"])
-def test_a_filesystem_in_memory_stands_on_memory(box: Box, fstype: str) -> None:
+def test_filesystem_in_memory(box: Box, fstype: str) -> None:
     box.mount(fstype, "/srv", fstype)
     top, memory = look(box).stack
     assert (top.layer, top.sync, memory.layer, memory.sync) == ("filesystem", "stops", "memory", "stops")
     assert memory.lowest
 
 
-def test_scsi_debug_is_memory_by_its_model(box: Box) -> None:
+def test_scsi_debug_is_memory(box: Box) -> None:
     home = "pseudo_0/adapter0/host2/target2:0:0/2:0:0:0"
     box.disk("sda", home, files={"device/vendor": "Linux   ", "device/model": "scsi_debug      "})
     node = only(box)
     assert node.medium and node.medium.class_ == "memory"
 
 
-def test_a_device_of_this_kernel_that_nothing_identifies_is_no_ssd_for_not_rotating(box: Box) -> None:
+def test_unknown_virtual_device_is_no_ssd(box: Box) -> None:
     box.device("newblk0", request_based=True, rotational=0)
     node = only(box)
     assert node.link == "virtual"
     assert node.medium and node.medium.class_ == "unknown"
 
 
-def test_what_hangs_nowhere_known_is_no_ssd_for_not_rotating(box: Box) -> None:
+def test_device_on_unknown_link_is_no_ssd(box: Box) -> None:
     box.device("qblk0", "pci0000:00/0000:07:00.0", request_based=True, rotational=0)
     node = only(box)
     assert node.link is None
@@ -50,27 +50,25 @@ def test_what_hangs_nowhere_known_is_no_ssd_for_not_rotating(box: Box) -> None:
 
 
 @pytest.mark.parametrize(("kind", "state"), [("iso9660", []), ("xfs", [("forced read-only", "mounted rw, now ro")])])
-def test_a_filesystem_that_is_always_read_only_is_in_no_trouble(
-    box: Box, kind: str, state: list[tuple[str, str]]
-) -> None:
+def test_read_only_filesystem_is_in_no_trouble(box: Box, kind: str, state: list[tuple[str, str]]) -> None:
     box.disk("sr0")
     box.mount("/dev/sr0", "/srv", kind, options="rw", super_options="ro")
     assert trouble(look(box).stack[0]) == state
 
 
 @pytest.mark.parametrize("kind", ["proc", "sysfs", "cgroup2", "tracefs", "bpf", "autofs", "devpts"])
-def test_they_hold_no_files_wherever_they_are_mounted(box: Box, kind: str) -> None:
+def test_pseudo_filesystems_hold_no_files(box: Box, kind: str) -> None:
     box.mount(kind, "/srv", kind)
     assert look(box).pseudo
 
 
-def test_they_come_after_what_holds_files(box: Box) -> None:
+def test_pseudo_filesystems_come_after_others(box: Box) -> None:
     box.mount("proc", "/proc", "proc")
     box.mount("tmpfs", "/srv", "tmpfs")
     assert [target.mount_point for target in survey(box.root).filesystems] == ["/srv", "/proc"]
 
 
-def test_a_filesystem_that_is_mounted_below_them_is_no_window_by_its_type(box: Box) -> None:
+def test_filesystem_below_proc_is_pseudo(box: Box) -> None:
     box.disk("sda")
     box.mount("/dev/sda", "/sysroot", "ext4")
     assert not look(box, "/sysroot").pseudo

@@ -1,4 +1,4 @@
-"""Whether a drive's cache is on: the one answer that the tree, the medium and the flag rest on."""
+"""Whether a drive's cache is on, as the stack, the medium and the flag report it."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ def drive(medium: Medium | None = None, **readings: str) -> Node:
         ({"ID_ATA_WRITE_CACHE_ENABLED": "1"}, True, "ID_ATA_WRITE_CACHE_ENABLED"),
     ],
 )
-def test_the_best_witness_decides(readings: dict[str, str], cache_on: bool, who: str) -> None:
+def test_most_reliable_source_decides(readings: dict[str, str], cache_on: bool, who: str) -> None:
     fact = volatile_cache(drive(None, **readings))
     assert fact is not None
     assert (fact.value, fact.reading.what) == (cache_on, who)
 
 
-def test_nobody_says() -> None:
+def test_cache_is_unknown_without_a_source() -> None:
     assert volatile_cache(drive()) is None
 
 
-def test_an_nvme_drive_with_a_cache_that_the_kernel_was_told_to_take_for_write_through(tmp_path: Path) -> None:
-    """The tree, the medium and the flag say the same."""
+def test_nvme_cache_despite_write_through_setting(tmp_path: Path) -> None:
+    """The stack, the medium and the flag agree."""
     box = Box(tmp_path)
     box.disk("nvme0n1", "pci0000:00/0000:00:01.0/nvme/nvme0", write_cache="write through")
     box.mount("/dev/nvme0n1", "/srv", "xfs")
@@ -85,9 +85,7 @@ CONTROLLERS = (
     ("arcmsr", {"grade": "raid"}, False), ("mpt3sas", {}, False), ("ahci", {}, False),
     ("megaraid_sas", {"grade": "hard disk"}, False), ("megaraid_sas", {"ID_ATA_WRITE_CACHE_ENABLED": "0"}, False),
 ])  # fmt: skip
-def test_a_controller_may_answer_for_a_volume_that_nobody_knows(
-    controller: str, readings: dict[str, str], hidden: bool
-) -> None:
+def test_controller_may_answer_for_an_unknown_volume(controller: str, readings: dict[str, str], hidden: bool) -> None:
     volume = drive(None, controller=controller, **readings)
     assert (hidden_by_controller(volume), may_outlive_power_cut(volume)) == (hidden, hidden)
     declared = replace(volume, medium=Medium(class_="ssd", declared=True))
@@ -110,20 +108,20 @@ def test_what_outlives_a_power_cut(medium: Medium | None, cache: bool, drive_its
     assert (protected_cache(node), safe_drive(node), outlives_power_cut(node)) == (cache, drive_itself, outlives)
 
 
-def test_a_drive_without_a_volatile_cache_is_safe_by_itself() -> None:
+def test_drive_without_volatile_cache_is_safe() -> None:
     assert safe_drive(drive(vwc="absent"))
 
 
-def test_where_the_kernel_tells_nothing_the_device_does() -> None:
-    """Before Linux 4.7 there is no write_cache; one may be unreadable, too."""
+def test_device_decides_without_kernel_setting() -> None:
+    """There is no write_cache before Linux 4.7, and the file may be unreadable."""
     assert has_cache(drive(cache_type="write back"))
     assert has_cache(drive(cache_type="write through")) is False
     assert has_cache(drive()) is None
     assert has_cache(replace(drive(cache_type="write back"), write_cache="write through")) is False
 
 
-def test_an_arrays_cache_outlives_a_power_cut_by_its_name() -> None:
-    """It may be asked for no flush; yet no drive is praised by it."""
+def test_array_cache_survives_a_power_cut() -> None:
+    """It may need no flush, but that makes no drive durable."""
     array = drive(Medium(class_="network"), grade="array")
     assert protected_cache(array) and not safe_drive(array)
 
@@ -146,7 +144,7 @@ def only(box: Box, found: Claims = claims.UNASKED) -> Node:
     return node
 
 
-def test_an_nvme_drive_says_whether_it_has_a_cache_and_whether_it_is_on(box: Box) -> None:
+def test_nvme_cache_presence_and_state(box: Box) -> None:
     box.disk("nvme0n1", NVME)
     answers = told(**{
         ID_CTRL: json.dumps({"vid": 5197, "vwc": 7}),
@@ -158,7 +156,7 @@ def test_an_nvme_drive_says_whether_it_has_a_cache_and_whether_it_is_on(box: Box
     assert node.reading("missing") is None
 
 
-def test_an_nvme_drive_without_a_volatile_cache_has_none(box: Box) -> None:
+def test_nvme_without_cache_has_no_state(box: Box) -> None:
     box.disk("nvme0n1", NVME, write_cache="write through", files={"device/model": "X"})
     answers = {
         ID_CTRL: Answer(output='{"vwc": 0}'),
@@ -174,26 +172,26 @@ def test_an_nvme_drive_without_a_volatile_cache_has_none(box: Box) -> None:
     ("get-feature:0x6 (Volatile Write Cache), Current value:00000000\n", "off"),
     ("get-feature:0x6 (Volatile Write Cache), Current value:0x000001 \n", "on"),
 ])  # fmt: skip
-def test_older_tools_write_the_feature_in_other_ways(box: Box, output: str, value: str) -> None:
+def test_output_of_older_nvme_tools(box: Box, output: str, value: str) -> None:
     box.disk("nvme0n1", NVME)
     assert read(only(box, told(**{FEATURE: output})), "drive_cache")[0] == value
 
 
 @pytest.mark.parametrize(("output", "value"), [(ON, "on"), (OFF, "off")])
 @pytest.mark.parametrize("where", ["pci0000:00/ata1/host0/target0:0:0/0:0:0:0", USB])
-def test_hdparm_reports_the_drives_own_cache_setting(box: Box, where: str, output: str, value: str) -> None:
+def test_hdparm_cache_setting(box: Box, where: str, output: str, value: str) -> None:
     box.disk("sda", where)
     assert read(only(box, told(**{HDPARM: output})), "drive_cache") == (value, HDPARM)
 
 
-def test_smartctl_tells_where_hdparm_is_missing(box: Box) -> None:
+def test_smartctl_replaces_hdparm(box: Box) -> None:
     box.disk("sda", USB)
     answers = {HDPARM: Answer(error="hdparm is not installed"), SMARTCTL: Answer(output="Write cache is:   Enabled\n")}
     assert read(only(box, answers), "drive_cache") == ("on", SMARTCTL)
 
 
-def test_the_drives_own_word_now_beats_what_the_driver_was_told(box: Box) -> None:
-    """After “temporary write through” the driver repeats it, while the drive's cache is still on."""
+def test_drive_overrides_driver(box: Box) -> None:
+    """After “temporary write through” the driver repeats it, although the drive's cache is still on."""
     box.disk("sda", write_cache="write through", files={"device/scsi_disk/0:0:0:0/cache_type": "write through"})
     assert only(box).sync == "unknown"
     lying = only(box, told(**{HDPARM: ON}))
@@ -209,19 +207,19 @@ def test_the_drives_own_word_now_beats_what_the_driver_was_told(box: Box) -> Non
      "no answer for 2 s", SMARTCTL),
     ({HDPARM: Answer(output="/dev/sda:\n SG_IO: bad/missing sense data")}, "says nothing of it", HDPARM),
 ])  # fmt: skip
-def test_what_could_not_be_told_is_said_with_the_reason(box: Box, answers: Claims, why: str, path: str) -> None:
+def test_missing_answer_has_a_reason(box: Box, answers: Claims, why: str, path: str) -> None:
     box.disk("sda", USB)
     node = only(box, answers)
     assert read(node, "missing") == (f"the drive's own word on its write cache: {why}", path)
     assert node.reading("drive_cache") is None
 
 
-def test_nothing_is_missed_of_a_virtual_disk(box: Box) -> None:
+def test_virtual_disk_is_not_asked(box: Box) -> None:
     box.disk("vda", "pci0000:00/virtio1")
     assert only(box).reading("missing") is None
 
 
-def test_asking_changes_nothing_of_a_storages_identity(box: Box) -> None:
+def test_answers_do_not_change_the_identity(box: Box) -> None:
     box.disk("sda")
     box.dm("dm-0", "vg-lv", "LVM-x", ("sda",))
     box.mount("/dev/mapper/vg-lv", "/srv", "ext4", device=box.number_of["dm-0"])

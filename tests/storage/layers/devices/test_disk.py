@@ -1,4 +1,4 @@
-"""Disks and partitions: what a drive, or the host of a virtual one, says about itself."""
+"""Disks and partitions: what a drive, or the host of a virtual one, reports about itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def with_medium(box: Box) -> tuple[Node, Medium]:
     return node, node.medium
 
 
-def test_a_partition_stands_on_its_disk(box: Box) -> None:
+def test_partition_is_on_its_disk(box: Box) -> None:
     box.disk("sda", files={"device/model": "ST4000NM0035-1V4", "device/vendor": "ATA     "})
     box.partition("sda", 1)
     box.mount("/dev/sda1", "/srv", "ext4")
@@ -33,7 +33,7 @@ def test_a_partition_stands_on_its_disk(box: Box) -> None:
     assert not found.node("sda1").counted
 
 
-def test_nvme_and_mmc_partitions_stand_on_their_disks(box: Box) -> None:
+def test_nvme_and_mmc_partitions(box: Box) -> None:
     for name in ("nvme0n1", "mmcblk0"):
         box.disk(name, f"pci0000:00/{name}")
         box.mount(f"/dev/{box.partition(name, 2)}", f"/{name}", "xfs")
@@ -44,7 +44,7 @@ def test_nvme_and_mmc_partitions_stand_on_their_disks(box: Box) -> None:
     assert target(inventory, "/mmcblk0").lowest[0].id == "mmcblk0"
 
 
-def test_a_disk_whose_own_word_contradicts_write_through_stops_the_flush(box: Box) -> None:
+def test_contradicted_write_through_stops_flushes(box: Box) -> None:
     cache = {"device/scsi_disk/0:0:0:0/cache_type": "write back"}
     box.disk("sda", write_cache="write through", files=dict(cache))
     box.mount("/dev/sda", "/srv", "ext4")
@@ -53,7 +53,7 @@ def test_a_disk_whose_own_word_contradicts_write_through_stops_the_flush(box: Bo
     assert disk.sync == "stops"
 
 
-def test_a_scsi_disk_that_is_not_running_is_in_trouble(box: Box) -> None:
+def test_scsi_disk_that_is_not_running(box: Box) -> None:
     box.disk("sda", files={"device/state": "offline"})
     box.disk("sdb", files={"device/state": "running"})
     found = {node.id: trouble(node) for node in survey(box.root).unused}
@@ -64,7 +64,7 @@ def test_a_scsi_disk_that_is_not_running_is_in_trouble(box: Box) -> None:
     (5400, "hdd-5400"), (5900, "hdd-5400"), (7200, "hdd-7200"), (10000, "hdd-10000"), (10520, "hdd-10000"),
     (15000, "hdd-15000"),
 ])  # fmt: skip
-def test_vpd_page_b1_states_the_rotation_rate(box: Box, rate: int, class_: str) -> None:
+def test_vpd_page_b1_rotation_rate(box: Box, rate: int, class_: str) -> None:
     files: dict[str, str | bytes] = {
         "device/vpd_pgb1": vpd_page_b1(rate),
         "device/vendor": "SEAGATE ",
@@ -80,15 +80,15 @@ def test_vpd_page_b1_states_the_rotation_rate(box: Box, rate: int, class_: str) 
 
 
 @pytest.mark.parametrize(("byte", "told"), [(0x02, ["2"]), (0xA3, ["3"]), (0x00, []), (0xF0, [])])
-def test_vpd_page_b1_states_the_case_of_a_drive(box: Box, byte: int, told: list[str]) -> None:
-    """The upper half of that byte tells of write after erasure."""
+def test_vpd_page_b1_form_factor(box: Box, byte: int, told: list[str]) -> None:
+    """The upper half of that byte is about writes after erasure."""
     page = vpd_page_b1(7200)
     box.disk("sda", SAS, files={"device/vpd_pgb1": page[:7] + bytes([byte]) + page[8:]})
     node = with_medium(box)[0]
     assert [each.value for each in node.readings if each.what == "form_factor"] == told
 
 
-def test_vpd_page_b1_states_a_medium_that_does_not_rotate(box: Box) -> None:
+def test_vpd_page_b1_non_rotating_medium(box: Box) -> None:
     box.disk("sda", SAS, rotational=1, files={"device/vpd_pgb1": vpd_page_b1(1)})
     assert with_medium(box)[1].class_ == "ssd"
 
@@ -96,7 +96,7 @@ def test_vpd_page_b1_states_a_medium_that_does_not_rotate(box: Box) -> None:
 @pytest.mark.parametrize(
     "page", [b"", b"\0\xb1\0", bytes(64), vpd_page_b1(0), vpd_page_b1(0xFFFF), b"\0\xb0\0\x3c\x1c\x20"]
 )
-def test_a_page_that_says_nothing_is_no_rate(box: Box, page: bytes) -> None:
+def test_empty_vpd_page_gives_no_rate(box: Box, page: bytes) -> None:
     box.disk("sda", SAS, rotational=1, files={"device/vpd_pgb1": page})
     medium = with_medium(box)[1]
     assert (medium.class_, medium.rpm) == ("unknown", None)
@@ -104,13 +104,13 @@ def test_a_page_that_says_nothing_is_no_rate(box: Box, page: bytes) -> None:
 
 
 @pytest.mark.parametrize("rate", ["1", "2", "1024", "65535", "-1", "x"])
-def test_a_rate_of_udev_that_no_disk_has_is_none(box: Box, rate: str) -> None:
+def test_impossible_rate_of_udev_is_ignored(box: Box, rate: str) -> None:
     box.disk("sda", rotational=1)
     box.write(f"/run/udev/data/b{box.number_of['sda']}", f"E:ID_ATA_ROTATION_RATE_RPM={rate}")
     assert with_medium(box)[1].rpm is None
 
 
-def test_udev_knows_the_rate_and_the_cache_of_a_sata_disk(box: Box) -> None:
+def test_udev_rate_and_cache_of_a_sata_disk(box: Box) -> None:
     box.disk("sda", rotational=1, write_cache="write through")
     box.write(
         f"/run/udev/data/b{box.number_of['sda']}",
@@ -127,9 +127,7 @@ def test_udev_knows_the_rate_and_the_cache_of_a_sata_disk(box: Box) -> None:
     ("write back", "0", "stops"), ("temporary write back", None, "stops"), ("write through", "1", "unknown"),
     (None, "1", "stops"), (None, "0", "unknown"), ("none", None, "unknown"),
 ])  # fmt: skip
-def test_the_driver_knows_better_than_udev_whether_the_cache_is_on(
-    box: Box, cache_type: str | None, udev: str | None, sync: str
-) -> None:
+def test_driver_overrides_udev(box: Box, cache_type: str | None, udev: str | None, sync: str) -> None:
     path = box.disk("sda", write_cache="write through")
     if cache_type is not None:
         box.write(f"{path}/device/scsi_disk/0:0:0:0/cache_type", cache_type)
@@ -140,7 +138,7 @@ def test_the_driver_knows_better_than_udev_whether_the_cache_is_on(
     assert medium.write_cache == ("volatile" if sync == "stops" else "none")
 
 
-def test_a_shingled_disk_says_so(box: Box) -> None:
+def test_shingled_disk_is_zoned(box: Box) -> None:
     box.disk("sda", rotational=1, files={"queue/zoned": "host-aware"})
     box.disk("sdb", rotational=1, files={"queue/zoned": "none"})
     zoned = [node.reading("zoned") for node in survey(box.root).unused]
@@ -150,21 +148,21 @@ def test_a_shingled_disk_says_so(box: Box) -> None:
 @pytest.mark.parametrize(("bits", "flush", "wce"), [
     ("0010001001100", "yes", "no"), ("0010001001010", "yes", "yes"), ("0010001000100", "no", "no"),
 ])  # fmt: skip
-def test_virtio_says_whether_the_host_offers_a_flush(box: Box, bits: str, flush: str, wce: str) -> None:
-    """Bits 9 and 11 of virtio-blk; bit 10, the topology, is neither."""
+def test_virtio_flush_feature(box: Box, bits: str, flush: str, wce: str) -> None:
+    """Bits 9 and 11 of virtio-blk; bit 10 is the topology."""
     box.disk("vda", "pci0000:00/virtio1", files={"device/features": bits + "0" * 51})
     node = only(box)
     path = "/sys/block/vda/device/features"
     assert (read(node, "F_FLUSH"), read(node, "CONFIG_WCE")) == ((flush, path), (wce, path))
 
 
-def test_a_virtio_disk_without_a_flush_says_why_none_is_sent(box: Box) -> None:
+def test_virtio_disk_without_flush_has_a_reason(box: Box) -> None:
     box.disk("vda", "pci0000:00/virtio1", write_cache="write through", files={"device/features": "0" * 64})
     node = only(box)
     assert (node.sync, "offers no flush" in node.because) == ("unknown", True)
 
 
 @pytest.mark.parametrize("bits", ["", "0101", "not bits at all", "2" * 64])
-def test_features_that_are_no_bits_claim_nothing(box: Box, bits: str) -> None:
+def test_invalid_virtio_features_are_ignored(box: Box, bits: str) -> None:
     box.disk("vda", "pci0000:00/virtio1", files={"device/features": bits})
     assert only(box).reading("F_FLUSH") is None

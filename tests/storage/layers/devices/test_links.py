@@ -1,4 +1,4 @@
-"""How a disk is attached, how fast that is, and what can come over it."""
+"""How a disk is attached, and how fast the link is."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_sata(box: Box, rate: str, payload: str) -> None:
 
 
 @pytest.mark.parametrize("rate", ["<unknown>", ""])
-def test_a_link_that_was_not_negotiated_has_no_rate(box: Box, rate: str) -> None:
+def test_link_without_negotiation_has_no_rate(box: Box, rate: str) -> None:
     box.disk("sda")
     box.write("/sys/class/ata_link/link1/sata_spd", rate)
     assert only(box).reading("link_rate") is None
@@ -30,7 +30,7 @@ def test_a_link_that_was_not_negotiated_has_no_rate(box: Box, rate: str) -> None
 
 @pytest.mark.parametrize(("rate", "phys", "payload"), [("12.0 Gbit", 1, "1200"), ("6.0 Gbit", 2, "1200"),
                                                        ("22.5 Gbit", 1, "2400")])  # fmt: skip
-def test_sas_and_its_wide_ports(box: Box, rate: str, phys: int, payload: str) -> None:
+def test_sas_wide_ports(box: Box, rate: str, phys: int, payload: str) -> None:
     box.disk("sda", f"{SAS}/end_device-2:0/target2:0:0/2:0:0:0")
     for phy in range(phys):
         box.write(f"/sys/devices/{SAS}/phy-2:{phy}/x")
@@ -52,7 +52,7 @@ def test_nvme_on_pcie(box: Box, speed: str, width: str, shown: str, payload: str
 
 
 @pytest.mark.parametrize(("speed", "payload"), [("480", "60"), ("5000", "500"), ("10000", "1212")])
-def test_a_usb_bridge_is_named_with_its_driver_and_speed(box: Box, speed: str, payload: str) -> None:
+def test_usb_bridge_driver_and_speed(box: Box, speed: str, payload: str) -> None:
     box.disk("sda", f"{USB}/2-1.4:1.0/host4/target4:0:0/4:0:0:0", rotational=1)
     for file, word in (("speed", speed), ("idVendor", "152d"), ("idProduct", "0578"), ("manufacturer", "JMicron"),
                        ("product", "JMS578")):  # fmt: skip
@@ -67,7 +67,7 @@ def test_a_usb_bridge_is_named_with_its_driver_and_speed(box: Box, speed: str, p
     assert "152d:0578 JMicron JMS578" in node.medium.because
 
 
-def test_the_driver_of_a_scsi_host_is_named(box: Box) -> None:
+def test_driver_of_a_scsi_host(box: Box) -> None:
     host = "pci0000:00/0000:03:00.0"
     box.disk("sda", f"{host}/host0/target0:0:0/0:0:0:0")
     assert only(box).reading("controller") is None

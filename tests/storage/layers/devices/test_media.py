@@ -23,7 +23,7 @@ def only(box: Box) -> tuple[Node, Medium]:
 
 
 @pytest.mark.parametrize("rotational", [0, 1])
-def test_a_virtual_disk_is_never_called_by_its_rotational_flag(box: Box, rotational: int) -> None:
+def test_rotational_flag_of_virtual_disk_is_ignored(box: Box, rotational: int) -> None:
     box.disk(
         "vda",
         VIRTIO,
@@ -37,12 +37,12 @@ def test_a_virtual_disk_is_never_called_by_its_rotational_flag(box: Box, rotatio
 
 
 @pytest.mark.parametrize("model", ["QEMU HARDDISK", "VBOX HARDDISK", "Virtual disk", "QEMU NVMe Ctrl"])
-def test_a_hypervisors_model_is_never_called_by_its_rotational_flag(box: Box, model: str) -> None:
+def test_rotational_flag_of_hypervisor_model_is_ignored(box: Box, model: str) -> None:
     box.disk("sda", rotational=1, files={"device/model": model})
     assert only(box)[1].class_ == "unknown"
 
 
-def test_a_hypervisor_that_states_a_rate_is_taken_at_its_word(box: Box) -> None:
+def test_stated_rate_of_virtual_disk_counts(box: Box) -> None:
     box.disk("sda", rotational=1, files={"device/model": "QEMU HARDDISK", "device/vpd_pgb1": vpd_page_b1(7200)})
     assert only(box)[1].rpm == 7200
 
@@ -53,7 +53,7 @@ def test_a_hypervisor_that_states_a_rate_is_taken_at_its_word(box: Box) -> None:
     ("MSFT NVMe Accelerator v1.0", "network", False), ("Microsoft NVMe Direct Disk v2", "ssd", True),
     ("SAMSUNG MZVL21T0HCLR-00B00", "ssd", None),
 ])  # fmt: skip
-def test_models_of_clouds_tell_network_from_local(box: Box, model: str, class_: str, ephemeral: bool | None) -> None:
+def test_cloud_models_distinguish_network_and_local(box: Box, model: str, class_: str, ephemeral: bool | None) -> None:
     box.disk("nvme0n1", NVME, write_cache="write through", files={"device/model": f"{model:40}"})
     node, medium = only(box)
     assert (medium.class_, medium.ephemeral, node.link) == (class_, ephemeral, "nvme")
@@ -62,21 +62,21 @@ def test_models_of_clouds_tell_network_from_local(box: Box, model: str, class_: 
 @pytest.mark.parametrize(
     ("vendor", "model"), [("DELL", "PERC H730 Mini"), ("AVAGO", "MR9361-8i"), ("HP", "LOGICAL VOLUME")]
 )
-def test_a_raid_controllers_volume(box: Box, vendor: str, model: str) -> None:
+def test_raid_controller_volume(box: Box, vendor: str, model: str) -> None:
     files: dict[str, str | bytes] = {"device/vendor": vendor, "device/model": model}
     box.disk("sda", "pci0000:00/host0/target0:2:0/0:2:0:0", rotational=1, files=files)
     assert only(box)[1].class_ == "raid-cache"
 
 
-def test_a_usb_bridge_hides_the_drive(box: Box) -> None:
+def test_usb_bridge_hides_the_drive(box: Box) -> None:
     box.disk("sda", "pci0000:00/usb2/2-1/2-1:1.0/host4/target4:0:0/4:0:0:0", rotational=1)
     node, medium = only(box)
     assert (node.link, medium.class_) == ("usb", "unknown")
 
 
 @pytest.mark.parametrize(("card", "words"), [("MMC", "eMMC: flash"), ("SD", "an SD card: "), (None, "a card: ")])
-def test_a_card_is_no_ssd(box: Box, card: str | None, words: str) -> None:
-    """Neither says anything of a power loss, and no published rate of an SSD is theirs."""
+def test_memory_card_is_no_ssd(box: Box, card: str | None, words: str) -> None:
+    """A card reports nothing about a power loss, and published rates of SSDs do not apply to it."""
     files: dict[str, str | bytes] = {"device/type": card} if card else {}
     box.disk("mmcblk0", "platform/fe340000.mmc/mmc_host/mmc0/mmc0:aaaa", files=files)
     node, medium = only(box)
@@ -84,14 +84,14 @@ def test_a_card_is_no_ssd(box: Box, card: str | None, words: str) -> None:
     assert words in medium.because
 
 
-def test_what_hangs_where_no_link_is_known_is_no_ssd_for_not_rotating(box: Box) -> None:
+def test_disk_on_unknown_link_is_no_ssd(box: Box) -> None:
     box.disk("vsd0", "platform/vendor-disk.0", rotational=0)
     node, medium = only(box)
     assert (node.link, medium.class_, medium.because) == (None, "unknown", "nothing tells")
 
 
 @pytest.mark.parametrize("name", ["rbd0"])
-def test_what_another_box_answers_for_is_a_network_whatever_its_flag_says(box: Box, name: str) -> None:
+def test_networked_device_ignores_rotational_flag(box: Box, name: str) -> None:
     box.disk(name, "virtual", rotational=1)
     assert only(box)[1].class_ == "network"
 
@@ -127,9 +127,7 @@ def found(box: Box) -> tuple[Model | None, Node, Medium]:
     (VIRTIO_SCSI, "DO Volume", {"sys_vendor": "DigitalOcean"}, "volume of DigitalOcean"),
     (VIRTIO_SCSI, "HC Volume", {"sys_vendor": "Hetzner"}, "volume of Hetzner"),
 ])  # fmt: skip
-def test_a_volume_is_known_where_box_and_disk_agree(
-    box: Box, home: str, model: str, told: dict[str, str], says: str
-) -> None:
+def test_cloud_volume_needs_matching_host(box: Box, home: str, model: str, told: dict[str, str], says: str) -> None:
     if home is NVME:
         box.disk("nvme0n1", home, files={"device/model": f"{model:40}"})
     else:
@@ -154,7 +152,7 @@ def test_a_volume_is_known_where_box_and_disk_agree(
     ("MSFT1000:00", f"4d2c1a00{GEN2} 0", "unknown", None),
 ], ids=["temporary", "system", "data", "data, another bus name", "temporary, generation 2", "system, generation 2",
         "another"])  # fmt: skip
-def test_azures_scsi_disks_are_known_by_controller_and_unit(
+def test_azure_scsi_disks_by_controller_and_unit(
     box: Box, bus: str, unit: str, class_: str, ephemeral: bool | None
 ) -> None:
     files: dict[str, str | bytes] = {"device/vendor": "Msft    ", "device/model": "Virtual Disk    "}
@@ -167,7 +165,7 @@ def test_azures_scsi_disks_are_known_by_controller_and_unit(
 
 
 @pytest.mark.parametrize("row", [*models.table().model, *models.table().vmbus], ids=lambda row: row.pattern)
-def test_a_row_of_a_cloud_says_what_its_provider_documents(row: Model) -> None:
+def test_cloud_row_names_the_promise(row: Model) -> None:
     assert re.compile(row.pattern)
     assert (row.cloud is not None) is (row.grade == "cloud")
     assert (row.survives is not None) is (row.ephemeral is True)

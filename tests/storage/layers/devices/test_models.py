@@ -1,4 +1,4 @@
-"""The model table: that it is sound, and that each model gets its own row."""
+"""The model table is valid, and each model gets its own row."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def medium(box: Box) -> Medium:
 
 
 @pytest.mark.parametrize("row", models.table().model, ids=lambda row: row.pattern)
-def test_every_row_has_a_pattern_that_compiles_and_a_source(row: models.Model) -> None:
+def test_every_model_has_pattern_and_source(row: models.Model) -> None:
     assert re.compile(row.pattern)
     assert row.source.strip()
     assert row.class_ not in {"unknown", "memory"} or row.grade in {"virtual", "hard disk", "raid", "array"}
@@ -71,18 +71,18 @@ def test_known_models(model: str, class_: str, write_cache: str | None, grade: s
     "TOSHIBA THNSNJ12", "SAMSUNG MZVL21T0HCLR-00B00",
     "WDC WDS192T1D0D-01AJB0", "ADATA SR2000CP", "HGST SDLL1DLR480GCAA1", "HGST HUSMR1625ASS200",
 ])  # fmt: skip
-def test_models_that_the_table_does_not_know(model: str) -> None:
+def test_unknown_models(model: str) -> None:
     assert models.known(model) is None
 
 
-def test_a_protected_cache_is_no_volatile_one_and_its_reason_names_the_path(box: Box) -> None:
+def test_protected_cache_is_not_volatile(box: Box) -> None:
     box.disk("sda", files={"device/model": "INTEL SSDSC2KB48", "device/vendor": "ATA     "})
     found = medium(box)
     assert (found.class_, found.write_cache) == ("ssd-plp", "plp")
     assert "/sys/block/sda/device/model: INTEL SSDSC2KB48" in found.because
 
 
-def test_a_consumer_drives_cache_is_what_it_says_itself(box: Box) -> None:
+def test_consumer_drive_reports_its_cache(box: Box) -> None:
     box.disk("sda", files={"device/model": "Samsung SSD 860"})
     assert medium(box).write_cache == "volatile"
     (node,) = survey(box.root).unused
@@ -91,7 +91,7 @@ def test_a_consumer_drives_cache_is_what_it_says_itself(box: Box) -> None:
 
 
 @pytest.mark.parametrize(("product", "habit"), [("VirtualBox", "IgnoreFlush"), ("VMware Virtual Platform", "VMware")])
-def test_a_virtual_disk_is_shown_with_the_habits_of_its_hypervisor(box: Box, product: str, habit: str) -> None:
+def test_virtual_disk_names_hypervisor_habit(box: Box, product: str, habit: str) -> None:
     box.write("/proc/cpuinfo", "flags : hypervisor")
     box.write("/sys/class/dmi/id/product_name", product)
     box.disk("sda", rotational=1, files={"device/model": "VBOX HARDDISK"})
@@ -103,9 +103,7 @@ def test_a_virtual_disk_is_shown_with_the_habits_of_its_hypervisor(box: Box, pro
     ("7783-7084-3265-9085-8269-3286-77", "00000000-0000-8899-0000-000000000000", None),
     ("", "00000000-0001-8899-0000-000000000000", None),
 ])  # fmt: skip
-def test_azures_temporary_disk_is_told_by_its_bus_in_azure_alone(
-    box: Box, tag: str, bus: str, ephemeral: bool | None
-) -> None:
+def test_azure_temporary_disk_needs_azure(box: Box, tag: str, bus: str, ephemeral: bool | None) -> None:
     box.write("/sys/class/dmi/id/chassis_asset_tag", tag)
     files: dict[str, str | bytes] = {"device/vendor": "Msft    ", "device/model": "Virtual Disk    "}
     box.disk("sdb", f"LNXSYSTM:00/VMBUS:01/{bus}/host1/target1:0:1/1:0:1:0", rotational=1, files=files)
@@ -113,7 +111,7 @@ def test_azures_temporary_disk_is_told_by_its_bus_in_azure_alone(
     assert (found.ephemeral, found.class_) == (ephemeral, "ssd" if ephemeral else "unknown")
 
 
-def test_the_table_is_read_from_wherever_the_package_lies() -> None:
+def test_model_table_is_package_data() -> None:
     assert models.habit("firecracker")
     assert models.habit("none such") is None
     assert models.habit(None) is None
@@ -124,11 +122,11 @@ def test_the_table_is_read_from_wherever_the_package_lies() -> None:
     ("WDC WUS721010ALE6L4", "log"), ("HGST HUH721010AL", "log"), ("WDC WD101KRYZ-01JPDB0", "log"),
     ("HGST HUS724040AL", "in place"), ("ST8000NM0055", "in place"), ("SEAGATE ST39173LW", "in place"),
 ])  # fmt: skip
-def test_hard_disks_are_known_by_their_names_and_some_need_not_wait_for_a_block(model: str, writes: str) -> None:
+def test_names_of_hard_disks(model: str, writes: str) -> None:
     row = models.known(model)
     assert row is not None and (row.grade, row.writes) == ("hard disk", writes)
 
 
 @pytest.mark.parametrize("model", ["ST480HM000-1G5162", "ST400FM0053", "ST480FN0021", "ST400KN0001"])
-def test_seagates_ssds_are_no_hard_disks_by_their_names(model: str) -> None:
+def test_seagate_ssds_are_no_hard_disks(model: str) -> None:
     assert models.known(model) is None

@@ -6,7 +6,7 @@ from tests.factories.box import Box
 from tests.factories.looking import look, read, roles, trouble
 
 
-def test_an_nvme_multipath_head_stands_on_its_paths(box: Box) -> None:
+def test_nvme_multipath_head_has_paths(box: Box) -> None:
     box.device("nvme0n1", "virtual/nvme-subsystem/nvme-subsys0")
     for path in ("nvme0c0n1", "nvme0c1n1"):
         box.disk(path, "pci0000:00/nvme/nvme0")
@@ -16,7 +16,7 @@ def test_an_nvme_multipath_head_stands_on_its_paths(box: Box) -> None:
     assert [node.id for node in found.stack if node.counted] == ["nvme0c0n1", "nvme0c1n1"]
 
 
-def test_nvme_paths_say_how_they_are_reached_and_used(box: Box) -> None:
+def test_nvme_path_transport_and_state(box: Box) -> None:
     box.device("nvme0n1", "virtual/nvme-subsystem/nvme-subsys0")
     box.write("/sys/class/nvme-subsystem/nvme-subsys0/iopolicy", "round-robin")
     for name, ana, state in (("nvme0c0n1", "optimized", "live"), ("nvme0c1n1", "inaccessible", "connecting")):

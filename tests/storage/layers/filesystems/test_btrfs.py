@@ -14,7 +14,7 @@ from tests.factories.looking import look, read, trouble
 from tests.factories.storage import filesystem
 
 
-def test_btrfs_members_level_and_trouble(box: Box) -> None:
+def test_btrfs_members_level_and_errors(box: Box) -> None:
     box.disk("sda")
     box.disk("sdb")
     box.partition("sdb", 1)
@@ -37,7 +37,7 @@ def test_btrfs_members_level_and_trouble(box: Box) -> None:
     assert trouble(top) == [("errors", "flush_errs 3"), ("missing", "1")]
 
 
-def test_btrfs_without_a_second_copy_of_its_metadata_can_do_without_no_member() -> None:
+def test_btrfs_with_single_metadata_tolerates_no_loss() -> None:
     for data, metadata, tolerated, corrected in (
         ("raid1", "raid1", 1, 1),
         ("raid1", "single", 0, 0),
@@ -51,7 +51,7 @@ def test_btrfs_without_a_second_copy_of_its_metadata_can_do_without_no_member() 
 
 
 @pytest.mark.parametrize(("level", "missing", "tolerated"), [("raid1", 1, 0), ("raid1c3", 1, 1), ("raid5", 2, 0)])
-def test_btrfs_can_do_without_fewer_members_where_some_are_missing(level: str, missing: int, tolerated: int) -> None:
+def test_missing_btrfs_members_reduce_tolerance(level: str, missing: int, tolerated: int) -> None:
     state = tuple(Reading(what="missing", value="1", path=f"devinfo/{number}/missing") for number in range(missing))
     top = replace(filesystem("btrfs", level=level, metadata_level="raid1c3"), state=state)
     assert kind("btrfs").tolerates(top, 3) == tolerated
@@ -63,7 +63,7 @@ def test_btrfs_corrects_nothing_without_checksums() -> None:
     assert kind("btrfs").corrects(filesystem("btrfs", nocow_flag="C", **mirror), 2) == 0
 
 
-def test_btrfs_levels_of_mixed_groups_are_those_of_either(box: Box) -> None:
+def test_btrfs_mixed_groups_have_one_level(box: Box) -> None:
     box.disk("sda")
     home = "/sys/fs/btrfs/5f1c"
     box.link(f"{home}/devices/sda", "../../../../class/block/sda")
@@ -74,8 +74,8 @@ def test_btrfs_levels_of_mixed_groups_are_those_of_either(box: Box) -> None:
     assert read(top, "checksums") == ("off", "/proc/self/mountinfo")
 
 
-def test_btrfs_is_found_where_no_udev_makes_links(box: Box) -> None:
-    """Its number is none of a device's, and dmsetup makes nodes."""
+def test_btrfs_without_udev_links(box: Box) -> None:
+    """Its device number is anonymous, and dmsetup made the nodes."""
     box.disk("sda")
     box.dm("dm-0", "vg-data--1", "LVM-x", ("sda",))
     (box.root / "dev/mapper/vg-data--1").unlink()

@@ -9,7 +9,7 @@ from tests.factories.box import Box
 from tests.factories.looking import look, read, roles, target, trouble
 
 
-def test_ext4_options_come_from_the_kernels_full_list(box: Box) -> None:
+def test_ext4_options_come_from_proc_fs(box: Box) -> None:
     box.disk("sda")
     box.mount("/dev/sda", "/srv", "ext4")
     box.ext4("sda", "rw barrier data=ordered")
@@ -20,7 +20,7 @@ def test_ext4_options_come_from_the_kernels_full_list(box: Box) -> None:
     assert top.sync == "passes"
 
 
-def test_ext4_nobarrier_stops_the_flush(box: Box) -> None:
+def test_ext4_nobarrier_stops_flushes(box: Box) -> None:
     box.disk("sda")
     box.mount("/dev/sda", "/srv", "ext4", super_options="rw,nobarrier")
     box.ext4("sda", "rw nobarrier data=ordered")
@@ -29,7 +29,7 @@ def test_ext4_nobarrier_stops_the_flush(box: Box) -> None:
     assert (top.sync, top.because) == ("stops", "nobarrier")
 
 
-def test_ext4_data_journal_and_no_journal_are_told_apart(box: Box) -> None:
+def test_ext4_data_journal_and_no_journal(box: Box) -> None:
     box.disk("sda")
     box.disk("sdb")
     box.mount("/dev/sda", "/journal", "ext4")
@@ -41,7 +41,7 @@ def test_ext4_data_journal_and_no_journal_are_told_apart(box: Box) -> None:
     assert read(target(inventory, "/none").stack[0], "journal") == ("no", "/proc/fs/ext4/sdb/options")
 
 
-def test_ext4_with_its_journal_on_another_device_has_a_journal(box: Box) -> None:
+def test_ext4_external_journal_is_a_journal(box: Box) -> None:
     box.disk("sda")
     box.mount("/dev/sda", "/srv", "ext4")
     box.ext4("sda", "rw barrier data=ordered", journal=False)
@@ -49,7 +49,7 @@ def test_ext4_with_its_journal_on_another_device_has_a_journal(box: Box) -> None
     assert read(look(box).stack[0], "journal") == ("yes", "/sys/fs/ext4/sda/journal_task")
 
 
-def test_without_proc_fs_ext4_the_mount_options_decide(box: Box) -> None:
+def test_ext4_options_from_mountinfo(box: Box) -> None:
     box.disk("sda")
     box.mount("/dev/sda", "/srv", "ext4", super_options="rw,barrier=0")
     top = look(box).stack[0]
@@ -57,7 +57,7 @@ def test_without_proc_fs_ext4_the_mount_options_decide(box: Box) -> None:
     assert top.reading("journal") is None
 
 
-def test_errors_that_ext4_has_seen_are_trouble(box: Box) -> None:
+def test_ext4_errors_are_reported(box: Box) -> None:
     box.disk("sda")
     box.mount("/dev/sda", "/srv", "ext4")
     box.ext4("sda", "rw barrier data=ordered", errors=7)
@@ -68,9 +68,7 @@ def test_errors_that_ext4_has_seen_are_trouble(box: Box) -> None:
     ("jbd2/sdb", {"sdb": "journal"}), ("jbd2/sda-8", {}), ("jbd2/nvme0n1p1-", {}), ("kworker/0:1", {}),
     ("jbd2/sdz", {}),
 ])  # fmt: skip
-def test_an_ext4_journal_on_a_device_of_its_own_is_part_of_the_stack(
-    box: Box, thread: str, journal: dict[str, str]
-) -> None:
+def test_ext4_external_journal_is_in_the_stack(box: Box, thread: str, journal: dict[str, str]) -> None:
     box.disks("sda", "sdb")
     box.mount("/dev/sda", "/srv", "ext4")
     box.ext4("sda", "rw barrier data=ordered", journal=False)
@@ -81,7 +79,7 @@ def test_an_ext4_journal_on_a_device_of_its_own_is_part_of_the_stack(
     assert found.stack[0].below == ("sda", *journal)
 
 
-def test_a_journal_on_dm_8_is_none_within(box: Box) -> None:
+def test_journal_on_dm_8_is_external(box: Box) -> None:
     box.disks("sda", "sdb")
     box.dm("dm-8", "journal", "", ("sda",))
     box.mount("/dev/sdb", "/srv", "ext4")

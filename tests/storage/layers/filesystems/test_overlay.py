@@ -14,7 +14,7 @@ from tests.factories.looking import edges, look, read
 @pytest.mark.parametrize(("option", "sync"), [
     ("volatile", "stops"), ("fsync=volatile", "stops"), ("fsync=auto", "passes"), ("xino=off", "passes"),
 ])  # fmt: skip
-def test_an_overlay_stands_on_the_filesystem_of_its_upper_directory(box: Box, option: str, sync: str) -> None:
+def test_overlay_is_on_the_filesystem_of_upperdir(box: Box, option: str, sync: str) -> None:
     box.disk("sda")
     box.disk("sdb")
     box.mount("/dev/sda", "/", "ext4")
@@ -29,18 +29,18 @@ def test_an_overlay_stands_on_the_filesystem_of_its_upper_directory(box: Box, op
     assert (top.reading("volatile") is not None) is (sync == "stops")
 
 
-def test_an_overlay_whose_upper_directory_cannot_be_seen_claims_nothing(box: Box) -> None:
+def test_unseen_upper_directory_gives_no_layers(box: Box) -> None:
     box.mount("overlay", "/", "overlay", super_options="rw,lowerdir=/l,upperdir=/var/lib/docker/u,workdir=/w")
     asked = line(look_at("/var/lib/docker/u"))
     nowhere: Claims = {asked: Answer(error="stat: cannot statx '/var/lib/docker/u': No such file or directory")}
     found = look(box, "/", claims=nowhere)
     assert edges(found) == {"mount:/": ()}
     assert found.lowest == ()
-    assert found.stack[0].reading("missing") is None  # it is the host's path, and nothing is missing there
+    assert found.stack[0].reading("missing") is None  # the path is one of the host, so nothing is missing here
 
 
-def test_what_was_mounted_over_the_upper_directory_later_is_not_what_the_overlay_writes_to(box: Box) -> None:
-    """docker run --tmpfs at a path that the upper directory's begins with; a mount that covers it now."""
+def test_later_mount_over_upperdir_is_not_followed(box: Box) -> None:
+    """For example docker run --tmpfs at a directory above the upper directory."""
     box.mount("/dev/vda", "/", "ext4")
     box.mount("overlay", "/srv", "overlay", super_options="rw,lowerdir=/l,upperdir=/var/upper,workdir=/w")
     box.mount("tmpfs", "/var", "tmpfs")
@@ -49,8 +49,8 @@ def test_what_was_mounted_over_the_upper_directory_later_is_not_what_the_overlay
     assert "mounted there later" in read(found.stack[0], "missing")[0]
 
 
-def test_an_upper_directory_that_its_path_leads_to_no_more_is_not_looked_for_above(box: Box) -> None:
-    """What held it was unmounted lazily, or moved: a live system's, after its first root was left."""
+def test_missing_upperdir_is_not_followed(box: Box) -> None:
+    """Its filesystem was unmounted lazily or moved, as in a live system after it left its first root."""
     box.mount("tmpfs", "/run", "tmpfs")
     box.mount("overlay", "/srv", "overlay", super_options="rw,lowerdir=/l,upperdir=/run/live/rw,workdir=/w")
     nowhere = Answer(error="stat: cannot statx '/run/live/rw': No such file or directory")
@@ -72,11 +72,9 @@ TIMES = "1784538000.813516102 1784538001.250000000"
     ({"/srv/store/ab/merged/ab/diff": f"14 {TIMES[:-9]}999999999", "/srv/ab/diff": f"14 {TIMES}"}, ("mount:/srv",)),
     ({"/srv/store/ab/diff": f"14 {TIMES[:-9]}250000100"}, ()),
     ({}, ()),
-], ids=["there", "of two filesystems", "further up", "another directory", "nowhere"])  # fmt: skip
-def test_a_relative_upper_directory_is_followed_where_it_is_proved(
-    box: Box, seen: dict[str, str], below: tuple[str, ...]
-) -> None:
-    """Of an image of many layers."""
+], ids=["there", "on another filesystem", "further up", "another directory", "nowhere"])  # fmt: skip
+def test_relative_upperdir_is_found_by_its_times(box: Box, seen: dict[str, str], below: tuple[str, ...]) -> None:
+    """Images of many layers are mounted with relative paths."""
     box.disk("sda")
     box.disk("sdb")
     box.mount("/dev/sda", "/", "ext4")
@@ -100,13 +98,13 @@ def test_a_relative_upper_directory_is_followed_where_it_is_proved(
     ("14 9.000000000 9.000000000", f"14 {TIMES}", "/", True),
     ("15 9.000000000 9.000000000", f"14 {TIMES}", "/", False),
 ], ids=[
-    "the same", "written to meanwhile", "another", "a directory of the overlay is mounted", "not told when it was made",
-    "its inode, written to meanwhile", "nothing of it",
+    "the same", "just written to", "another", "a directory of the overlay is mounted", "no time of creation",
+    "same inode, just written to", "nothing in common",
 ])  # fmt: skip
-def test_another_directory_at_that_path_is_not_the_upper(
+def test_other_directory_at_the_path_is_not_followed(
     box: Box, there: str, shown: str, root: str, followed: bool
 ) -> None:
-    """The overlay was given descriptors of a filesystem that is mounted nowhere, or in another mount namespace."""
+    """The overlay may use a filesystem that is mounted nowhere, or in another mount namespace."""
     box.mount("tmpfs", "/decoy", "tmpfs")
     options = "rw,lowerdir=/l,upperdir=/decoy/upper,workdir=/w"
     box.mount("overlay", "/srv", "overlay", root=root, super_options=options)
@@ -118,13 +116,13 @@ def test_another_directory_at_that_path_is_not_the_upper(
     assert (missing and missing.value) == (None if followed else "what /decoy/upper was: another directory is there")
 
 
-def test_for_an_absolute_one_that_alone_is_looked_at(box: Box) -> None:
+def test_commands_for_an_absolute_upperdir(box: Box) -> None:
     box.mount("/dev/sda", "/", "ext4")
     box.mount("overlay", "/srv/m", "overlay", super_options="rw,lowerdir=/l,upperdir=/up,workdir=/w")
     assert {*map(look_at, ("/srv/m", "/up"))} == {*commands(survey(box.root), root=False)}
 
 
-def test_for_a_relative_upper_directory_each_directory_above_is_looked_at(box: Box) -> None:
+def test_commands_for_a_relative_upperdir(box: Box) -> None:
     box.mount("/dev/sda", "/", "ext4")
     box.mount("overlay", "/srv/m", "overlay", super_options="rw,lowerdir=l,upperdir=ab/diff,workdir=w")
     places = ("/srv/m", "/srv/ab/diff", "/ab/diff")

@@ -1,4 +1,4 @@
-"""Filesystems that somebody else answers for: what the client was told to do, and what it counts."""
+"""Filesystems that another host or a program provides: mount options and counters."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ device other:/ mounted on /other with fstype nfs statvers=1.1
 """
 
 
-def test_a_fuse_filesystem_on_a_disk_shows_the_program_between(box: Box) -> None:
+def test_fuseblk_has_program_and_disk(box: Box) -> None:
     box.disk("sdb", files={"device/model": "USB DISK"})
     box.mount("/dev/sdb", "/srv", "fuseblk")
     assert edges(look(box)) == {"mount:/srv": ("remote:/dev/sdb",), "remote:/dev/sdb": ("sdb",), "sdb": ()}
 
 
 @pytest.mark.parametrize("fstype", ["nfs", "nfs4", "cifs", "9p", "virtiofs", "hostfs", "ceph", "fuse", "fuse.sshfs"])
-def test_a_remote_filesystem_ends_at_its_server(box: Box, fstype: str) -> None:
+def test_remote_filesystem_ends_at_its_server(box: Box, fstype: str) -> None:
     box.mount("filer:/vol1", "/srv", fstype)
     top, server = look(box).stack
     assert (server.layer, server.name, server.lowest, server.sync) == ("remote", "filer:/vol1", True, "unknown")
     assert top.sync == "unknown"
 
 
-def test_nfs_says_how_it_is_mounted_and_counts_its_commits(box: Box) -> None:
+def test_nfs_options_and_commits(box: Box) -> None:
     box.mount("filer:/vol1", r"/srv/with\040blank", "nfs4", super_options="rw,vers=4.2,hard,proto=tcp")
     box.write("/proc/self/mountstats", MOUNTSTATS.format(sent=1000, writes=3, commits=2))
     found = look(box, "/srv/with blank")
@@ -69,7 +69,7 @@ def test_nfs_without_statistics_counts_nothing(box: Box) -> None:
     assert read_counters(look(box).stack, box.root).devices == ()
 
 
-def test_cifs_that_was_told_not_to_flush_stops_it(box: Box) -> None:
+def test_nostrictsync_stops_flushes(box: Box) -> None:
     box.mount("//nas/share", "/srv", "cifs", super_options="rw,vers=3.1.1,cache=strict,nostrictsync")
     top = look(box).stack[0]
     assert read(top, "strict_sync")[0] == "no"
@@ -81,14 +81,14 @@ def test_cifs_that_was_told_not_to_flush_stops_it(box: Box) -> None:
     ("cifs", "rw,vers=3.1.1", "requests a flush from the server"), ("virtiofs", "rw", "virtiofsd"),
     ("fuse.sshfs", "rw,user_id=0", "the call succeeds"), ("9p", "rw,trans=virtio,cache=mmap", ""),
 ])  # fmt: skip
-def test_what_the_client_does_with_a_sync(box: Box, fstype: str, options: str, words: str) -> None:
+def test_reason_names_who_answers_a_sync(box: Box, fstype: str, options: str, words: str) -> None:
     box.mount("far:/away", "/srv", fstype, super_options=options)
     top = look(box).stack[0]
     assert top.sync == "unknown"
     assert words in top.because
 
 
-def test_9p_names_its_transport_and_cache(box: Box) -> None:
+def test_9p_transport_and_cache(box: Box) -> None:
     box.mount("share", "/srv", "9p", super_options="rw,access=client,trans=virtio,cache=loose")
     top = look(box).stack[0]
     assert (read(top, "trans")[0], read(top, "cache")[0]) == ("virtio", "loose")

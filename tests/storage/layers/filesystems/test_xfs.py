@@ -1,4 +1,4 @@
-"""XFS: devices of its own for log and real-time data."""
+"""XFS: separate devices for log and real-time data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.factories.looking import look, read, roles
 from tests.factories.steps import step
 
 
-def test_xfs_log_and_realtime_devices_are_part_of_the_stack(box: Box) -> None:
+def test_xfs_log_and_realtime_devices_are_in_the_stack(box: Box) -> None:
     for name in ("sda", "sdb", "sdc"):
         box.disk(name)
     box.link("/dev/disk/by-id/log", "../../sdb")
@@ -19,14 +19,14 @@ def test_xfs_log_and_realtime_devices_are_part_of_the_stack(box: Box) -> None:
     assert read(top, "logdev")[0] == "/dev/disk/by-id/log"
 
 
-def test_xfs_log_and_realtime_devices_have_their_roles(box: Box) -> None:
+def test_xfs_log_and_realtime_devices_have_roles(box: Box) -> None:
     box.disks("sda", "sdb", "sdc")
     box.mount("/dev/sda", "/srv", "xfs", super_options="rw,logdev=/dev/sdb,rtdev=/dev/sdc")
     assert roles(look(box)) == {"sdb": "log", "sdc": "realtime"}
 
 
-def test_files_may_lie_on_a_real_time_device_whose_path_leads_nowhere_here(box: Box) -> None:
-    """In a container: none of the flushes that it gets can be counted, and nobody is accused for that."""
+def test_unseen_xfs_realtime_device_is_reported(box: Box) -> None:
+    """In a container, the flushes of that device cannot be counted, and none are reported missing."""
     box.disk("sda")
     box.mount("/dev/sda", "/srv", "xfs", super_options="rw,rtdev=/dev/disk/by-id/rt")
     found = look(box)

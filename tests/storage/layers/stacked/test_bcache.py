@@ -11,7 +11,7 @@ from tests.factories.steps import step
 from tests.factories.storage import block, disk, filesystem, readings, target
 
 
-def test_bcache_shows_both_devices_and_its_mode(box: Box) -> None:
+def test_bcache_has_two_devices_and_a_mode(box: Box) -> None:
     box.disk("sda", rotational=1)
     box.disk("nvme0n1")
     path = box.device("bcache0", slaves=("sda", "nvme0n1"))
@@ -22,7 +22,7 @@ def test_bcache_shows_both_devices_and_its_mode(box: Box) -> None:
     assert read(cached, "cache_mode") == ("writeback", "/sys/block/bcache0/bcache/cache_mode")
 
 
-def test_bcache_tells_the_fast_device_from_the_slow_one(box: Box) -> None:
+def test_bcache_roles(box: Box) -> None:
     box.disks("sda", "nvme0n1")
     box.partition("nvme0n1", 1)
     box.write("/sys/class/block/sda/bcache/cache_mode", "writethrough [writeback] writearound none")
@@ -39,9 +39,7 @@ def test_bcache_tells_the_fast_device_from_the_slow_one(box: Box) -> None:
 @pytest.mark.parametrize(("written", "mode", "said"), [
     ("0", "[writeback]", True), ("0", "[writethrough]", False), ("1", "[writeback]", False),
 ])  # fmt: skip
-def test_a_cache_that_is_not_synchronous_forgets_what_it_holds_back(
-    box: Box, written: str, mode: str, said: bool
-) -> None:
+def test_asynchronous_writeback_cache_is_not_durable(box: Box, written: str, mode: str, said: bool) -> None:
     box.disks("sda", "sdb")
     box.write("/sys/class/block/sda/bcache/cache_mode", mode)
     box.write("/sys/class/block/sdb/bcache/cache_replacement_policy", "[lru] fifo random")
@@ -54,7 +52,7 @@ def test_a_cache_that_is_not_synchronous_forgets_what_it_holds_back(
 
 
 @pytest.mark.parametrize(("synchronous", "said"), [("0", "consistent"), ("1", "not-durable")])
-def test_copies_in_a_cache_that_is_not_synchronous_are_owed_no_flush(synchronous: str, said: str) -> None:
+def test_asynchronous_copies_need_no_flush(synchronous: str, said: str) -> None:
     told = readings(cache_mode="writethrough", synchronous=synchronous)
     below = (disk(readings=readings(role="origin")), disk("sdb", readings=readings(role="cache")))
     stack = target(filesystem(below=("bcache0",)), block("bcache0", "bcache", "sda", "sdb", readings=told), *below)

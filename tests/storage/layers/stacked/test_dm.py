@@ -1,4 +1,4 @@
-"""Device-mapper devices, by their names and by their tables."""
+"""Device-mapper devices, recognised by names and by tables."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_lvm_on_luks_on_nvme(box: Box) -> None:
     assert found.lowest[0].link == "nvme"
 
 
-def test_a_cached_volume_shows_the_slow_and_the_fast_device(box: Box) -> None:
+def test_cached_volume_has_slow_and_fast_device(box: Box) -> None:
     box.disk("sda", rotational=1)
     box.disk("nvme0n1")
     uuid = "LVM-" + "b" * 64
@@ -67,7 +67,7 @@ def test_device_mapper_kinds(box: Box, label: str, uuid: str, slave: str, kind: 
     assert look(box).node("dm-1").kind == kind
 
 
-def test_a_cached_volume_by_its_table(box: Box) -> None:
+def test_cached_volume_by_table(box: Box) -> None:
     meta, fast, slow = box.disks("sda", "sdb", "sdc")
     on_dm(box, "data", "", ("sda", "sdb", "sdc"))
     found = seen(box, f"data: 0 41943040 cache {meta} {fast} {slow} 512 2 metadata2 writethrough smq 0\n")
@@ -96,7 +96,7 @@ def test_a_cached_volume_by_its_table(box: Box) -> None:
     ("x: 0 8 linear {0} 2048\nx: 8 8 striped 2 128 {0} 0 {1} 0", "dm-stripe", {"sda": "stripe", "sdb": "stripe"},
      ("target", "linear, striped")),
 ])  # fmt: skip
-def test_each_target_names_its_devices_in_its_own_order(
+def test_table_of_each_target_gives_roles(
     box: Box, table: str, kind: str, expected: dict[str, str], reading: tuple[str, str]
 ) -> None:
     numbers = box.disks("sda", "sdb")
@@ -107,15 +107,15 @@ def test_each_target_names_its_devices_in_its_own_order(
     assert read(found.node("dm-9"), reading[0])[0] == reading[1]
 
 
-def test_a_name_with_blanks_and_quotes_has_its_table(box: Box) -> None:
-    """The kernel has it as udev takes it."""
+def test_name_with_blanks_and_quotes_has_a_table(box: Box) -> None:
+    """The kernel has the name as udev encodes it."""
     (number,) = box.disks("sda")
     on_dm(box, "a\\x20b\\x22c", "", ("sda",))
     found = seen(box, f'a b"c: 0 8 striped 1 128 {number} 0\n')
     assert found.node("dm-9").kind == "dm-stripe"
 
 
-def test_no_key_of_an_encrypted_device_is_kept(box: Box) -> None:
+def test_encryption_key_is_not_kept(box: Box) -> None:
     (number,) = box.disks("sda")
     on_dm(box, "luks", "CRYPT-LUKS2-1-luks", ("sda",))
     found = seen(box, f"luks: 0 8 crypt aes-xts-plain64 00c0ffee00 0 {number} 32768")
@@ -127,13 +127,13 @@ def test_no_key_of_an_encrypted_device_is_kept(box: Box) -> None:
     "x", "x: 0 8 cache", "x: 0 8 raid", "x: 0 8 raid raid1 999999 0", "x: 0 8 raid raid1 -5 0", "x: 0 8 mirror core",
     "x: 0 8 cache 99:1 99:2 99:3 512", ": : :", "x: 0 8 writecache",
 ])  # fmt: skip
-def test_a_table_that_makes_no_sense_claims_no_role(box: Box, table: str) -> None:
+def test_invalid_table_gives_no_roles(box: Box, table: str) -> None:
     box.disks("sda")
     on_dm(box, "x", "", ("sda",))
     assert roles(seen(box, table)) == {}
 
 
-def test_without_a_table_lvms_names_tell_and_the_table_is_missed(box: Box) -> None:
+def test_lvm_names_give_roles_without_a_table(box: Box) -> None:
     box.disks("sda", "nvme0n1")
     box.dm("dm-0", "vg-fast_cdata", LVM + "-cdata", ("nvme0n1",))
     box.dm("dm-1", "vg-fast_cmeta", LVM + "-cmeta", ("nvme0n1",))
@@ -146,7 +146,7 @@ def test_without_a_table_lvms_names_tell_and_the_table_is_missed(box: Box) -> No
     assert (value, path) == ("the device-mapper table: root only, or not asked yet", "dmsetup table")
 
 
-def test_what_lvms_names_tell_and_the_table_does_not_holds_for_root_too(box: Box) -> None:
+def test_roles_by_name_also_apply_with_a_table(box: Box) -> None:
     box.disks("sda")
     box.dm("dm-0", "vg-data-real", LVM + "-real", ("sda",))
     on_dm(box, "vg-data", LVM, ("dm-0",))
@@ -156,7 +156,7 @@ def test_what_lvms_names_tell_and_the_table_does_not_holds_for_root_too(box: Box
     assert roles(other) == {}
 
 
-def test_a_cache_on_one_volume_is_the_fast_device(box: Box) -> None:
+def test_cachevol_is_the_fast_device(box: Box) -> None:
     box.disks("sda", "nvme0n1")
     box.dm("dm-0", "vg-fast_cvol", LVM + "-cvol", ("nvme0n1",))
     box.dm("dm-1", "vg-data_wcorig", LVM + "-real", ("sda",))
@@ -164,14 +164,14 @@ def test_a_cache_on_one_volume_is_the_fast_device(box: Box) -> None:
     assert roles(look(box)) == {"dm-0": "cache", "dm-1": "origin"}
 
 
-def test_paths_of_a_multipath_device(box: Box) -> None:
+def test_multipath_device_has_paths(box: Box) -> None:
     box.disks("sda", "sdb")
     on_dm(box, "mpatha", "mpath-3600", ("sda", "sdb"))
     assert roles(look(box)) == {"sda": "path", "sdb": "path"}
 
 
 @pytest.mark.parametrize(("uuid", "sends"), [("mpath-3600", True), ("mpath-3600", False), ("", True)])
-def test_who_sends_requests_has_queues_of_them(box: Box, uuid: str, *, sends: bool) -> None:
+def test_request_based_device_has_hardware_queues(box: Box, uuid: str, *, sends: bool) -> None:
     box.disks("sda", "sdb")
     on_dm(box, "mpatha", uuid, ("sda", "sdb"))
     if sends:
@@ -179,13 +179,13 @@ def test_who_sends_requests_has_queues_of_them(box: Box, uuid: str, *, sends: bo
     assert dm.sends_requests(look(box).node("dm-9")) is sends
 
 
-def test_a_target_that_has_none_is_not_asked(box: Box) -> None:
+def test_other_targets_are_not_request_based(box: Box) -> None:
     box.disks("sda")
     on_dm(box, "luks", "CRYPT-LUKS2-5f-luks", ("sda",))
     assert dm.sends_requests(look(box).node("dm-9")) is None
 
 
-def test_asking_for_tables_is_left_to_boxes_with_device_mapper(box: Box) -> None:
+def test_tables_are_requested_only_with_device_mapper(box: Box) -> None:
     box.disks("sda")
     assert dm_tables.COMMAND not in commands(survey(box.root), root=True)
 
@@ -193,7 +193,7 @@ def test_asking_for_tables_is_left_to_boxes_with_device_mapper(box: Box) -> None
 @pytest.mark.parametrize(("mode", "said"), [
     ("cleaner", "cannot-tell"), ("metadata_only", "not-durable"), ("", "not-durable"),
 ])  # fmt: skip
-def test_a_writecache_in_memory_that_is_being_emptied_is_not_accused(box: Box, mode: str, said: str) -> None:
+def test_writecache_in_memory_is_not_judged_while_emptied(box: Box, mode: str, said: str) -> None:
     box.disk("sda")
     box.disk("zram0", "virtual")
     on_dm(box, "x", "", ("sda", "zram0"))

@@ -13,20 +13,20 @@ def tables(output: str) -> dict[str, Table]:
     return dict(dm_tables.read({dm_tables.PATH: Answer(output=output)}))
 
 
-def test_nobody_was_asked_or_nobody_answered() -> None:
+def test_no_answer_gives_no_tables() -> None:
     assert dm_tables.read(UNASKED) == {}
     assert dm_tables.read({dm_tables.PATH: Answer(error="no answer for 4 s")}) == {}
     assert tables("No devices found") == {}
 
 
-def test_of_several_segments_the_one_that_is_not_plain_names_the_kind() -> None:
+def test_segment_that_is_not_linear_names_the_kind() -> None:
     (grown,) = tables("vg-data: 0 8 linear 8:1 0\nvg-data: 8 8 striped 2 128 8:2 0 8:3 0").values()
     assert grown.kind == "dm-stripe"
     assert [(reading.what, reading.value) for reading in grown.readings] == [("target", "linear, striped")]
     assert dict(grown.roles) == {"8:2": "stripe", "8:3": "stripe"}
 
 
-def test_a_name_may_hold_blanks_and_colons() -> None:
+def test_name_may_have_blanks_and_colons() -> None:
     assert list(tables("a b: 0 8 linear 8:1 0\nc:d: 0 8 zero")) == ["a b", "c:d"]
 
 
@@ -39,13 +39,13 @@ def test_a_name_may_hold_blanks_and_colons() -> None:
     ("raid raid6_zr 1 128 2 - 8:1 - 8:2", ("level", "raid6")),
     ("raid raid5_ls 1 128 3 - 8:1 - - 8:2 8:3", ("missing_members", "1")),
 ])  # fmt: skip
-def test_what_the_words_of_a_target_tell(words: str, told: tuple[str, str]) -> None:
+def test_table_settings(words: str, told: tuple[str, str]) -> None:
     (table,) = tables(f"x: 0 8 {words}").values()
     assert told in [(reading.what, reading.value) for reading in table.readings]
     assert {reading.path for reading in table.readings} == {"dmsetup table"}
 
 
-def test_a_role_is_told_of_devices_that_are_here_alone() -> None:
+def test_roles_only_for_existing_devices() -> None:
     (table,) = tables("x: 0 8 thin-pool 8:1 8:2 128 0").values()
     here = {"8:1": "sda"}
     assert [(name, role.value) for name, role in dm_tables.named_roles(table, here.get)] == [("sda", "metadata")]

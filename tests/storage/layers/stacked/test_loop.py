@@ -1,4 +1,4 @@
-"""Loop devices and what their files lie on."""
+"""Loop devices, and the filesystems that hold their files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.factories.looking import edges, look, read
 
 
 @pytest.mark.parametrize("dio", [0, 1])
-def test_a_loop_stands_on_its_backing_file_and_that_files_stack(box: Box, dio: int) -> None:
+def test_loop_device_is_followed_through_its_file(box: Box, dio: int) -> None:
     box.disk("vda", "pci0000:00/virtio1", rotational=1)
     box.mount("/dev/vda", "/", "ext4")
     box.loop("loop0", "/var/images/my disk.img", dio=dio)
@@ -37,7 +37,7 @@ def test_a_loop_stands_on_its_backing_file_and_that_files_stack(box: Box, dio: i
     assert loop.counted
 
 
-def test_a_loop_on_a_file_in_memory_ends_in_memory(box: Box) -> None:
+def test_loop_on_file_in_tmpfs_is_in_memory(box: Box) -> None:
     box.mount("tmpfs", "/dev/shm", "tmpfs")
     box.loop("loop0", "/dev/shm/disk.img (deleted)")
     box.mount("/dev/loop0", "/srv", "ext4")
@@ -45,7 +45,7 @@ def test_a_loop_on_a_file_in_memory_ends_in_memory(box: Box) -> None:
     assert (lowest.id, lowest.layer) == ("memory:tmpfs", "memory")
 
 
-def test_a_loop_on_a_block_device_stands_on_that_device(box: Box) -> None:
+def test_loop_on_a_block_device(box: Box) -> None:
     box.mount("udev", "/dev", "devtmpfs")
     box.disk("sda")
     box.dm("dm-0", "vg-lv", "LVM-x", ("sda",))
@@ -54,13 +54,13 @@ def test_a_loop_on_a_block_device_stands_on_that_device(box: Box) -> None:
     assert edges(look(box))["loop0"] == ("dm-0",)
 
 
-def test_a_loop_whose_file_lies_on_itself_is_no_circle(box: Box) -> None:
+def test_loop_on_itself_ends(box: Box) -> None:
     box.loop("loop0", "/srv/disk.img")
     box.mount("/dev/loop0", "/srv", "ext4")
     assert edges(look(box)) == {"mount:/srv": ("loop0",), "loop0": ("file:/srv/disk.img",), "file:/srv/disk.img": ()}
 
 
-def test_loops_nested_deeper_than_any_sane_box_end_somewhere(box: Box) -> None:
+def test_deeply_nested_loops_end(box: Box) -> None:
     box.mount("tmpfs", "/0", "tmpfs")
     for number in range(200):
         box.loop(f"loop{number}", f"/{number}/disk.img")
@@ -68,7 +68,7 @@ def test_loops_nested_deeper_than_any_sane_box_end_somewhere(box: Box) -> None:
     assert len(survey(box.root).filesystems) == 201
 
 
-def test_the_override_of_a_loops_write_cache_stops_the_flush(box: Box) -> None:
+def test_write_through_override_of_a_loop_stops_flushes(box: Box) -> None:
     box.disk("vda", "pci0000:00/virtio1")
     box.mount("/dev/vda", "/", "ext4")
     box.loop("loop0", "/disk.img", write_cache="write through")
@@ -78,7 +78,7 @@ def test_the_override_of_a_loops_write_cache_stops_the_flush(box: Box) -> None:
     assert "vda below says write back" in loop.because
 
 
-def test_a_read_only_loop_says_write_through_by_right(box: Box) -> None:
+def test_read_only_loop_may_say_write_through(box: Box) -> None:
     box.disk("vda", "pci0000:00/virtio1")
     box.mount("/dev/vda", "/", "ext4")
     box.loop("loop0", "/snap.img", write_cache="write through", ro=1)
@@ -86,41 +86,41 @@ def test_a_read_only_loop_says_write_through_by_right(box: Box) -> None:
     assert look(box).node("loop0").sync == "passes"
 
 
-def asked(box: Box, number: str) -> Target:
-    """The target on /srv, once losetup has told the device number under loop0."""
+def after_losetup(box: Box, number: str) -> Target:
+    """Return the target on /srv after losetup reported the device number of the file of loop0."""
     told = Answer(output=f"/dev/loop0 \\x20\\x20{number}\\x20\n")
     return target_of("/srv", survey(box.root, {line(BACKING): told}))
 
 
-def test_a_path_that_leads_elsewhere_here_is_not_followed(box: Box) -> None:
-    """Set up in another mount namespace, or mounted over since: the loop's own word tells."""
+def test_path_in_another_namespace_is_not_followed(box: Box) -> None:
+    """The loop was set up in another mount namespace, or another mount covers the file; losetup shows it."""
     box.disk("vda", "pci0000:00/virtio1")
     box.mount("/dev/vda", "/data", "xfs")
     box.mount("tmpfs", "/images", "tmpfs")
     box.loop("loop0", "/images/disk.img")
     box.mount("/dev/loop0", "/srv", "ext4")
-    found = asked(box, box.number_of["vda"])
+    found = after_losetup(box, box.number_of["vda"])
     assert edges(found)["file:/images/disk.img"] == ("mount:/data",)
     assert [node.id for node in found.lowest] == ["vda"]
-    nowhere = asked(box, "259:7")
+    nowhere = after_losetup(box, "259:7")
     assert edges(nowhere)["file:/images/disk.img"] == ()
     assert "259:7" in nowhere.node("file:/images/disk.img").because
 
 
-def test_a_file_on_what_was_mounted_over_is_found_there(box: Box) -> None:
-    """The tmpfs that holds it is still there, though no path leads to it."""
+def test_file_on_a_covered_mount_is_found(box: Box) -> None:
+    """The tmpfs that holds it still exists, although no path leads to it."""
     box.disk("vda", "pci0000:00/virtio1")
     box.mount("/dev/vda", "/", "ext4")
     box.mount("tmpfs", "/images", "tmpfs", device="0:46")
     box.mount("/dev/vda", "/images", "ext4", root="/other")
     box.loop("loop0", "/images/disk.img")
     box.mount("/dev/loop0", "/srv", "ext4")
-    assert [node.layer for node in asked(box, "0:46").lowest] == ["memory"]
-    assert [node.id for node in asked(box, box.number_of["vda"]).lowest] == ["vda"]
+    assert [node.layer for node in after_losetup(box, "0:46").lowest] == ["memory"]
+    assert [node.id for node in after_losetup(box, box.number_of["vda"]).lowest] == ["vda"]
 
 
 def in_a_container(box: Box, stat: Answer) -> Target:
-    """Without the loop's node, and with a tmpfs where its file's path begins: losetup tells no identity."""
+    """The loop has no device node, a tmpfs is where its file's path begins, and losetup has no answer."""
     box.mount("tmpfs", "/images", "tmpfs")
     box.loop("loop0", "/images/disk.img")
     box.mount("/dev/loop0", "/srv", "ext4")
@@ -131,7 +131,7 @@ def in_a_container(box: Box, stat: Answer) -> Target:
     ("said", "followed"),
     [("No such file or directory", False), ("Permission denied", True), ("no answer for 4 s", True)],
 )
-def test_a_path_with_nothing_there_is_not_followed(box: Box, said: str, followed: bool) -> None:
+def test_missing_path_is_not_followed(box: Box, said: str, followed: bool) -> None:
     found = in_a_container(box, Answer(error=f"stat: cannot statx '/images/disk.img': {said}"))
     assert edges(found)["file:/images/disk.img"] == (("mount:/images",) if followed else ())
     assert followed or "does not lie at its path" in found.node("file:/images/disk.img").because
@@ -140,15 +140,15 @@ def test_a_path_with_nothing_there_is_not_followed(box: Box, said: str, followed
 @pytest.mark.parametrize(
     ("size", "followed"), [("", True), (" 1073741824", True), (" 1073741823", False), (" 0", False)]
 )
-def test_a_smaller_file_at_the_path_is_another_one(box: Box, size: str, followed: bool) -> None:
-    """With a file of that name: the loop has 1 GiB."""
+def test_smaller_file_at_the_path_is_another_file(box: Box, size: str, followed: bool) -> None:
+    """A file of that name is smaller than the loop device of 1 GiB."""
     found = in_a_container(box, Answer(output=f"25 12 0:0{size}\n"))
     assert edges(found)["file:/images/disk.img"] == (("mount:/images",) if followed else ())
 
 
 @pytest.mark.parametrize("covered", [True, False])
-def test_what_was_mounted_there_since_does_not_hold_the_file(box: Box, covered: bool) -> None:
-    """An ordinary user is told no identity, and a file of that size may lie on what was mounted over the path."""
+def test_later_mount_does_not_hold_the_file(box: Box, covered: bool) -> None:
+    """An ordinary user gets no identity, and a file of that size may be on the mount that covers the path."""
     box.mount("tmpfs", "/earlier" if covered else "/images", "tmpfs")
     box.loop("loop0", "/images/disk.img")
     box.mount("/dev/loop0", "/srv", "ext4")
@@ -159,47 +159,47 @@ def test_what_was_mounted_there_since_does_not_hold_the_file(box: Box, covered: 
     assert (verdict(found).verdict == "not-durable") is not covered
 
 
-def test_where_a_path_leads_is_asked_for_by_anybody(box: Box) -> None:
+def test_every_user_looks_at_the_path(box: Box) -> None:
     box.loop("loop0", "/images/disk.img")
     box.mount("/dev/loop0", "/srv", "ext4")
     assert at_path("/images/disk.img") in commands(survey(box.root), root=False)
 
 
-def test_a_path_that_leads_where_the_loop_says_is_followed(box: Box) -> None:
+def test_path_confirmed_by_losetup_is_followed(box: Box) -> None:
     box.disk("vda", "pci0000:00/virtio1")
     box.mount("/dev/vda", "/", "xfs")
     box.loop("loop0", "/x.img")
     box.mount("/dev/loop0", "/srv", "ext4")
-    assert edges(asked(box, box.number_of["vda"]))["file:/x.img"] == ("mount:/",)
+    assert edges(after_losetup(box, box.number_of["vda"]))["file:/x.img"] == ("mount:/",)
 
 
-def test_subvolumes_of_btrfs_have_numbers_of_their_own(box: Box) -> None:
+def test_btrfs_subvolume_has_its_own_device_number(box: Box) -> None:
     box.mount("/dev/vda", "/", "btrfs", device="0:31")
     box.loop("loop0", "/x.img")
     box.mount("/dev/loop0", "/srv", "ext4")
-    assert edges(asked(box, "0:33"))["file:/x.img"] == ("mount:/",)
+    assert edges(after_losetup(box, "0:33"))["file:/x.img"] == ("mount:/",)
 
 
 @pytest.mark.parametrize(("file", "deleted"), [
     ("/srv/a.img (deleted)", True), ("/home/#1311 (deleted)", True), ("/srv/a.img", False),
     ("/memfd:disk (deleted)", False),
 ])  # fmt: skip
-def test_a_file_whose_name_is_gone(box: Box, file: str, deleted: bool) -> None:
+def test_deleted_file(box: Box, file: str, deleted: bool) -> None:
     box.loop("loop0", file)
     box.mount("/dev/loop0", "/mnt", "ext4")
     told = facts(look(box, "/mnt").node("loop0")).deleted
     assert told is not None and told.value is deleted
 
 
-def test_a_loop_over_a_memfd_is_in_memory(box: Box) -> None:
+def test_loop_over_memfd_is_in_memory(box: Box) -> None:
     box.loop("loop0", "/memfd:disk (deleted)")
     box.mount("/dev/loop0", "/srv", "ext4")
     (lowest,) = look(box).lowest
     assert lowest.layer == "memory"
 
 
-def told(box: Box, file: str, *, inode: int = 12, node_of: str | None = None) -> Target:
-    """The target on /srv, whose loop says inode 12 of vda, once stat has told what lies at the file's path."""
+def after_stat(box: Box, file: str, *, inode: int = 12, node_of: str | None = None) -> Target:
+    """Return the target on /srv, whose loop has inode 12 of vda, after stat reported what is at the path."""
     box.disk("vda", "pci0000:00/virtio1")
     box.disk("sdb")
     box.mount("/dev/vda", "/", "ext4")
@@ -215,19 +215,19 @@ def told(box: Box, file: str, *, inode: int = 12, node_of: str | None = None) ->
 
 
 @pytest.mark.parametrize(("inode", "deleted"), [(12, False), (13, True)], ids=["itself", "another of that name"])
-def test_a_file_may_be_called_deleted(box: Box, inode: int, deleted: bool) -> None:
-    found = told(box, "/images/disk.img (deleted)", inode=inode)
+def test_file_may_be_named_deleted(box: Box, inode: int, deleted: bool) -> None:
+    found = after_stat(box, "/images/disk.img (deleted)", inode=inode)
     fact = facts(found.node("loop0")).deleted
     assert fact is not None and fact.value is deleted
     assert found.node("loop0").below == (f"file:/images/disk.img{'' if deleted else ' (deleted)'}",)
 
 
-def test_a_block_device_whose_node_lies_in_memory_is_that_device(box: Box) -> None:
+def test_device_node_in_tmpfs_is_the_device(box: Box) -> None:
     """As in a container, whose /dev is a tmpfs."""
-    found = told(box, "/run/dev/mydisk", node_of="sdb")
+    found = after_stat(box, "/run/dev/mydisk", node_of="sdb")
     assert found.node("loop0").below == ("sdb",)
     assert [node.id for node in found.lowest] == ["sdb"]
 
 
-def test_another_file_at_that_path_tells_nothing(box: Box) -> None:
-    assert told(box, "/run/dev/mydisk", inode=13, node_of="sdb").node("loop0").below == ("file:/run/dev/mydisk",)
+def test_other_file_at_the_path_is_ignored(box: Box) -> None:
+    assert after_stat(box, "/run/dev/mydisk", inode=13, node_of="sdb").node("loop0").below == ("file:/run/dev/mydisk",)

@@ -1,4 +1,4 @@
-"""Arrays: members, what each is for, and trouble."""
+"""md arrays: members, their roles, and trouble."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.factories.evidence import verdict
 from tests.factories.looking import look, read, roles, trouble
 
 
-def test_a_degraded_resyncing_raid10_names_its_members_and_its_trouble(box: Box) -> None:
+def test_degraded_resyncing_raid10(box: Box) -> None:
     members = ("sda1", "sdb1", "sdc1", "sdd1")
     for name in members:
         box.disk(name[:3])
@@ -25,7 +25,7 @@ def test_a_degraded_resyncing_raid10_names_its_members_and_its_trouble(box: Box)
     assert {node.id for node in found.lowest} == {"sda", "sdb", "sdc", "sdd"}
 
 
-def test_an_md_array_with_a_journal_says_so(box: Box) -> None:
+def test_md_array_with_journal(box: Box) -> None:
     box.disk("sda")
     box.md("md127", "raid5", ("sda",), journal_mode="[write-through] write-back")
     box.mount("/dev/md127", "/srv", "ext4")
@@ -35,9 +35,7 @@ def test_an_md_array_with_a_journal_says_so(box: Box) -> None:
 
 
 @pytest.mark.parametrize(("backlog", "behind"), [("256", ["sdb"]), ("0", [])])
-def test_a_leg_is_written_behind_where_it_is_write_mostly_and_there_is_a_backlog(
-    box: Box, backlog: str, behind: list[str]
-) -> None:
+def test_write_mostly_member_with_backlog_is_written_behind(box: Box, backlog: str, behind: list[str]) -> None:
     box.disks("sda", "sdb")
     box.md("md0", "raid1", ("sda", "sdb"), **{"dev-sda/state": "in_sync", "dev-sdb/state": "in_sync,write_mostly"})
     box.write("/sys/block/md0/md/bitmap/backlog", backlog)
@@ -47,7 +45,7 @@ def test_a_leg_is_written_behind_where_it_is_write_mostly_and_there_is_a_backlog
 
 
 @pytest.mark.parametrize(("policy", "found"), [("ppl", "not-durable"), ("resync", "cannot-tell")])
-def test_a_partial_parity_log_stops_a_flush(box: Box, policy: str, found: str) -> None:
+def test_partial_parity_log_stops_flushes(box: Box, policy: str, found: str) -> None:
     box.disk("sda")
     box.md("md0", "raid5", ("sda",), consistency_policy=policy)
     box.mount("/dev/md0", "/srv", "ext4")
@@ -57,7 +55,7 @@ def test_a_partial_parity_log_stops_a_flush(box: Box, policy: str, found: str) -
 
 @pytest.mark.parametrize(("level", "role"), [("raid1", "mirror leg"), ("raid10", "mirror leg"), ("raid0", "stripe"),
                                              ("raid5", "stripe")])  # fmt: skip
-def test_members_of_an_md_array(box: Box, level: str, role: str) -> None:
+def test_roles_of_md_members(box: Box, level: str, role: str) -> None:
     box.disks("sda", "sdb", "sdc", "sdd")
     files = {f"dev-{name}/state": state for name, state in
              {"sda": "in_sync", "sdb": "in_sync,journal", "sdc": "spare", "sdd": "faulty"}.items()}  # fmt: skip

@@ -1,4 +1,4 @@
-"""Pools and datasets, from made-up answers of zpool and zfs in their documented formats (zpool-status(8))."""
+"""Pools and datasets, from made-up output of zpool and zfs in the documented formats (zpool-status(8))."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ zil_commit_count                4    {commits}
 zil_commit_writer_count         4    7"""
 
 
-def test_a_zfs_dataset_stands_on_its_pool(box: Box) -> None:
+def test_dataset_is_on_its_pool(box: Box) -> None:
     box.mount("tank/data/db", "/srv", "zfs")
     box.write("/sys/module/zfs/parameters/zfs_nocacheflush", "1")
     top, pool = look(box).stack
@@ -99,7 +99,7 @@ def test_a_zfs_dataset_stands_on_its_pool(box: Box) -> None:
     assert read(top, "barrier")[0] == "nobarrier"
 
 
-def test_a_pool_stands_on_its_vdevs_each_with_its_part(pool: Box) -> None:
+def test_pool_has_vdevs_with_roles(pool: Box) -> None:
     found = seen(pool, status=HEALTHY)
     shape = edges(found)
     assert shape["mount:/db"] == ("pool:tank",)
@@ -112,7 +112,7 @@ def test_a_pool_stands_on_its_vdevs_each_with_its_part(pool: Box) -> None:
     assert known == {
         "pool:tank": {"nvme0n1p1": "slog", "nvme0n1p2": "l2arc", "sdc": "spare"},
         "vdev:tank/mirror-0": {"sda1": "mirror leg", "sdb1": "mirror leg"},
-    }  # a role is one to the layer directly above
+    }  # a role belongs to the layer directly above
     kinds = [(node.layer, node.kind) for node in found.stack[1:3]]
     assert kinds == [("pool", "zpool"), ("pool", "mirror")]
     assert trouble(found.node("pool:tank")) == []
@@ -120,7 +120,7 @@ def test_a_pool_stands_on_its_vdevs_each_with_its_part(pool: Box) -> None:
     assert read(found.node("sda1"), "role")[1] == STATUS
 
 
-def test_a_pool_in_trouble_says_which_disk_and_what_is_going_on(pool: Box) -> None:
+def test_pool_reports_faulty_disk_and_scan(pool: Box) -> None:
     found = seen(pool, status=DEGRADED)
     shape = edges(found)
     assert shape["vdev:tank/raidz1-0"] == ("sda1", "vdev:tank/replacing-1")
@@ -136,7 +136,7 @@ def test_a_pool_in_trouble_says_which_disk_and_what_is_going_on(pool: Box) -> No
     assert roles(found)["vdev:tank/mirror-1"] == "stripe"
 
 
-def test_a_datasets_properties_say_where_they_come_from(pool: Box) -> None:
+def test_property_names_its_source(pool: Box) -> None:
     top = seen(pool, properties=PROPERTIES).stack[0]
     assert read(top, "sync") == ("disabled", "zfs get sync tank/db (inherited from tank)")
     assert read(top, "logbias") == ("throughput", "zfs get logbias tank/db (local)")
@@ -144,15 +144,15 @@ def test_a_datasets_properties_say_where_they_come_from(pool: Box) -> None:
 
 
 @pytest.mark.parametrize("value", ["standard", "always"])
-def test_a_dataset_that_syncs_passes_it_on(pool: Box, value: str) -> None:
+def test_dataset_passes_syncs(pool: Box, value: str) -> None:
     assert seen(pool, properties=f"tank/db\tsync\t{value}\tdefault").stack[0].sync == "passes"
 
 
-def test_properties_of_other_datasets_are_not_its_own(pool: Box) -> None:
+def test_properties_of_other_datasets_are_ignored(pool: Box) -> None:
     assert seen(pool, properties="tank\tsync\tdisabled\tlocal").stack[0].reading("sync") is None
 
 
-def test_what_the_tools_did_not_tell_is_missed(pool: Box) -> None:
+def test_missing_answers_are_reported(pool: Box) -> None:
     found = target(survey(pool.root, {STATUS: Answer(error="no answer for 2 s")}), "/db")
     top, bottom = found.stack
     assert read(bottom, "missing") == ("the pool's devices: no answer for 2 s", STATUS)
@@ -160,13 +160,13 @@ def test_what_the_tools_did_not_tell_is_missed(pool: Box) -> None:
     assert (bottom.lowest, bottom.sync, top.sync) == (True, "unknown", "unknown")
 
 
-def test_the_pools_block_size_stands_in_its_readings(pool: Box) -> None:
+def test_pool_has_ashift(pool: Box) -> None:
     found = seen(pool, ashift="tank\tashift\t12\tlocal\n")
     assert read(found.node("pool:tank"), "ashift") == ("12", "zpool get ashift tank (local)")
 
 
 @pytest.mark.parametrize("parameter", ["zfs_nocacheflush", "zil_nocacheflush"])
-def test_a_module_parameter_that_drops_flushes_stops_them(pool: Box, parameter: str) -> None:
+def test_nocacheflush_stops_flushes(pool: Box, parameter: str) -> None:
     path = f"/sys/module/zfs/parameters/{parameter}"
     pool.write(path, "1")
     found = seen(pool, status=HEALTHY)
@@ -176,7 +176,7 @@ def test_a_module_parameter_that_drops_flushes_stops_them(pool: Box, parameter: 
     assert read(bottom, parameter) == ("1", path)
 
 
-def test_the_identity_is_the_same_whether_the_tools_answered_or_not(pool: Box) -> None:
+def test_identity_does_not_depend_on_answers(pool: Box) -> None:
     told, untold = seen(pool, status=HEALTHY, properties=PROPERTIES), seen(pool)
     assert told.identity == untold.identity
 
@@ -193,7 +193,7 @@ def test_commits_are_counted_per_dataset(pool: Box) -> None:
     assert (moved["mount:/db"].commits, moved["mount:/db"].flushes) == (40, None)
 
 
-def test_older_versions_count_for_the_whole_box(pool: Box) -> None:
+def test_older_versions_count_for_the_host(pool: Box) -> None:
     pool.write(
         "/proc/spl/kstat/zfs/zil", "22 1 0x01 13 624 1 2\nname type data\nzil_commit_count                4    9"
     )
@@ -204,7 +204,7 @@ def test_older_versions_count_for_the_whole_box(pool: Box) -> None:
     "", "no pools available", "  pool: \nconfig:\n", "  pool: tank\nconfig:\n\t\t\n\tNAME\n\t        deep ONLINE 0 0 0",
     "  pool: tank\nconfig:\n\tlogs\n\t\x1b[31m ONLINE", "\nconfig:" * 50,
 ])  # fmt: skip
-def test_a_status_that_makes_no_sense_breaks_nothing(pool: Box, output: str) -> None:
+def test_invalid_status_is_ignored(pool: Box, output: str) -> None:
     found = seen(pool, status=output)
     assert found.stack[1].id == "pool:tank"
     assert roles(found) == {}

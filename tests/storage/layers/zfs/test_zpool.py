@@ -1,4 +1,4 @@
-"""ZFS pools: what a pool, and a group of its disks, forwards to those below."""
+"""ZFS pools: what a pool, and a group of its disks, forwards to the layers below."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def forwarded(role: str | None, *others: str | None, dataset: Node = LATENCY) ->
     return kind("zpool").forwards(POOL, Member("sda", role), (role, *others), dataset)
 
 
-def test_the_intent_log_goes_to_its_own_device_where_there_is_one() -> None:
+def test_intent_log_goes_to_the_slog() -> None:
     assert forwarded(None) == INTENT_LOG
     assert (forwarded("slog", None), forwarded(None, "slog")) == (INTENT_LOG, AT_TIMES)
 
 
-def test_a_dataset_that_writes_past_the_log_shares_its_writes_over_the_others() -> None:
+def test_throughput_bias_bypasses_the_slog() -> None:
     assert forwarded("slog", None, dataset=THROUGHPUT) == AT_TIMES
     assert forwarded(None, "slog", dataset=THROUGHPUT) == INTENT_LOG
 
 
 @pytest.mark.parametrize("role", ["l2arc", "spare"])
-def test_what_holds_no_data_gets_nothing(role: str) -> None:
+def test_l2arc_and_spare_get_nothing(role: str) -> None:
     assert forwarded(role, None) == NOTHING
 
 
@@ -44,21 +44,21 @@ def test_what_holds_no_data_gets_nothing(role: str) -> None:
     ("mirror-0", 3, ALL), ("raidz1-0", 1, FLUSHES_ONLY), ("raidz2-0", 2, FLUSHES_ONLY), ("raidz3-1", 3, FLUSHES_ONLY),
     ("draid2:4d:9c:1s-0", 2, FLUSHES_ONLY), ("replacing-0", 0, AT_TIMES),
 ])  # fmt: skip
-def test_a_group_does_without_as_many_as_its_name_says(name: str, tolerates: int, gets: Forwarded) -> None:
+def test_group_tolerates_what_its_name_says(name: str, tolerates: int, gets: Forwarded) -> None:
     group = next(group for group in ("mirror", "raidz", "draid", "replacing") if name.startswith(group))
     vdev = Node(id=f"vdev:{name}", layer="pool", kind=group, name=name)
     assert kind(group).tolerates(vdev, 4) == tolerates
     assert kind(group).forwards(vdev, Member("sda", "mirror leg"), ("mirror leg",) * 4, LATENCY) == gets
 
 
-def test_a_group_hands_on_whatever_its_members_were_read_as() -> None:
+def test_group_forwards_whatever_its_role_is() -> None:
     log = Reading(what="role", value="slog", path="zpool status")
     mirror = Node(id="vdev:mirror-1", layer="pool", kind="mirror", name="mirror-1", readings=(log,))
     assert kind("mirror").forwards(mirror, Member("sdb", "slog"), ("slog", "slog"), LATENCY) == ALL
 
 
-def test_without_a_log_of_its_own_the_intent_log_may_be_on_a_special_vdev() -> None:
-    """So OpenZFS from 2.4 on: its data's disks get no flush then."""
+def test_intent_log_may_be_on_a_special_vdev() -> None:
+    """OpenZFS since 2.4: then the disks of the data get no flush."""
     assert (forwarded("special", None), forwarded(None, "special")) == (INTENT_LOG, INTENT_LOG)
     assert forwarded("special", None, "slog") == AT_TIMES
     where = target(
@@ -78,7 +78,7 @@ FILE = "/img/f"
 
 
 class Pool(NamedTuple):
-    """Words of ``zpool create``; ``write_through`` those disks that the kernel was told so of."""
+    """Arguments of ``zpool create``; ``write_through``: disks that the kernel is set to."""
 
     words: str
     flushes: Mapping[str, float]
@@ -127,7 +127,7 @@ LOSING = (
 
 
 def status(words: str) -> str:
-    """What ``zpool status -L -P`` prints of a pool that was made with those words."""
+    """Return what ``zpool status -L -P`` prints for a pool created with those arguments."""
     lines, depth = [], 1
     for number, word in enumerate(words.split()):
         if word in SECTIONS:
@@ -175,11 +175,11 @@ def _id(pool: Pool) -> str:
 
 @pytest.mark.parametrize("top", ["zfs", "zvol"])
 @pytest.mark.parametrize("pool", HONEST, ids=_id)
-def test_no_pool_that_keeps_everything_is_accused(box: Box, pool: Pool, top: str) -> None:
+def test_durable_pool_is_not_accused(box: Box, pool: Pool, top: str) -> None:
     assert not accused(box, pool, top)
 
 
 @pytest.mark.parametrize("top", ["zfs", "zvol"])
 @pytest.mark.parametrize("pool", LOSING, ids=_id)
-def test_a_pool_that_loses_something_is_accused(box: Box, pool: Pool, top: str) -> None:
+def test_pool_that_loses_data_is_accused(box: Box, pool: Pool, top: str) -> None:
     assert accused(box, pool, top)

@@ -1,4 +1,4 @@
-"""Volumes of a ZFS pool: their names, and what a flush of one is worth."""
+"""Volumes of a ZFS pool: their names, and what a flush of one does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GET = "zfs get -H -p -o name,property,value,source sync,logbias tank/vm/data"
 
 @pytest.fixture
 def volume(box: Box) -> Box:
-    """ext4 on one volume of two, as udev links them."""
+    """Return ext4 on one of two volumes, linked as udev does."""
     for name, link in (("zd0", "tank/other"), ("zd16", "tank/vm/data")):
         box.device(name)
         box.link(f"/dev/zvol/{link}", f"{'../' * (link.count('/') + 2)}{name}")
@@ -35,7 +35,7 @@ def seen(box: Box, sync: str) -> Node:
     return zvol(target(survey(box.root, claims={GET: Answer(output=told)}), "/srv"))
 
 
-def test_its_name_is_that_of_its_link_and_its_properties_are_asked_for(volume: Box) -> None:
+def test_volume_name_and_properties(volume: Box) -> None:
     inventory = survey(volume.root)
     node = zvol(target(inventory, "/srv"))
     assert (node.id, node.name) == ("zd16", "tank/vm/data")
@@ -44,13 +44,13 @@ def test_its_name_is_that_of_its_link_and_its_properties_are_asked_for(volume: B
 
 
 @pytest.mark.parametrize(("sync", "path"), [("disabled", "stops"), ("standard", "passes"), ("always", "passes")])
-def test_what_a_flush_of_it_is_worth(volume: Box, sync: str, path: str) -> None:
+def test_sync_property_decides_what_a_flush_does(volume: Box, sync: str, path: str) -> None:
     node = seen(volume, sync)
     assert read(node, "sync") == (sync, "zfs get sync tank/vm/data (local)")
     assert sync_of(node)[0] == path
 
 
-def test_without_links_or_answers_nothing_is_told(box: Box) -> None:
+def test_volume_without_links_or_answers(box: Box) -> None:
     box.device("zd0")
     box.mount("/dev/zd0", "/srv", "ext4")
     node = zvol(look(box))
@@ -73,13 +73,13 @@ errors: No known data errors
 
 
 def on_pool(box: Box, disk: str) -> Target:
-    """The volume on a pool of that disk, with a log of its own."""
+    """Return the volume on a pool of that disk with a log device."""
     box.disk("sdl")
     answers = {"zpool status -L -P tank": Answer(output=STATUS.format(disk=disk))}
     return target(survey(box.root, claims=answers), "/srv")
 
 
-def test_below_it_lie_the_devices_of_its_pool(volume: Box) -> None:
+def test_volume_is_on_the_devices_of_its_pool(volume: Box) -> None:
     volume.disk("sda")
     assert ("zpool", "status", "-L", "-P", "tank") in commands(survey(volume.root))
     found = on_pool(volume, "sda")
@@ -89,13 +89,13 @@ def test_below_it_lie_the_devices_of_its_pool(volume: Box) -> None:
     assert roles(found) == {"sdl": "slog"}
 
 
-def test_a_volume_of_a_pool_in_memory_forgets(volume: Box) -> None:
+def test_volume_of_a_pool_in_memory_is_not_durable(volume: Box) -> None:
     volume.device("ram0")
     assert finding(verdict(on_pool(volume, "ram0")), "in-memory").verdict == "not-durable"
 
 
 @pytest.mark.parametrize("parameter", ["zfs_nocacheflush", "zil_nocacheflush"])
-def test_a_module_that_drops_flushes_drops_those_of_a_volume_too(volume: Box, parameter: str) -> None:
+def test_nocacheflush_applies_to_volumes(volume: Box, parameter: str) -> None:
     volume.disk("sda")
     volume.write(f"/sys/module/zfs/parameters/{parameter}", "1\n")
     found = finding(verdict(on_pool(volume, "sda")), "barriers-off")
@@ -104,8 +104,8 @@ def test_a_module_that_drops_flushes_drops_those_of_a_volume_too(volume: Box, pa
 
 
 @pytest.mark.parametrize("flushes", [0.0, 1.0, 2.0])
-def test_what_reaches_its_pool_for_a_sync_is_open(volume: Box, flushes: float) -> None:
-    """A flush with nothing to commit asks the pool for nothing."""
+def test_flushes_of_a_volume_at_its_pool_are_unknown(volume: Box, flushes: float) -> None:
+    """A flush with nothing to commit requests nothing from the pool."""
     volume.disk("sda")
     counted = step(flushes={"sda": 0.0, "sdl": flushes})
     assert not rules(verdict(on_pool(volume, "sda"), counted)) & {"flushes-missing", "bytes-missing"}
