@@ -39,8 +39,7 @@ def lessons(name: str | None, teacher: bool) -> int:
     from fstui.tui.app import FstuiApp, run_app  # noqa: PLC0415
 
     def opening(app: FstuiApp) -> None:
-        from fstui.tui.screens.lesson import LessonScreen  # noqa: PLC0415
-        from fstui.tui.screens.lessons import LessonsScreen  # noqa: PLC0415
+        from fstui.tui.screens.lessons import LessonScreen, LessonsScreen  # noqa: PLC0415
 
         app.push_screen(LessonsScreen())
         if chosen is not None:

@@ -20,7 +20,7 @@ from fstui.tui import commands
 from fstui.tui.commands import HELP
 from fstui.tui.palette import Entries
 from fstui.tui.screens.base_screen import BaseScreen
-from fstui.tui.screens.lesson import LessonScreen
+from fstui.tui.screens.lessons import LessonScreen
 from fstui.tui.screens.plan import PlanScreen
 from fstui.tui.screens.storage import StorageScreen
 from tests.factories import screens

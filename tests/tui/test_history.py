@@ -146,7 +146,7 @@ async def test_storage_is_compared_with_others_of_the_scenario() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("h")
         lines = await settled(pilot)
-        title = next(at for at, line in enumerate(lines) if "on every storage" in line)
+        title = next(at for at, line in enumerate(lines) if "on every filesystem" in line)
         assert "/srv/data" in lines[title + 1] and "▌" in lines[title + 2] and "/srv/other" in lines[title + 2]
 
 

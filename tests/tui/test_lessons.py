@@ -6,9 +6,8 @@ import pytest
 from textual.pilot import Pilot
 
 from fstui.runs import lessons
-from fstui.tui.drawing import lesson as drawing
-from fstui.tui.screens.lesson import LessonScreen
-from fstui.tui.screens.lessons import LessonsScreen
+from fstui.tui.drawing import lessons as drawing
+from fstui.tui.screens.lessons import LessonScreen, LessonsScreen
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import pressed, shown
 
@@ -81,23 +80,6 @@ async def test_question_fits_80_columns_and_24_rows(lesson: lessons.Lesson) -> N
         app.push_screen(LessonScreen(lesson))
         await pilot.pause()
         assert any(lesson.predict.choices[-1] in line for line in shown(app))
-
-
-async def test_lesson_reuses_the_plans_of_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    app, planned = PreparedApp(), []
-    plan_one = lessons.planned
-
-    async def counted(lesson: lessons.Lesson) -> list[lessons.Planned]:
-        planned.append(lesson.name)
-        return await plan_one(lesson)
-
-    monkeypatch.setattr(lessons, "planned", counted)
-    async with app.run_test(size=(80, 24)) as pilot:
-        listed = LessonsScreen()
-        app.push_screen(listed)
-        await app.workers.wait_for_complete()
-        await pressed(pilot, "enter")
-        assert isinstance(app.screen, LessonScreen) and planned.count(lessons.lessons()[0].name) == 1
 
 
 def test_numbers_are_not_broken_and_disks_are_named() -> None:

@@ -9,7 +9,7 @@ from fstui.runs import lessons
 from fstui.runs.machine.replay import ReplayMachine
 from fstui.state import runs
 from fstui.tui.screens.history import HistoryScreen
-from fstui.tui.screens.lesson import LessonScreen
+from fstui.tui.screens.lessons import LessonScreen
 from fstui.tui.screens.plan import PlanScreen
 from fstui.tui.screens.result import ResultScreen
 from tests.factories import screens

@@ -15,10 +15,9 @@ from fstui.model.watch import WatchedSecond, WatchStarted
 from fstui.runs import lessons
 from fstui.runs.machine.replay import ReplayMachine
 from fstui.state import runs
-from fstui.tui.drawing.lesson import STAGES
+from fstui.tui.drawing.lessons import STAGES
 from fstui.tui.screens.history import HistoryScreen
-from fstui.tui.screens.lesson import LessonScreen
-from fstui.tui.screens.lessons import LessonsScreen
+from fstui.tui.screens.lessons import LessonScreen, LessonsScreen
 from fstui.tui.screens.run import RunScreen
 from fstui.tui.screens.storage import StorageScreen
 from tests.factories import busy, screens

@@ -70,7 +70,7 @@ def chart(summaries: Sequence[Summary], chosen: Summary, width: int, height: int
 
 
 def elsewhere(summaries: Sequence[Summary], chosen: Summary, width: int, height: int) -> list[Text]:
-    """Return the newest run of the same step on every storage, the fastest first; nothing if there is only one."""
+    """Return the newest run of the same step on every filesystem, the fastest first; nothing if there is only one."""
     step = chosen.scenario, chosen.rate_of
     newest = [runs[-1] for runs in report.series(summaries) if (runs[-1].scenario, runs[-1].rate_of) == step]
     newest.sort(key=lambda one: -one.rate_per_s)
@@ -78,7 +78,7 @@ def elsewhere(summaries: Sequence[Summary], chosen: Summary, width: int, height:
         return []
     scale = charts.scale_around(one.rate_per_s for one in newest)
     name = min(max(cell_len(_target(one)) for one in newest), max((width - 4) * 2 // 5, 10))
-    lines = [rule(width, f"{chosen.scenario} on every storage", "newest runs")]
+    lines = [rule(width, f"{chosen.scenario} on every filesystem", "newest runs")]
     for one in newest[: height - 1]:
         here = report.storage(one) == report.storage(chosen)
         glyph, style = verdict_style(one.verdict)

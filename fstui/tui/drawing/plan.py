@@ -99,7 +99,7 @@ def notes(offer: Offer, read: Target | None, busy: str, width: int) -> list[Text
     about = [line(part) for part in wrapped(" ".join(offer.form.help.split()), width - 2, indent="  ")]
     if offer.refusal:
         return [*_paragraph(offer.refusal, "  ✗ ", BAD, width), line(), *about]
-    lines = _paragraph(f"{busy}. Measured first, 1 s.", "  ! ", DOUBT, width) if busy else []
+    lines = _paragraph(f"{busy}. fstui measures this for 1 s before the run.", "  ! ", DOUBT, width) if busy else []
     if offer.plan and read:
         for reason, count in Counter(_skipped(offer.plan)).items():
             lines += _paragraph(f"{count} skipped: {reason}", "  – ", "", width)

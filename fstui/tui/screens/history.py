@@ -38,7 +38,7 @@ class HistoryScreen(BaseScreen):
         Command("history.compare", "c", "compare", "compare", "Compare this run with another: Enter on the other one."),
         Command("history.mark", "space", "mark", "", f"Mark a run to be compared, at most {MAX_COMPARED}."),
         Command("history.filter", "slash", "filter", "filter", "Only the runs that contain these words."),
-        Command("history.trend", "t", "trend", "trend", "How the rates on each storage changed from run to run."),
+        Command("history.trend", "t", "trend", "trend", "How the rates on each filesystem changed from run to run."),
         Command("history.note", "n", "note", "note", "Save a note with this run."),
         Command("history.delete", "d", "delete", "delete", "Delete this run, after a question."),
         HELP,

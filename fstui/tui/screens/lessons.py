@@ -1,20 +1,36 @@
-"""The lessons, and which of them were taken."""
+"""The list of lessons, and one lesson, taken by keyboard: predict, run, compare, explain, and a question."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
+
+from msgspec.structs import replace
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 from textual.containers import Container, VerticalScroll
+from textual.events import Key
+from textual.worker import Worker, WorkerError
 
-from fstui.runs import lessons
+from fstui.model.errors import Refused
+from fstui.model.run import Run
+from fstui.runs import lessons, simulation
 from fstui.runs.lessons import Lesson, Planned, Taken
-from fstui.tui.commands import BACK, HELP, LIST, QUIT, Command
-from fstui.tui.drawing import lesson as drawing
-from fstui.tui.drawing.cells import rule
+from fstui.runs.runner import RunInProgress
+from fstui.tui.commands import BACK, GLOSSARY, HELP, LIST, PAGE_DOWN, PAGE_UP, QUIT, Command, bindings
+from fstui.tui.drawing import lessons as drawing
+from fstui.tui.drawing.cells import line, rule
+from fstui.tui.drawing.lessons import STAGES
+from fstui.tui.progress import Progress
 from fstui.tui.screens.base_screen import BaseScreen
-from fstui.tui.screens.lesson import LessonScreen
+from fstui.tui.styles import HEAD
+from fstui.tui.widgets.lines import Slices
 from fstui.tui.widgets.table import Rows, Table
+
+DRAW_S = 0.25
+MIN_MAP, DISTRIBUTIONS = 6, 14
+"""Lines."""
 
 
 class LessonsScreen(BaseScreen):
@@ -83,7 +99,7 @@ class LessonsScreen(BaseScreen):
         self.query_one("#about").scroll_relative(y=by, animate=False)
 
     def action_take(self) -> None:
-        self.app.push_screen(LessonScreen(self.chosen, self._pace, self.planned.get(self.chosen.name)))
+        self.app.push_screen(LessonScreen(self.chosen, self._pace))
 
     @work(exclusive=True, group="planned")
     async def plan_all(self) -> None:
@@ -101,3 +117,189 @@ class LessonsScreen(BaseScreen):
     def _draw_selected(self, width: int, height: int) -> list[Text]:
         planned, done = self.planned.get(self.chosen.name, []), (self.taken or {}).get(self.chosen.name)
         return drawing.about(self.chosen, planned, done, width)
+
+
+class LessonScreen(BaseScreen):
+    """A page for each stage of the lesson, with pictures next to it or below it. Enter leads to the next stage."""
+
+    KEYS = (
+        Command("lesson.next", "enter", "next", "go on", "To the next page, once this one is answered."),
+        Command("lesson.answer", "1,2,3,4", "answer", "answer", "Choose an answer.", "1-3"),
+        Command("lesson.plug", "p", "plug", "", "Pull the plug of the simulated disk, when the lesson says so."),
+        replace(GLOSSARY, label="words"),
+        HELP,
+        BACK,
+        QUIT,
+        Command("lesson.up", "up,k", "scroll(-1)", "", "Scroll up."),
+        Command("lesson.down", "down,j", "scroll(1)", "", "Scroll down."),
+        PAGE_UP,
+        PAGE_DOWN,
+    )
+    BINDINGS = bindings(command for command in KEYS if command.id not in ("lesson.answer", GLOSSARY.id))
+    HELP_TEXT = (
+        "A lesson asks for a prediction, runs it on simulated disks in real time, shows the result, explains it, and "
+        "asks one more question. No number of a lesson was measured on real storage: the disks follow a physical "
+        "model. Lessons that you have taken are remembered."
+    )
+
+    def __init__(self, lesson: Lesson, pace: float = 1.0) -> None:
+        super().__init__()
+        self.lesson = lesson
+        self.stage = STAGES[0]
+        self.predicted: int | None = None
+        self.answered: int | None = None
+        self.results: dict[str, Run] = {}
+        self._started: dict[str, Progress] = {}
+        self._now: RunInProgress | None = None
+        self._plug_at: str | None = None
+        """The run whose plug can be pulled now."""
+        self._saving: Worker[None] | None = None
+        self._pace = pace
+        self._planned: list[Planned] = []
+        self._disks = {run.label: run.title or simulation.named(run.disk).title for run in lesson.runs}
+
+    def compose(self) -> ComposeResult:
+        yield self.lines("title", lambda width, height: drawing.title(self.lesson, self.stage, width))
+        with VerticalScroll(id="pages", can_focus=False):
+            yield self.lines("text", self._draw_text)
+            yield self.lines("pictures", self._draw_pictures)
+        yield Slices(self._draw_map, id="map")
+        yield self.lines("prompt", lambda width, height: [line(("  " + self._prompt(), HEAD))], classes="line")
+        yield self.footer_lines()
+
+    async def on_mount(self) -> None:
+        self._planned = await lessons.planned(self.lesson)
+        self.set_interval(DRAW_S, self._draw_run)
+        self.redraw()
+
+    def on_key(self, event: Key | None = None) -> None:
+        super().on_key()
+        if event is not None and event.key.isdigit():
+            self.action_answer(int(event.key))
+
+    def action_answer(self, number: int = 0) -> None:
+        """Choose an answer by its digit or by a click, as long as it can be changed."""
+        if self.stage == "predict" and 1 <= number <= len(self.lesson.predict.choices):
+            self.predicted = number
+        elif self.stage == "question" and self.answered is None and 1 <= number <= len(self.lesson.question.choices):
+            self.answered = number
+            self._saving = self.app.run_worker(self.save(), group="note")  # continues if the screen is left at once
+        self.redraw()
+
+    def footer_commands(self) -> Iterable[Command]:
+        """Name the digits only if they choose something."""
+        waits = self.stage == "predict" or (self.stage == "question" and self.answered is None)
+        return [command for command in super().footer_commands() if waits or command.id != "lesson.answer"]
+
+    async def action_next(self) -> None:
+        if self.stage == "predict" and self.predicted is None:
+            self.say("Answer first: press the digit of what you expect.")
+        elif self.stage == "run" and not self._is_over:
+            self.say("It is still running." if self._plug_at is None else "Press p to pull the plug.")
+        elif self.stage != "question":
+            self._show_stage(STAGES[STAGES.index(self.stage) + 1])
+        elif self.answered is None:
+            self.say("Answer first: press a digit.")
+        else:
+            if self._saving is not None:  # the list of lessons reads what was saved
+                with suppress(WorkerError):
+                    await self._saving.wait()
+            self.app.pop_screen()
+
+    def _show_stage(self, stage: str) -> None:
+        self.stage = stage
+        self.set_class(stage == "run", "-running")
+        self.query_one("#pages").scroll_home(animate=False)
+        if stage == "run":
+            self.run_all()
+        self.redraw()
+
+    @property
+    def _is_over(self) -> bool:
+        return len(self.results) == len(self.lesson.runs)
+
+    def action_plug(self) -> None:
+        if self._plug_at is not None and self._now is not None:
+            with self.fstui.reporting():
+                self._now.pull_plug()
+                self._plug_at = None
+        else:
+            self.say("There is no plug to pull now.")
+
+    def action_scroll(self, by: int) -> None:
+        self.query_one("#pages").scroll_relative(y=by, animate=False)
+
+    async def go_back(self) -> None:
+        if self._now is not None:
+            self._now.stop()
+        await super().go_back()
+
+    @work(exclusive=True, group="lesson", exit_on_error=False)
+    async def run_all(self) -> None:
+        for run in self.lesson.runs:
+            try:
+                plan, running = await lessons.start(self.lesson, run, self._pace)
+                progress = self._started[run.label] = Progress(plan, running.target)
+                self._now, self._plug_at = running, run.label if run.plug else None
+                async for event in running.events():
+                    progress.apply(event)
+            except Refused as refusal:
+                self.say(str(refusal))
+                return
+            finally:
+                self._now = self._plug_at = None
+            assert progress.run is not None, "a run ends with RunFinished"
+            self.results[run.label] = progress.run
+        self.redraw()
+
+    async def save(self) -> None:
+        """Save that the lesson was taken, with the number of right answers."""
+        right = (self.predicted == self.lesson.predict.right) + (self.answered == self.lesson.question.right)
+        with self.fstui.reporting("The lesson could not be saved as taken"):
+            await lessons.note_taken(self.lesson.name, right, self.results)
+
+    def _draw_run(self) -> None:
+        if self.stage == "run" and self._now is not None:
+            self.redraw()
+
+    def _draw_text(self, width: int, height: int) -> list[Text]:
+        lesson = self.lesson
+        match self.stage:
+            case "predict":
+                return drawing.question(lesson.text, lesson.predict, self.predicted, width)
+            case "run":
+                return drawing.runs(lesson.runs, self._started, self._disks, width)
+            case "compare":
+                claims = [lessons.found(claim, self.results) for claim in lesson.claims]
+                return drawing.comparison(lesson.predict, self.predicted, claims, width)
+            case "explain":
+                return drawing.explanation(lesson, width)
+        return drawing.question("", lesson.question, self.answered, width, right="right" if self.answered else "")
+
+    def _draw_pictures(self, width: int, height: int) -> list[Text]:
+        """Draw the question as a picture, and after the runs the answer with all that was measured."""
+        hidden = self.stage in ("predict", "run")
+        reach = drawing.reach(self.lesson, self._planned, width, hidden=hidden)
+        disks = drawing.disks(self.lesson, self._planned, width)
+        if hidden:
+            return [*reach, *disks]
+        runs = drawing.runs(self.lesson.runs, self._started, self._disks, width)
+        measured = [line(), rule(width, "what was measured", "simulated"), *runs]
+        measured += drawing.distributions(self.lesson.runs, self._started, width, DISTRIBUTIONS)
+        return [*reach, *measured, *disks] if self.stage == "explain" else [*measured, *reach, *disks]
+
+    def _draw_map(self, width: int, height: int) -> list[Text]:
+        progress = next(reversed(self._started.values()), None)
+        return drawing.heat_map(progress, width, height) if progress and height >= MIN_MAP else []
+
+    def _prompt(self) -> str:
+        if self._plug_at is not None:
+            return f"{self._plug_at}: press p to pull the plug at any time."
+        match self.stage:
+            case "predict":
+                return "Enter runs it." if self.predicted else "What do you expect? A digit, then Enter runs it."
+            case "run":
+                return "Enter compares." if self._is_over else "Running …"
+            case "question":
+                return "Enter ends the lesson." if self.answered else "Your answer? A digit."
+        return "Enter goes on."
