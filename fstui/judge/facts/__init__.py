@@ -18,7 +18,7 @@ from fstui.judge.facts.other_writers import OtherWriters
 from fstui.judge.facts.rotation import Rotation
 from fstui.judge.facts.run_flushes import RunFlushes
 from fstui.judge.facts.stack import Stack
-from fstui.judge.facts.steps import Steps, forces
+from fstui.judge.facts.steps import Steps, writes_fua
 from fstui.model.run import Evidence
 from fstui.model.settings import Settings
 from fstui.model.steps import Snapshot, Step
@@ -79,7 +79,7 @@ class Case:
         if level is None:
             return None
         in_effect = self.steps.in_effect(settings)
-        found = received(self.stack, level, seen, forced=in_effect is not None and forces(in_effect))
+        found = received(self.stack, level, seen, fua=in_effect is not None and writes_fua(in_effect))
         flushes = self._traced(seen) if level is self.stack.levels[0] else None
         return found._replace(flushes=flushes or found.flushes or counted_at(found.devices, seen))
 

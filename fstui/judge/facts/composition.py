@@ -20,7 +20,7 @@ from fstui.storage.layers.flushes import Range
 from fstui.storage.layers.forwarding import AT_TIMES, Forwarded, How, Member
 from fstui.storage.layers.kinds import kind
 
-Quantity = Literal["flushes", "forced", "bytes"]
+Quantity = Literal["flushes", "fua", "bytes"]
 """Empty flushes; writes marked FUA, as the flushes that they become; bytes."""
 Below = Callable[[Node], tuple[tuple[Node, str | None], ...]]
 """Returns the layers directly below one, each with its role."""
@@ -40,7 +40,7 @@ class Edge(NamedTuple):
     forwarded: Forwarded
 
     def how(self, what: Quantity) -> How:
-        return {"flushes": self.forwarded.flushes, "forced": self.forwarded.forced, "bytes": self.forwarded.bytes}[what]
+        return {"flushes": self.forwarded.flushes, "fua": self.forwarded.forced, "bytes": self.forwarded.bytes}[what]
 
 
 class Composition:
@@ -79,12 +79,12 @@ class Composition:
         known = tuple(end for end in ends.values() if self._own(end, what) != OPEN)
         return known or tuple(ends.values())
 
-    def forced_alike(self) -> bool:
+    def fua_reaches_all(self) -> bool:
         """Return whether every FUA write reaches all counting layers, as a flush does.
 
         If not, it goes to the disk that holds its block and becomes a flush there only.
         """
-        return self._forced_alike(self._filesystem, is_filesystem=True)
+        return self._fua_reaches_all(self._filesystem, is_filesystem=True)
 
     def holding(self) -> tuple[Node, ...]:
         """Return the lowest layers that may hold the bytes: no spare, and none with only copies."""
@@ -145,7 +145,7 @@ class Composition:
     def _sharing(self, node: Node, what: Quantity) -> list[Edge]:
         """Return the edges to members that share it. A member without bytes received no FUA write."""
         sharing = [edge for edge in self.edges(node) if edge.how(what) == "shared"]
-        return [edge for edge in sharing if what != "forced" or self._bytes_below(edge.node) > 0]
+        return [edge for edge in sharing if what != "fua" or self._bytes_below(edge.node) > 0]
 
     def _bytes_below(self, node: Node) -> float:
         """Return the bytes that one layer received; infinite if a device does not count them."""
@@ -172,7 +172,7 @@ class Composition:
             return None
         if node.write_cache is None:
             return OPEN  # it is not known whether the kernel sends flushes
-        if what == "forced" and node.fua is not False:  # FUA writes are not counted, but may be flushes further down
+        if what == "fua" and node.fua is not False:  # FUA writes are not counted, but may be flushes further down
             return None if self.edges(node) else OPEN
         return Range(counters.flushes, counters.flushes)
 
@@ -190,12 +190,12 @@ class Composition:
             if edge.how(what) in ("each", "shared"):
                 yield from self._ends(edge.node, what)
 
-    def _forced_alike(self, node: Node, *, is_filesystem: bool = False) -> bool:
+    def _fua_reaches_all(self, node: Node, *, is_filesystem: bool = False) -> bool:
         if not is_filesystem and self._own(node, "flushes") is not None:
             return True
         edges = self.taking_part(node, "flushes")
         return all(
-            (is_filesystem or edge.forwarded.forced == "each") and self._forced_alike(edge.node) for edge in edges
+            (is_filesystem or edge.forwarded.forced == "each") and self._fua_reaches_all(edge.node) for edge in edges
         )
 
     def _holding(self, node: Node) -> Iterator[Node]:
@@ -224,14 +224,14 @@ class Received(NamedTuple):
     """None if not known."""
     written: Range | None
     """Bytes; None if not known."""
-    forced_alike: bool
+    fua_reaches_all: bool
     """Every FUA write reaches each of these devices."""
 
 
-def received(stack: Stack, level: Level, step: Step | Snapshot, *, forced: bool) -> Received:
+def received(stack: Stack, level: Level, step: Step | Snapshot, *, fua: bool) -> Received:
     """Return what the filesystem of that level sent down, by the counters.
 
-    ``forced``: each write is marked FUA if the device supports that.
+    ``fua``: each write is marked FUA if the device supports that.
     """
     composed = Composition(
         level.filesystem,
@@ -239,12 +239,12 @@ def received(stack: Stack, level: Level, step: Step | Snapshot, *, forced: bool)
         lambda node: counters_of(node, step),
         gets_all=stack.gets_every_write(level),
     )
-    what: Quantity = "forced" if forced and level.claims_fua is not False else "flushes"
+    what: Quantity = "fua" if fua and level.claims_fua is not False else "flushes"
     return Received(
         devices=composed.counting(what) or level.devices,
         flushes=_known(composed.arrived(what)),
         written=_written(composed, step),
-        forced_alike=what == "forced" or composed.forced_alike(),
+        fua_reaches_all=what == "fua" or composed.fua_reaches_all(),
     )
 
 

@@ -104,8 +104,8 @@ def _account(
     expected: ExpectedFlushes | None,
     requested: Range,
 ) -> FlushAccount:
-    as_fua = done.forced and (expected is None or expected.fua.low == 0)  # data=journal sends flushes as well
-    found = received(stack, level, done.step, forced=as_fua)
+    as_fua = done.writes_fua and (expected is None or expected.fua.low == 0)  # data=journal sends flushes as well
+    found = received(stack, level, done.step, fua=as_fua)
     each = _expected_at(stack, level, found, expected)
     return FlushAccount(
         step=done.step,
@@ -127,7 +127,9 @@ def _expected_at(stack: Stack, level: Level, found: Received, expected: Expected
         return None
     if any(kind(node.kind).repeats_commits for node in level.path):
         expected = expected.with_commits_repeated()
-    if not found.forced_alike:  # btrfs on md RAID0: 1.00 at one disk, 2.00 at the one with the block of the FUA write
+    if (
+        not found.fua_reaches_all
+    ):  # btrfs on md RAID0: 1.00 at one disk, 2.00 at the one with the block of the FUA write
         expected = expected.in_part()
     if all(stack.drops_flushes(level, device) for device in devices):
         return NOTHING

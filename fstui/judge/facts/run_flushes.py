@@ -200,7 +200,7 @@ class RunFlushes:
 
         Writes marked FUA need no flush and do not count.
         """
-        counted = [account for done in self._unforced for account in self.accounts(done) if account.counted]
+        counted = [account for done in self._without_fua for account in self.accounts(done) if account.counted]
         worst = min(counted, key=lambda account: account.arrival.per_sync, default=None)
         if worst is None or worst.arrival.per_sync >= ENOUGH:
             return ""
@@ -210,12 +210,12 @@ class RunFlushes:
     @cached_property
     def rate(self) -> str:
         """``few_per_sync``, or the rate of the step with most syncs; empty if nothing was synced."""
-        most = max(self._unforced, key=lambda done: done.syncs, default=None)
+        most = max(self._without_fua, key=lambda done: done.syncs, default=None)
         return self.few_per_sync or (words.syncs_a_second(most.syncs, most.step) if most else "")
 
     @property
-    def _unforced(self) -> list[SyncStep]:
-        return [done for done in self._steps.synced if not done.forced]
+    def _without_fua(self) -> list[SyncStep]:
+        return [done for done in self._steps.synced if not done.writes_fua]
 
     def _worst_turn(self, done: SyncStep) -> FlushAccount | None:
         lacking = filter(None, self._lacking_turns(done))

@@ -47,9 +47,9 @@ class SyncStep(NamedTuple):
         return "direct" in self.settings.open_flags
 
     @property
-    def forced(self) -> bool:
+    def writes_fua(self) -> bool:
         """Whether each write is marked FUA if the device supports it."""
-        return forces(self.settings)
+        return writes_fua(self.settings)
 
     @property
     def direct_alone(self) -> bool:
@@ -168,7 +168,7 @@ def has_rate(step: Step) -> bool:
     return step.status != "disturbed"
 
 
-def forces(settings: SyncWrites) -> bool:
+def writes_fua(settings: SyncWrites) -> bool:
     """Return whether each write is marked FUA: with O_DIRECT, and synced by a flag."""
     return "direct" in settings.open_flags and _call(settings) in {"O_DSYNC", "O_SYNC"}
 

@@ -54,7 +54,7 @@ def traced(stack: Stack, level: Level, done: SyncStep, expected: ExpectedFlushes
     known = traced_at <= seen.keys() and len(traced_at) == len(first) > 0
     if expected is None or done.sync is None or not (known and passes):
         return None
-    what: Quantity = "forced" if done.forced and level.claims_fua is not False else "flushes"
+    what: Quantity = "fua" if done.writes_fua and level.claims_fua is not False else "flushes"
     by_caller = kind(level.filesystem.kind).caller_flushes(level.filesystem, done.sync)
     own = _composed(stack, level, done.step, seen, _own)
     possible = _composed(stack, level, done.step, seen, _possibly_own if by_caller else _all)
@@ -93,7 +93,7 @@ def withheld(stack: Stack, level: Level, done: SyncStep) -> Iterator[Withheld]:
         received = _own(seen[above.id]) if above.id in seen else 0
         if received < MIN_SYNCS:
             continue
-        for edge in composed.taking_part(above, "forced" if done.forced else "flushes"):
+        for edge in composed.taking_part(above, "fua" if done.writes_fua else "flushes"):
             trace = seen.get(_traced_at(stack, edge.node).id)
             if trace and _all(trace) < PASSED_ON * received:
                 yield Withheld(above, edge.node, received, _all(trace))

@@ -25,7 +25,7 @@ def test_commit_is_one_sync_of_a_growing_log() -> None:
     as_syncs = CommitStep(commits(), Commits(database="x")).as_syncs
     assert (as_syncs.call, as_syncs.syncs, as_syncs.sync and as_syncs.sync.overwrites) == ("fdatasync", 5000, False)
     by_flag = CommitStep(commits(), Commits(database="x", log_flags=("direct", "dsync"))).as_syncs
-    assert (by_flag.call, by_flag.forced, by_flag.syncs) == ("O_DSYNC", True, 5000)
+    assert (by_flag.call, by_flag.writes_fua, by_flag.syncs) == ("O_DSYNC", True, 5000)
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def composed(top: Layer, layers: list[Layer]) -> Composition:
 
 
 @given(st.sampled_from(["raid1", "raid0"]), st.booleans(), st.integers(0, 1000))
-def test_disk_on_two_paths_counts_for_both(level: str, forced: bool, seed: int) -> None:
+def test_disk_on_two_paths_counts_for_both(level: str, fua: bool, seed: int) -> None:
     """An array of two partitions of one disk."""
     lowest = Layer(disk("disk"))
     parts = [
@@ -48,11 +48,11 @@ def test_disk_on_two_paths_counts_for_both(level: str, forced: bool, seed: int) 
     made = Layer(node, "mirror" if level == "raid1" else "stripe", [(part, None) for part in parts])
     chance = random.Random(seed)
     for _ in range(SYNCS):
-        made.take("forced" if forced else "write", chance)
-        if not forced:
+        made.take("forced" if fua else "write", chance)
+        if not fua:
             made.take("flush", chance)
     found = composed(made, [made, *parts, lowest])
-    assert found.arrived("forced" if forced else "flushes") == (SYNCS, SYNCS)
+    assert found.arrived("fua" if fua else "flushes") == (SYNCS, SYNCS)
     assert found.arrived("bytes") == (SYNCS * BLOCK, SYNCS * BLOCK)
 
 
@@ -61,9 +61,9 @@ def array(level: str) -> Target:
     return target(filesystem(below=("md0",)), md, disk(), disk("sdb"))
 
 
-def below(where: Target, seen: Step, *, forced: bool = False) -> Received:
+def below(where: Target, seen: Step, *, fua: bool = False) -> Received:
     stack = Stack(where)
-    return received(stack, stack.levels[0], seen, forced=forced)
+    return received(stack, stack.levels[0], seen, fua=fua)
 
 
 @pytest.mark.parametrize(("level", "flushes", "written"), [("raid1", (1600, 2000), 1.0), ("raid0", (1600, 2000), 2.0)])
@@ -76,7 +76,7 @@ def test_members_receive_all_and_stripes_share_the_bytes(level: str, flushes: tu
 
 def test_fua_write_reaches_the_devices_with_its_block() -> None:
     half = step(flushes={"sda": 0.5, "sdb": 0.5}, share={"sda": 0.5, "sdb": 0.5})
-    found = below(array("raid0"), half, forced=True)
+    found = below(array("raid0"), half, fua=True)
     assert found.flushes is not None and found.flushes.low == 2000
 
 

@@ -45,7 +45,7 @@ def test_measured_and_synced_steps(changes: dict[str, Any], measured: bool, sync
 
 
 @pytest.mark.parametrize(
-    ("settings", "call", "syncs", "forced"),
+    ("settings", "call", "syncs", "fua"),
     [
         ({}, "fdatasync", 2000, False),
         ({"sync": "fsync"}, "fsync", 2000, False),
@@ -58,9 +58,9 @@ def test_measured_and_synced_steps(changes: dict[str, Any], measured: bool, sync
     ],
     ids=str,
 )
-def test_sync_call_of_a_step(settings: dict[str, Any], call: str | None, syncs: int, forced: bool) -> None:
+def test_sync_call_of_a_step(settings: dict[str, Any], call: str | None, syncs: int, fua: bool) -> None:
     (done,) = steps(step(**settings)).measured
-    assert (done.call, done.syncs, done.forced) == (call, syncs, forced)
+    assert (done.call, done.syncs, done.writes_fua) == (call, syncs, fua)
 
 
 def test_sync_mount_turns_writes_into_o_dsync() -> None:
