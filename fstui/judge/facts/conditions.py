@@ -32,42 +32,17 @@ _THROUGH = "write through"
 
 def _in_memory(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
     """The stack ends in memory. It is a note if copies or parity replace what is lost."""
-    if found := stack.without_copy(stack.in_memory):
-        what, lost = _lost_with(stack, found)
-        kinds = words.listed(dict.fromkeys(map(_kind_of_memory, found)))
-        yield Hit("lost", found[0], tuple(map(_why_memory, found)), {"kinds": kinds, "what": what, "lost": lost})
-    elif found := stack.in_memory:
-        yield Hit("copied", found[0], tuple(map(_why_memory, found)), {"devices": words.devices(found)})
-
-
-def _lost_with(stack: Stack, memory: tuple[Node, ...]) -> tuple[str, str]:
-    """Return what is in memory, and what is lost with it."""
-    auxiliary = tuple(map(stack.auxiliary, memory))
-    first = auxiliary[0]
-    if first is None or None in auxiliary:
-        return "The data ends", "everything"
-    return f"The {first.role} of {words.named(first.layer)} is", "it, and with it what was acknowledged"
-
-
-def _kind_of_memory(node: Node) -> str:
-    if _is_declared_memory(node):
-        return "declared"
-    return node.name if node.kind == "disk" else node.kind
+    lost = stack.without_copy(stack.in_memory)
+    found = lost or stack.in_memory
+    if found:
+        kinds = words.listed(dict.fromkeys(node.name if node.kind == "disk" else node.kind for node in found))
+        because = tuple(map(_why_memory, found))
+        yield Hit("lost" if lost else "copied", found[0], because, {"kinds": kinds, "devices": words.devices(found)})
 
 
 def _why_memory(node: Node) -> str:
-    if _is_declared_memory(node):
-        return f"{node.id}: declared by you to be memory"
-    medium = node.medium
-    read = medium.because if medium and not medium.declared else ""
-    return f"{node.id}: {read or node.because or node.kind}"
-
-
-def _is_declared_memory(node: Node) -> bool:
-    """Return whether the user declared a disk to be memory; tmpfs is memory whatever is declared."""
-    medium = node.medium
-    by_kind = node.layer != "block" or kind(node.kind).in_memory
-    return medium is not None and medium.declared and medium.class_ == "memory" and not by_kind
+    by_medium = node.layer == "block" and not kind(node.kind).in_memory
+    return words.medium(node) if by_medium else f"{node.id}: {node.because or node.kind}"
 
 
 def _uncommitted(evidence: Evidence, stack: Stack, steps: Steps) -> Iterator[Hit]:
@@ -105,16 +80,14 @@ def _barriers_off(evidence: Evidence, stack: Stack, _: Steps) -> Iterator[Hit]:
         below = [node for node in stack.flushed_below(layer) if stack.is_device(node)]  # md always claims a cache
         on = list(filter(_is_on, below))
         without = [node for node in below if has_cache(node) is False and node not in on]
-        offers = ((node, disk.facts(node).host_flushes) for node in without)
-        unflushed = [node for node, offered in offers if offered and not offered.value]
         yield Hit(
-            _cache_outcome(below, on, without, unflushed) if layer in stale else "copied",
+            _cache_outcome(below, on, without) if layer in stale else "copied",
             layer,
             (words.reading(layer, reading), *map(_cache_line, below)),
             {
                 "on": words.devices(on),
                 "off": words.devices(without),
-                "unheard": words.devices(unflushed),
+                "below": words.devices(below) or "the storage below",
                 "barriers_on": _barriers_on(layer, reading),
             },
         )
@@ -125,20 +98,18 @@ def _is_on(node: Node) -> bool:
     return bool(has_cache(node) or _contradicts(node))
 
 
-def _cache_outcome(
-    below: Sequence[Node], on: Sequence[Node], without: Sequence[Node], unflushed: Sequence[Node]
-) -> str:
+def _cache_outcome(below: Sequence[Node], on: Sequence[Node], without: Sequence[Node]) -> str:
     if not all(may_outlive_power_cut(node) or _behind_server(node) for node in on):
         return "volatile_cache"
     if any(map(_behind_server, on)):
-        return "unknown_server"
+        return "unknown_cache"
     if any(map(hidden_by_controller, on)):
         return "unknown_controller"
     if on:
         return "protected_cache"
-    if unflushed:
-        return "silent_host"
-    return "no_cache" if below and len(without) == len(below) else "unknown_cache"
+    offers = (disk.facts(node).host_flushes for node in without)
+    known = below and len(without) == len(below) and not any(offered and not offered.value for offered in offers)
+    return "no_cache" if known else "unknown_cache"  # a host that offers no flush does not say whether it has a cache
 
 
 def _behind_server(node: Node) -> bool:

@@ -83,9 +83,6 @@ def accounts_of(stack: Stack, done: SyncStep, others: OtherWriters) -> LevelAcco
             compresses = kind(filesystem.kind).may_compress(filesystem)
             partly = compresses or not all(map(stack.backing, level.devices))  # a disk may hold a stripe of it
             requested[filesystem.id] = Range(0 if partly else account.requested.low * share.low, inf)
-        for filesystem in stack.below_pools(level):  # how a pool distributes writes over its files is not known
-            expected.setdefault(filesystem.id, None)
-            requested.setdefault(filesystem.id, Range(0, inf))
     return tuple(found)
 
 

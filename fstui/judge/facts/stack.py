@@ -1,7 +1,7 @@
 """The stack as the rules read it: filesystems with the devices below them, level by level to the lowest devices.
 
 A level ends at a disk or at a loop device. The backing file of a loop device belongs to the filesystem of the next
-level. So does a file that serves as a device of a pool.
+level.
 """
 
 from __future__ import annotations
@@ -53,13 +53,6 @@ class Level(NamedTuple):
         return any(kind(node.kind).reduces for node in self.path)
 
 
-class Auxiliary(NamedTuple):
-    """A layer that keeps its journal, log or metadata on a device without data."""
-
-    layer: Node
-    role: str
-
-
 class Stack:
     """The layers of a target; empty without a target."""
 
@@ -67,7 +60,6 @@ class Stack:
         self.nodes = target.stack if target else ()
         self.block_bytes = target.space.block_bytes if target and target.space else 0
         """Of the topmost filesystem; 0 if unknown."""
-        self._total_bytes = target.space.total_bytes if target and target.space else 0
 
     @cached_property
     def lowest(self) -> tuple[Node, ...]:
@@ -89,21 +81,15 @@ class Stack:
             if filesystem.id not in found:
                 found[filesystem.id] = level = self._level(filesystem)
                 pending.extend(node for device in level.devices for node in self.backing(device))
-                pending.extend(self.below_pools(level))
         return tuple(found.values())
 
-    @cached_property
+    @property
     def has_unseen_devices(self) -> bool:
         """Whether a filesystem has devices that are not in the stack.
 
-        Then it is larger than the devices below it, or it names a device whose path does not exist here.
+        It then names a device whose path does not exist here.
         """
-        if any(node.reading(DEVICE_UNSEEN) for node in self.filesystems):
-            return True
-        below = self.children(self.nodes[0]) if self.nodes else ()
-        sizes = [node.size_bytes for node in below if node.layer == "block"]
-        known = [size for size in sizes if size is not None]
-        return bool(known) and len(known) == len(below) and self._total_bytes > sum(known)
+        return any(node.reading(DEVICE_UNSEEN) for node in self.filesystems)
 
     @cached_property
     def in_memory(self) -> tuple[Node, ...]:
@@ -169,10 +155,6 @@ class Stack:
         holders = (below for node in direct if node.layer == "file" for below in self.children(node))
         return tuple(real for node in (*direct, *holders) for real in self._storing(node))
 
-    def below_pools(self, level: Level) -> tuple[Node, ...]:
-        """Return the filesystems that hold the files which pools of that level use as devices."""
-        return tuple(real for node in level.path if node.layer == "pool" for real in self.backing(node))
-
     def gets_every_write(self, level: Level) -> bool:
         """Return whether no level above it compresses or deduplicates."""
         return not any(above.reduces for above in self.levels[: self.levels.index(level)])
@@ -193,16 +175,6 @@ class Stack:
     def ends_level(self, device: str) -> bool:
         """Return whether a level ends at the device of that name."""
         return any(device == node.id for level in self.levels for node in level.devices)
-
-    def auxiliary(self, node: Node) -> Auxiliary | None:
-        """Return the layer whose journal, log or metadata alone is stored there; None if data is, too."""
-        above = [each for each in self.nodes if node.id in each.below]
-        roles = [(each, each.below_roles.get(node.id)) for each in above]
-        found = [
-            Auxiliary(each, role) if role in _AUXILIARY and role is not None else self.auxiliary(each)
-            for each, role in roles
-        ]
-        return found[0] if found and all(found) else None
 
     def without_copy(self, lost: tuple[Node, ...]) -> tuple[Node, ...]:
         """Return those of the lost layers that hold data which neither a copy nor parity can replace."""

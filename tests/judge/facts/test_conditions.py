@@ -102,12 +102,12 @@ def barriers_off() -> Iterator[tuple[str, Target, list[str]]]:
     yield "backing file", on_loop(filesystem(name="/", barrier="nobarrier")), lost
     yield "cache not stated", on_disk(OFF, told(None)), ["unknown_cache"]
     yield "no device is seen", target(filesystem(barrier="nobarrier", below=())), ["unknown_cache"]
-    yield "host without flushes", on_disk(OFF, told(F_FLUSH="no")), ["silent_host"]
+    yield "host without flushes", on_disk(OFF, told(F_FLUSH="no")), ["unknown_cache"]
     yield "host with flushes", on_disk(OFF, told(F_FLUSH="yes")), none
     for cache, expected in (("write back", lost), ("write through", none)):
         yield f"Linux 3.10, {cache}", on_disk(OFF, told(None, cache_type=cache)), expected
     for kind in ("rbd", "nbd"):
-        yield f"write back by {kind}", on_disk(OFF, replace(told("write back"), kind=kind)), ["unknown_server"]
+        yield f"write back by {kind}", on_disk(OFF, replace(told("write back"), kind=kind)), ["unknown_cache"]
     for name, device, expected in (
         ("cache", disk(), lost), ("protected", disk(medium=PLP), safe), ("no cache", told(), none)
     ):  # fmt: skip
@@ -357,7 +357,7 @@ ROWS = [
 def test_condition_has_these_outcomes(rule: str, name: str, seen: Target | Evidence, expected: list[str]) -> None:
     assert outcomes(rule, seen) == expected
     verdict = judge(evidence(seen) if isinstance(seen, Target) else seen).verdict
-    if set(expected) & {"unknown_server", "unknown_controller", "unknown_cache", "silent_host", "perhaps_deleted"}:
+    if set(expected) & {"unknown_server", "unknown_controller", "unknown_cache", "perhaps_deleted"}:
         assert verdict == "cannot-tell"
     elif set(expected) & {"volatile_cache", "lost", "disabled", "uncommitted", "unsent"}:
         assert verdict == "not-durable"

@@ -195,9 +195,6 @@ def bytes_and_mounts() -> Iterator[Row]:
     yield "XFS with small blocks", xfs, step(share=4), UNKNOWN
     yield "XFS with blocks of 64 KiB writes whole blocks", large, step(share=4), OK
     yield "more than whole blocks", large, step(share=5), UNKNOWN
-    nilfs = on_disk(filesystem("nilfs2", barrier="barrier"), disk(size_bytes=1000))
-    larger = replace(nilfs, space=Space(total_bytes=1001, free_bytes=500, block_bytes=4096))
-    yield "filesystem larger than its device", larger, step(flushes=0, share=0), UNKNOWN
 
 
 ROWS = [*paths(), *stripes(), *mirrors(), *caches(), *journals(), *files(), *bytes_and_mounts()]

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from fstui.judge import Case
 from fstui.judge.facts.stack import Stack
 from fstui.model.run import Evidence
-from fstui.model.storage import Medium, Node, Reading, Space, Target
+from fstui.model.storage import Medium, Node, Reading, Target
 from fstui.storage.layers.facts import DEVICE_UNSEEN
 from tests.factories.storage import block, disk, filesystem, loop, on_disk, on_loop, readings, target
 
@@ -90,20 +90,9 @@ def test_lowest_layers_have_nothing_below() -> None:
     assert [node.id for node in Stack(on_loop()).lowest] == ["sda"]
 
 
-def sized(*stack: Node, total_bytes: int = 1001) -> Stack:
-    return Stack(replace(target(*stack), space=Space(total_bytes=total_bytes, free_bytes=500)))
-
-
-def test_unseen_devices_need_known_sizes() -> None:
-    both = filesystem(below=("sda", "sdb"))
-    assert sized(filesystem(), disk(size_bytes=1000)).has_unseen_devices
-    assert not sized(filesystem(), disk(size_bytes=1000), total_bytes=1000).has_unseen_devices
-    assert not sized(both, disk(size_bytes=1000), disk("sdb")).has_unseen_devices
-    assert not sized(both, disk(size_bytes=1000), disk("sdb", size_bytes=1)).has_unseen_devices
-    assert not sized(filesystem("nfs4", below=())).has_unseen_devices
-    unseen = replace(filesystem(), readings=readings(**{DEVICE_UNSEEN: "/dev/sdz"}))
-    assert sized(unseen, disk()).has_unseen_devices
-    assert not Stack(None).has_unseen_devices
+def test_path_that_does_not_exist_is_an_unseen_device() -> None:
+    assert Stack(on_disk(replace(filesystem(), readings=readings(**{DEVICE_UNSEEN: "/dev/sdz"})))).has_unseen_devices
+    assert not Stack(on_disk()).has_unseen_devices and not Stack(None).has_unseen_devices
 
 
 @pytest.mark.parametrize(
