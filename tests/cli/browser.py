@@ -23,7 +23,7 @@ class Page:
         self._asked = 0
 
     async def call(self, method: str, **parameters: object) -> dict[str, Any]:
-        """What the method answers; events that come meanwhile are passed over."""
+        """What the method answers; events that arrive before that are ignored."""
         self._asked += 1
         await self._devtools.send_json({"id": self._asked, "method": method, "params": parameters})
         while (answer := await self._devtools.receive_json()).get("id") != self._asked:

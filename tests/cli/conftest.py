@@ -33,7 +33,7 @@ file_bytes = 65536
 
 @pytest.fixture(autouse=True)
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user of their own for every test, and no terminal settings of ours."""
+    """A user of their own for every test, and no terminal settings of the developer."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "FSTUI_DEBUG", "FORCE_COLOR", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)

@@ -1,4 +1,4 @@
-"""``fstui check`` off a terminal, on whatever storage the tests stand on: streams, exit codes and amounts."""
+"""``fstui check`` off a terminal, on the storage of the test machine: streams, exit codes and amounts."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ def nothing_left(target: Path) -> bool:
     return list(target.iterdir()) == [] and ledger.entries() == []
 
 
-def test_a_list_of_runs_each_saved_within_its_time_and_its_bytes(fstui: Fstui, target: Path) -> None:
+def test_each_check_is_saved_within_its_limits(fstui: Fstui, target: Path) -> None:
     done = fstui(*CHECK, str(target), "--format", "json")
     assert done.returncode == 0, done.stderr
     (document,) = json.loads(done.stdout)
@@ -39,7 +39,7 @@ def test_a_list_of_runs_each_saved_within_its_time_and_its_bytes(fstui: Fstui, t
     assert nothing_left(target)
 
 
-def test_the_table_is_the_default_and_the_run_can_be_judged_and_shown(fstui: Fstui, target: Path) -> None:
+def test_a_check_can_be_judged_and_shown(fstui: Fstui, target: Path) -> None:
     done = fstui(*CHECK, str(target))
     assert done.returncode == 0
     assert b"FILESYSTEM" in done.stdout and str(target).encode() in done.stdout
@@ -48,7 +48,7 @@ def test_the_table_is_the_default_and_the_run_can_be_judged_and_shown(fstui: Fst
         assert b"O_DIRECT+O_DSYNC" in fstui(again, "last").stdout
 
 
-def test_fail_on_takes_what_is_slow_too(fstui: Fstui, target: Path) -> None:
+def test_check_fails_on_slow(fstui: Fstui, target: Path) -> None:
     assert fstui(*CHECK, str(target), "--fail-on", "slow", "--fail-on", "kept").returncode == 3
 
 
@@ -58,18 +58,18 @@ def test_events_are_those_of_the_runs(fstui: Fstui, target: Path) -> None:
     assert (events[0], events[-1]) == ("RunStarted", "RunFinished")
 
 
-def test_what_is_no_directory_is_refused_before_a_byte_is_written(fstui: Fstui, target: Path) -> None:
+def test_a_missing_directory_is_refused(fstui: Fstui, target: Path) -> None:
     done = fstui(*CHECK, str(target), str(target / "nothing"))
     assert done.returncode == 2
     assert b"nothing" in done.stderr and nothing_left(target)
 
 
-def test_a_pseudo_filesystem_holds_nothing_to_check(fstui: Fstui) -> None:
+def test_a_pseudo_filesystem_is_not_checked(fstui: Fstui) -> None:
     done = fstui(*CHECK, "/proc")
     assert done.returncode == 2
 
 
-def test_ctrl_c_leaves_nothing_behind_and_prints_what_there_is(target: Path) -> None:
+def test_ctrl_c_prints_results_and_removes_files(target: Path) -> None:
     words = [*command(), *CHECK, str(target), "--format", "events"]
     process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout
@@ -82,7 +82,7 @@ def test_ctrl_c_leaves_nothing_behind_and_prints_what_there_is(target: Path) -> 
     assert nothing_left(target)
 
 
-def test_what_is_busy_is_left_alone_where_nobody_can_be_asked(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_busy_device_is_left_out_without_a_terminal(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", None)
     monkeypatch.delenv("FSTUI_YES")
     session = Session.here(trace=False)
@@ -113,7 +113,7 @@ print(len(checkup.subjects), "to check")
 
 
 @pytest.mark.parametrize(("answer", "said"), [(b"y\n", b"1 to check"), (b"\n", b"0 to check")])
-def test_on_a_terminal_it_asks_before_it_writes_to_what_is_busy(target: Path, answer: bytes, said: bytes) -> None:
+def test_a_terminal_is_asked_about_a_busy_device(target: Path, answer: bytes, said: bytes) -> None:
     master, terminal = os.openpty()
     with os.fdopen(master, "r+b", buffering=0) as hands:
         words = [sys.executable, "-c", ASKING, str(target)]

@@ -1,4 +1,4 @@
-"""Verdicts have a colour on a terminal, beside their sign and word."""
+"""Verdicts have a colour on a terminal, in addition to their sign and word."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tests.cli.conftest import command
 from tests.factories.samples import RUN
 
 
-def test_a_verdict_has_its_colour_and_a_word_in_a_sentence_none() -> None:
+def test_only_verdicts_are_coloured() -> None:
     assert coloured("A  ✗ not-durable  x") == "A  \x1b[1;31m✗ not-durable\x1b[0m  x"
     assert coloured("! SUSPICIOUS  high") == "\x1b[1;33m! SUSPICIOUS\x1b[0m  high"
     assert coloured("✓  k3f9a1  fsync") == "\x1b[1;32m✓\x1b[0m  k3f9a1  fsync"
     assert coloured("it is slow, and not lost!") == "it is slow, and not lost!"
 
 
-def test_who_wants_no_colour_has_none() -> None:
+def test_no_color_is_respected() -> None:
     assert colours_wanted({"TERM": "xterm"})
     assert not any(map(colours_wanted, ({"TERM": "xterm", "NO_COLOR": "1"}, {"TERM": "dumb"}, {})))
 

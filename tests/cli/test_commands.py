@@ -37,7 +37,7 @@ def test_the_version(fstui: Fstui) -> None:
         assert fstui(option).stdout.decode() == f"fstui {__version__}\n"
 
 
-def test_help_is_a_word_too(fstui: Fstui) -> None:
+def test_help_works_as_a_command(fstui: Fstui) -> None:
     assert fstui("help").stdout == fstui("--help").stdout
     assert fstui("help", "run").stdout == fstui("run", "--help").stdout
     assert "'nothing'" in refusal(fstui("help", "nothing"))
@@ -57,7 +57,7 @@ def test_off_a_terminal_the_app_says_how_to_run_headless(fstui: Fstui, arguments
     assert "fstui run SCENARIO DIR" in refusal(fstui(*arguments))
 
 
-def test_a_word_close_to_a_command_is_asked_about(fstui: Fstui) -> None:
+def test_a_misspelt_command_is_suggested(fstui: Fstui) -> None:
     assert "Did you mean 'fstui history'?" in refusal(fstui("histroy"))
 
 
@@ -89,7 +89,7 @@ def test_a_mistake_is_one_sentence_that_names_the_thing(fstui: Fstui, arguments:
 
 
 @pytest.mark.parametrize("group", ["lab", "powercut", "fleet"])
-def test_a_group_without_its_command_shows_its_help_line_by_line(fstui: Fstui, group: str) -> None:
+def test_a_group_without_a_command_shows_help(fstui: Fstui, group: str) -> None:
     done = fstui(group)
     first, *others = done.stderr.decode().splitlines()
     assert (first, done.returncode) == (f"Usage: fstui {group} [OPTIONS] COMMAND [ARGS]...", 2)
@@ -106,7 +106,7 @@ def test_one_scenario_shows_its_steps_and_settings(fstui: Fstui, scenario: str) 
     assert "fdatasync" in text and "block    4096" in text and "0.1 s" in text
 
 
-def test_the_power_cut_is_listed_among_them_and_points_to_its_own_commands(fstui: Fstui) -> None:
+def test_the_power_cut_test_is_listed_as_a_scenario(fstui: Fstui) -> None:
     *_, row, blank, pointer = fstui("scenarios").stdout.decode().splitlines()
     assert row.split()[0] == "power-cut" and "by hand" in row and row.endswith("12 M/s")
     assert blank == "" and "'fstui powercut --help'" in pointer
@@ -121,7 +121,7 @@ def test_the_power_cut_is_listed_among_them_and_points_to_its_own_commands(fstui
     assert detail.endswith("fstui powercut write DIR\n")
 
 
-def test_a_broken_scenario_of_ones_own_does_not_hide_the_others(fstui: Fstui, own_home: Path) -> None:
+def test_a_broken_scenario_does_not_hide_others(fstui: Fstui, own_home: Path) -> None:
     mine = own_home / ".config/fstui/scenarios"
     mine.mkdir(parents=True)
     (mine / "broken.toml").write_text("name = 3")
@@ -130,7 +130,7 @@ def test_a_broken_scenario_of_ones_own_does_not_hide_the_others(fstui: Fstui, ow
     assert done.returncode == 0
 
 
-def test_history_shows_the_saved_runs_and_an_empty_one_is_no_mistake(fstui: Fstui) -> None:
+def test_history_lists_runs_and_may_be_empty(fstui: Fstui) -> None:
     empty = fstui("history")
     assert (empty.returncode, empty.stdout) == (0, b"")
     runs.save(RUN)
@@ -138,7 +138,7 @@ def test_history_shows_the_saved_runs_and_an_empty_one_is_no_mistake(fstui: Fstu
     assert json.loads(fstui("history", "--format", "json").stdout)[0]["id"] == "k3f9a1"
 
 
-def test_a_run_is_noted_found_by_it_and_deleted_only_when_told_so(fstui: Fstui, saved: Path) -> None:
+def test_a_run_is_found_by_its_note_and_deleted(fstui: Fstui, saved: Path) -> None:
     assert fstui("history", "note", "k3f9a1", "before", "the", "firmware").returncode == 0
     found = fstui("history", "--filter", "FIRMWARE").stdout.decode()
     assert "“before the firmware”" in found and "x7b2c9" not in found
@@ -162,7 +162,7 @@ def test_runs_are_compared_side_by_side(fstui: Fstui, saved: Path) -> None:
     assert "price an hour" in priced and " 0.2 " in priced
 
 
-def test_judging_a_saved_run_again_leaves_the_document_as_it_is(fstui: Fstui, saved: Path) -> None:
+def test_judging_again_does_not_change_the_document(fstui: Fstui, saved: Path) -> None:
     before = saved.read_bytes()
     done = fstui("judge", "k3f9a1", "--format", "json")
     assert done.returncode == 0
@@ -171,7 +171,7 @@ def test_judging_a_saved_run_again_leaves_the_document_as_it_is(fstui: Fstui, sa
 
 
 @pytest.mark.parametrize("command", [("show", "k3"), ("judge", "k3"), ("compare", "k3", "x7b2c9"), ("history",)])
-def test_a_saved_run_that_was_altered_is_called_so(fstui: Fstui, saved: Path, command: tuple[str, ...]) -> None:
+def test_an_altered_run_is_reported(fstui: Fstui, saved: Path, command: tuple[str, ...]) -> None:
     saved.write_bytes(encode(sealed(RUN)))
     as_written = fstui(*command)
     assert b"altered" not in as_written.stdout + as_written.stderr
@@ -186,7 +186,7 @@ def test_a_word_is_explained_by_any_of_its_names(fstui: Fstui) -> None:
     assert fstui("explain", "power-loss protection").stdout == fstui("explain", "PLP").stdout
 
 
-def test_rules_are_listed_by_their_question_with_a_line_each_and_then_the_words(fstui: Fstui) -> None:
+def test_rules_are_listed_by_question(fstui: Fstui) -> None:
     text = fstui("explain").stdout.decode()
     assert "Can a platter have done this?\n" in text and "write cache" in text.partition("\nWords\n")[2]
     assert max(map(len, text.splitlines())) <= 80 and not set("#*`") & set(text)
@@ -207,7 +207,7 @@ def test_a_page_of_the_documentation_is_shown_and_listed(fstui: Fstui) -> None:
 
 
 @pytest.mark.parametrize("arguments", [("explain",), ("explain", "in-memory")])
-def test_an_interpreter_that_keeps_no_docstrings_explains_the_same(
+def test_explain_works_without_docstrings(
     fstui: Fstui, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
 ) -> None:
     pages = fstui(*arguments).stdout
@@ -229,7 +229,7 @@ def test_published_rates_are_listed_by_class_of_medium(fstui: Fstui) -> None:
     assert "sources" in some
 
 
-def test_a_class_that_nobody_published_is_a_sentence(fstui: Fstui) -> None:
+def test_a_medium_without_references_is_named(fstui: Fstui) -> None:
     done = fstui("references", "--medium", "memory")
     assert (done.returncode, done.stdout) == (0, b"")
     assert "No rate is published for memory" in done.stderr.decode()
@@ -240,7 +240,7 @@ def test_the_schema_is_a_json_schema(fstui: Fstui) -> None:
     assert json.loads(fstui("schema").stdout)["$ref"] == "#/$defs/Run"
 
 
-def test_the_list_names_the_filesystem_we_stand_on(fstui: Fstui) -> None:
+def test_the_list_contains_the_current_filesystem(fstui: Fstui) -> None:
     done = fstui("list", "--format", "json")
     assert done.returncode == 0
     assert "/" in [filesystem["mount_point"] for filesystem in json.loads(done.stdout)["filesystems"]]
@@ -253,7 +253,7 @@ def abandon(what: Path) -> None:
     subprocess.run([command()[0], "-c", program, str(what)], check=True)
 
 
-def test_clean_removes_what_a_killed_run_has_left(fstui: Fstui, target: Path) -> None:
+def test_clean_removes_leftovers_of_a_killed_run(fstui: Fstui, target: Path) -> None:
     left = target / ".fstui-dead01"
     left.mkdir()
     (left / "data").write_bytes(b"x")
@@ -264,7 +264,7 @@ def test_clean_removes_what_a_killed_run_has_left(fstui: Fstui, target: Path) ->
     assert not left.exists() and ledger.entries() == []
 
 
-def test_clean_exits_1_where_something_stays(fstui: Fstui, target: Path) -> None:
+def test_clean_exits_1_if_something_remains(fstui: Fstui, target: Path) -> None:
     (target / "not-ours").mkdir()
     abandon(target / "not-ours")
     done = fstui("clean")
@@ -274,7 +274,7 @@ def test_clean_exits_1_where_something_stays(fstui: Fstui, target: Path) -> None
 
 
 @pytest.mark.parametrize("place", [".", "", "bin"])
-def test_no_program_of_the_directory_that_it_stands_in_is_run(tmp_path: Path, target: Path, place: str) -> None:
+def test_no_program_of_the_current_directory_is_run(tmp_path: Path, target: Path, place: str) -> None:
     (tmp_path / "bin").mkdir()
     for planted in (tmp_path / "sysbench", tmp_path / "bin/sysbench"):
         planted.write_text(f"#!/bin/sh\necho ran >> '{tmp_path}/ran'\n")
@@ -331,7 +331,7 @@ def test_a_full_disk_behind_stdout_is_a_sentence() -> None:
     assert done.stderr.decode() == "fstui: No space left on device\n"
 
 
-def test_a_surprise_is_a_sentence_and_a_traceback_only_on_request(fstui: Fstui, own_home: Path) -> None:
+def test_an_unexpected_error_is_a_sentence(fstui: Fstui, own_home: Path) -> None:
     surprise = "import fstui.report.json as j; j.schema = None; from fstui.cli import main; main()"
     call = [command()[0], "-c", surprise, "schema"]
     done = subprocess.run(call, capture_output=True, check=False)
@@ -345,7 +345,7 @@ def test_a_surprise_is_a_sentence_and_a_traceback_only_on_request(fstui: Fstui, 
 @pytest.mark.parametrize(
     "failure", ["""RuntimeError("can't start new thread")""", "BlockingIOError(11, 'Resource temporarily unavailable')"]
 )
-def test_a_limit_of_processes_that_is_reached_is_a_sentence(failure: str) -> None:
+def test_a_limit_of_processes_is_a_sentence(failure: str) -> None:
     none_left = f"""import subprocess, threading
 def none_left(*arguments, **settings): raise {failure}
 threading.Thread.start = subprocess.Popen.__init__ = none_left
@@ -356,7 +356,7 @@ from fstui.cli import main; main()"""
     assert line.startswith("fstui: no more processes or threads can be started")
 
 
-def test_names_that_are_not_utf8_are_said_visibly(fstui: Fstui) -> None:
+def test_names_that_are_not_utf8_are_visible(fstui: Fstui) -> None:
     assert "\\xff" in refusal(fstui("show", b"/nowhere/\xff"))
 
 

@@ -38,9 +38,7 @@ PS1='ready%% '
 """
 
 
-def test_bash_completes_commands_scenarios_directories_settings_runs_and_rules_after_one_command(
-    fstui: Fstui, own_home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bash_completes_everything(fstui: Fstui, own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs.save(RUN)
     (own_home / "database").mkdir()
     assert fstui("completion", "bash", "--install").returncode == 0
@@ -52,7 +50,7 @@ def test_bash_completes_commands_scenarios_directories_settings_runs_and_rules_a
 
 
 @pytest.mark.skipif(not Tmux.here() or not shutil.which("zsh"), reason="tmux or zsh is not installed")
-def test_in_zsh_the_value_of_a_setting_follows_its_name_without_a_space(fstui: Fstui, own_home: Path) -> None:
+def test_zsh_adds_no_space_after_a_setting(fstui: Fstui, own_home: Path) -> None:
     functions = own_home / "functions"
     functions.mkdir()
     (functions / "_fstui").write_bytes(fstui("completion", "zsh").stdout)
@@ -71,7 +69,7 @@ def test_in_zsh_the_value_of_a_setting_follows_its_name_without_a_space(fstui: F
         tmux.wait_for("fstui explain flush-flat")
 
 
-def test_a_file_that_is_not_ours_is_not_replaced(fstui: Fstui, own_home: Path) -> None:
+def test_a_foreign_completion_file_is_not_replaced(fstui: Fstui, own_home: Path) -> None:
     mine = own_home / ".config/fish/completions/fstui.fish"
     mine.parent.mkdir(parents=True)
     mine.write_text("# mine")
@@ -79,7 +77,7 @@ def test_a_file_that_is_not_ours_is_not_replaced(fstui: Fstui, own_home: Path) -
     assert done.returncode == 2 and b"was not written by fstui" in done.stderr and mine.read_text() == "# mine"
 
 
-def test_the_man_page_has_every_command_and_no_line_that_is_a_request_by_chance() -> None:
+def test_the_man_page_has_every_command() -> None:
     lines = list(documentation._page(click.Context(group, info_name="fstui")))
     sections = [line for line in lines if line.startswith(".SS fstui ")]
     assert {line.split()[2].replace("\\", "") for line in sections} == set(COMMANDS)

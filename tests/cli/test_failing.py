@@ -13,13 +13,13 @@ SOUND = Run(id="k3f9a1", started_at="2026-11-20T03:12:44+01:00", verdict="plausi
 
 
 @pytest.mark.parametrize(("answer", "fail"), [("stalls", True), ("slow", True), ("unknown", False), ("normal", False)])
-def test_slow_asks_the_second_answer_alone(answer: Answer, fail: bool) -> None:
+def test_fail_on_slow_tests_only_the_speed(answer: Answer, fail: bool) -> None:
     run = replace(SOUND, speed=Speed(answer=answer))
     assert fails(run.verdict, run.speed.answer, ["slow"]) is fail
     assert not fails(run.verdict, run.speed.answer, ["suspicious"])
 
 
-def test_a_verdict_asks_for_itself_and_what_is_worse() -> None:
+def test_fail_on_includes_worse_verdicts() -> None:
     assert fails(SOUND.verdict, SOUND.speed.answer, ["plausible"]) and fails(
         SOUND.verdict, SOUND.speed.answer, ["lost", "consistent"]
     )

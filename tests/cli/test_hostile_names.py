@@ -17,7 +17,7 @@ from tests.factories import screens
 from tests.hostile import NAME, assert_safe, everywhere
 
 GIVEN = NAME.replace("\0", "")
-"""What can stand on a command line."""
+"""Text that is possible on a command line."""
 IN_A_FILE = NAME.replace("\udcff", "")
 """What a file in UTF-8 can hold."""
 
@@ -31,7 +31,7 @@ def assert_text(done: subprocess.CompletedProcess[bytes]) -> None:
 
 @pytest.fixture
 def hostile_run(own_home: Path) -> Run:
-    """Saved; a second one beside it cannot be read."""
+    """A saved run, and a second file that cannot be read."""
     run = everywhere(screens.RUN)
     directory = runs.path_of(screens.RUN).parent
     directory.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""What is imported is what a user waits for."""
+"""Imports take time, so commands import no more than they need."""
 
 import json
 import subprocess
@@ -22,20 +22,20 @@ def modules_after(*arguments: str) -> set[str]:
     return set(json.loads(done.stderr.rpartition(b"\n")[2]))
 
 
-def test_the_version_is_said_before_anything_heavy_is_imported() -> None:
+def test_the_version_needs_no_heavy_import() -> None:
     assert modules_after("--version").isdisjoint(HEAVY)
 
 
-def test_help_imports_no_sub_command() -> None:
+def test_help_imports_no_command() -> None:
     assert modules_after("--help").isdisjoint({"textual", "psutil", "pyudev", "sh", "asyncio"})
 
 
 @pytest.mark.parametrize("arguments", [("list",), ("scenarios",), ("history",), ("schema",), ("clean",)])
-def test_no_headless_command_loads_textual_or_what_only_a_run_wants(arguments: tuple[str, ...]) -> None:
+def test_commands_load_neither_textual_nor_psutil(arguments: tuple[str, ...]) -> None:
     assert modules_after(*arguments).isdisjoint({"textual", "psutil", "sh"})
 
 
-def test_the_first_screen_comes_without_what_only_a_run_wants() -> None:
+def test_the_first_screen_needs_no_psutil() -> None:
     program = (
         "import asyncio, sys\n"
         "from fstui.runs.session import Session\n"
@@ -44,7 +44,7 @@ def test_the_first_screen_comes_without_what_only_a_run_wants() -> None:
         "    async with FstuiApp(Session.here()).run_test() as pilot:\n"
         "        await pilot.pause()\n"
         "        looks = (w.wait() for w in pilot.app.workers if w.group == 'space')\n"
-        "        await asyncio.gather(*looks, return_exceptions=True)\n"  # a mount made meanwhile begins another
+        "        await asyncio.gather(*looks, return_exceptions=True)\n"  # a new mount starts another one
         "        await pilot.pause()\n"
         "asyncio.run(first_screen())\n"
         "print(*sys.modules)\n"
@@ -53,7 +53,7 @@ def test_the_first_screen_comes_without_what_only_a_run_wants() -> None:
     assert "textual" in done.stdout.split() and {"psutil", "sh"}.isdisjoint(done.stdout.split())
 
 
-def test_the_first_frame_comes_without_the_rules() -> None:
+def test_the_first_screen_needs_no_rules() -> None:
     program = (
         "import asyncio, sys\n"
         "from fstui.runs.session import Session\n"

@@ -1,4 +1,4 @@
-"""``fstui run`` off a terminal, on whatever storage the tests stand on: streams and exit codes, not the verdict."""
+"""``fstui run`` off a terminal, on the storage of the test machine: streams and exit codes, not the verdict."""
 
 import asyncio
 import json
@@ -31,9 +31,7 @@ def events_of(data: bytes) -> list[dict[str, object]]:
     return [json.loads(line) for line in data.splitlines()]
 
 
-def test_the_document_goes_to_stdout_the_story_to_stderr_and_the_same_is_saved(
-    fstui: Fstui, scenario: str, target: Path
-) -> None:
+def test_the_document_goes_to_stdout_and_is_saved(fstui: Fstui, scenario: str, target: Path) -> None:
     done = fstui("run", scenario, str(target), "--format", "json")
     assert done.returncode == 0
     run = run_of(done.stdout)
@@ -51,7 +49,7 @@ def test_a_saved_run_is_judged_as_the_run_was(fstui: Fstui, scenario: str, targe
     assert run_of(fstui("judge", "last", "--format", "json").stdout) == run
 
 
-def test_plain_is_the_default_and_no_escape_leaves_off_a_terminal(fstui: Fstui, scenario: str, target: Path) -> None:
+def test_plain_is_the_default_without_colours(fstui: Fstui, scenario: str, target: Path) -> None:
     done = fstui("run", scenario, str(target), FORCE_COLOR="1", TTY_COMPATIBLE="1")
     assert done.returncode == 0
     assert b"\x1b" not in done.stdout + done.stderr and b"\r" not in done.stderr
@@ -108,7 +106,7 @@ def declared_storage(target: Path) -> None:
         ),
     ],
 )
-def test_what_was_declared_in_the_app_holds_here_until_an_option_says_otherwise(
+def test_declarations_of_the_app_apply_to_commands(
     fstui: Fstui, scenario: str, target: Path, options: tuple[str, ...], holds: tuple[str, str, str]
 ) -> None:
     run = run_of(fstui("run", scenario, str(target), *options, "--format", "json").stdout)
@@ -119,7 +117,7 @@ def test_what_was_declared_in_the_app_holds_here_until_an_option_says_otherwise(
 
 
 @pytest.mark.usefixtures("declared_storage")
-def test_what_was_declared_in_the_app_is_listed(fstui: Fstui, target: Path) -> None:
+def test_declarations_of_the_app_are_listed(fstui: Fstui, target: Path) -> None:
     here = asyncio.run(Session.here().look_up(str(target))).read.mount_point
     listed = json.loads(fstui("list", "--format", "json").stdout)["filesystems"]
     (filesystem,) = (found for found in listed if found["mount_point"] == here)
@@ -130,14 +128,14 @@ def test_what_was_declared_in_the_app_is_listed(fstui: Fstui, target: Path) -> N
 
 
 @pytest.mark.parametrize("format_", ["plain", "json"])
-def test_the_plan_alone_writes_nothing(fstui: Fstui, scenario: str, target: Path, format_: str) -> None:
+def test_a_plan_writes_nothing(fstui: Fstui, scenario: str, target: Path, format_: str) -> None:
     done = fstui("run", scenario, str(target), "--plan", "--format", format_)
     assert done.returncode == 0
     assert b"fdatasync" in done.stdout and str(target).encode() in done.stdout
     assert nothing_left(target) and not paths.state_dir().exists()
 
 
-def test_fail_on_exits_3_where_the_verdict_is_that_or_worse(fstui: Fstui, scenario: str, target: Path) -> None:
+def test_fail_on_exits_3(fstui: Fstui, scenario: str, target: Path) -> None:
     best, worst = VERDICTS[-1], VERDICTS[0]
     assert fstui("run", scenario, str(target), "--fail-on", best).returncode == 3
     assert fstui("run", scenario, str(target), "--fail-on", worst).returncode == 0
@@ -173,7 +171,7 @@ def test_a_run_that_cannot_be_saved_is_still_printed_and_exits_1(
         (("--max-rate", "0"), "--max-rate 1M"),
     ],
 )
-def test_a_mistake_is_one_sentence_that_names_the_thing_and_writes_nothing(
+def test_a_mistake_is_one_sentence_and_writes_nothing(
     fstui: Fstui, scenario: str, target: Path, arguments: tuple[str, ...], names: str
 ) -> None:
     done = fstui("run", scenario, str(target), *arguments)
@@ -213,7 +211,7 @@ def test_a_broken_scenario_file_is_named_with_its_mistake(
     assert_refused(fstui("run", str(file), str(target)), names)
 
 
-def test_a_directory_that_is_none_is_named(fstui: Fstui, scenario: str, tmp_path: Path) -> None:
+def test_a_missing_directory_is_named(fstui: Fstui, scenario: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert_refused(fstui("run", scenario, str(tmp_path / "nothing")), "nothing")
     assert_refused(fstui("run", scenario, str(tmp_path / "file")), "not a directory")
@@ -234,7 +232,7 @@ def test_a_directory_may_have_any_name(fstui: Fstui, scenario: str, target: Path
     assert nothing_left(directory)
 
 
-def test_a_directory_that_begins_with_a_dash_follows_a_double_dash(
+def test_a_directory_may_begin_with_a_dash(
     fstui: Fstui, scenario: str, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (target / "-dash").mkdir()
@@ -270,7 +268,7 @@ def test_a_signal_stops_the_run_which_cleans_up_prints_and_saves(
     assert nothing_left(target)
 
 
-def test_an_impatient_second_signal_costs_no_clean_end(scenario: str, target: Path) -> None:
+def test_a_quick_second_signal_still_cleans_up(scenario: str, target: Path) -> None:
     with begun(scenario, target) as process:
         process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGINT)
@@ -310,14 +308,14 @@ def test_after_kill_9_nothing_stays_behind_or_clean_removes_it(fstui: Fstui, sce
     assert nothing_left(target)
 
 
-def test_with_stderr_closed_the_run_goes_on(scenario: str, target: Path) -> None:
+def test_a_run_continues_without_stderr(scenario: str, target: Path) -> None:
     call = command("run", scenario, str(target), "--format", "json")
     done = subprocess.run(["sh", "-c", 'exec "$@" 2>&-', "sh", *call], stdout=subprocess.PIPE, check=False)
     assert done.returncode == 0
     assert run_of(done.stdout).status == "finished"
 
 
-def test_directories_run_by_turns_and_are_compared(fstui: Fstui, scenario: str, target: Path, tmp_path: Path) -> None:
+def test_directories_are_interleaved_and_compared(fstui: Fstui, scenario: str, target: Path, tmp_path: Path) -> None:
     (other := tmp_path / "other").mkdir()
     done = fstui("run", scenario, str(target), str(other), "--rounds", "2", "--format", "json", "--yes")
     assert done.returncode == 0, done.stderr
@@ -328,13 +326,11 @@ def test_directories_run_by_turns_and_are_compared(fstui: Fstui, scenario: str, 
     assert [line.split(": ")[1] for line in told] == [str(target), str(other), str(other), str(target)]
     one, _ = found["sides"][0]["runs"]
     again = json.loads(fstui("compare", one, found["sides"][1]["runs"][1], "--format", "json").stdout)
-    assert again == found, "a run stands for all its rounds"
+    assert again == found, "a run represents all its rounds"
     assert nothing_left(target) and nothing_left(other)
 
 
-def test_a_comparison_that_cannot_be_printed_so_is_refused_before_the_first_round(
-    fstui: Fstui, scenario: str, target: Path
-) -> None:
+def test_a_comparison_in_a_format_of_runs_is_refused(fstui: Fstui, scenario: str, target: Path) -> None:
     done = fstui("run", scenario, str(target), "--rounds", "2", "--format", "events")
     assert done.returncode == 2 and b"A comparison is printed as plain, csv" in done.stderr
     missing = fstui("run", scenario, str(target), str(target / "missing"), "--yes")

@@ -84,7 +84,7 @@ SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL]
 
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
-async def test_a_signal_ends_it_with_its_browsers_apps(number: signal.Signals, tmp_path: Path) -> None:
+async def test_a_signal_ends_the_apps_of_all_browsers(number: signal.Signals, tmp_path: Path) -> None:
     with serving(tmp_path) as served:
         async with ClientSession() as browser, browser.ws_connect(f"{served.address}/ws") as app:
             await until_lessons_are_shown(app)
@@ -111,14 +111,14 @@ def test_the_host_itself_cannot_be_served() -> None:
     assert isinstance(done.exception, Refused) and "ssh -t HOST fstui" in str(done.exception)
 
 
-async def test_the_page_wants_nothing_from_elsewhere(url: str) -> None:
+async def test_the_page_fetches_nothing_from_the_internet(url: str) -> None:
     async with ClientSession() as browser:
         assert "https://" not in await (await browser.get(f"{url}/")).text()
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
-async def test_keys_reach_the_app_without_a_click_and_enter_starts_it_again(url: str, tmp_path: Path) -> None:
+async def test_keys_reach_the_app_without_a_click(url: str, tmp_path: Path) -> None:
     async with browsing(f"{url}/", tmp_path / "browser") as page:
         for _ in range(2):
             await page.until("document.body.classList.contains('-first-byte')")

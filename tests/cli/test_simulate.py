@@ -1,4 +1,4 @@
-"""``--simulate DISK`` for every command that it can be asked of; the others say why not."""
+"""``--simulate DISK`` for the commands that accept it."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def test_teachers_page_is_printed_without_markup(fstui: Fstui) -> None:
         (("history",), "--simulate works with the app and with"),
     ],
 )
-def test_what_cannot_be_simulated_is_refused_with_a_sentence(fstui: Fstui, words: tuple[str, ...], reason: str) -> None:
+def test_commands_without_simulation_refuse(fstui: Fstui, words: tuple[str, ...], reason: str) -> None:
     done = fstui("--simulate", "hdd-7200", *words)
     assert (done.returncode, done.stdout) == (2, b"")
     assert reason in done.stderr.decode()
 
 
-def test_a_watch_sees_a_program_wait_for_the_simulated_disk_and_is_called_simulated(fstui: Fstui) -> None:
+def test_a_watch_of_a_simulated_disk_is_marked(fstui: Fstui) -> None:
     done = fstui("watch", "--simulate", "hdd-7200", "--seconds", "1.2")
     assert done.returncode == 0, done.stderr
     assert b"SIMULATED: hdd-7200, and a program that commits" in done.stderr
@@ -48,7 +48,7 @@ def test_a_watch_sees_a_program_wait_for_the_simulated_disk_and_is_called_simula
     assert "The disk is slow: sda itself takes " in told
 
 
-def test_each_round_has_its_own_chance_and_the_same_one_again(fstui: Fstui) -> None:
+def test_each_round_has_reproducible_random_numbers(fstui: Fstui) -> None:
     words = ("run", "wal-etcd", "--simulate", "ssd-plp", "--set", "seconds=1", "--format", "csv", "--rounds", "2")
     first, again = fstui(*words), fstui(*words)
     assert first.returncode == again.returncode == 0, first.stderr

@@ -1,4 +1,4 @@
-"""What reaches a terminal, a pipe that nobody empties, a file."""
+"""Output to a terminal, to a file, and to a pipe without a reader."""
 
 import fcntl
 import json
@@ -58,7 +58,7 @@ def read_out(ours: int, theirs: int) -> bytes:
 
 
 @pytest.mark.parametrize("columns", [50, 80])
-def test_on_a_terminal_a_table_keeps_to_its_width(columns: int) -> None:
+def test_a_table_fits_the_terminal(columns: int) -> None:
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, columns))
     process = subprocess.Popen(command("scenarios"), stdin=subprocess.DEVNULL, stdout=theirs)
@@ -68,29 +68,27 @@ def test_on_a_terminal_a_table_keeps_to_its_width(columns: int) -> None:
     assert table[0].startswith("SCENARIO") and max(map(len, table)) <= columns
 
 
-def test_on_a_terminal_a_bar_is_drawn_and_taken_away(scenario: str, target: Path) -> None:
+def test_a_progress_bar_is_drawn_and_removed(scenario: str, target: Path) -> None:
     code, seen = on_a_terminal(command("run", scenario, str(target)))
     assert code == 0
     assert b"\x1b[?25l" in seen and seen.rindex(b"\x1b[?25h") > seen.rindex(b"\x1b[?25l")
 
 
-def test_a_terminal_that_cannot_redraw_gets_lines_alone(
-    scenario: str, target: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_terminal_that_cannot_redraw_gets_lines(scenario: str, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
     code, seen = on_a_terminal(command("run", scenario, str(target)))
     assert code == 0
     assert b"\x1b" not in seen and b"fdatasync" in seen
 
 
-def test_a_signal_leaves_the_terminal_with_its_cursor(scenario: str, target: Path) -> None:
+def test_a_signal_restores_the_cursor(scenario: str, target: Path) -> None:
     call = command("run", scenario, str(target), "--set", "seconds=60")
     code, seen = on_a_terminal(call, until=b"fdatasync", number=signal.SIGTERM)
     assert code == 143
     assert seen.rindex(b"\x1b[?25h") > seen.rindex(b"\x1b[?25l")
 
 
-def test_a_reader_that_falls_behind_misses_progress_and_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_reader_misses_only_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     read_end, write_end = os.pipe()
     fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, 4096)
     os.write(write_end, b" " * 4096)
@@ -123,7 +121,7 @@ def test_events_for_a_closed_stdout_have_no_reader(monkeypatch: pytest.MonkeyPat
     assert lines.reader_gone
 
 
-def test_what_finds_no_room_waits_in_its_order_and_is_written_at_the_end() -> None:
+def test_events_for_a_full_pipe_are_written_at_the_end() -> None:
     read_end, write_end = os.pipe()
     fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, 4096)
     lines = EventLines(Path(f"/proc/self/fd/{write_end}"))
@@ -137,9 +135,7 @@ def test_what_finds_no_room_waits_in_its_order_and_is_written_at_the_end() -> No
 
 
 @pytest.mark.parametrize("how", ["events to a pipe", "events to a fifo", "json to a fifo", "a stopped terminal"])
-def test_a_reader_that_does_not_read_makes_a_run_deaf_to_no_signal(
-    scenario: str, target: Path, tmp_path: Path, how: str
-) -> None:
+def test_a_reader_that_does_not_read_blocks_no_signal(scenario: str, target: Path, tmp_path: Path, how: str) -> None:
     read_end, write_end = os.pipe()
     fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, 4096)
     ours, theirs = pty.openpty()
@@ -166,9 +162,7 @@ def test_a_reader_that_does_not_read_makes_a_run_deaf_to_no_signal(
         os.close(each)
 
 
-def test_a_document_that_nobody_takes_waits_and_is_given_up_by_any_signal(
-    scenario: str, target: Path, tmp_path: Path
-) -> None:
+def test_a_signal_ends_waiting_for_a_reader(scenario: str, target: Path, tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     process = subprocess.Popen(command("run", scenario, str(target), "--format", "json", "--output", str(fifo)))
@@ -183,7 +177,7 @@ def test_the_version_on_a_full_disk_is_one_sentence() -> None:
     assert (done.returncode, done.stderr) == (1, b"fstui: No space left on device\n")
 
 
-def test_a_sentence_breaks_between_words_on_a_terminal_and_nowhere_else() -> None:
+def test_sentences_are_wrapped_on_a_terminal_only() -> None:
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 40))
     call = command("explain", "flushh")
@@ -202,7 +196,7 @@ def test_a_comparison_goes_into_a_file_too(tmp_path: Path) -> None:
     assert done.returncode == 2 and b"is a directory: name a file in it" in done.stderr
 
 
-def test_an_output_file_is_replaced_whole_and_keeps_its_mode(tmp_path: Path) -> None:
+def test_an_output_file_is_replaced_atomically(tmp_path: Path) -> None:
     file, link = tmp_path / "run.json", tmp_path / "link.json"
     put_file(file, b"one")
     file.chmod(0o640)

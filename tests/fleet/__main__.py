@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tests.fleet.boxes import DROPS, FSTUI, NO_PYTHON, Boxes, Made, boxes, carried, hung
+from tests.fleet.hosts import DROPS, FSTUI, NO_PYTHON, Hosts, Made, carried, hosts, hung
 from tests.real import disks
 from tests.real.processes import eventually
 
@@ -39,8 +39,8 @@ printf '\\n%s begin\\n' "$mark"; cat "{documents}/$((number % {number})).json"; 
 
 
 @contextmanager
-def eight(workshop: Path) -> Iterator[Boxes]:
-    """Eight boxes whose storage is known: two lie, one hangs, one has no Python, one is read-only, one drops out."""
+def eight(workshop: Path) -> Iterator[Hosts]:
+    """Eight hosts whose storage is known: two lie, one hangs, one has no Python, one is read-only, one drops out."""
     with ExitStack() as down:
         places = []
         for number, options in enumerate(("", "", "barrier=0", "", "", "", "", "")):
@@ -50,7 +50,7 @@ def eight(workshop: Path) -> Iterator[Boxes]:
             places.append(down.enter_context(made).directory)
         read_only = f"mount -o remount,bind,ro {workshop}/target"
         yield down.enter_context(
-            boxes(
+            hosts(
                 workshop,
                 {
                     "db1": Made(places[0]),
@@ -105,14 +105,14 @@ def _in_target(workshop: Path, name: str) -> list[str]:
 
 
 def answer(said: dict[str, object], name: str) -> str:
-    """The verdict of that box, or why there is none."""
+    """The verdict of that host, or why there is none."""
     about, found = said["about"], said["boxes"]
     assert isinstance(about, dict) and isinstance(found, list)
     return str(about["troubles"].get(name) or next((box["verdict"] for box in found if box["node"] == name), ""))
 
 
 def _replay(number: int) -> int:
-    """So many boxes that answer from files, through the same path; the documents are the laboratory's."""
+    """Hosts that answer from files, through the same path; the documents are the laboratory's."""
     import gzip  # noqa: PLC0415
 
     documents = sorted(Path("tests/judge/frozen").glob("machine-*.json.gz"))
@@ -144,20 +144,20 @@ def _replay(number: int) -> int:
         head = (workshop / "answer").read_text().splitlines()[0] if done.returncode in (0, 1) else done.stderr
         cpu_s = after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime
     print(head, done.stderr[-600:])
-    print(f"{number} boxes: {took_s:.1f} s, {took_s / number * 500:.1f} s per 500, {cpu_s:.1f} s CPU with theirs")
+    print(f"{number} hosts: {took_s:.1f} s, {took_s / number * 500:.1f} s per 500, {cpu_s:.1f} s CPU with children")
     print(f"at most {after.ru_maxrss / 1024:.0f} MiB")
     return 0
 
 
 def _clush() -> int:
-    """The same command by clush and by the fleet on two honest boxes, in turns: wall time and processor time."""
+    """The same command by clush and by the fleet on two honest hosts, in turns: wall time and processor time."""
     with tempfile.TemporaryDirectory(prefix="fstui-tests-", dir="/var/tmp") as made, ExitStack() as down:
         workshop = Path(made)
         places = []
         for name in ("one", "two"):
             (workshop / name).mkdir()
             places.append(down.enter_context(disks.on_loop(workshop / name)).directory)
-        up = down.enter_context(boxes(workshop, {"db1": Made(places[0]), "db2": Made(places[1])}))
+        up = down.enter_context(hosts(workshop, {"db1": Made(places[0]), "db2": Made(places[1])}))
         asked = ["fsync-rate", str(up.target), "--set", "seconds=0.5"]
         remote = f"{FSTUI} run {' '.join(asked)} --format json"
         options = up.ssh.removeprefix("ssh ")

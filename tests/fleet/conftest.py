@@ -1,4 +1,4 @@
-"""An ssh that asks no other box: it runs here what it was told to run there, or fails as ssh does."""
+"""An ssh that connects to no host: it runs the command here, or fails as ssh does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.boxes import FSTUI
+from tests.fleet.hosts import FSTUI
 
 Fleet = Callable[..., subprocess.CompletedProcess[str]]
 HONEST = gzip.decompress((Path(__file__).parents[1] / "judge/frozen/machine-ext4-virtio.json.gz").read_bytes())
@@ -37,14 +37,14 @@ def ssh(tmp_path: Path) -> str:
 
 @pytest.fixture
 def installed(tmp_path: Path) -> str:
-    """A command that answers as fstui does, with a document that was measured."""
+    """A command that prints a measured document, as fstui does."""
     (tmp_path / "honest.json").write_bytes(HONEST.strip() + b"\n")
     return str(program(tmp_path / "there", f"#!/bin/sh\ncat {tmp_path}/honest.json\n"))
 
 
 @pytest.fixture
 def fleet(tmp_path: Path, ssh: str) -> Fleet:
-    """The real command, beside that ssh."""
+    """The real command, with that ssh."""
 
     def call(*arguments: str) -> subprocess.CompletedProcess[str]:
         words = [FSTUI, "fleet", *arguments, "--ssh", ssh]
@@ -56,7 +56,7 @@ def fleet(tmp_path: Path, ssh: str) -> Fleet:
 
 
 def program(path: Path, text: str) -> Path:
-    """A shell script that can be run."""
+    """Write an executable shell script."""
     path.write_text(text)
     path.chmod(0o755)
     return path

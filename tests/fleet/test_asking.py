@@ -1,4 +1,4 @@
-"""What is asked of boxes and what comes back, with an ssh that stays here."""
+"""Requests to hosts and their answers, with an ssh that runs everything on this host."""
 
 import csv
 import io
@@ -13,8 +13,8 @@ import pytest
 
 from fstui.fleet.remote import Request
 from fstui.fleet.ssh import words_of
-from tests.fleet.boxes import FSTUI
 from tests.fleet.conftest import HONEST, Fleet, program
+from tests.fleet.hosts import FSTUI
 from tests.real import disks
 from tests.real.conftest import workshop  # noqa: F401  a fixture
 from tests.real.headless import scenario_file
@@ -40,7 +40,7 @@ def run(*more: str) -> tuple[str, ...]:
     return ("run", "fsync-rate", "/srv", "--into", "out", *more)
 
 
-def test_documents_are_gathered_as_they_came_and_shown_again(fleet: Fleet, installed: str, tmp_path: Path) -> None:
+def test_documents_are_saved_and_shown_again(fleet: Fleet, installed: str, tmp_path: Path) -> None:
     done = fleet(*run("--nodes", "db[1-2],chatty1", "--installed", installed))
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0].startswith("3 of 3 hosts answered")
@@ -54,7 +54,7 @@ def test_documents_are_gathered_as_they_came_and_shown_again(fleet: Fleet, insta
     assert again.stdout == done.stdout
 
 
-def test_each_box_in_trouble_has_a_sentence_and_the_others_an_answer(fleet: Fleet, installed: str) -> None:
+def test_each_failing_host_has_a_reason(fleet: Fleet, installed: str) -> None:
     names = ",".join(["db1", *TROUBLES])
     done = fleet(*run("--nodes", names, "--installed", installed, "--format", "csv"))
     assert done.returncode == 1
@@ -74,16 +74,14 @@ def test_each_box_in_trouble_has_a_sentence_and_the_others_an_answer(fleet: Flee
         pytest.param("kill -9 $PPID", "the connection ended in the middle of its answer", id="broken off"),
     ],
 )
-def test_what_is_no_answer_is_said_in_a_sentence(fleet: Fleet, tmp_path: Path, script: str, words: str) -> None:
+def test_an_answer_without_a_document_has_a_reason(fleet: Fleet, tmp_path: Path, script: str, words: str) -> None:
     there = program(tmp_path / "there", f"#!/bin/sh\n{script}\n")
     done = fleet(*run("--nodes", "db1", "--installed", str(there)))
     assert done.returncode == 1
     assert words in " ".join(done.stdout.split())
 
 
-def test_the_file_is_carried_where_it_is_missing_or_damaged_and_goes_again(
-    fleet: Fleet, installed: str, tmp_path: Path
-) -> None:
+def test_a_missing_or_damaged_file_is_carried(fleet: Fleet, installed: str, tmp_path: Path) -> None:
     file = program(tmp_path / "carried.pyz", f'#!/bin/sh\nexec {installed} "$@"\n')
     there = ("--nodes", "db1", "--pyz", str(file), "--place", str(tmp_path / "place"))
     for turn in ("missing", "current", "damaged"):
@@ -97,14 +95,14 @@ def test_the_file_is_carried_where_it_is_missing_or_damaged_and_goes_again(
     assert not (tmp_path / "place").exists()
 
 
-def test_what_was_made_here_is_found_without_being_named(fleet: Fleet, installed: str, tmp_path: Path) -> None:
+def test_the_file_in_dist_is_found(fleet: Fleet, installed: str, tmp_path: Path) -> None:
     (tmp_path / "dist").mkdir()
     program(tmp_path / "dist/fstui.pyz", f'#!/bin/sh\nexec {installed} "$@"\n')
     done = fleet(*run("--nodes", "db1", "--place", str(tmp_path / "place")))
     assert done.returncode == 0, done.stderr
 
 
-def test_as_root_where_that_asks_for_a_password(
+def test_become_root_without_a_password(
     fleet: Fleet, installed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program(tmp_path / "sudo", "#!/bin/sh\necho 'sudo: a password is required' >&2; exit 1\n")
@@ -116,13 +114,13 @@ def test_as_root_where_that_asks_for_a_password(
     assert again.returncode == 0, again.stdout
 
 
-def test_options_of_ones_own_come_first() -> None:
+def test_the_users_ssh_options_come_first() -> None:
     said = words_of(Request(command="run", ssh="ssh -F 'my file'"))
     assert said[:3] == ["ssh", "-F", "my file"] and "-oBatchMode=yes" in said
 
 
 @pytest.mark.root
-def test_a_disk_that_is_full_there_is_named(fleet: Fleet, installed: str, tmp_path: Path) -> None:
+def test_a_full_disk_on_a_host_is_named(fleet: Fleet, installed: str, tmp_path: Path) -> None:
     file = program(tmp_path / "carried.pyz", f"#!/bin/sh\nexec {installed}\n# {'x' * 200_000}\n")
     with disks.mounted("fstui-tests", tmp_path / "full", "tmpfs", "size=64k") as place:
         done = fleet(*run("--nodes", "db1", "--pyz", str(file), "--place", str(place / "fstui")))
@@ -133,12 +131,12 @@ def test_a_disk_that_is_full_there_is_named(fleet: Fleet, installed: str, tmp_pa
 
 @pytest.mark.root
 @pytest.mark.slow
-def test_a_busy_box_is_written_to_with_force_alone(
+def test_a_busy_host_needs_force(
     fleet: Fleet,
     workshop: Path,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Writes to the loop device wait in a cgroup's limit beneath it, which does not hold for fstui."""
+    """Other writers to the loop device wait for a cgroup's limit below it, which does not apply to fstui."""
     monkeypatch.delenv("FSTUI_YES")
     asked = ("run", str(scenario_file(workshop)), "--nodes", "db1", "--installed", FSTUI, "--trust-dir")
     with disks.on_loop(workshop) as storage, disks.write_limit(disks.device_under(workshop), 5) as within:
@@ -160,7 +158,7 @@ def test_a_busy_box_is_written_to_with_force_alone(
     assert forced.returncode == 0 and "1 of 1 host answered" in forced.stdout, forced.stdout
 
 
-def test_two_fleets_at_once_do_not_meet(ssh: str, installed: str, tmp_path: Path) -> None:
+def test_two_fleets_at_once_do_not_conflict(ssh: str, installed: str, tmp_path: Path) -> None:
     file = program(tmp_path / "carried.pyz", f'#!/bin/sh\nexec {installed} "$@"\n')
     there = ("--nodes", "db1", "--pyz", str(file), "--place", str(tmp_path / "place"), "--ssh", ssh)
     words = [[FSTUI, "fleet", *run()[:3], "--into", into, *there] for into in ("one", "other")]
@@ -169,7 +167,7 @@ def test_two_fleets_at_once_do_not_meet(ssh: str, installed: str, tmp_path: Path
     assert [process.returncode for process in begun] == [0, 0], said
 
 
-def test_what_another_fleet_runs_is_not_removed(fleet: Fleet, installed: str, tmp_path: Path) -> None:
+def test_a_file_in_use_is_not_removed(fleet: Fleet, installed: str, tmp_path: Path) -> None:
     file = program(tmp_path / "carried.pyz", f'#!/bin/sh\nexec {installed} "$@"\n')
     there = ("--nodes", "db1", "--pyz", str(file), "--place", str(tmp_path / "place"), "--remove")
     (tmp_path / "place").mkdir()
@@ -177,18 +175,18 @@ def test_what_another_fleet_runs_is_not_removed(fleet: Fleet, installed: str, tm
     running.touch()
     assert fleet(*run(), *there).returncode == 0
     assert len(list((tmp_path / "place").glob("fstui-*.pyz"))) == 1
-    running.rename(running.with_name(f".using-{2**22 + 1}"))  # nobody's: pid_max is 2**22
+    running.rename(running.with_name(f".using-{2**22 + 1}"))  # no process has it: pid_max is 2**22
     assert fleet(*run()[:3], "--into", "again", *there).returncode == 0
     assert not (tmp_path / "place").exists()
 
 
-def test_nothing_is_carried_to_where_no_program_may_be(fleet: Fleet, installed: str, tmp_path: Path) -> None:
+def test_no_file_is_carried_to_an_unusable_place(fleet: Fleet, installed: str, tmp_path: Path) -> None:
     (tmp_path / "a-file").touch()
     done = fleet(*run("--nodes", "db1", "--pyz", installed, "--place", str(tmp_path / "a-file/place")))
     assert "no directory there takes a program" in " ".join(done.stdout.split())
 
 
-def test_a_signal_ends_what_runs_there_and_it_cleans_up(ssh: str, tmp_path: Path) -> None:
+def test_a_signal_ends_the_run_on_a_host(ssh: str, tmp_path: Path) -> None:
     begun, cleaned = tmp_path / "begun", tmp_path / "cleaned"
     os.mkfifo(begun)
     script = f"trap 'echo $NODE >{cleaned}; exit 143' TERM\necho >{begun}\nwhile :; do sleep 0.05; done"
@@ -203,14 +201,14 @@ def test_a_signal_ends_what_runs_there_and_it_cleans_up(ssh: str, tmp_path: Path
     assert "exit 143" in out
 
 
-def test_a_verdict_or_worse_ends_with_three(fleet: Fleet, installed: str) -> None:
+def test_fleet_fail_on_exits_3(fleet: Fleet, installed: str) -> None:
     done = fleet(*run("--nodes", "db1", "--installed", installed, "--fail-on", "consistent", "--format", "json"))
     assert done.returncode == 3
     assert json.loads(done.stdout)["boxes"][0]["verdict"] == "consistent"
 
 
 @pytest.mark.parametrize("nodes", ["db[1-", "-oProxyCommand=x", "a/b", ""])
-def test_what_is_no_name_of_a_box_is_refused(fleet: Fleet, installed: str, nodes: str) -> None:
+def test_an_invalid_host_name_is_refused(fleet: Fleet, installed: str, nodes: str) -> None:
     done = fleet(*run(f"--nodes={nodes}", "--installed", installed))
     assert done.returncode == 2
     assert "Traceback" not in done.stderr

@@ -1,4 +1,4 @@
-"""A fleet as it is printed; what boxes say is text in every format."""
+"""A fleet as it is printed; what hosts say is text in every format."""
 
 import json
 from pathlib import Path
@@ -17,12 +17,12 @@ from fstui.report.json import line
 from tests.factories import storage
 from tests.factories.samples import NASTY, nasty
 from tests.fleet.conftest import HONEST
-from tests.fleet.test_outliers import box, peers
+from tests.fleet.test_outliers import host, peers
 
 
-def fleet(*boxes: object, **troubles: str) -> Fleet:
-    named = tuple(dict.fromkeys(one.node for one in boxes))  # type: ignore[attr-defined]
-    return Fleet(about=About(command="run", nodes=(*named, *troubles), troubles=troubles), boxes=boxes)  # type: ignore[arg-type]
+def fleet(*hosts: object, **troubles: str) -> Fleet:
+    named = tuple(dict.fromkeys(one.node for one in hosts))  # type: ignore[attr-defined]
+    return Fleet(about=About(command="run", nodes=(*named, *troubles), troubles=troubles), boxes=hosts)  # type: ignore[arg-type]
 
 
 def render(format_: str, shown: Fleet, width: int | None = None) -> str | bytes:
@@ -30,7 +30,7 @@ def render(format_: str, shown: Fleet, width: int | None = None) -> str | bytes:
 
 
 @pytest.mark.parametrize("format_", report_names())
-def test_no_box_commands_a_terminal_a_browser_or_a_table(format_: str) -> None:
+def test_text_from_hosts_is_escaped(format_: str) -> None:
     there = results_of("db1", "run", line(nasty()))
     text = render(format_, fleet(*there, db2=f"{NASTY}<script>"))
     shown = text.decode() if isinstance(text, bytes) else text
@@ -38,8 +38,8 @@ def test_no_box_commands_a_terminal_a_browser_or_a_table(format_: str) -> None:
     assert format_ in ("json", "csv", "plain") or "<script>" not in shown
 
 
-def test_the_worst_first_then_why_then_who_is_silent() -> None:
-    liar = box("db9", verdict="not-durable", sentence="Nothing is flushed.")
+def test_the_worst_host_comes_first() -> None:
+    liar = host("db9", verdict="not-durable", sentence="Nothing is flushed.")
     text = render("plain", fleet(*peers(), liar, db10="no way to it", db11="no way to it"))
     assert isinstance(text, str)
     lines = text.splitlines()
@@ -50,7 +50,7 @@ def test_the_worst_first_then_why_then_who_is_silent() -> None:
 
 def test_commits_are_those_of_the_first_step_that_syncs() -> None:
     rates = (Rate(step="write, no sync", per_s=6927.0, synced=False), Rate(step="fdatasync", per_s=211.0))
-    text = render("plain", fleet(replace(box("db1"), rates=rates)))
+    text = render("plain", fleet(replace(host("db1"), rates=rates)))
     assert isinstance(text, str)
     row = text.splitlines()[3]
     assert "211" in row and "6 927" not in row
@@ -61,7 +61,7 @@ def test_a_check_is_a_row_for_each_filesystem() -> None:
     assert [one.verdict for one in both] == ["consistent", "consistent"]
 
 
-def test_a_list_names_what_is_wrong_but_no_memory_that_is_meant_to_be_one() -> None:
+def test_a_list_names_defects_but_no_tmpfs() -> None:
     bad = {
         "findings": [
             {"rule": "r", "verdict": "not-durable", "confidence": "high", "scope": "storage", "title": "barriers off"}
@@ -75,15 +75,15 @@ def test_a_list_names_what_is_wrong_but_no_memory_that_is_meant_to_be_one() -> N
 
 @pytest.mark.parametrize("document", [b"", b"[" * 100_000, b'{"schema": 1}', b"\xff\xfe", b'{"schema":"fstui.run/2"}'])
 @pytest.mark.parametrize("command", ["run", "check", "watch", "list"])
-def test_what_is_no_document_is_refused(command: str, document: bytes) -> None:
+def test_a_broken_document_is_refused(command: str, document: bytes) -> None:
     with pytest.raises(Refused):
         results_of("db1", command, document)
 
 
 @pytest.mark.parametrize("format_", report_names())
-def test_before_and_after_a_change(format_: str) -> None:
-    before = [box("db1", 800.0, facts={"ext4 barrier": "barrier"}), box("db2")]
-    after = [box("db1", 8000.0, verdict="not-durable", facts={"ext4 barrier": "nobarrier"}), box("db2")]
+def test_two_fleets_are_compared(format_: str) -> None:
+    before = [host("db1", 800.0, facts={"ext4 barrier": "barrier"}), host("db2")]
+    after = [host("db1", 8000.0, verdict="not-durable", facts={"ext4 barrier": "nobarrier"}), host("db2")]
     (worst, same) = changes(fleet(*before), fleet(*after))
     assert worst.worse and worst.changed and not same.changed
     made = render_report(format_, compared(fleet(*before), fleet(*after, db3="gone")))
@@ -102,15 +102,15 @@ def test_before_and_after_a_change(format_: str) -> None:
         pytest.param((800,), (300,), True, id="one step is far slower"),
     ],
 )
-def test_rates_that_only_vary_are_no_change(before: tuple[int, ...], after: tuple[int, ...], moved: bool) -> None:
+def test_small_variations_are_no_change(before: tuple[int, ...], after: tuple[int, ...], moved: bool) -> None:
     def measured(rates: tuple[int, ...]) -> Fleet:
-        return fleet(replace(box("db1"), rates=tuple(Rate(step=f"{at}", per_s=one) for at, one in enumerate(rates))))
+        return fleet(replace(host("db1"), rates=tuple(Rate(step=f"{at}", per_s=one) for at, one in enumerate(rates))))
 
     (change,) = changes(measured(before), measured(after))
     assert change.changed == moved
 
 
-def test_a_directory_that_holds_something_is_not_written_into(tmp_path: Path) -> None:
+def test_a_directory_that_is_not_empty_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine").touch()
     with pytest.raises(Refused, match="not empty"):
         results.make(tmp_path)
@@ -122,7 +122,7 @@ def test_hosts_on_one_server_at_the_same_time_are_named(fanout: int, warned: boo
     nfs = storage.target(storage.filesystem("nfs4", below=("remote:nas",)), server)
     run = replace(decode_run(HONEST), target=replace(nfs, source="nas:/export"))
     hosts = [one for node in ("db1", "db2") for one in results_of(node, "run", line(run))]
-    shown = fleet(*hosts, box("db3"))
+    shown = fleet(*hosts, host("db3"))
     text = str(render("plain", replace(shown, about=replace(shown.about, fanout=fanout))))
     assert ("db[1-2]: nas:/export. Their rates are not comparable" in " ".join(text.split())) is warned
 

@@ -1,4 +1,4 @@
-"""HostResultes beside their peers."""
+"""Hosts that differ from their peers."""
 
 from typing import Any
 
@@ -13,51 +13,51 @@ from tests.fleet.conftest import HONEST
 RATES = (810, 790, 805, 820, 812, 799)
 
 
-def box(node: str, per_s: float = 800.0, **more: Any) -> HostResult:
+def host(node: str, per_s: float = 800.0, **more: Any) -> HostResult:
     given = {"layers": "ext4 › disk", "model": "SSD 1", "cache": "write back", "verdict": "consistent", **more}
     return HostResult(node=node, rates=(Rate(step="fdatasync", per_s=per_s, p99_ns=2_000_000),), **given)
 
 
 def peers(**more: Any) -> list[HostResult]:
     facts = {"disk write cache": "write back", "ext4 barrier": "barrier"}
-    return [box(f"db{at}", rate, facts=facts, **more) for at, rate in enumerate(RATES)]
+    return [host(f"db{at}", rate, facts=facts, **more) for at, rate in enumerate(RATES)]
 
 
-def test_a_slow_one_is_named_with_its_rate_its_peers_and_what_is_set_otherwise() -> None:
-    slow = box("db17", 325.0, facts={"disk write cache": "write through", "ext4 barrier": "barrier"})
+def test_a_slow_host_is_named_with_its_settings() -> None:
+    slow = host("db17", 325.0, facts={"disk write cache": "write through", "ext4 barrier": "barrier"})
     (odd,) = outlying_rates([*peers(), slow])
     assert odd.host.node == "db17"
     assert odd.sentence.startswith("0.4 × its 6 peers in fdatasync (325/s, median 805/s, MAD ")
     assert odd.sentence.endswith(": its disk write cache is off (peers: on)")
 
 
-def test_a_fast_one_is_as_odd_and_what_explains_nothing_is_not_named() -> None:
-    fast = box("db17", 8000.0, facts={**peers()[0].facts, "disk serial": "x17"})
-    others = [box(one.node, one.rates[0].per_s, facts={**one.facts, "disk serial": one.node}) for one in peers()]
+def test_a_fast_host_is_an_outlier_too() -> None:
+    fast = host("db17", 8000.0, facts={**peers()[0].facts, "disk serial": "x17"})
+    others = [host(one.node, one.rates[0].per_s, facts={**one.facts, "disk serial": one.node}) for one in peers()]
     (odd,) = outlying_rates([*others, fast])
     assert odd.sentence.endswith("; no reading explains it")
 
 
-def test_a_hundredth_is_not_odd_however_even_the_others_are() -> None:
-    assert outlying_rates([*(box(f"db{at}") for at in range(20)), box("db20", 780.0)]) == []
+def test_a_small_difference_is_no_outlier() -> None:
+    assert outlying_rates([*(host(f"db{at}") for at in range(20)), host("db20", 780.0)]) == []
 
 
 def test_too_few_have_no_distribution() -> None:
-    assert outlying_rates([*peers()[:3], box("db17", 80.0)]) == []
+    assert outlying_rates([*peers()[:3], host("db17", 80.0)]) == []
 
 
-def test_boxes_on_something_else_are_no_peers() -> None:
-    assert outlying_rates([*peers(), box("db17", 80.0, model="HDD")]) == []
+def test_hosts_with_other_models_are_no_peers() -> None:
+    assert outlying_rates([*peers(), host("db17", 80.0, model="HDD")]) == []
 
 
-def test_a_note_that_its_peers_have_not_explains() -> None:
-    slow = box("db17", 300.0, facts=peers()[0].facts, notes={"stack-state": "md0 is resyncing"})
+def test_a_note_that_peers_lack_is_a_reason() -> None:
+    slow = host("db17", 300.0, facts=peers()[0].facts, notes={"stack-state": "md0 is resyncing"})
     (odd,) = outlying_rates([*peers(), slow])
     assert odd.sentence.endswith(": md0 is resyncing")
 
 
-def test_a_verdict_worse_than_its_peers_is_named_with_its_sentence() -> None:
-    liar = box(
+def test_a_worse_verdict_than_its_peers_is_named() -> None:
+    liar = host(
         "db9", verdict="not-durable", confidence="high", sentence="Nothing is flushed.", facts={"ext4 barrier": "no"}
     )
     (worse,) = worse_verdicts([*peers(), liar])
@@ -67,14 +67,14 @@ def test_a_verdict_worse_than_its_peers_is_named_with_its_sentence() -> None:
     )
 
 
-def test_one_that_has_no_peers_is_held_against_all() -> None:
-    alone = box("db9", verdict="suspicious", layers="xfs › disk")
+def test_a_host_without_peers_is_compared_with_all() -> None:
+    alone = host("db9", verdict="suspicious", layers="xfs › disk")
     assert [odd.host.node for odd in worse_verdicts([*peers(), alone])] == ["db9"]
     assert worse_verdicts([alone]) == []
 
 
-def test_peers_stand_on_the_same_whatever_their_kernel() -> None:
-    (found,) = groups([*peers(), box("db9", kernel="6.1.0")])
+def test_peers_may_have_different_kernels() -> None:
+    (found,) = groups([*peers(), host("db9", kernel="6.1.0")])
     assert len(found.hosts) == 7 and found.kernel == "6.1.0"
     (spread,) = found.spreads
     assert (spread.least, spread.median, spread.most) == (790, 805, 820)
@@ -82,7 +82,7 @@ def test_peers_stand_on_the_same_whatever_their_kernel() -> None:
 
 def test_the_table_and_the_sentence_have_one_ratio() -> None:
     def two_steps(node: str, first: float, other: float) -> HostResult:
-        return replace(box(node), rates=(Rate(step="fsync", per_s=first), Rate(step="O_DSYNC", per_s=other)))
+        return replace(host(node), rates=(Rate(step="fsync", per_s=first), Rate(step="O_DSYNC", per_s=other)))
 
     all_ = [*(two_steps(one.node, one.rates[0].per_s, 100.0) for one in peers()), two_steps("db17", 1600.0, 13_000.0)]
     (odd,) = outlying_rates(all_)
@@ -91,7 +91,7 @@ def test_the_table_and_the_sentence_have_one_ratio() -> None:
 
 
 def test_a_host_that_drops_syncs_is_not_faster_and_no_measure() -> None:
-    liars = [box(f"liar{at}", 60_000.0, verdict="not-durable") for at in range(5)]
+    liars = [host(f"liar{at}", 60_000.0, verdict="not-durable") for at in range(5)]
     assert outlying_rates([*peers(), *liars]) == []
     (group,) = groups([*peers(), *liars])
     assert group.spreads[0].median == 807.5

@@ -62,20 +62,20 @@ def is_new(path: str) -> bool:
     return path.startswith(("/var/tmp/fstui-fleet.", "/tmp/fstui-fleet.")) and found.st_mode & 0o7777 == 0o700
 
 
-def test_the_cache_directory_is_made_and_taken(received: Receive, tmp_path: Path) -> None:
+def test_the_cache_directory_is_used(received: Receive, tmp_path: Path) -> None:
     path = received(tmp_path)
     assert path == str(tmp_path / ".cache/fstui-fleet")
     assert os.stat(path).st_mode & 0o7777 == 0o700
 
 
-def test_without_a_home_a_new_directory_is_taken(received: Receive) -> None:
+def test_without_a_home_a_new_directory_is_used(received: Receive) -> None:
     assert is_new(received())
     assert not Path("/nonexistent").exists()
 
 
 @pytest.mark.root
 @pytest.mark.parametrize("options", ["ro", "noexec", "size=4k,nr_inodes=1"])
-def test_a_cache_that_takes_no_program_is_passed_over(received: Receive, tmp_path: Path, options: str) -> None:
+def test_a_noexec_cache_is_not_used(received: Receive, tmp_path: Path, options: str) -> None:
     mount = f"mount -t tmpfs -o {options} tmpfs {shlex.quote(str(tmp_path))}"
     assert is_new(received(tmp_path, before=mount))
 

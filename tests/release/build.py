@@ -51,7 +51,7 @@ def build(output: Path, workshop: Path) -> list[str]:
 
 
 def pins() -> list[str]:
-    """fstui's dependencies and theirs, at the versions of this environment: what was tested is what is carried."""
+    """Return fstui's direct and indirect dependencies at the tested versions, those of this environment."""
     found: dict[str, str] = {}
     wanted, seen = [Requirement("fstui")], set[str]()
     while wanted:

@@ -78,7 +78,7 @@ def contained(file: Path, root: Path) -> int:
 
 
 def start(file: Path) -> int:
-    """The file beside an installed fstui, each in turn: ``--version`` and ``list``, from its second start on."""
+    """Compare the file with an installed fstui, alternately: ``--version`` and ``list``, from its second start on."""
     installed = str(Path(sys.executable).with_name("fstui"))
     for arguments in (["--version"], ["list"]):
         calls = ([installed, *arguments], [str(file.resolve()), *arguments])

@@ -34,7 +34,7 @@ def unpacked_in(place: Path, name: str) -> None:
         (programs / program).chmod(0o755)
 
 
-def test_it_says_once_where_it_unpacks(file: Path, tmp_path: Path) -> None:
+def test_the_place_of_the_unpacked_file_is_printed_once(file: Path, tmp_path: Path) -> None:
     place = tmp_path / "place"
     first, second = (start(file, FSTUI_UNPACK=str(place)) for _ in range(2))
     assert first.stdout == second.stdout == f"slow: {place}/{os.uname().machine}\n"
@@ -42,23 +42,23 @@ def test_it_says_once_where_it_unpacks(file: Path, tmp_path: Path) -> None:
     assert place.stat().st_mode & 0o077 == 0
 
 
-def test_a_home_of_ones_own_holds_it(file: Path, tmp_path: Path) -> None:
+def test_the_file_is_unpacked_into_the_users_home(file: Path, tmp_path: Path) -> None:
     assert start(file, HOME=str(tmp_path)).stdout.startswith(f"slow: {tmp_path}/.cache/fstui/")
 
 
-def test_what_is_unpacked_is_run_and_what_is_half_made_is_not(file: Path, tmp_path: Path) -> None:
+def test_a_half_unpacked_file_is_not_run(file: Path, tmp_path: Path) -> None:
     unpacked_in(tmp_path / "place", "aaa.lck.work")
     unpacked_in(tmp_path / "place", "bbb")
     assert start(file, FSTUI_UNPACK=str(tmp_path / "place")).stdout == "bbb: a b\n"
 
 
-def test_one_whose_python_has_gone_is_made_anew(file: Path, tmp_path: Path) -> None:
+def test_a_new_python_unpacks_again(file: Path, tmp_path: Path) -> None:
     unpacked_in(tmp_path, "bbb")
     next(tmp_path.glob("*/venvs/4/abc/bbb/bin/python")).unlink()
     assert start(file, FSTUI_UNPACK=str(tmp_path)).stdout.startswith("slow: ")
 
 
-def test_a_place_that_cannot_be_is_refused_in_a_sentence(file: Path, tmp_path: Path) -> None:
+def test_an_unusable_place_is_refused(file: Path, tmp_path: Path) -> None:
     (tmp_path / "taken").touch()
     done = start(file, FSTUI_UNPACK=str(tmp_path / "taken"))
     assert done.returncode == 2
@@ -66,7 +66,7 @@ def test_a_place_that_cannot_be_is_refused_in_a_sentence(file: Path, tmp_path: P
 
 
 @pytest.mark.root
-def test_where_no_program_may_run_is_no_place(file: Path, tmp_path: Path) -> None:
+def test_a_noexec_place_is_not_used(file: Path, tmp_path: Path) -> None:
     with disks.mounted("fstui-tests", tmp_path / "noexec", "tmpfs", "noexec,size=1M") as place:
         done = start(file, FSTUI_UNPACK=str(place / "fstui"))
         assert done.returncode == 2 and "noexec" in done.stderr
@@ -74,7 +74,7 @@ def test_where_no_program_may_run_is_no_place(file: Path, tmp_path: Path) -> Non
         assert kept_elsewhere.stdout.startswith(f"slow: {tmp_path}/cache/fstui/")
 
 
-def test_all_that_is_needed_is_pinned_for_every_platform() -> None:
+def test_every_dependency_is_pinned_for_every_platform() -> None:
     names = {pin.partition("==")[0] for pin in pins()}
     assert {"msgspec", "psutil", "textual", "linkify-it-py", "typing-extensions"} <= names
     assert len({platform.name for platform in every()}) == 16

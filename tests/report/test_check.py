@@ -37,7 +37,7 @@ ALL = Check(
 )
 
 
-def test_a_row_for_each_then_what_to_do_then_what_was_left_out() -> None:
+def test_rows_come_first_then_actions_then_omissions() -> None:
     text = printed(check.of_check(ALL), "plain")
     assert isinstance(text, str)
     rows = text.splitlines()
@@ -58,7 +58,7 @@ def test_json_is_a_list_of_run_documents() -> None:
     assert {run["schema"] for run in found} == {"fstui.run/2"}
 
 
-def test_metrics_of_all_stand_beneath_one_name() -> None:
+def test_metrics_of_all_runs_share_their_names() -> None:
     text = printed(check.of_check(ALL), "prometheus")
     assert text.count("# TYPE fstui_verdict gauge") == 1
     assert sum(line.startswith("fstui_verdict{") for line in text.splitlines()) == 3 * 7
@@ -73,7 +73,7 @@ def test_csv_and_markdown_have_a_row_for_each() -> None:
 
 
 @pytest.mark.parametrize("format_", ["plain", "markdown", "csv", "prometheus"])
-def test_names_from_the_system_bring_no_control_characters(format_: str) -> None:
+def test_names_are_escaped(format_: str) -> None:
     run: Run = replace(nasty(), speed=replace(SLOW, title=NASTY, sentence=NASTY))
     text = printed(
         check.of_check(Check((Checked(NASTY, run), Checked(NASTY, None, NASTY)), {NASTY: (NASTY,)}, 1.0)), format_
@@ -88,14 +88,14 @@ def test_a_check_in_one_line() -> None:
     assert check.line(ALL.rows[3]) == "/full: not checked: /full is too full"
 
 
-def test_a_terminal_that_is_too_narrow_has_the_flags_beneath() -> None:
+def test_a_narrow_terminal_has_the_flags_below() -> None:
     lines = printed(check.of_check(ALL), "plain", 60).splitlines()
     assert lines[2].split() == ["FILESYSTEM", "VERDICT", "CONFIDENCE", "COMMITS/S", "P99"]
     assert lines[4].endswith("840/s, 7200 rpm allows 120")
     assert max(map(len, lines[2:10])) <= 60
 
 
-def test_what_is_simulated_says_so_wherever_a_number_is_shown() -> None:
+def test_simulated_numbers_are_marked_everywhere() -> None:
     played = Check(rows=(Checked("/simulated/x", replace(RUN, simulated="hdd-7200")),), left_out={}, elapsed_s=1.0)
     words = "SIMULATED: hdd-7200. None of this was measured on storage."
     plain, markdown = printed(check.of_check(played), "plain"), printed(check.of_check(played), "markdown")

@@ -48,7 +48,7 @@ def printed(*runs: Run, name: str = "plain", width: int | None = 80) -> str:
     return printing.printed(of_runs(runs, width), name, width)
 
 
-def test_the_median_round_stands_for_its_side() -> None:
+def test_the_median_round_represents_its_side() -> None:
     slow, fast, middle = ran(0, 1, 1.0), ran(0, 2, 9.0), ran(0, 3, 2.0)
     (side,) = Comparison([slow, fast, middle]).sides
     assert side.rounds == (slow, fast, middle) and side.name == "s01 ×3"
@@ -207,7 +207,7 @@ def test_a_price_shows_what_one_unit_of_money_buys() -> None:
     assert rows["oltp_insert high: transactions"] == ["942 857", "1 885 714"]
 
 
-def test_operations_that_are_not_durable_are_not_bought_as_durable() -> None:
+def test_only_durable_operations_are_counted_as_durable() -> None:
     rows = bought(dear=0.84, cheap=0.42)
     durable = [row for row in rows if "durable" in row[0]]
     assert durable[0] == ("  of these durable", "3 600 000", "–")

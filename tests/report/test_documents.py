@@ -45,18 +45,18 @@ def test_csv_has_one_row_per_step_with_units_in_its_names() -> None:
     assert second["latency_p99_9_ns"] == ""
 
 
-def test_csv_says_what_failed_and_keeps_its_header_without_steps() -> None:
+def test_csv_has_errors_and_a_header_without_steps() -> None:
     assert rows(FAILED_RUN)[1]["error"] == "pwrite: Input/output error"
     assert printed_run(replace(RUN, steps=()), "csv").splitlines() == printed_run(RUN, "csv").splitlines()[:1]
 
 
-def test_csv_of_nasty_names_is_still_one_line_per_step() -> None:
+def test_csv_with_hostile_names_has_one_line_per_step() -> None:
     text = printed_run(nasty(), "csv")
     assert len(text.splitlines()) == 3
     assert "\x1b" not in text
 
 
-def test_markdown_reads_verdict_because_next_tables_both_ends() -> None:
+def test_markdown_has_the_verdict_before_the_tables() -> None:
     text = printed_run(RUN, "markdown")
     order = [
         "### odirect",
@@ -75,7 +75,7 @@ def test_markdown_reads_verdict_because_next_tables_both_ends() -> None:
     assert "VBOX HARDDISK hdd-7200 (declared)" in text
 
 
-def test_every_markdown_table_has_as_many_cells_in_each_row() -> None:
+def test_every_row_of_a_markdown_table_has_all_cells() -> None:
     for run in (RUN, FAILED_RUN, nasty()):
         for table in re.findall(r"(?:^\|.*\n)+", printed_run(run, "markdown"), re.M):
             assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1

@@ -35,9 +35,9 @@ def arrived(step: Step, target: Target | None = TARGET) -> float | None:
     return Counts(Evidence(target=target, steps=(step,))).bytes_ratio(step)
 
 
-def test_why_a_step_failed_names_no_number_of_the_kernel_s() -> None:
-    gone = Failure(call="chdir", errno=2, message="[Errno 2] somebody removed it: '/srv/.fstui-1'")
-    assert figures.failure(replace(SYNCED, error=gone)) == "chdir: somebody removed it: '/srv/.fstui-1'"
+def test_the_reason_of_a_failure_contains_no_errno() -> None:
+    gone = Failure(call="chdir", errno=2, message="[Errno 2] another process removed it: '/srv/.fstui-1'")
+    assert figures.failure(replace(SYNCED, error=gone)) == "chdir: another process removed it: '/srv/.fstui-1'"
 
 
 def test_flushes_and_bytes_are_read_at_the_lowest_devices() -> None:
@@ -45,7 +45,7 @@ def test_flushes_and_bytes_are_read_at_the_lowest_devices() -> None:
     assert arrived(SYNCED, TARGET) == 1.0
 
 
-def test_they_are_added_up_over_several_lowest_devices() -> None:
+def test_several_lowest_devices_are_added_up() -> None:
     paths = Node(id="dm-0", layer="block", kind="dm-multipath", name="dm-0", below=("sda", "sdb"))
     target = stacked(replace(FILESYSTEM, below=("dm-0",)), paths, DISK, replace(DISK, id="sdb", name="sdb"))
     halves = tuple(
@@ -59,9 +59,7 @@ def test_they_are_added_up_over_several_lowest_devices() -> None:
 @pytest.mark.parametrize(
     ("raid", "flushes", "bytes_"), [("raid1", 1.0, 1.0), ("raid10", 1.0, 1.0), ("raid0", 1.0, 2.0)]
 )
-def test_legs_and_stripes_get_every_flush_and_a_stripe_its_share_of_the_bytes(
-    raid: str, flushes: float, bytes_: float
-) -> None:
+def test_raid_members_share_bytes_but_not_flushes(raid: str, flushes: float, bytes_: float) -> None:
     level = Reading(what="level", value=raid, path="/sys/block/md0/md/level")
     md = Node(id="md0", layer="block", kind="md", name="md0", below=("sda", "sdb"), readings=(level,))
     target = stacked(replace(FILESYSTEM, below=("md0",)), md, DISK, replace(DISK, id="sdb", name="sdb"))
@@ -71,7 +69,7 @@ def test_legs_and_stripes_get_every_flush_and_a_stripe_its_share_of_the_bytes(
     assert arrived(step, target) == bytes_
 
 
-def test_the_table_speaks_of_the_layer_of_the_sentence_where_a_loop_stands_on_a_busy_disk() -> None:
+def test_a_loop_on_a_busy_disk_is_counted_at_the_loop() -> None:
     seen = evidence(storage.on_loop(), made.step(flushes={"loop0": 1, "sda": 2.7}))
     assert "reached loop0 as 1.00 flushes" in judge(seen).sentence
     (step,) = seen.steps
@@ -79,7 +77,7 @@ def test_the_table_speaks_of_the_layer_of_the_sentence_where_a_loop_stands_on_a_
 
 
 @pytest.mark.parametrize(("flags", "each"), [((), 1.0), (("direct", "dsync"), 0.5)], ids=["a flush", "a FUA write"])
-def test_the_table_counts_a_raid10_as_the_sentence_does(flags: tuple[OpenFlag, ...], each: float) -> None:
+def test_a_raid10_is_counted_as_the_judge_does(flags: tuple[OpenFlag, ...], each: float) -> None:
     disks = [storage.disk(name) for name in ("sda", "sdb", "sdc", "sdd")]
     names = [node.id for node in disks]
     array = storage.block("md0", "md", *names, fua=True, readings=storage.readings(level="raid10"))
@@ -97,18 +95,18 @@ def test_the_table_counts_a_raid10_as_the_sentence_does(flags: tuple[OpenFlag, .
 @pytest.mark.parametrize(
     ("ours", "flushes", "each"),
     [
-        pytest.param(2000, 3.0, 1.0, id="beside others, as many as are expected"),
-        pytest.param(0, 3.0, 0.0, id="beside others, none"),
+        pytest.param(2000, 3.0, 1.0, id="with other writers, as many as expected"),
+        pytest.param(0, 3.0, 0.0, id="with other writers, none"),
         pytest.param(2000, 1.0, 1.0, id="alone"),
     ],
 )
-def test_the_table_counts_ours_where_the_sentence_does(ours: int, flushes: float, each: float) -> None:
+def test_fstuis_own_flushes_are_counted_as_the_judge_does(ours: int, flushes: float, each: float) -> None:
     step = made.step(flushes=flushes, share=flushes, changes={"trace": (made.traced(us=ours, others=4000),)})
     target = storage.on_disk(storage.filesystem(), storage.disk())
     assert Counts(evidence(target, step)).flushes_per_sync(step, step.settings) == each
 
 
-def test_a_fua_write_that_no_device_counts_stands_in_the_table() -> None:
+def test_a_traced_fua_write_is_counted() -> None:
     forced = made.step(
         flushes=0, sync="none", open_flags=("direct", "dsync"), changes={"trace": (made.traced(fua=2000),)}
     )
@@ -116,13 +114,13 @@ def test_a_fua_write_that_no_device_counts_stands_in_the_table() -> None:
     assert Counts(evidence(target, forced)).flushes_per_sync(forced, forced.settings) == 1.0
 
 
-def test_where_flushes_are_missing_the_table_shows_where() -> None:
+def test_missing_flushes_are_zero_per_sync() -> None:
     seen = evidence(storage.on_loop(), made.step(flushes={"loop0": 0, "sda": 1}))
     assert judge(seen).findings[0].title == "0.00 flushes per sync at loop0, 1 expected"
     assert Counts(seen).flushes_per_sync(seen.steps[0], seen.steps[0].settings) == 0.0
 
 
-def test_a_step_that_runs_is_counted_by_what_was_asked_of_it() -> None:
+def test_a_running_step_is_counted_too() -> None:
     seen = evidence(storage.on_loop(), made.step(flushes={"loop0": 1, "sda": 2.7}))
     counters = made.counted("loop0", 40, 1 << 20), made.counted("sda", 90, 1 << 20)
     now = Snapshot(
@@ -131,7 +129,7 @@ def test_a_step_that_runs_is_counted_by_what_was_asked_of_it() -> None:
     assert Counts(seen).flushes_per_sync(now, SYNCED.settings) == 1.0
 
 
-def test_a_device_that_does_not_count_is_left_out_and_is_not_zero() -> None:
+def test_a_device_without_counters_is_not_zero() -> None:
     silent = replace(SYNCED, counters=(DeviceCounters(device="sda"),))
     assert per_sync(silent, TARGET) is None
     assert arrived(silent, TARGET) is None
@@ -146,7 +144,7 @@ def test_without_syncs_or_operations_there_is_no_ratio() -> None:
     assert per_sync(SYNCED, None) is None
 
 
-def test_the_leading_finding_is_the_one_the_verdict_rests_on() -> None:
+def test_the_leading_finding_decides_the_verdict() -> None:
     weaker = replace(ROTATION, rule="weaker", confidence="low")
     one_step = replace(ROTATION, rule="step", scope="step")
     assert findings.leading(replace(RUN, findings=(NOTE, one_step, weaker, ROTATION))) == ROTATION
@@ -161,7 +159,7 @@ def test_the_stack_is_one_line_from_the_filesystem_down() -> None:
     assert stack_line(None) == ""
 
 
-def test_many_devices_at_one_level_are_counted_and_a_loop_in_the_graph_ends() -> None:
+def test_a_wide_or_circular_stack_is_one_line() -> None:
     disks = [replace(DISK, id=f"sd{n}", name=f"sd{n}", below=("mount:/srv",)) for n in range(6)]
     pool = replace(FILESYSTEM, kind="btrfs", below=tuple(disk.id for disk in disks))
     assert stack_line(stacked(pool, *disks)) == "btrfs › sd0 + 5 more"
@@ -178,7 +176,7 @@ GROWTH = replace(
 )
 
 
-def test_flush_growth_has_words_of_its_own_and_neither_a_rate_nor_flushes_per_sync() -> None:
+def test_flush_growth_has_words_instead_of_a_rate() -> None:
     assert figures.words(GROWTH) == "flush 124 µs, +400 µs per MiB, scattered −1.2 µs"
     assert per_sync(GROWTH, TARGET) is None
     assert not GROWTH.settings.uniform and SYNCED.settings.uniform
@@ -206,11 +204,11 @@ def test_a_comparison_shows_the_growth() -> None:
         ({"sequential": {"slope_ns_per_mib": 5e6, "intercept_ns": -3_000}}, "flush +5.0 ms per MiB"),
     ],
 )
-def test_flush_growth_is_told_as_far_as_it_was_measured(measured: dict[str, Any], words: str) -> None:
+def test_partly_measured_flush_growth_has_words(measured: dict[str, Any], words: str) -> None:
     assert msgspec.convert(measured, DirtyFlushFigures).words == words
 
 
-def test_other_programs_are_named_before_the_kernel_s_workers() -> None:
+def test_programs_are_named_before_kernel_workers() -> None:
     worker = Writer(pid=1, name="kworker/u8:4+loop4", written_bytes=900)
     assert figures.names_of([worker, Writer(pid=2, name="mysqld", written_bytes=10)]) == "mysqld"
     assert figures.names_of([worker]) == "kworker/u8:4+loop4"

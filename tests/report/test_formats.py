@@ -31,13 +31,13 @@ def test_every_command_that_prints_a_run_offers_every_format() -> None:
 
 
 @pytest.mark.parametrize("name", formats.names())
-def test_every_format_renders_a_finished_a_failed_and_an_empty_run(name: str) -> None:
+def test_every_format_prints_any_run(name: str) -> None:
     for shown in (RUN, FAILED_RUN, replace(RUN, steps=(), findings=(), target=None, scenario=None)):
         assert formats.render(name, shown)
     assert formats.format_of(name).ENDING.isalnum() or name in {formats.PLAIN, "brief", "seconds"}
 
 
-def test_every_ending_tells_one_format() -> None:
+def test_every_format_has_its_own_file_extension() -> None:
     endings = [ending for name in formats.names() if (ending := formats.format_of(name).ENDING)]
     assert len(set(endings)) == len(endings)
 

@@ -33,7 +33,7 @@ class Elements(HTMLParser):
             self.data.append(data)
 
 
-def test_it_holds_both_answers_the_way_down_the_latencies_and_the_document() -> None:
+def test_the_page_contains_the_answers_charts_and_document() -> None:
     page = printed_run(screens.RUN, "html")
     assert "! SUSPICIOUS  high confidence" in page
     assert "I/O path of same block, fdatasync" in page and "✓ all arrived" in page
@@ -47,7 +47,7 @@ def test_it_holds_both_answers_the_way_down_the_latencies_and_the_document() -> 
     assert decode_run("".join(elements.data).encode()) == screens.RUN
 
 
-def test_it_fetches_nothing_and_runs_nothing() -> None:
+def test_the_page_fetches_and_runs_nothing() -> None:
     elements = Elements(printed_run(everywhere(screens.RUN), "html"))
     assert [attributes for tag, attributes in elements.found if tag == "script"] == [
         {"type": "application/json", "id": "run-0"}
@@ -58,7 +58,7 @@ def test_it_fetches_nothing_and_runs_nothing() -> None:
         assert not any(name.startswith("on") for name in attributes)
 
 
-def test_names_are_text_wherever_they_stand() -> None:
+def test_names_are_text_everywhere() -> None:
     steps = tuple(replace(step, name=HOSTILE + step.name) for step in screens.STEPS)
     run = replace(
         screens.RUN, steps=steps, sentence=HOSTILE, simulated=HOSTILE, host=replace(screens.HOST, hostname=HOSTILE)
@@ -69,7 +69,7 @@ def test_names_are_text_wherever_they_stand() -> None:
     assert json.loads("".join(elements.data))["sentence"] == HOSTILE
 
 
-def test_a_run_without_steps_or_storage_is_a_page_too() -> None:
+def test_a_run_without_steps_is_a_valid_page() -> None:
     page = printed_run(replace(screens.RUN, steps=(), target=None, scenario=None, findings=()), "html")
     assert page.startswith("<!doctype html>") and page.rstrip().endswith("</html>")
     assert not re.search(r"<table><thead>.*</thead><tbody></tbody>", page)

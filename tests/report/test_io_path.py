@@ -16,7 +16,7 @@ def drawn(evidence: Evidence) -> list[tuple[str, str]]:
     return [(line.text, line.state) for line in io_path.lines(evidence, evidence.steps[-1])]
 
 
-def test_of_honest_storage_all_arrives() -> None:
+def test_on_durable_storage_all_flushes_arrive() -> None:
     evidence = Evidence(target=on_disk(), steps=(step(),), idle=screens.IDLE)
     lines = drawn(evidence)
     assert lines[0][0].startswith("fstui requested ") and "syncs" in lines[0][0]
@@ -26,14 +26,14 @@ def test_of_honest_storage_all_arrives() -> None:
     assert not any(state == "dropped" for _, state in lines)
 
 
-def test_what_is_dropped_is_said_with_its_number_at_the_edge_where_it_is_missed() -> None:
+def test_dropped_flushes_are_counted_at_their_edge() -> None:
     evidence = Evidence(target=on_disk(), steps=(step(flushes=0),))
     (dropped,) = (text for text, state in drawn(evidence) if state == "dropped")
     asked = evidence.steps[0].syncs
     assert dropped.startswith("╳ ") and f"✗ {asked:,} dropped".replace(",", " ") in dropped
 
 
-def test_the_layer_that_stops_flushes_is_named_with_its_reason() -> None:
+def test_the_layer_that_stops_flushes_has_a_reason() -> None:
     top = replace(filesystem(), sync="stops", because="nobarrier")
     evidence = Evidence(target=target(top, *on_disk().stack[1:]), steps=(step(flushes=0),))
     lines = drawn(evidence)
@@ -42,7 +42,7 @@ def test_the_layer_that_stops_flushes_is_named_with_its_reason() -> None:
     assert any(text.startswith("╳") for text, _ in lines)
 
 
-def test_each_leg_of_a_mirror_has_an_edge_of_its_own_and_what_two_stand_on_is_drawn_once() -> None:
+def test_each_mirror_member_is_drawn_once() -> None:
     legs = (disk("sda"), disk("sdb"))
     mirror = replace(block("md0", "md", "sda"), below=("sda", "sdb"))
     lines = drawn(Evidence(target=target(filesystem(below=("md0",)), mirror, *legs), steps=(step(),)))
@@ -51,12 +51,12 @@ def test_each_leg_of_a_mirror_has_an_edge_of_its_own_and_what_two_stand_on_is_dr
     assert sum(name.startswith("sdb") for name in names) == 1
 
 
-def test_the_picture_stands_in_the_exports() -> None:
+def test_the_formats_contain_the_drawing() -> None:
     for document in (printed_run(screens.RUN), printed_run(screens.RUN, "markdown")):
         assert "fstui requested 1\u202f624 writes".replace("\u202f", " ") in document
         assert "✓ all arrived" in document
 
 
-def test_a_run_without_storage_or_steps_has_none() -> None:
+def test_a_run_without_storage_or_steps_has_no_drawing() -> None:
     assert io_path.of_run(replace(screens.RUN, target=None)) is None
     assert io_path.of_run(replace(screens.RUN, steps=())) is None

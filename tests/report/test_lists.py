@@ -31,7 +31,7 @@ def test_the_list_shows_filesystems_their_stack_and_their_flag() -> None:
 
 
 @pytest.mark.parametrize("width", [50, 64, 80, 100])
-def test_on_a_narrow_terminal_each_stack_stands_whole_below_its_mount_point(width: int) -> None:
+def test_a_narrow_terminal_shows_the_whole_stack(width: int) -> None:
     mount = "/var/lib/containers/storage/overlay/0123456789abcdef/mysql-data"
     deep = replace(HERE.filesystems[0], path=mount, mount_point=mount)
     text = printed(
@@ -44,7 +44,7 @@ def test_on_a_narrow_terminal_each_stack_stands_whole_below_its_mount_point(widt
     assert any("…" in line and "mysql-data" in line and "212 G" in line for line in listed)
 
 
-def test_a_filesystem_that_does_not_answer_is_a_row_that_says_so() -> None:
+def test_a_silent_filesystem_has_a_row() -> None:
     silent = replace(HERE, filesystems=(replace(TARGET, silent_s=41.0),))
     assert "no answer for 41.0 s" in printed(inventory.of_host(silent, {}))
 
@@ -56,13 +56,13 @@ def test_the_list_as_json_carries_the_findings_per_filesystem() -> None:
     assert proc["findings"] == [] and proc["pseudo"]
 
 
-def test_a_nasty_mount_point_brings_no_control_characters() -> None:
+def test_a_hostile_mount_point_is_escaped() -> None:
     target = replace(TARGET, mount_point=NASTY, source=NASTY)
     text = printed(inventory.of_host(replace(HERE, filesystems=(target,)), {NASTY: FLAGGED}))
     assert all(character.isprintable() or character == "\n" for character in text)
 
 
-def test_the_history_lists_runs_and_what_it_could_not_read() -> None:
+def test_the_history_lists_unreadable_files() -> None:
     known = Summary(
         path="/x", id="k3f9a1", started_at=RUN.started_at, elapsed_s=14.6, status="stopped", verdict="suspicious",
         scenario="odirect-truth", target=NASTY, simulated="a lying disk",
@@ -78,7 +78,7 @@ def test_an_empty_history_is_empty() -> None:
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, None])
-def test_the_history_fits_the_terminal_and_keeps_the_end_of_a_path(width: int | None) -> None:
+def test_the_history_keeps_the_end_of_a_path(width: int | None) -> None:
     one = Summary(
         path="/x", id="k3f9a1", started_at=RUN.started_at, elapsed_s=14.6, status="finished", verdict="not-durable",
         scenario="odirect-truth", target="/srv/a/very/long/path/to/the/data/of/postgresql/16/main", rate_per_s=840.0,

@@ -12,7 +12,7 @@ from tests.factories.samples import FAILED, FAILED_RUN, RUN, SYNCED, TARGET, nas
 from tests.printing import printed, printed_run
 
 
-def test_the_result_reads_word_sentence_because_next_then_tables() -> None:
+def test_the_whole_result_in_plain_text() -> None:
     assert printed_run(RUN, saved_to="/home/ann/k3f9a1.json").splitlines() == [
         "odirect-truth on /srv/data",
         "",
@@ -64,13 +64,13 @@ def test_a_skipped_step_says_why() -> None:
     assert "O_DIRECT skipped: no O_DIRECT on tmpfs" in printed_run(replace(RUN, steps=(step,)))
 
 
-def test_what_is_simulated_and_what_is_left_behind_is_said() -> None:
+def test_simulation_and_leftovers_are_named() -> None:
     text = printed_run(replace(RUN, simulated="a lying disk", left_behind=("/srv/.fstui-k3f9a1",)))
     assert "SIMULATED: a lying disk." in text
     assert "  /srv/.fstui-k3f9a1" in text
 
 
-def test_a_run_without_a_single_step_can_be_shown() -> None:
+def test_a_run_without_steps_can_be_shown() -> None:
     text = printed_run(Run(id="a", started_at="2026-11-20T03:12:44+01:00"))
     assert "? CANNOT-TELL" in text
 
@@ -79,7 +79,7 @@ def test_no_line_of_a_usual_run_is_wider_than_a_terminal() -> None:
     assert max(map(len, printed_run(RUN).splitlines())) <= 80
 
 
-def test_names_from_the_system_bring_no_control_characters() -> None:
+def test_names_are_escaped() -> None:
     assert all(character.isprintable() or character == "\n" for character in printed_run(nasty()))
 
 
@@ -104,7 +104,7 @@ def test_a_plan_says_where_how_long_and_how_much(seconds_: float | None, words: 
     assert "skipped: tmpfs cannot" in text
 
 
-def test_a_plan_says_what_a_server_of_its_own_is_started_with() -> None:
+def test_a_plan_names_the_options_of_its_servers() -> None:
     loads = Sysbench(server="postgresql", options={"shared_preload_libraries": "x", "fsync": False})
     named = replace(loads, host="db7")
     planned = Plan(
@@ -118,7 +118,7 @@ def test_a_plan_says_what_a_server_of_its_own_is_started_with() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_a_terminal_without_unicode_gets_words_it_can_print(encoding: str) -> None:
+def test_a_terminal_without_unicode_gets_ascii(encoding: str) -> None:
     text = printable(printed_run(RUN), encoding)
     text.encode(encoding)
     assert "\\u" not in text and "\\x" not in text

@@ -29,7 +29,7 @@ def test_one_verdict_is_1_and_every_other_is_0() -> None:
     assert len(found) == 7 and [verdict for verdict, value in found.items() if value] == ["suspicious"]
 
 
-def test_rates_flushes_and_latencies_are_told_for_each_step_in_base_units() -> None:
+def test_each_step_has_metrics_in_base_units() -> None:
     assert of_step(RUN, "fstui_step_operations_per_second") == {"write, no sync": 211402.0, "fdatasync": 840.0}
     assert of_step(RUN, "fstui_step_flushes_per_sync") == {"fdatasync": 1.0}
     synced = [each for each in samples(RUN, "fstui_step_latency") if each.labels["step"] == "fdatasync"]
@@ -47,18 +47,18 @@ def test_what_failed_or_was_not_counted_is_left_out() -> None:
     }  # fmt: skip
 
 
-def test_every_value_says_of_what_it_is_and_whether_it_was_simulated() -> None:
+def test_every_value_has_its_labels() -> None:
     for sample in samples(replace(RUN, simulated="a lying disk")):
         labels = {"scenario": "odirect-truth", "target": "/srv/data", "simulated": "a lying disk"}
         assert labels.items() <= sample.labels.items()
     assert not any("simulated" in sample.labels for sample in samples(RUN))
 
 
-def test_a_name_is_a_labels_value_whatever_it_holds() -> None:
+def test_any_name_can_be_a_label() -> None:
     for sample in samples(everywhere(RUN)):
         assert sample.labels["target"] == escape_controls(f"/srv/data{NAME}")
 
 
-def test_no_value_is_told_twice() -> None:
+def test_no_value_is_repeated() -> None:
     told = [(sample.name, tuple(sorted(sample.labels.items()))) for sample in samples(RUN)]
     assert len(set(told)) == len(told)

@@ -26,7 +26,7 @@ async def reached(disk: str, scenario: str = "odirect-truth") -> tuple[list[str]
     return [f"{place.name}: {place.kept}" for place in below], found, picture
 
 
-async def test_a_write_ends_in_memory_a_direct_one_in_the_disks_cache_and_a_sync_on_the_platter() -> None:
+async def test_each_kind_of_write_reaches_its_place() -> None:
     below, found, picture = await reached("hdd-7200")
     assert below == ["page cache: False", "sda cache: False", "platter: True"]
     assert found["write, no sync"] == Reach(0)
@@ -35,7 +35,7 @@ async def test_a_write_ends_in_memory_a_direct_one_in_the_disks_cache_and_a_sync
     assert found["flush of unsynced writes"] is None and "depends on the program" in picture
 
 
-async def test_without_barriers_a_sync_ends_in_the_cache_and_where_zfs_drops_it_in_memory() -> None:
+async def test_a_dropped_sync_ends_above_the_medium() -> None:
     _, found, picture = await reached("hdd-7200-nobarrier")
     stopped = found["fdatasync"]
     assert stopped is not None and stopped.stopped and stopped.place == 1 and "✗ nobarrier" in picture
@@ -45,14 +45,14 @@ async def test_without_barriers_a_sync_ends_in_the_cache_and_where_zfs_drops_it_
 
 
 @pytest.mark.parametrize(("disk", "kept"), [("raid-cache", "sda cache: True"), ("hdd-7200-no-cache", "platter: True")])
-async def test_a_protected_cache_keeps_and_a_disk_without_one_has_none(disk: str, kept: str) -> None:
+async def test_a_protected_cache_survives_a_power_cut(disk: str, kept: str) -> None:
     below, _, _ = await reached(disk)
     assert below[1] == kept
 
 
 @pytest.mark.parametrize("class_", ["raid-cache", "optane", "ssd-plp"])
-def test_a_cache_that_the_judge_trusts_is_drawn_as_kept(class_: MediumClass) -> None:
-    """Whatever is read of it: a controller's battery, Optane, a drive's capacitors are told by their model."""
+def test_a_cache_that_the_judge_trusts_survives(class_: MediumClass) -> None:
+    """A model name is enough to recognise a controller's battery, Optane, or a drive's capacitors."""
     cached = disk(write_cache="write back", medium=Medium(class_=class_, write_cache=CACHES_READ[class_]))
     assert places(on_disk(filesystem(), cached))[1] == Place("sda cache", kept=True)
 
@@ -65,9 +65,7 @@ def test_a_cache_that_the_judge_trusts_is_drawn_as_kept(class_: MediumClass) -> 
         ("ssd-consumer,disk.cache.flush=ignored", 1, "✗ answered by the cache"),
     ],
 )
-async def test_what_a_simulated_liar_does_in_truth_is_drawn_where_it_may_be_told(
-    disk_name: str, place: int, note: str
-) -> None:
+async def test_the_truth_of_a_simulated_disk_can_be_drawn(disk_name: str, place: int, note: str) -> None:
     made = simulation.named(disk_name)
     session = simulation.session(made, pace=0.0)
     site, plan = await session.planned("odirect-truth", simulation.mount_point(made))
@@ -82,7 +80,7 @@ async def test_what_a_simulated_liar_does_in_truth_is_drawn_where_it_may_be_told
     assert note not in io_path.reach_lines(steps, site.target, 80)[1].plain
 
 
-async def test_a_commit_that_may_be_lost_says_by_which_setting() -> None:
+async def test_a_commit_that_may_be_lost_names_the_setting() -> None:
     _, found, _ = await reached("ssd-consumer", "sqlite-commit")
     assert found["WAL NORMAL"] == Reach(0, "synchronous = NORMAL") and found["WAL FULL"] == Reach(2, "each commit")
 

@@ -20,7 +20,7 @@ def placement(per_s: float, *rates: float) -> Placement:
     return Placement("fsync", per_s, 16384, frozenset({"ssd"}), made(*rates))
 
 
-def test_a_rate_stands_among_its_neighbours_on_a_logarithmic_ruler() -> None:
+def test_a_rate_is_drawn_between_its_neighbours() -> None:
     assert ruler.lines(placement(1000, 100, 10_000)) == [
         "fsync: faster than 1 of 2 published on ssd",
         "                                           100               1 k            10 k",
@@ -45,7 +45,7 @@ def test_decades_are_equally_far_apart() -> None:
     assert {after - before for before, after in pairwise(starts)} in ({9}, {8, 9}, {9, 10})
 
 
-def test_of_many_only_the_ends_and_the_nearest_are_drawn() -> None:
+def test_only_the_ends_and_the_nearest_of_many_are_drawn() -> None:
     rates = [float(rate) for rate in range(100, 3100, 100)]
     lines = ruler.lines(placement(1550, *rates))
     names = [line[2:12].strip() for line in lines[2:]]
@@ -56,7 +56,7 @@ def test_of_many_only_the_ends_and_the_nearest_are_drawn() -> None:
     assert "  and 22 more: fstui references" in lines
 
 
-def test_a_row_to_be_read_with_care_is_marked_and_says_why() -> None:
+def test_a_row_with_a_remark_is_marked() -> None:
     careful = replace(made(100)[0], note="judged too good to be true")
     lines = ruler.lines(Placement("fsync", 50.0, 4096, frozenset(), (careful,)))
     assert any(line.startswith("  disk 100*") for line in lines)
@@ -71,7 +71,7 @@ def test_the_whole_library_names_every_device_and_source() -> None:
     assert "anarazel" in text and "Percona" in text
 
 
-def test_the_result_shows_it_in_plain_text_and_in_markdown() -> None:
+def test_the_result_shows_the_ruler() -> None:
     heading = "fdatasync: faster than 3 of 3 published on hdd-5400, hdd-7200"
     for text in (printed_run(RUN), printed_run(RUN, "markdown")):
         assert heading in " ".join(text.split())
@@ -83,5 +83,5 @@ def test_a_run_whose_syncs_are_not_durable_is_not_compared() -> None:
     assert ruler.of_run(replace(RUN, verdict="not-durable")) == []
 
 
-def test_names_from_the_system_are_not_part_of_it() -> None:
+def test_the_ruler_contains_no_names_from_the_system() -> None:
     assert all(line.isprintable() for line in ruler.of_run(nasty()))

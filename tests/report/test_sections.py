@@ -44,14 +44,14 @@ def test_every_format_prints_any_report_and_escapes_names(name: str) -> None:
     assert shown(name)
 
 
-def test_numbers_stand_on_the_right_and_empty_sections_are_left_out() -> None:
+def test_numbers_are_right_aligned_and_empty_sections_omitted() -> None:
     lines = shown("plain").splitlines()
     assert lines[4] == "!  db1   suspicious · stopped     840  ! slow  a flag"
     assert lines[5] == "   =db2  –                          –  –"
     assert lines[6:] == ["  a  drawing", "  One sentence.", "  next     Do this."]
 
 
-def test_a_narrow_terminal_has_the_other_columns_below_each_row() -> None:
+def test_a_narrow_terminal_has_other_columns_below() -> None:
     lines = shown("plain", width=48).splitlines()
     assert max(map(len, lines)) <= 48 and "     a flag" in lines
 

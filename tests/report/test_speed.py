@@ -28,7 +28,7 @@ def rendered(name: str) -> str:
     return text.decode() if isinstance(text, bytes) else text
 
 
-def test_plain_has_both_headlines_beneath_each_other_and_then_their_reasons() -> None:
+def test_plain_has_both_headlines_then_their_reasons() -> None:
     lines = printed_run(SLOW_RUN).splitlines()
     at = lines.index("! SUSPICIOUS  high confidence")
     assert lines[at + 1] == "  ! SLOW  12.0/s, slower than 5 earlier runs: an I/O limit of its cgroup applies"
@@ -41,7 +41,7 @@ def test_plain_has_both_headlines_beneath_each_other_and_then_their_reasons() ->
     assert max(map(len, lines)) <= 80
 
 
-def test_every_format_tells_it() -> None:
+def test_every_format_shows_the_speed() -> None:
     assert "- ! SLOW" in rendered("markdown") and "**Is it slow?**" in rendered("markdown")
     assert {row["speed"] for row in csv.DictReader(io.StringIO(rendered("csv")))} == {"slow"}
     assert json.loads(rendered("json"))["speed"]["answer"] == "slow"
@@ -49,13 +49,13 @@ def test_every_format_tells_it() -> None:
     assert 'speed="normal"} 0.0' in rendered("prometheus")
 
 
-def test_a_document_that_is_older_than_the_question_shows_no_answer() -> None:
+def test_an_older_document_shows_no_speed() -> None:
     assert "slow?" not in printed_run(RUN).lower()
     assert "fstui_speed" not in str(formats.render("prometheus", RUN))
     assert not any(line.startswith("speed") for line in printed(compare.of_runs([RUN, RUN])).splitlines())
 
 
-def test_a_comparison_and_the_history_show_it() -> None:
+def test_a_comparison_and_the_history_show_the_speed() -> None:
     assert any(
         line.split() == ["speed", "!", "slow"] for line in printed(compare.of_runs([RUN, SLOW_RUN])).splitlines()
     )
@@ -64,7 +64,7 @@ def test_a_comparison_and_the_history_show_it() -> None:
     assert first.endswith("▲ stalls") and second.endswith("–")
 
 
-def test_names_in_it_bring_no_control_characters() -> None:
+def test_names_in_the_speed_are_escaped() -> None:
     nasty = replace(SLOW, title=NASTY, sentence=NASTY, because=(f"{NASTY}: {NASTY}",), next=(NASTY,))
     text = printed_run(replace(RUN, speed=nasty))
     assert all(character.isprintable() or character == "\n" for character in text)

@@ -43,13 +43,13 @@ def report(whole: Watched = WHOLE, **more: object) -> WatchReport:
     return msgspec.structs.replace(made, **more)
 
 
-def test_a_watch_of_a_model_says_so_first() -> None:
+def test_a_simulated_watch_is_marked_first() -> None:
     assert printed(watch.of_watch(report(simulated="ssd-plp"))).startswith(
         "SIMULATED ssd-plp: watched all programs for 10.0 s\n"
     )
 
 
-def test_it_says_who_waits_for_what_and_ends_with_the_sentence() -> None:
+def test_the_watch_lists_waits_and_ends_with_the_conclusion() -> None:
     lines = printed(watch.of_watch(report())).splitlines()
     assert lines == [
         "watched all programs for 10.0 s",
@@ -66,7 +66,7 @@ def test_it_says_who_waits_for_what_and_ends_with_the_sentence() -> None:
     ]
 
 
-def test_what_is_missing_or_failed_is_said() -> None:
+def test_missing_events_and_failures_are_named() -> None:
     whole = msgspec.structs.replace(WHOLE, lost=7, looked_s=2.0, waits=(msgspec.structs.replace(ROW, failed={5: 2}),))
     errors = (LostWrite(device="sda1", inode=99, errno=5, told=0), LostWrite(device=None, inode=98, errno=28, told=1))
     text = printed(watch.of_watch(report(whole, errors=errors)))
@@ -77,28 +77,28 @@ def test_what_is_missing_or_failed_is_said() -> None:
     assert "a write of inode 98 on ? failed with ENOSPC: reported 1 time" in text
 
 
-def test_names_of_files_and_programs_give_no_command_to_a_terminal() -> None:
+def test_names_of_files_and_programs_are_escaped() -> None:
     row = msgspec.structs.replace(ROW, program="\x1b[2J", file="/tmp/\x9bA\udcff\n\u202e")
     whole = msgspec.structs.replace(WHOLE, waits=(row,))
     for text in (printed(watch.of_watch(report(whole))), json.indented(report(whole)).decode()):
         assert not {"\x1b", "\x9b", "\u202e"} & set(text)
 
 
-def test_without_a_trace_it_lists_who_writes() -> None:
+def test_without_a_trace_the_writers_are_listed() -> None:
     whole = Watched(elapsed_s=2.0, writers=(Writer(pid=812, name="mariadbd", written_bytes=4 << 20),))
     text = printed(watch.of_watch(report(whole, untraced="only root may trace the kernel", mount_point="/srv")))
     assert text.startswith("watched /srv for 2.0 s; not traced by the kernel: only root may trace the kernel\n")
     assert "mariadbd (812)    2.0 MiB" in text
 
 
-def test_a_second_is_one_line() -> None:
+def test_one_second_is_one_line() -> None:
     assert watch.line(WHOLE) == (
         "mariadbd (812) 24.0 syncs/s of /var/lib/mysql/ib_logfile0, p50 38.0 ms · 25.0 flushes/s"
     )
     assert watch.line(Watched(elapsed_s=1.0)) == "no program waits · devices idle"
 
 
-def test_it_ends_with_both_answers_where_they_were_asked() -> None:
+def test_the_watch_ends_with_both_answers() -> None:
     speed = Speed(answer="stalls", title="mariadbd (812) waited 260 ms", sentence="It did.")
     text = printed(watch.of_watch(report(honest="Is it honest? The configuration shows no defect.", speed=speed)))
     assert text.endswith(

@@ -1,4 +1,4 @@
-"""Boxes that are namespaces: a network, mounts, processes and a name of their own, and a real sshd in each. Needs root.
+"""Hosts that are namespaces: a network, mounts, processes and a name of their own, and a real sshd in each. Needs root.
 
 Their addresses exist within the namespaces alone, and who asks them is in one of these too.
 """
@@ -52,48 +52,48 @@ NO_PYTHON = "for one in /usr/bin/python3*; do [ -h $one ] || mount --bind /dev/n
 
 
 class Made(NamedTuple):
-    """How one of them is made."""
+    """How a host is made."""
 
     storage: Path | None = None
-    """What stands at the target there."""
+    """The storage mounted at the target."""
     setup: str = ""
-    """Shell, as root within it, before its sshd starts."""
+    """Shell commands that run there as root before its sshd starts."""
     forced: str = ""
-    """A shell script that is run in the place of every command (sshd_config(5), ForceCommand)."""
+    """A shell script that runs instead of every command (sshd_config(5), ForceCommand)."""
     environment: str = ""
     banner: str = ""
-    """What its login shell says first, on stdout."""
+    """What its login shell prints first."""
 
 
-class Boxes(NamedTuple):
-    """Those that are up."""
+class Hosts(NamedTuple):
+    """The running hosts."""
 
     workshop: Path
     ssh: str
     """For ``--ssh``."""
     target: Path
     within: tuple[str, ...]
-    """The words before a command that is to reach them."""
+    """The words before a command that connects to them."""
     names: tuple[str, ...]
 
     def fleet(self, *arguments: str, **how: object) -> subprocess.CompletedProcess[str]:
-        """``fstui fleet`` beside them."""
+        """Run ``fstui fleet`` in their network."""
         words = [*self.within, FSTUI, "fleet", *arguments, "--ssh", self.ssh]
         return subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, **how)  # type: ignore[call-overload,no-any-return]
 
     def begun(self, *arguments: str) -> subprocess.Popen[str]:
-        """The same, begun."""
+        """Start ``fstui fleet`` in their network."""
         words = [*self.within, FSTUI, "fleet", *arguments, "--ssh", self.ssh]
         return subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
 
     def private(self, name: str) -> Path:
-        """What stands at ``workshop/private`` in that box."""
+        """Return what is mounted at ``workshop/private`` on that host."""
         return self.workshop / f"private-{name}"
 
     def left(self, name: str) -> list[str]:
-        """What fstui has left in that box: processes, and files where it was carried to."""
+        """Return what fstui left on that host: processes, and files in the directory of the carried file."""
         processes = subprocess.run(
             ["ip", "netns", "pids", _namespace(name)], capture_output=True, text=True, check=True
         ).stdout.split()
@@ -105,7 +105,7 @@ class Boxes(NamedTuple):
 
 
 @contextmanager
-def boxes(workshop: Path, made: Mapping[str, Made]) -> Iterator[Boxes]:
+def hosts(workshop: Path, made: Mapping[str, Made]) -> Iterator[Hosts]:
     """All of them up; gone afterwards, with all that runs in them."""
     sshd = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/sbin")
     if sshd is None or shutil.which("ip") is None or shutil.which("ssh-keygen") is None:
@@ -127,7 +127,7 @@ def boxes(workshop: Path, made: Mapping[str, Made]) -> Iterator[Boxes]:
             down.enter_context(_up(workshop, sshd, name, addresses[name], how))
         config = _client(workshop, addresses)
         within = ("ip", "netns", "exec", HUB, "env", f"XDG_CONFIG_HOME={workshop}/config")
-        yield Boxes(workshop, f"ssh -F {config}", target, within, tuple(made))
+        yield Hosts(workshop, f"ssh -F {config}", target, within, tuple(made))
 
 
 def _client(workshop: Path, addresses: Mapping[str, str]) -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.boxes import DROPS, FSTUI, NO_PYTHON, Made, boxes, carried, hung
+from tests.fleet.hosts import DROPS, FSTUI, NO_PYTHON, Made, carried, hosts, hung
 from tests.real import disks
 from tests.real.conftest import workshop  # noqa: F401  a fixture
 from tests.real.headless import scenario_file
@@ -17,7 +17,7 @@ from tests.real.processes import eventually
 pytestmark = [pytest.mark.root, pytest.mark.slow]
 
 
-def test_each_box_is_named_rightly_and_nothing_stays_on_any(workshop: Path) -> None:  # noqa: F811
+def test_each_host_gets_its_verdict_and_is_clean(workshop: Path) -> None:  # noqa: F811
     with ExitStack() as down:
         places = {}
         for name, options in {"honest": "", "liar": "barrier=0"}.items():
@@ -31,7 +31,7 @@ def test_each_box_is_named_rightly_and_nothing_stays_on_any(workshop: Path) -> N
             "db5": Made(places["honest"], setup=f"mount -o remount,bind,ro {workshop}/target"),
             "db6": Made(places["honest"], forced=DROPS),
         }
-        up = down.enter_context(boxes(workshop, made))
+        up = down.enter_context(hosts(workshop, made))
         asked = ("run", str(scenario_file(workshop)), str(up.target), "--nodes", "db[1-6]", "--trust-dir")
         carry = ("--pyz", str(carried(workshop)), "--place", f"{workshop}/private/place", "--remove")
         done = up.fleet(*asked, *carry, "--into", f"{workshop}/out")
@@ -55,8 +55,8 @@ def test_each_box_is_named_rightly_and_nothing_stays_on_any(workshop: Path) -> N
         assert [path for place in places.values() for path in place.glob(".fstui-*")] == []
 
 
-def test_ctrl_c_ends_a_run_on_a_box_and_what_it_wrote_is_gone(workshop: Path) -> None:  # noqa: F811
-    with disks.on_loop(workshop) as storage, boxes(workshop, {"db1": Made(storage.directory)}) as up:
+def test_ctrl_c_ends_a_run_on_a_host(workshop: Path) -> None:  # noqa: F811
+    with disks.on_loop(workshop) as storage, hosts(workshop, {"db1": Made(storage.directory)}) as up:
         scenario = scenario_file(workshop, "fdatasync")
         asked = ("run", str(scenario), str(up.target), "--set", "seconds=60", "--nodes", "db1", "--trust-dir")
         process = up.begun(*asked, "--installed", FSTUI, "--into", f"{workshop}/out")
