@@ -12,11 +12,11 @@ from fstui.model.storage import Reading
 from fstui.storage.layers import kind
 
 NEAR = 4
-"""A limit applies if it allows at most this many times what was done: a flush and the filesystem's own writes count."""
+"""A limit is met if it allows at most this many times the measured rate: flushes and journal writes use it up, too."""
 BUSY_SHARE = 0.2
-"""Share of the time in which fstui was idle."""
+"""A device that was busy for this share of fstui's idle time is a reason."""
 SHARED = 0.1
-"""Flushes of other processes per sync of fstui from which on they slow it down."""
+"""From this many flushes of other processes per sync of fstui, they are a reason."""
 
 
 class Reason(NamedTuple):

@@ -26,7 +26,7 @@ FEW_SYNCS, LONG_ENOUGH_S = 5, 0.5
 """This few syncs are a rate if they took this long: a check of two seconds sees 14 syncs of a disk that does 10 per
 second. The cause of a shorter slow step may be over by now."""
 CPU_BELOW = 4
-"""Kernel threads that carry a write need a CPU, too. So up to this many times the writer's lost time may be lost."""
+"""Kernel threads that complete a write wait for a CPU, too: up to this many times the writer's waiting time is lost."""
 
 
 class StepComparison(NamedTuple):
