@@ -5,8 +5,7 @@ How long synced writes took, compared with a reference:
 
 - **stalls**: an operation took 250 ms or more, or never returned. On a device that does not rotate, 0.1 s and ten times
   the p50 are enough.
-- **slow**: less than half of the slowest reference
-- **normal**: like the reference
+- **slow**: less than half of the slowest reference; **normal**: like the reference
 - **unknown**: there is no reference, or the host had no CPU to spare
 
 ## How it was measured
@@ -26,6 +25,6 @@ Lift the limit, or measure while the other processes are idle. Without a referen
 scenario three times while the system is healthy, to record a baseline.
 
 ## Details
-- If the class is not known, half of the slowest rate ever published is slow.
-- A filesystem that sends more flushes or copies on write may be slower by as much.
+If the class is not known, half of the slowest rate ever published is slow. A filesystem that sends more flushes or
+copies on write may be slower by as much.
 """
