@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
+from functools import partial
 from statistics import median, quantiles
 from typing import NamedTuple
 
@@ -97,73 +98,100 @@ def rated(case: Case) -> Iterable[SyncStep]:
 
 
 def _is_rate(done: SyncStep) -> bool:
-    return done.syncs >= MIN_SYNCS or (done.syncs >= FEW_SYNCS and done.step.elapsed_s >= LONG_ENOUGH_S)
+    return done.syncs >= MIN_SYNCS or (done.syncs >= FEW_SYNCS and _is_long(done))
 
 
 def yardsticks(case: Case) -> tuple[Yardstick, ...]:
     """Return the yardsticks that apply, the most specific first. The last two can only show that a run is slow."""
     steps = tuple(rated(case))
-    unpaced = tuple(done for done in steps if not done.settings.ops_per_s)
-    found = (_own(case, unpaced), _before(case, steps), _of_class(case, unpaced), _revolutions(case, unpaced))
-    only_slow = (_limited(case, steps), _of_any_class(case, steps))
-    return tuple(one for one in found if one.comparisons) + tuple(one for one in only_slow if one.slow)
+    unpaced = [done for done in steps if not done.settings.ops_per_s]
+    long = list(filter(_is_long, steps))
+    own = ", ".join(dict.fromkeys(one.name for one in case.evidence.own))
+    found = [
+        _yardstick(f"your own {own}", unpaced, partial(_with_own, case)),
+        _yardstick(counted(len(case.evidence.before), "earlier run"), steps, partial(_with_earlier, case)),
+    ]
+    only_slow = [_yardstick(f"a disk of {SLOWEST_RPM} rpm", long, partial(_with_limits, case))]
+    if known := class_of(case.commit_media):
+        found.append(_yardstick(known.name, unpaced, partial(_with_class, case, known.slowest_per_s)))
+    else:
+        name, slowest = any_class()
+        only_slow.append(_yardstick(name, long, partial(_with_any_class, case, slowest)))
+    if slowest_rpm := _slowest_rpm(case):
+        found.append(_yardstick(f"{slowest_rpm} rpm", unpaced, partial(_with_revolutions, case, slowest_rpm)))
+    return (*(one for one in found if one.comparisons), *(one for one in only_slow if one.slow))
 
 
-def _own(case: Case, steps: tuple[SyncStep, ...]) -> Yardstick:
-    names = dict.fromkeys(one.name for one in case.evidence.own)
-    return Yardstick(f"your own {', '.join(names)}", tuple(_with_own(case, steps)))
+def _yardstick(name: str, steps: Iterable[SyncStep], compare: Callable[[SyncStep], StepComparison | None]) -> Yardstick:
+    return Yardstick(name, tuple(found for done in steps if (found := compare(done))))
 
 
-def _with_own(case: Case, steps: tuple[SyncStep, ...]) -> Iterator[StepComparison]:
+def _with_own(case: Case, done: SyncStep) -> StepComparison | None:
     """Slow is below half of the slowest of the user's own runs."""
-    for done in steps:
-        same = [one for one in case.evidence.own if one.operation == operation_of(done.settings)]
-        if same:
-            floor = min(one.slowest_per_s for one in same) / FAR
-            long_enough = done.step.elapsed_s >= LONG_ENOUGH_S
-            evidence = f"their median is {rate(median(one.per_s for one in same))}/s"
-            yield StepComparison(done.step, floor if long_enough else 0.0, floor, evidence)
+    same = [one for one in case.evidence.own if one.operation == operation_of(done.settings)]
+    if not same:
+        return None
+    floor = min(one.slowest_per_s for one in same) / FAR
+    evidence = f"their median is {rate(median(one.per_s for one in same))}/s"
+    return StepComparison(done.step, floor if _is_long(done) else 0.0, floor, evidence)
 
 
-def _before(case: Case, steps: tuple[SyncStep, ...]) -> Yardstick:
-    return Yardstick(f"{counted(len(case.evidence.before), 'earlier run')}", tuple(_with_before(case, steps)))
-
-
-def _with_before(case: Case, steps: tuple[SyncStep, ...]) -> Iterator[StepComparison]:
+def _with_earlier(case: Case, done: SyncStep) -> StepComparison | None:
     """Slow is below half of the lower quartile, which is low for storage whose rate goes up and down."""
-    for done in steps:
-        means = [mean for run in case.evidence.before if (mean := run.mean_ns.get(done.step.name))]
-        if len(means) >= ENOUGH_BEFORE:
-            floor = 1e9 / quantiles(means, n=4, method="inclusive")[2] / FAR
-            slow_below = floor if done.step.elapsed_s >= LONG_ENOUGH_S else 0.0
-            paced, typical = done.settings.ops_per_s > 0, median(means)
-            did = f"{duration_ns(typical)} each" if paced else f"{rate(1e9 / typical)}/s"
-            yield StepComparison(done.step, slow_below, floor, f"their median is {did}", paced)
+    means = [mean for run in case.evidence.before if (mean := run.mean_ns.get(done.step.name))]
+    if len(means) < ENOUGH_BEFORE:
+        return None
+    floor = 1e9 / quantiles(means, n=4, method="inclusive")[2] / FAR
+    paced, typical = done.settings.ops_per_s > 0, median(means)
+    did = f"{duration_ns(typical)} each" if paced else f"{rate(1e9 / typical)}/s"
+    return StepComparison(done.step, floor if _is_long(done) else 0.0, floor, f"their median is {did}", paced)
 
 
-def _of_class(case: Case, steps: tuple[SyncStep, ...]) -> Yardstick:
+def _with_class(case: Case, slowest: float, done: SyncStep) -> StepComparison | None:
     """Slow is below half of the slowest published durable write, divided by the work that the filesystem adds."""
-    known = class_of(case.commit_media)
-    if known is None:
-        return Yardstick("", ())
-    found = (_with_class(case, done, known.slowest_per_s) for done in steps if _is_published(done))
-    return Yardstick(known.name, tuple(found))
-
-
-def _with_class(case: Case, done: SyncStep, slowest: float) -> StepComparison:
-    same = published(operation_of(done.settings), comparable(case.commit_media))
+    operation = operation_of(done.settings)
+    if operation is None or operation in NEVER_SYNCED or done.settings.block_bytes > MOST_BLOCK_BYTES:
+        return None
+    same = published(operation, comparable(case.commit_media))
     normal_from = max(slowest, same[0].per_s / FAR if same else 0.0)
     work = _work(case, done)
     return StepComparison(done.step, slowest / FAR / work, normal_from / work, _slowest(slowest))
+
+
+def _with_any_class(case: Case, slowest: float, done: SyncStep) -> StepComparison | None:
+    """If the class is not known, half of the slowest durable write that was ever published is slow on anything."""
+    if done.settings.sync_every != 1 or done.settings.block_bytes > MOST_BLOCK_BYTES:
+        return None
+    floor = slowest / FAR / _work(case, done)
+    return StepComparison(done.step, floor, floor, _slowest(slowest), done.settings.ops_per_s > 0)
+
+
+def _with_revolutions(case: Case, slowest_rpm: int, done: SyncStep) -> StepComparison:
+    floor = slowest_rpm / 60 / MOST_REVOLUTIONS / _work(case, done)
+    evidence = f"{MOST_REVOLUTIONS} revolutions take {duration_ns(MOST_REVOLUTIONS * 60e9 / slowest_rpm)}"
+    return StepComparison(done.step, floor, floor, evidence)
+
+
+def _with_limits(case: Case, done: SyncStep) -> StepComparison:
+    """A limit that applies and allows fewer writes than the slowest disk does is slow on any storage."""
+    per_s = rewrites_per_s(SLOWEST_RPM)
+    applies = any("iops" in limit.what and int(limit.value) < per_s for limit in limits_met(case, done.step))
+    evidence = f"{per_s:.0f} revolutions per second"
+    return StepComparison(done.step, per_s if applies else 0.0, per_s, evidence, done.settings.ops_per_s > 0)
+
+
+def _is_long(done: SyncStep) -> bool:
+    return done.step.elapsed_s >= LONG_ENOUGH_S
 
 
 def _slowest(per_s: float) -> str:
     return f"the slowest of them did {rate(per_s)}/s"
 
 
-def _is_published(done: SyncStep) -> bool:
-    operation = operation_of(done.settings)
-    return operation is not None and operation not in NEVER_SYNCED and done.settings.block_bytes <= MOST_BLOCK_BYTES
+def _slowest_rpm(case: Case) -> int | None:
+    """Return the rpm of the slowest device, or None if one of them does not rotate or is not known."""
+    known = [each for device in case.commit_devices if device.medium and (each := rpm(device.medium))]
+    return min(known) if known and len(known) == len(case.commit_devices) else None
 
 
 def _work(case: Case, done: SyncStep) -> float:
@@ -176,55 +204,3 @@ def _work(case: Case, done: SyncStep) -> float:
     copies = any(kind(level.filesystem.kind).copies_on_write for level in case.stack.levels)
     parity = any(len(node.below) > 1 and kind(node.kind).may_add_bytes(node) for node in case.stack.nodes)
     return max(1.0, flushes) * (2 if copies else 1) * (3 if parity else 1) * max(1, len(case.stack.levels))
-
-
-def _revolutions(case: Case, steps: tuple[SyncStep, ...]) -> Yardstick:
-    found = [rpm(device.medium) for device in case.commit_devices if device.medium]
-    known = [each for each in found if each]
-    if not known or len(known) < len(case.commit_devices):
-        return Yardstick("", ())
-    slowest = min(known)
-    evidence = f"{MOST_REVOLUTIONS} revolutions take {duration_ns(MOST_REVOLUTIONS * 60e9 / slowest)}"
-    floors = ((done, slowest / 60 / MOST_REVOLUTIONS / _work(case, done)) for done in steps)
-    return Yardstick(
-        f"{slowest} rpm", tuple(StepComparison(done.step, floor, floor, evidence) for done, floor in floors)
-    )
-
-
-def _limited(case: Case, steps: tuple[SyncStep, ...]) -> Yardstick:
-    """A limit that applies and allows fewer writes than the slowest disk does is slow on any storage."""
-    per_s = rewrites_per_s(SLOWEST_RPM)
-    found = (
-        (done, any("iops" in limit.what and int(limit.value) < per_s for limit in limits_met(case, done.step)))
-        for done in steps
-        if done.step.elapsed_s >= LONG_ENOUGH_S
-    )
-    evidence = f"{per_s:.0f} revolutions per second"
-    return Yardstick(
-        f"a disk of {SLOWEST_RPM} rpm",
-        tuple(
-            StepComparison(done.step, per_s if applies else 0.0, per_s, evidence, done.settings.ops_per_s > 0)
-            for done, applies in found
-        ),
-    )
-
-
-def _of_any_class(case: Case, steps: tuple[SyncStep, ...]) -> Yardstick:
-    """If the class is not known, half of the slowest durable write that was ever published is slow on anything."""
-    if class_of(case.commit_media) is not None:
-        return Yardstick("", ())
-    name, slowest = any_class()
-    found = (
-        StepComparison(
-            done.step,
-            floor := slowest / FAR / _work(case, done),
-            floor,
-            _slowest(slowest),
-            done.settings.ops_per_s > 0,
-        )
-        for done in steps
-        if done.settings.sync_every == 1
-        and done.settings.block_bytes <= MOST_BLOCK_BYTES
-        and done.step.elapsed_s >= LONG_ENOUGH_S
-    )
-    return Yardstick(name, tuple(found))
