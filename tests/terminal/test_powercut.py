@@ -62,7 +62,7 @@ def test_power_cut_from_the_first_screen_to_the_verdict(
         terminal.press("s")
         terminal.wait_for("[x] s")
         terminal.press("v")
-        terminal.wait_for("the witness's log on this box")
+        terminal.wait_for("the witness's log on this host")
         terminal.type(str(log))
         terminal.press("Enter")
         pane = terminal.wait_for(word)
