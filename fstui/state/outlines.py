@@ -6,10 +6,10 @@ that have not changed since they were read. It can be rebuilt at any time, so it
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -36,6 +36,10 @@ _Document = TypeVar("_Document")
 
 class RunNotFound(Refused):
     """No saved run has this reference, or more than one."""
+
+
+class Unfinished(Exception):  # noqa: N818  the caller goes on
+    """The time limit is over. The index has what was read so far, so the next reading continues from there."""
 
 
 class UnreadableRun(Refused):
@@ -147,14 +151,14 @@ def decode(path: Path, decoder: Callable[[bytes], _Document]) -> tuple[_Document
         raise UnreadableRun(f"{path} is not a run document: {refusal}") from None
 
 
-def read_outlines(wanted: Iterable[Path], saved: Sequence[Path]) -> Iterator[Read]:
-    """Yield the outlines of the ``wanted`` files in their order.
+def read_outlines(wanted: Iterable[Path], saved: Sequence[Path], limit_s: float = math.inf) -> Iterator[Read]:
+    """Yield the outlines of the ``wanted`` files in their order. Raises Unfinished after ``limit_s``.
 
     ``saved``: all saved runs; the index drops those that are not among them.
     """
     known = _read_index()
     new: dict[str, Indexed] = {}
-    written_at = time.monotonic()
+    began_at = written_at = time.monotonic()
     for path in wanted:
         stamp = _stamp(path)
         found = known.get(path.name)
@@ -165,9 +169,12 @@ def read_outlines(wanted: Iterable[Path], saved: Sequence[Path]) -> Iterator[Rea
                 yield Read(path, problem=str(problem))
                 continue
             found = new[path.name] = Indexed(stamp, altered, outline)
-            if time.monotonic() - written_at > WRITE_EVERY_S:  # a long first reading that is cut short is not lost
-                known = _write_index(known | new, saved)
+            if time.monotonic() - written_at > WRITE_EVERY_S:  # so that a long reading that is interrupted is not lost
+                known |= new
+                written = _write_index(known, saved)
                 new, written_at = {}, time.monotonic()
+                if written and written_at - began_at > limit_s:
+                    raise Unfinished
         yield Read(path, found)
     if len(new) >= WORTH_WRITING:
         _write_index(known | new, saved)
@@ -191,11 +198,12 @@ def _read_index() -> dict[str, Indexed]:
     return index.files if index.version == VERSION else {}
 
 
-def _write_index(files: dict[str, Indexed], saved: Sequence[Path]) -> dict[str, Indexed]:
-    """Write the index without runs that were deleted. Returns the files that it lists."""
+def _write_index(files: dict[str, Indexed], saved: Sequence[Path]) -> bool:
+    """Write the index without runs that were deleted. Returns False if the disk is full or read-only."""
     names = {path.name for path in saved}
-    files = {name: found for name, found in files.items() if name in names}
-    with suppress(OSError):  # a full or read-only disk: the index is written another time
-        data = msgspec.json.encode(_Index(files=files))
+    data = msgspec.json.encode(_Index(files={name: found for name, found in files.items() if name in names}))
+    try:
         write_atomically(make_private(paths.state_dir()) / INDEX, data, sync=False)
-    return files
+    except OSError:
+        return False
+    return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import datetime
 from itertools import islice
@@ -126,13 +127,13 @@ def read_all(path: Path) -> list[Document]:
     return found
 
 
-def history(most: int | None = None) -> list[Summary]:
+def history(most: int | None = None, limit_s: float = math.inf) -> list[Summary]:
     """Return a summary of every saved run, newest first, also of files that cannot be read.
 
-    ``most``: only this many of the newest.
+    ``most``: only this many of the newest. Raises Unfinished after ``limit_s``, which only a first reading takes.
     """
     notes, saved = user_data.notes(), _files()
-    return [_summary(one, notes.get(_id(one.path), "")) for one in read_outlines(saved[:most], saved)]
+    return [_summary(one, notes.get(_id(one.path), "")) for one in read_outlines(saved[:most], saved, limit_s)]
 
 
 def delete(path: Path) -> None:

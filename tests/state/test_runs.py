@@ -13,9 +13,10 @@ from fstui.model.errors import Refused
 from fstui.model.run import Run, ScenarioRef
 from fstui.model.steps import Step
 from fstui.model.storage import Target
+from fstui.runs import history
 from fstui.state import files, outlines, paths, runs, user_data
 from fstui.state.files import write_atomically
-from fstui.state.outlines import RunNotFound, UnreadableRun
+from fstui.state.outlines import RunNotFound, Unfinished, UnreadableRun
 
 
 def a_run(run_id: str, second: int = 0, path: str = "/srv") -> Run:
@@ -258,6 +259,19 @@ def test_a_deleted_run_leaves_the_index(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_long_first_reading_is_kept_when_it_is_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outlines, "WRITE_EVERY_S", 0.0)
     saved = [runs.save(a_run(f"run{second}", second)) for second in range(3)]
-    reading = outlines.read_outlines(saved, saved)
-    next(reading)
+    with pytest.raises(Unfinished):
+        list(outlines.read_outlines(saved, saved, limit_s=0.0))
     assert outlines._read_index().keys() == {saved[0].name}
+
+
+async def test_a_history_that_takes_long_is_read_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[object] = []
+
+    async def unfinished_once(*call: object) -> list[runs.Summary]:
+        called.append(call)
+        if len(called) == 1:
+            raise Unfinished
+        return []
+
+    monkeypatch.setattr(history, "in_home", unfinished_once)
+    assert await history.listed() == [] and len(called) == 2
