@@ -184,10 +184,7 @@ class RunFlushes:
         if not place:
             return words.LOOK_FOR_FILTER
         disk = words.devices(self._stack.levels[place - 1].devices)
-        return (
-            f"Look at what answers for {disk}: a loop device (losetup --list: DIO), or a server that offers no "
-            "flushes (nbd-server: flush = true)."
-        )
+        return f"Look at what answers for {disk}: losetup --list shows a loop device's file, and whether DIO is on."
 
     @cached_property
     def few_per_sync(self) -> str:

@@ -35,20 +35,6 @@ def test_scsi_debug_is_memory(box: Box) -> None:
     assert node.medium and node.medium.class_ == "memory"
 
 
-def test_unknown_virtual_device_is_no_ssd(box: Box) -> None:
-    box.device("newblk0", request_based=True, rotational=0)
-    node = only(box)
-    assert node.link == "virtual"
-    assert node.medium and node.medium.class_ == "unknown"
-
-
-def test_device_on_unknown_link_is_no_ssd(box: Box) -> None:
-    box.device("qblk0", "pci0000:00/0000:07:00.0", request_based=True, rotational=0)
-    node = only(box)
-    assert node.link is None
-    assert node.medium and node.medium.class_ == "unknown"
-
-
 @pytest.mark.parametrize(("kind", "state"), [("iso9660", []), ("xfs", [("forced read-only", "mounted rw, now ro")])])
 def test_read_only_filesystem_is_in_no_trouble(box: Box, kind: str, state: list[tuple[str, str]]) -> None:
     box.disk("sr0")

@@ -154,7 +154,7 @@ def cache_readings(node: Node, claims: Claims) -> tuple[Reading, ...]:
         if reading is not None and all(reading.what != earlier.what for earlier in found):
             found.append(reading)
     if commands and not any(reading.what == "drive_cache" for reading in found) and not _has_none(found):
-        what = "the drive's own word on its write cache"
+        what = "the drive's report of its write cache"
         found.append(missing(what, commands, claims, no_answer="root only, or not asked yet"))
     return tuple(found)
 

@@ -135,7 +135,7 @@ SMARTCTL = "smartctl -n standby -g wcache /dev/sda"
 ON, OFF = "\n/dev/sda:\n write-caching =  1 (on)\n", "\n/dev/sda:\n write-caching =  0 (off)\n"
 
 
-def told(**answers: str) -> Claims:
+def answering(**answers: str) -> Claims:
     return {command: Answer(output=output) for command, output in answers.items()}
 
 
@@ -146,7 +146,7 @@ def only(box: Box, found: Claims = claims.UNASKED) -> Node:
 
 def test_nvme_cache_presence_and_state(box: Box) -> None:
     box.disk("nvme0n1", NVME)
-    answers = told(**{
+    answers = answering(**{
         ID_CTRL: json.dumps({"vid": 5197, "vwc": 7}),
         FEATURE: "get-feature:0x06 (Volatile Write Cache), Current value:0x00000001\n",
     })  # fmt: skip
@@ -174,14 +174,14 @@ def test_nvme_without_cache_has_no_state(box: Box) -> None:
 ])  # fmt: skip
 def test_output_of_older_nvme_tools(box: Box, output: str, value: str) -> None:
     box.disk("nvme0n1", NVME)
-    assert read(only(box, told(**{FEATURE: output})), "drive_cache")[0] == value
+    assert read(only(box, answering(**{FEATURE: output})), "drive_cache")[0] == value
 
 
 @pytest.mark.parametrize(("output", "value"), [(ON, "on"), (OFF, "off")])
 @pytest.mark.parametrize("where", ["pci0000:00/ata1/host0/target0:0:0/0:0:0:0", USB])
 def test_hdparm_cache_setting(box: Box, where: str, output: str, value: str) -> None:
     box.disk("sda", where)
-    assert read(only(box, told(**{HDPARM: output})), "drive_cache") == (value, HDPARM)
+    assert read(only(box, answering(**{HDPARM: output})), "drive_cache") == (value, HDPARM)
 
 
 def test_smartctl_replaces_hdparm(box: Box) -> None:
@@ -194,7 +194,7 @@ def test_drive_overrides_driver(box: Box) -> None:
     """After “temporary write through” the driver repeats it, although the drive's cache is still on."""
     box.disk("sda", write_cache="write through", files={"device/scsi_disk/0:0:0:0/cache_type": "write through"})
     assert only(box).sync == "unknown"
-    lying = only(box, told(**{HDPARM: ON}))
+    lying = only(box, answering(**{HDPARM: ON}))
     assert lying.medium is not None
     assert (lying.sync, lying.medium.write_cache) == ("stops", "volatile")
 
@@ -210,7 +210,7 @@ def test_drive_overrides_driver(box: Box) -> None:
 def test_missing_answer_has_a_reason(box: Box, answers: Claims, why: str, path: str) -> None:
     box.disk("sda", USB)
     node = only(box, answers)
-    assert read(node, "missing") == (f"the drive's own word on its write cache: {why}", path)
+    assert read(node, "missing") == (f"the drive's report of its write cache: {why}", path)
     assert node.reading("drive_cache") is None
 
 
@@ -224,7 +224,7 @@ def test_answers_do_not_change_the_identity(box: Box) -> None:
     box.dm("dm-0", "vg-lv", "LVM-x", ("sda",))
     box.mount("/dev/mapper/vg-lv", "/srv", "ext4", device=box.number_of["dm-0"])
     table = f"vg-lv: 0 8 writecache s {box.number_of['sda']} 9:9 4096 0"
-    answers = told(**{HDPARM: ON, "dmsetup table": table})
+    answers = answering(**{HDPARM: ON, "dmsetup table": table})
     before, after = (survey(box.root, found).filesystems[0] for found in (claims.UNASKED, answers))
     assert before.identity == after.identity
     assert (before.stack[1].kind, after.stack[1].kind) == ("dm-linear", "dm-writecache")

@@ -14,6 +14,11 @@ from tests.factories.box import Box, vpd_page_b1
 
 VIRTIO = "pci0000:00/0000:00:02.0/virtio1"
 NVME = "pci0000:00/0000:01:00.0/nvme/nvme0"
+VIRTIO_SCSI = "pci0000:00/0000:00:03.0/virtio0/host0/target0:0:1/0:0:1:0"
+ISCSI = "platform/host0/session1/target0:0:0/0:0:0:1"
+VMBUS = "LNXSYSTM:00/LNXSYBUS:00/ACPI0004:00/{}/{}/host1/target1:0:0/1:0:0:{}"
+AZURE = {"chassis_asset_tag": "7783-7084-3265-9085-8269-3286-77", "sys_vendor": "Microsoft Corporation"}
+GEN1, GEN2 = "00000000-00", "-1e82-4818-a1c3-63d806ec15bb"
 
 
 def only(box: Box) -> tuple[Node, Medium]:
@@ -84,24 +89,19 @@ def test_memory_card_is_no_ssd(box: Box, card: str | None, words: str) -> None:
     assert words in medium.because
 
 
-def test_disk_on_unknown_link_is_no_ssd(box: Box) -> None:
-    box.disk("vsd0", "platform/vendor-disk.0", rotational=0)
+@pytest.mark.parametrize(
+    ("name", "home", "link"),
+    [("vsd0", "platform/vendor-disk.0", None), ("newblk0", "virtual", "virtual")],
+)
+def test_unknown_device_that_does_not_rotate_is_no_ssd(box: Box, name: str, home: str, link: str | None) -> None:
+    box.device(name, home, request_based=True, rotational=0)
     node, medium = only(box)
-    assert (node.link, medium.class_, medium.because) == (None, "unknown", "nothing tells")
+    assert (node.link, medium.class_) == (link, "unknown")
 
 
-@pytest.mark.parametrize("name", ["rbd0"])
-def test_networked_device_ignores_rotational_flag(box: Box, name: str) -> None:
-    box.disk(name, "virtual", rotational=1)
+def test_networked_device_ignores_rotational_flag(box: Box) -> None:
+    box.disk("rbd0", "virtual", rotational=1)
     assert only(box)[1].class_ == "network"
-
-
-NVME = "pci0000:00/0000:00:04.0/nvme/nvme0"
-VIRTIO_SCSI = "pci0000:00/0000:00:03.0/virtio0/host0/target0:0:1/0:0:1:0"
-ISCSI = "platform/host0/session1/target0:0:0/0:0:0:1"
-VMBUS = "LNXSYSTM:00/LNXSYBUS:00/ACPI0004:00/{}/{}/host1/target1:0:0/1:0:0:{}"
-AZURE = {"chassis_asset_tag": "7783-7084-3265-9085-8269-3286-77", "sys_vendor": "Microsoft Corporation"}
-GEN1, GEN2 = "00000000-00", "-1e82-4818-a1c3-63d806ec15bb"
 
 
 def dmi(box: Box, **files: str) -> None:
@@ -116,7 +116,7 @@ def found(box: Box) -> tuple[Model | None, Node, Medium]:
     return media.provided_model(node, here.host), node, node.medium
 
 
-@pytest.mark.parametrize(("home", "model", "told", "says"), [
+@pytest.mark.parametrize(("home", "model", "names", "says"), [
     (NVME, "Amazon Elastic Block Store", {"sys_vendor": "Amazon EC2"}, "EBS"),
     (NVME, "nvme_card-pd", {"product_name": "Google Compute Engine"}, "a persistent disk or Hyperdisk"),
     (VIRTIO_SCSI, "Google PersistentDisk", {"product_name": "Google Compute Engine"}, "a persistent disk or Hyperdisk"),
@@ -127,7 +127,7 @@ def found(box: Box) -> tuple[Model | None, Node, Medium]:
     (VIRTIO_SCSI, "DO Volume", {"sys_vendor": "DigitalOcean"}, "volume of DigitalOcean"),
     (VIRTIO_SCSI, "HC Volume", {"sys_vendor": "Hetzner"}, "volume of Hetzner"),
 ])  # fmt: skip
-def test_cloud_volume_needs_matching_host(box: Box, home: str, model: str, told: dict[str, str], says: str) -> None:
+def test_cloud_volume_needs_matching_host(box: Box, home: str, model: str, names: dict[str, str], says: str) -> None:
     if home is NVME:
         box.disk("nvme0n1", home, files={"device/model": f"{model:40}"})
     else:
@@ -135,9 +135,9 @@ def test_cloud_volume_needs_matching_host(box: Box, home: str, model: str, told:
         box.disk("sda", home, files={"device/vendor": f"{vendor:8}", "device/model": f"{rest:16}"})
     row, node, medium = found(box)
     assert row is None
-    assert medium.class_ == "network"  # by the disk's own word, whoever the box is
+    assert medium.class_ == "network"  # the disk alone says that, on any host
     assert media.cloud_model(node) is not None
-    dmi(box, **told)
+    dmi(box, **names)
     row, node, _ = found(box)
     assert row is not None
     assert says in row.says

@@ -98,19 +98,6 @@ def test_virtual_disk_names_hypervisor_habit(box: Box, product: str, habit: str)
     assert habit in medium(box).because
 
 
-@pytest.mark.parametrize(("tag", "bus", "ephemeral"), [
-    ("7783-7084-3265-9085-8269-3286-77", "00000000-0001-8899-0000-000000000000", True),
-    ("7783-7084-3265-9085-8269-3286-77", "00000000-0000-8899-0000-000000000000", None),
-    ("", "00000000-0001-8899-0000-000000000000", None),
-])  # fmt: skip
-def test_azure_temporary_disk_needs_azure(box: Box, tag: str, bus: str, ephemeral: bool | None) -> None:
-    box.write("/sys/class/dmi/id/chassis_asset_tag", tag)
-    files: dict[str, str | bytes] = {"device/vendor": "Msft    ", "device/model": "Virtual Disk    "}
-    box.disk("sdb", f"LNXSYSTM:00/VMBUS:01/{bus}/host1/target1:0:1/1:0:1:0", rotational=1, files=files)
-    found = medium(box)
-    assert (found.ephemeral, found.class_) == (ephemeral, "ssd" if ephemeral else "unknown")
-
-
 def test_model_table_is_package_data() -> None:
     assert models.habit("firecracker")
     assert models.habit("none such") is None
