@@ -21,6 +21,10 @@ from fstui.proc import Mount, mapped_files, preloaded
 from fstui.storage import mounts
 from fstui.storage.tree import Tree
 
+PATTERN = r"eatmydata|no-?f?sync|fsync-?(off|disable|stub)|fake-?f?sync|disable-?f?sync"
+"""Libraries whose only purpose is to leave syncs out (libeatmydata, nosync …), by file name and ignoring case. A probe
+gets the pattern as a setting, because it cannot import this module."""
+_STUBS = re.compile(PATTERN, re.IGNORECASE)
 _MAPS_BYTES = 4 << 20
 _SECCOMP: tuple[Literal["off", "strict", "filter"], ...] = ("off", "strict", "filter")
 """The field Seccomp of /proc/PID/status (proc_pid_status(5))."""
@@ -73,6 +77,46 @@ def _mapped(tree: Tree, pid: str) -> list[Reading]:
 def _stubs(path: str, names: Iterable[str]) -> list[Reading]:
     """Return the libraries named there that stub syncs, each once."""
     return [Reading(what="preload", value=name, path=path) for name in dict.fromkeys(names) if stubs_syncs(name)]
+
+
+def stubs_syncs(path: str) -> bool:
+    """Return whether the library of that path is one of them. Its directory does not count."""
+    return _STUBS.search(path.rpartition("/")[2]) is not None
+
+
+class Written(NamedTuple):
+    """The bytes that a process has written to disks since it began (write_bytes of /proc/PID/io)."""
+
+    name: str
+    written_bytes: int
+
+
+Processes = Mapping[tuple[int, int], Written]
+"""By pid and start time, because pids are reused."""
+
+
+def written_so_far() -> Processes:
+    """Return what each process has written whose /proc/PID/io is readable: all of them for root."""
+    counted = ((pid, proc.stat(pid), proc.written_bytes(pid)) for pid in proc.pids())
+    return {
+        (pid, stat.start): Written(stat.name or str(pid), written)
+        for pid, stat, written in counted
+        if stat is not None and written is not None
+    }
+
+
+def writers(before: Processes, after: Processes, own: frozenset[int] = frozenset()) -> tuple[Writer, ...]:
+    """Return who wrote between two readings, largest first. ``own``: pids to leave out.
+
+    A process that began in between counts from zero; one that ended in between is not seen.
+    """
+    found = []
+    for (pid, start), now in after.items():
+        earlier = before.get((pid, start))
+        grown = now.written_bytes - (earlier.written_bytes if earlier else 0)
+        if grown > 0 and pid not in own:
+            found.append(Writer(pid=pid, name=now.name, written_bytes=grown))
+    return tuple(sorted(found, key=lambda writer: (-writer.written_bytes, writer.pid)))
 
 
 _V1_FILES = ("read_bps", "write_bps", "read_iops", "write_iops")
@@ -140,49 +184,3 @@ def _v1(tree: Tree, home: str) -> Iterator[Reading]:
             device, _, value = line.partition(" ")
             if _DEVICE.fullmatch(device) and value.isdecimal():
                 yield Reading(what=f"{device} {what}", value=value, path=path)
-
-
-PATTERN = r"eatmydata|no-?f?sync|fsync-?(off|disable|stub)|fake-?f?sync|disable-?f?sync"
-"""Libraries whose only purpose is to leave syncs out (libeatmydata, nosync …), by file name and ignoring case. A probe
-gets the pattern as a setting, because it cannot import this module."""
-_STUBS = re.compile(PATTERN, re.IGNORECASE)
-
-
-def stubs_syncs(path: str) -> bool:
-    """Return whether the library of that path is one of them. Its directory does not count."""
-    return _STUBS.search(path.rpartition("/")[2]) is not None
-
-
-class Written(NamedTuple):
-    """The bytes that a process has written to disks since it began (write_bytes of /proc/PID/io)."""
-
-    name: str
-    written_bytes: int
-
-
-Processes = Mapping[tuple[int, int], Written]
-"""By pid and start time, because pids are reused."""
-
-
-def written_so_far() -> Processes:
-    """Return what each process has written whose /proc/PID/io is readable: all of them for root."""
-    counted = ((pid, proc.stat(pid), proc.written_bytes(pid)) for pid in proc.pids())
-    return {
-        (pid, stat.start): Written(stat.name or str(pid), written)
-        for pid, stat, written in counted
-        if stat is not None and written is not None
-    }
-
-
-def writers(before: Processes, after: Processes, own: frozenset[int] = frozenset()) -> tuple[Writer, ...]:
-    """Return who wrote between two readings, largest first. ``own``: pids to leave out.
-
-    A process that began in between counts from zero; one that ended in between is not seen.
-    """
-    found = []
-    for (pid, start), now in after.items():
-        earlier = before.get((pid, start))
-        grown = now.written_bytes - (earlier.written_bytes if earlier else 0)
-        if grown > 0 and pid not in own:
-            found.append(Writer(pid=pid, name=now.name, written_bytes=grown))
-    return tuple(sorted(found, key=lambda writer: (-writer.written_bytes, writer.pid)))
