@@ -81,10 +81,12 @@ async def test_click_selects_a_saved_run_and_wheel_scrolls_a_page() -> None:
         assert shown(app)[0] != first
 
 
-async def test_click_on_a_scenario_starts_nothing() -> None:
+async def test_click_selects_a_scenario_or_a_setting_and_starts_nothing() -> None:
     app = PreparedApp(ReplayMachine(screens.RUN, pace=0.0), directory="/srv/data")
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.app.workers.wait_for_complete()
+        await clicked(pilot, "medium  ")
+        assert isinstance(app.screen, PlanScreen) and app.screen.setting == "medium"
+        await clicked(pilot, "wal-etcd")
         lines = await clicked(pilot, "wal-etcd")
-        lines = await clicked(pilot, "wal-etcd")
-        assert isinstance(app.screen, PlanScreen) and any(line.startswith("── wal-etcd") for line in lines)
+        assert app.screen.setting == "" and any(line.startswith("── wal-etcd") for line in lines)

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
-from textual.widgets import DataTable
 
 from fstui.model.storage import Target
 from fstui.runs import caution, power_cut, scenarios
@@ -176,9 +175,8 @@ class PlanScreen(BaseScreen):
         self.option = 0
         self._show_selected()
 
-    def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
-        """Activate the table that was clicked on."""
-        self.choose_pane(self.scenarios if event.data_table is self.scenarios else self.settings)
+    def on_table_clicked(self, clicked: Table.Clicked) -> None:
+        self.choose_pane(clicked.table)
 
     def on_data_table_row_highlighted(self) -> None:
         if self.scenarios.row_count and self.scenarios.cursor_row != self.scenario:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from rich.text import Text
+from textual.message import Message
 from textual.widgets import DataTable
 from textual.widgets.data_table import RowDoesNotExist
 
@@ -29,6 +30,13 @@ def row_cells(columns: Sequence[Column], values: Mapping[str, str], styles: Mapp
 class Table(DataTable[Text]):
     """Show the rows that a function returns for a width. The cursor stays on its row when rows come and go."""
 
+    class Clicked(Message):
+        """A table was clicked on."""
+
+        def __init__(self, table: Table) -> None:
+            super().__init__()
+            self.table = table
+
     can_focus = False  # the screen has the keys, which a user may have changed
     DEFAULT_CSS = """
     Table { height: auto; background: transparent; scrollbar-size: 1 1; overflow-x: hidden; }
@@ -46,6 +54,9 @@ class Table(DataTable[Text]):
     def chosen(self) -> str | None:
         """The key of the row under the cursor."""
         return self.ordered_rows[self.cursor_row].key.value if self.row_count else None
+
+    def on_click(self) -> None:
+        self.post_message(self.Clicked(self))
 
     def on_resize(self) -> None:
         self.refill()
