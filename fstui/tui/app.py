@@ -79,7 +79,6 @@ class FstuiApp(App[int]):
         """The run that the running one repeats."""
         self.fault: Exception | None = None
         self._opening = opening
-        self._is_reading_state = False
         self._is_quitting = False
         self._run_over = asyncio.Event()
         self._last_filters = [ControlFilter(), *([AsciiFilter()] if self.ascii_only else [])]
@@ -94,22 +93,14 @@ class FstuiApp(App[int]):
         if self._opening is not None:
             self._opening(self)
         self.call_after_refresh(_resume_garbage_collection)
-        self.call_after_refresh(self.look_back)  # after the first frame
 
-    @work(group="before")
+    @work(exclusive=True, group="state")
     async def look_back(self) -> None:
         """Read keys, theme and leftovers of killed runs from the state directory, whose disk may hang."""
-        if self._is_reading_state:
-            return
-        self._is_reading_state = True
-        try:
+        before = None
+        with self.reporting():
             before = await self.session.read_saved()
-        except (OSError, Refused) as trouble:
-            self.tell(str(trouble))
-            return
-        finally:
-            self._is_reading_state = False
-        if not self.screen_stack:  # the user has quit
+        if before is None or not self.screen_stack:  # without a screen, the user has quit
             return
         self.left_behind, self.keymap = before.left_behind, before.keys
         self.set_keymap(self.keymap)
