@@ -246,7 +246,7 @@ def test_the_io_path_is_a_tree_with_roles_and_link_rates() -> None:
         "    │     not read: the drive's report: root only",
         "    └ sdb  slog, sata 6.0 Gbps                     · write cache on, no FUA",
     ]
-    assert io_path.path(target) == "/db · zfs › tank › mirror-0 › nvme0n1 › nvme1n1 › sdb"
+    assert io_path.path(target) == "/db · zfs › tank › mirror-0 + sdb › nvme0n1 + nvme1n1"
 
 
 def test_a_role_for_another_volume_is_not_drawn() -> None:

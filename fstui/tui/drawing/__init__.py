@@ -1,1 +1,1 @@
-"""What stands on each screen, as lines of text: functions of what was seen and of the room there is."""
+"""Functions that draw the content of screens as lines of text for a width and a height."""

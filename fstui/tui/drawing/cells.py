@@ -97,6 +97,12 @@ def ends(left: Sequence[Run | str], right: str, width: int, right_style: str = "
     return text
 
 
+def title_line(name: str, where: str, remark: str, width: int, mark: str = "") -> Text:
+    """Draw the first line of a screen: ``fstui  MARK  name   where          remark``."""
+    words = [f"  {word}" if word else "" for word in (mark, name)]
+    return ends([" ", ("fstui", HEAD), *((word, HEAD) for word in words), f"   {where}"], remark, width)
+
+
 def shown(columns: Sequence[Column], width: int) -> tuple[Column, ...]:
     """Return the columns that fit, with the width of the flexible one filled in."""
     kept = [column for column in columns if width >= column.from_width]

@@ -11,7 +11,7 @@ from rich.text import Text
 from fstui.model.quantities import short_size
 from fstui.model.settings import Settings
 from fstui.model.storage import Node, Target
-from fstui.report.stack import called, link, unread
+from fstui.report.stack import called, link, stack_line, unread
 from fstui.tui.drawing.cells import Run, fit, line
 from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD
 
@@ -78,14 +78,8 @@ def lowest(nodes: Sequence[Node]) -> str:
 
 
 def path(target: Target) -> str:
-    """Return the directory, the filesystem and the layers below: ``/srv/data · ext4 › sda1 › sda``."""
-    below = layers(target)
-    return " · ".join(part for part in (target.path, target.fstype) if part) + (f" › {below}" if below else "")
-
-
-def layers(target: Target) -> str:
-    """Return the layers below the filesystem: ``dm-2 › sdb``."""
-    return " › ".join(_name(node) for node in target.stack[1:] if node.layer != "remote")
+    """Return the directory and the stack: ``/srv/data · ext4 › sda1 › sda``."""
+    return " · ".join(filter(None, (target.path, stack_line(target) or target.fstype)))
 
 
 def reach_lines(

@@ -20,9 +20,9 @@ from fstui.runs import power_cut
 from fstui.runs.scenarios import Setting
 from fstui.tui import offers
 from fstui.tui.drawing import charts, io_path
-from fstui.tui.drawing.cells import Column, ends, fit, line, rule, shown, wrapped
+from fstui.tui.drawing.cells import Column, fit, line, rule, shown, title_line, wrapped
 from fstui.tui.offers import Choices, Offer
-from fstui.tui.styles import BAD, DOUBT, FAINT, HEAD, HEAT
+from fstui.tui.styles import BAD, DOUBT, FAINT, HEAT
 from fstui.tui.widgets.table import Rows, row_cells
 
 _BAR = 12
@@ -44,8 +44,8 @@ def title(directory: str, target: Target | None, simulated: str | None, width: i
     free = f"{short_size(target.space.free_bytes)} free" if target and target.space else ""
     device = next((node.model for node in target.lowest if node.model), "") if target else ""
     where = io_path.path(target) if target else directory
-    name = ("fstui", HEAD), ("  SIMULATED" if simulated else "", HEAD)
-    return ends([" ", *name, "  plan   ", where, f" {device}" if device else ""], free, width)
+    mark = "SIMULATED" if simulated else ""
+    return title_line("plan", f"{where} {device}".rstrip(), free, width, mark)
 
 
 def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None) -> Rows:

@@ -17,6 +17,7 @@ from fstui.report import io_path as path_report
 from fstui.report.figures import Counts
 from fstui.report.findings import leading
 from fstui.report.findings import title as finding_title
+from fstui.report.latency_map import LogScale
 from fstui.report.text import cut_left, speed_words
 from fstui.tui.drawing import io_path, latency, report
 from fstui.tui.drawing.cells import (
@@ -30,6 +31,7 @@ from fstui.tui.drawing.cells import (
     row,
     rule,
     shown,
+    title_line,
     window,
     wrapped,
 )
@@ -70,12 +72,8 @@ def title(run: Run, width: int) -> Text:
     where = io_path.path(run.target) if run.target else ""
     when = datetime.fromisoformat(run.started_at).strftime("%-d %b %H:%M")
     status = "" if run.status == "finished" else f" · {run.status}"
-    simulated = f" SIMULATED {run.simulated}" if run.simulated else ""
-    return ends(
-        [" ", ("fstui", HEAD), (simulated, HEAD), "  ", (name, HEAD), f"   {where}"],
-        f"{when} · {seconds(run.elapsed_s)}{status}",
-        width,
-    )
+    mark = f"SIMULATED {run.simulated}" if run.simulated else ""
+    return title_line(name, where, f"{when} · {seconds(run.elapsed_s)}{status}", width, mark)
 
 
 def verdict(run: Run, width: int) -> Text:
@@ -121,10 +119,11 @@ def explanation(run: Run, finding: Finding | None, width: int, height: int) -> l
     return [*lines, *steps, *because]
 
 
-def picture(run: Run, step: Step | None, width: int, height: int) -> list[Text]:
+def picture(run: Run, step: Step | None, width: int, height: int, axis: LogScale | None = None) -> list[Text]:
+    """Draw the latencies of a step. ``axis`` is shared with other pictures."""
     if step is None or not step.timeline:
         return []
-    return [rule(width, step.name), *latency.heat_map(latency.step_view(run, step), width, height - 1)]
+    return [rule(width, step.name), *latency.heat_map(latency.step_view(run, step), width, height - 1, axis)]
 
 
 def step_of(run: Run, chosen: Finding | None) -> Step | None:
@@ -210,7 +209,7 @@ def saved(run: Run, saved_to: str | None, save_error: str | None, width: int) ->
     if run.left_behind:
         return line((fit(f" ! could not be removed: {run.left_behind[0]}", width), BAD))
     if saved_to is None:
-        words = f" ! not saved: {save_error}" if save_error else " not saved: not measured on this host"
+        words = f" ! not saved: {save_error}" if save_error else " not saved: this run was not measured on this host"
         return line((fit(words, width), DOUBT if save_error else FAINT))
     return line((f" saved {cut_left(saved_to, width - 8)}", FAINT))
 
@@ -260,16 +259,9 @@ def gallery(run: Run, width: int, height: int) -> list[Text]:
         return []
     each = (width - _GAP * (per_row - 1)) // per_row
     axis = latency_map.axis([point for step in steps for point in step.timeline])
-    drawn = [_map(run, step, axis, each, min(height // rows, _MAX_MAP_HEIGHT)) for step in steps]
+    drawn = [picture(run, step, each, min(height // rows, _MAX_MAP_HEIGHT), axis) for step in steps]
     return [
         text for first in range(0, len(drawn), per_row) for text in _side_by_side(drawn[first : first + per_row], each)
-    ]
-
-
-def _map(run: Run, step: Step, axis: latency_map.LogScale, width: int, height: int) -> list[Text]:
-    return [
-        rule(width, step.name),
-        *latency.heat_map(latency.step_view(run, step), width, height - 1, axis),
     ]
 
 

@@ -20,7 +20,6 @@ from fstui.tui.drawing import charts, io_path
 from fstui.tui.drawing.cells import (
     Column,
     distinct,
-    ends,
     fit,
     fit_middle,
     fit_right,
@@ -29,6 +28,7 @@ from fstui.tui.drawing.cells import (
     row,
     rule,
     shown,
+    title_line,
     window,
 )
 from fstui.tui.iostats import IoStats
@@ -59,11 +59,8 @@ PERCENTILES = {"P50": "p50", "P90": "p90", "P99": "p99", "P99.9": "p99_9", "MAX"
 def title(progress: Progress, simulated: str | None, width: int) -> Text:
     left_s = progress.left_s
     time = "until you press s" if left_s is None else f"{clock(left_s)} left"
-    name = progress.plan.scenario.name
-    mark = "  SIMULATED" if simulated else ""
-    return ends(
-        [" ", ("fstui", HEAD), (mark, HEAD), "  ", (name, HEAD), f"   {io_path.path(progress.target)}"], time, width
-    )
+    mark = "SIMULATED" if simulated else ""
+    return title_line(progress.plan.scenario.name, io_path.path(progress.target), time, width, mark)
 
 
 def steps(progress: Progress, selected: int | None, width: int, height: int) -> list[Text]:

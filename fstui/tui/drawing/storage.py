@@ -13,9 +13,10 @@ from fstui.model.host import Inventory
 from fstui.model.judgement import VERDICTS, Finding, Judgement, Verdict
 from fstui.model.quantities import counted, short_size
 from fstui.model.storage import Node, Target
-from fstui.report import findings, stack
+from fstui.report import findings
+from fstui.report.stack import in_memory, stack_line
 from fstui.tui.drawing import io_path
-from fstui.tui.drawing.cells import Column, ends, heading, line, row, shown, window
+from fstui.tui.drawing.cells import Column, heading, line, row, shown, title_line, window
 from fstui.tui.iostats import IoStats, together
 from fstui.tui.styles import HEAD, verdict_style
 
@@ -57,7 +58,7 @@ class Entry(msgspec.Struct, frozen=True, dict=True):
     @property
     def in_memory(self) -> bool:
         """Its type keeps data in memory only, as tmpfs does: no defect of this host."""
-        return self.target is not None and stack.in_memory(self.target)
+        return self.target is not None and in_memory(self.target)
 
     @property
     def devices(self) -> tuple[Node, ...]:
@@ -147,9 +148,8 @@ def title(inventory: Inventory, rows: Sequence[Entry], simulated: str | None, wi
     summary = f"{counted(len(filesystems), 'filesystem')} · {flagged} flagged"
     if width < 70:
         summary = f"{flagged} of {len(filesystems)} flagged"
-    mark = f"   SIMULATED {simulated}" if simulated else ""
-    words = f"   {host.hostname} · Linux {host.kernel} · {kind}"
-    return ends([" ", ("fstui", HEAD), (mark, HEAD), words], summary, width)
+    mark = f"SIMULATED {simulated}" if simulated else ""
+    return title_line("", f"{host.hostname} · Linux {host.kernel} · {kind}", summary, width, mark)
 
 
 def table(rows: Sequence[Entry], stats: Mapping[str, IoStats], selected: int, width: int, height: int) -> list[Text]:
@@ -188,7 +188,7 @@ def _row(entry: Entry, columns: Sequence[Column], now: IoStats, selected: bool) 
         "TYPE": entry.target.fstype if entry.target else "",
         "FREE": "–" if bytes_ is None else short_size(bytes_),
         "LOWEST DEVICE": io_path.lowest(entry.devices),
-        "I/O PATH": io_path.layers(entry.target) if entry.target else "",
+        "I/O PATH": stack_line(entry.target),
         "R/S": number(now.reads_per_s),
         "W/S": number(now.writes_per_s),
         "MB/S": "–" if now.bytes_per_s is None else f"{now.bytes_per_s / 1e6:.1f}",

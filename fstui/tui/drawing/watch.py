@@ -13,7 +13,7 @@ from fstui.model.storage import Target
 from fstui.model.watch import Watched
 from fstui.report import watch
 from fstui.tui.drawing import charts, io_path
-from fstui.tui.drawing.cells import Column, ends, heading, line, row, rule, shown, wrapped
+from fstui.tui.drawing.cells import Column, heading, line, row, rule, shown, title_line, wrapped
 from fstui.tui.iostats import IoStats, Recent, joined
 from fstui.tui.styles import FAINT, HEAD
 
@@ -55,9 +55,8 @@ class View(msgspec.Struct, frozen=True):
 
 
 def title(view: View, simulated: str | None, width: int) -> Text:
-    where = f"   {io_path.path(view.target)}"
-    mark = "  SIMULATED" if simulated else ""
-    return ends([" ", ("fstui", HEAD), (mark, HEAD), "  ", ("watch", HEAD), where], clock(view.elapsed_s), width)
+    mark = "SIMULATED" if simulated else ""
+    return title_line("watch", io_path.path(view.target), clock(view.elapsed_s), width, mark)
 
 
 def waits(view: View, width: int) -> list[Text]:

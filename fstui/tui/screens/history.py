@@ -17,10 +17,9 @@ from fstui.runs import history
 from fstui.runs.history import Summary
 from fstui.tui.commands import BACK, HELP, LIST, QUIT, Command
 from fstui.tui.drawing import history as drawing
-from fstui.tui.drawing.cells import ends, line
+from fstui.tui.drawing.cells import line, title_line
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.page_screen import comparison_screen, report_screen
-from fstui.tui.styles import HEAD
 from fstui.tui.widgets.table import Rows, Table
 
 MIN_CHART, MAX_CHART = 7, 24
@@ -212,10 +211,10 @@ class HistoryScreen(BaseScreen):
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
         marked = ", ".join([*([self.against.id] if self.against else []), *(one.id for one in self.marked)])
-        what = f"  compare {marked} with …" if marked else "  history"
+        what = f"compare {marked} with …" if marked else "history"
         number = "" if self.rows is None else counted(len(self.rows), "saved run")
         number = f"“{self.words}”: {number}" if self.words else number
-        return [ends([" ", ("fstui", HEAD), what], number, width)]
+        return [title_line(what, "", number, width)]
 
     def _draw_runs(self, width: int) -> Rows:
         return drawing.rows(self.rows or (), width)

@@ -15,7 +15,7 @@ from fstui.model.storage import Target
 from fstui.runs import power_cut
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command
 from fstui.tui.drawing import io_path
-from fstui.tui.drawing.cells import ends, line, wrapped
+from fstui.tui.drawing.cells import line, title_line, wrapped
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import DOUBT, FAINT, HEAD
 
@@ -147,7 +147,7 @@ class PowerCutScreen(BaseScreen):
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
         survived = "" if self.survived is None else f"{counted(self.survived, 'cut')} survived"
-        return [ends([" ", ("fstui", HEAD), f"  power-cut   {io_path.path(self._target)}"], survived, width)]
+        return [title_line("power-cut", io_path.path(self._target), survived, width)]
 
     def _draw_guide(self, width: int, height: int) -> list[Text]:
         return [
