@@ -21,7 +21,7 @@ SERVERLESS = "test_sqlite.py"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """These make storage, and all but SQLite's start servers on it."""
+    """Mark the tests that make storage; all but those of SQLite start servers."""
     here = Path(__file__).parent
     for item in items:
         if item.path.parent == here and item.path.name in WITH_STORAGE:
@@ -33,6 +33,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def no_password(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the user's environment says about databases of theirs is not for tests."""
+    """Remove passwords for the user's own databases from the environment."""
     for name in ("FSTUI_DB_PASSWORD", "PGPASSWORD", "MYSQL_PWD"):
         monkeypatch.delenv(name, raising=False)

@@ -1,4 +1,4 @@
-"""Real servers for the tests, from the distribution's packages; without one, a test says which package it wants."""
+"""Real servers for the tests, from packages of the distribution. A skipped test names the missing package."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from fstui.state.workspace import HeldDirectory
 from tests.real import headless
 
 MYSQL = Path(os.environ.get("FSTUI_MYSQL", "/var/tmp/fstui-mysql"))
-"""Where ``tests/databases/mysql.sh`` has put a MySQL of Debian's unstable suite."""
+"""Where ``tests/databases/mysql.sh`` installs a MySQL of Debian unstable."""
 POSTGRESQL = Path(os.environ.get("FSTUI_POSTGRESQL", "/var/tmp/fstui-postgresql"))
-"""Where ``tests/databases/postgresql.sh`` has put PostgreSQLs that the distribution does not have, by major version."""
+"""Where ``tests/databases/postgresql.sh`` installs further PostgreSQLs, by major version."""
 PACKAGES = {"mariadb": "mariadb-server-core", "postgresql": "postgresql", "sysbench": "sysbench"}
 GIB = 1 << 30
 SCENARIO = Path(__file__).parents[2] / "scenarios/sysbench-oltp.toml"
 
 
 def needed(*kinds: str) -> dict[str, str]:
-    """The environment in which these servers and sysbench are found; the test is skipped where one is missing.
+    """Return the environment in which these servers and sysbench are found. Skip the test if one is missing.
 
-    ``postgresql-18`` is that one, whatever the distribution has.
+    ``postgresql-18`` means this version, not that of the distribution.
     """
     if shutil.which("sysbench") is None:
         pytest.skip("sysbench is missing: apt-get install sysbench")
@@ -58,13 +58,13 @@ def needed(*kinds: str) -> dict[str, str]:
 
 
 def _found(kind: str) -> bool:
-    """In a thread: a test may have a loop of its own running."""
+    """Look in a thread, because the test may run in an event loop."""
     with ThreadPoolExecutor() as pool:
         return pool.submit(asyncio.run, programs.find_server(kind)).result() is not None
 
 
 def alone(directory: Path) -> str:
-    """``sysbench-oltp`` in a file beside that directory, without the steps that ask the disk itself: 3 s less a run."""
+    """Return ``sysbench-oltp`` as a file without the steps that measure the disk itself, which saves 3 s."""
     head, *steps = SCENARIO.read_text().split("[[steps]]\n")
     file = directory.parent / "sysbench-alone.toml"
     file.write_text("[[steps]]\n".join((head, *(step for step in steps if 'probe = "sysbench"' in step))))
@@ -78,7 +78,7 @@ def measure(
     code: int = 0,
     scenario: str = "sysbench-oltp",
 ) -> Run:
-    """``fstui run sysbench-oltp`` with one second per step and no warm-up; the document that it prints."""
+    """Run ``sysbench-oltp`` with one second per step and no warm-up. Return the document."""
     pairs = [word for setting in ("seconds=1", "warmup=0", *settings) for word in ("--set", setting)]
     done = headless.call("run", scenario, directory, "--format", "json", *pairs, environment=environment)
     assert done.returncode == code, done.stderr.decode()
@@ -86,7 +86,7 @@ def measure(
 
 
 def refused(directory: Path, *settings: str, environment: Mapping[str, str] | None = None) -> str:
-    """The one sentence with which a run is refused."""
+    """Return the sentence with which a run is refused."""
     pairs = [word for setting in settings for word in ("--set", setting)]
     done = headless.call("run", "sysbench-oltp", directory, *pairs, environment=environment)
     assert done.returncode == 2 and not done.stdout, done.stderr.decode()
@@ -95,25 +95,25 @@ def refused(directory: Path, *settings: str, environment: Mapping[str, str] | No
 
 
 def left_in(directory: Path) -> list[str]:
-    """What is there besides what mkfs made."""
+    """Return what the directory contains besides what mkfs made."""
     return sorted(path.name for path in directory.iterdir() if path.name != "lost+found")
 
 
 def processes_of(directory: Path) -> list[str]:
-    """Command lines of processes that name the directory."""
+    """Return the command lines of processes that contain the directory."""
     lines = (" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"]))
     return [line for line in lines if str(directory) in line and "pytest" not in line]
 
 
 @asynccontextmanager
 async def existing(kind: str, directory: Path, **options: Any) -> AsyncIterator[Throwaway]:
-    """A server that is there already, as far as fstui can know."""
+    """Start a server that fstui takes for an existing one."""
     directory.mkdir()
     directory.chmod(0o755)
     settings = msgspec.convert({"server": kind, "options": options}, Sysbench)
     server = await Throwaway.expected(settings, workspace=HeldDirectory.of(directory), run_id="test", number=1)
     await server.make(settings)
-    # others reach it by its path, and not from the directory that its own run would have entered
+    # reached by its path, not through the working directory of a run
     socket = server.connection.socket.replace(CWD, str(directory), 1)
     server.connection = msgspec.structs.replace(server.connection, socket=socket)
     try:
@@ -123,7 +123,7 @@ async def existing(kind: str, directory: Path, **options: Any) -> AsyncIterator[
 
 
 async def ask(server: Throwaway, *statements: str) -> list[tuple[str, ...]]:
-    """As its administrator."""
+    """Query the server as its administrator."""
     connection: Connection = server.connection
     database = "postgres" if connection.driver == "pgsql" else "information_schema"
     to_any = msgspec.structs.replace(connection, database=database)
@@ -133,7 +133,7 @@ async def ask(server: Throwaway, *statements: str) -> list[tuple[str, ...]]:
 async def run(
     directory: Path, *settings: str, password: str = "", scenario: str = "sysbench-oltp", plan: bool = False
 ) -> tuple[int, bytes, str]:
-    """The same as ``measure``, or its plan, beside a server that is kept by this process: status, stdout, stderr."""
+    """Run or plan a scenario while this process keeps a server. Return status, stdout and stderr."""
     pairs = [word for setting in ("seconds=1", "warmup=0", *settings) for word in ("--set", setting)]
     process = await asyncio.create_subprocess_exec(
         headless.FSTUI,
@@ -149,19 +149,19 @@ async def run(
 
 
 def figures_of(step: Step) -> SysbenchFigures:
-    """What sysbench told of that step."""
+    """Return sysbench's figures of a step."""
     assert isinstance(step.figures, SysbenchFigures)
     return step.figures
 
 
 def server_of(step: Step) -> Server:
-    """What it ran against."""
+    """Return the server of a step."""
     server = figures_of(step).server
     assert server
     return server
 
 
 def settings_of(step: Step) -> Sysbench:
-    """What was asked of it."""
+    """Return the settings of a step."""
     assert isinstance(step.settings, Sysbench)
     return step.settings

@@ -1,4 +1,4 @@
-"""A server that is there already: it lends a database, is only read, and is left as it was."""
+"""An existing server provides one database; nothing else on it is changed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ONE = "workload=oltp_update_index"
 
 
 async def grant(server: Throwaway) -> None:
-    """What the README says that its administrator has to say."""
+    """Run the statements that the documentation gives to the server's administrator."""
     word = "CREATE ROLE" if server.connection.driver == "pgsql" else "CREATE USER"
     (shown,) = (block for block in re.findall(r"```sql\n(.*?)```", DATABASES_PAGE, re.DOTALL) if word in block)
     quoted = PASSWORD.replace("'", "''")
@@ -38,10 +38,10 @@ async def grant(server: Throwaway) -> None:
     await servers.ask(server, *(statement.removesuffix(";") for statement in named.splitlines()))
 
 
-async def test_it_gets_a_database_of_its_own_that_is_gone_afterwards(workshop: Path, own_user: Path) -> None:
+async def test_run_gets_a_database_that_is_dropped_afterwards(workshop: Path, own_user: Path) -> None:
     servers.needed("mariadb")
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
-        async with servers.existing("mariadb", storage.directory / "theirs", sync_binlog=1) as server:
+        async with servers.existing("mariadb", storage.directory / "existing", sync_binlog=1) as server:
             await grant(server)
             before = await servers.ask(server, "SHOW DATABASES")
             target = storage.directory / "target"
@@ -55,7 +55,7 @@ async def test_it_gets_a_database_of_its_own_that_is_gone_afterwards(workshop: P
         described = servers.server_of(step)
         assert (described.where, described.on_target) == ("existing", True)
         assert described.variables["innodb_flush_log_at_trx_commit"] == "1"
-        assert servers.settings_of(step).options == {}  # nothing was set there
+        assert servers.settings_of(step).options == {}  # no option was changed
         assert step.syncs == step.ops > 0
         assert headless.accused_of(run) == set()
         saved = (own_user / ".local/state/fstui/runs").iterdir()
@@ -64,14 +64,14 @@ async def test_it_gets_a_database_of_its_own_that_is_gone_afterwards(workshop: P
         assert ledger.entries() == []
 
 
-async def test_by_a_port_it_is_known_where_it_is_on_this_box_and_nothing_is_said_of_what_is_out_of_sight(
+async def test_server_at_a_port_is_located_unless_it_is_forwarded(
     workshop: Path,
 ) -> None:
     servers.needed("mariadb")
     port = free_port()
     listening = {"skip_networking": 0, "bind_address": "127.0.0.1", "port": port}
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
-        async with servers.existing("mariadb", storage.directory / "theirs", sync_binlog=1, **listening) as server:
+        async with servers.existing("mariadb", storage.directory / "existing", sync_binlog=1, **listening) as server:
             await servers.ask(server, "CREATE USER 'app'@'%'", "GRANT ALL ON `fstui\\_%`.* TO 'app'@'%'")
             reach = ("server=mariadb", "host=127.0.0.1", "user=app", ONE)
             code, out, story = await servers.run(storage.directory, *reach, f"port={port}")
@@ -102,7 +102,7 @@ def free_port() -> int:
 
 @asynccontextmanager
 async def relayed(port: int) -> AsyncIterator[int]:
-    """A tunnel's end on this box: what listens there is no database."""
+    """Forward a port: the process that listens is no database server."""
 
     async def pass_on(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
@@ -122,10 +122,10 @@ async def relayed(port: int) -> AsyncIterator[int]:
         tunnel.close()
 
 
-async def test_a_plan_says_what_the_server_says_of_itself_and_makes_nothing_there(workshop: Path) -> None:
+async def test_plan_describes_an_existing_server_and_makes_nothing(workshop: Path) -> None:
     servers.needed("mariadb")
-    theirs = workshop / "theirs"
-    async with servers.existing("mariadb", theirs, sync_binlog=1) as server:
+    existing = workshop / "existing"
+    async with servers.existing("mariadb", existing, sync_binlog=1) as server:
         await servers.ask(server, "CREATE USER 'app'@'localhost'")
         before = await servers.ask(server, _DATABASES)
         reach = ("server=mariadb", f"socket={server.connection.socket}", "user=app", ONE)
@@ -133,12 +133,12 @@ async def test_a_plan_says_what_the_server_says_of_itself_and_makes_nothing_ther
         assert code == 0, story
         names = await servers.ask(server, _DATABASES)
         code, refused, _ = await servers.run(workshop, *reach[:2], "user=nobody-here", ONE, plan=True)
-    told = " ".join(out.decode().split())
-    assert "MariaDB 1" in told and "sync_binlog = 1, innodb_flush_log_at_trx_commit = 1" in told
+    output = " ".join(out.decode().split())
+    assert "MariaDB 1" in output and "sync_binlog = 1, innodb_flush_log_at_trx_commit = 1" in output
     assert (
-        "its data is stored in" in told
-        and str(theirs) in "".join(out.decode().split())
-        and "it keeps a binary log" in told
+        "its data is stored in" in output
+        and str(existing) in "".join(out.decode().split())
+        and "it keeps a binary log" in output
     )
     assert names == before
     said = " ".join(refused.decode().split())
@@ -146,11 +146,11 @@ async def test_a_plan_says_what_the_server_says_of_itself_and_makes_nothing_ther
     assert ledger.entries() == []
 
 
-async def test_its_settings_are_judged(workshop: Path) -> None:
+async def test_settings_of_an_existing_server_are_judged(workshop: Path) -> None:
     servers.needed("postgresql")
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
         alone = servers.alone(storage.directory)
-        async with servers.existing("postgresql", storage.directory / "theirs", fsync="off") as server:
+        async with servers.existing("postgresql", storage.directory / "existing", fsync="off") as server:
             await grant(server)
             await servers.ask(server, "CREATE ROLE poor LOGIN")
             reach = ("server=postgresql", f"socket={server.connection.socket}", "user=poor", ONE)
@@ -165,16 +165,14 @@ async def test_its_settings_are_judged(workshop: Path) -> None:
         assert found.scope == "process" and "fsync = off" in found.title
 
 
-async def test_a_preloaded_library_in_the_server_alone_is_found(
-    workshop: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_preloaded_library_in_the_server_alone_is_found(workshop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     servers.needed("mariadb")
     library = next(iter(sorted(Path("/usr/lib").glob("*/libeatmydata.so*"))), None)
     if library is None:
         pytest.skip("libeatmydata is missing: apt-get install libeatmydata1")
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
         monkeypatch.setenv("LD_PRELOAD", str(library))
-        async with servers.existing("mariadb", storage.directory / "theirs", sync_binlog=1) as server:
+        async with servers.existing("mariadb", storage.directory / "existing", sync_binlog=1) as server:
             monkeypatch.delenv("LD_PRELOAD")
             await grant(server)
             reach = ("server=mariadb", f"socket={server.connection.socket}", "user=app", ONE)
@@ -185,16 +183,14 @@ async def test_a_preloaded_library_in_the_server_alone_is_found(
         assert "libeatmydata" in run.sentence
 
 
-async def test_an_account_that_wants_tls_is_reached_as_the_users_option_file_says(
-    workshop: Path, own_user: Path
-) -> None:
+async def test_option_file_supplies_tls(workshop: Path, own_user: Path) -> None:
     servers.needed("mariadb")
     keys = workshop / "keys"
     certificates(keys)
     secured = {f"ssl_{what}": str(keys / f"{name}.pem") for what, name in (("ca", "ca"), ("cert", "it"), ("key", "it"))}
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
         alone = servers.alone(storage.directory)
-        async with servers.existing("mariadb", storage.directory / "theirs", **secured) as server:
+        async with servers.existing("mariadb", storage.directory / "existing", **secured) as server:
             await servers.ask(
                 server,
                 "CREATE USER 'app'@'localhost' IDENTIFIED BY 'secret' REQUIRE X509",
@@ -209,13 +205,13 @@ async def test_an_account_that_wants_tls_is_reached_as_the_users_option_file_say
             (own_user / ".my.cnf").write_text(mine + files)
             code, out, story = await servers.run(storage.directory, *chosen, scenario=alone)
             assert code == 0, story
-            assert servers.left_in(storage.directory) == ["theirs"]
+            assert servers.left_in(storage.directory) == ["existing"]
         assert headless.step_named(decode_run(out), "oltp_insert").ops > 0
         assert ledger.entries() == []
 
 
 def certificates(directory: Path) -> None:
-    """``ca.pem``, and signed by it ``it.pem`` and ``me.pem``, each with its key."""
+    """Make ``ca.pem`` and the signed ``it.pem`` and ``me.pem``, each with its key."""
     if shutil.which("openssl") is None:
         pytest.skip("openssl is missing: apt-get install openssl")
     directory.mkdir(mode=0o755)
@@ -242,10 +238,10 @@ def certificates(directory: Path) -> None:
         (directory / f"{name}.pem").chmod(0o644)
 
 
-async def test_what_it_says_no_to_is_one_sentence(workshop: Path) -> None:
+async def test_refusal_of_an_existing_server_is_one_sentence(workshop: Path) -> None:
     servers.needed("mariadb")
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
-        async with servers.existing("mariadb", storage.directory / "theirs") as server:
+        async with servers.existing("mariadb", storage.directory / "existing") as server:
             await grant(server)
             reach = ("server=mariadb", f"socket={server.connection.socket}", ONE)
             code, out, story = await servers.run(storage.directory, *reach, "user=app", password="wrong")
@@ -266,18 +262,18 @@ async def test_what_it_says_no_to_is_one_sentence(workshop: Path) -> None:
                 code, out, story = await servers.run(storage.directory, *reach, f"user={user}")
                 assert (code, out) == (2, b"") and "denied" in story and "GRANT ALL" in story, story
             assert await servers.ask(server, "SHOW DATABASES") == before
-        assert servers.left_in(storage.directory) == ["theirs"]
+        assert servers.left_in(storage.directory) == ["existing"]
         assert ledger.entries() == []
 
 
-async def test_a_database_left_by_a_killed_run_is_dropped_and_no_other(workshop: Path) -> None:
+async def test_only_the_database_of_a_killed_run_is_dropped(workshop: Path) -> None:
     servers.needed("mariadb")
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
-        async with servers.existing("mariadb", storage.directory / "theirs") as server:
+        async with servers.existing("mariadb", storage.directory / "existing") as server:
             await servers.ask(server, "CREATE DATABASE fstui_dead", "CREATE DATABASE fstui_living")
             await servers.ask(server, "CREATE TABLE fstui_living.precious (id INTEGER)")
-            theirs = msgspec.structs.replace(server.connection, database="fstui_living")
-            planted = ledger.enter("living", kind="database", what=msgspec.json.encode(theirs).decode())
+            existing = msgspec.structs.replace(server.connection, database="fstui_living")
+            planted = ledger.enter("living", kind="database", what=msgspec.json.encode(existing).decode())
             assert "was not dropped: it holds tables" in (await leftovers.remove(planted) or "")
             renamed = msgspec.structs.replace(planted, run="dead")
             assert "left alone" in (await leftovers.remove(renamed) or "")
@@ -291,7 +287,7 @@ async def test_a_database_left_by_a_killed_run_is_dropped_and_no_other(workshop:
         assert entry not in ledger.entries()
 
 
-async def test_a_server_that_does_not_answer_keeps_its_database_in_the_ledger(workshop: Path) -> None:
+async def test_database_on_a_silent_server_stays_in_the_ledger(workshop: Path) -> None:
     servers.needed("mariadb")
     nobody = {"driver": "mysql", "socket": str(workshop / "none"), "user": "app", "database": "fstui_dead"}
     entry = ledger.enter("dead", kind="database", what=msgspec.json.encode(nobody).decode())

@@ -1,4 +1,4 @@
-"""What a server reports about itself, and which of its options are in force."""
+"""The facts that a server reports, and its options that are in force."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def test_place_of_data_without_a_process_is_unknown(monkeypatch: pytest.MonkeyPa
         (0.5, "0.500000"),
     ],
 )
-def test_one_value_in_other_words_is_no_difference(asked: object, has: str) -> None:
+def test_equal_values_in_different_notation_do_not_differ(asked: object, has: str) -> None:
     assert list(differences({"name": asked}, {"name": has})) == []
 
 
 @pytest.mark.parametrize(("asked", "has"), [(False, "ON"), (9, "3"), ("O_DSYNC", "fsync"), ("64M", "67108865")])
-def test_another_value_is_named_with_both(asked: object, has: str) -> None:
+def test_difference_names_both_values(asked: object, has: str) -> None:
     assert list(differences({"name": asked}, {"name": has})) == [f"name = {asked} was requested, {has} is in force"]
 
 
-def test_a_name_that_is_no_variable_is_not_compared() -> None:
+def test_unknown_variable_is_not_compared() -> None:
     assert list(differences({"loose_option": 1}, {"version": "15"})) == []

@@ -67,7 +67,7 @@ def test_password_is_in_the_environment_and_not_in_the_options(driver: str) -> N
 
 
 @pytest.mark.parametrize("password", ["two words", "#hash", '"quoted"', "a'b", "tab\t"])
-def test_password_with_special_characters_is_only_in_the_environment(password: str) -> None:
+def test_password_with_special_characters_is_not_in_a_file(password: str) -> None:
     connection = Connection(driver="mysql", host="db7", user="app", password=password)
     assert family_of(connection).secrets(connection) == "" and environment(connection) == {"MYSQL_PWD": password}
 

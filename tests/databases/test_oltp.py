@@ -1,4 +1,4 @@
-"""sysbench against real servers, started by fstui and gone with the run."""
+"""sysbench against real throwaway servers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DURABLE = {
 
 
 @pytest.mark.parametrize("server", [*DURABLE, "postgresql-16", "postgresql-18"])
-def test_durable_and_other_commits_differ_in_the_evidence(workshop: Path, own_user: Path, server: str) -> None:
+def test_durable_and_lossy_commits_differ_in_the_evidence(workshop: Path, own_user: Path, server: str) -> None:
     environment = servers.needed(server)
     kind, _, version = server.partition("-")
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
@@ -44,7 +44,7 @@ def test_durable_and_other_commits_differ_in_the_evidence(workshop: Path, own_us
         assert least <= flushed[0].flushes / durable.ops <= most
         assert flushed[1].flushes / other.ops < 0.2
         assert (durable.syncs, other.syncs) == (durable.ops, 0)
-        for file in SYNCED_BY_A_COMMIT[kind]:  # once for each commit; what is done in the background comes on top
+        for file in SYNCED_BY_A_COMMIT[kind]:  # once per commit; background syncs are added
             assert syncs_of(durable, file) >= 0.9 * durable.ops
             assert syncs_of(other, file) < 0.5 * other.ops
 
@@ -63,7 +63,7 @@ def test_durable_and_other_commits_differ_in_the_evidence(workshop: Path, own_us
 
 
 def syncs_of(step: Step, file: str) -> int:
-    """As the server counts them."""
+    """Return the server's own counters."""
     (found,) = (waits for waits in servers.figures_of(step).waits if waits.file == file)
     return found.syncs or 0
 
@@ -76,22 +76,20 @@ def syncs_of(step: Step, file: str) -> int:
         ("postgresql", "synchronous_commit=on", "full_page_writes", "full_page_writes"),
     ],
 )
-def test_configurations_share_what_was_filled_once(
-    workshop: Path, kind: str, durable: str, option: str, variable: str
-) -> None:
+def test_configurations_share_tables(workshop: Path, kind: str, durable: str, option: str, variable: str) -> None:
     environment = servers.needed(kind)
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
         chosen = (f"server={kind}", "workload=oltp_insert", durable, "warmup=1")
         alone, both = servers.alone(storage.directory), f"{option}=true,false"
         run = servers.measure(storage.directory, *chosen, both, environment=environment, scenario=alone)
     measured = [step for step in run.steps if isinstance(step.settings, Sysbench)]
-    told = [servers.settings_of(step).options[variable] for step in measured]
-    assert told == [True, False]
+    values = [servers.settings_of(step).options[variable] for step in measured]
+    assert values == [True, False]
     assert [servers.server_of(step).variables[variable].lower() for step in measured] == ["on", "off"]
     assert len({servers.server_of(step).data_directory for step in measured}) == 1
     of_the_table = servers.settings_of(measured[0]).rows * ROW_BYTES
     assert run.written_bytes - sum(step.bytes for step in run.steps) == of_the_table
-    for step in measured:  # a warm-up commits as often again, and counts nowhere; PostgreSQL counts a moment later
+    for step in measured:  # the warm-up is not counted; PostgreSQL counts a moment later
         for waits in servers.figures_of(step).waits:
             assert waits.file != "binary log" or 0.9 * step.ops <= (waits.writes or 0) <= 1.3 * step.ops
 
@@ -114,7 +112,7 @@ def in_every_report_as_sysbench_said_it(run: Run) -> None:
         assert f" {figures.tps:.2f} |" in text and f" {stated.avg:.2f} |" in text
 
 
-def test_the_live_line_comes_every_second(workshop: Path) -> None:
+def test_live_line_is_updated_every_second(workshop: Path) -> None:
     environment = servers.needed("mariadb")
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
         words = ("server=mariadb", "durability=high", "workload=oltp_insert", "seconds=3")
@@ -131,7 +129,7 @@ def test_the_live_line_comes_every_second(workshop: Path) -> None:
     assert any(device["flushes"] for device in live[-1]["counters"])
 
 
-def test_the_matrix_is_chosen_by_settings(workshop: Path) -> None:
+def test_settings_choose_the_matrix(workshop: Path) -> None:
     environment = servers.needed("mariadb", "postgresql")
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
         run = servers.measure(
@@ -162,7 +160,7 @@ def test_the_matrix_is_chosen_by_settings(workshop: Path) -> None:
     assert headless.accused_of(run) == set()
 
 
-def test_under_libeatmydata_durable_settings_are_called_out(workshop: Path) -> None:
+def test_durable_settings_under_libeatmydata_are_reported(workshop: Path) -> None:
     environment = servers.needed("mariadb")
     library = next(iter(sorted(Path("/usr/lib").glob("*/libeatmydata.so*"))), None)
     if library is None:

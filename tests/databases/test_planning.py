@@ -1,4 +1,4 @@
-"""What is planned where not everything is installed, or where the server is there already."""
+"""Plans with missing programs, and with an existing server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HERE = Installed(servers=frozenset({"mariadb"}), sysbench=True)
 NO_SERVER = Installed(servers=frozenset(), sysbench=True)
 
 
-def test_what_is_not_installed_is_one_skipped_step_with_its_package() -> None:
+def test_missing_server_is_one_skipped_step_with_its_package() -> None:
     steps = planning.arranged(planned(), HERE, chosen_by_user=False)
     skipped = {step.name: step.skip for step in steps if step.skip}
     assert set(skipped) == {"mysql", "postgresql"}
@@ -28,17 +28,17 @@ def test_what_is_not_installed_is_one_skipped_step_with_its_package() -> None:
     assert sum(isinstance(step.settings, Sysbench) and not step.skip for step in steps) == 6
 
 
-def test_what_was_asked_for_by_name_is_refused() -> None:
+def test_missing_server_that_was_named_is_refused() -> None:
     with pytest.raises(Refused, match="MySQL is not installed"):
         planning.arranged(planned(server="mariadb,mysql"), HERE, chosen_by_user=True)
 
 
-def test_without_any_server_all_packages_are_named() -> None:
+def test_all_packages_are_named_without_any_server() -> None:
     with pytest.raises(Refused, match=r"MariaDB is not installed.*MySQL is not installed.*PostgreSQL is not"):
         planning.arranged(planned(), NO_SERVER, chosen_by_user=False)
 
 
-def test_on_a_server_that_is_there_only_workloads_and_clients_vary() -> None:
+def test_only_workloads_and_clients_vary_on_an_existing_server() -> None:
     steps = planning.arranged(planned(server="mariadb", host="db7", threads="1,8"), HERE, chosen_by_user=True)
     names = [step.name for step in steps if isinstance(step.settings, Sysbench)]
     assert names[:2] == ["oltp_read_write", "oltp_update_index"]
@@ -46,17 +46,17 @@ def test_on_a_server_that_is_there_only_workloads_and_clients_vary() -> None:
     assert not any(step.settings.options for step in steps if isinstance(step.settings, Sysbench))
 
 
-def test_its_kind_has_to_be_said() -> None:
+def test_kind_of_an_existing_server_must_be_named() -> None:
     with pytest.raises(Refused, match="--set server=KIND"):
         planning.arranged(planned(host="db7"), HERE, chosen_by_user=False)
 
 
-def test_other_scenarios_want_nothing() -> None:
+def test_other_scenarios_need_no_server() -> None:
     steps = scenarios.expand(scenarios.load("fsync-rate"), {})[1]
     assert planning.arranged(steps, NO_SERVER, chosen_by_user=False) is steps
 
 
-def test_a_server_is_filled_once_and_started_for_each_configuration() -> None:
+def test_server_is_filled_once_and_restarted_per_configuration() -> None:
     def preparing_s(**settings: str) -> float:
         return planning.preparing_s(planned(workload="oltp_insert", rows="600000", warmup="0", **settings))
 
@@ -77,13 +77,13 @@ ORDINARY_DISK_BYTES = 60 * 10**9
 
 
 @pytest.mark.parametrize("server", ["mariadb", "mysql", "postgresql"])
-def test_half_an_hour_with_ten_million_rows_fits_on_an_ordinary_disk(server: str) -> None:
+def test_half_an_hour_with_ten_million_rows_fits_on_a_disk(server: str) -> None:
     steps = planned(server=server, seconds="1800", rows="10000000", workload="oltp_insert")
     held = planning.room_bytes([step.settings for step in steps])
     assert 2 * held < 0.95 * ORDINARY_DISK_BYTES
 
 
-def test_what_a_step_adds_to_the_tables_is_there_in_the_steps_after_it() -> None:
+def test_rows_of_a_step_stay_for_the_steps_after_it() -> None:
     def room_bytes(**settings: str) -> int:
         return planning.room_bytes([step.settings for step in planned(seconds="3600", **settings)])
 
@@ -93,13 +93,13 @@ def test_what_a_step_adds_to_the_tables_is_there_in_the_steps_after_it() -> None
     assert room_bytes(server="mariadb", workload="oltp_read_only") < one
 
 
-def test_the_log_of_a_server_that_is_there_is_its_owners_to_cut() -> None:
+def test_log_of_an_existing_server_grows_without_limit() -> None:
     settings = {"server": "mariadb", "workload": "oltp_read_only", "seconds": "3600"}
     own, owners = ([step.settings for step in planned(**settings, **where)] for where in ({}, {"host": "db7"}))
     assert planning.room_bytes(owners) > planning.room_bytes(own) + 100 * 10**9
 
 
-def test_without_sysbench_the_classic_steps_are_skipped_and_a_server_is_of_no_use() -> None:
+def test_fileio_steps_are_skipped_without_sysbench() -> None:
     nothing = Installed(servers=frozenset(), sysbench=False, no_oltp="sysbench is not installed")
     steps = scenarios.expand(scenarios.load("fileio-classic"), {})[1]
     skipped = {step.settings.probe for step in planning.arranged(steps, nothing, chosen_by_user=False) if step.skip}

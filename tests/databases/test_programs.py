@@ -1,4 +1,4 @@
-"""Outside programs, run to their end: real ones."""
+"""Run real outside programs."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from fstui.state.workspace import HeldDirectory
 from tests.real.processes import all_end, descendants, eventually
 
 
-async def test_a_tool_says_its_status_and_both_its_streams() -> None:
+async def test_output_contains_status_and_both_streams() -> None:
     assert await output_of("/bin/sh", "-c", "cat; echo wrong >&2; exit 3", stdin="heard\n") == (3, "heard\nwrong\n")
 
 
-async def test_it_can_read_its_stdin_as_a_file_and_sees_its_environment() -> None:
+async def test_tool_reads_stdin_as_a_file_and_its_environment() -> None:
     said = await output_of("/bin/sh", "-c", "cat /dev/stdin; echo $WORD", stdin="secret ", environment={"WORD": "x"})
     assert said == (0, "secret x\n")
 
 
-async def test_a_signal_is_a_status_and_bytes_that_are_no_text_are_shown() -> None:
+async def test_signal_is_a_status_and_invalid_text_is_replaced() -> None:
     assert await output_of("/bin/sh", "-c", "printf '\\377'; kill -9 $$") == (-9, "\ufffd")
 
 
-async def test_a_tool_that_is_gone_meanwhile_is_an_error_with_its_name() -> None:
+async def test_missing_tool_is_an_error_with_its_name() -> None:
     with pytest.raises(FileNotFoundError) as error:
         await output_of("/nowhere/sysbench")
     assert error.value.filename == "/nowhere/sysbench"
 
 
-async def test_one_that_does_not_answer_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_tool_that_does_not_answer_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "ANSWER_S", 0.5)
     assert await output_of("/bin/sleep", "1000") == (-1, "FATAL: no answer for 0 s")
 
@@ -48,7 +48,7 @@ async def test_one_that_does_not_answer_is_ended(monkeypatch: pytest.MonkeyPatch
         ("exit 1", "does not print its version: nothing"),
     ],
 )
-async def test_a_sysbench_is_refused_by_what_it_said(
+async def test_sysbench_is_refused_by_its_version(
     script: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "sysbench"
@@ -60,24 +60,24 @@ async def test_a_sysbench_is_refused_by_what_it_said(
         await find_sysbench()
 
 
-async def test_one_of_the_run_s_directory_runs_there_and_in_no_other(tmp_path: Path) -> None:
-    ours, theirs = tmp_path / "ours; exit", tmp_path / "theirs"
-    ours.mkdir()
-    shell, *words = within(HeldDirectory.of(ours))
-    assert await output_of(shell, *words, "pwd") == (0, f"{ours}\n")
-    ours.rename(tmp_path / "away")
-    ours.mkdir()
+async def test_tool_runs_only_in_the_runs_own_directory(tmp_path: Path) -> None:
+    own, other = tmp_path / "own; exit", tmp_path / "other"
+    own.mkdir()
+    shell, *words = within(HeldDirectory.of(own))
+    assert await output_of(shell, *words, "pwd") == (0, f"{own}\n")
+    own.rename(tmp_path / "away")
+    own.mkdir()
     assert await output_of(shell, *words, "pwd") == (
         1,
-        f"FATAL: {ours}: another directory has taken its place\n",
+        f"FATAL: {own}: another directory has taken its place\n",
     )
-    ours.rmdir()
-    ours.symlink_to(theirs)
+    own.rmdir()
+    own.symlink_to(other)
     status, text = await output_of(shell, *words, "pwd")
     assert status == 1 and "FATAL" in text
 
 
-async def test_one_that_nobody_waits_for_is_ended_with_what_it_started() -> None:
+async def test_cancelled_tool_is_killed_with_its_children() -> None:
     asking = asyncio.ensure_future(output_of("/bin/sh", "-c", "sleep 1000; :"))
     assert await asyncio.to_thread(eventually, lambda: len(descendants(os.getpid())) == 2)
     family = descendants(os.getpid())

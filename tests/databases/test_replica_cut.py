@@ -55,7 +55,7 @@ def told(step: Step) -> ReplicaCutFigures:
 
 
 def adds_up(figures: ReplicaCutFigures) -> None:
-    """What is lost on both is lost on each, and what only the replica has is at least what the primary alone lost."""
+    """Check that the figures are consistent."""
     assert figures.acknowledged > 0 and figures.on_primary is not None and figures.on_replica is not None
     assert figures.lost_everywhere <= min(figures.lost_on_primary, figures.lost_on_replica)
     assert figures.on_primary >= figures.acknowledged - figures.lost_on_primary
@@ -63,23 +63,21 @@ def adds_up(figures: ReplicaCutFigures) -> None:
     assert figures.on_replica_alone >= figures.lost_on_primary - figures.lost_everywhere
 
 
-def test_a_cut_takes_what_was_not_synced_and_leaves_what_was(workshop: Path) -> None:
+def test_cut_loses_only_what_was_not_synced(workshop: Path) -> None:
     words = [sys.executable, "-c", CUT_AFTER_A_SYNC_OF_ONE, str(CHECKOUT), str(workshop)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("synced\n", "")
 
 
 @pytest.mark.parametrize(("kind", "cut"), [("mariadb", "kill -9,power cut"), ("mysql", "power cut")])
-def test_a_durable_primary_keeps_what_it_acknowledged_through_every_end(
-    workshop: Path, own_user: Path, kind: str, cut: str
-) -> None:
+def test_durable_primary_keeps_acknowledged_commits(workshop: Path, own_user: Path, kind: str, cut: str) -> None:
     with disks.on_loop(workshop, size_bytes=16 * GIB) as storage:
         run = measured(storage.directory, "durability=high", "replication=semi-synchronous", f"cut={cut}", kind=kind)
         for step in run.steps[1:]:
             figures = told(step)
             adds_up(figures)
             assert figures.primary_settings == ("sync_binlog = 1", "innodb_flush_log_at_trx_commit = 1")
-            # on two machines before it is acknowledged
+            # semi-synchronous: on both servers before it is acknowledged
             assert (figures.lost_on_primary, figures.lost_on_replica) == (0, 0)
         (found,) = (finding for finding in run.findings if finding.rule == "replica-cut")
         assert (found.verdict, found.title) == (None, "nothing acknowledged was lost on either")
@@ -89,17 +87,17 @@ def test_a_durable_primary_keeps_what_it_acknowledged_through_every_end(
         assert list((own_user / ".local/state/fstui/ledger").iterdir()) == []
 
 
-def test_a_cut_of_both_says_where_the_commits_of_servers_that_do_not_wait_are(workshop: Path) -> None:
+def test_cut_of_both_lossy_servers_is_measured(workshop: Path) -> None:
     with disks.on_loop(workshop, size_bytes=16 * GIB) as storage:
         run = measured(storage.directory, "durability=low", "replication=asynchronous", "cut=power cut of both")
         figures = told(run.steps[-1])
         adds_up(figures)
         assert figures.primary_settings == ("sync_binlog = 0", "innodb_flush_log_at_trx_commit = 2")
-        assert headless.accused_of(run) == set()  # it was asked for
+        assert headless.accused_of(run) == set()  # the settings accept the loss
         assert left_in(storage.directory) == []
 
 
-def test_after_kill_9_its_servers_its_mounts_and_its_loop_devices_are_gone(workshop: Path) -> None:
+def test_kill_9_leaves_no_server_mount_or_loop_device(workshop: Path) -> None:
     servers.needed("mariadb")
     with disks.on_loop(workshop, size_bytes=16 * GIB) as storage:
         chosen = ("server=mariadb", "durability=high", "replication=asynchronous", "cut=kill -9", "seconds=60")

@@ -1,4 +1,4 @@
-"""What is planned of a primary and its replica, and what their probe is told."""
+"""Plans of replica-cut."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ def planned(**settings: str) -> tuple[PlannedStep, ...]:
     return scenarios.expand(scenarios.load("replica-cut"), settings)[1]
 
 
-def test_every_end_of_every_pair_is_a_step() -> None:
+def test_each_combination_is_a_step() -> None:
     steps = [step for step in planned(server="mariadb") if isinstance(step.settings, ReplicaCut)]
     assert len(steps) == 2 * 2 * 3
     assert steps[0].name == "kill -9 asynchronous high"
 
 
-def test_a_server_that_is_not_installed_is_one_skipped_step() -> None:
+def test_missing_server_is_one_skipped_step() -> None:
     steps = planning.arranged(planned(), HERE, chosen_by_user=False)
     (skipped,) = (step for step in steps if step.skip)
     assert skipped.name == "mysql" and "apt-get install" in (skipped.skip or "")
     assert sum(isinstance(step.settings, ReplicaCut) and not step.skip for step in steps) == 12
 
 
-def test_one_that_was_asked_for_by_name_is_refused() -> None:
+def test_missing_server_that_was_named_is_refused() -> None:
     with pytest.raises(Refused, match="MySQL is not installed"):
         planning.arranged(planned(server="mysql"), HERE, chosen_by_user=True)
 
 
-def test_an_ordinary_user_cannot_mount_and_is_told_so() -> None:
+def test_replica_cut_requires_root() -> None:
     steps = planning.arranged(planned(server="mariadb"), HERE._replace(as_root=False), chosen_by_user=True)
     assert {step.skip for step in steps} == {None, replicas.NEEDS_ROOT}
 
 
-def test_a_replica_is_as_durable_as_its_primary_unless_it_is_set_otherwise() -> None:
+def test_replica_is_as_durable_as_its_primary_by_default() -> None:
     assert ReplicaCut(server="mysql", durability="low").of_replica == "low"
     assert ReplicaCut(server="mysql", durability="low", replica_durability="high").of_replica == "high"

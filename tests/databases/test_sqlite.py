@@ -1,4 +1,4 @@
-"""Commits of SQLite, on a disk whose counters tell what arrived."""
+"""Commits of SQLite on a disk with counters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.databases.servers import left_in
 from tests.real import disks, headless
 
 
-def test_durable_commits_reach_the_disk_and_the_others_do_not(workshop: Path) -> None:
+def test_only_durable_commits_reach_the_disk(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
         run = headless.measure("sqlite-commit", storage)
         assert storage.device
@@ -26,7 +26,7 @@ def test_durable_commits_reach_the_disk_and_the_others_do_not(workshop: Path) ->
         assert left_in(storage.directory) == []
 
 
-def test_only_what_promises_durability_counts_as_a_sync(workshop: Path) -> None:
+def test_only_durable_commits_count_as_syncs(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
         run = headless.measure("sqlite-commit", storage, "--set", "journal=TRUNCATE")
         promised = {
@@ -37,7 +37,7 @@ def test_only_what_promises_durability_counts_as_a_sync(workshop: Path) -> None:
         assert promised["EXTRA"] > 0
 
 
-def test_the_honest_disk_is_not_accused_and_the_settings_are_named(workshop: Path) -> None:
+def test_lossy_settings_on_a_durable_disk_are_named(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
         run = headless.measure("sqlite-commit", storage, "--set", "journal=WAL")
         assert headless.accused_of(run) == set()
@@ -47,14 +47,14 @@ def test_the_honest_disk_is_not_accused_and_the_settings_are_named(workshop: Pat
         assert headless.judged_again(run).findings == run.findings
 
 
-def test_a_filesystem_without_barriers_is_called_out(workshop: Path) -> None:
+def test_filesystem_without_barriers_is_reported(workshop: Path) -> None:
     with disks.on_loop(workshop, options="barrier=0") as storage:
         run = headless.measure("sqlite-commit", storage, "--set", "journal=WAL", "--set", "synchronous=FULL")
         assert run.verdict == "not-durable"
         assert "barriers-off" in headless.accused_of(run)
 
 
-def test_a_stop_keeps_what_was_measured_and_removes_the_database(workshop: Path) -> None:
+def test_stop_keeps_the_measurement_and_removes_the_database(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
         words = ("sqlite-commit", storage.directory, "--set", "seconds=30", "--set", "journal=WAL")
         with headless.begun(*words, step=1) as process:

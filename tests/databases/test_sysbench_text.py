@@ -1,4 +1,4 @@
-"""What sysbench 1.0.20 really printed, read back to the digit."""
+"""The real output of sysbench 1.0.20 is parsed without rounding."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ Latency (ms):
 """.splitlines()
 
 
-def test_an_interval_line() -> None:
+def test_interval_line_is_parsed() -> None:
     seen = [interval for line in PRINTED if (interval := sysbench_program.interval(line))]
     assert [(each["t_s"], each["tps"], each["p95_ms"]) for each in seen] == [(1, 1563.92, 1.25), (2, 1876.55, 0.78)]
 
 
-def test_the_totals() -> None:
+def test_totals_are_parsed() -> None:
     assert sysbench_program.totals(PRINTED) == {
         "queries": {"read": 0, "write": 5680, "other": 0, "total": 5680},
         "transactions": 5680,
@@ -70,11 +70,11 @@ def test_the_totals() -> None:
     }
 
 
-def test_a_run_that_was_killed_has_no_totals() -> None:
+def test_killed_run_has_no_totals() -> None:
     assert sysbench_program.totals(PRINTED[:14]) is None
 
 
-def test_the_histogram_gives_the_percentiles_that_sysbench_does_not_print() -> None:
+def test_histogram_supplies_missing_percentiles() -> None:
     reported = Reported("sysbench")
     reported.note(sysbench_program.totals(PRINTED) or {})
     for row in sysbench_program.histogram(PRINTED):
@@ -86,7 +86,7 @@ def test_the_histogram_gives_the_percentiles_that_sysbench_does_not_print() -> N
     assert reported.figures.ops == 5680
 
 
-def test_intervals_are_added_up_and_other_figures_replaced() -> None:
+def test_intervals_are_collected_and_other_figures_replaced() -> None:
     reported = Reported("sysbench")
     first, second = ({"t_s": at, "tps": 10.0, "qps": 20.0, "p95_ms": 1.0} for at in (1.0, 2.0))
     reported.note({"intervals": [first], "transactions": 10})
@@ -94,7 +94,7 @@ def test_intervals_are_added_up_and_other_figures_replaced() -> None:
     assert reported.figures == SysbenchFigures(intervals=(Interval(**first), Interval(**second)), transactions=25)
 
 
-def test_the_reason_is_the_servers_own() -> None:
+def test_reason_is_the_servers_error() -> None:
     text = [
         "FATAL: unable to connect to MySQL server on socket '/run/s', aborting...",
         "FATAL: error 2002: Can't connect to local server through socket '/run/s' (111)",
@@ -111,6 +111,6 @@ def test_the_reason_is_the_servers_own() -> None:
     assert reason(["Inserting 10000 records into 'sbtest1'"], -11) == crashed
 
 
-def test_rows_of_numbers_are_read_and_others_are_none() -> None:
+def test_only_rows_of_numbers_are_read() -> None:
     rows = [("redo log", "-12", "", "3.0"), ("data", "1", "nan", "2"), ("short", "1"), ("",)]
     assert sysbench_program.counted(rows, 3) == {"redo log": [-12, None, 3]}

@@ -1,4 +1,4 @@
-"""What a throwaway server does beside a step: several schemas, and a binary log that is cut."""
+"""Several schemas in a throwaway server, and the purge of its binary log."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def sysbench(server: Throwaway, *words: str, **environment: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
-async def test_clients_are_shared_out_among_the_schemas(workshop: Path, kind: str) -> None:
+async def test_clients_are_distributed_among_the_schemas(workshop: Path, kind: str) -> None:
     servers.needed(kind)
     async with servers.existing(kind, workshop / "data") as server:
         for schema in ("1", "2"):
@@ -49,13 +49,13 @@ async def test_clients_are_shared_out_among_the_schemas(workshop: Path, kind: st
     assert all(count > 100 for count in rows) and sum(rows) == 2 * 100 + 200
 
 
-async def test_binary_logs_that_were_closed_a_while_ago_are_removed(workshop: Path) -> None:
+async def test_closed_binary_logs_are_purged(workshop: Path) -> None:
     servers.needed("mariadb")
     async with servers.existing("mariadb", workshop / "data") as server:
         await servers.ask(server, *["FLUSH BINARY LOGS"] * 4)
         logs = sorted((workshop / "data/server-1").glob("binlog.0*"))
-        for _ in range(TRIES):  # the server looks in the background which of them a recovery would want
-            for log in logs:  # the last is written to once more as it is closed
+        for _ in range(TRIES):  # the server checks in the background which logs a recovery needs
+            for log in logs:  # closing the last log writes to it once more
                 with contextlib.suppress(FileNotFoundError):
                     os.utime(log, (0, 0))
             await servers.ask(server, "FLUSH BINARY LOGS")

@@ -1,4 +1,4 @@
-"""Whatever goes wrong: one clear sentence, the steps so far kept, and nothing left."""
+"""Errors: one clear sentence, finished steps are kept, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ FULL = re.compile("full|no space left", re.IGNORECASE)
 
 @contextmanager
 def begun(directory: Path, event: str, *settings: str, name: str = "oltp") -> Iterator[subprocess.Popen[bytes]]:
-    """A run whose events were read up to the first of that kind in a step of that name."""
+    """Start a run and read its events up to the first of that kind in a step of that name."""
     pairs = [word for setting in (*ONE, "warmup=0", *settings) for word in ("--set", setting)]
     words = [headless.FSTUI, "run", servers.alone(directory), str(directory), "--format", "events", *pairs]
     process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -80,7 +80,7 @@ def is_gone(directory: Path) -> bool:
     ("event", "number"),
     [("StepPreparing", signal.SIGTERM), ("StepStarted", signal.SIGINT), ("StepProgressed", signal.SIGHUP)],
 )
-def test_a_stop_at_any_moment_leaves_nothing(workshop: Path, event: str, number: int) -> None:
+def test_stop_at_any_moment_leaves_nothing(workshop: Path, event: str, number: int) -> None:
     with roomy(workshop) as storage:
         with begun(storage.directory, event, "seconds=30") as process:
             process.send_signal(number)
@@ -91,7 +91,7 @@ def test_a_stop_at_any_moment_leaves_nothing(workshop: Path, event: str, number:
         assert ledger.entries() == []
 
 
-def test_a_stop_while_the_idle_devices_are_watched_leaves_nothing_of_the_server_that_was_expected(
+def test_stop_before_the_first_step_leaves_no_server(
     workshop: Path,
 ) -> None:
     with roomy(workshop) as storage:
@@ -104,7 +104,7 @@ def test_a_stop_while_the_idle_devices_are_watched_leaves_nothing_of_the_server_
 
 
 @pytest.mark.parametrize("event", ["RunStarted", "StepPreparing", "StepProgressed"])
-def test_after_kill_9_the_server_ends_by_itself_and_clean_takes_the_rest(workshop: Path, event: str) -> None:
+def test_clean_removes_what_kill_9_left(workshop: Path, event: str) -> None:
     with roomy(workshop) as storage:
         with begun(storage.directory, event, "seconds=30", name="" if event == "RunStarted" else "oltp") as process:
             assert {entry.kind for entry in ledger.entries()} >= {"directory", "server"}
@@ -117,14 +117,14 @@ def test_after_kill_9_the_server_ends_by_itself_and_clean_takes_the_rest(worksho
 
 
 def settle(condition: Any) -> None:
-    """Until the condition holds: orphans notice a closed pipe when they are next scheduled."""
+    """Wait for the condition: orphans notice a closed pipe when they are next scheduled."""
     with subprocess.Popen(["sleep", str(WAIT_S)]) as limit:
         while not condition():
             assert limit.poll() is None, f"not within {WAIT_S} s"
         limit.kill()
 
 
-def test_a_server_that_dies_is_named_with_its_signal_and_the_next_step_has_a_new_one(workshop: Path) -> None:
+def test_killed_server_is_reported_and_replaced(workshop: Path) -> None:
     with roomy(workshop) as storage:
         words = ("seconds=3", "workload=oltp_update_index,oltp_insert")
         with begun(storage.directory, "StepProgressed", *words) as process:
@@ -140,7 +140,7 @@ def test_a_server_that_dies_is_named_with_its_signal_and_the_next_step_has_a_new
 
 
 @pytest.mark.parametrize(("session", "shared"), [("own", False), ("shared", True)])
-def test_server_and_clients_are_in_sessions_of_their_own_or_in_ours(workshop: Path, session: str, shared: bool) -> None:
+def test_sessions_of_server_and_clients_are_a_setting(workshop: Path, session: str, shared: bool) -> None:
     with roomy(workshop) as storage:
         with begun(storage.directory, "StepProgressed", "seconds=30", f"session={session}") as process:
             settle(lambda: {"mariadbd", "sysbench"} <= set(sessions(process.pid)))
@@ -153,7 +153,7 @@ def test_server_and_clients_are_in_sessions_of_their_own_or_in_ours(workshop: Pa
 
 
 def sessions(pid: int) -> dict[str, int]:
-    """Of what it has started, by name."""
+    """Return a descendant of the process by name."""
     found = {}
     for child in psutil.Process(pid).children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
@@ -162,7 +162,7 @@ def sessions(pid: int) -> dict[str, int]:
 
 
 def gives_nothing_away(pid: int, directory: Path) -> None:
-    """Whoever gets into a server that has no password gets no right and no secret of root's; and nobody gets in."""
+    """The server has no password, but no other user reaches it, and it has no rights and no secrets of root."""
     process = Path(f"/proc/{pid}")
     status = dict(line.split(":\t", 1) for line in (process / "status").read_text().splitlines())
     assert "0" not in status["Uid"].split()
@@ -174,7 +174,7 @@ def gives_nothing_away(pid: int, directory: Path) -> None:
 
 
 def server_pid(directory: Path) -> int:
-    """The one whose data is there."""
+    """Return the server whose data is in that directory."""
     pids = [int(path.read_text()) for path in directory.glob(".fstui-*/server-*/server.pid")]
     (pid,) = pids
     return pid
@@ -195,9 +195,7 @@ def test_full_disk_ends_the_step_soon_with_the_reason(workshop: Path, event: str
         assert is_gone(storage.directory)
 
 
-def test_what_fails_where_there_is_no_room_says_so_though_its_server_did_not(
-    workshop: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failure_on_a_full_disk_names_the_full_disk(workshop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disks.sh("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(workshop))
     try:
         with monkeypatch.context() as there, pytest.raises(Trouble, match="signal 11; no space left"):
@@ -209,7 +207,7 @@ def test_what_fails_where_there_is_no_room_says_so_though_its_server_did_not(
 
 
 def fill(directory: Path) -> Path:
-    """Take all room there; writes of others add up to none."""
+    """Fill the filesystem completely."""
     filler = directory / "filler"
     found = os.statvfs(directory)
     with filler.open("xb") as file:
@@ -221,7 +219,7 @@ def fill(directory: Path) -> Path:
     return filler
 
 
-def test_a_directory_too_deep_for_a_socket_and_closed_to_the_server_s_user_will_do(workshop: Path) -> None:
+def test_deep_directory_without_access_for_the_server_works(workshop: Path) -> None:
     with roomy(workshop) as storage:
         deep = storage.directory / ("d" * 100)
         deep.mkdir(mode=0o700)
@@ -231,7 +229,7 @@ def test_a_directory_too_deep_for_a_socket_and_closed_to_the_server_s_user_will_
         assert ledger.entries() == []
 
 
-def test_two_at_once_do_not_meet(workshop: Path) -> None:
+def test_two_runs_at_once_do_not_interfere(workshop: Path) -> None:
     with roomy(workshop) as storage:
         pairs = [word for setting in (*ONE, "seconds=1") for word in ("--set", setting)]
         scenario = servers.alone(storage.directory)
@@ -255,7 +253,7 @@ def test_two_at_once_do_not_meet(workshop: Path) -> None:
         (("server=mariadb", "host=127.0.0.1", "port=1"), "127.0.0.1:1: 2002: Can't connect to server on '127.0.0.1'"),
     ],
 )
-def test_what_cannot_be_run_is_refused_in_one_sentence(
+def test_impossible_settings_are_refused_in_one_sentence(
     workshop: Path, settings: tuple[str, ...], sentence: str
 ) -> None:
     servers.needed("mariadb")
@@ -264,20 +262,20 @@ def test_what_cannot_be_run_is_refused_in_one_sentence(
 
 
 def without(tmp_path: Path, *tools: str) -> dict[str, str]:
-    """An environment whose PATH leads to these tools alone."""
+    """Return an environment whose PATH contains only these tools."""
     for tool in tools:
         found = subprocess.run(["which", tool], capture_output=True, text=True, check=True).stdout.strip()
         (tmp_path / tool).symlink_to(found)
     return {**os.environ, "PATH": str(tmp_path)}
 
 
-def test_a_missing_sysbench_is_named_with_its_package(workshop: Path, tmp_path: Path) -> None:
+def test_missing_sysbench_is_named_with_its_package(workshop: Path, tmp_path: Path) -> None:
     assert servers.refused(workshop, environment=without(tmp_path)) == (
         "sysbench is not installed: apt-get install sysbench"
     )
 
 
-def test_a_sysbench_of_long_ago_is_too_old(workshop: Path, tmp_path: Path) -> None:
+def test_old_sysbench_is_refused(workshop: Path, tmp_path: Path) -> None:
     old = tmp_path / "sysbench"
     old.write_text("#!/bin/sh\necho sysbench 0.4.12\n")
     old.chmod(0o755)
@@ -285,13 +283,13 @@ def test_a_sysbench_of_long_ago_is_too_old(workshop: Path, tmp_path: Path) -> No
     assert sentence.startswith("sysbench 0.4.12") and "apt-get install sysbench" in sentence
 
 
-def test_a_server_asked_for_by_name_is_refused_with_its_package(workshop: Path, tmp_path: Path) -> None:
+def test_missing_server_that_was_named_is_refused(workshop: Path, tmp_path: Path) -> None:
     servers.needed("mariadb")
     sentence = servers.refused(workshop, "server=mysql", environment=without(tmp_path, "sysbench"))
     assert sentence.startswith("no database server to run: MySQL is not installed: apt-get install mysql-server-core")
 
 
-def test_a_server_that_does_not_start_says_why(workshop: Path) -> None:
+def test_server_that_does_not_start_reports_why(workshop: Path) -> None:
     with roomy(workshop) as storage:
         scenario = workshop / "wrong.toml"
         scenario.write_text(WRONG_OPTION)
@@ -318,7 +316,7 @@ probe = "sysbench"
 """
 
 
-def test_a_server_that_has_not_taken_its_options_is_not_measured(workshop: Path) -> None:
+def test_server_without_its_options_is_not_measured(workshop: Path) -> None:
     with roomy(workshop) as storage:
         scenario = workshop / "clamped.toml"
         scenario.write_text(WRONG_OPTION.replace("no_such_option = 1", "innodb_flush_log_at_trx_commit = 9"))
@@ -329,7 +327,7 @@ def test_a_server_that_has_not_taken_its_options_is_not_measured(workshop: Path)
         assert is_gone(storage.directory)
 
 
-def test_a_server_that_may_not_enter_the_directory_says_as_whom_it_runs(workshop: Path) -> None:
+def test_server_without_access_to_the_directory_names_its_user(workshop: Path) -> None:
     if shutil.which("setpriv") is None:
         pytest.skip("setpriv is missing: apt-get install util-linux")
     with roomy(workshop) as storage:
@@ -346,7 +344,7 @@ def test_a_server_that_may_not_enter_the_directory_says_as_whom_it_runs(workshop
 
 
 async def skipped(directory: Path, at: int) -> Run:
-    """Two steps on one server; the first is skipped at that message of its preparation."""
+    """Two steps use one server. The first is skipped at this message of its preparation."""
     session = Session.here()
     workloads = "oltp_update_index,oltp_write_only"
     settings = {"server": "mariadb", "durability": "high", "workload": workloads, "seconds": "1"}
@@ -367,7 +365,7 @@ async def skipped(directory: Path, at: int) -> Run:
 @pytest.mark.parametrize(
     ("at", "fills"), [(1, [True]), (2, [True, True])], ids=["while its server starts", "while its tables are filled"]
 )
-def test_a_step_can_be_skipped_before_it_begins_and_the_next_one_fills_its_tables(
+def test_step_after_a_skipped_step_fills_its_tables(
     workshop: Path, monkeypatch: pytest.MonkeyPatch, at: int, fills: list[bool]
 ) -> None:
     serve, filled = Serving.serve, []
@@ -383,5 +381,5 @@ def test_a_step_can_be_skipped_before_it_begins_and_the_next_one_fills_its_table
     with roomy(workshop) as storage:
         run = asyncio.run(skipped(storage.directory, at))
         assert [(step.status, step.ops > 0) for step in run.steps] == [("stopped", False), ("finished", True)]
-        assert filled == fills  # half a table would be measured without a word
+        assert filled == fills  # otherwise half a table would be measured
         assert is_gone(storage.directory)

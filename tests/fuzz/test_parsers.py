@@ -29,7 +29,7 @@ def _spoilt(how: tuple[bytes, int, int, bytes]) -> bytes:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_only_clear_refusals(name: str) -> None:
+def test_parsers_raise_only_their_own_errors(name: str) -> None:
     @settings(max_examples=25 if name in SLOW else 100, suppress_health_check=list(HealthCheck))
     @given(inputs(name))
     def attempt(data: bytes) -> None:

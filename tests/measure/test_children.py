@@ -23,31 +23,31 @@ INSPECT = "measure.helpers.directory.inspect"
 
 
 async def keeper(path: Path) -> Child:
-    """A child that holds a directory until its stdin closes."""
+    """Return a child that holds a directory until its stdin closes."""
     child = await Child.start("measure.helpers.directory", "keep")
     child.send(json.dumps(str(path)))
     assert json.loads(await child.read_line())["ready"]
     return child
 
 
-async def test_a_question_gets_its_answer(tmp_path: Path) -> None:
+async def test_helper_function_returns_its_result(tmp_path: Path) -> None:
     assert (await call_helper(INSPECT, str(tmp_path), timeout_s=60, where="X"))["path"] == str(tmp_path)
 
 
-async def test_a_silent_child_is_given_up() -> None:
+async def test_silent_child_is_abandoned() -> None:
     with pytest.raises(NoAnswer, match=r"X did not answer within .*: its disk or server may hang"):
         await call_helper(INSPECT, "/", timeout_s=0, where="X")
 
 
-async def test_a_closed_stdin_ends_it(tmp_path: Path) -> None:
+async def test_closed_stdin_ends_a_child(tmp_path: Path) -> None:
     child = await keeper(tmp_path / ".fstui-1")
     assert await child.reap(60) == 0
     assert list(tmp_path.iterdir()) == []
-    child.send("anything")  # to one that has ended: nothing happens
+    child.send("anything")  # nothing happens: the child has ended
     child.hang_up()
 
 
-async def test_one_that_does_not_end_in_time_is_abandoned(tmp_path: Path) -> None:
+async def test_child_that_does_not_end_in_time_is_abandoned(tmp_path: Path) -> None:
     child = await keeper(tmp_path / ".fstui-1")
     os.kill(child.pid, signal.SIGSTOP)
     assert await child.reap(0.01) is None
@@ -56,13 +56,13 @@ async def test_one_that_does_not_end_in_time_is_abandoned(tmp_path: Path) -> Non
     child.abandon()  # twice is no error
 
 
-async def test_ctrl_c_of_the_terminal_passes_it_by(tmp_path: Path) -> None:
+async def test_ctrl_c_does_not_reach_a_child(tmp_path: Path) -> None:
     child = await keeper(tmp_path / ".fstui-1")
     assert os.getsid(child.pid) == child.pid != os.getsid(0)
     assert await child.reap(60) == 0
 
 
-async def test_what_is_no_frame_is_an_error(tmp_path: Path) -> None:
+async def test_other_output_than_frames_is_an_error(tmp_path: Path) -> None:
     child = await keeper(tmp_path / ".fstui-1")
     child.hang_up()
     with pytest.raises(ValueError, match="not a frame"):
@@ -70,7 +70,7 @@ async def test_what_is_no_frame_is_an_error(tmp_path: Path) -> None:
     await child.reap(60)
 
 
-async def test_nothing_around_it_gets_into_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_child_is_isolated_from_its_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the directory that it is started in nor PYTHON… variables reach a child."""
     (tmp_path / "json.py").write_text("raise SystemExit('the wrong json')")
     (tmp_path / "sitecustomize.py").write_text("raise SystemExit('customised')")
@@ -80,7 +80,7 @@ async def test_nothing_around_it_gets_into_it(tmp_path: Path, monkeypatch: pytes
     assert (await call_helper(INSPECT, ".", timeout_s=60, where="X"))["path"] == str(tmp_path)
 
 
-def test_it_starts_from_a_zip_too(tmp_path: Path) -> None:
+def test_child_starts_from_a_zip(tmp_path: Path) -> None:
     package = Path(fstui.__file__).parent
     archive = tmp_path / "fstui.zip"
     with zipfile.ZipFile(archive, "w") as packed:
@@ -97,7 +97,7 @@ def test_it_starts_from_a_zip_too(tmp_path: Path) -> None:
     assert subprocess.run(call, cwd=tmp_path, check=True, capture_output=True).stdout == b"/\n"
 
 
-async def test_many_at_once_do_not_mix_their_answers(tmp_path: Path) -> None:
+async def test_parallel_calls_do_not_mix_their_results(tmp_path: Path) -> None:
     places = [tmp_path / str(number) for number in range(8)]
     for place in places:
         place.mkdir()
@@ -105,7 +105,7 @@ async def test_many_at_once_do_not_mix_their_answers(tmp_path: Path) -> None:
     assert [one["path"] for one in found] == [str(place) for place in places]
 
 
-async def test_a_function_is_called_in_child_and_its_result_and_its_exception_come_back(tmp_path: Path) -> None:
+async def test_result_and_exception_of_a_call_are_returned(tmp_path: Path) -> None:
     assert await in_child(os.getppid) == os.getpid()
     assert await in_child(sorted, [3, 1, 2]) == [1, 2, 3]
     with pytest.raises(FileNotFoundError):
@@ -114,22 +114,22 @@ async def test_a_function_is_called_in_child_and_its_result_and_its_exception_co
         await in_child(runs.find, "no such run")
 
 
-async def test_a_call_that_hangs_is_given_up() -> None:
+async def test_call_that_hangs_is_abandoned() -> None:
     with pytest.raises(NoAnswer):
         await in_child(time.sleep, 60, timeout_s=0.5)
 
 
-async def test_once_a_stop_is_asked_nobody_waits_for_a_disk_that_does_nothing() -> None:
+async def test_idle_disk_is_not_waited_for_after_a_stop() -> None:
     hurry = ShutdownDeadline(lambda: True, lambda of: 7, given_up=set())
     children.SHUTDOWN_DEADLINE.set(hurry)
     async with asyncio.timeout(60) as limit:
         with pytest.raises(NoAnswer):
             await in_child(time.sleep, 300, timeout_s=300)
     assert not limit.expired()
-    assert hurry.limit_s("home") < hurry.limit_s("target")  # it did not answer once: it is asked with less patience
+    assert hurry.limit_s("home") < hurry.limit_s("target")  # less patience after the first failure
 
 
-async def test_a_disk_that_still_works_is_waited_for_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_child_is_waited_for_while_its_disk_works(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(children, "HURRIED_S", 0.2)
     completed, asked = count(), []
 
@@ -142,12 +142,12 @@ async def test_a_disk_that_still_works_is_waited_for_all_the_same(monkeypatch: p
     assert set(asked) == {"home"}
 
 
-async def test_a_child_that_dies_in_the_middle_of_a_call_is_an_error() -> None:
+async def test_child_that_dies_during_a_call_is_an_error() -> None:
     with pytest.raises(OSError, match="child process was killed"):
         await in_child(os._exit, 3)
 
 
-def test_whoever_leaves_while_a_child_is_asked_leaves_in_silence() -> None:
+def test_cancelled_call_prints_nothing() -> None:
     program = "import asyncio, time\nfrom fstui.measure.children import in_child\n"
     program += "async def ask(): await asyncio.wait_for(in_child(time.sleep, 60), 1)\n"
     program += "try: asyncio.run(ask())\nexcept TimeoutError: print('left')\n"
@@ -155,9 +155,7 @@ def test_whoever_leaves_while_a_child_is_asked_leaves_in_silence() -> None:
     assert (done.stdout, done.stderr, done.returncode) == ("left\n", "", 0)
 
 
-async def test_a_program_that_a_slow_box_is_still_starting_is_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_program_that_starts_slowly_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     busy = ["sh", "-c", 'until [ -e "$0" ]; do :; done; exec "$@"', str(tmp_path / "go")]
     start = children.command
     monkeypatch.setattr(children, "command", lambda *words: [*busy, *start(*words)])
@@ -167,7 +165,7 @@ async def test_a_program_that_a_slow_box_is_still_starting_is_waited_for(
     assert (await asked)["path"] == str(tmp_path)
 
 
-async def test_one_that_is_cancelled_while_it_is_being_started_is_waited_for_by_nobody() -> None:
+async def test_child_cancelled_while_starting_is_not_waited_for() -> None:
     for turns in range(12):
         starting = asyncio.ensure_future(Child.start("measure.helpers.directory", "keep"))
         for _ in range(turns):
@@ -194,7 +192,7 @@ for turns in range(12):
 """
 
 
-def test_a_loop_that_ends_while_one_is_being_started_ends() -> None:
+def test_loop_ends_while_a_child_is_being_started() -> None:
     """At its end all tasks are cancelled at once, the start itself among them."""
     subprocess.run([sys.executable, "-c", ENDING], cwd=Path(fstui.__file__).parents[1], check=True, timeout=60)
 
@@ -213,7 +211,7 @@ thread.join()
 
 
 @pytest.mark.parametrize(("name", "is_said"), [("waitpid-7", False), ("another", True)])
-def test_a_child_that_ends_as_the_loop_closes_is_no_news(name: str, is_said: bool) -> None:
+def test_child_that_ends_as_the_loop_closes_is_not_reported(name: str, is_said: bool) -> None:
     here = Path(fstui.__file__).parents[1]
     done = subprocess.run([sys.executable, "-c", FAILING, name], cwd=here, capture_output=True, check=True)
     assert (b"Traceback" in done.stderr) is is_said

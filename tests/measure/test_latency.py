@@ -23,7 +23,7 @@ def histogram(values: list[int]) -> Histogram:
 
 
 @given(NS)
-def test_the_middle_of_a_bucket_is_within_one_percent_of_what_fell_into_it(value: int) -> None:
+def test_middle_of_a_bucket_is_within_one_percent(value: int) -> None:
     bucket = bucket_of(value)
     assert lower_edge(bucket) <= value < lower_edge(bucket + 1)
     middle = (lower_edge(bucket) + lower_edge(bucket + 1)) // 2
@@ -31,17 +31,17 @@ def test_the_middle_of_a_bucket_is_within_one_percent_of_what_fell_into_it(value
 
 
 @given(st.integers(min_value=0, max_value=3000))
-def test_buckets_join_without_a_gap(bucket: int) -> None:
+def test_buckets_have_no_gaps(bucket: int) -> None:
     assert bucket_of(lower_edge(bucket)) == bucket
     assert bucket_of(lower_edge(bucket + 1) - 1) == bucket
 
 
-def test_a_negative_difference_of_clocks_counts_as_nothing() -> None:
+def test_negative_difference_counts_as_zero() -> None:
     assert bucket_of(-5) == 0
 
 
 @given(st.lists(NS, min_size=1, max_size=500))
-def test_percentiles_are_those_of_the_sorted_values_within_one_percent(values: list[int]) -> None:
+def test_percentiles_are_within_one_percent(values: list[int]) -> None:
     ordered = sorted(values)
     for share, found in zip(SHARES, histogram(values).percentiles(SHARES), strict=True):
         exact = ordered[max(1, ceil(share * len(ordered))) - 1]
@@ -57,7 +57,7 @@ def test_minimum_maximum_and_mean_are_exact(values: list[int]) -> None:
 
 
 @given(st.lists(st.integers(min_value=0, max_value=20_000), min_size=64, max_size=300), st.lists(NS, max_size=3))
-def test_short_and_long_ones_together_are_all_counted(values: list[int], more: list[int]) -> None:
+def test_short_and_long_values_are_all_counted(values: list[int], more: list[int]) -> None:
     counted = histogram(values)
     counted.add(more)
     assert counted.counts == Counter(map(bucket_of, values + more))
@@ -67,13 +67,13 @@ def test_short_and_long_ones_together_are_all_counted(values: list[int], more: l
 @pytest.mark.parametrize(
     ("samples", "has_p99", "has_p99_9"), [(99, False, False), (100, True, False), (1000, True, True)]
 )
-def test_a_percentile_needs_samples_enough_to_mean_something(samples: int, has_p99: bool, has_p99_9: bool) -> None:
+def test_percentile_needs_enough_samples(samples: int, has_p99: bool, has_p99_9: bool) -> None:
     latency = histogram(list(range(1, samples + 1))).latency()
     assert latency is not None
     assert (latency.p99 is not None, latency.p99_9 is not None) == (has_p99, has_p99_9)
 
 
-def test_nothing_counted_has_no_latency() -> None:
+def test_empty_histogram_has_no_latency() -> None:
     assert Histogram().latency() is None
     assert Histogram().percentiles(SHARES) == []
     assert Histogram().table() == ()
@@ -94,7 +94,7 @@ def test_merging_is_the_same_as_counting_together(parts: list[list[int]]) -> Non
     )
 
 
-def test_memory_stays_constant_however_many_different_values_come() -> None:
+def test_memory_is_constant_for_many_different_values() -> None:
     counted = Histogram()
     for start in range(0, 2_000_000, 20_000):
         counted.add(range(start, start + 20_000))
@@ -103,14 +103,14 @@ def test_memory_stays_constant_however_many_different_values_come() -> None:
 
 
 @given(st.lists(NS, min_size=1, max_size=200))
-def test_the_table_holds_every_sample_below_its_upper_edge(values: list[int]) -> None:
+def test_table_contains_every_sample_below_its_upper_edge(values: list[int]) -> None:
     table = histogram(values).table()
     assert sum(times for _, times in table) == len(values)
     assert all(first[0] < second[0] for first, second in pairwise(table))
     assert max(values) < table[-1][0]
 
 
-def test_a_stall_is_far_above_both_a_tenth_of_a_second_and_the_usual() -> None:
+def test_stall_is_above_100_ms_and_10_times_the_median() -> None:
     usual = [1_000_000] * 98
     assert histogram([*usual, 2 * 10**9, 10**9]).stalls().count == 2
     assert histogram([*usual, 2 * 10**9, 10**9]).stalls().lost_s == pytest.approx(2.998, rel=0.02)
@@ -119,9 +119,7 @@ def test_a_stall_is_far_above_both_a_tenth_of_a_second_and_the_usual() -> None:
 
 
 @given(st.lists(st.integers(min_value=1, max_value=10**9), min_size=1, max_size=300), st.sampled_from([0.1, 1.0, None]))
-def test_a_timeline_keeps_every_operation_however_often_its_stretches_are_merged(
-    durations: list[int], length_s: float | None
-) -> None:
+def test_merging_stretches_keeps_every_operation(durations: list[int], length_s: float | None) -> None:
     timeline = Timeline(length_s)
     ends = list(accumulate(durations))
     for first in range(0, len(ends), 7):  # hand-overs
@@ -137,7 +135,7 @@ def test_a_timeline_keeps_every_operation_however_often_its_stretches_are_merged
     assert all(first.t_s < second.t_s for first, second in pairwise(points))
 
 
-def test_an_operation_lies_in_the_stretch_in_which_it_ended() -> None:
+def test_operation_belongs_to_the_stretch_of_its_end() -> None:
     timeline = Timeline(length_s=0.6, points=6)
     timeline.add([50_000_000, 99_999_999, 100_000_000, 350_000_000], [5, 6, 7, 8])
     assert [(point.t_s, point.ops, point.max_ns) for point in timeline.points()] == [
@@ -147,7 +145,7 @@ def test_an_operation_lies_in_the_stretch_in_which_it_ended() -> None:
     ]
 
 
-def test_counters_alone_make_a_stretch_too() -> None:
+def test_counters_alone_make_a_stretch() -> None:
     timeline = Timeline(length_s=None)
     timeline.add_counters(300_000_000, writes=2, flushes=1)
     timeline.add_counters(400_000_000, writes=3, flushes=None)
@@ -155,9 +153,9 @@ def test_counters_alone_make_a_stretch_too() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(min_value=0, max_value=40 * SECOND), NS, st.booleans()), max_size=60))
-def test_points_are_the_same_however_often_they_were_asked_for(told: list[tuple[int, int, bool]]) -> None:
+def test_points_do_not_depend_on_earlier_requests(counts: list[tuple[int, int, bool]]) -> None:
     asked, at_last = Timeline(length_s=1), Timeline(length_s=1)
-    for at_ns, value, counted in told:
+    for at_ns, value, counted in counts:
         for timeline in (asked, at_last):
             if counted:
                 timeline.add_counters(at_ns, writes=value)
@@ -167,7 +165,7 @@ def test_points_are_the_same_however_often_they_were_asked_for(told: list[tuple[
     assert asked.points() == at_last.points()
 
 
-def test_a_stretch_that_nothing_was_added_to_is_not_worked_out_again() -> None:
+def test_unchanged_stretch_is_not_computed_again() -> None:
     timeline = Timeline(length_s=60)
     timeline.add([SECOND // 2, 3 * SECOND // 2], [1000, 2000])
     first, second = timeline.points()
@@ -177,7 +175,7 @@ def test_a_stretch_that_nothing_was_added_to_is_not_worked_out_again() -> None:
 
 
 @given(st.lists(NS, min_size=1, max_size=300))
-def test_the_spread_holds_every_sample_in_a_cell_of_a_quarter_octave(values: list[int]) -> None:
+def test_spread_contains_every_sample(values: list[int]) -> None:
     cells = histogram(values).spread()
     assert sum(times for _, times in cells) == len(values)
     assert max(values) < cells[-1][0]

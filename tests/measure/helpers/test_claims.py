@@ -1,4 +1,4 @@
-"""The program that asks tools, and what it answers."""
+"""The program that runs tools."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fstui.storage.claims import Answer
 
 
 def ask(*commands: list[str]) -> dict[str, dict[str, str]]:
-    """The real program, with real children of its own."""
+    """Run the real program with real tools."""
     asked = json.dumps(commands)
     done = subprocess.run(
         command("measure.helpers.claims"), input=asked, capture_output=True, text=True, check=True, timeout=30
@@ -24,25 +24,25 @@ def ask(*commands: list[str]) -> dict[str, dict[str, str]]:
 
 
 def answers_in(printed: str) -> dict[str, dict[str, str]]:
-    """By command, after the line that says that it has begun."""
+    """Return the answers by command, without the line at the start."""
     begun, *lines = map(json.loads, printed.splitlines())
     assert begun == {}
     return {line.pop("command"): line for line in lines}
 
 
 @pytest.mark.parametrize("line", [None, [], {}, {"command": 3}, {"command": "x", "output": 5}, "text"])
-def test_answers_of_another_shape_are_left_out(line: object) -> None:
+def test_malformed_answers_are_ignored(line: object) -> None:
     assert claims.decode(line) in ({}, {"3": Answer()})
 
 
-def test_the_program_answers_for_every_command_and_runs_nothing_but_its_tools() -> None:
+def test_program_answers_every_command_and_runs_only_its_tools() -> None:
     answers = ask(["zpool", "no-such-action"], ["touch", "/tmp/x"], ["sh", "-c", "echo hello"])
     assert answers["touch /tmp/x"] == {"error": "touch is not installed"}
     assert answers["sh -c 'echo hello'"] == {"error": "sh is not installed"}
     assert set(answers["zpool no-such-action"]) == {"error"}
 
 
-def test_a_tool_that_hangs_delays_no_other_answer(tmp_path: Path) -> None:
+def test_tool_that_hangs_delays_no_other_answer(tmp_path: Path) -> None:
     fake = tmp_path / "nvme"
     fake.write_text("#!/bin/sh\n[ $1 = hang ] && exec sleep 60\necho $1\n")
     fake.chmod(0o755)

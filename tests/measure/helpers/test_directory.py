@@ -1,4 +1,4 @@
-"""The program that does everything about a directory that may block on storage."""
+"""The functions and programs for a directory whose storage may hang."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from tests.real.disks import unmount
 
 
 def answers(action: str, *questions: str) -> list[dict[str, Any]]:
-    """What it says to these questions until it ends."""
+    """Send these lines to a program and return its output."""
     lines = "".join(json.dumps(question) + "\n" for question in questions)
     done = subprocess.run(
         command("measure.helpers.directory", action), input=lines.encode(), capture_output=True, check=True
@@ -43,7 +43,7 @@ except OSError as error:
 """
 
 
-def test_space_answers_for_every_mount_point_by_itself(tmp_path: Path) -> None:
+def test_space_answers_for_each_mount_point(tmp_path: Path) -> None:
     begun, *said = answers("space", str(tmp_path), "/nowhere", "/")
     assert begun == {}
     found = {one["mount_point"]: one for one in said}
@@ -53,7 +53,7 @@ def test_space_answers_for_every_mount_point_by_itself(tmp_path: Path) -> None:
     assert 0 <= found["/"]["free_bytes"] <= found["/"]["total_bytes"]
 
 
-def test_inspect_follows_links_to_where_the_directory_really_is(tmp_path: Path) -> None:
+def test_inspect_follows_links(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     found = directory.inspect(str(tmp_path / "link"))
@@ -61,8 +61,8 @@ def test_inspect_follows_links_to_where_the_directory_really_is(tmp_path: Path) 
     assert (found["directory"], found["writable"], found["read_only"]) == (True, True, False)
 
 
-def test_a_directory_in_another_mount_namespace_is_not_taken_for_one_of_ours(tmp_path: Path) -> None:
-    """Its path by /proc is that of another directory here."""
+def test_directory_in_another_mount_namespace_is_refused(tmp_path: Path) -> None:
+    """Its path in /proc resolves to another directory of this namespace."""
     script = f"mount -t tmpfs other {tmp_path} && echo there && exec cat"
     unshare = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c", script]
     with subprocess.Popen(unshare, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as other:
@@ -77,10 +77,8 @@ def test_a_directory_in_another_mount_namespace_is_not_taken_for_one_of_ours(tmp
 @pytest.mark.parametrize(
     ("then", "path", "said"), [("true", ".", "mounted over it"), ("umount -l .", "/proc/$$/cwd", "or unmounted")]
 )
-def test_a_directory_that_something_was_mounted_over_is_not_taken_for_that(
-    tmp_path: Path, then: str, path: str, said: str
-) -> None:
-    """We are in it, and its path is that of what covers it."""
+def test_directory_below_another_mount_is_refused(tmp_path: Path, then: str, path: str, said: str) -> None:
+    """The working directory is covered: its path leads to the mount above it."""
     inspect = f"PYTHONPATH={CHECKOUT} {shlex.join([sys.executable, '-c', INSPECT])} {path}"
     steps = [f"mount -t tmpfs one {tmp_path}", f"cd {tmp_path}", then, f"mount -t tmpfs two {tmp_path}"]
     script = " && ".join([*steps, inspect])
@@ -92,16 +90,16 @@ def test_a_directory_that_something_was_mounted_over_is_not_taken_for_that(
 
 
 @pytest.mark.parametrize("name", [b"caf\xe9", b"a\nb", b"[bold]\x1b[2J"])
-def test_a_name_of_any_bytes_survives_the_journey(tmp_path: Path, name: bytes) -> None:
+def test_name_of_any_bytes_is_kept(tmp_path: Path, name: bytes) -> None:
     path = os.fsencode(tmp_path) + b"/" + name
     os.mkdir(path)
     assert directory.inspect(os.fsdecode(path))["path"] == os.fsdecode(path)
     kept = os.fsdecode(path + b"/.fstui-1")
-    told = ["dio_alignment", "file_flags", "identity", "ready"]
-    assert [sorted(one) for one in answers("keep", kept)] == [told, ["removed"]]
+    answer = ["dio_alignment", "file_flags", "identity", "ready"]
+    assert [sorted(one) for one in answers("keep", kept)] == [answer, ["removed"]]
 
 
-def test_inspect_tells_a_file_and_what_is_not_there(tmp_path: Path) -> None:
+def test_inspect_distinguishes_files_and_missing_paths(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "loop").symlink_to("loop")
     assert directory.inspect(str(tmp_path / "file"))["directory"] is False
@@ -111,14 +109,14 @@ def test_inspect_tells_a_file_and_what_is_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.root
-def test_inspect_tells_what_this_user_may_not_write() -> None:
+def test_inspect_reports_a_directory_that_is_not_writable() -> None:
     program = f"import os; os.setuid(65534)\n{INSPECT}"
     done = subprocess.run([sys.executable, "-c", program, "/usr"], capture_output=True, check=True)
     found = json.loads(done.stdout)
     assert (found["directory"], found["writable"]) == (True, False)
 
 
-def test_keep_makes_a_private_directory_and_removes_it_when_stdin_closes(tmp_path: Path) -> None:
+def test_keep_removes_its_private_directory_when_stdin_closes(tmp_path: Path) -> None:
     path = tmp_path / ".fstui-1"
     with kept(path) as keeper:
         assert stat.S_IMODE(path.stat().st_mode) == 0o700
@@ -132,7 +130,7 @@ def test_keep_makes_a_private_directory_and_removes_it_when_stdin_closes(tmp_pat
 
 @contextmanager
 def kept(path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A keeper that has made its directory."""
+    """Start a keeper that has made its directory."""
     with subprocess.Popen(
         command("measure.helpers.directory", "keep"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as keeper:
@@ -144,14 +142,14 @@ def kept(path: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def hung_up(keeper: subprocess.Popen[bytes]) -> dict[str, Any]:
-    """What it says at its end."""
+    """Close its stdin and return its last line."""
     assert keeper.stdin and keeper.stdout
     keeper.stdin.close()
-    told: dict[str, Any] = json.loads(keeper.stdout.readline())
-    return told
+    answer: dict[str, Any] = json.loads(keeper.stdout.readline())
+    return answer
 
 
-def test_keep_leaves_what_is_there_already(tmp_path: Path) -> None:
+def test_keep_leaves_an_existing_directory(tmp_path: Path) -> None:
     path = tmp_path / ".fstui-1"
     path.mkdir()
     (path / "precious").write_text("")
@@ -160,7 +158,7 @@ def test_keep_leaves_what_is_there_already(tmp_path: Path) -> None:
     assert [entry.name for entry in path.iterdir()] == ["precious"]
 
 
-def test_a_directory_is_removed_although_its_keepers_parent_was_killed(tmp_path: Path) -> None:
+def test_keeper_removes_the_directory_after_its_parent_is_killed(tmp_path: Path) -> None:
     program = (
         "import json, os, subprocess, sys\n"
         "from fstui.measure.children import command\n"
@@ -178,11 +176,11 @@ def test_a_directory_is_removed_although_its_keepers_parent_was_killed(tmp_path:
         assert json.loads(parent.stdout.readline())["ready"]
         assert (tmp_path / ".fstui-1").is_dir()
         parent.kill()
-        parent.stderr.read()  # the keeper holds its other end until it has ended
+        parent.stderr.read()  # returns when the keeper has ended, too
     assert list(tmp_path.iterdir()) == []
 
 
-def test_remove_takes_what_an_earlier_run_left(tmp_path: Path) -> None:
+def test_remove_removes_what_an_earlier_run_left(tmp_path: Path) -> None:
     path = tmp_path / ".fstui-1"
     (path / "deep").mkdir(parents=True)
     (path / "deep" / "data-1").write_text("")
@@ -194,7 +192,7 @@ def test_remove_takes_what_an_earlier_run_left(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["home", "fstui-1", "..", ".fstui"])
-def test_remove_refuses_a_name_that_is_not_ours(tmp_path: Path, name: str) -> None:
+def test_remove_refuses_another_name(tmp_path: Path, name: str) -> None:
     (tmp_path / "below").mkdir()
     path = tmp_path / "below" / name
     path.mkdir(exist_ok=True)
@@ -203,7 +201,7 @@ def test_remove_refuses_a_name_that_is_not_ours(tmp_path: Path, name: str) -> No
     assert path.is_dir()
 
 
-def test_remove_refuses_a_file_and_a_link_of_our_name(tmp_path: Path) -> None:
+def test_remove_refuses_a_file_and_a_link(tmp_path: Path) -> None:
     (tmp_path / "precious").mkdir()
     (tmp_path / ".fstui-file").write_text("")
     (tmp_path / ".fstui-link").symlink_to("precious")
@@ -223,7 +221,7 @@ def test_remove_refuses_another_users_directory(tmp_path: Path) -> None:
     assert path.is_dir()
 
 
-def test_keep_removes_nothing_through_a_link_that_took_its_place(tmp_path: Path) -> None:
+def test_keep_does_not_follow_a_link_in_its_place(tmp_path: Path) -> None:
     path = tmp_path / ".fstui-1"
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "precious").write_text("")
@@ -235,8 +233,8 @@ def test_keep_removes_nothing_through_a_link_that_took_its_place(tmp_path: Path)
     assert sorted(os.listdir(tmp_path)) == [".fstui-1", "elsewhere"]
 
 
-def test_keep_removes_its_own_and_not_what_took_its_place(tmp_path: Path) -> None:
-    """Whoever owns DIR may rename root's own directories in it."""
+def test_keep_does_not_remove_a_directory_in_its_place(tmp_path: Path) -> None:
+    """The owner of DIR can rename root's directories in it."""
     path = tmp_path / ".fstui-1"
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "data").write_text("")
@@ -249,7 +247,7 @@ def test_keep_removes_its_own_and_not_what_took_its_place(tmp_path: Path) -> Non
     assert [left.name for left in path.iterdir()] == ["data"]
 
 
-def test_keep_finds_its_directory_where_the_one_above_was_renamed(tmp_path: Path) -> None:
+def test_keep_finds_its_directory_after_a_rename_above(tmp_path: Path) -> None:
     (tmp_path / "dir").mkdir()
     with kept(tmp_path / "dir" / ".fstui-1") as keeper:
         (tmp_path / "dir").rename(tmp_path / "elsewhere")
@@ -258,7 +256,7 @@ def test_keep_finds_its_directory_where_the_one_above_was_renamed(tmp_path: Path
 
 
 @pytest.mark.root
-def test_keep_removes_its_directory_from_a_filesystem_that_was_unmounted_lazily(tmp_path: Path) -> None:
+def test_keep_removes_its_directory_after_a_lazy_unmount(tmp_path: Path) -> None:
     behind, point = tmp_path / "behind", tmp_path / "point"
     behind.mkdir()
     point.mkdir()
@@ -271,7 +269,7 @@ def test_keep_removes_its_directory_from_a_filesystem_that_was_unmounted_lazily(
 
 
 @pytest.mark.root
-def test_keep_stops_at_what_was_mounted_in_its_directory(tmp_path: Path) -> None:
+def test_keep_stops_at_a_mount_in_its_directory(tmp_path: Path) -> None:
     path, precious = tmp_path / ".fstui-1", tmp_path / "precious"
     precious.mkdir()
     (precious / "data").write_text("")
@@ -285,7 +283,7 @@ def test_keep_stops_at_what_was_mounted_in_its_directory(tmp_path: Path) -> None
     assert [left.name for left in precious.iterdir()] == ["data"]
 
 
-def test_what_has_no_mark_of_ours_is_not_emptied(tmp_path: Path) -> None:
+def test_directory_without_the_mark_is_not_emptied(tmp_path: Path) -> None:
     path = tmp_path / ".fstui-1"
     path.mkdir()
     (path / "precious").write_text("")
@@ -307,7 +305,7 @@ def test_what_has_no_mark_of_ours_is_not_emptied(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("below", ["", "deeper"])
-def test_root_is_told_who_may_rename_what_it_makes(
+def test_inspect_reports_who_could_rename_roots_files(
     tmp_path: Path, mode: int, owner: int, said: str | None, below: str
 ) -> None:
     here = tmp_path / "dir"
@@ -319,7 +317,7 @@ def test_root_is_told_who_may_rename_what_it_makes(
 
 
 @pytest.mark.root
-def test_root_is_told_of_an_access_control_list_that_lets_others_write(tmp_path: Path) -> None:
+def test_inspect_reports_an_acl_that_lets_others_write(tmp_path: Path) -> None:
     here = tmp_path / "dir"
     here.mkdir(0o755)
     nobody = 0xFFFFFFFF
@@ -330,7 +328,7 @@ def test_root_is_told_of_an_access_control_list_that_lets_others_write(tmp_path:
     assert f"the access control list of {here} names" in directory.inspect(str(here))["renamers"]
 
 
-def test_statx_is_asked_of_a_file_itself(tmp_path: Path) -> None:
+def test_statx_examines_the_file_itself(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"12345")
     held = os.open(tmp_path, os.O_RDONLY)
     answer = statx(held, "file")

@@ -1,4 +1,4 @@
-"""Run documents: written in the second version, read in both, damaged ones refused in a sentence."""
+"""Run documents are written in the second version, and read in both."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SAVED = sorted((Path(__file__).parents[2] / "powercut/saved").glob("*.json"))
 
 
 def as_first(document: dict[str, Any]) -> dict[str, Any]:
-    """As the first version had it: the kind of step beside its settings."""
+    """Return a step of the first version, with its kind next to the settings."""
     steps = [
         {
             **step,
@@ -57,53 +57,53 @@ def read(document: dict[str, Any]) -> Run:
 
 
 def with_step(**fields: Any) -> dict[str, Any]:
-    """A document whose one step is changed."""
+    """Return a document whose only step is changed."""
     document = json.loads(encode(replace(RUN, steps=RUN.steps[:1])))
     return {**document, "steps": [{**document["steps"][0], **fields}]}
 
 
 @pytest.mark.parametrize("run", RUNS, ids=["writes", "databases"])
-def test_what_is_written_is_read_back_the_same(run: Run) -> None:
+def test_document_is_read_back_unchanged(run: Run) -> None:
     assert documents.decode_run(encode(run)) == run
 
 
 @pytest.mark.parametrize("run", RUNS, ids=["writes", "databases"])
-def test_the_first_version_is_read_as_the_second(run: Run) -> None:
+def test_first_version_is_read_as_the_second(run: Run) -> None:
     first = as_first(json.loads(encode(run)))
     assert read(first) == run
     assert judge(read(first)) == judge(run)
 
 
 @pytest.mark.parametrize("path", SAVED, ids=lambda path: str(path.stem))
-def test_what_the_first_version_saved_has_its_kinds(path: Path) -> None:
+def test_steps_of_the_first_version_have_their_kinds(path: Path) -> None:
     run = documents.decode_run(path.read_bytes())
     assert run.schema == "fstui.run/2"
     assert not any(isinstance(step.settings, UnknownSettings) for step in run.steps)
 
 
-def test_the_kind_of_step_stands_in_its_settings_and_its_figures() -> None:
+def test_settings_and_figures_contain_the_kind_of_step() -> None:
     step = json.loads(encode(GROWTH))
     assert step["settings"]["probe"] == step["figures"]["probe"] == "dirty_flush"
 
 
-def test_an_unknown_kind_of_step_is_kept_as_it_was_and_decides_nothing() -> None:
-    told = {"probe": "of a later version", "depth": {"a": [1]}}
-    document = with_step(settings=told, figures=told)
+def test_unknown_kind_of_step_is_kept_and_decides_nothing() -> None:
+    fields = {"probe": "of a later version", "depth": {"a": [1]}}
+    document = with_step(settings=fields, figures=fields)
     run = read(document)
     (step,) = run.steps
-    assert (step.settings, step.figures) == (UnknownSettings(told), UnknownFigures(told))
+    assert (step.settings, step.figures) == (UnknownSettings(fields), UnknownFigures(fields))
     assert step.settings.probe == "of a later version" and step.settings.as_dict() == {"depth": {"a": [1]}}
     assert json.loads(encode(run))["steps"] == document["steps"]
     assert step.settings.commits(step.figures or UnknownFigures()) is None
 
 
-def test_a_step_that_never_began_has_no_settings_to_read() -> None:
+def test_step_that_never_began_has_no_settings() -> None:
     document = as_first(with_step(status="skipped", settings={"probe": "sysbench"}))
     (step,) = read(document).steps
     assert isinstance(step.settings, UnknownSettings) and step.settings.probe == "sysbench"
 
 
-def test_what_did_not_fit_in_the_first_version_decides_nothing_and_stays_readable() -> None:
+def test_unfit_values_of_the_first_version_are_kept() -> None:
     document = as_first(with_step())
     document["steps"][0] |= {"settings": {"block_bytes": "big"}, "figures": {"x": 1}}
     (step,) = read(document).steps
@@ -126,14 +126,14 @@ def test_what_did_not_fit_in_the_first_version_decides_nothing_and_stays_readabl
         ({"figures": {"probe": "powercut"}}, "missing required field `cut`"),
     ],
 )
-def test_a_damaged_document_is_refused_with_the_place(fields: dict[str, Any], said: str) -> None:
+def test_damaged_document_is_refused_with_the_place(fields: dict[str, Any], said: str) -> None:
     with pytest.raises(Refused) as refusal:
         read(with_step(**fields))
     assert said in str(refusal.value)
 
 
 @pytest.mark.parametrize("data", [b"", b"[", b"3", b"null", b"{}", b'{"schema": 2}', b"\xff\xfe", b"[" * 100_000])
-def test_what_is_no_run_document_is_refused(data: bytes) -> None:
+def test_other_documents_are_refused(data: bytes) -> None:
     with pytest.raises(Refused):
         documents.decode_run(data)
 
@@ -173,7 +173,7 @@ DAMAGED = [(first, document, list(places(document))) for document in SECOND for 
         lambda kind: st.tuples(st.just(kind[0]), st.just(kind[1]), st.sampled_from(kind[2]), st.sampled_from(JUNK))
     )
 )
-def test_of_any_damage_something_is_said_or_it_is_read_judged_and_shown(
+def test_damaged_document_is_refused_or_read_judged_and_shown(
     damage: tuple[bool, dict[str, Any], tuple[Any, ...], Any],
 ) -> None:
     first, document, (*path, last), junk = damage
@@ -184,7 +184,7 @@ def test_of_any_damage_something_is_said_or_it_is_read_judged_and_shown(
             place = place[name]
         place[last] = junk
     except (KeyError, TypeError):
-        return  # it is elsewhere in the first version
+        return  # the first version has it in another place
     try:
         run = documents.decode_run(json.dumps(spoilt))
     except Refused:
@@ -194,7 +194,7 @@ def test_of_any_damage_something_is_said_or_it_is_read_judged_and_shown(
         formats.render(name, run)
 
 
-def test_the_schema_names_every_kind_of_step() -> None:
+def test_schema_names_every_kind_of_step() -> None:
     schema = documents.schema()
     described = schema["$defs"]
     assert schema["$ref"] == "#/$defs/Run"
@@ -204,6 +204,6 @@ def test_the_schema_names_every_kind_of_step() -> None:
     assert described["Sysbench"]["properties"]["probe"] == {"enum": ["sysbench"]}
 
 
-def test_settings_compare_by_what_they_say() -> None:
+def test_settings_compare_by_value() -> None:
     assert Step(name="a", settings=SyncWrites()) == Step(name="a", settings=SyncWrites())
     assert Sysbench(server="mysql") != Sysbench(server="mariadb")

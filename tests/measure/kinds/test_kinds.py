@@ -1,4 +1,4 @@
-"""Each kind of step answers for itself, and is found by its module."""
+"""The kinds of steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MIB = 1 << 20
 DURABLE = {"log_bin": "ON", "sync_binlog": "1", "innodb_flush_log_at_trx_commit": "1"}
 
 
-def test_a_kind_of_step_is_two_modules_of_one_name() -> None:
+def test_kind_of_step_is_two_modules_of_one_name() -> None:
     programs = {path.stem for path in Path(str(probes.__path__[0])).glob("*.py")}
     kinds = measures.settings_kinds()
     assert {name for name, kind in kinds.items() if kind.in_scenarios} <= programs
@@ -46,7 +46,7 @@ def test_a_kind_of_step_is_two_modules_of_one_name() -> None:
         (UnknownSettings(), Amounts(0, 0)),
     ],
 )  # fmt: skip
-def test_what_it_writes_and_what_is_there_at_one_time(asked: Settings, amounts: Amounts) -> None:
+def test_amounts_written_and_held(asked: Settings, amounts: Amounts) -> None:
     assert asked.amounts() == amounts
 
 
@@ -67,9 +67,7 @@ def test_what_it_writes_and_what_is_there_at_one_time(asked: Settings, amounts: 
         (UnknownSettings(), Figures(), 7),
     ],
 )
-def test_which_of_nine_operations_with_seven_timed_syncs_promised_durability(
-    asked: Settings, figures: Figures, syncs: int
-) -> None:
+def test_number_of_durable_operations(asked: Settings, figures: Figures, syncs: int) -> None:
     assert asked.syncs(9, 7, figures) == syncs
 
 
@@ -83,13 +81,11 @@ def test_which_of_nine_operations_with_seven_timed_syncs_promised_durability(
         (DURABLE | {"innodb_flush_method": "nosync"}, ("innodb_flush_method = nosync",)),
     ],
 )
-def test_a_mysql_kind_says_by_which_settings_a_commit_may_be_lost(
-    variables: dict[str, str], lossy: tuple[str, ...]
-) -> None:
+def test_lossy_settings_of_the_mysql_family_are_named(variables: dict[str, str], lossy: tuple[str, ...]) -> None:
     assert Server(kind="mariadb", variables=variables).lossy == lossy
 
 
-def test_postgresql_says_it_in_its_own_names() -> None:
+def test_lossy_settings_of_postgresql_are_named() -> None:
     server = Server(kind="postgresql", variables={"fsync": "on", "synchronous_commit": "off"})
     assert server.lossy == ("synchronous_commit = off",)
     assert server.durability == ("fsync = on", "synchronous_commit = off")
@@ -105,18 +101,18 @@ def test_postgresql_says_it_in_its_own_names() -> None:
         ({"innodb_flush_method": "O_DSYNC", "innodb_log_file_buffering": "OFF"}, ("direct", "dsync")),
     ],
 )
-def test_how_the_log_that_a_commit_waits_for_is_opened(variables: dict[str, str], flags: tuple[str, ...]) -> None:
+def test_open_flags_of_the_log(variables: dict[str, str], flags: tuple[str, ...]) -> None:
     assert Server(variables=variables).log_flags == flags
 
 
-def test_a_program_without_samples_counts_its_own_operations_and_bytes() -> None:
+def test_program_without_samples_counts_its_own_operations() -> None:
     figures = SysbenchFileioFigures(transactions=10, written_bytes=40960)
     assert figures.ops == 10
     assert SysbenchFileio().written_bytes(0, figures) == 40960
     assert SyncWrites(block_bytes=512).written_bytes(10, Figures()) == 5120
 
 
-def test_what_a_runner_cannot_do_is_in_no_scenario() -> None:
+def test_power_cut_is_in_no_scenario() -> None:
     assert not PowerCut.in_scenarios
 
 
@@ -127,6 +123,6 @@ def test_what_a_runner_cannot_do_is_in_no_scenario() -> None:
     (Sysbench(server="mariadb", schemas=2), False),
     (Sysbench(server="mariadb", host="db7"), False),
 ])  # fmt: skip
-def test_a_mysql_of_others_lends_one_database_and_so_one_schema(asked: Sysbench, refused: bool) -> None:
-    """Others that sysbench made there would be dropped by nobody."""
+def test_existing_mysql_has_one_schema(asked: Sysbench, refused: bool) -> None:
+    """fstui would not drop further databases that sysbench makes."""
     assert any("schema is a database" in mistake for mistake in asked.mistakes()) is refused

@@ -1,4 +1,4 @@
-"""Drives a probe as the engine does, without the engine: settings and words in, frames out."""
+"""Drive a probe as the engine does: settings and commands in, frames out."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from fstui.state.workspace import HeldDirectory
 from fstui.storage.process import PATTERN
 
 DEADLINE_S = 60.0
-"""A probe that says nothing for so long fails the test instead of hanging it."""
+"""A probe that is silent for this time fails the test instead of hanging it."""
 
 
 class Driven:
-    """A running probe. Whoever leaves the ``with`` has hung up and seen every process of it end without a traceback.
+    """A running probe. Leaving the ``with`` closes its stdin and checks that all its processes end without a traceback.
 
-    Each of its processes holds the other end of stderr: its end is theirs. ``under``: a program that starts it.
+    All of them inherit stderr, whose end shows that they have ended. ``under``: a program that starts the probe.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Driven:
         self.process.stdin.flush()
 
     def until(self, *kinds: str) -> Frame:
-        """The next frame of one of these kinds."""
+        """Return the next frame of one of these kinds."""
         for frame in self._frames:
             if isinstance(frame, Frame) and frame.kind in kinds:
                 return frame
@@ -72,13 +72,13 @@ class Driven:
         return next(frame for frame in self._frames if isinstance(frame, Samples))
 
     def measure(self) -> Frame:
-        """From the start to ``done``."""
+        """Run it from the start to ``done``."""
         self.until("ready")
         self.say("go")
         return self.until("done")
 
     def hang_up(self) -> int:
-        """Close its stdin; its exit status once every process of it, writers included, has ended."""
+        """Close its stdin, and return its exit status when all its processes have ended."""
         assert self.process.stdin
         assert self.process.stdout
         self.process.stdin.close()
@@ -87,7 +87,7 @@ class Driven:
         return self.process.wait()
 
     def wait_for_all(self) -> None:
-        """Hear it out, until the last of its processes has ended."""
+        """Read its output until all its processes have ended."""
         for _ in self._frames:
             pass
         assert self.process.stderr
@@ -106,7 +106,7 @@ class Driven:
         return sum(len(samples.ends_ns) for samples in self.samples)
 
     def writers(self) -> list[int]:
-        """The process ids of its writers."""
+        """Return the process ids of its writers."""
         return [child.pid for child in psutil.Process(self.process.pid).children()]
 
     def _read(self) -> Iterator[Frame | Samples]:
@@ -138,6 +138,6 @@ class Driven:
 
 
 def wait_for_end_of(stderr: int) -> None:
-    """Until every process that could still write there has ended; none may have had anything to say."""
+    """Wait until all processes that could write to stderr have ended. None may have written anything."""
     assert select.select([stderr], [], [], DEADLINE_S)[0], "a process of the probe is still there"
     assert os.read(stderr, 1 << 16) == b""

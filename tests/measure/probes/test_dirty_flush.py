@@ -1,4 +1,4 @@
-"""Flushes after growing amounts: an amount that was not written whole is none."""
+"""Flushes after growing amounts of writes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fstui.measure.wire.talk import CallError
 
 @pytest.fixture
 def flushes(tmp_path: Path) -> Iterator[Flushes]:
-    """On a file that may not grow beyond half a block; the write of more ends there instead of killing."""
+    """Limit the file to half a block (RLIMIT_FSIZE), without the signal."""
     path = tmp_path / "data"
     path.touch()
     try:
@@ -32,13 +32,13 @@ def flushes(tmp_path: Path) -> Iterator[Flushes]:
     os.close(made.fd)
 
 
-def test_a_first_write_that_is_cut_short_is_refused_before_the_clock_starts(flushes: Flushes) -> None:
+def test_short_first_write_is_refused_before_the_clock_starts(flushes: Flushes) -> None:
     with pytest.raises(CallError) as failed:
         flushes.try_direct()
     assert (failed.value.call, failed.value.errno) == ("pwrite", errno.EFBIG)
 
 
-def test_an_amount_that_was_cut_short_is_not_timed(flushes: Flushes) -> None:
+def test_amount_that_was_cut_short_is_not_timed(flushes: Flushes) -> None:
     with pytest.raises(CallError) as failed:
         flushes.one("sequential", Point(1 << 20))
     assert (failed.value.call, failed.value.errno) == ("pwrite", errno.EFBIG)

@@ -1,4 +1,4 @@
-"""Blocks written through a mapping: measured, saved, shown and judged as any other step."""
+"""Blocks written through a mapping are measured, saved, displayed and judged like any other step."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def measured(directory: Path, **settings: object) -> Step:
 
 @pytest.mark.parametrize("offsets", ["random", "same"])
 @pytest.mark.parametrize("block_bytes", [512, 4096, 10_000, 16384])
-def test_every_operation_is_a_write_and_a_sync_of_its_own(tmp_path: Path, offsets: str, block_bytes: int) -> None:
+def test_every_operation_is_a_write_and_a_sync(tmp_path: Path, offsets: str, block_bytes: int) -> None:
     step = measured(tmp_path, offsets=offsets, block_bytes=block_bytes)
     assert (step.status, step.error) == ("finished", None)
     assert step.ops == step.syncs > 0
@@ -53,12 +53,12 @@ def test_every_operation_is_a_write_and_a_sync_of_its_own(tmp_path: Path, offset
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_step_ends_when_it_has_written_as_much_as_was_planned(tmp_path: Path) -> None:
+def test_step_ends_after_the_planned_bytes(tmp_path: Path) -> None:
     step = measured(tmp_path, seconds=64.0, max_bytes_per_s=20 * 4096 // 64, block_bytes=4096)
     assert (step.status, step.ops) == ("finished", 20)
 
 
-def test_a_file_that_cannot_be_made_fails_the_step(tmp_path: Path) -> None:
+def test_file_that_cannot_be_made_fails_the_step(tmp_path: Path) -> None:
     (tmp_path / "data-1").write_text("another's")
     step = measured(tmp_path)
     assert step.status == "failed" and step.error
@@ -70,7 +70,7 @@ def planned(file: Path, more: str = "") -> PlannedStep:
     return scenarios.expand(scenarios.load(str(file)), {})[1][0]
 
 
-def test_a_scenario_may_have_such_a_step(tmp_path: Path) -> None:
+def test_scenario_may_contain_msync_writes(tmp_path: Path) -> None:
     step = planned(tmp_path / "mine.toml", 'block_bytes = 16384\noffsets = "same"\n')
     assert step.settings == MsyncWrites(seconds=1, block_bytes=16384, offsets="same")
     assert step.settings.rewrites_one_block
@@ -88,18 +88,18 @@ def test_a_scenario_may_have_such_a_step(tmp_path: Path) -> None:
         ("writers = 2\n", "unknown field `writers`"),
     ],
 )
-def test_what_it_cannot_do_is_refused(tmp_path: Path, more: str, said: str) -> None:
+def test_impossible_settings_are_refused(tmp_path: Path, more: str, said: str) -> None:
     with pytest.raises(Refused) as refusal:
         planned(tmp_path / "mine.toml", more)
     assert said in str(refusal.value)
 
 
 def msyncs(flushes: float) -> Step:
-    """2 000 of them on the made-up disk, each with so many flushes."""
+    """Return 2 000 operations on a made-up disk, with this many flushes per operation."""
     return replace(steps.step("msync", flushes=flushes), settings=MsyncWrites(block_bytes=16384, file_bytes=1 << 20))
 
 
-def test_it_is_saved_and_shown_with_its_flushes_per_sync() -> None:
+def test_flushes_per_sync_are_saved_and_shown() -> None:
     run = replace(RUN, steps=(msyncs(1.0),))
     assert decode_run(encode(run)) == run
     for name in ("plain", "markdown"):
@@ -107,7 +107,7 @@ def test_it_is_saved_and_shown_with_its_flushes_per_sync() -> None:
         assert any("msync" in line and "1.00" in line for line in shown.splitlines())
 
 
-def test_each_msync_owes_a_flush() -> None:
+def test_each_msync_expects_a_flush() -> None:
     assert finding(verdict(None, msyncs(1.0)), "flushes-arrive").steps == ("msync",)
     lost = verdict(None, msyncs(0.0))
     assert lost.verdict == "not-durable"

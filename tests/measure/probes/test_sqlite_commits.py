@@ -17,7 +17,7 @@ from fstui.state.workspace import HeldDirectory
 
 @pytest.mark.root
 @pytest.mark.parametrize("journal", ["DELETE", "WAL"])
-def test_it_stays_in_its_directory_whatever_takes_the_place_of_that(tmp_path: Path, journal: str) -> None:
+def test_database_stays_in_its_directory_if_that_is_replaced(tmp_path: Path, journal: str) -> None:
     run, precious = tmp_path / "run", tmp_path / "precious"
     run.mkdir()
     precious.mkdir()

@@ -1,4 +1,4 @@
-"""Time without a CPU, as the kernel counts it."""
+"""The kernel's figures for time without a CPU."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_every_cpu_has_its_stolen_time() -> None:
     assert all(ns >= 0 for ns in stolen_ns())
 
 
-def test_time_without_a_cpu_is_unknown_if_the_kernel_has_no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_without_a_cpu_is_unknown_without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writers, "read_text", lambda name: "")
     assert run_queue_ns() == UNKNOWN
     nothing = Starvation()

@@ -35,7 +35,7 @@ CHECKOUT = command("")[-2]
 
 
 def facts(directory: Path, **environment: str) -> dict[str, Any]:
-    """What a process started in that environment says of itself."""
+    """Return the facts of a process in that environment."""
     call = [sys.executable, "-I", "-S", "-c", PROGRAM, CHECKOUT, str(directory)]
     done = subprocess.run(call, env={**os.environ, **environment}, capture_output=True, check=True)
     assert list(directory.iterdir()) == []
@@ -43,13 +43,13 @@ def facts(directory: Path, **environment: str) -> dict[str, Any]:
     return found
 
 
-def test_a_clean_process_passes_its_syncs_on(tmp_path: Path) -> None:
+def test_clean_process_passes_its_syncs_on(tmp_path: Path) -> None:
     found = facts(tmp_path)
     assert (found["pipe_fsync_fails"], found["dsync_flag_kept"], found["preloads"]) == (True, True, [])
     assert found["cgroup"] is None or found["cgroup"].startswith("/")
 
 
-def test_libeatmydata_leaves_all_its_traces(tmp_path: Path) -> None:
+def test_libeatmydata_shows_all_signs(tmp_path: Path) -> None:
     library = next(Path("/usr/lib").glob("*/libeatmydata.so"), None)
     if library is None:
         pytest.skip("libeatmydata is not installed (apt-get install libeatmydata1)")
@@ -61,29 +61,29 @@ def test_libeatmydata_leaves_all_its_traces(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("way", dropping.MORE)
-def test_a_library_that_syncs_more_than_it_was_asked_to_is_no_stub(tmp_path: Path, way: str) -> None:
-    """It answers on a pipe, as one that makes nothing does; nothing stays dirty, and the flushes are counted."""
+def test_library_that_syncs_more_is_no_stub(tmp_path: Path, way: str) -> None:
+    """It succeeds on a pipe like a stub, but leaves no page dirty, and its flushes are counted."""
     (tmp_path / "work").mkdir()
     found = facts(tmp_path / "work", **dropping.preloaded(tmp_path, way))
-    pages_are_told(found)
+    skip_without_dirty_pages(found)
     assert found["pipe_fsync_fails"] is False
     assert list(stub_signs(msgspec.convert(found, Process))) == []
 
 
-def pages_are_told(found: dict[str, Any]) -> None:
+def skip_without_dirty_pages(found: dict[str, Any]) -> None:
     if not found["left_dirty"]:
         pytest.skip("the page cache does not tell: Linux before 6.5, or tests whose directory is in memory")
 
 
 def test_a_sync_leaves_nothing_dirty(tmp_path: Path) -> None:
     found = facts(tmp_path)
-    pages_are_told(found)
+    skip_without_dirty_pages(found)
     assert {"fsync", "fdatasync"} == set(found["left_dirty"])
     assert not any(left for _, left in found["left_dirty"].values())
 
 
-def test_every_library_that_fstui_knows_of_is_found(tmp_path: Path) -> None:
-    """By its name alone: this one is a copy of an innocent one."""
+def test_every_known_library_is_found(tmp_path: Path) -> None:
+    """The name is enough: this library is a copy of libm."""
     library = tmp_path / "libfsync-off.so"
     innocent = re.search(r"/\S+/libm\.so\S*", Path("/proc/self/maps").read_text())
     assert innocent
@@ -93,20 +93,18 @@ def test_every_library_that_fstui_knows_of_is_found(tmp_path: Path) -> None:
     assert preload["value"] == str(library)
 
 
-def test_a_directory_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+def test_directory_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         sync_path.facts(str(tmp_path / "gone"), PATTERN)
 
 
-def test_dirty_pages_are_not_checked_without_a_system_call_number(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_dirty_pages_need_the_number_of_the_system_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sync_path, "FDATASYNC", {})
     assert sync_path.facts(str(tmp_path), PATTERN)["left_dirty"] == {}
 
 
 def filtered(directory: Path, **environment: str) -> dict[str, Any]:
-    """Seen under a filter that ends who calls cachestat: what is left dirty is told by the mapping of its page."""
+    """Return the facts under a filter that kills processes that call cachestat."""
     program = [sys.executable, "-I", "-S", "-c", PROGRAM, CHECKOUT, str(directory)]
     done = subprocess.run(
         [sys.executable, without_calls.__file__, "cachestat", "--kill", *program],
@@ -118,66 +116,64 @@ def filtered(directory: Path, **environment: str) -> dict[str, Any]:
     return found
 
 
-def test_the_page_cache_is_not_asked_by_a_call_that_a_filter_may_end(tmp_path: Path) -> None:
+def test_cachestat_is_not_called_if_a_filter_may_kill(tmp_path: Path) -> None:
     found = filtered(tmp_path)
-    pages_are_told(found)
+    skip_without_dirty_pages(found)
     assert {"fsync", "fdatasync"} == set(found["left_dirty"])
     assert not any(left for _, left in found["left_dirty"].values())
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("way", dropping.MORE)
-def test_a_library_that_syncs_more_is_no_stub_where_the_page_cache_cannot_be_asked(tmp_path: Path, way: str) -> None:
-    """Nor before Linux 6.5, nor on an overlay."""
+def test_library_that_syncs_more_is_no_stub_without_cachestat(tmp_path: Path, way: str) -> None:
+    """This is also the case before Linux 6.5 and on an overlay."""
     (tmp_path / "work").mkdir()
     found = filtered(tmp_path / "work", **dropping.preloaded(tmp_path, way))
-    pages_are_told(found)
+    skip_without_dirty_pages(found)
     assert list(stub_signs(msgspec.convert(found, Process))) == []
 
 
 @pytest.mark.parametrize("looked", [facts, filtered], ids=["by cachestat", "by the mapping"])
 @pytest.mark.parametrize("way", dropping.WAYS)
-def test_a_library_that_leaves_syncs_out_leaves_pages_dirty(
-    tmp_path: Path, way: str, looked: Callable[..., dict[str, Any]]
-) -> None:
+def test_stub_library_leaves_pages_dirty(tmp_path: Path, way: str, looked: Callable[..., dict[str, Any]]) -> None:
     (tmp_path / "work").mkdir()
     found = looked(tmp_path / "work", **dropping.preloaded(tmp_path, way))
-    pages_are_told(found)
+    skip_without_dirty_pages(found)
     assert any("dirty in memory" in line for line in stub_signs(msgspec.convert(found, Process)))
 
 
-def test_pages_are_not_asked_for_where_the_raw_call_is_not_known(tmp_path: Path) -> None:
+def test_dirty_pages_are_not_checked_without_the_raw_call(tmp_path: Path) -> None:
     assert left_dirty(str(tmp_path / "file"), {}, None) == {}
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_the_system_call_itself_leaves_dirty_is_no_sign(tmp_path: Path) -> None:
+def test_pages_that_the_raw_call_leaves_dirty_are_no_sign(tmp_path: Path) -> None:
     assert left_dirty(str(tmp_path / "file"), {"fsync": lambda fd: None}, lambda fd: None) == {}
     assert list(tmp_path.iterdir()) == []
 
 
 def left_by(directory: Path, call: Any, raw: Any = os.fdatasync) -> int:
-    """Return how many syncs left their page dirty, by one call in the place of fsync."""
-    pages_are_told(facts(directory))
+    """Return how many syncs left their page dirty, with this call in place of fsync."""
+    skip_without_dirty_pages(facts(directory))
     seen = left_dirty(str(directory / "file"), {"fsync": call}, raw)
     return seen.get("fsync", (0, 0))[1]
 
 
-def test_a_call_is_no_stub_where_the_raw_one_cleans_by_chance(tmp_path: Path) -> None:
-    """As next to a neighbour whose syncs clean what ext4 with data=journal leaves dirty."""
+def test_call_is_no_stub_if_the_raw_call_cleans_by_chance(tmp_path: Path) -> None:
+    """Another process may clean what ext4 with data=journal leaves dirty."""
     alternating = cycle([True, False])
     assert left_by(tmp_path, lambda fd: None, lambda fd: os.fdatasync(fd) if next(alternating) else None) == 0
 
 
-def test_after_one_dirty_page_a_second_one_is_looked_for(tmp_path: Path) -> None:
+def test_second_dirty_page_is_searched_after_the_first(tmp_path: Path) -> None:
     dropped = [True]
     assert left_by(tmp_path, lambda fd: os.fsync(fd) if not dropped else dropped.clear()) == 1
     calls = count(1)
     assert left_by(tmp_path, lambda fd: os.fsync(fd) if next(calls) % 20 else None) == 2
 
 
-def test_a_stuck_call_is_named_while_it_is_stuck() -> None:
-    """A process that writes into a full pipe sits in write(2)."""
+def test_stuck_call_is_named() -> None:
+    """A process that writes into a full pipe is blocked in write(2)."""
     program = "import os\nwhile True: os.write(1, bytes(4096))"
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as stuck:
         until = time.monotonic() + 60
@@ -187,7 +183,7 @@ def test_a_stuck_call_is_named_while_it_is_stuck() -> None:
     assert call == "write"
 
 
-def test_a_process_that_is_gone_sits_in_no_call() -> None:
+def test_ended_process_is_in_no_call() -> None:
     with subprocess.Popen(["true"]) as gone:
         pass
     assert sync_path.call_of(gone.pid) is None

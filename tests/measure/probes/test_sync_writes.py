@@ -1,4 +1,4 @@
-"""The probe sync_writes, driven directly on the storage that the tests stand on."""
+"""The probe sync_writes, driven directly."""
 
 import errno
 import os
@@ -24,7 +24,7 @@ FLAGS = {"direct": os.O_DIRECT, "dsync": os.O_DSYNC, "sync": os.O_SYNC}
 
 
 def flags_of(pid: int, path: Path) -> int:
-    """With which flags a process holds a file open (proc_pid_fdinfo(5))."""
+    """Return the flags of a process's open file (proc_pid_fdinfo(5))."""
     for link in Path(f"/proc/{pid}/fd").iterdir():
         if link.readlink() == path:
             lines = Path(f"/proc/{pid}/fdinfo/{link.name}").read_text().splitlines()
@@ -33,15 +33,13 @@ def flags_of(pid: int, path: Path) -> int:
 
 
 def most(ops: int, block_bytes: int = 4096) -> dict[str, Any]:
-    """Settings that end a step after exactly so many operations."""
+    """Return settings that end a step after exactly this number of operations."""
     return {"seconds": 64.0, "max_bytes_per_s": ops * block_bytes // 64, "block_bytes": block_bytes}
 
 
 @pytest.mark.parametrize("open_flags", [(), ("direct",), ("dsync",), ("sync",), ("direct", "dsync")])
 @pytest.mark.parametrize("sync", ["none", "fsync", "fdatasync"])
-def test_every_way_to_sync_opens_as_asked_and_times_its_parts(
-    tmp_path: Path, open_flags: tuple[str, ...], sync: str
-) -> None:
+def test_every_way_to_sync_times_its_parts(tmp_path: Path, open_flags: tuple[str, ...], sync: str) -> None:
     with Driven(tmp_path, open_flags=open_flags, sync=sync, **most(20)) as probe:
         first = probe.until("ready", "error")
         if first.kind == "error" and first.fields["errno"] == errno.EINVAL and "direct" in open_flags:
@@ -61,7 +59,7 @@ def test_every_way_to_sync_opens_as_asked_and_times_its_parts(
     assert done["held_ns"] >= 0
 
 
-def test_the_file_is_written_in_full_with_bytes_that_do_not_compress_before_ready(tmp_path: Path) -> None:
+def test_file_is_filled_with_incompressible_data(tmp_path: Path) -> None:
     with Driven(tmp_path, file_bytes=3_000_000) as probe:
         progress = probe.until("preparing").fields
         probe.until("ready")
@@ -72,7 +70,7 @@ def test_the_file_is_written_in_full_with_bytes_that_do_not_compress_before_read
         assert os.stat(probe.path).st_mode & 0o777 == 0o600
 
 
-def test_the_blocks_written_are_new_ones_every_time(tmp_path: Path) -> None:
+def test_written_blocks_are_always_new(tmp_path: Path) -> None:
     with Driven(tmp_path, offsets="same", sync="none", **most(1000)) as probe:
         probe.until("ready")
         before = probe.path.read_bytes()
@@ -98,7 +96,7 @@ def test_the_blocks_written_are_new_ones_every_time(tmp_path: Path) -> None:
         (1 << 20, False),
     ],
 )
-def test_no_page_of_a_batch_is_written_again_as_it_was(block_bytes: int, direct: bool) -> None:
+def test_no_page_of_a_batch_is_written_twice(block_bytes: int, direct: bool) -> None:
     blocks = Blocks(block_bytes, direct)
     pages = [
         hash(bytes(block[at : at + 4096]))
@@ -120,13 +118,13 @@ def test_offsets_stay_block_aligned_within_the_file() -> None:
     assert [next(same) for _ in range(3)] == [0, 0, 0]
 
 
-def test_two_writers_take_different_ways_through_the_file() -> None:
+def test_two_writers_use_different_offsets() -> None:
     settings = {"block_bytes": 4096, "file_bytes": 1 << 20, "offsets": "random"}
     first, second = offsets(settings, 1), offsets(settings, 2)
     assert [next(first) for _ in range(100)] != [next(second) for _ in range(100)]
 
 
-def test_an_append_grows_an_empty_file_block_by_block(tmp_path: Path) -> None:
+def test_append_grows_an_empty_file_block_by_block(tmp_path: Path) -> None:
     with Driven(tmp_path, offsets="append", prefill="none", **most(40)) as probe:
         probe.until("ready")
         assert probe.path.stat().st_size == 0
@@ -137,13 +135,13 @@ def test_an_append_grows_an_empty_file_block_by_block(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("prefill", "size"), [("fallocate", 1 << 20), ("none", 0)])
-def test_an_unwritten_file_is_had_by_asking(tmp_path: Path, prefill: str, size: int) -> None:
+def test_file_can_be_allocated_without_writing(tmp_path: Path, prefill: str, size: int) -> None:
     with Driven(tmp_path, prefill=prefill) as probe:
         probe.until("ready")
         assert probe.path.stat().st_size == size
 
 
-def test_paced_operations_never_begin_before_they_are_due(tmp_path: Path) -> None:
+def test_paced_operations_never_begin_early(tmp_path: Path) -> None:
     with Driven(tmp_path, seconds=0.1, ops_per_s=200.0) as probe:
         start_ns = probe.measure().fields["start_ns"]
     assert 1 <= probe.ops <= 21
@@ -151,33 +149,33 @@ def test_paced_operations_never_begin_before_they_are_due(tmp_path: Path) -> Non
     assert all(begin_ns >= start_ns + number * 5_000_000 for number, begin_ns in enumerate(begins_ns))
 
 
-def test_paced_operations_come_by_the_hand_over_and_not_one_by_one(tmp_path: Path) -> None:
+def test_paced_operations_share_a_frame(tmp_path: Path) -> None:
     with Driven(tmp_path, seconds=0.5, ops_per_s=5000.0, sync="none") as probe:
         done = probe.measure().fields
     hand_overs = (done["end_ns"] - done["start_ns"]) // HAND_OVER_NS + 1
     assert len(probe.samples) <= hand_overs + probe.ops // SLOTS
 
 
-def test_what_a_paced_writer_did_is_told_before_its_next_operation_is_due(tmp_path: Path) -> None:
+def test_paced_operation_is_sent_before_the_next_one(tmp_path: Path) -> None:
     with Driven(tmp_path, seconds=0.0, ops_per_s=0.1) as probe:
         probe.until("ready")
         probe.say("go")
         assert len(probe.until_samples().ends_ns) == 1
 
 
-def test_a_pace_is_that_of_all_writers_together(tmp_path: Path) -> None:
+def test_rate_limit_is_for_all_writers_together(tmp_path: Path) -> None:
     with Driven(tmp_path, seconds=0.2, ops_per_s=100.0, writers=4) as probe:
         probe.measure()
     assert 4 <= probe.ops <= 24
 
 
-def test_a_pace_is_kept_where_only_some_operations_are_synced(tmp_path: Path) -> None:
+def test_rate_limit_holds_with_rare_syncs(tmp_path: Path) -> None:
     with Driven(tmp_path, seconds=0.2, ops_per_s=100.0, sync_every=2) as probe:
         probe.measure()
     assert probe.ops <= 21
 
 
-def test_a_step_without_an_end_goes_on_until_stop(tmp_path: Path) -> None:
+def test_step_without_an_end_continues_until_stop(tmp_path: Path) -> None:
     with Driven(tmp_path, seconds=0.0, ops_per_s=1000.0) as probe:
         probe.until("ready")
         probe.say("go")
@@ -187,7 +185,7 @@ def test_a_step_without_an_end_goes_on_until_stop(tmp_path: Path) -> None:
     assert probe.errors == []
 
 
-def test_a_rare_sync_leaves_the_other_operations_a_sync_part_of_no_length(tmp_path: Path) -> None:
+def test_operations_between_rare_syncs_have_an_empty_sync_part(tmp_path: Path) -> None:
     with Driven(tmp_path, sync="fsync", sync_every=10, **most(600)) as probe:
         probe.measure()
     lengths = [length for samples in probe.samples for length in samples.durations_ns(1)]
@@ -195,7 +193,7 @@ def test_a_rare_sync_leaves_the_other_operations_a_sync_part_of_no_length(tmp_pa
     assert [number for number, length in enumerate(lengths, 1) if length] == list(range(10, 601, 10))
 
 
-def test_several_writers_commit_at_once_in_processes_of_their_own(tmp_path: Path) -> None:
+def test_several_writers_commit_in_parallel_processes(tmp_path: Path) -> None:
     with Driven(tmp_path, writers=4, **most(400)) as probe:
         probe.until("ready")
         pids = probe.writers()
@@ -209,13 +207,13 @@ def test_several_writers_commit_at_once_in_processes_of_their_own(tmp_path: Path
     assert by_writer == dict.fromkeys(range(4), 100)
 
 
-def test_a_slow_step_goes_on_to_fifty_operations(tmp_path: Path) -> None:
+def test_slow_step_continues_to_fifty_operations(tmp_path: Path) -> None:
     with Driven(tmp_path, seconds=0.000_001, max_bytes_per_s=1 << 60) as probe:
         probe.measure()
     assert probe.ops >= 50
 
 
-def test_the_file_stays_for_the_counters_until_stdin_closes(tmp_path: Path) -> None:
+def test_file_stays_until_stdin_closes(tmp_path: Path) -> None:
     with Driven(tmp_path) as probe:
         probe.measure()
         assert probe.path.exists()
@@ -223,7 +221,7 @@ def test_the_file_stays_for_the_counters_until_stdin_closes(tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
-def test_stop_while_preparing_ends_it_and_removes_what_was_written(tmp_path: Path) -> None:
+def test_stop_while_preparing_removes_the_file(tmp_path: Path) -> None:
     with Driven(tmp_path, file_bytes=8 << 30) as probe:
         probe.until("preparing")
         probe.say("stop")
@@ -240,7 +238,7 @@ def test_stop_before_go_measures_nothing(tmp_path: Path) -> None:
     assert probe.ops == 0
 
 
-def test_ctrl_c_is_for_the_app(tmp_path: Path) -> None:
+def test_probe_ignores_ctrl_c(tmp_path: Path) -> None:
     with Driven(tmp_path) as probe:
         probe.until("ready")
         os.kill(probe.process.pid, signal.SIGINT)
@@ -249,8 +247,8 @@ def test_ctrl_c_is_for_the_app(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("moment", ["preparing", "ready", "samples"])
-def test_it_ends_and_cleans_up_when_its_parent_is_killed(tmp_path: Path, moment: str) -> None:
-    """The parent is a process between us and the probe, killed with SIGKILL once the probe is that far."""
+def test_probe_cleans_up_when_its_parent_is_killed(tmp_path: Path, moment: str) -> None:
+    """A process between the test and the probe is killed when the probe has sent this frame."""
     program = (
         "import os, sys\n"
         "from pathlib import Path\n"
@@ -276,7 +274,7 @@ def test_it_ends_and_cleans_up_when_its_parent_is_killed(tmp_path: Path, moment:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_was_done_before_an_error_is_handed_over_and_the_error_names_call_and_errno(tmp_path: Path) -> None:
+def test_operations_before_an_error_are_kept(tmp_path: Path) -> None:
     with Driven(tmp_path, before_settings=small_files, offsets="append", sync="fdatasync") as probe:
         probe.measure()
     (error,) = probe.errors
@@ -285,7 +283,7 @@ def test_what_was_done_before_an_error_is_handed_over_and_the_error_names_call_a
     assert probe.ops == 16
 
 
-def test_an_error_among_rare_syncs_loses_nothing_either(tmp_path: Path) -> None:
+def test_error_among_rare_syncs_loses_no_operation(tmp_path: Path) -> None:
     with Driven(tmp_path, before_settings=small_files, offsets="append", sync="fsync", sync_every=3) as probe:
         done = probe.measure().fields
     assert [error["call"] for error in probe.errors] == ["pwrite"]
@@ -294,18 +292,18 @@ def test_an_error_among_rare_syncs_loses_nothing_either(tmp_path: Path) -> None:
 
 
 def small_files(pid: int) -> None:
-    """No file of that process may grow beyond 64 KiB: the disk is full, as far as it can see."""
+    """RLIMIT_FSIZE of 64 KiB looks like a full disk."""
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (65536, 65536))
 
 
-def test_an_error_while_preparing_leaves_no_file(tmp_path: Path) -> None:
+def test_error_while_preparing_leaves_no_file(tmp_path: Path) -> None:
     with Driven(tmp_path, before_settings=small_files, file_bytes=1 << 20) as probe:
         assert probe.until("error").fields["errno"] == errno.EFBIG
         assert probe.hang_up() == 0
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_write_of_nothing_that_tells_no_error_ends_the_step(tmp_path: Path) -> None:
+def test_write_of_nothing_without_an_error_ends_the_step(tmp_path: Path) -> None:
     if os.uname().machine not in without_calls.NUMBERS:
         pytest.skip("the numbers of its system calls are not known")
     with Driven(tmp_path, under=(sys.executable, without_calls.__file__, "pwrite64")) as probe:
@@ -318,8 +316,8 @@ def test_a_write_of_nothing_that_tells_no_error_ends_the_step(tmp_path: Path) ->
 @pytest.mark.parametrize("how", [
     {"sync": "fdatasync"}, {"sync": "none"}, {"sync": "fdatasync", "sync_every": 2}, {"ops_per_s": 1000.0},
 ])  # fmt: skip
-def test_a_short_write_is_no_operation(tmp_path: Path, how: dict[str, Any]) -> None:
-    """Each would write 512 bytes of its 4096, and none would ever be followed by an error."""
+def test_short_write_is_no_operation(tmp_path: Path, how: dict[str, Any]) -> None:
+    """Each write stores 512 of 4096 bytes, and the next one reports no error."""
     with Driven(tmp_path, offsets="same", **most(20), **how) as probe:
         probe.until("ready")
         (writer,) = probe.writers()
@@ -330,14 +328,14 @@ def test_a_short_write_is_no_operation(tmp_path: Path, how: dict[str, Any]) -> N
     assert (error["call"], error["errno"], probe.ops) == ("pwrite", errno.EFBIG, 0)
 
 
-def test_an_existing_file_is_neither_written_nor_removed(tmp_path: Path) -> None:
+def test_existing_file_is_neither_written_nor_removed(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("precious")
     with Driven(tmp_path) as probe:
         assert probe.until("error").fields["errno"] == errno.EEXIST
     assert (tmp_path / "data").read_text() == "precious"
 
 
-def test_a_symbolic_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
+def test_symbolic_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").write_text("precious")
     (tmp_path / "data").symlink_to("elsewhere")
     with Driven(tmp_path) as probe:
@@ -347,7 +345,7 @@ def test_a_symbolic_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("other", [False, True], ids=["gone", "another in its place"])
-def test_a_directory_that_is_not_the_one_that_was_made_is_not_written_to(tmp_path: Path, other: bool) -> None:
+def test_replaced_directory_is_not_written_to(tmp_path: Path, other: bool) -> None:
     run = tmp_path / "run"
     run.mkdir()
     meant = HeldDirectory.of(run)
@@ -363,19 +361,19 @@ def test_a_directory_that_is_not_the_one_that_was_made_is_not_written_to(tmp_pat
 
 
 @pytest.mark.root
-def test_where_o_direct_is_refused_the_probe_says_so_and_ends(tmp_path: Path) -> None:
+def test_refusal_of_o_direct_is_reported(tmp_path: Path) -> None:
     subprocess.run(["mount", "-t", "ramfs", "ramfs", tmp_path], check=True)
     try:
         with Driven(tmp_path, open_flags=("direct",)) as probe:
             error = probe.until("error").fields
-            probe.wait_for_all()  # before stdin closes: the engine waits for its end
+            probe.wait_for_all()  # before stdin closes: the engine waits for their end
             assert list(tmp_path.iterdir()) == []
     finally:
         unmount(tmp_path)
     assert (error["call"], error["errno"]) == ("open", errno.EINVAL)
 
 
-def test_the_facts_come_first_and_leave_no_file(tmp_path: Path) -> None:
+def test_facts_are_sent_first_and_leave_no_file(tmp_path: Path) -> None:
     with Driven(tmp_path, facts=True) as probe:
         facts = probe.until("facts").fields
         probe.until("ready")
@@ -383,7 +381,7 @@ def test_the_facts_come_first_and_leave_no_file(tmp_path: Path) -> None:
     assert facts["pipe_fsync_fails"] is True
 
 
-def test_a_step_ends_when_it_has_seen_enough_and_says_how_long_it_had_no_cpu(tmp_path: Path) -> None:
+def test_step_ends_early_and_reports_time_without_cpu(tmp_path: Path) -> None:
     with Driven(tmp_path, seconds=60.0, enough_ops=30, offsets="same") as probe:
         probe.until("ready")
         probe.say("go")

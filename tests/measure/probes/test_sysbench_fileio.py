@@ -34,7 +34,7 @@ Latency (ms):
 """
 
 
-def test_its_totals_are_read_to_the_digit() -> None:
+def test_totals_are_read_without_rounding() -> None:
     found = totals(SAYS.splitlines())
     assert found is not None
     assert (found["writes_per_s"], found["fsyncs_per_s"], found["total_time_s"]) == (2126.05, 2126.54, 2.0038)
@@ -42,7 +42,7 @@ def test_its_totals_are_read_to_the_digit() -> None:
     assert found["latency_ms"] == {"min": 0.0, "avg": 0.23, "max": 53.67, "p95": 1.23}
 
 
-def test_without_its_report_there_is_no_figure() -> None:
+def test_output_without_a_report_has_no_figures() -> None:
     assert totals(["FATAL: no space"]) is None
 
 
@@ -53,7 +53,7 @@ def run(directory: Path, **settings: object) -> Step:
 
 
 @pytest.mark.skipif(not shutil.which("sysbench"), reason="sysbench is not installed: apt-get install sysbench")
-def test_a_run_tells_its_own_rate_and_leaves_nothing(tmp_path: Path) -> None:
+def test_fileio_reports_its_rate_and_leaves_nothing(tmp_path: Path) -> None:
     step = run(tmp_path)
     assert (step.status, step.error) == ("finished", None)
     assert isinstance(step.figures, SysbenchFileioFigures)
@@ -63,14 +63,14 @@ def test_a_run_tells_its_own_rate_and_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("sysbench"), reason="sysbench is not installed: apt-get install sysbench")
-def test_what_sysbench_refuses_fails_the_step_in_its_own_words(tmp_path: Path) -> None:
+def test_refusal_of_sysbench_fails_the_step(tmp_path: Path) -> None:
     step = run(tmp_path, fsync_every=-5)
     assert step.status == "failed"
     assert step.error is not None and step.error.call == "sysbench"
 
 
 @pytest.mark.parametrize("number", ["1.2.3", ".", "9" * 400, "", "-1"])
-def test_what_is_no_number_is_no_figure(number: str) -> None:
+def test_malformed_number_is_no_figure(number: str) -> None:
     assert totals(SAYS.replace("2126.05", number).splitlines()) is None
     events = totals(SAYS.replace("8532", number).splitlines())
     assert events and events["events"] == 0

@@ -36,7 +36,7 @@ def samples_frame(payload: bytes) -> bytes:
 
 
 def cut(data: bytes, places: list[int]) -> list[bytes]:
-    """The same bytes in pieces, as pipes deliver them."""
+    """Return the frames of the same bytes in pieces, as a pipe delivers them."""
     edges = sorted({0, len(data), *(place % (len(data) + 1) for place in places)})
     return [data[first:after] for first, after in pairwise(edges)]
 
@@ -47,9 +47,7 @@ def decoded(pieces: list[bytes]) -> list[Frame | Samples]:
 
 
 @given(st.lists(st.tuples(st.sampled_from(JSON_KINDS), FIELDS), max_size=6), st.lists(st.integers(min_value=0)))
-def test_json_frames_come_back_as_they_were_wherever_the_pipe_cuts_them(
-    said: list[tuple[str, dict[str, object]]], places: list[int]
-) -> None:
+def test_json_frames_are_decoded_from_any_pieces(said: list[tuple[str, dict[str, object]]], places: list[int]) -> None:
     data = b"".join(encode(kind, **{"kind_": 0, **fields}) for kind, fields in said)
     assert decoded(cut(data, places)) == [Frame(kind, {"kind_": 0, **fields}) for kind, fields in said]
 
@@ -61,7 +59,7 @@ def test_json_frames_come_back_as_they_were_wherever_the_pipe_cuts_them(
     st.lists(st.integers(min_value=0, max_value=2**61), max_size=1500).map(sorted),
     st.lists(st.integers(min_value=0)),
 )
-def test_samples_come_back_whole_from_frames_that_fit_into_pipe_buf(
+def test_samples_are_split_into_frames_of_pipe_buf(
     writer: int, parts: int, start_ns: int, times: list[int], places: list[int]
 ) -> None:
     marks = array("q", (start_ns + time for time in times[: len(times) // 2 * 2]))
@@ -79,9 +77,7 @@ def test_samples_come_back_whole_from_frames_that_fit_into_pipe_buf(
     st.lists(st.integers(min_value=0, max_value=2**61), max_size=1500).map(sorted),
     st.lists(st.integers(min_value=0)),
 )
-def test_operations_with_pauses_between_them_come_back_without_the_pauses(
-    parts: int, times: list[int], places: list[int]
-) -> None:
+def test_pauses_between_operations_are_not_decoded(parts: int, times: list[int], places: list[int]) -> None:
     readings = times[: len(times) // (parts + 1) * (parts + 1)]
     ops = [readings[at : at + parts + 1] for at in range(0, len(readings), parts + 1)]
     pieces = list(encode_samples_apart(7, parts, readings))
@@ -96,18 +92,18 @@ def test_operations_with_pauses_between_them_come_back_without_the_pauses(
 
 
 @pytest.mark.parametrize("marks", [[20, 19, 30, 40], [20, 30, 40, 38], [20, 2**61, 40, 50]])
-def test_where_a_clock_goes_back_it_counts_as_nothing(marks: list[int]) -> None:
+def test_clock_that_goes_back_counts_as_zero(marks: list[int]) -> None:
     samples = Samples.of(0, 1, 10, marks)
     assert list(samples.spans_ns) == [max(0, after - before) for before, after in pairwise([10, *marks])]
 
 
-def test_an_operation_begins_where_the_one_before_it_ended() -> None:
+def test_operation_begins_when_the_previous_one_ended() -> None:
     samples = Samples.of(3, 2, 10, [12, 17, 18, 40])
     assert (samples.durations_ns(0), samples.durations_ns(1)) == ((2, 1), (5, 22))
     assert (list(samples.begins_ns), list(samples.ends_ns)) == ([10, 17], [17, 40])
 
 
-def test_the_operations_of_a_cut_hand_over_begin_where_the_ones_before_it_ended() -> None:
+def test_operations_of_a_second_frame_begin_correctly() -> None:
     marks = array("q", range(1, 1401))
     back = decoded(list(encode_samples(0, 2, 0, marks)))
     assert len(back) > 1
@@ -115,11 +111,11 @@ def test_the_operations_of_a_cut_hand_over_begin_where_the_ones_before_it_ended(
     for samples in back:
         assert isinstance(samples, Samples)
         assert samples.begins_ns[0] == last
-        assert len(samples.readings_ns) % 2 == 1  # an operation is never torn in two
+        assert len(samples.readings_ns) % 2 == 1  # an operation is never split
         last = samples.ends_ns[-1]
 
 
-def test_a_frame_of_a_full_pipe_buf_passes_and_a_larger_one_is_refused() -> None:
+def test_frame_is_at_most_pipe_buf() -> None:
     room = PIPE_BUF - len(encode("figures", text=""))
     assert len(encode("figures", text="x" * room)) == PIPE_BUF
     with pytest.raises(ValueError, match="exceeds 4096"):
@@ -147,6 +143,6 @@ def test_a_frame_of_a_full_pipe_buf_passes_and_a_larger_one_is_refused() -> None
         samples_frame(b"\0\1" + b"\0" * 20),
     ],
 )
-def test_what_is_no_frame_is_said_so(printed: bytes) -> None:
+def test_other_bytes_are_a_bad_frame(printed: bytes) -> None:
     with pytest.raises(BadFrame, match="not a frame"):
         decoded([printed])
