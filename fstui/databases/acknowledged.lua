@@ -1,4 +1,4 @@
--- Every client inserts numbered rows, one transaction each, and says so once the server has acknowledged it.
+-- Every client inserts numbered rows, one per transaction, and prints a line after each acknowledgement.
 function thread_init()
    connection = sysbench.sql.driver():connect()
    number = 0

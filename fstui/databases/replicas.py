@@ -34,62 +34,51 @@ _BOTH = ("--skip-name-resolve", "--skip-slave-start", "--innodb-buffer-pool-size
 
 
 class Replication(NamedTuple):
-    """The options and statements of one kind of server."""
+    """What differs between the kinds of server."""
 
+    primary: str
+    """The server's word for a primary in its options and statements."""
+    replica: str
     both: tuple[str, ...]
     primary_semi: tuple[str, ...]
     replica_semi: tuple[str, ...]
-    enable_semi: str
-    follow: tuple[str, ...]
-    joined: str
-    """Its last field is 1 once a semi-synchronous replica is connected."""
-    still_semi: str
-    """Its last field is ON as long as the primary waits for its replica."""
-    no_more: str
-    """Stops receiving, but not applying."""
+    follow: str
     applied: str
-    """1 once all that was received is applied."""
+    """The query whose result is 1 once all that was received is applied."""
     gtid_primary: str
     gtid_replica: str
     account_method: str = ""
     least_version: tuple[int, ...] = ()
     """The first version that has these names."""
 
+    def semi_sync(self, variable: str) -> str:
+        return f"rpl_semi_sync_{self.primary}_{variable}"
+
 
 _KINDS = {
     "mariadb": Replication(
+        primary="master",
+        replica="slave",
         both=("--innodb-log-file-size=16M", "--log-slave-updates=ON"),
         primary_semi=("--rpl-semi-sync-master-wait-point=AFTER_SYNC", f"--rpl-semi-sync-master-timeout={_TIMEOUT_MS}"),
         replica_semi=("--rpl-semi-sync-slave-enabled=ON",),
-        enable_semi="SET GLOBAL rpl_semi_sync_master_enabled = ON",
-        follow=(
-            f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={PORT}, MASTER_USER='replica', "
-            "MASTER_USE_GTID=slave_pos",
-            "START SLAVE",
-        ),
-        joined="SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_master_clients'",
-        still_semi="SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_master_status'",
-        no_more="STOP SLAVE IO_THREAD",
+        follow=f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={PORT}, MASTER_USER='replica', "
+        "MASTER_USE_GTID=slave_pos",
         applied="SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE LIKE '%has read all relay log%'",
         gtid_primary="SELECT @@gtid_binlog_pos",
         gtid_replica="SELECT @@gtid_slave_pos",
     ),
     "mysql": Replication(
+        primary="source",
+        replica="replica",
         both=(
             "--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--replica-parallel-workers=1",
             "--innodb-redo-log-capacity=32M", "--mysqlx=OFF",
         ),
         primary_semi=("--plugin-load-add=semisync_source.so", f"--rpl-semi-sync-source-timeout={_TIMEOUT_MS}"),
         replica_semi=("--plugin-load-add=semisync_replica.so", "--rpl-semi-sync-replica-enabled=ON"),
-        enable_semi="SET GLOBAL rpl_semi_sync_source_enabled = ON",
-        follow=(
-            f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={PORT}, SOURCE_USER='replica', "
-            "SOURCE_AUTO_POSITION=1, GET_SOURCE_PUBLIC_KEY=1",
-            "START REPLICA",
-        ),
-        joined="SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_source_clients'",
-        still_semi="SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_source_status'",
-        no_more="STOP REPLICA IO_THREAD",
+        follow=f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={PORT}, SOURCE_USER='replica', "
+        "SOURCE_AUTO_POSITION=1, GET_SOURCE_PUBLIC_KEY=1",
         applied="SELECT GTID_SUBSET(RECEIVED_TRANSACTION_SET, @@gtid_executed) "
         "FROM performance_schema.replication_connection_status",
         gtid_primary="SELECT @@gtid_executed",
@@ -142,12 +131,12 @@ async def settings_of(settings: ReplicaCut) -> dict[str, Any]:
             "GRANT REPLICATION SLAVE ON *.* TO 'replica'@'127.0.0.1'",
             f"CREATE DATABASE {DATABASE}",
             f"CREATE TABLE {DATABASE}.commits (client INT, number INT, PRIMARY KEY (client, number)) ENGINE=InnoDB",
-            *([kind.enable_semi] if semi else []),
+            *([f"SET GLOBAL {kind.semi_sync('enabled')} = ON"] if semi else []),
         ],
-        "follow": kind.follow,
-        "joined": kind.joined if semi else "",
-        "still_semi": kind.still_semi if semi else "",
-        "no_more": kind.no_more,
+        "follow": [kind.follow, f"START {kind.replica}"],
+        "joined": f"SHOW GLOBAL STATUS LIKE '{kind.semi_sync('clients')}'" if semi else "",
+        "still_semi": f"SHOW GLOBAL STATUS LIKE '{kind.semi_sync('status')}'" if semi else "",
+        "no_more": f"STOP {kind.replica} IO_THREAD",
         "applied": kind.applied,
         "gtid": {"primary": kind.gtid_primary, "replica": kind.gtid_replica},
         "settings": SETTINGS,

@@ -1,5 +1,5 @@
--- One of sysbench's scripts, FSTUI_WORKLOAD, in FSTUI_SCHEMAS schemas: each client works in one of them. With
--- FSTUI_SCHEMA, all of them in that one, which is made where it is missing. The first is that of the connection.
+-- Runs sysbench's script FSTUI_WORKLOAD with its clients distributed among FSTUI_SCHEMAS schemas. With FSTUI_SCHEMA, all
+-- clients use that schema, which is made if it does not exist. The first schema is that of the connection.
 require(os.getenv("FSTUI_WORKLOAD"))
 local schemas, only = tonumber(os.getenv("FSTUI_SCHEMAS")), tonumber(os.getenv("FSTUI_SCHEMA"))
 local driver = sysbench.sql.driver

@@ -1,10 +1,10 @@
--- Runs the statements in FSTUI_SQL, one per line, and prints every row of their results, its fields split by tabs.
+-- Runs the statements in FSTUI_SQL, one per line, and prints every row of the results with its fields separated by tabs.
 sysbench.cmdline.commands = {
    ask = {function ()
       local connection = sysbench.sql.driver():connect()
       for statement in os.getenv("FSTUI_SQL"):gmatch("[^\n]+") do
          local result = connection:query(statement)
-         -- the result of any other statement holds no rows, and what its fields say means nothing
+         -- results of other statements have no rows, and their fields are undefined
          local has_rows = result and (statement:find("^SELECT") or statement:find("^SHOW"))
          for _ = 1, has_rows and tonumber(result.nrows) or 0 do
             local row = result:fetch_row()

@@ -49,7 +49,7 @@ class NoAnswer(Refused):
 class ShutdownDeadline(NamedTuple):
     """How long children are waited for after the user has stopped fstui."""
 
-    asked: Callable[[], bool]
+    requested: Callable[[], bool]
     """Whether a stop was requested."""
     moved: Callable[[Place], object]
     """Returns something that changes as long as the disk of a place still works."""
@@ -247,7 +247,7 @@ async def _patiently(
     deadline = SHUTDOWN_DEADLINE.get()
     try:
         while not (await asyncio.wait({waiting}, timeout=min(LOOK_S, quiet_s)))[0]:
-            passed = deadline if deadline and deadline.asked() else None
+            passed = deadline if deadline and deadline.requested() else None
             newest, before = time.monotonic(), seen
             seen = _work_of(child.pid), passed and passed.moved(of)
             since = since if seen == before else newest

@@ -84,7 +84,7 @@ class ServerKind(NamedTuple):
     """The doublewrite pages are in the file of the system tablespace."""
 
     def lossy(self, variables: Mapping[str, str]) -> list[str]:
-        """Return the variables by which the server says that a commit may be lost."""
+        """Return the variables with which a commit may be lost."""
         return [risk.variable for risk in self.risks if risk.exists(variables)]
 
 
@@ -254,7 +254,7 @@ class Server(Base, frozen=True, kw_only=True):
 
     @property
     def lossy(self) -> tuple[str, ...]:
-        """The settings by which it says that a commit may be lost."""
+        """The settings with which a commit may be lost."""
         return tuple(f"{name} = {self.variables[name]}" for name in self._kind.lossy(self.variables))
 
     @property
