@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fstui.judge import explain, facts, has_page, rule_names, rules
+from fstui.judge import explain, facts, has_page, questions, rule_names, rules
 from fstui.judge.declaration import Conclusion, Rule, rule
 from fstui.judge.defects import defects
 from fstui.judge.facts import Case
@@ -64,6 +64,13 @@ def test_page_has_a_title_and_its_four_questions(name: str) -> None:
     headings = [line.removeprefix("## ") for line in page.splitlines() if line.startswith("#")][1:]
     expected = ["What it means", "How it was measured", "What it proves, and what it does not", "What to do next"]
     assert headings in (expected, [*expected, "Details"])
+
+
+def test_questions_list_every_page_with_a_sentence() -> None:
+    assert [each.words[-1] for each in questions()] == ["?"] * len(QUESTIONS)
+    meanings = {name: meaning for each in questions() for name, meaning in each.rules}
+    assert tuple(sorted(meanings)) == rule_names()
+    assert all(len(meaning) > 10 and meaning[-1] in ".:" for meaning in meanings.values())
 
 
 def test_group_commit_has_a_page_but_no_rule() -> None:

@@ -15,10 +15,10 @@ from fstui.model.judgement import Speed
 from fstui.model.rate_limit import RateLimit
 from fstui.model.run import Earlier
 from fstui.model.steps import Stall, Stalls, Step
-from fstui.model.storage import Medium, MediumClass, Reading, Target
+from fstui.model.storage import Medium, MediumClass, Node, Reading, Target
 from tests.factories.evidence import HONEST_PROCESS, verdict
 from tests.factories.steps import latency, step
-from tests.factories.storage import disk, filesystem, on_disk
+from tests.factories.storage import disk, filesystem, on_disk, target
 
 SSD_SLOWEST = min(one.per_s for one in library() if one.medium == "ssd" and one.operation not in ("O_DIRECT", "ioping"))
 LIMIT = Reading(what="8:0 wiops", value="100", path="/sys/fs/cgroup/x/io.max")
@@ -250,6 +250,18 @@ def test_busy_device_is_named_with_its_writers() -> None:
     )
     found = answered(SSD, step(rate=20, ops=40), idle=idle)
     assert "other processes kept sda busy 95% of the time (backup)" in found.title
+
+
+DEGRADED = Reading(what="degraded", value="1", path="/sys/block/md0/md/degraded")
+FILER = Node(id="remote:nfs4", layer="remote", kind="nfs4", name="filer:/vol1")
+
+
+@pytest.mark.parametrize(("where", "reason"), [
+    (on_disk(filesystem(), disk(state=(DEGRADED,))), "The stack is in trouble (sda degraded: 1)."),
+    (target(filesystem("nfs4", "/mnt", below=(FILER.id,)), FILER), "also waits for the network and the server."),
+], ids=["degraded", "remote"])  # fmt: skip
+def test_other_reasons_are_named(where: Target, reason: str) -> None:
+    assert reason in answered(where, step(rate=2, ops=20, flushes=None, share=None)).sentence
 
 
 def test_flushes_of_other_processes_are_named() -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from fstui.judge.facts import Case
 from fstui.judge.facts.steps import SyncStep
 from fstui.model.quantities import duration_ns
-from fstui.model.steps import STARVED_SHARE, Step
+from fstui.model.steps import STARVED_SHARE, Latency, Step
 
 STALL_NS = 250_000_000
 """Healthy storage of any class answers one writer sooner."""
@@ -62,7 +62,12 @@ def _stalled_steps(case: Case) -> Iterator[StalledStep]:
         step = done.step
         if step.unanswered and step.unanswered.elapsed_s * 1e9 >= STALL_NS:
             yield StalledStep(step, round(step.unanswered.elapsed_s * 1e9), step.unanswered.call)
-        elif step.latency_ns and not step.changed and _waits_for_storage(done) and _too_long(done, flash):
+        elif (
+            step.latency_ns
+            and not step.changed
+            and _waits_for_storage(done)
+            and _too_long(done, step.latency_ns, flash)
+        ):
             yield StalledStep(step, step.latency_ns.max)
 
 
@@ -71,13 +76,10 @@ def _waits_for_storage(done: SyncStep) -> bool:
     return done.call is not None or done.direct
 
 
-def _too_long(done: SyncStep, flash: bool) -> bool:
-    whole = done.step.latency_ns
-    if whole is None:
-        return False
+def _too_long(done: SyncStep, took: Latency, flash: bool) -> bool:
     if done.settings.writers > 1:
-        return whole.max >= max(STALL_NS, P50_TIMES * whole.p50)
-    return whole.max >= STALL_NS or (flash and done.step.stalls.count > 0)
+        return took.max >= max(STALL_NS, P50_TIMES * took.p50)
+    return took.max >= STALL_NS or (flash and done.step.stalls.count > 0)
 
 
 def slowest_device(step: Step) -> tuple[str, int] | None:
