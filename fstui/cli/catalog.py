@@ -104,7 +104,9 @@ def add(runs: tuple[str, ...], name: str) -> int:
     From a directory, runs that are no measure are left out: those of network filesystems, and of storage that is not
     durable. References apply to the same class of medium, or to the same model if the class is unknown.
 
-    Example: fstui references add fstui-fleet-20261120-031244 --name 'our db hosts'
+    \b
+    Example:
+      fstui references add fstui-fleet-20261120-031244 --name 'our db hosts'
     """
     found = asyncio.run(known.add(name, runs))
     asyncio.run(print_report(ruler.of_own(found.references), formats.PLAIN))

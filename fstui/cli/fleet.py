@@ -140,7 +140,9 @@ def list_(**how: Any) -> int:
 def show(directory: Path, format_: str, output: Path | None, fail_on: Sequence[str]) -> int:
     """Print the documents in DIR again.
 
-    Example: fstui fleet show fstui-fleet-20261120-031244 --format html --output fleet.html
+    \b
+    Example:
+      fstui fleet show fstui-fleet-20261120-031244 --format html --output fleet.html
     """
     found = results.read(directory)
     asyncio.run(print_report(report.report_of(found), format_, output))

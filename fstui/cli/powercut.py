@@ -59,7 +59,9 @@ def write(directory: str, settings: Sequence[str], root_of: str | None, trust_di
     Each record is written into DIR, and acknowledged on stdout after its sync has returned. The records stay in a
     new directory inside DIR until the cut is verified.
 
-    Example: ssh HOST fstui powercut write /srv/data | fstui powercut witness acks.log
+    \b
+    Example:
+      ssh HOST fstui powercut write /srv/data | fstui powercut witness acks.log
     """
     if sys.stdout is None or sys.stdout.isatty():
         raise Refused(
@@ -145,7 +147,9 @@ def witness(file: Path) -> int:
 
     Exit status: 0 the connection broke, or the writer ended; 1 nothing was acknowledged, or FILE could not be written.
 
-    Example: ssh HOST fstui powercut write /srv/data | fstui powercut witness acks.log
+    \b
+    Example:
+      ssh HOST fstui powercut write /srv/data | fstui powercut witness acks.log
     """
     if sys.stdin is None or sys.stdin.isatty():
         raise Refused("it reads the writer's output: ssh HOST fstui powercut write DIR | fstui powercut witness FILE")

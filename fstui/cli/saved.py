@@ -92,7 +92,9 @@ def delete(runs: tuple[str, ...], yes: bool) -> None:
 def show(reference: str, format_: str, output: Path | None) -> None:
     """Print a saved run. RUN is its id, the beginning of its id, a file, or 'last'.
 
-    Example: fstui show last --format html --output result.html
+    \b
+    Example:
+      fstui show last --format html --output result.html
     """
     saved = asyncio.run(_found(reference))
     asyncio.run(deliver(output, formats.render(format_, saved.run, saved_to=saved.path)))
@@ -154,7 +156,9 @@ def compare(references: tuple[str, ...], prices: tuple[str, ...], format_: str, 
     A run of 'fstui run --rounds' represents all of its rounds, and its ratio gets an interval. With --price, also show
     how many operations, and how many durable ones, a unit of money buys.
 
-    Example: fstui compare k3f9a1 x7b2c9 --price k3f9a1=0.17/h --price x7b2c9=0.34/h
+    \b
+    Example:
+      fstui compare k3f9a1 x7b2c9 --price k3f9a1=0.17/h --price x7b2c9=0.34/h
     """
     if len(references) < 2:
         raise click.UsageError("A comparison needs at least two runs.")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
-import msgspec
-
-from fstui.model.base import Base
 from fstui.model.judgement import NOT_DURABLE
 from fstui.model.quantities import count
 from fstui.model.run import Run
@@ -27,48 +25,6 @@ _OF_SIDE = ("target", "stack", "hostname", "verdict", "speed")
 _HOUR_S = 3600
 
 
-class ComparedSide(Base, frozen=True, kw_only=True):
-    """One run, or the rounds of one. The verdict is the worst of its rounds."""
-
-    letter: str
-    runs: tuple[str, ...]
-    scenario: str
-    target: str
-    stack: str
-    hostname: str
-    started_at: str
-    simulated: str | None
-    verdict: str
-    confidence: str
-    speed: str
-
-
-class ComparedStep(Base, frozen=True, kw_only=True):
-    """A step of one side. Latencies and flushes are those of the median round, ``times`` that to the first side."""
-
-    step: str
-    side: str
-    rounds: int
-    rate_per_s: float
-    lowest_rate_per_s: float
-    highest_rate_per_s: float
-    p50_ns: int | None
-    p99_ns: int | None
-    flushes_per_sync: float | None
-    times: float
-    times_low: float | None
-    times_high: float | None
-    faster_but_not_durable: bool
-
-
-class Document(Base, frozen=True, kw_only=True):
-    """A comparison for programs."""
-
-    schema: str = SCHEMA
-    sides: tuple[ComparedSide, ...]
-    steps: tuple[ComparedStep, ...]
-
-
 def of_runs(
     runs: Sequence[Run], width: int | None = None, per_hour: Mapping[str, float] = MappingProxyType({})
 ) -> Report:
@@ -77,10 +33,8 @@ def of_runs(
     ``width`` is that of the bars, ``per_hour`` the price of a run by its id.
     """
     found = Comparison(runs)
-    document = Document(
-        sides=tuple(map(_side, found.sides)),
-        steps=tuple(step for name in found.step_names for step in _steps(found, name)),
-    )
+    sides = [_side(side) for side in found.sides]
+    steps = [step for name in found.step_names for step in _steps(found, name)]
     sections = (
         legend(found),
         *found.bars(width or WIDTH),
@@ -90,7 +44,8 @@ def of_runs(
         *(_io_path(side) for side in found.sides),
         *(Section(name, figures=tuple(_latencies(found, name))) for name in found.step_names),
     )
-    return Report("", sections, document, _records(document), tuple(runs))
+    document = {"schema": SCHEMA, "sides": sides, "steps": steps}
+    return Report("", sections, document, _records(sides, steps), tuple(runs))
 
 
 def legend(found: Comparison) -> Section:
@@ -113,57 +68,60 @@ def columns(found: Comparison) -> Section:
     return Section("", header, tuple(rows), labels=2)
 
 
-def _side(side: Side) -> ComparedSide:
+def _side(side: Side) -> dict[str, Any]:
+    """Return one run, or the rounds of one, for programs. The verdict is the worst of its rounds."""
     run = side.run
-    return ComparedSide(
-        letter=side.letter,
-        runs=tuple(round_.id for round_ in side.rounds),
-        scenario=run.scenario.name if run.scenario else "",
-        target=run.target.path if run.target else "",
-        stack=stack_line(run.target),
-        hostname=run.host.hostname,
-        started_at=side.rounds[0].started_at,
-        simulated=run.simulated,
-        verdict=run.verdict,
-        confidence=run.confidence,
-        speed=run.speed.answer,
-    )
+    return {
+        "letter": side.letter,
+        "runs": [round_.id for round_ in side.rounds],
+        "scenario": run.scenario.name if run.scenario else "",
+        "target": run.target.path if run.target else "",
+        "stack": stack_line(run.target),
+        "hostname": run.host.hostname,
+        "started_at": side.rounds[0].started_at,
+        "simulated": run.simulated,
+        "verdict": run.verdict,
+        "confidence": run.confidence,
+        "speed": run.speed.answer,
+    }
 
 
-def _steps(found: Comparison, name: str) -> Iterator[ComparedStep]:
+def _steps(found: Comparison, name: str) -> Iterator[dict[str, Any]]:
+    """Return a step of each side for programs.
+
+    Latencies and flushes are those of the median round; ``times`` is the ratio to the first side.
+    """
     ranked = {one.side.letter: one for one in found.ranking(name)}
     for side in found.sides:
         rates, measured, one = side.rates(name).values(), side.step(name), ranked.get(side.letter)
         if not rates or measured is None or one is None:
             continue
         latency = measured.step.latency_ns
-        yield ComparedStep(
-            step=name,
-            side=side.letter,
-            rounds=len(rates),
-            rate_per_s=measured.step.rate_per_s,
-            lowest_rate_per_s=min(rates),
-            highest_rate_per_s=max(rates),
-            p50_ns=latency.p50 if latency else None,
-            p99_ns=latency.p99 if latency else None,
-            flushes_per_sync=figures.Counts(measured.run).flushes_per_sync(measured.step, measured.step.settings),
-            times=one.ratio.times,
-            times_low=one.ratio.low,
-            times_high=one.ratio.high,
-            faster_but_not_durable=one.cheats,
-        )
+        yield {
+            "step": name,
+            "side": side.letter,
+            "rounds": len(rates),
+            "rate_per_s": measured.step.rate_per_s,
+            "lowest_rate_per_s": min(rates),
+            "highest_rate_per_s": max(rates),
+            "p50_ns": latency.p50 if latency else None,
+            "p99_ns": latency.p99 if latency else None,
+            "flushes_per_sync": figures.Counts(measured.run).flushes_per_sync(measured.step, measured.step.settings),
+            "times": one.ratio.times,
+            "times_low": one.ratio.low,
+            "times_high": one.ratio.high,
+            "faster_but_not_durable": one.cheats,
+        }
 
 
-def _records(document: Document) -> Section:
+def _records(sides: Sequence[dict[str, Any]], steps: Sequence[dict[str, Any]]) -> Section:
     """Return one row for each step and side."""
-    by_letter = {side.letter: side for side in document.sides}
-    names = tuple(field.name for field in msgspec.structs.fields(ComparedStep))
+    by_letter = {side["letter"]: side for side in sides}
     rows = []
-    for step in document.steps:
-        side = by_letter[step.side]
-        values = [getattr(step, name) for name in names]
-        rows.append([*values, " ".join(side.runs), *(getattr(side, name) for name in _OF_SIDE)])
-    return records((*names, "runs", *_OF_SIDE), rows)
+    for step in steps:
+        side = by_letter[step["side"]]
+        rows.append([*step.values(), " ".join(side["runs"]), *(side[name] for name in _OF_SIDE)])
+    return records((*(steps[0] if steps else ()), "runs", *_OF_SIDE), rows)
 
 
 def _io_path(side: Side) -> Section:
@@ -180,7 +138,7 @@ def _latencies(found: Comparison, name: str) -> Iterator[tuple[str, str]]:
 
 def _other_writers(run: Run) -> str:
     note = next((finding.title for finding in run.findings if finding.rule == "other-writers"), "")
-    return note.removeprefix("by others: ")
+    return note.removeprefix("by others: ").removeprefix("others write: ")
 
 
 def _media(target: Target | None) -> str:

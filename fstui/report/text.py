@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -21,6 +22,7 @@ _MARGIN = 11
 NARROWEST = 24
 """Cells for sentences in the last column of a table."""
 NONE = "–"
+_THOUSANDS = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")
 
 
 def verdict_words(verdict: Verdict, confidence: Confidence) -> str:
@@ -81,12 +83,18 @@ def _in_margin(label: str, lines: Sequence[str]) -> list[str]:
 
 def wrap(text: str, width: int) -> list[str]:
     """Break safe text at spaces. A longer word stays whole, so that a path can be copied."""
-    return textwrap.wrap(escape_controls(text), max(width, 1), break_long_words=False, break_on_hyphens=False)
+    return _broken(text, width, break_long_words=False)
 
 
 def fold(text: str, width: int) -> list[str]:
     """Break safe text at spaces, and words that are longer than the width."""
-    return textwrap.wrap(escape_controls(text), max(width, 1), break_on_hyphens=False)
+    return _broken(text, width, break_long_words=True)
+
+
+def _broken(text: str, width: int, *, break_long_words: bool) -> list[str]:
+    whole = _THOUSANDS.sub("\0", escape_controls(text))  # 211 402 is one word; escaped text contains no NUL
+    lines = textwrap.wrap(whole, max(width, 1), break_long_words=break_long_words, break_on_hyphens=False)
+    return [line.replace("\0", " ") for line in lines]
 
 
 def cut_left(text: str, width: int) -> str:

@@ -7,13 +7,14 @@ import os
 from collections.abc import Iterator
 
 from fstui.model.counters import DeviceTimes
-from fstui.model.judgement import TOO_SLOW
+from fstui.model.judgement import TOO_SLOW, Answer
 from fstui.model.quantities import count, counted, duration_ns, rate, seconds, size
 from fstui.model.watch import Commits, LostWrite, Waiting, Watched, WatchedDevice, WatchReport
 from fstui.report.sections import Cell, Report, Section, records, right
 from fstui.report.text import NONE, speed_words
 
 MOST_ROWS = 20
+_ANSWERS: dict[Answer, str] = {"stalls": "It stalls", "slow": "Yes", "unknown": "Unknown", "normal": "No"}
 WAITS = ("PROGRAM", "SYNCS/S", "P50", "P99", "MAX", "DEVICE", "CPU ≤", "WAITS", "FILE")
 _RECORDS = ("program", "pid", "syncs", "waited_ns", "p50_ns", "p99_ns", "device_ns", "cpu_ns", "file")
 DEVICES = ("DEVICE", "WRITES/S", "BYTES/S", "P50", "FLUSHES/S", "P50", "P99", "FUA")
@@ -57,7 +58,7 @@ def two_answers(report: WatchReport) -> Iterator[str]:
     """Return whether the storage is durable, and whether it is slow; empty for older documents."""
     if report.honest:
         yield report.honest
-        yield f"Is it slow? {speed_words(report.speed)}. {report.speed.sentence}"
+        yield f"Is it slow? {_ANSWERS[report.speed.answer]}: {report.speed.title}. {report.speed.sentence}"
 
 
 def closing(report: WatchReport) -> str:

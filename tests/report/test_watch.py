@@ -103,7 +103,7 @@ def test_the_watch_ends_with_both_answers() -> None:
     text = printed(watch.of_watch(report(honest="Is it honest? The configuration shows no defect.", speed=speed)))
     assert text.endswith(
         "Is it honest? The configuration shows no defect.\n"
-        "Is it slow? ▲ STALLS  mariadbd (812) waited 260 ms. It did.\n"
+        "Is it slow? It stalls: mariadbd (812) waited 260 ms. It did.\n"
     )
     assert watch.closing(report(speed=speed)).endswith("▲ STALLS  mariadbd (812) waited 260 ms")
     assert "Is it" not in printed(watch.of_watch(report()))
