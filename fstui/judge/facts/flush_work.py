@@ -91,8 +91,9 @@ class FlushGrowth(NamedTuple):
 
     @property
     def summary(self) -> str:
+        """``300 µs with none, 12.9 ms with 32.0 MiB``"""
         first, last = self.points[0], self.points[-1]
-        return f"{duration_ns(first.sync_ns)} after {_amount(first)}, {duration_ns(last.sync_ns)} after {_amount(last)}"
+        return f"{duration_ns(first.sync_ns)} with {_amount(first)}, {duration_ns(last.sync_ns)} with {_amount(last)}"
 
     @property
     def because(self) -> str:
@@ -140,7 +141,7 @@ def flush_growth(step: Step) -> Iterator[FlushGrowth]:
 
 
 def _amount(point: GrowthPoint) -> str:
-    return size(point.bytes) if point.bytes else "nothing"
+    return size(point.bytes) if point.bytes else "none"
 
 
 class LowestDevices:

@@ -92,7 +92,7 @@ def test_trace_decides_below_dm_multipath(longest_us: int, flat: bool) -> None:
 
 def test_growth_is_reported_per_mib_and_in_words() -> None:
     assert growth(GROWN).per_mib_ns == (12_900_000 - 300_000) / 32
-    assert growth(GROWN).summary == "300 µs after nothing, 12.9 ms after 32.0 MiB"
+    assert growth(GROWN).summary == "300 µs with none, 12.9 ms with 32.0 MiB"
     assert growth(GROWN, own={"sda": 1.0}).because.endswith(
         "1.00 had arrived before; the last at the device: sda 12 ms"
     )

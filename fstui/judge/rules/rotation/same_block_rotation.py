@@ -78,9 +78,8 @@ def _too_fast(case: Case, paces: Sequence[Pace]) -> Conclusion:
     per_s = rate(step.rate_per_s)
     return Conclusion(
         title=f"{per_s}/s, {worst.allowance}",
-        sentence=f"{_what(worst)} synced {per_s} times a second in {words.time_measured([step])}; a disk of "
-        f"{platter.text} can do {rate(platter.per_s)} rewrites of a block: {worst.times:.1f} × what it can do. "
-        f"{_who_answers(case, worst)}",
+        sentence=f"{_what(worst)} synced {per_s} times a second in {words.time_measured([step])}, {worst.times:.1f} × "
+        f"what is possible ({worst.allowance}). {_who_answers(case, worst)}",
         verdict="suspicious",
         confidence="high" if certain else "medium",
         steps=[pace.step for pace in paces],

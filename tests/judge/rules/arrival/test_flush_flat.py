@@ -34,7 +34,7 @@ def test_flat_flush_in_a_guest_gives_cannot_tell() -> None:
     assert {"flushes-arrive", "flush-flat"} <= rules(judgement)
     assert (judgement.verdict, judgement.confidence) == ("cannot-tell", "low")
     assert "The host's cache is protected, or the host ignores flushes." in judgement.sentence
-    assert "117 µs after nothing, 118 µs after 32.0 MiB" in judgement.sentence
+    assert "117 µs with none, 118 µs with 32.0 MiB" in judgement.sentence
 
 
 def test_flat_flush_on_real_hardware_says_nothing() -> None:

@@ -108,7 +108,7 @@ def test_sentence_of_a_disk_that_is_too_fast() -> None:
     assert judgement.verdict == "suspicious"
     assert found.title == "812/s, 7200 rpm allows 120"
     assert "One 16 KiB block was rewritten and synced 812 times a second" in judgement.sentence
-    assert "6.8 × what it can do" in judgement.sentence
+    assert "6.8 × what is possible (7200 rpm allows 120)" in judgement.sentence
     assert "Each sync reached vda as a flush (1.00)" in judgement.sentence
     assert "vda medium, write cache: hdd-7200, none: declared by you" in found.because
     assert found.next[0] == "VirtualBox: set IgnoreFlush to 0 for this disk, then run again."
