@@ -41,6 +41,15 @@ def two(flushes: tuple[float, float], share: tuple[float, float] = (0.5, 0.5), *
     )
 
 
+def two_loops(level: str, *below: Node) -> Target:
+    array = block("md0", "md", "loop0", "loop1", readings=readings(level=level))
+    images = [
+        Node(id=f"file:/{x}.img", layer="file", kind="backing-file", name=f"/{x}.img", below=("mount:/",)) for x in "xy"
+    ]
+    loops = [disk(f"loop{i}", kind="loop", lowest=False, below=(image.id,)) for i, image in enumerate(images)]
+    return target(filesystem(below=("md0",)), array, *loops, *images, *below)
+
+
 def paths() -> Iterator[Row]:
     for kind in ("dm-multipath", "nvme-multipath"):
         yield f"{kind} shares flushes and bytes", array(kind), two((0.5, 0.5)), OK
@@ -186,6 +195,15 @@ def files() -> Iterator[Row]:
     for flushes, says in ((0, LOST), (1, OK)):
         done = received({"loop0": 1, "sda": flushes})
         yield f"file on a disk with FUA, {flushes}", on_loop(below=disk(fua=True)), done, says
+    ext4, journaled, btrfs = filesystem(name="/"), filesystem(name="/", data="journal"), filesystem("btrfs", "/")
+    for backing, flushes in ((ext4, 1), (ext4, 2), (journaled, 3), (btrfs, 4)):
+        done = received({"loop0": 1, "sda": flushes}, {"loop0": 1, "sda": 6 if flushes > 2 else 1})
+        yield f"file on {backing.kind}, {flushes} flushes", on_loop(backing), done, OK
+    mirror = two_loops("raid1", filesystem(name="/", below=("sda",)), disk())
+    both = received({"loop0": 1, "loop1": 1, "sda": 3.5}, {"loop0": 1, "loop1": 1, "sda": 2})
+    yield "mirror of two files", mirror, both, OK
+    device = disk("loop0", kind="loop", lowest=False, below=("sda",))
+    yield "loop on a block device", over(device, disk()), received({"loop0": 1, "sda": 1}), OK
 
 
 def bytes_and_mounts() -> Iterator[Row]:

@@ -8,10 +8,11 @@ import pytest
 from fstui.judge import Case, words
 from fstui.model.counters import Idle
 from fstui.model.steps import Step, Turn
-from fstui.model.storage import Medium, Node, Target
+from fstui.model.storage import Medium, Node
 from tests.factories.evidence import evidence, finding, rules, verdict
 from tests.factories.steps import counted, step
-from tests.factories.storage import block, disk, filesystem, on_disk, on_loop, readings, target
+from tests.factories.storage import disk, filesystem, on_disk, on_loop, target
+from tests.judge.facts.test_flushes import two_loops
 
 PROTECTED = disk(medium=Medium(class_="ssd-plp", write_cache="plp"))
 HONEST: dict[str, float | None] = {"loop0": 1.0, "sda": 1.3}
@@ -24,29 +25,11 @@ def test_loop_and_the_disk_below_its_file() -> None:
     assert len(finding(judgement, "flushes-arrive").because) == 2
 
 
-def test_fsync_of_the_backing_file_is_one_flush_or_two() -> None:
-    assert verdict(on_loop(below=PROTECTED), step(flushes={"loop0": 1, "sda": 2})).confidence == "medium"
-    on_btrfs = on_loop(filesystem("btrfs", "/"), below=PROTECTED)
-    assert verdict(on_btrfs, step(flushes={"loop0": 1, "sda": 4}, share={"loop0": 1, "sda": 6})).confidence == "medium"
-
-
-def test_backing_filesystem_with_data_journal_may_send_three() -> None:
-    stack = on_loop(filesystem(name="/", data="journal"), below=PROTECTED)
-    judgement = verdict(stack, step(flushes={"loop0": 1, "sda": 3}, share={"loop0": 1, "sda": 2}))
-    assert judgement.confidence == "medium"
-
-
 def test_backing_filesystem_without_barriers_sends_none() -> None:
     stack = on_loop(filesystem(name="/", barrier="nobarrier"), below=PROTECTED)
     judgement = verdict(stack, step(flushes={"loop0": 1, "sda": 0}))
     assert finding(judgement, "barriers-off").verdict == "plausible"
     assert "flushes-missing" not in rules(judgement)
-
-
-def test_mirror_of_loops_flushes_both_files() -> None:
-    stack = two_loops("raid1", filesystem(name="/", below=("sda",)), PROTECTED)
-    both = step(flushes={"loop0": 1, "loop1": 1, "sda": 3.5}, share={"loop0": 1, "loop1": 1, "sda": 2})
-    assert verdict(stack, both).confidence == "medium"
 
 
 def test_two_files_on_two_filesystems_share_the_flushes() -> None:
@@ -59,15 +42,6 @@ def test_two_files_on_two_filesystems_share_the_flushes() -> None:
     every = dict.fromkeys(("loop0", "loop1", "sda", "sdb"), 1.0)
     half = dict.fromkeys(every, 0.5)
     assert not rules(verdict(apart, step(flushes=every, share=half))) & {"flushes-missing", "bytes-missing"}
-
-
-def two_loops(level: str, *below: Node) -> Target:
-    array = block("md0", "md", "loop0", "loop1", readings=readings(level=level))
-    images = [
-        Node(id=f"file:/{x}.img", layer="file", kind="backing-file", name=f"/{x}.img", below=("mount:/",)) for x in "xy"
-    ]
-    loops = [disk(f"loop{i}", kind="loop", lowest=False, below=(image.id,)) for i, image in enumerate(images)]
-    return target(filesystem(below=("md0",)), array, *loops, *images, *below)
 
 
 def test_noise_at_the_disk_leaves_the_loop_proven() -> None:
@@ -119,11 +93,6 @@ def test_no_flush_is_expected_at_a_disk_without_a_cache() -> None:
     judgement = verdict(stack, step(flushes={"loop0": 1, "sda": 0}))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
     assert "no flush is expected" in judgement.sentence
-
-
-def test_loop_on_a_block_device_passes_flushes_on() -> None:
-    top, device = filesystem(below=("loop0",)), disk("loop0", kind="loop", lowest=False, below=("sda",))
-    assert verdict(target(top, device, disk()), step(flushes={"loop0": 1, "sda": 1})).verdict == "consistent"
 
 
 def in_turns(done: Step, *flushes: int, ops: int = 100) -> Step:
