@@ -26,12 +26,12 @@ FORCED = SyncWrites(block_bytes=BLOCK, file_bytes=1 << 20, sync="none", open_fla
 FLUSHED = SyncWrites(block_bytes=BLOCK, file_bytes=1 << 20)
 
 
-def measured(made: Made, asked: SyncWrites, seed: int) -> Step:
+def measured(made: Made, how: SyncWrites, seed: int) -> Step:
     begin_anew(made.layers)
-    run(made.top, asked is FORCED, seed)
+    run(made.top, how is FORCED, seed)
     return Step(
-        name="forced" if asked is FORCED else "fdatasync",
-        settings=asked,
+        name="forced" if how is FORCED else "fdatasync",
+        settings=how,
         ops=SYNCS,
         syncs=SYNCS,
         bytes=SYNCS * BLOCK,
@@ -42,7 +42,7 @@ def measured(made: Made, asked: SyncWrites, seed: int) -> Step:
 
 
 def verdict(made: Made, seed: int) -> Judgement:
-    steps = tuple(measured(made, asked, seed) for asked in (FLUSHED, FORCED))
+    steps = tuple(measured(made, how, seed) for how in (FLUSHED, FORCED))
     counting = (layer.node.id for layer in made.layers if layer.node.counted)
     idle = Idle(elapsed_s=2.0, counters=tuple(DeviceCounters(device=name, flushes=0, writes=0) for name in counting))
     return judge(Evidence(steps=steps, target=made.target, process=HONEST_PROCESS, host=METAL, idle=idle))
@@ -55,15 +55,15 @@ def made_of(seed: int, depth: int) -> tuple[Made, Layer]:
     return made, chance.choice([layer for layer in made.layers if layer.node.layer == "block"])
 
 
-def can_show(made: Made, liar: Layer, asked: SyncWrites, seed: int) -> bool:
+def can_show(made: Made, dropping: Layer, how: SyncWrites, seed: int) -> bool:
     """Return whether counters can show that the layer drops its flushes, of more than one sync."""
     top = made.top
     if not top.in_place and any(layer.does == "paths" for layer in made.layers):
         return False  # flushes on the other paths may compensate for those of one path
-    what: What = "forced" if asked is FORCED and top.in_place and claims_fua(top.data[0]) else "flush"
-    measured(made, asked, seed)
-    has_part = liar.asked > 1 and liar.written_bytes > 0.05 * SYNCS * BLOCK
-    return has_part and any(shows(device, liar, what) for device in top.data)
+    what: What = "forced" if how is FORCED and top.in_place and claims_fua(top.data[0]) else "flush"
+    measured(made, how, seed)
+    has_part = dropping.asked > 1 and dropping.written_bytes > 0.05 * SYNCS * BLOCK
+    return has_part and any(shows(device, dropping, what) for device in top.data)
 
 
 @settings(max_examples=200, derandomize=True)
@@ -77,8 +77,8 @@ def test_honest_stack_is_not_reported(seed: int, depth: int) -> None:
 @settings(max_examples=200, derandomize=True)
 @given(st.integers(0, 1 << 32), st.integers(0, 4))
 def test_layer_that_drops_flushes_is_reported(seed: int, depth: int) -> None:
-    made, liar = made_of(seed, depth)
-    missed = any(can_show(made, liar, asked, seed) for asked in (FLUSHED, FORCED))
-    liar.drops = True
+    made, dropping = made_of(seed, depth)
+    missed = any(can_show(made, dropping, how, seed) for how in (FLUSHED, FORCED))
+    dropping.drops = True
     judgement = verdict(made, seed)
     assert judgement.verdict in NOT_TRUSTED or not missed, judgement.sentence

@@ -230,11 +230,11 @@ def test_saved_run_is_judged_alike(run: Run) -> None:
 
 
 def test_first_failure_is_named_if_every_step_failed() -> None:
-    gone = Failure(call="chdir", errno=2, message="[Errno 2] somebody moved or removed it: '/srv/.fstui-1'")
+    gone = Failure(call="chdir", errno=2, message="[Errno 2] the directory was moved or removed: '/srv/.fstui-1'")
     failed = replace(step(), status="failed", error=gone, ops=0, syncs=0)
     judgement = verdict(on_disk(filesystem()), failed, failed)
     assert judgement.verdict == "cannot-tell"
-    assert "the first with chdir: somebody moved or removed it: '/srv/.fstui-1'" in judgement.sentence
+    assert "the first with chdir: the directory was moved or removed: '/srv/.fstui-1'" in judgement.sentence
 
 
 FORCED = step("log", sync="none", open_flags=("direct", "dsync"), flushes=0)

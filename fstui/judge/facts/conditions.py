@@ -145,7 +145,7 @@ def _contradicts(node: Node) -> Reading | None:
 def _write_through_override(evidence: Evidence, stack: Stack, _: Steps) -> Iterator[Hit]:
     """The kernel's setting for a device is "write through" although its cache is on."""
     candidates = (node for node in stack.written if _drops_flushes(node, evidence, stack))
-    found = [(node, told) for node in candidates if (told := list(_contradictions(node, evidence, stack)))]
+    found = [(node, signs) for node in candidates if (signs := list(_contradictions(node, evidence, stack)))]
     stale = stack.without_checked_copy(tuple(node for node, _ in found))
     for node, contradictions in found:
         outcome = _override_outcome([each for _, each in contradictions])

@@ -276,7 +276,7 @@ def _speed(node: Node, host: Host) -> tuple[int, str] | None:
         unknown = medium is not None and not medium.declared and link(node.link).may_be_an_array
         return None if unknown and not named else (revolutions, words.medium(node))
     real = host.virtualization is None and not is_virtual(node)
-    # by its name only: the kernel also calls flash rotating if it states nothing, and any drive behind a USB bridge
+    # by name only: the kernel also calls flash rotating if it states nothing, and any drive behind a USB bridge
     if real and named and node.rotational and (medium is None or medium.class_ == "unknown"):
         unstated = f"{node.id}: a rotating {node.link} disk that does not state its revolutions"
         return ASSUMED_RPM, f"{unstated}: {ASSUMED_RPM} rpm assumed"

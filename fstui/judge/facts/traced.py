@@ -79,10 +79,7 @@ class Withheld(NamedTuple):
     def because(self) -> str:
         """The line of evidence."""
         received, passed_on = count(self.received), count(self.passed_on)
-        return (
-            f"{self.above.id}: fstui asked it for {received} flushes, {self.below.id} was asked for {passed_on} "
-            f"({TRACE})"
-        )
+        return f"{self.above.id}: fstui requested {received} flushes, {self.below.id} received {passed_on} ({TRACE})"
 
 
 def withheld(stack: Stack, level: Level, done: SyncStep) -> Iterator[Withheld]:

@@ -34,7 +34,7 @@ def outcomes(name: str, seen: Evidence | Target) -> list[str]:
     return [hit.outcome for defect, hit in found if defect.name == name]
 
 
-def told(write_cache: str | None = "write through", name: str = "sda", **read: str) -> Node:
+def configured(write_cache: str | None = "write through", name: str = "sda", **read: str) -> Node:
     return disk(name, write_cache=write_cache, readings=readings(**read))
 
 
@@ -76,7 +76,7 @@ def barriers_off() -> Iterator[tuple[str, Target, list[str]]]:
         yield medium.class_, on_disk(OFF, disk(medium=medium)), safe
     for name, read, expected in (
         ("unknown volume", {}, unknown),
-        ("controller without a cache, by its name", {"grade": "raid"}, lost),
+        ("known controller without a cache", {"grade": "raid"}, lost),
         ("drive passed through", {"form_factor": "2"}, lost),
         ("drive that answered udev", {"ID_ATA_WRITE_CACHE_ENABLED": "1"}, lost),
         ("HBA", {"controller": "mpt3sas"}, lost),
@@ -94,22 +94,22 @@ def barriers_off() -> Iterator[tuple[str, Target, list[str]]]:
         ("mpt3sas", "write back", lost), ("megaraid_sas", "write back", unknown), ("megaraid_sas", "none", none),
     ):  # fmt: skip
         read = {"controller": controller, "cache_type": cache}
-        volume = replace(told(**read), link="scsi")
+        volume = replace(configured(**read), link="scsi")
         yield f"write through by the kernel, {controller}, {cache}", on_disk(OFF, volume), expected
     array = block("md0", "md", "sda", "sdb", write_cache="write back", readings=readings(level="raid1"))
-    both = target(filesystem(barrier="nobarrier", below=("md0",)), array, told(), told(name="sdb"))
+    both = target(filesystem(barrier="nobarrier", below=("md0",)), array, configured(), configured(name="sdb"))
     yield "md claims a cache, its disks have none", both, none
     yield "backing file", on_loop(filesystem(name="/", barrier="nobarrier")), lost
-    yield "cache not stated", on_disk(OFF, told(None)), ["unknown_cache"]
+    yield "cache not stated", on_disk(OFF, configured(None)), ["unknown_cache"]
     yield "no device is seen", target(filesystem(barrier="nobarrier", below=())), ["unknown_cache"]
-    yield "host without flushes", on_disk(OFF, told(F_FLUSH="no")), ["unknown_cache"]
-    yield "host with flushes", on_disk(OFF, told(F_FLUSH="yes")), none
+    yield "host without flushes", on_disk(OFF, configured(F_FLUSH="no")), ["unknown_cache"]
+    yield "host with flushes", on_disk(OFF, configured(F_FLUSH="yes")), none
     for cache, expected in (("write back", lost), ("write through", none)):
-        yield f"Linux 3.10, {cache}", on_disk(OFF, told(None, cache_type=cache)), expected
+        yield f"Linux 3.10, {cache}", on_disk(OFF, configured(None, cache_type=cache)), expected
     for kind in ("rbd", "nbd"):
-        yield f"write back by {kind}", on_disk(OFF, replace(told("write back"), kind=kind)), ["unknown_cache"]
+        yield f"write back by {kind}", on_disk(OFF, replace(configured("write back"), kind=kind)), ["unknown_cache"]
     for name, device, expected in (
-        ("cache", disk(), lost), ("protected", disk(medium=PLP), safe), ("no cache", told(), none)
+        ("cache", disk(), lost), ("protected", disk(medium=PLP), safe), ("no cache", configured(), none)
     ):  # fmt: skip
         yield f"ZFS parameter, {name}", dataset(device, barrier="nobarrier"), expected
     for barrier, expected in (("nobarrier", lost), ("barrier", [])):
@@ -129,9 +129,9 @@ def barriers_off() -> Iterator[tuple[str, Target, list[str]]]:
 
 
 def overridden() -> Iterator[tuple[str, Target | Evidence, list[str]]]:
-    lost, through = ["lost"], told(cache_type="write back")
+    lost, through = ["lost"], configured(cache_type="write back")
     for cache in ("write back", "write back, no read (daft)", "temporary write back"):
-        yield cache, on_disk(None, told(cache_type=cache)), lost
+        yield cache, on_disk(None, configured(cache_type=cache)), lost
     for name, read, hit in (
         ("drive on", {"drive_cache": "on"}, True),
         ("drive off", {"drive_cache": "off", "cache_type": "write back"}, False),
@@ -142,21 +142,21 @@ def overridden() -> Iterator[tuple[str, Target | Evidence, list[str]]]:
         ("udev", {"ID_ATA_WRITE_CACHE_ENABLED": "1"}, True),
         ("writable", {"ro": "0", "cache_type": "write back"}, True),
     ):
-        yield name, on_disk(None, told(**read)), lost if hit else []
+        yield name, on_disk(None, configured(**read)), lost if hit else []
     yield "protected drive", on_disk(None, replace(through, medium=PLP)), []
     linear = block("dm-0", "dm-linear", "sda", write_cache="write through")
     for name, below, hit in (
-        ("array", told("write back", grade="array"), False),
+        ("array", configured("write back", grade="array"), False),
         ("protected", disk(medium=PLP), False),
         ("disk", disk(), True),
-        ("write through as well", told(), False),
+        ("write through as well", configured(), False),
     ):
         yield f"dm above {name}", over(linear, below), lost if hit else []
     yield "dm computes its setting from the disk's", over(linear, through), lost
-    yield "md always claims a cache", over(block("md0", "md", "sda", write_cache="write back"), told()), []
+    yield "md always claims a cache", over(block("md0", "md", "sda", write_cache="write back"), configured()), []
     virtio = disk("vda", link="virtio", write_cache="write through", readings=readings(cache_type="write through"))
     yield "virtio without a cache", over(virtio), []
-    served = replace(told("write back"), kind="rbd")
+    served = replace(configured("write back"), kind="rbd")
     yield "dm above rbd", over(linear, served), ["unknown_server"]
     yield "dm above nbd", over(linear, replace(served, kind="nbd")), ["unknown_server"]
     yield "dm above rbd and a disk", over(replace(linear, below=("sda", "sdb")), served, disk("sdb")), lost
@@ -165,8 +165,8 @@ def overridden() -> Iterator[tuple[str, Target | Evidence, list[str]]]:
     yield "dm above an unknown volume", over(linear, volume), ["unknown_controller"]
     yield "and a disk", over(replace(linear, below=("sda", "sdb")), volume, disk("sdb")), lost
     yield "loop", overridden_loop(disk()), lost
-    yield "loop with a page cache", overridden_loop(told(), "0"), lost
-    yield "direct loop above write through", overridden_loop(told()), []
+    yield "loop with a page cache", overridden_loop(configured(), "0"), lost
+    yield "direct loop above write through", overridden_loop(configured()), []
     read_only = replace(loop(write_cache="write through"), readings=(*loop().readings, *readings(ro="1")))
     yield "read-only loop", on_loop(device=read_only), []
     elsewhere = step(flushes={"loop0": 0, "sda": 0}, share={"loop0": 0, "sda": 1})
@@ -183,7 +183,7 @@ def overridden() -> Iterator[tuple[str, Target | Evidence, list[str]]]:
 def overridden_copies() -> Iterator[tuple[str, Target | Evidence, list[str]]]:
     lost = ["lost"]
     linear = block("dm-0", "dm-linear", "sda", write_cache="write through")
-    drive, second = told(name="sdb", drive_cache="on"), told(name="sdc", drive_cache="on")
+    drive, second = configured(name="sdb", drive_cache="on"), configured(name="sdc", drive_cache="on")
     yield "checked mirror", target(filesystem("btrfs", below=("sda", "sdb"), **CHECKED), disk(), drive), ["copied"]
     three = filesystem("btrfs", below=("sda", "sdb", "sdc"), level="raid1c3", metadata_level="raid1c3")
     yield "two of three members", target(three, disk(), drive, second), ["copied", "copied"]
@@ -203,7 +203,7 @@ def overridden_copies() -> Iterator[tuple[str, Target | Evidence, list[str]]]:
         for requests, head, hit in (
             ("yes", "write back", False), ("yes", "write through", True), ("no", "write back", True)
         ):  # fmt: skip
-            paths = told(cache_type="write back"), told(name="sdb", cache_type="write back")
+            paths = configured(cache_type="write back"), configured(name="sdb", cache_type="write back")
             multipath = disk(
                 "dm-0", kind=kind, below=("sda", "sdb"), lowest=False, write_cache=head,
                 readings=readings(request_based=requests),
@@ -212,7 +212,7 @@ def overridden_copies() -> Iterator[tuple[str, Target | Evidence, list[str]]]:
     for role, hit in (("origin", False), ("cow", True)):
         roles = {"sda": role, "sdb": "origin" if role == "cow" else "cow"}
         snapshot = block("dm-0", "dm-snapshot", "sda", "sdb", below_roles=roles)
-        yield f"snapshot, {role}", over(snapshot, told(drive_cache="on"), disk("sdb")), lost if hit else []
+        yield f"snapshot, {role}", over(snapshot, configured(drive_cache="on"), disk("sdb")), lost if hit else []
     for members, hit in ((("sda",), False), (("sda", "vda2"), True)):
         stripes = block("md0", "md", *members, readings=readings(level="raid0"), write_cache="write through")
         served = disk("sda", below=("vda",), lowest=False, write_cache="write through")

@@ -57,9 +57,9 @@ def test_disk_with_a_log_or_flash_waits_for_no_block(model: str, writes: str, pe
     platter = rotation(where).platter
     assert platter is not None
     assert (platter.writes, int(platter.per_s)) == (writes, per_s)
-    honest, lying = same_block(1.5 * per_s), same_block(1.5 * per_s + 1)
-    assert not rotation(where, honest).too_fast
-    assert [pace.step for pace in rotation(where, honest, lying).too_fast] == [lying]
+    within, faster = same_block(1.5 * per_s), same_block(1.5 * per_s + 1)
+    assert not rotation(where, within).too_fast
+    assert [pace.step for pace in rotation(where, within, faster).too_fast] == [faster]
 
 
 def test_pace_below_that_of_a_log_shows_no_revolution() -> None:
@@ -115,8 +115,8 @@ def test_hard_disk_by_its_name_is_no_array(link: str) -> None:
     ("driver", "declared", "answers"), [("arcmsr", False, False), ("arcmsr", True, True), ("megaraid_sas", False, True)]
 )
 def test_controller_cache_may_answer_for_a_passed_through_disk(driver: str, declared: bool, answers: bool) -> None:
-    told = readings(grade="hard disk", controller=driver)
-    named = disk(medium=replace(READ, declared=declared), link="scsi", rotational=True, readings=told)
+    read = readings(grade="hard disk", controller=driver)
+    named = disk(medium=replace(READ, declared=declared), link="scsi", rotational=True, readings=read)
     assert (rotation(on_disk(filesystem(), named)).platter is not None) is answers
     if not declared:
         unstated = replace(named, medium=Medium())

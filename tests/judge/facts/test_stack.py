@@ -131,9 +131,9 @@ def of_role(name: str, role: str | None, **changes: Any) -> Node:
     return disk(name, readings=readings(role=role) if role else (), **changes)
 
 
-def cached(kind: str = "bcache", *, roles: tuple[str | None, str | None] = ("cache", "origin"), **told: str) -> Target:
+def cached(kind: str = "bcache", *, roles: tuple[str | None, str | None] = ("cache", "origin"), **read: str) -> Target:
     fast, slow = of_role("sda", roles[0], medium=FAST), of_role("sdb", roles[1], medium=SLOW)
-    top = block("cached0", kind, "sda", "sdb", readings=readings(**told))
+    top = block("cached0", kind, "sda", "sdb", readings=readings(**read))
     return target(filesystem(below=("cached0",)), top, fast, slow)
 
 

@@ -52,15 +52,15 @@ def test_five_percent_of_own_flushes_missing_are_found() -> None:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "trace",
     [
         pytest.param({"kernel": SYNCS}, id="journal thread, or worker of an io limit"),
         pytest.param({"kernel": None, "others": SYNCS}, id="in a pid namespace"),
         pytest.param({"fua_in_all": SYNCS}, id="FUA writes of any process"),
     ],
 )
-def test_flushes_that_may_be_own_show_nothing(asked: dict[str, Any]) -> None:
-    found = top(on_disk(), traced(**asked))
+def test_flushes_that_may_be_own_show_nothing(trace: dict[str, Any]) -> None:
+    found = top(on_disk(), traced(**trace))
     assert found.outcome == "noisy"
 
 
@@ -124,7 +124,7 @@ def pairs(storage: Target, found: Sequence[DeviceTrace], **how: Any) -> list[str
 
 
 def test_layer_that_passed_nothing_on_is_named() -> None:
-    line = "dm-0: fstui asked it for 2 000 flushes, sda was asked for 3 (the kernel's trace)"
+    line = "dm-0: fstui requested 2 000 flushes, sda received 3 (the kernel's trace)"
     assert pairs(ON_LVM, [traced("dm-0", us=SYNCS), traced(kernel=3)]) == [line]
     assert pairs(ON_LVM, [traced("dm-0", us=SYNCS), traced(kernel=SYNCS)]) == []
     assert pairs(ON_LVM, [traced("dm-0", us=SYNCS)]) == []

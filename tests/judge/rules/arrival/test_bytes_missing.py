@@ -73,8 +73,8 @@ def test_o_direct_between_rare_syncs_may_be_merged_below(where: Target) -> None:
     flushes, share = {"loop0": 0.02, "sda": 0.06}, {"loop0": 1.0, "sda": 0.1}
     direct = step(sync_every=50, flushes=flushes, share=share, offsets="same", open_flags=("direct",))
     assert "bytes-missing" not in rules(verdict(where, direct))
-    lying = step(sync_every=50, flushes=flushes, share={"loop0": 1.0, "sda": 0.01}, open_flags=("direct",))
-    found = finding(verdict(where, lying), "bytes-missing")
+    dropping = step(sync_every=50, flushes=flushes, share={"loop0": 1.0, "sda": 0.01}, open_flags=("direct",))
+    found = finding(verdict(where, dropping), "bytes-missing")
     assert found.verdict == "not-durable"
     assert "Of 640 KiB written and synced" in found.sentence  # one block for each of 40 syncs
 

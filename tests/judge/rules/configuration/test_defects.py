@@ -34,8 +34,8 @@ def on(*stack: Node) -> Evidence:
     return evidence(target(*stack))
 
 
-def mapped(kind: str, **told: str) -> Evidence:
-    return on(ON_DM, block("dm-0", kind, "sda", readings=readings(**told)), disk())
+def mapped(kind: str, **read: str) -> Evidence:
+    return on(ON_DM, block("dm-0", kind, "sda", readings=readings(**read)), disk())
 
 
 EXAMPLES = {

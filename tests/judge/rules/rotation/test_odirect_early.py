@@ -71,11 +71,11 @@ def test_fast_odirect_without_a_cache_is_suspicious() -> None:
 
 def test_fileio_classic_without_a_cache_is_suspicious() -> None:
     """407 fsyncs per second, and 630 O_DIRECT writes with a sync after every hundredth."""
-    asked = [each.settings for each in scenarios.expand(scenarios.load("fileio-classic"), {})[1]]
+    settings_ = [each.settings for each in scenarios.expand(scenarios.load("fileio-classic"), {})[1]]
     steps = [
         step(f"{at}", rate=630 if settings.open_flags else 407, ops=4000, device="vda", flushes=1 / settings.sync_every,
              sync=settings.sync, open_flags=settings.open_flags, sync_every=settings.sync_every)
-        for at, settings in enumerate(asked)
+        for at, settings in enumerate(settings_)
         if isinstance(settings, SyncWrites)
     ]  # fmt: skip
     judgement = verdict(declared(NO_CACHE), *steps, host=GUEST)
