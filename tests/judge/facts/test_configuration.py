@@ -47,7 +47,7 @@ UNCOMMITTED = step(changes={"counters": (DeviceCounters(device="mount:/tank", co
     ],
     ids=[
         "honest", "stubbed", "another process is stubbed", "memory", "volatile", "sync=disabled", "no ZIL commits",
-        "stubbed above ZFS", "no barriers", "no barriers, protected", "write through override", "write through", "linear",
+        "stubbed above ZFS", "no barriers", "no barriers, protected", "overridden", "write through", "linear",
         "snapshot that is not persistent", "syncs not sent",
     ],
 )  # fmt: skip
