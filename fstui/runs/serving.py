@@ -28,7 +28,6 @@ from fstui.model.plan import PlannedStep
 from fstui.model.steps import Failure
 from fstui.model.storage import Target
 from fstui.runs.machine.base import Served
-from fstui.runs.machine.local_probe import EarlyProbe
 from fstui.state.workspace import HeldDirectory
 
 
@@ -47,8 +46,6 @@ class Serving:
         self._started = 0
         self._sync_s = 0.0
         self.left_behind: list[str] = []
-        self.early = EarlyProbe()
-        """The probe of the step whose server is being made."""
 
     async def open_existing(self, steps: Iterable[PlannedStep]) -> Target | None:
         for planned in steps:
@@ -106,7 +103,6 @@ class Serving:
         try:
             await self._end()
         finally:
-            await self.early.end()
             await self._drop_expected()
 
     async def _end(self) -> None:
@@ -124,11 +120,7 @@ class Serving:
                 self.left_behind.append(left)
 
     async def _ready_for(self, settings: Sysbench) -> Served:
-        early = asyncio.ensure_future(self.early.start(settings))
-        try:
-            server = await self._server_for(settings)
-        finally:  # also if this is cancelled
-            await asyncio.wait({early})
+        server = await self._server_for(settings)
         self._wanted = settings
         extra = {
             **probe_settings(server.sysbench, server.connection, server.described),

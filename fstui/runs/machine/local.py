@@ -22,10 +22,9 @@ from fstui.model.host import Inventory, Process
 from fstui.model.plan import PlannedStep
 from fstui.model.rate_limit import UNLIMITED, RateLimit
 from fstui.model.run import Baselines, Run
-from fstui.model.settings import Settings
 from fstui.model.storage import Node, Space, Target
 from fstui.runs.machine.base import Machine, NoTrace, Trace, Waits, no_activity
-from fstui.runs.machine.local_probe import LocalProbe, OtherCgroup, make_idle, start_probe
+from fstui.runs.machine.local_probe import LocalProbe, OtherCgroup, make_idle
 from fstui.state.workspace import HeldDirectory, Place, Workspace, inspect
 from fstui.storage import claims, process, survey
 from fstui.storage import counters as device_counters
@@ -75,7 +74,6 @@ class LocalMachine(Machine):
         self._rate_limit = rate_limit
         self._silent_since: dict[str, float] = {}
         self._files = count(1)
-        self._serving: Serving | None = None
         self._watch: Watch | None = None
         self._newest: Inventory | None = None
         self._claims: Claims = {}
@@ -169,8 +167,7 @@ class LocalMachine(Machine):
     def servers(self, run_id: str, workspace: HeldDirectory) -> Serving:
         from fstui.runs.serving import Serving  # noqa: PLC0415
 
-        self._serving = Serving(run_id, workspace, self._restrain)
-        return self._serving
+        return Serving(run_id, workspace, self._restrain)
 
     async def trace(self, run_id: str, stack: Iterable[Node]) -> Trace:
         if not self._trace or self._root != Path("/"):
@@ -195,7 +192,9 @@ class LocalMachine(Machine):
         facts: bool,
         extra: Mapping[str, Any],
     ) -> LocalProbe:
-        probe = LocalProbe(await self._child_for(step.settings))
+        settings = step.settings
+        module = f"measure.probes.{settings.probe}"
+        probe = LocalProbe(await Child.start(module, own_session=settings.own_session))
         if self._cgroup:
             self._cgroup.join(probe.child.pid)
         self._restrain(probe.child.pid)
@@ -208,12 +207,8 @@ class LocalMachine(Machine):
             "fill_bytes_per_s": self._rate_limit.bytes_per_s,
             "stat_paths": [str(self._root / "sys/class/block" / device / "stat") for device in lowest],
         }
-        probe.child.send(json.dumps({**step.settings.as_dict(), **extra, **here}))
+        probe.child.send(json.dumps({**settings.as_dict(), **extra, **here}))
         return probe
-
-    async def _child_for(self, settings: Settings) -> Child:
-        early = self._serving.early.take(settings) if self._serving else None
-        return early or await start_probe(settings)
 
     def _restrain(self, pid: int) -> None:
         """Apply ``--idle`` to a child that writes, or that starts a server. Raises OSError."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from fstui.measure.children import REAP_S, Child
+from fstui.measure.children import Child
 from fstui.measure.wire.frames import Frame, Samples
 from fstui.model.errors import Refused
 from fstui.model.host import Process
-from fstui.model.settings import Settings
 from fstui.storage import process
 from fstui.storage.tree import Tree
 
@@ -41,46 +39,6 @@ class LocalProbe:
         if status is None:
             self.child.abandon()
         return status
-
-
-async def start_probe(settings: Settings) -> Child:
-    """Start the process of a probe, which waits for its settings. Raises OSError."""
-    return await Child.start(f"measure.probes.{settings.probe}", own_session=settings.own_session)
-
-
-class EarlyProbe:
-    """At most one probe process that is started while its step's server is being made, to save time.
-
-    It does nothing until it gets its settings.
-    """
-
-    def __init__(self) -> None:
-        self._child: Child | None = None
-        self._kind: tuple[str, bool] | None = None
-
-    async def start(self, settings: Settings) -> None:
-        """Start it. If that fails, the step starts its probe later and reports the error."""
-        if self._kind != _kind(settings):
-            await self.end()
-            with contextlib.suppress(OSError):
-                self._child = await start_probe(settings)
-                self._kind = _kind(settings)
-
-    def take(self, settings: Settings) -> Child | None:
-        """Return the process for such a step, which the caller must end; None if there is none."""
-        if self._kind != _kind(settings):
-            return None
-        child, self._child, self._kind = self._child, None, None
-        return child
-
-    async def end(self) -> None:
-        child, self._child, self._kind = self._child, None, None
-        if child is not None and await child.reap(REAP_S) is None:
-            child.abandon()
-
-
-def _kind(settings: Settings) -> tuple[str, bool]:
-    return settings.probe, settings.own_session
 
 
 class OtherCgroup:

@@ -11,11 +11,9 @@ import pytest
 
 from fstui.measure import children
 from fstui.measure.children import in_child
-from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.host import Inventory
 from fstui.runs.machine import local
 from fstui.runs.machine.local import LocalMachine
-from fstui.runs.machine.local_probe import EarlyProbe
 from fstui.state import runs
 from fstui.storage import survey
 from fstui.storage.claims import Answer, Claims, Command, line
@@ -23,7 +21,6 @@ from tests.factories.samples import RUN
 from tests.factories.storage import disk
 
 START = children.command
-OWN, SHARED = Sysbench(server="mariadb"), Sysbench(server="mariadb", session="shared")
 
 
 @pytest.fixture
@@ -129,23 +126,3 @@ async def test_a_run_is_saved_if_the_first_child_is_killed(monkeypatch: pytest.M
         assert (path, error) == (str(runs.path_of(RUN)), None) and runs.load(RUN.id) == RUN
     else:
         assert (path, error) == (None, f"the run could not be saved: {runs.path_of(RUN)}: the child process was killed")
-
-
-async def test_an_early_probe_is_taken_once_by_a_step_of_its_kind() -> None:
-    early = EarlyProbe()
-    await early.start(OWN)
-    assert early.take(SHARED) is None
-    child = early.take(OWN)
-    assert child and early.take(OWN) is None
-    await early.end()  # does not end a probe that was taken
-    assert await child.reap(60) is not None
-
-
-async def test_an_early_probe_of_another_kind_is_ended() -> None:
-    early = EarlyProbe()
-    await early.start(OWN)
-    child = early._child
-    await early.start(SHARED)
-    assert child and child._process.returncode is not None
-    await early.end()
-    assert early.take(SHARED) is None
