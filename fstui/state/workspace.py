@@ -194,36 +194,25 @@ async def remove_left_behind(entry: ledger.Entry) -> str | None:
     """Remove the directory of a dead run. Returns None, or the sentence that says why it is still there."""
     if entry.mount_point and entry.mount_point not in _mounted():
         return f"{entry.what}: not removed: nothing is mounted on {entry.mount_point} now. Mount it, then `fstui clean`"
+    helper = "measure.helpers.directory.remove"
     try:
-        found = await _call("remove", entry.what, where=entry.what)
-        if found.get("absent") and _is_hidden(entry, found["fsid"]):
-            return (
-                f"{entry.what}: not removed: another filesystem is mounted on {entry.mount_point} now. "
-                "Mount the earlier one, then `fstui clean`. If it no longer exists, delete "
-                f"{ledger.path_of(entry)}"
-            )
-        if found.get("absent") and entry.above not in (0, found["above"]):
-            await _remove_moved(entry)
+        found = await call_helper(helper, entry.what, timeout_s=_REMOVE_S, where=entry.what)
     except NoAnswer as silence:
         return f"{entry.what}: not removed: it {silence.reason}"
     except OSError as error:
         return f"{entry.what}: not removed: {error.strerror}"
+    if found and _is_hidden(entry, found["fsid"]):
+        return (
+            f"{entry.what}: not removed: another filesystem is mounted on {entry.mount_point} now. "
+            f"Mount the earlier one, then `fstui clean`. If it no longer exists, delete {ledger.path_of(entry)}"
+        )
+    if found and entry.above not in (0, found["above"]):
+        return (
+            f"{entry.what}: not removed: {Path(entry.what).parent} was moved or removed since. "
+            f"If it is elsewhere, move it back, then `fstui clean`. If it is gone, delete {ledger.path_of(entry)}"
+        )
     await ledger.strike_out(entry)
     return None
-
-
-async def _call(function: str, *arguments: object, where: str) -> dict[str, Any]:
-    found = await call_helper(f"measure.helpers.directory.{function}", *arguments, timeout_s=_REMOVE_S, where=where)
-    return found or {}
-
-
-async def _remove_moved(entry: ledger.Entry) -> None:
-    """Remove the directory if the one that contains it was renamed within its own parent. Raises NoAnswer, OSError."""
-    try:
-        await _call("remove_moved", entry.above, entry.what, where=entry.what)
-    except OSError as error:
-        hint = f"If it is elsewhere, move it back; if it is gone, delete {ledger.path_of(entry)}"
-        raise OSError(error.errno, f"{error.strerror}. {hint}") from None
 
 
 def _mounted() -> dict[str, Mount]:

@@ -135,21 +135,21 @@ async def test_another_filesystem_on_the_same_device_is_not_removed(tmp_path: Pa
     assert await remove_left_behind(entry) is None
 
 
-async def test_a_renamed_parent_is_found_or_the_entry_stays(tmp_path: Path) -> None:
-    directory, elsewhere = tmp_path / "data", tmp_path / "deep" / "down"
+async def test_a_renamed_parent_keeps_the_entry(tmp_path: Path) -> None:
+    directory = tmp_path / "data"
     directory.mkdir()
-    elsewhere.mkdir(parents=True)
     made = await Workspace.make(str(directory), "k3f9a1")
     (entry,) = ledger.entries()
     os.kill(made._keeper.pid, signal.SIGKILL)
-    directory.rename(elsewhere / "data")
+    directory.rename(tmp_path / "data.old")
     assert f"{directory} was moved or removed since" in (await remove_left_behind(entry) or "")
     directory.mkdir()  # another directory at the same path
     assert "move it back" in (await remove_left_behind(entry) or "")
     assert ledger.entries() == [entry]
-    (elsewhere / "data").rename(tmp_path / "data.old")
+    directory.rmdir()
+    (tmp_path / "data.old").rename(directory)
     assert await remove_left_behind(entry) is None
-    assert (list((tmp_path / "data.old").iterdir()), ledger.entries()) == ([], [])
+    assert (list(directory.iterdir()), ledger.entries()) == ([], [])
 
 
 async def test_the_keeper_removes_the_entry_of_a_killed_owner(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Functions and programs for a directory whose storage may hang; the process can be abandoned.
 
-``inspect``, ``remove``, ``dismantle`` and ``remove_moved`` are called by ``fstui.measure.children.call_helper``.
+``inspect``, ``remove`` and ``dismantle`` are called by ``fstui.measure.children.call_helper``.
 Programs:
 ``space``  stdin: a line per mount point; stdout: an empty object at the start, then a JSON line per answer, in the
            order in which they arrive
@@ -250,21 +250,6 @@ def dismantle(path: str) -> dict[str, Any]:
         return {"absent": True, "above": inode(above), "fsid": fsid(above)}
     remove_held(held)
     return {}
-
-
-def remove_moved(above: int, path: str) -> None:
-    """Remove it if the directory that contained it, with the inode ``above``, was renamed. Raises OSError."""
-    parent, name = os.path.split(path)
-    beside = os.path.dirname(parent)
-    try:
-        others = [os.path.join(beside, other) for other in os.listdir(beside)]
-    except OSError:
-        others = []
-    for other in others:
-        if inode(other) == above and os.path.lexists(os.path.join(other, name)):
-            remove(os.path.join(other, name))
-            return
-    raise OSError(None, f"{parent} was moved or removed since")
 
 
 def inode(path: str) -> int:
