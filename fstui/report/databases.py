@@ -89,7 +89,7 @@ def tables(run: Run) -> list[Section]:
 def workloads(runs: Sequence[Run]) -> Section:
     """Return one table: configurations down, workloads across.
 
-    The title holds what all configurations have in common, the lines below the table what each has of its own.
+    The title holds what all configurations have in common, the lines below the table what each has in addition.
     Several runs get the most important figures only.
     """
     cells: dict[tuple[str, ...], dict[str, dict[str, str]]] = {}
@@ -222,7 +222,7 @@ def _zfs_properties(run: Run) -> Iterator[str]:
 
 
 def _told_apart(configurations: Sequence[tuple[str, ...]]) -> tuple[str, tuple[str, ...]]:
-    """Return what all configurations share, and what each has besides, with its number."""
+    """Return what all configurations share, and what each has in addition, with its number."""
     shared = [word for word in configurations[0] if all(word in words for words in configurations)]
     own = (" · ".join(word for word in words if word not in shared) for words in configurations)
     legend = tuple(f"#{number} {words}" for number, words in enumerate(own, 1))

@@ -20,12 +20,12 @@ _DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 def render(rule_name: str) -> str:
-    """The name, then the page. Raises KeyError where there is no such rule."""
+    """Return the name of the rule, then its page. Raises KeyError."""
     return page([rule_name, *(text.plain.rstrip() for text in lines(rule_name, WIDTH))])
 
 
 def render_word(name: str) -> str:
-    """The word, then what it means. Raises KeyError where there is no such word."""
+    """Return the word, then what it means. Raises KeyError."""
     return page([glossary.titled(name), *(text.plain for text in word_lines(name, WIDTH))])
 
 
@@ -48,7 +48,7 @@ def documentation() -> dict[str, str]:
 
 
 def lines(rule_name: str, width: int) -> list[Text]:
-    """The page without its name, in the terminal's own colour, and its words. Raises KeyError."""
+    """Return the page without its name, in the terminal's colour, and the words used in it. Raises KeyError."""
     _, _, body = explain(rule_name).partition("\n\n")
     drawn = Console(width=width - 2).render_lines(Markdown(body), pad=False)
     plain = ([(part.text, part.style.without_color if part.style else "") for part in row] for row in drawn)
@@ -57,29 +57,29 @@ def lines(rule_name: str, width: int) -> list[Text]:
 
 
 def markdown(rule_name: str) -> str:
-    """The page with its name as its title, and its words. Raises KeyError."""
+    """Return the page as Markdown, with the words used in it. Raises KeyError."""
     text = explain(rule_name)
     words = ", ".join(glossary.titled(name) for name in glossary.used_in(_CODE.sub("", text.partition("\n")[2])))
     return text + (f"\n*words: {words}*\n" if words else "")
 
 
 def document(markdown: str, width: int) -> str:
-    """A whole page of Markdown, without its marks."""
+    """Return Markdown as plain text."""
     drawn = Console(width=width).render_lines(Markdown(markdown), pad=False)
     return page("".join(part.text for part in row).rstrip() for row in drawn)
 
 
 def word_lines(name: str, width: int) -> list[Text]:
-    """What a word means, where that can be looked up, and which words go with it. Raises KeyError."""
+    """Return what a word means, its source, and related words. Raises KeyError."""
     word = glossary.words()[name]
-    told = [Text(f"  {part}", end="") for part in wrap(word.text, width - 4)]
+    found = [Text(f"  {part}", end="") for part in wrap(word.text, width - 4)]
     if word.source:
-        told += [Text.assemble((f"  {part}", "dim"), end="") for part in wrap(f"source: {word.source}", width - 4)]
-    return [*told, *named_words(word.see, width, "see")]
+        found += [Text.assemble((f"  {part}", "dim"), end="") for part in wrap(f"source: {word.source}", width - 4)]
+    return [*found, *named_words(word.see, width, "see")]
 
 
 def named_words(names: Iterable[str], width: int, label: str = "words") -> list[Text]:
-    """A line that names them, where there are any."""
+    """Return a line with the names; empty without names."""
     listed = ", ".join(glossary.titled(name) for name in names)
     return (
         [Text.assemble((f"  {part}", "dim"), end="") for part in wrap(f"{label}: {listed}", width - 4)]

@@ -1,5 +1,7 @@
 """``fstui run`` off a terminal, on the storage of the test machine: streams and exit codes, not the verdict."""
 
+from __future__ import annotations
+
 import asyncio
 import json
 import os
@@ -9,10 +11,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from fstui.cli.options import fails
 from fstui.measure.kinds.documents import decode_run
 from fstui.model.declaration import Declaration
-from fstui.model.judgement import VERDICTS
+from fstui.model.judgement import VERDICTS, Answer, Speed
 from fstui.model.run import Run
 from fstui.runs.session import Session
 from fstui.state import files, ledger, paths, runs, user_data
@@ -362,3 +366,22 @@ def test_a_signal_between_plan_and_run_ends_with_its_status(
     assert done.returncode == status
     assert done.stderr.decode().splitlines() == ["fstui: stopped before the run started; nothing was written"]
     assert list(target.iterdir()) == []
+
+
+SOUND = Run(id="k3f9a1", started_at="2026-11-20T03:12:44+01:00", verdict="plausible")
+
+
+@pytest.mark.parametrize(("answer", "fail"), [("stalls", True), ("slow", True), ("unknown", False), ("normal", False)])
+def test_fail_on_slow_tests_only_the_speed(answer: Answer, fail: bool) -> None:
+    run = replace(SOUND, speed=Speed(answer=answer))
+    assert fails(run.verdict, run.speed.answer, ["slow"]) is fail
+    assert not fails(run.verdict, run.speed.answer, ["suspicious"])
+
+
+def test_fail_on_includes_worse_verdicts() -> None:
+    assert fails(SOUND.verdict, SOUND.speed.answer, ["plausible"]) and fails(
+        SOUND.verdict, SOUND.speed.answer, ["lost", "consistent"]
+    )
+    assert not fails(SOUND.verdict, SOUND.speed.answer, ["cannot-tell"]) and not fails(
+        SOUND.verdict, SOUND.speed.answer, []
+    )

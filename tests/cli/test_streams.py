@@ -1,5 +1,7 @@
 """Output to a terminal, to a file, and to a pipe without a reader."""
 
+from __future__ import annotations
+
 import fcntl
 import json
 import os
@@ -15,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from fstui.cli.delivery import EventLines
+from fstui.cli.output import coloured, colours_wanted
 from fstui.model.events import RunFinished, StepProgressed
 from fstui.model.steps import Snapshot
 from fstui.runs.files import put_file
@@ -214,3 +217,26 @@ def test_output_into_a_pipe_is_written_to_it(tmp_path: Path) -> None:
         put_file(pipe, b"document")
         assert reader.communicate()[0] == b"document"
     assert pipe.is_fifo()
+
+
+def test_only_verdicts_are_coloured() -> None:
+    assert coloured("A  ✗ not-durable  x") == "A  \x1b[1;31m✗ not-durable\x1b[0m  x"
+    assert coloured("! SUSPICIOUS  high") == "\x1b[1;33m! SUSPICIOUS\x1b[0m  high"
+    assert coloured("✓  k3f9a1  fsync") == "\x1b[1;32m✓\x1b[0m  k3f9a1  fsync"
+    assert coloured("it is slow, and not lost!") == "it is slow, and not lost!"
+
+
+def test_no_color_is_respected() -> None:
+    assert colours_wanted({"TERM": "xterm"})
+    assert not any(map(colours_wanted, ({"TERM": "xterm", "NO_COLOR": "1"}, {"TERM": "dumb"}, {})))
+
+
+@pytest.mark.parametrize(("no_colour", "seen"), [("", True), ("1", False)])
+def test_the_history_is_coloured_on_a_terminal(no_colour: str, seen: bool) -> None:
+    runs.save(RUN)
+    reader, terminal = pty.openpty()
+    termios.tcsetwinsize(terminal, (24, 80))
+    subprocess.run(command("history"), stdout=terminal, check=True, env={**os.environ, "NO_COLOR": no_colour})
+    os.close(terminal)
+    assert (b"\x1b[1;33m" in os.read(reader, 4096)) == seen
+    os.close(reader)

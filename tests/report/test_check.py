@@ -13,7 +13,7 @@ from fstui.report import check
 from fstui.report.check import Check, Checked
 from tests.factories.samples import NASTY, RUN, nasty
 from tests.printing import printed
-from tests.report.test_speed import SLOW
+from tests.report.test_run import SLOW
 
 HONEST = replace(
     RUN,

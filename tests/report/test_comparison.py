@@ -21,7 +21,7 @@ from tests.factories import screens
 from tests.factories.databases import database
 from tests.factories.samples import FAILED_RUN, RUN, SYNCED, UNSYNCED, nasty
 from tests.hostile import assert_safe, everywhere
-from tests.report.test_html import Elements
+from tests.report.test_formats import Elements
 
 STEP = "fdatasync"
 

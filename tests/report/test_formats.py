@@ -1,15 +1,31 @@
-"""One registry of formats: the command line, the app and these tests read it."""
+"""Every format prints any report: one registry, safe names, the same content."""
+
+from __future__ import annotations
 
 import csv
 import io
+import json
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
 
 import click
 import pytest
 from msgspec.structs import replace
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
 
 from fstui.cli.commands import group
+from fstui.measure.kinds.documents import decode_run
+from fstui.model.run import Run
 from fstui.report import formats
+from fstui.report.characters import escape_controls
+from fstui.report.sections import Cell, Report, Section, glyph, number, speed, verdict
+from fstui.report.text import wrap
+from tests.factories import screens
 from tests.factories.samples import FAILED_RUN, RUN
+from tests.hostile import NAME, assert_safe, everywhere
+from tests.printing import printed_run
 
 
 def choices(*names: str) -> list[str]:
@@ -49,3 +65,179 @@ def test_no_spreadsheet_calculates_a_name(name: str) -> None:
     (row,) = csv.DictReader(io.StringIO(text))
     assert row["name"] == ("\\x09=1+1" if name[0] == "\t" else f"'{name}")
     assert row["elapsed_s"] == "-1.0"  # a number is one, whatever it begins with
+
+
+TABLE = Section(
+    "Boxes",
+    ("", "NAME", "VERDICT", "RATE/S", "SLOW?", "FLAG"),
+    (
+        (
+            glyph("suspicious"),
+            "db1",
+            verdict("suspicious", "stopped"),
+            number(840.0, lambda n: f"{n:.0f}"),
+            speed("slow"),
+            "a flag",
+        ),
+        (glyph(None), "=db2", verdict(None), number(None, str), speed(None), ""),
+    ),
+    lines=("One sentence.",),
+    points=(("next", ("Do this.",)),),
+    drawn=("a  drawing",),
+)
+REPORT = Report("Two boxes", (TABLE, Section("Nothing")), document={"boxes": 2}, runs=(RUN,))
+
+
+def shown(name: str, report: Report = REPORT, width: int | None = None) -> str:
+    text = formats.render_report(name, report, width)
+    return text if isinstance(text, str) else text.decode()
+
+
+@pytest.mark.parametrize("name", formats.names())
+def test_every_format_prints_any_report_and_escapes_names(name: str) -> None:
+    hostile = Section(NAME, ("N", NAME), ((NAME, Cell(NAME, NAME)),), (NAME,), (("next", (NAME,)),))
+    assert_safe(shown(name, Report(NAME, (hostile,), document=[NAME])))
+    assert shown(name)
+
+
+def test_numbers_are_right_aligned_and_empty_sections_omitted() -> None:
+    lines = shown("plain").splitlines()
+    assert lines[4] == "!  db1   suspicious · stopped     840  ! slow  a flag"
+    assert lines[5] == "   =db2  –                          –  –"
+    assert lines[6:] == ["  a  drawing", "  One sentence.", "  next     Do this."]
+
+
+def test_a_narrow_terminal_has_other_columns_below() -> None:
+    lines = shown("plain", width=48).splitlines()
+    assert max(map(len, lines)) <= 48 and "     a flag" in lines
+
+
+def test_programs_read_values_and_no_column_without_a_name() -> None:
+    rows = list(csv.DictReader(io.StringIO(shown("csv"))))
+    assert rows[0] == {
+        "name": "db1", "verdict": "suspicious", "rate/s": "840.0", "slow?": "slow", "flag": "a flag",
+    }  # fmt: skip
+    assert rows[1]["name"] == "'=db2" and rows[1]["rate/s"] == ""
+    assert json.loads(shown("json")) == {"boxes": 2}
+
+
+def test_markdown_and_html_have_the_table_with_its_verdicts() -> None:
+    markdown, html = shown("markdown"), shown("html")
+    assert "| --- | --- | --- | ---: | --- | --- |" in markdown and "Nothing" not in markdown
+    assert '<td class="suspicious">suspicious · stopped</td>' in html and 'id="run-0"' in html
+
+
+HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
+
+
+class Elements(HTMLParser):
+    """Every element with its attributes, and what each data block holds."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.data: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        if self.found and self.found[-1][0] == "script":
+            self.data.append(data)
+
+
+def test_the_page_contains_the_answers_charts_and_document() -> None:
+    page = printed_run(screens.RUN, "html")
+    assert "! SUSPICIOUS  high confidence" in page
+    assert "I/O path of same block, fdatasync" in page and "✓ all arrived" in page
+    assert page.count("<svg ") == len(screens.STEPS)
+    renamed = tuple(replace(step, name=step.name.upper()) for step in screens.STEPS)
+    findings = tuple(replace(f, steps=tuple(map(str.upper, f.steps))) for f in screens.RUN.findings)
+    assert "I/O path of SAME BLOCK, FDATASYNC" in printed_run(
+        replace(screens.RUN, steps=renamed, findings=findings), "html"
+    )
+    elements = Elements(page)
+    assert decode_run("".join(elements.data).encode()) == screens.RUN
+
+
+def test_the_page_fetches_and_runs_nothing() -> None:
+    elements = Elements(printed_run(everywhere(screens.RUN), "html"))
+    assert [attributes for tag, attributes in elements.found if tag == "script"] == [
+        {"type": "application/json", "id": "run-0"}
+    ]
+    for tag, attributes in elements.found:
+        assert tag not in {"img", "link", "iframe", "object", "embed", "base", "form", "a"}
+        assert not {"src", "href", "style"} & attributes.keys()
+        assert not any(name.startswith("on") for name in attributes)
+
+
+def test_names_are_text_everywhere() -> None:
+    steps = tuple(replace(step, name=HOSTILE + step.name) for step in screens.STEPS)
+    run = replace(
+        screens.RUN, steps=steps, sentence=HOSTILE, simulated=HOSTILE, host=replace(screens.HOST, hostname=HOSTILE)
+    )
+    page = printed_run(run, "html")
+    elements = Elements(page)
+    assert sum(tag == "script" for tag, _ in elements.found) == 1 and not any(tag == "img" for tag, _ in elements.found)
+    assert json.loads("".join(elements.data))["sentence"] == HOSTILE
+
+
+def test_a_run_without_steps_is_a_valid_page() -> None:
+    page = printed_run(replace(screens.RUN, steps=(), target=None, scenario=None, findings=()), "html")
+    assert page.startswith("<!doctype html>") and page.rstrip().endswith("</html>")
+    assert not re.search(r"<table><thead>.*</thead><tbody></tbody>", page)
+
+
+def samples(run: Run, name: str = "fstui_") -> Iterator[Sample]:
+    for family in text_string_to_metric_families(str(formats.render("prometheus", run))):
+        assert family.documentation and family.type == ("summary" if "latency" in family.name else "gauge")
+        yield from (sample for sample in family.samples if sample.name.startswith(name))
+
+
+def of_step(run: Run, name: str) -> dict[str, float]:
+    return {sample.labels["step"]: sample.value for sample in samples(run, name)}
+
+
+def test_one_verdict_is_1_and_every_other_is_0() -> None:
+    found = {sample.labels["verdict"]: sample.value for sample in samples(RUN, "fstui_verdict")}
+    assert len(found) == 7 and [verdict for verdict, value in found.items() if value] == ["suspicious"]
+
+
+def test_each_step_has_metrics_in_base_units() -> None:
+    assert of_step(RUN, "fstui_step_operations_per_second") == {"write, no sync": 211402.0, "fdatasync": 840.0}
+    assert of_step(RUN, "fstui_step_flushes_per_sync") == {"fdatasync": 1.0}
+    synced = [each for each in samples(RUN, "fstui_step_latency") if each.labels["step"] == "fdatasync"]
+    quantiles = {each.labels["quantile"]: each.value for each in synced if "quantile" in each.labels}
+    assert quantiles == {"0.5": 0.0012, "0.9": 0.002, "0.95": 0.003, "0.99": 0.0059, "1": 0.028}
+    assert [each.value for each in synced if each.name.endswith("_count")] == [1680.0]
+    assert [each.value for each in synced if each.name.endswith("_sum")] == [pytest.approx(1680 * 0.00123)]
+
+
+def test_what_failed_or_was_not_counted_is_left_out() -> None:
+    assert "O_DIRECT" not in of_step(FAILED_RUN, "fstui_step_")
+    empty = Run(id="a", started_at="no time")
+    assert {each.name for each in samples(empty)} == {
+        "fstui_verdict", "fstui_run_duration_seconds", "fstui_run_written_bytes",
+    }  # fmt: skip
+
+
+def test_every_value_has_its_labels() -> None:
+    for sample in samples(replace(RUN, simulated="a lying disk")):
+        labels = {"scenario": "odirect-truth", "target": "/srv/data", "simulated": "a lying disk"}
+        assert labels.items() <= sample.labels.items()
+    assert not any("simulated" in sample.labels for sample in samples(RUN))
+
+
+def test_any_name_can_be_a_label() -> None:
+    for sample in samples(everywhere(RUN)):
+        assert sample.labels["target"] == escape_controls(f"/srv/data{NAME}")
+
+
+def test_no_value_is_repeated() -> None:
+    told = [(sample.name, tuple(sorted(sample.labels.items()))) for sample in samples(RUN)]
+    assert len(set(told)) == len(told)
+
+
+def test_numbers_are_not_broken_when_a_sentence_is_wrapped() -> None:
+    assert wrap("It took 1 234 567 operations.", 14) == ["It took", "1 234 567", "operations."]

@@ -1,0 +1,287 @@
+"""The report of a run: its sections, tables and document."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+
+import pytest
+from msgspec.structs import replace
+
+from fstui.measure.kinds.documents import decode_run
+from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.measure.kinds.sysbench import Sysbench
+from fstui.model.events import FindingsChanged, RunFinished
+from fstui.model.judgement import Judgement, Speed
+from fstui.model.plan import Plan, PlannedStep
+from fstui.model.run import Run, ScenarioRef
+from fstui.report import compare, formats, history, plans, ruler
+from fstui.report import json as json_report
+from fstui.report.characters import printable
+from fstui.report.figures import Counts, step_line
+from fstui.state.runs import Summary
+from tests.factories import samples, screens
+from tests.factories.samples import FAILED, FAILED_RUN, NASTY, RUN, SYNCED, TARGET, nasty
+from tests.printing import printed, printed_run
+
+
+def test_the_whole_result_in_plain_text() -> None:
+    assert printed_run(RUN, saved_to="/home/ann/k3f9a1.json").splitlines() == [
+        "odirect-truth on /srv/data",
+        "",
+        "ext4 › sda1 › sda",
+        "db7, Linux 6.8.0-45 · 20 Nov 2026 03:12 · 14.6 s · run k3f9a1",
+        "",
+        "! SUSPICIOUS  high confidence",
+        "  One 16 KiB block was rewritten and synced 840 times a second. A 7200 rpm disk",
+        "  turns 120 times a second.",
+        "  because  same block, fdatasync  840/s, limit 120/s",
+        "           sda                    1 680 flushes for 1 680 syncs",
+        "  next     VirtualBox: set IgnoreFlush to 0 for this disk, then run again.",
+        "",
+        "2 findings",
+        "   FINDING              VERDICT     CONFIDENCE  WHAT",
+        "!  same-block-rotation  suspicious  high        840/s, 7200 rpm allows 120",
+        "   odirect-alone        note        high        0 flushes: not durable by itself",
+        "",
+        "STEP             RATE/S     P50     P99      MAX  FLUSH/SYNC  BYTES",
+        "write, no sync  211 402  1.2 ms  5.9 ms  28.0 ms           –   0.00",
+        "fdatasync           840  1.2 ms  5.9 ms  28.0 ms        1.00   1.00",
+        "",
+        "I/O path of fdatasync",
+        "  fstui requested 1 680 writes, 26.2 MiB, 1 680 syncs",
+        "  │",
+        "  ext4 /srv   expects 1 for each sync",
+        "  │ 26.2 MiB (1.00), flushes not counted",
+        "  sda1  partition",
+        "  │ 26.2 MiB (1.00), 1 680 flushes (1.00 a sync), ? other processes wrote",
+        "  sda  VBOX HARDDISK, hdd-7200",
+        "",
+        *ruler.of_run(RUN),
+        "",
+        "Devices: sda: VBOX HARDDISK hdd-7200 (declared) · fstui 0.1.0",
+        "",
+        "saved /home/ann/k3f9a1.json",
+    ]
+
+
+def test_a_failed_step_says_which_call_failed_and_how() -> None:
+    text = printed_run(FAILED_RUN)
+    assert "O_DIRECT failed: pwrite: Input/output error" in text
+    assert "? CANNOT-TELL" in text
+    assert "· failed ·" in text
+
+
+def test_a_skipped_step_says_why() -> None:
+    step = replace(FAILED, status="skipped", error=None, reason="no O_DIRECT on tmpfs")
+    assert "O_DIRECT skipped: no O_DIRECT on tmpfs" in printed_run(replace(RUN, steps=(step,)))
+
+
+def test_simulation_and_leftovers_are_named() -> None:
+    text = printed_run(replace(RUN, simulated="a lying disk", left_behind=("/srv/.fstui-k3f9a1",)))
+    assert "SIMULATED: a lying disk." in text
+    assert "  /srv/.fstui-k3f9a1" in text
+
+
+def test_a_run_without_steps_can_be_shown() -> None:
+    text = printed_run(Run(id="a", started_at="2026-11-20T03:12:44+01:00"))
+    assert "? CANNOT-TELL" in text
+
+
+def test_no_line_of_a_usual_run_is_wider_than_a_terminal() -> None:
+    assert max(map(len, printed_run(RUN).splitlines())) <= 80
+
+
+def test_names_are_escaped() -> None:
+    assert all(character.isprintable() or character == "\n" for character in printed_run(nasty()))
+
+
+def test_a_step_in_one_line() -> None:
+    assert step_line(SYNCED, Counts(RUN)) == (
+        "fdatasync 840/s · p50 1.2 ms  p99 5.9 ms  max 28.0 ms · 1.00 flushes per sync"
+    )
+    assert step_line(FAILED, Counts(RUN)) == "O_DIRECT: failed, pwrite: Input/output error"
+
+
+@pytest.mark.parametrize(("seconds_", "words"), [(14.0, "about 14.0 s"), (None, "until it is stopped")])
+def test_a_plan_says_where_how_long_and_how_much(seconds_: float | None, words: str) -> None:
+    planned = Plan(
+        scenario=ScenarioRef(name="fsync-rate", title="t"), question="How many durable commits a second?", help="",
+        steps=(PlannedStep(name="fsync", settings=SyncWrites()),
+               PlannedStep(name="O_DIRECT", settings=SyncWrites(), skip="tmpfs cannot")),
+        seconds=seconds_, max_bytes=2**30, room_bytes=2**20, command="fstui run fsync-rate /srv/data",
+    )  # fmt: skip
+    text = printed(plans.of_plan(planned, TARGET))
+    assert words in text
+    assert "/srv/data" in text and "1.0 G" in text
+    assert "skipped: tmpfs cannot" in text
+
+
+def test_a_plan_names_the_options_of_its_servers() -> None:
+    loads = Sysbench(server="postgresql", options={"shared_preload_libraries": "x", "fsync": False})
+    named = replace(loads, host="db7")
+    planned = Plan(
+        scenario=ScenarioRef(name="mine", title="t"), question="", help="", seconds=1.0, max_bytes=1, room_bytes=1,
+        steps=tuple(PlannedStep(name=str(at), settings=each) for at, each in enumerate((loads, named, loads), 1)),
+        command="fstui run mine.toml /srv/data",
+    )  # fmt: skip
+    text = printed(plans.of_plan(planned, TARGET))
+    assert "  step 1, 3: shared_preload_libraries = x, fsync = False" in text.splitlines()
+    assert "get these options" not in printed(plans.of_plan(replace(planned, steps=planned.steps[1:2]), TARGET))
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_without_unicode_gets_ascii(encoding: str) -> None:
+    text = printable(printed_run(RUN), encoding)
+    text.encode(encoding)
+    assert "\\u" not in text and "\\x" not in text
+    assert printable("✓ 4 µs", "utf-8") == "✓ 4 µs"
+
+
+def rows(run: Run) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(printed_run(run, "csv"))))
+
+
+def test_json_is_the_run_document_on_one_line() -> None:
+    line = json_report.line(RUN)
+    assert line.endswith(b"\n") and line.count(b"\n") == 1
+    assert decode_run(line) == RUN
+    assert json.loads(line)["target"]["stack"][2]["medium"]["class"] == "hdd-7200"
+
+
+def test_an_event_names_itself() -> None:
+    judgement = Judgement(verdict="suspicious", confidence="high", sentence="s")
+    assert json.loads(json_report.line(FindingsChanged(judgement=judgement)))["event"] == "FindingsChanged"
+    assert json.loads(json_report.line(RunFinished(run=RUN, saved_to="/x")))["run"]["schema"] == "fstui.run/2"
+
+
+def test_the_schema_describes_the_document() -> None:
+    schema = json.loads(json_report.schema())
+    described = schema["$defs"]["Run"]["properties"]
+    assert set(json.loads(json_report.line(RUN))) == set(described)
+
+
+def test_csv_has_one_row_per_step_with_units_in_its_names() -> None:
+    first, second = rows(RUN)
+    assert (second["name"], second["rate_per_s"], second["latency_p99_ns"]) == ("fdatasync", "840.0", "5900000")
+    assert (second["flushes_per_sync"], second["bytes_ratio"]) == ("1.0", "1.0")
+    assert (first["flushes"], first["flushes_per_sync"]) == ("0", "")
+    assert second["latency_p99_9_ns"] == ""
+
+
+def test_csv_has_errors_and_a_header_without_steps() -> None:
+    assert rows(FAILED_RUN)[1]["error"] == "pwrite: Input/output error"
+    assert printed_run(replace(RUN, steps=()), "csv").splitlines() == printed_run(RUN, "csv").splitlines()[:1]
+
+
+def test_csv_with_hostile_names_has_one_line_per_step() -> None:
+    text = printed_run(nasty(), "csv")
+    assert len(text.splitlines()) == 3
+    assert "\x1b" not in text
+
+
+def test_markdown_has_the_verdict_before_the_tables() -> None:
+    text = printed_run(RUN, "markdown")
+    order = [
+        "### odirect",
+        "**! SUSPICIOUS",
+        "One 16 KiB block",
+        "**Because**",
+        "**Next**",
+        "FINDING",
+        "| STEP",
+        "LAYER",
+    ]
+    places = [text.index(part) for part in order]
+    assert places == sorted(places)
+    assert "|  | sda, lowest | 1 690 | 26.2 MiB |  | 1 680 | 1.00 |" in text
+    assert "|  | sda1 | 1 690 | 26.2 MiB |  | not counted | – |" in text
+    assert "VBOX HARDDISK hdd-7200 (declared)" in text
+
+
+def test_every_row_of_a_markdown_table_has_all_cells() -> None:
+    for run in (RUN, FAILED_RUN, nasty()):
+        for table in re.findall(r"(?:^\|.*\n)+", printed_run(run, "markdown"), re.M):
+            assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
+
+
+def test_names_from_the_system_are_no_markup() -> None:
+    text = re.sub("```text.*?```", "", printed_run(nasty(), "markdown"), flags=re.DOTALL)
+    assert all(character.isprintable() or character == "\n" for character in text)
+    assert "<b>" not in text and r"\<b\>" in text
+    assert not re.search(r"(?<!\\)\*x", text)
+
+
+def test_both_answers_why_what_next_and_where_to_look() -> None:
+    run = replace(screens.RUN, speed=Speed(answer="stalls", title="412 ms for one operation of fdatasync"))
+    lines = printed_run(run, "brief").splitlines()
+    assert 6 <= len(lines) <= 9
+    assert lines[0].startswith("! SUSPICIOUS  high confidence · odirect-truth on /srv/data")
+    assert lines[1] == "▲ STALLS  412 ms for one operation of fdatasync"
+    assert [line.split()[0] for line in lines[3:5]] == ["because", "next"]
+    assert "812/s" in lines[5] and lines[-1].endswith("fstui show k3f9a1")
+
+
+def test_any_run_has_few_lines() -> None:
+    for run in (samples.RUN, samples.FAILED_RUN, screens.RUN, Run(id="x", started_at="")):
+        assert len(printed_run(run, "brief").splitlines()) <= 9
+
+
+SLOW = Speed(
+    answer="slow",
+    yardstick="5 earlier runs",
+    title="12.0/s, slower than 5 earlier runs: an I/O limit of its cgroup applies",
+    sentence="fdatasync did 12.0/s in 1.0 s.",
+    because=("fdatasync: 12.0/s; their median is 840/s",),
+    next=("Raise the limit, or run outside its cgroup.",),
+)
+SLOW_RUN = replace(RUN, speed=SLOW)
+
+
+def rendered(name: str) -> str:
+    text = formats.render(name, SLOW_RUN)
+    return text.decode() if isinstance(text, bytes) else text
+
+
+def test_plain_has_both_headlines_then_their_reasons() -> None:
+    lines = printed_run(SLOW_RUN).splitlines()
+    at = lines.index("! SUSPICIOUS  high confidence")
+    assert lines[at + 1] == "  ! SLOW  12.0/s, slower than 5 earlier runs: an I/O limit of its cgroup applies"
+    second = lines.index("Is it slow?")
+    assert lines[second + 1 : second + 4] == [
+        "  fdatasync did 12.0/s in 1.0 s.",
+        "  because  fdatasync  12.0/s; their median is 840/s",
+        "  next     Raise the limit, or run outside its cgroup.",
+    ]
+    assert max(map(len, lines)) <= 80
+
+
+def test_every_format_shows_the_speed() -> None:
+    assert "- ! SLOW" in rendered("markdown") and "**Is it slow?**" in rendered("markdown")
+    assert {row["speed"] for row in csv.DictReader(io.StringIO(rendered("csv")))} == {"slow"}
+    assert json.loads(rendered("json"))["speed"]["answer"] == "slow"
+    assert 'speed="slow"} 1.0' in rendered("prometheus")
+    assert 'speed="normal"} 0.0' in rendered("prometheus")
+
+
+def test_an_older_document_shows_no_speed() -> None:
+    assert "slow?" not in printed_run(RUN).lower()
+    assert "fstui_speed" not in str(formats.render("prometheus", RUN))
+    assert not any(line.startswith("speed") for line in printed(compare.of_runs([RUN, RUN])).splitlines())
+
+
+def test_a_comparison_and_the_history_show_the_speed() -> None:
+    assert any(
+        line.split() == ["speed", "!", "slow"] for line in printed(compare.of_runs([RUN, SLOW_RUN])).splitlines()
+    )
+    line = Summary(path="/x", id="k3f9a1", started_at="2026-11-20T03:12:44+01:00", verdict="consistent")
+    _, first, second = printed(history.of_summaries([replace(line, speed="stalls"), line])).splitlines()
+    assert first.endswith("▲ stalls") and second.endswith("–")
+
+
+def test_names_in_the_speed_are_escaped() -> None:
+    nasty = replace(SLOW, title=NASTY, sentence=NASTY, because=(f"{NASTY}: {NASTY}",), next=(NASTY,))
+    text = printed_run(replace(RUN, speed=nasty))
+    assert all(character.isprintable() or character == "\n" for character in text)
