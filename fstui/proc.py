@@ -82,6 +82,11 @@ def stat(pid: int) -> Stat | None:
     )
 
 
+def children(pid: int) -> list[int]:
+    """Return the children of its first thread (proc_pid_task_tid_children(5)); none if the kernel has no such file."""
+    return [int(child) for child in read_text(f"/proc/{pid}/task/{pid}/children").split()]
+
+
 def written_bytes(pid: int) -> int | None:
     """Return how many bytes a process has written to disks so far, or None without permission to read that."""
     found = _WRITE_BYTES.search(_read(f"/proc/{pid}/io"))
@@ -152,6 +157,11 @@ def _parse_mount(line: bytes, place: int) -> Mount | None:
 
 def _options(field: bytes) -> tuple[str, ...]:
     return tuple(unescape(option) for option in field.split(b",") if option)
+
+
+def read_text(path: str) -> str:
+    """Return the text of a file; empty if it cannot be read."""
+    return _read(path).decode(errors="replace")
 
 
 def _read(path: str) -> bytes:

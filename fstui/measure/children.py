@@ -11,7 +11,6 @@ import contextlib
 import errno
 import fcntl
 import logging
-import os
 import pickle
 import sys
 import threading
@@ -267,17 +266,6 @@ def _work_of(pid: int) -> tuple[str, ...]:
     found = proc.stat(pid)
     if found is None:
         return ()
-    try:
-        calls = Path(f"/proc/{pid}/io").read_text() if os.access(f"/proc/{pid}/io", os.R_OK) else ""
-    except OSError:
-        return ()
+    calls = proc.read_text(f"/proc/{pid}/io")
     runnable = str(time.monotonic_ns()) if found.state == "R" else ""
-    return runnable, str(found.cpu_ticks), calls, *(word for child in _children_of(pid) for word in _work_of(child))
-
-
-def _children_of(pid: int) -> list[int]:
-    """Return the children of its first thread (proc_pid_task_tid_children(5)); none if the kernel has no such file."""
-    try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
+    return runnable, str(found.cpu_ticks), calls, *(word for child in proc.children(pid) for word in _work_of(child))

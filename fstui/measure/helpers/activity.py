@@ -31,15 +31,6 @@ LEAST_BYTES_PER_S = 4096
 MOST_WRITERS, MOST_FILES = 8, 512
 
 
-def read(path: str) -> str:
-    """Return the text of a file; empty if it cannot be read."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except OSError:
-        return ""
-
-
 class Mounts:
     """The mount points of this process by the mounts of another one: both are on the same filesystem."""
 
@@ -79,7 +70,7 @@ class Database:
 
     def _look(self, request: dict[str, Any]) -> None:
         pid = self.pid
-        words = read(f"/proc/{pid}/cmdline").rstrip("\0").split("\0")
+        words = proc.read_text(f"/proc/{pid}/cmdline").rstrip("\0").split("\0")
         try:
             data = os.readlink(f"/proc/{pid}/cwd")
         except OSError:  # it belongs to another user
@@ -96,7 +87,10 @@ class Database:
 
 def stubs(pid: int, pattern: str) -> list[str]:
     """Return the libraries in its memory or in its LD_PRELOAD that stub syncs."""
-    libraries = [*proc.mapped_files(read(f"/proc/{pid}/maps")), *proc.preloaded(read(f"/proc/{pid}/environ"))]
+    libraries = [
+        *proc.mapped_files(proc.read_text(f"/proc/{pid}/maps")),
+        *proc.preloaded(proc.read_text(f"/proc/{pid}/environ")),
+    ]
     matching = (path for path in libraries if re.search(pattern, path.rpartition("/")[2], re.IGNORECASE))
     return list(dict.fromkeys(matching))
 
@@ -114,7 +108,7 @@ class Activity:
         now, elapsed_s = {}, max(time.monotonic() - self.at_s, 1e-3)
         self.at_s += elapsed_s
         hidden = False
-        names = {pid: read(f"/proc/{pid}/comm").rstrip("\n") for pid in proc.pids()}
+        names = {pid: proc.read_text(f"/proc/{pid}/comm").rstrip("\n") for pid in proc.pids()}
         for pid in names:
             count = proc.written_bytes(pid)
             hidden = hidden or count is None

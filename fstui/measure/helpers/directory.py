@@ -27,6 +27,7 @@ from typing import Any
 from fstui import proc
 from fstui.measure.wire import own_directory
 from fstui.measure.wire.own_directory import MARK, NotOwn
+from fstui.measure.wire.talk import read_line
 
 PREFIX = ".fstui-"
 COVERED = "another filesystem is mounted over it, and no path leads to it"
@@ -280,13 +281,6 @@ def main() -> None:
         space([json.loads(line) for line in sys.stdin])
     else:
         keep(json.loads(read_line()), sys.argv[2] if len(sys.argv) > 2 else None)
-
-
-def read_line() -> bytes:
-    line = b""
-    while not line.endswith(b"\n") and (letter := os.read(0, 1)):
-        line += letter
-    return line
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ from fstui.measure.helpers.server_process import (
     privileges,
 )
 from fstui.measure.wire.own_directory import OWN, enter
-from fstui.measure.wire.talk import Trouble
+from fstui.measure.wire.talk import Trouble, read_line
 
 GRACE_S = 5.0
 PIPE_BYTES = 65536
@@ -53,14 +53,11 @@ def say(**fields: Any) -> None:
     os.write(1, json.dumps(fields).encode() + b"\n")
 
 
-def read_line() -> bytes:
-    """Read a line from stdin byte by byte, so that select sees what follows. Raises HungUp at the end."""
-    line = b""
-    while not line.endswith(b"\n") and (letter := os.read(0, 1)):
-        line += letter
-    if not line:
-        raise HungUp
-    return line
+def next_line() -> bytes:
+    """Read a line from stdin. Raises HungUp at its end."""
+    if line := read_line():
+        return line
+    raise HungUp
 
 
 def ended_children() -> int:
@@ -127,7 +124,7 @@ class Keeper:
         ready = select.select([0, self.woken], [], [], most_s)[0]
         if self.woken in ready:
             os.read(self.woken, PIPE_BYTES)
-        return read_line() if 0 in ready else b""
+        return next_line() if 0 in ready else b""
 
     def watch(self) -> None:
         """Wait until stdin closes. Report once if the server ends before, and restart it on request."""
@@ -177,7 +174,7 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: None)
     with contextlib.suppress(HungUp):
-        keep(Keeper(json.loads(read_line())))
+        keep(Keeper(json.loads(next_line())))
     sys.exit(0)
 
 

@@ -110,12 +110,16 @@ def exit_if_interrupted() -> None:
         raise SystemExit(1)
 
 
-def read_settings() -> dict[str, Any]:
-    """Read the first line of stdin byte by byte: CommandLines reads what follows."""
+def read_line() -> bytes:
+    """Read a line from stdin byte by byte, so that what follows stays in the pipe. Returns an empty line at its end."""
     line = b""
     while not line.endswith(b"\n") and (letter := os.read(0, 1)):
         line += letter
-    settings: dict[str, Any] = json.loads(line)
+    return line
+
+
+def read_settings() -> dict[str, Any]:
+    settings: dict[str, Any] = json.loads(read_line())
     return settings
 
 
