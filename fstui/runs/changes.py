@@ -67,4 +67,4 @@ def _properties(node: Node) -> Iterator[tuple[str, str]]:
         found = node.reading(what)
         yield what, found.value if found else "not stated"
     for what in _MISSING_MEMBERS:
-        yield what, " ".join(told.value for told in node.state if told.what == what) or "no"
+        yield what, " ".join(reading.value for reading in node.state if reading.what == what) or "no"

@@ -83,7 +83,7 @@ def _one_limited_to(step: PlannedStep, bytes_per_s: int) -> PlannedStep:
     settings = step.settings.limited_to(bytes_per_s)
     if settings is not None:
         return msgspec.structs.replace(step, settings=settings)
-    return msgspec.structs.replace(step, skip=step.skip or f"{step.settings.probe} cannot be held to --max-rate")
+    return msgspec.structs.replace(step, skip=step.skip or f"{step.settings.probe} cannot be limited by --max-rate")
 
 
 def with_limit(step: PlannedStep, target: Target) -> PlannedStep:

@@ -144,15 +144,15 @@ class Session:
         return planner.plan(scenario, settings, site, installed, called=called, rate_limit=self._rate_limit)
 
     async def planned(
-        self, name: str, directory: str, settings: Mapping[str, str] | None = None, said: Declaration = NOTHING
+        self, name: str, directory: str, settings: Mapping[str, str] | None = None, declaration: Declaration = NOTHING
     ) -> tuple[Site, Plan]:
-        """Plan by the scenario's name or file. The declaration ``said`` overrides the saved one. Raises Refused."""
+        """Plan by the scenario's name or file. ``declaration`` overrides the saved one. Raises Refused."""
         from fstui.runs import scenarios  # noqa: PLC0415
 
         scenario = await scenarios.named(name)
         scenarios.check(scenario, settings or {})  # report a mistake in the settings before accessing the directory
         site = await self.look_up(directory)
-        site = site.declare(said.over(site.declaration))
+        site = site.declare(declaration.over(site.declaration))
         return site, await self.plan(scenario, site, settings or {}, called=name)
 
     async def planned_again(self, run: Run, directory: str) -> tuple[Site, Plan]:
@@ -187,13 +187,13 @@ class Session:
         """Return the saved declaration of the storage."""
         return (self._declared or {}).get(site.read.identity, NOTHING)
 
-    async def remember(self, site: Site, said: Declaration) -> None:
+    async def remember(self, site: Site, declaration: Declaration) -> None:
         """Save the declaration of the storage; an empty one removes it. Raises OSError, Refused."""
         identity = site.read.identity
-        if identity and said.words != self.remembered(site).words:
-            self._declared = {**(self._declared or {}), identity: replace(said, remembered=bool(said))}
+        if identity and declaration.words != self.remembered(site).words:
+            self._declared = {**(self._declared or {}), identity: replace(declaration, remembered=bool(declaration))}
             async with self._remembering:  # in the order of the calls
-                await self.machine.remember(identity, said)
+                await self.machine.remember(identity, declaration)
 
     async def _recall(self) -> None:
         """Read the saved declarations. If that fails, use none, and set ``trouble``."""
@@ -217,8 +217,8 @@ class Session:
         return Survey(known, self._flags.of(known))
 
     def _with_declared(self, inventory: Inventory) -> Inventory:
-        said = self._declared or {}
-        targets = (declared(target, said.get(target.identity, NOTHING)) for target in inventory.filesystems)
+        saved = self._declared or {}
+        targets = (declared(target, saved.get(target.identity, NOTHING)) for target in inventory.filesystems)
         return replace(inventory, filesystems=tuple(targets))
 
 

@@ -11,7 +11,7 @@ from fstui.runs.machine.base import Machine
 from fstui.state import paths
 
 
-def shutdown_deadline(machine: Machine, target: Target, asked: Callable[[], bool]) -> ShutdownDeadline:
+def shutdown_deadline(machine: Machine, target: Target, is_stopping: Callable[[], bool]) -> ShutdownDeadline:
     """Return the deadline of a run on that target. The state directory may be on another disk."""
     nodes: dict[Place, tuple[Node, ...]] = {"target": _nearest(target), "home": _nearest(_home(machine))}
 
@@ -20,7 +20,7 @@ def shutdown_deadline(machine: Machine, target: Target, asked: Callable[[], bool
         read = machine.counters(nodes[of]) if nodes[of] else None
         return [(one.reads, one.writes, one.flushes, one.discards) for one in read.devices] if read else []
 
-    return ShutdownDeadline(asked, moved, given_up=set())
+    return ShutdownDeadline(is_stopping, moved, given_up=set())
 
 
 def _home(machine: Machine) -> Target | None:

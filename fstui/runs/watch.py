@@ -65,9 +65,9 @@ class Watching:
     async def _traced(self, trace: Waits, seconds: float | None) -> AsyncIterator[Watched | Ended]:
         ending = asyncio.ensure_future(self._end_after(seconds, trace))
         try:
-            async for said in trace.seconds():
-                yield said
-                if isinstance(said, Ended):
+            async for received in trace.seconds():
+                yield received
+                if isinstance(received, Ended):
                     return
             raise OSError(None, "the program that reads the kernel's trace has ended")
         finally:
@@ -101,7 +101,7 @@ class Watching:
 
     def _report(self, inventory: Inventory, ended: Ended, refused: str | None) -> WatchReport:
         found = _concluded(ended.whole, refused)
-        said = answers(ended.whole, inventory, (self._target,) if self._target else inventory.filesystems)
+        found_answers = answers(ended.whole, inventory, (self._target,) if self._target else inventory.filesystems)
         return WatchReport(
             started_at=self._started_at,
             version=__version__,
@@ -114,8 +114,8 @@ class Watching:
             errors=ended.errors,
             culprit=found.culprit,
             sentence=found.sentence,
-            honest=said.honest,
-            speed=said.speed,
+            honest=found_answers.honest,
+            speed=found_answers.speed,
         )
 
 

@@ -61,13 +61,13 @@ _REFERENCES = _File("references.json", tuple[OwnReference, ...], _NO_REFERENCES)
 
 def declarations() -> dict[str, Declaration]:
     """Return what the user declared of each storage, by the target's identity."""
-    return {identity: replace(said, remembered=True) for identity, said in _DECLARATIONS.read().items()}
+    return {identity: replace(declaration, remembered=True) for identity, declaration in _DECLARATIONS.read().items()}
 
 
 def declare(identity: str, declaration: Declaration) -> None:
     """Keep the declaration in place of an older one; an empty one removes it."""
     before = _DECLARATIONS.read()
-    kept = {key: said for key, said in before.items() if key != identity}
+    kept = {key: declared for key, declared in before.items() if key != identity}
     if declaration:
         kept[identity] = replace(declaration, remembered=False)
     if kept != before:

@@ -47,8 +47,8 @@ def mount(tmp_path: Path) -> str:
 
 
 async def test_writers_and_databases_are_found_with_their_settings(tmp_path: Path, mount: str) -> None:
-    told = ("--no-defaults", "--innodb-flush-log-at-trx-commit=2", "--port=1")
-    with database(tmp_path, *told, LD_PRELOAD="/nowhere/libeatmydata.so") as pid:
+    arguments = ("--no-defaults", "--innodb-flush-log-at-trx-commit=2", "--port=1")
+    with database(tmp_path, *arguments, LD_PRELOAD="/nowhere/libeatmydata.so") as pid:
         async with aclosing(read_activity()) as seen:
             async for look in seen:
                 served = [each for each in look.databases if each.pid == pid and each.readable]
@@ -116,7 +116,7 @@ def test_a_pipe_as_option_file_does_not_block(tmp_path: Path) -> None:
 
 
 def test_the_program_ends_when_its_input_closes() -> None:
-    asked = json.dumps({"servers": {}, "stubs": "x", "settings": []})
+    request = json.dumps({"servers": {}, "stubs": "x", "settings": []})
     words = [sys.executable, "-m", "fstui.measure.helpers.activity"]
-    done = subprocess.run(words, input=f"{asked}\n".encode(), capture_output=True, check=False)
+    done = subprocess.run(words, input=f"{request}\n".encode(), capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")

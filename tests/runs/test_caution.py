@@ -22,7 +22,7 @@ def nobody_said_yes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(caution, "available_memory", lambda: GIB)
 
 
-def said(
+def reasons(
     free_bytes: int = 50 * GIB, total_bytes: int = 100 * GIB, busy: float = 0.5, writes: int = 0
 ) -> tuple[str, ...]:
     site = Site(place=Place("/srv/data", Space(total_bytes=total_bytes, free_bytes=free_bytes)), read=target())
@@ -30,34 +30,34 @@ def said(
 
 
 def test_an_idle_host_with_space_raises_no_concern() -> None:
-    assert said() == ()
+    assert reasons() == ()
 
 
 def test_a_busy_device_is_named_with_its_share() -> None:
-    assert said(busy=0.97) == ("its device sda is 97% busy",)
+    assert reasons(busy=0.97) == ("its device sda is 97% busy",)
 
 
 def test_gigabytes_on_a_half_busy_device_raise_a_concern() -> None:
-    assert said(writes=3 * GIB) == ("its device sda is 50% busy, and this writes up to 3.0 GiB",)
-    assert said(writes=3 * GIB, busy=0.4) == ()
+    assert reasons(writes=3 * GIB) == ("its device sda is 50% busy, and this writes up to 3.0 GiB",)
+    assert reasons(writes=3 * GIB, busy=0.4) == ()
 
 
 @pytest.mark.parametrize(
-    ("free_mib", "total_mib", "asked"), [(140, 1024, True), (10_000, 102_400, False), (400, 1024, False)]
+    ("free_mib", "total_mib", "expected"), [(140, 1024, True), (10_000, 102_400, False), (400, 1024, False)]
 )
-def test_little_space_is_less_than_a_tenth_and_a_gibibyte(free_mib: int, total_mib: int, asked: bool) -> None:
-    found = said(free_mib * MIB, total_mib * MIB)
-    assert found == (("only 76.0 MiB of its 1.0 GiB stay free during the run",) if asked else ())
+def test_little_space_is_less_than_a_tenth_and_a_gibibyte(free_mib: int, total_mib: int, expected: bool) -> None:
+    found = reasons(free_mib * MIB, total_mib * MIB)
+    assert found == (("only 76.0 MiB of its 1.0 GiB stay free during the run",) if expected else ())
 
 
 def test_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(caution, "available_memory", lambda: 100 * MIB)
-    assert said() == ("only 100.0 MiB of memory are available",)
+    assert reasons() == ("only 100.0 MiB of memory are available",)
 
 
 def test_yes_in_the_environment_avoids_concerns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(caution.YES, "1")
-    assert said(busy=0.97) == ()
+    assert reasons(busy=0.97) == ()
 
 
 async def test_a_replay_raises_no_concern() -> None:

@@ -42,9 +42,9 @@ async def test_the_claims_of_lessons_hold(lesson: Lesson) -> None:
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 def test_a_lesson_can_be_taken(lesson: Lesson) -> None:
-    for asked in (lesson.predict, lesson.question):
-        assert 2 <= len(asked.choices) <= 4 and 1 <= asked.right <= len(asked.choices)
-        assert all(len(choice) < 72 for choice in asked.choices)
+    for question in (lesson.predict, lesson.question):
+        assert 2 <= len(question.choices) <= 4 and 1 <= question.right <= len(question.choices)
+        assert all(len(choice) < 72 for choice in question.choices)
     assert lesson.question.answer and 5 <= lesson.minutes <= 10
     assert [word for word in lesson.words if word not in words.words()] == []
     assert all(simulation.named(run.disk) for run in lesson.runs)

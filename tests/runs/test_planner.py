@@ -23,7 +23,7 @@ HEAD = 'name = "mine"\ntitle = "Mine"\nquestion = "How long?"\n[settings.seconds
 STEP = '[[steps]]\nprobe = "sync_writes"\nblock_bytes = 16384\nfile_bytes = 1048576\nmax_bytes_per_s = 10485760\n'
 
 
-def box(where: Target | None = None) -> ReplayMachine:
+def machine_with(where: Target | None = None) -> ReplayMachine:
     """Return a machine with only this target."""
     return ReplayMachine(msgspec.structs.replace(saved(), target=where or target()))
 
@@ -35,7 +35,7 @@ def file(tmp_path: Path) -> Path:
 
 async def plan_of(file: Path, steps: str, machine: ReplayMachine | None = None, **settings: str) -> Plan:
     file.write_text(HEAD + steps)
-    _, plan = await Session(machine or box()).planned(str(file), "/srv/data", settings)
+    _, plan = await Session(machine or machine_with()).planned(str(file), "/srv/data", settings)
     return plan
 
 
@@ -54,14 +54,14 @@ async def test_the_plan_states_amounts_and_duration(file: Path) -> None:
 
 async def test_an_existing_server_needs_no_space_here() -> None:
     settings = {"server": "mysql", "host": "db7", "port": "3307", "user": "app", "rows": "60000000", "seconds": "600"}
-    site, plan = await Session(box()).planned("sysbench-oltp", "/srv/data", settings)
+    site, plan = await Session(machine_with()).planned("sysbench-oltp", "/srv/data", settings)
     assert plan.server_room_bytes > 12 * GIB > plan.max_bytes
-    said = plan_head(plan, site.target)
-    assert said[1] == "  server    mysql at db7:3307, as app"
-    assert said[2].startswith("            a new database there: writes ≤ ")
-    assert said[3] == "            1 table of 60 000 000 rows; dropped at the end"
-    assert "replicas" in said[4]
-    assert not any("into" in line for line in said)
+    lines = plan_head(plan, site.target)
+    assert lines[1] == "  server    mysql at db7:3307, as app"
+    assert lines[2].startswith("            a new database there: writes ≤ ")
+    assert lines[3] == "            1 table of 60 000 000 rows; dropped at the end"
+    assert "replicas" in lines[4]
+    assert not any("into" in line for line in lines)
 
 
 async def test_an_append_needs_space_for_all_that_it_may_write(file: Path) -> None:
@@ -78,15 +78,15 @@ async def test_an_endless_run_has_no_duration(file: Path) -> None:
 async def test_a_run_needs_twice_its_space_and_a_twentieth_left_over(file: Path) -> None:
     step = STEP.replace("1048576", str(GIB)) + 'name = "a"\n'
     enough = 2 * GIB + 5 * GIB
-    assert (await plan_of(file, step, box(target(free_bytes=enough)))).room_bytes == GIB
-    said = await refusal(file, step, box(target(free_bytes=enough - 1)))
-    assert said.startswith("/srv/data is too full: 7.0 GiB are free and 7.0 GiB are needed")
-    assert "twice the 1.0 GiB of the run" in said
+    assert (await plan_of(file, step, machine_with(target(free_bytes=enough)))).room_bytes == GIB
+    lines = await refusal(file, step, machine_with(target(free_bytes=enough - 1)))
+    assert lines.startswith("/srv/data is too full: 7.0 GiB are free and 7.0 GiB are needed")
+    assert "twice the 1.0 GiB of the run" in lines
 
 
 async def test_a_pseudo_filesystem_holds_no_files(file: Path) -> None:
     proc = msgspec.structs.replace(target(), fstype="proc", pseudo=True)
-    assert "is on proc, which holds no files" in await refusal(file, STEP + 'name = "a"\n', box(proc))
+    assert "is on proc, which holds no files" in await refusal(file, STEP + 'name = "a"\n', machine_with(proc))
 
 
 @pytest.mark.parametrize(
@@ -103,8 +103,8 @@ def test_an_unknown_declaration_is_refused_with_the_known_ones(declared: dict[st
 
 
 async def test_a_declaration_sets_medium_and_limit() -> None:
-    said = Declaration(medium="hdd-7200", write_cache="none")
-    site, plan = await Session(box()).planned("odirect-truth", "/srv/data", {}, said)
+    declared = Declaration(medium="hdd-7200", write_cache="none")
+    site, plan = await Session(machine_with()).planned("odirect-truth", "/srv/data", {}, declared)
     (disk,) = site.target.lowest
     assert disk.medium == Medium(
         class_="hdd-7200",
@@ -119,23 +119,23 @@ async def test_a_declaration_sets_medium_and_limit() -> None:
 
 
 async def test_without_a_declaration_the_readings_stay() -> None:
-    site, plan = await Session(box()).planned("odirect-truth", "/srv/data")
+    site, plan = await Session(machine_with()).planned("odirect-truth", "/srv/data")
     assert site.target.lowest[0].medium == Medium()
     assert all(step.limit_ns is None for step in plan.steps)
 
 
 async def test_declaring_a_write_cache_keeps_the_medium() -> None:
     read = Medium(class_="hdd-7200", rpm=7200, ephemeral=True)
-    said = Declaration(write_cache="none")
-    site, _ = await Session(box(target(read))).planned("fsync-rate", "/srv/data", {}, said)
+    declared = Declaration(write_cache="none")
+    site, _ = await Session(machine_with(target(read))).planned("fsync-rate", "/srv/data", {}, declared)
     medium = site.target.lowest[0].medium
     assert medium
     assert (medium.class_, medium.rpm, medium.write_cache, medium.ephemeral) == ("hdd-7200", 7200, "none", True)
 
 
 async def test_the_command_repeats_the_run_exactly() -> None:
-    settings, said = {"seconds": "2", "block": "4096"}, Declaration(medium="ssd", write_cache="plp")
-    _, plan = await Session(box()).planned("odirect-truth", "/srv/my data", settings, said)
+    settings, declared = {"seconds": "2", "block": "4096"}, Declaration(medium="ssd", write_cache="plp")
+    _, plan = await Session(machine_with()).planned("odirect-truth", "/srv/my data", settings, declared)
     assert shlex.split(plan.command) == [
         *("fstui", "run", "odirect-truth", "/srv/my data", "--set", "seconds=2", "--set", "block=4096"),
         *("--medium", "ssd", "--write-cache", "plp"),
@@ -144,19 +144,19 @@ async def test_the_command_repeats_the_run_exactly() -> None:
 
 async def test_a_rate_limit_changes_duration_and_steps(file: Path) -> None:
     file.write_text(HEAD + STEP + 'name = "a"\nwriters = 4\n[[steps]]\nname = "b"\nprobe = "dirty_flush"\n')
-    _, plan = await Session(box(), RateLimit(bytes_per_s=65536, idle=True)).planned(str(file), "/srv/data")
+    _, plan = await Session(machine_with(), RateLimit(bytes_per_s=65536, idle=True)).planned(str(file), "/srv/data")
     held, left_out = plan.steps
     assert held.settings.as_dict()["ops_per_s"] == 4.0
     assert plan.max_bytes == 2 * 65536 + 1048576
     assert plan.seconds == pytest.approx(1.0 + 2.0 + 16.0 + 2 * 0.4)
-    assert left_out.skip == "dirty_flush cannot be held to --max-rate"
+    assert left_out.skip == "dirty_flush cannot be limited by --max-rate"
     assert plan.command.endswith("--max-rate 64K --idle")
 
 
 async def test_a_scenario_without_limitable_steps_is_refused(file: Path) -> None:
     file.write_text(HEAD + '[[steps]]\nname = "b"\nprobe = "dirty_flush"\n')
     with pytest.raises(Refused, match="--max-rate leaves nothing to run"):
-        await Session(box(), RateLimit(bytes_per_s=65536)).planned(str(file), "/srv/data")
+        await Session(machine_with(), RateLimit(bytes_per_s=65536)).planned(str(file), "/srv/data")
 
 
 async def test_planning_on_this_host_writes_nothing(tmp_path: Path) -> None:

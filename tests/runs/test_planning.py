@@ -19,7 +19,7 @@ from tests.tui.conftest import PreparedApp
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Count the child processes by module, and the surveys."""
     counted: Counter[str] = Counter()
     start, look = Child.start, survey.survey
@@ -37,36 +37,36 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return counted
 
 
-async def test_all_plans_for_a_directory_need_one_child_and_survey(asked: Counter[str], tmp_path: Path) -> None:
+async def test_all_plans_for_a_directory_need_one_child_and_survey(calls: Counter[str], tmp_path: Path) -> None:
     session = Session.here()
     site = await session.look_up(str(tmp_path))
-    tools = asked.pop("measure.helpers.claims", 0)  # with tools to run there is a second survey
-    assert asked == {
+    tools = calls.pop("measure.helpers.claims", 0)  # with tools to run there is a second survey
+    assert calls == {
         "survey": 1 + tools,
         "measure.helpers.call": 2,  # the directory and the state directory
     }
-    asked.clear()
+    calls.clear()
     with_programs = {"sysbench-oltp", "replica-cut", "fileio-classic"}
     known = [known for known in scenarios.shipped_ones() if known.name not in with_programs]
     for name, scenario in known:
         for settings in ({}, {"seconds": "2"}):
             plan = await session.plan(scenario, site.declare(Declaration(medium="ssd")), settings, called=name)
             assert plan.command.startswith(f"fstui run {name} {site.read.path}")
-    assert len(known) >= 4 and asked == {}
+    assert len(known) >= 4 and calls == {}
 
 
-async def test_installed_programs_are_read_once(asked: Counter[str], tmp_path: Path) -> None:
+async def test_installed_programs_are_read_once(calls: Counter[str], tmp_path: Path) -> None:
     session = Session.here()
     site = await session.look_up(str(tmp_path))
-    asked.clear()
+    calls.clear()
     scenario = await scenarios.named("sysbench-oltp")
     for seconds in ("1", "2", "5"):
         try:
             await session.plan(scenario, site, {"seconds": seconds})
         except Refused as refusal:  # sysbench or a server is missing
             assert "installed" in str(refusal)
-    assert asked["survey"] == 0
-    assert asked["measure.helpers.call"] <= 1
+    assert calls["survey"] == 0
+    assert calls["measure.helpers.call"] <= 1
 
 
 class Counting(ReplayMachine):

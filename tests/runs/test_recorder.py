@@ -154,11 +154,11 @@ def test_the_step_has_the_time_without_a_cpu() -> None:
 
 
 def test_a_step_that_ends_early_by_design_gives_no_reason() -> None:
-    for enough, said in ((2, False), (0, True)):
+    for enough, expected in ((2, False), (0, True)):
         step = recorder(enough_ops=enough)
         step.add(Samples.of(0, 2, START_NS, [START_NS + mark * MS for mark in (1, 2, 3, 4)]))
         step.end(START_NS, START_NS + 4 * MS, held_ns=0)
-        assert bool(step.step("finished", 0.0).reason) is said
+        assert bool(step.step("finished", 0.0).reason) is expected
 
 
 MS = 1_000_000

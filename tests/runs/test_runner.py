@@ -293,16 +293,16 @@ async def test_a_run_that_cannot_be_saved_is_returned_with_the_error(here: RunIn
 
 
 async def test_after_a_save_error_saving_is_tried_once_more_at_the_end() -> None:
-    asked: list[int] = []
+    saved_steps: list[int] = []
 
     class Homeless(ReplayMachine):
         async def save(self, run: Run) -> tuple[str | None, str | None]:
-            asked.append(len(run.steps))
+            saved_steps.append(len(run.steps))
             return None, "the disk of the home gave no answer"
 
     before = saved()
     run, events = await finished(RunInProgress(plan_of(before), site_of(before), Homeless(before, 0.0)))
-    assert asked == [1, len(run.steps)] and len(run.steps) > 2
+    assert saved_steps == [1, len(run.steps)] and len(run.steps) > 2
     assert isinstance(events[-1], RunFinished) and events[-1].save_error
 
 
@@ -330,7 +330,7 @@ async def test_a_fast_reader_gets_every_snapshot() -> None:
 
 async def test_the_wait_for_a_server_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "_TICK_S", 0.001)
-    told: list[float] = []
+    waits: list[float] = []
     enough = asyncio.Event()
 
     async def work() -> str:
@@ -338,12 +338,12 @@ async def test_the_wait_for_a_server_is_reported(monkeypatch: pytest.MonkeyPatch
         return "started"
 
     def tell(waited_s: float) -> None:
-        told.append(waited_s)
-        if len(told) == 3:
+        waits.append(waited_s)
+        if len(waits) == 3:
             enough.set()
 
     assert await with_progress(work(), tell) == "started"
-    assert told[0] == 0.0 and told == sorted(told)
+    assert waits[0] == 0.0 and waits == sorted(waits)
 
 
 async def test_cancelling_the_wait_ends_the_work() -> None:

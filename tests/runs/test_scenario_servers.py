@@ -133,8 +133,8 @@ def test_a_run_lists_only_settings_that_its_server_has() -> None:
     postgresql, _ = scenarios.expand(shipped, {"server": "postgresql", "full_page_writes": "false"})
     mariadb, _ = scenarios.expand(shipped, {"server": "mariadb", "flush_method": "fsync"})
     every, _ = scenarios.expand(shipped, {})
-    told = set(every.settings)
-    assert told - set(postgresql.settings) == {"flush_method", "doublewrite", "durability"}
-    assert told - set(mariadb.settings) == {"wal_sync_method", "full_page_writes", "synchronous_commit"}
+    all_settings = set(every.settings)
+    assert all_settings - set(postgresql.settings) == {"flush_method", "doublewrite", "durability"}
+    assert all_settings - set(mariadb.settings) == {"wal_sync_method", "full_page_writes", "synchronous_commit"}
     with pytest.raises(Refused, match="--set flush_method=fsync has no effect"):
         scenarios.expand(shipped, {"server": "postgresql", "flush_method": "fsync"})

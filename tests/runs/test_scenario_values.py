@@ -84,17 +84,17 @@ def test_every_value_reaches_a_step(name: str, key: str, value: Scalar) -> None:
                 found += 1
                 if path[-1] == "*":
                     assert isinstance(setting.choices, dict)
-                    told = at(step.settings.as_dict(), path[:-1])
+                    in_step = at(step.settings.as_dict(), path[:-1])
                     for option, meant in setting.choices[str(value)].items():
-                        assert told[option] == (tuple(meant) if isinstance(meant, list) else meant)
+                        assert in_step[option] == (tuple(meant) if isinstance(meant, list) else meant)
                 elif setting.is_set_by(value) and path[0] in step.settings.as_dict():
-                    told = at(step.settings.as_dict(), path)
-                    assert (told, isinstance(told, bool)) == (value, isinstance(value, bool))
-            the_server_is_told_its_options(step)
+                    in_step = at(step.settings.as_dict(), path)
+                    assert (in_step, isinstance(in_step, bool)) == (value, isinstance(value, bool))
+            check_server_options(step)
     assert found
 
 
-def the_server_is_told_its_options(step: PlannedStep) -> None:
+def check_server_options(step: PlannedStep) -> None:
     settings = step.settings
     if not isinstance(settings, Sysbench):
         return
@@ -105,8 +105,8 @@ def the_server_is_told_its_options(step: PlannedStep) -> None:
     )
     words = family.words(Program(settings.server, "/x", "", ()), "/data", "/socket", settings)
     for name, value in settings.options.items():
-        told = switch[value] if isinstance(value, bool) else value
-        assert form.format(name=name, dashed=name.replace("_", "-"), value=told) in words
+        found = switch[value] if isinstance(value, bool) else value
+        assert form.format(name=name, dashed=name.replace("_", "-"), value=found) in words
 
 
 @pytest.mark.parametrize(
@@ -122,8 +122,8 @@ def test_each_of_several_values_has_a_step(name: str, key: str) -> None:
     whole = scenarios.load(name)
     wanted = set(values(whole.settings[key]))
     _, steps = scenarios.expand(whole, {key: ",".join(map(text_of, wanted))})
-    told = [step.settings.as_dict() for step in steps]
-    everywhere = {value for settings in told for value in flat(settings)}
+    found = [step.settings.as_dict() for step in steps]
+    everywhere = {value for settings in found for value in flat(settings)}
     words = whole.settings[key].choices
     assert wanted <= everywhere or isinstance(words, dict)
     assert len(steps) >= len(wanted)
@@ -137,6 +137,6 @@ def flat(settings: dict[str, Any]) -> Iterator[Scalar]:
 def test_several_values_are_refused_if_a_setting_takes_one() -> None:
     with pytest.raises(Refused) as refused:
         scenarios.expand(scenarios.load("fsync-rate"), {"block": "4K,16K"})
-    said = str(refused.value)
-    assert "one block at a time" in said and "--set block=4096" in said and "--set block=16384" in said
-    assert "for_each" not in said
+    sentence = str(refused.value)
+    assert "one block at a time" in sentence and "--set block=4096" in sentence and "--set block=16384" in sentence
+    assert "for_each" not in sentence

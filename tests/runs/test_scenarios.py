@@ -177,7 +177,7 @@ def test_a_wrong_value_is_refused_with_the_allowed_ones(file: Path, key: str, te
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reason"),
     [
         ("name = ", ""),
         (HEAD.replace("question", "queston") + STEP, "queston"),
@@ -213,10 +213,10 @@ def test_a_wrong_value_is_refused_with_the_allowed_ones(file: Path, key: str, te
         (HEAD + STEP + "seconds = -1\n", "seconds must be between 0 and 2678400, not -1"),
     ],
 )
-def test_a_mistake_is_reported_with_file_table_and_key(file: Path, text: str, said: str) -> None:
+def test_a_mistake_is_reported_with_file_table_and_key(file: Path, text: str, reason: str) -> None:
     sentence = refusal(file, text)
     assert sentence.startswith(f"{file}: ")
-    assert said in sentence
+    assert reason in sentence
 
 
 def test_two_steps_with_one_name_are_refused(file: Path) -> None:

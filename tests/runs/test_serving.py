@@ -24,11 +24,11 @@ class SlowToEnd:
     """A server that ends only when it is allowed to."""
 
     def __init__(self) -> None:
-        self.asked, self.may_end = asyncio.Event(), asyncio.Event()
+        self.stopping, self.may_end = asyncio.Event(), asyncio.Event()
         self.struck_out = False
 
     async def stop(self) -> str:
-        self.asked.set()
+        self.stopping.set()
         await self.may_end.wait()
         self.struck_out = True
         return "something is left"
@@ -46,7 +46,7 @@ async def test_a_stop_waits_until_the_previous_server_has_ended(tmp_path: Path) 
     serving._server = before  # type: ignore[assignment]
     planned = PlannedStep(name="next", settings=Sysbench(server="mariadb"))
     served = asyncio.ensure_future(serving.serve(planned, stop, 0.0))
-    await before.asked.wait()
+    await before.stopping.wait()
     stop.set()
     for _ in range(5):  # the stop was noticed by now
         await asyncio.sleep(0)
@@ -63,8 +63,8 @@ async def test_a_stop_waits_for_a_server_that_is_starting(tmp_path: Path) -> Non
         await asyncio.sleep(0)
     stop.set()
     assert await served is None
-    ours = asyncio.current_task()
-    assert not [task for task in asyncio.all_tasks() if task is not ours and not task.cancelling()]
+    first = asyncio.current_task()
+    assert not [task for task in asyncio.all_tasks() if task is not first and not task.cancelling()]
     await serving.stop()
     assert (ledger.entries(), list(tmp_path.iterdir())) == ([], [])
 
@@ -88,13 +88,13 @@ async def test_the_ledger_names_the_server_before_it_is_made(tmp_path: Path) -> 
 async def test_a_prepared_server_that_is_not_used_leaves_nothing(tmp_path: Path) -> None:
     servers.needed("mariadb")
     serving = Serving("run", HeldDirectory.of(tmp_path))
-    ours, theirs = Sysbench(server="mariadb"), Sysbench(server="mariadb", session="shared")
-    await serving.prepare([PlannedStep(name="skipped", settings=ours)])
-    assert isinstance(await serving.serve(PlannedStep(name="next", settings=theirs), asyncio.Event(), 0.0), Served)
+    first, second = Sysbench(server="mariadb"), Sysbench(server="mariadb", session="shared")
+    await serving.prepare([PlannedStep(name="skipped", settings=first)])
+    assert isinstance(await serving.serve(PlannedStep(name="next", settings=second), asyncio.Event(), 0.0), Served)
     (entry,) = ledger.entries()
     assert entry.what == f"{tmp_path}/server-2"
     await serving.stop()
-    await serving.prepare([PlannedStep(name="never begun", settings=ours)])
+    await serving.prepare([PlannedStep(name="never begun", settings=first)])
     await serving.stop()
     assert ledger.entries() == []
 

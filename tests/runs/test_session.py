@@ -88,7 +88,7 @@ async def test_a_broken_own_scenario_hides_no_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "remembered", "holds"),
+    ("declared", "remembered", "holds"),
     [
         ({}, {"medium": "ssd", "write_cache": "plp"}, {"medium": "ssd", "write_cache": "plp"}),
         ({"medium": "hdd-7200"}, {"medium": "ssd", "write_cache": "plp"}, {"medium": "hdd-7200"}),
@@ -96,9 +96,9 @@ async def test_a_broken_own_scenario_hides_no_other(tmp_path: Path) -> None:
     ],
 )
 def test_a_new_declaration_overrides_the_saved_one(
-    said: dict[str, str], remembered: dict[str, str], holds: dict[str, str]
+    declared: dict[str, str], remembered: dict[str, str], holds: dict[str, str]
 ) -> None:
-    now = Declaration.of(said.get("medium"), said.get("write_cache"))
+    now = Declaration.of(declared.get("medium"), declared.get("write_cache"))
     then = Declaration.of(remembered.get("medium"), remembered.get("write_cache"))
     expected = Declaration.of(holds.get("medium"), holds.get("write_cache"))
     assert now.over(replace(then, remembered=True)).words == expected.words

@@ -52,20 +52,20 @@ async def test_a_probe_that_hangs_while_preparing_is_reported(monkeypatch: pytes
     monkeypatch.setattr(stepping, "SILENT_S", 0.0)
     monkeypatch.setattr(stepping, "DRAW_S", 0.001)
     run = saved()
-    told: list[StepPreparing] = []
+    events: list[StepPreparing] = []
 
     def hear(event: Event) -> None:
         assert isinstance(event, StepPreparing)
-        told.append(event)
-        if len(told) == 5:
+        events.append(event)
+        if len(events) == 5:
             runner.stop()
 
     runner = StepRunner(0, plan_of(run).steps[0], SilentMachine(run), (), hear)
     step = await runner.run(HeldDirectory("/data", 0, 0), facts=False)
-    ages_s = [event.silent_s for event in told if event.silent_s]
+    ages_s = [event.silent_s for event in events if event.silent_s]
     assert len(ages_s) >= 3
     assert ages_s == sorted(ages_s)
-    assert {(event.done, event.total) for event in told if event.silent_s} == {(1 << 20, 4 << 20)}
+    assert {(event.done, event.total) for event in events if event.silent_s} == {(1 << 20, 4 << 20)}
     assert step.status == "stopped"
 
 

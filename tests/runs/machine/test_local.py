@@ -40,19 +40,19 @@ async def test_the_start_of_a_program_does_not_count_as_silence(
     gate: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(local, "SILENT_S", 0.5)
-    asked = asyncio.ensure_future(local.free_space([str(tmp_path)]))
-    await asyncio.wait([asked], timeout=local.SILENT_S + 0.1)
+    call = asyncio.ensure_future(local.free_space([str(tmp_path)]))
+    await asyncio.wait([call], timeout=local.SILENT_S + 0.1)
     os.write(gate, b"begin\n")
-    assert list(await asked) == [str(tmp_path)]
+    assert list(await call) == [str(tmp_path)]
     os.close(gate)
 
 
 async def test_the_start_of_a_program_does_not_count_for_tools(gate: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "TOOLS_S", 0.5)
-    asked = asyncio.ensure_future(local.run_tools((("touch", "x"),)))
-    await asyncio.wait([asked], timeout=local.TOOLS_S + 0.1)
+    call = asyncio.ensure_future(local.run_tools((("touch", "x"),)))
+    await asyncio.wait([call], timeout=local.TOOLS_S + 0.1)
     os.write(gate, b"begin\n")
-    assert (await asked)["touch x"].error == "touch is not installed"
+    assert (await call)["touch x"].error == "touch is not installed"
     os.close(gate)
 
 
@@ -75,21 +75,21 @@ async def test_a_cancelled_call_abandons_its_child_at_once(
         abandon(child)
 
     monkeypatch.setattr(children.Child, "abandon", noted)
-    asked = asyncio.ensure_future(local.free_space([str(tmp_path)]))
-    await asyncio.wait([asked], timeout=0.5)  # the program has not started
-    asked.cancel()
+    call = asyncio.ensure_future(local.free_space([str(tmp_path)]))
+    await asyncio.wait([call], timeout=0.5)  # the program has not started
+    call.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asked
+        await call
     assert abandoned.is_set()
     os.close(gate)
 
 
 async def test_answers_may_lead_to_further_questions(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[Command, ...]] = []
+    call: list[tuple[Command, ...]] = []
     first, second = ("testparm", "path"), ("stat", "/data")
 
     async def tools(commands: tuple[Command, ...]) -> Claims:
-        asked.append(commands)
+        call.append(commands)
         return {line(command): Answer() for command in commands}
 
     def surveyed(_: Path, claims: Claims) -> Inventory:
@@ -103,10 +103,10 @@ async def test_answers_may_lead_to_further_questions(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(survey, "commands", led_to)
     machine = LocalMachine()
     found = await machine.with_space(machine.survey())
-    assert asked == [(first,), (second,)]
+    assert call == [(first,), (second,)]
     assert {node.id for node in found.unused} == {line(first), line(second)}
     await machine.with_space(machine.survey())
-    assert len(asked) == 2
+    assert len(call) == 2
 
 
 @pytest.mark.parametrize("deaths", [1, 2])
