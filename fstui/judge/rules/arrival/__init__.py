@@ -1,1 +1,1 @@
-"""Did what was synced arrive below, and does a flush do any work there?"""
+"""Did the flushes and bytes reach the devices, and does a flush do any work there?"""

@@ -1,1 +1,1 @@
-"""Does the configuration alone decide what a sync is worth?"""
+"""Does the configuration alone show that syncs are not durable?"""

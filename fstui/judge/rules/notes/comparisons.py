@@ -78,8 +78,8 @@ def fsync_dearer(case: Case) -> Iterator[Conclusion]:
     """*a note*
 
     ## What it means
-    A write with fsync took at least 1.5 times as long as the same write with fdatasync. fsync also makes the file's
-    timestamps durable, which costs another commit of the filesystem's journal.
+    A write with fsync took at least 1.5 times as long as the same write with fdatasync. Calling fsync
+    also makes the file's timestamps durable, which costs another commit of the filesystem's journal.
 
     ## How it was measured
     Two steps overwrite the same blocks with one writer and differ only in the call.

@@ -1,1 +1,1 @@
-"""Can a platter have done this?"""
+"""Is a rotating disk faster than its platter allows?"""

@@ -1,7 +1,7 @@
 """*the second answer of every run, independent of the verdict*
 
 ## What it means
-How long synced writes took, compared with a reference:
+How long synced writes took, compared with a reference.
 
 - **stalls**: an operation took 250 ms or more, or never returned. On a device that does not rotate, 0.1 s and ten times
   the p50 are enough.
