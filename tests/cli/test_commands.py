@@ -171,7 +171,7 @@ def test_judging_again_does_not_change_the_document(fstui: Fstui, saved: Path) -
 
 
 @pytest.mark.parametrize("command", [("show", "k3"), ("judge", "k3"), ("compare", "k3", "x7b2c9"), ("history",)])
-def test_an_altered_run_is_reported(fstui: Fstui, saved: Path, command: tuple[str, ...]) -> None:
+def test_a_run_that_was_edited_is_reported(fstui: Fstui, saved: Path, command: tuple[str, ...]) -> None:
     saved.write_bytes(encode(sealed(RUN)))
     as_written = fstui(*command)
     assert b"altered" not in as_written.stdout + as_written.stderr
