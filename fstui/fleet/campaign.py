@@ -1,4 +1,4 @@
-"""One request to many hosts: look at each, carry the file where it is missing, run, gather the documents."""
+"""Perform one request on many hosts: find the carried file, copy it if it is missing, run, and save the documents."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pathlib import Path
 from fstui.fleet import remote, results, ssh
 from fstui.fleet.remote import Request
 from fstui.fleet.results import About, Fleet, HostResult, results_of
-from fstui.fleet.ssh import Answer, Fanout, line_of
+from fstui.fleet.ssh import Fanout, Output, line_of
 from fstui.model.errors import Refused
 
 LOOK_S = 30.0
-"""Seconds for the first connection to a host: the others wait for it."""
+"""Seconds for the first connection to a host. The next phase waits for all hosts."""
 _STOPPED = "stopped before fstui connected to it"
 _ENDED = ("0", "1", "3", "129", "130", "143")
 """Exit statuses with which fstui prints a document."""
@@ -24,7 +24,7 @@ _LONGEST_PATH = 4096
 
 
 class Campaign:
-    """One request, and the answers so far."""
+    """One request, and the results so far."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Campaign:
         self.fanout = Fanout(request)
 
     def go(self) -> Fleet:
-        """Ask all hosts and save their documents in the directory. Raises OSError."""
+        """Perform the request on all hosts and save their documents in the directory. Raises OSError."""
         request, mark, digest = self._request, self._mark, self._digest
         if request.installed:
             self._places = dict.fromkeys(self._nodes, "")
@@ -73,22 +73,22 @@ class Campaign:
         self._troubles[node] = words
         self._heard(node, words)
 
-    def _looked(self, node: str, answer: Answer) -> None:
+    def _looked(self, node: str, answer: Output) -> None:
         if not ssh.trouble(answer, self._mark) and answer.word(self._mark, "copy") is not None:
             self._to_copy.append(node)
         else:
             self._copied(node, answer)
 
-    def _copied(self, node: str, answer: Answer) -> None:
+    def _copied(self, node: str, answer: Output) -> None:
         place = answer.word(self._mark, "ready") or ""
         if trouble := ssh.trouble(answer, self._mark):
             self._trouble(node, trouble)
         elif place.startswith("/") and len(place) < _LONGEST_PATH:
             self._places[node] = place
         else:
-            self._trouble(node, "its answer is not understood")
+            self._trouble(node, "its answer cannot be parsed")
 
-    def _ran(self, node: str, answer: Answer) -> None:
+    def _ran(self, node: str, answer: Output) -> None:
         document = answer.document(self._mark)
         trouble = "" if document and answer.code == 0 else ssh.trouble(answer, self._mark)
         if not trouble and not document:

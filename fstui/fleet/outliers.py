@@ -43,8 +43,8 @@ class Spread(NamedTuple):
     """The MAD of the logarithms."""
 
 
-class Group(NamedTuple):
-    """Peers. They may have different settings and kernels, which may explain why one of them differs."""
+class Peers(NamedTuple):
+    """Hosts with the same storage. Different settings or kernels may explain why one of them differs."""
 
     layers: str
     model: str
@@ -87,12 +87,12 @@ class Outlier(NamedTuple):
     """The ratio to the median of its peers; None for a verdict."""
 
 
-def groups(hosts: Iterable[HostResult]) -> list[Group]:
+def groups(hosts: Iterable[HostResult]) -> list[Peers]:
     """Return the groups, the largest first."""
     found: dict[tuple[str, str, str], list[HostResult]] = {}
     for host in hosts:
         found.setdefault((host.layers, host.model, host.cloud), []).append(host)
-    made = [Group(*key, tuple(members)) for key, members in found.items()]
+    made = [Peers(*key, tuple(members)) for key, members in found.items()]
     return sorted(made, key=lambda group: -len(group.hosts))
 
 
@@ -108,7 +108,7 @@ def ratio_to_peers(hosts: Sequence[HostResult]) -> dict[tuple[str, str], float]:
     return {(off.host.node, off.host.place): off.ratio for off in offs}
 
 
-def _outliers(group: Group) -> Iterator[Outlier]:
+def _outliers(group: Peers) -> Iterator[Outlier]:
     """Return the outliers of one group. They do not count for what is usual."""
     offs = _furthest(group)
     odd = [off for off in offs if off.odd]
@@ -140,7 +140,7 @@ class _Off(NamedTuple):
         return self.spread.hosts > ENOUGH and abs(log(self.ratio)) > limit
 
 
-def _furthest(group: Group) -> list[_Off]:
+def _furthest(group: Peers) -> list[_Off]:
     """Return each comparable host in the step in which it is furthest off; empty without peers."""
     spreads = {spread.step: spread for spread in group.spreads if spread.hosts > 1}
     found = []

@@ -8,7 +8,7 @@ from math import log
 from statistics import median
 from typing import NamedTuple
 
-from fstui.fleet.outliers import Group, Outlier, Spread, groups, outlying_rates, ratio_to_peers, worse_verdicts
+from fstui.fleet.outliers import Outlier, Peers, Spread, groups, outlying_rates, ratio_to_peers, worse_verdicts
 from fstui.fleet.remote import folded
 from fstui.fleet.results import Fleet, HostResult, Rate
 from fstui.model.judgement import TOO_SLOW, VERDICTS
@@ -112,7 +112,7 @@ def _groups(hosts: Sequence[HostResult]) -> Iterator[Section]:
         yield Section("", lines=(f"{len(left)} smaller groups with {boxes_left} hosts: --format json lists them",))
 
 
-def _group(group: Group) -> Section:
+def _group(group: Peers) -> Section:
     names = dict.fromkeys(host.node for host in group.hosts)
     title = f"{len(names)} × {group.words}: {folded(names)}"
     header = ("STEP", "HOSTS", "LOWEST/S", "MEDIAN/S", "MAD", "HIGHEST/S")

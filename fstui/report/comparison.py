@@ -32,7 +32,7 @@ _SAME = 1.1
 """Any two runs differ by less than this factor."""
 
 
-class Round(NamedTuple):
+class StepRound(NamedTuple):
     """A step in one round of a side."""
 
     run: Run
@@ -67,9 +67,9 @@ class Side(NamedTuple):
         path, stack = self.run.target.path if self.run.target else "", stack_line(self.run.target)
         return f"{path} · {stack}" if stack else path
 
-    def step(self, name: str) -> Round | None:
+    def step(self, name: str) -> StepRound | None:
         """Return that step in its median round; None if no round has it."""
-        found = [Round(run, step) for run in self.rounds for step in run.steps if step.name == name]
+        found = [StepRound(run, step) for run in self.rounds for step in run.steps if step.name == name]
         rated = [one for one in found if one.step.rate_per_s]
         ordered = sorted(rated or found, key=lambda one: one.step.rate_per_s)
         return ordered[(len(ordered) - 1) // 2] if ordered else None

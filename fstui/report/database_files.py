@@ -11,7 +11,7 @@ from fstui.model.quantities import duration_ns, ratio, short_size
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report import figures
-from fstui.report.databases import Measured, flushes, measured
+from fstui.report.databases import DatabaseStep, flushes, measured
 from fstui.report.sections import Section
 from fstui.report.text import NONE
 
@@ -51,7 +51,7 @@ def csv_cells(step: Step) -> Iterator[tuple[str, int | None]]:
         yield f"{name}_syncs", found[file].syncs if file in found else None
 
 
-def _that_wrote(run: Run) -> list[Measured]:
+def _that_wrote(run: Run) -> list[DatabaseStep]:
     return [each for each in measured(run) if each.step.ops and any(waits.writes for waits in each.figures.waits)]
 
 
@@ -71,7 +71,7 @@ def _with_writes_as_syncs(waits: FileWaits) -> FileWaits:
     return replace(waits, syncs=waits.writes + (waits.syncs or 0), sync_ns=sync_ns)
 
 
-def _rows(number: str, each: Measured, counts: figures.Counts) -> Iterator[tuple[str, ...]]:
+def _rows(number: str, each: DatabaseStep, counts: figures.Counts) -> Iterator[tuple[str, ...]]:
     ops = each.step.ops
     counted = _waits(each.figures)
     for waits in counted:

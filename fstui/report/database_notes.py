@@ -10,7 +10,7 @@ from fstui.model.quantities import rate, ratio
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report import database_files
-from fstui.report.databases import AT_MOST, Measured, measured
+from fstui.report.databases import AT_MOST, DatabaseStep, measured
 from fstui.report.figures import Counts
 from fstui.report.text import NONE
 
@@ -57,7 +57,7 @@ def _elsewhere(server: Server) -> str:
     return f"{data} is not on the measured filesystem. The device counters are not attributed to it."
 
 
-def _about_flushes(run: Run, databases: Sequence[Measured]) -> Iterator[str]:
+def _about_flushes(run: Run, databases: Sequence[DatabaseStep]) -> Iterator[str]:
     counts = Counts(run)
     if any(each.server.on_target and counts.shared_with_others(each.step) for each in databases):
         yield f"{AT_MOST}before flushes/trx: the count contains flushes of other processes."
@@ -77,7 +77,7 @@ def _per_sync(counts: Counts, step: Step) -> str:
     return NONE if flushed is None else ratio(flushed)
 
 
-def _about_processors(databases: Sequence[Measured]) -> Iterator[str]:
+def _about_processors(databases: Sequence[DatabaseStep]) -> Iterator[str]:
     limited = [each for each in databases if each.figures.limited_by_processor]
     if limited:
         shares = ", ".join(f"{each.step.name} ({_percent(each.figures.cpu_share)})" for each in limited)

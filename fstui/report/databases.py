@@ -41,7 +41,7 @@ _MOST_SECONDS = 60
 _BLOCKS = "▁▂▃▄▅▆▇█"
 
 
-class Measured(NamedTuple):
+class DatabaseStep(NamedTuple):
     """A step that sysbench completed."""
 
     step: Step
@@ -67,9 +67,9 @@ class Measured(NamedTuple):
         return tuple(f"{name} {reported.get(name) or _word(value)}" for name, value in self.settings.options.items())
 
 
-def measured(run: Run) -> list[Measured]:
+def measured(run: Run) -> list[DatabaseStep]:
     return [
-        Measured(step, step.settings, step.figures, step.figures.tps)
+        DatabaseStep(step, step.settings, step.figures, step.figures.tps)
         for step in run.steps
         if isinstance(step.settings, Sysbench)
         and isinstance(step.figures, SysbenchFigures)
@@ -168,7 +168,7 @@ def csv_cells(step: Step) -> Iterator[tuple[str, str | int | float | None]]:
     yield "others_cpu_share", found.others_cpu_share
 
 
-def flushes(counts: figures.Counts, each: Measured) -> str:
+def flushes(counts: figures.Counts, each: DatabaseStep) -> str:
     """Return the flushes per transaction, after ``≤`` if other processes added to them."""
     flushed = counts.flushes(each.step, each.settings) if each.server.on_target else None
     if flushed is None or not each.step.ops:
@@ -177,7 +177,7 @@ def flushes(counts: figures.Counts, each: Measured) -> str:
     return f"{mark}{ratio(flushed / each.step.ops)}"
 
 
-def _figures(each: Measured, counts: figures.Counts) -> dict[str, str]:
+def _figures(each: DatabaseStep, counts: figures.Counts) -> dict[str, str]:
     """Return all rows of the table. The p99 is that of the histogram: sysbench prints one percentile only."""
     numbers = _numbers(each.figures)
     p99 = each.step.latency_ns.p99 if each.step.latency_ns else None
@@ -200,7 +200,7 @@ def _numbers(found: SysbenchFigures) -> dict[str, int | float | None]:
     }
 
 
-def _configuration(run: Run, each: Measured, *, several: bool) -> Iterator[str]:
+def _configuration(run: Run, each: DatabaseStep, *, several: bool) -> Iterator[str]:
     if several:
         yield f"run {run.id}"
     yield each.server.title
@@ -237,7 +237,7 @@ def _drawn(curve: dict[int, float], clients: Sequence[int]) -> str:
 def _durable_and_not(run: Run) -> Section:
     """Return the pairs of workloads that differ in nothing but their durability."""
     counts = figures.Counts(run)
-    pairs: dict[tuple[object, ...], dict[bool, Measured]] = {}
+    pairs: dict[tuple[object, ...], dict[bool, DatabaseStep]] = {}
     for each in measured(run):
         rest = tuple(pair for pair in each.settings.options.items() if pair[0] not in DURABILITY)
         key = (each.server.title, each.settings.workload, each.settings.threads, rest)
@@ -251,7 +251,7 @@ def _durable_and_not(run: Run) -> Section:
     return Section("Durable against not durable", header, rows, labels=1)
 
 
-def _pair(counts: figures.Counts, durable: Measured, other: Measured) -> tuple[str, ...]:
+def _pair(counts: figures.Counts, durable: DatabaseStep, other: DatabaseStep) -> tuple[str, ...]:
     return (
         f"{durable.server.title} {durable.workload}",
         rate(durable.tps),

@@ -27,7 +27,7 @@ _FIGURES = (
 _SERVER = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-class Measured(NamedTuple):
+class ReplicaStep(NamedTuple):
     """A step after which both servers could be compared."""
 
     settings: ReplicaCut
@@ -36,15 +36,15 @@ class Measured(NamedTuple):
 
 def tables(run: Run) -> list[Section]:
     """Return one table for each kind of server; empty without replicas."""
-    found: dict[str, list[Measured]] = {}
+    found: dict[str, list[ReplicaStep]] = {}
     for each in measured(run):
         found.setdefault(f"{each.figures.title} · {counted(each.settings.clients, 'client')}", []).append(each)
     return [Section(title, _HEADER, tuple(map(_row, each)), _LEGEND, labels=1) for title, each in found.items()]
 
 
-def measured(run: Run) -> list[Measured]:
+def measured(run: Run) -> list[ReplicaStep]:
     return [
-        Measured(step.settings, step.figures)
+        ReplicaStep(step.settings, step.figures)
         for step in run.steps
         if isinstance(step.settings, ReplicaCut) and isinstance(step.figures, ReplicaCutFigures) and step.figures.whole
     ]
@@ -60,7 +60,7 @@ def csv_cells(step: Step) -> Iterator[tuple[str, str | int | None]]:
         yield name, getattr(figures, name, None)
 
 
-def _row(each: Measured) -> tuple[str, ...]:
+def _row(each: ReplicaStep) -> tuple[str, ...]:
     found = each.figures
     numbers = (
         found.acknowledged, found.lost_on_primary, found.lost_on_replica, found.lost_everywhere, found.on_replica_alone,
