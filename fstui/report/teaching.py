@@ -42,9 +42,9 @@ def of_lab(lab: Lab) -> Report:
 
 def of_envelope(storage: Storage) -> Report:
     kind = storage.truth
-    rows = (("in truth", kind.truth), ("fstui says", f"{kind.verdict}, by {kind.rule}"), ("seen", kind.seen))
-    document = {"name": storage.name, "title": kind.title, "truth": kind.truth, "verdict": kind.verdict}
-    return Report(f"{storage.name}: {kind.title}", (Section("", ("", ""), rows),), document)
+    rows = (("truth", kind.truth), ("fstui reports", f"{kind.verdict}, by {kind.rule}"), ("visible in", kind.seen))
+    document = {"name": storage.name, **kind._asdict()}
+    return Report(f"{storage.name}: {kind.title}", (Section("", ("ABOUT", "ANSWER"), rows),), document)
 
 
 def in_truth(made: Simulated, promised: Reach, places: Sequence[Place]) -> Reach:

@@ -6,8 +6,10 @@ from msgspec.structs import replace
 from fstui.model.host import Host, Inventory
 from fstui.model.judgement import Judgement
 from fstui.model.storage import Space, Target
-from fstui.report import history, inventory
+from fstui.report import formats, history, inventory, plans, teaching
+from fstui.simulate.lab.laboratory import Lab, Storage
 from fstui.state.runs import Summary
+from tests.factories import screens
 from tests.factories.samples import DISK, NASTY, ROTATION, RUN, TARGET
 from tests.printing import printed
 
@@ -86,3 +88,24 @@ def test_the_history_keeps_the_end_of_a_path(width: int | None) -> None:
     lines = printed(history.of_summaries([one, replace(one, target="/srv")]), width=width).splitlines()
     assert all(width is None or len(line) <= width for line in lines)
     assert any(line.endswith("data/of/postgresql/16/main") for line in lines)
+
+
+@pytest.mark.parametrize("name", formats.report_names())
+def test_the_laboratory_is_listed_without_its_truth(name: str) -> None:
+    lab = Lab(
+        run="a1b2c3",
+        directory="/srv/class",
+        identity=(1, 2),
+        storages=(Storage(name="oak", kind="volatile"), Storage(name="elm", kind="memory", opened=True)),
+    )
+    listed = printed(teaching.of_lab(lab), name)
+    sealed, opened = lab.storages
+    assert "/srv/class/oak" in listed.replace("\\", "") and sealed.truth.title not in listed
+    assert opened.truth.title in listed
+    assert opened.truth.verdict in printed(teaching.of_envelope(opened), name)
+
+
+@pytest.mark.parametrize("name", formats.report_names())
+def test_a_plan_is_printed_in_every_format(name: str) -> None:
+    text = printed(plans.of_plan(screens.PLAN, screens.DATA), name)
+    assert screens.PLAN.steps[0].name in text.replace("\\", "")
