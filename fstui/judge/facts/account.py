@@ -83,9 +83,9 @@ class FlushAccount(NamedTuple):
     """Flushes per sync; None if not known."""
     counted: Range | None
     """Flushes; None if a device does not count them."""
-    requested: Range
+    expected_bytes: Range
     """The fewest bytes that have to arrive, and the most that may."""
-    written: Range | None
+    counted_bytes: Range | None
     """Bytes that arrived; None if not counted."""
     by_others_per_s: float | None
     """Flushes per second at these devices while fstui was idle; None if not measured."""
@@ -120,7 +120,7 @@ class FlushAccount(NamedTuple):
     def complete_by_counters(self) -> bool:
         """Whether all expected flushes and bytes were counted while no other process wrote."""
         known = self.expected is not None and self.expected.low > 0
-        counts = self.counted is not None and self.written is not None
+        counts = self.counted is not None and self.counted_bytes is not None
         return known and counts and not (self.lacks_flushes or self.lacks_bytes or self.others_wrote)
 
     @property
@@ -144,16 +144,16 @@ class FlushAccount(NamedTuple):
     @property
     def arrived_bytes(self) -> float:
         """Bytes at the worst member; 0 if not counted."""
-        return self.written.low if self.written else 0
+        return self.counted_bytes.low if self.counted_bytes else 0
 
     @property
     def byte_share(self) -> float:
         """The share that arrived of the bytes that have to arrive."""
-        return self.arrived_bytes / self.requested.low if self.requested.low else 1.0
+        return self.arrived_bytes / self.expected_bytes.low if self.expected_bytes.low else 1.0
 
     @property
     def lacks_bytes(self) -> bool:
-        return self.written is not None and self.written.low < ENOUGH * self.requested.low
+        return self.counted_bytes is not None and self.counted_bytes.low < ENOUGH * self.expected_bytes.low
 
     @property
     def others_wrote(self) -> bool:
@@ -168,8 +168,14 @@ class FlushAccount(NamedTuple):
     @property
     def surplus_bytes(self) -> float:
         """Bytes that the step cannot have caused, with an allowance for the filesystem's own commits."""
-        most = max(self.requested.high * (1 + TOLERANCE), self.requested.high + self._own_commits * _COMMIT_BYTES)
-        return self.written.high - self.requested.high if self.written and self.written.high > most else 0
+        most = max(
+            self.expected_bytes.high * (1 + TOLERANCE), self.expected_bytes.high + self._own_commits * _COMMIT_BYTES
+        )
+        return (
+            self.counted_bytes.high - self.expected_bytes.high
+            if self.counted_bytes and self.counted_bytes.high > most
+            else 0
+        )
 
     @property
     def arrival(self) -> Arrival:
@@ -192,7 +198,7 @@ class FlushAccount(NamedTuple):
     @property
     def byte_line(self) -> str:
         """The line of evidence about bytes."""
-        arrived = f"{size(self.arrived_bytes)} of {size(self.requested.low)}"
+        arrived = f"{size(self.arrived_bytes)} of {size(self.expected_bytes.low)}"
         return f"{self.step.name}: {arrived} at {words.devices(self.devices)} ({ratio(self.byte_share)})"
 
     @property

@@ -63,13 +63,13 @@ def accounts_of(stack: Stack, done: SyncStep, others: OtherWriters) -> LevelAcco
     sync = _sync(top.filesystem, done)
     each = expected_flushes(top.filesystem, sync, top.claims_fua) if sync else None
     expected = {top.filesystem.id: each.shared_by(done.settings.writers) if each else None}
-    requested = {top.filesystem.id: _requested(top, done, stack.block_bytes)}
+    expected_bytes = {top.filesystem.id: _expected_bytes(top, done, stack.block_bytes)}
     found: list[FlushAccount] = []
     for level in stack.levels:
         here = level.filesystem.id
         if level.reduces:
-            requested[here] = Range(0, requested[here].high)
-        account = _account(stack, level, done, others, expected=expected[here], requested=requested[here])
+            expected_bytes[here] = Range(0, expected_bytes[here].high)
+        account = _account(stack, level, done, others, expected=expected[here], expected_bytes=expected_bytes[here])
         if level is top and done.settings.writers == 1:
             account = account._replace(traced=traced(stack, level, done, expected[here]))
         found.append(account)
@@ -82,7 +82,7 @@ def accounts_of(stack: Stack, done: SyncStep, others: OtherWriters) -> LevelAcco
             expected[filesystem.id] = _passed_on(account, filesystem, certain, len(above)) if loops else None
             compresses = kind(filesystem.kind).may_compress(filesystem)
             partly = compresses or not all(map(stack.backing, level.devices))  # a disk may hold a stripe of it
-            requested[filesystem.id] = Range(0 if partly else account.requested.low * share.low, inf)
+            expected_bytes[filesystem.id] = Range(0 if partly else account.expected_bytes.low * share.low, inf)
     return tuple(found)
 
 
@@ -99,7 +99,7 @@ def _account(
     others: OtherWriters,
     *,
     expected: ExpectedFlushes | None,
-    requested: Range,
+    expected_bytes: Range,
 ) -> FlushAccount:
     as_fua = done.writes_fua and (expected is None or expected.fua.low == 0)  # data=journal sends flushes as well
     found = received(stack, level, done.step, fua=as_fua)
@@ -111,8 +111,8 @@ def _account(
         syncs=done.syncs,
         expected=each,
         counted=found.flushes or (counted_at(found.devices, done.step) if each and each.low == 0 else None),
-        requested=requested,
-        written=found.written,
+        expected_bytes=expected_bytes,
+        counted_bytes=found.written,
         by_others_per_s=others.flushes_per_s(found.devices),
     )
 
@@ -150,7 +150,7 @@ def _passed_on(account: FlushAccount, filesystem: Node, share: Range, files: int
     return ExpectedFlushes(passed, passed)
 
 
-def _requested(level: Level, done: SyncStep, block_bytes: int) -> Range:
+def _expected_bytes(level: Level, done: SyncStep, block_bytes: int) -> Range:
     """Return the fewest bytes that have to arrive, and the most that may.
 
     The page cache writes whole blocks of ``block_bytes``, the filesystem's block size (XFS: up to 64 KiB).

@@ -143,7 +143,7 @@ class RunFlushes:
     def bytes_at_the_bottom(self) -> bool:
         """Whether all synced bytes of a step were counted at the lowest level."""
         last = (accounts[-1] for accounts in self.synced)
-        return any(each.written is not None and each.requested.low and not each.lacks_bytes for each in last)
+        return any(each.counted_bytes is not None and each.expected_bytes.low and not each.lacks_bytes for each in last)
 
     @property
     def arrived(self) -> bool:

@@ -244,7 +244,7 @@ def test_writes_without_a_sync_need_not_arrive() -> None:
     case = Case(evidence(None, step(sync="none", flushes=0, share=0)))
     (done,) = case.steps.measured
     (account,) = case.flushes.accounts(done)
-    assert (account.requested.low, account.lacks_bytes) == (0, False)
+    assert (account.expected_bytes.low, account.lacks_bytes) == (0, False)
 
 
 def test_synced_writes_also_write_their_timestamps() -> None:

@@ -60,7 +60,7 @@ def bytes_missing(case: Case) -> Iterator[Conclusion]:
 
 def _not_arrived(case: Case, lacking: Sequence[FlushAccount]) -> Conclusion:
     worst = fewest_bytes(lacking)
-    where, written, arrived = words.devices(worst.devices), size(worst.requested.low), size(worst.arrived_bytes)
+    where, written, arrived = words.devices(worst.devices), size(worst.expected_bytes.low), size(worst.arrived_bytes)
     inline = _inline_data(case, worst)
     return Conclusion(
         title=f"{arrived} of {written} reached {where}",

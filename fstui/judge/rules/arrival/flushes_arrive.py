@@ -101,7 +101,7 @@ def _witness(last: Sequence[FlushAccount]) -> str:
 def _bytes(accounts: Sequence[FlushAccount]) -> str:
     # a copy-on-write filesystem writes 3 to 9 times as many bytes, so that enough of them show nothing
     copies = kind(accounts[0].level.filesystem.kind).copies_on_write
-    if copies or any(account.requested.low < account.step.bytes for account in accounts):
+    if copies or any(account.expected_bytes.low < account.step.bytes for account in accounts):
         return ""
     written = sum(account.step.bytes for account in accounts)
     arrived = sum(account.arrived_bytes for account in accounts)

@@ -223,7 +223,7 @@ def _written(case: Case) -> tuple[FlushAccount, ...]:
     """Return what the lowest level received in each synced step, or nothing if something is known to be missing."""
     if case.flushes.missing_bytes or case.flushes.missing_flushes:
         return ()
-    return tuple(way[-1] for way in case.flushes.synced if way[-1].written is not None)
+    return tuple(levels[-1] for levels in case.flushes.synced if levels[-1].counted_bytes is not None)
 
 
 def _as_documented(case: Case, found: dict[str, tuple[Node, Model]], written: tuple[FlushAccount, ...]) -> Conclusion:
