@@ -69,7 +69,7 @@ async def test_no_findings_differ_from_not_judged_yet() -> None:
             pilot,
             [*until_judged, FindingsChanged(judgement=Judgement(verdict="cannot-tell", confidence="low", sentence=""))],
         )
-        assert shown(pilot.app)[-3] == " no findings so far"
+        assert shown(pilot.app)[-3] == " nothing found so far"
 
 
 async def test_other_writers_are_named() -> None:
@@ -87,7 +87,7 @@ async def test_a_stall_is_shown_next_to_the_findings() -> None:
     judged = Judgement(verdict="consistent", confidence="low", sentence="", speed=speed)
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, [*screens.events(until=5), FindingsChanged(judgement=judged)])
-        assert shown(pilot.app)[-3] == f"{' no findings so far':<71}▲ stalls"
+        assert shown(pilot.app)[-3] == f"{' nothing found so far':<71}▲ stalls"
 
 
 async def test_a_step_without_a_rate_is_shown_in_words() -> None:

@@ -141,7 +141,7 @@ def finding(progress: Progress, width: int) -> Text:
         return line((" not judged yet", FAINT))
     worst = leading(progress.judgement)
     if worst is None or worst.verdict is None:
-        return _with_speed(line((" no findings so far", FAINT)), progress, width)
+        return _with_speed(line((" nothing found so far", FAINT)), progress, width)
     glyph, style = verdict_style(worst.verdict)
     words = f"{worst.verdict} so far: {finding_title(worst)}"
     return _with_speed(line((f" {glyph} ", style), fit(words, width - 3).rstrip()), progress, width)
