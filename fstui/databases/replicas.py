@@ -20,7 +20,7 @@ from fstui.measure.kinds.replica_cut import ReplicaCut
 from fstui.model.errors import Refused
 from fstui.model.plan import PlannedStep
 
-NEEDS_ROOT = "needs root: it mounts a filesystem of its own, whose power it cuts"
+NEEDS_ROOT = "needs root: it mounts its own filesystem and cuts its power"
 DATABASE = "fstui"
 PORT = 3306
 OPTIONS = {

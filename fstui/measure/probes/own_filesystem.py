@@ -15,6 +15,8 @@ import socket
 import struct
 import subprocess
 
+from fstui.measure.probes.sysbench_program import die_with_parent
+
 CLONE_NEWNS, CLONE_NEWNET = 0x20000, 0x40000000
 MS_NOSUID, MS_NODEV, MS_REC, MS_SLAVE = 1 << 1, 1 << 2, 1 << 14, 1 << 19
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
@@ -41,7 +43,7 @@ def _run(package: str, *words: str) -> None:
     program = shutil.which(words[0], path=PATH)
     if program is None:
         raise OSError(errno.ENOENT, f"{words[0]} is missing: apt-get install {package}")
-    done = subprocess.run([program, *words[1:]], capture_output=True, check=False)
+    done = subprocess.run([program, *words[1:]], capture_output=True, check=False, preexec_fn=die_with_parent)
     if done.returncode:
         raise OSError(errno.EIO, f"{words[0]}: {done.stderr.decode(errors='replace').strip()}")
 
