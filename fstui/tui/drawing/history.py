@@ -96,7 +96,7 @@ def selected(summary: Summary, run: Run | None, width: int) -> list[Text]:
     """
     if run is None:
         return [rule(width, summary.id or "unreadable", moment(summary.started_at)), *_in_short(summary, width)]
-    from fstui.tui.drawing import result  # noqa: PLC0415  kept off the first frame
+    from fstui.tui.drawing import result  # noqa: PLC0415  not needed for the first frame
 
     return [
         rule(width, f"{summary.id}  {_target(summary)}", moment(summary.started_at)),

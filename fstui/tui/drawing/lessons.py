@@ -153,7 +153,7 @@ def explanation(lesson: Lesson, width: int) -> list[Text]:
 
 def meanings(lesson: Lesson, width: int) -> list[Text]:
     """Return the words of the lesson, each with what it means."""
-    from fstui.report import explanation  # noqa: PLC0415  kept off the first frame
+    from fstui.report import explanation  # noqa: PLC0415  not needed for the first frame
 
     lines = [line(), rule(width, "its words", "g: all of them")]
     for name in lesson.words:

@@ -70,17 +70,17 @@ def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None
     return Rows(columns, cells, {"LASTS": "1 s … 1 h", "TAKES": "1 M … 1 T"})
 
 
-def settings(offer: Offer, chosen: Choices, marked: tuple[str, int], read: Target | None, width: int) -> Rows:
+def settings(offer: Offer, chosen: Choices, marked: tuple[str, int], target: Target | None, width: int) -> Rows:
     """Return a row for each setting; the name is the key.
 
-    ``marked``: the setting under the cursor and which of its options. ``read``: the target without declarations.
+    ``marked``: the setting under the cursor and which of its options. ``target`` is without declarations.
     """
     columns = shown(SETTINGS, width - 1)
     cells = {}
     for name in offers.rows(offer.form):
         setting = offer.form.settings.get(name)
         if setting is None:
-            value, note = _declaration(chosen.declaration, name, read)
+            value, note = _declaration(chosen.declaration, name, target)
         else:
             now = chosen.values(offer.form, name)
             value = ", ".join(_shown(setting, text) for text in now) + (" s" if setting.unit == "s" else "")
@@ -94,18 +94,18 @@ def settings(offer: Offer, chosen: Choices, marked: tuple[str, int], read: Targe
     return Rows(columns, cells, {})
 
 
-def notes(offer: Offer, read: Target | None, busy: str, width: int) -> list[Text]:
+def notes(offer: Offer, target: Target | None, busy: str, width: int) -> list[Text]:
     """Return why it cannot be run, or what it writes and the same run as a command; then what it measures and how."""
     about = [line(part) for part in wrapped(" ".join(offer.form.help.split()), width - 2, indent="  ")]
     if offer.refusal:
         return [*_paragraph(offer.refusal, "  ✗ ", BAD, width), line(), *about]
     lines = _paragraph(f"{busy}. fstui measures this for 1 s before the run.", "  ! ", DOUBT, width) if busy else []
-    if offer.plan and read:
+    if offer.plan and target:
         for reason, count in Counter(_skipped(offer.plan)).items():
             lines += _paragraph(f"{count} skipped: {reason}", "  – ", "", width)
-        lines += _paragraph(_amount(offer.plan, read.path.rstrip("/")), "  ", "", width)
+        lines += _paragraph(_amount(offer.plan, target.path.rstrip("/")), "  ", "", width)
         lines += _paragraph(offer.command, "  $ ", FAINT, width)
-    pictures = _pictures(offer.plan, read, width) if isinstance(offer.plan, Plan) and read and read.stack else []
+    pictures = _pictures(offer.plan, target, width) if isinstance(offer.plan, Plan) and target and target.stack else []
     return [*lines, line(), *about, *pictures]
 
 
@@ -145,12 +145,12 @@ def _paragraph(words: str, lead: str, style: str, width: int) -> list[Text]:
     return [line((part, style)) for part in wrapped(words, width - 2, " " * len(lead), lead)]
 
 
-def _pictures(plan: Plan, read: Target, width: int) -> list[Text]:
+def _pictures(plan: Plan, target: Target, width: int) -> list[Text]:
     """Return how far the data of each step gets before the call returns, and the stack."""
     steps = [(step.name, step.settings) for step in plan.steps if not step.skip]
-    reach = io_path.reach_lines(steps, read, width) if steps else []
+    reach = io_path.reach_lines(steps, target, width) if steps else []
     title = [line(), rule(width, io_path.EXPECTED_REACH, io_path.REACH_LEGEND)] if steps else []
-    return [*title, *reach, line(), rule(width, "I/O path"), *io_path.tree(read, width)]
+    return [*title, *reach, line(), rule(width, "I/O path"), *io_path.tree(target, width)]
 
 
 def _shown(setting: Setting, text: str) -> str:
@@ -176,12 +176,12 @@ def _boxes(setting: Setting, now: Sequence[str], marked: int | None, width: int)
     return Text("\n").join(line(" ", *(fit(box, each) for box in part)) for part in lines)
 
 
-def _declaration(chosen: Declaration, name: str, read: Target | None) -> tuple[str, str]:
+def _declaration(chosen: Declaration, name: str, target: Target | None) -> tuple[str, str]:
     """Return the declared medium or write cache with what the kernel reports, or that alone."""
     field, word = ("class_", chosen.medium) if name == offers.MEDIUM else ("write_cache", chosen.write_cache)
-    media = [node.medium for node in read.lowest if node.medium and not node.medium.declared] if read else []
+    media = [node.medium for node in target.lowest if node.medium and not node.medium.declared] if target else []
     found = ", ".join(dict.fromkeys(str(getattr(medium, field)) for medium in media)) or "unknown"
     if word is not None:
-        return word, f"{'remembered' if chosen.remembered else 'declared'}   (read: {found})"
+        return word, f"{'remembered' if chosen.remembered else 'declared'}   (reported: {found})"
     because = media[0].because if media and name == offers.MEDIUM else ""
-    return found, f"as read   ({because})" if because else "as read"
+    return found, f"as reported   ({because})" if because else "as reported"

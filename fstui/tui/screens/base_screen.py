@@ -104,7 +104,7 @@ class BaseScreen(Screen[None]):
         typed: Callable[[str], object] | None = None,
     ) -> None:
         """Open a prompt at the bottom. ``submitted`` gets the text on Enter, ``typed`` after every change."""
-        from textual.widgets import Input  # noqa: PLC0415  kept off the first frame
+        from textual.widgets import Input  # noqa: PLC0415  not needed for the first frame
 
         await self.query("Input").remove()
         self._submitted, self._typed = submitted, typed

@@ -12,13 +12,12 @@ from textual.app import ComposeResult
 
 from fstui.model.storage import Target
 from fstui.runs import caution, power_cut, scenarios
-from fstui.tui import offers as choosing
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command
 from fstui.tui.drawing import plan as drawing
 from fstui.tui.drawing.cells import rule
 from fstui.tui.drawing.run import busy
 from fstui.tui.iostats import Activity
-from fstui.tui.offers import Choices, Offer, Offers
+from fstui.tui.offers import Choices, Offer, Offers, is_matrix, options
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.widgets.table import Rows, Table
 
@@ -147,16 +146,16 @@ class PlanScreen(BaseScreen):
 
     def read_counters(self) -> None:
         """Show which devices other processes use: their I/O would be counted in the run."""
-        if self._read is not None and self.is_active:
+        if self._target is not None and self.is_active:
             first = not self.activity.stats
-            self.activity.add(self.fstui.session.counters(self._read.lowest))
+            self.activity.add(self.fstui.session.counters(self._target.lowest))
             if first and self.activity.stats:
-                self._busy = self._busy or caution.busy_words(self._read, self.activity.busy)
+                self._busy = self._busy or caution.busy_words(self._target, self.activity.busy)
                 self._suggest_the_least()
             self.part("notes").redraw()
 
     @property
-    def _read(self) -> Target | None:
+    def _target(self) -> Target | None:
         """The target without what the user declares."""
         return self.offers.site.read if self.offers.site else None
 
@@ -306,13 +305,13 @@ class PlanScreen(BaseScreen):
     def _options(self) -> list[str]:
         """The options of the selected setting if it is a matrix."""
         setting = self.offer.form.settings.get(self.setting) if self.offer else None
-        return choosing.options(setting) if setting and choosing.is_matrix(setting) else []
+        return options(setting) if setting and is_matrix(setting) else []
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
-        return [drawing.title(self.offers.directory, self._read, self.fstui.session.simulated, width)]
+        return [drawing.title(self.offers.directory, self._target, self.fstui.session.simulated, width)]
 
     def _draw_scenarios(self, width: int) -> Rows:
-        space = self._read.space if self._read else None
+        space = self._target.space if self._target else None
         return drawing.scenarios(self.offers.every, width, space.free_bytes if space else None)
 
     def _draw_selected(self, width: int, height: int) -> list[Text]:
@@ -323,10 +322,10 @@ class PlanScreen(BaseScreen):
     def _draw_settings(self, width: int) -> Rows:
         if self.offer is None:
             return Rows((), {}, {})
-        return drawing.settings(self.offer, self.offers.choices, (self.setting, self.option), self._read, width)
+        return drawing.settings(self.offer, self.offers.choices, (self.setting, self.option), self._target, width)
 
     def _draw_notes(self, width: int, height: int) -> list[Text]:
         if self.offer is None:
             return []
-        others = busy(self.activity.stats, self._read) if self._read else ""
-        return drawing.notes(self.offer, self._read, others, width)
+        others = busy(self.activity.stats, self._target) if self._target else ""
+        return drawing.notes(self.offer, self._target, others, width)
