@@ -90,10 +90,7 @@ class LocalMachine(Machine):
         return self._watch.changed()
 
     async def _run_tools(self, inventory: Inventory, older_than_s: float) -> Inventory | None:
-        """Run the tools for this inventory if it changed or their answers are older; None if they were not run.
-
-        Returns a new survey with the answers. An answer may lead to further questions, which are asked as well.
-        """
+        """Return a new survey with the answers of tools; None if nothing changed and the answers are newer."""
         commands = survey.commands(inventory) if self._root == Path("/") else ()
         if not commands or (commands == self._commands and time.monotonic() - self._commands_at < older_than_s):
             return None
@@ -101,9 +98,6 @@ class LocalMachine(Machine):
         self._claims = await run_tools(commands)
         found = self.survey()
         self._commands = survey.commands(found)
-        if further := tuple(command for command in self._commands if command not in commands):
-            self._claims = {**self._claims, **await run_tools(further)}
-            found = self.survey()
         return found
 
     async def with_space(self, inventory: Inventory) -> Inventory:
