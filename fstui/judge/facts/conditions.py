@@ -195,7 +195,7 @@ def _contradictions(node: Node, evidence: Evidence, stack: Stack) -> Iterator[tu
         and not evidence.changed(each.id, "write cache")
     ]
     yield from ((words.write_cache(each), each) for each in below)
-    direct = loop.facts(node).direct
+    direct = loop.direct_io(node)
     buffered = direct is None or not direct.value
     if not below and stack.backing(node) and not stack.in_memory and buffered:
         yield f"{node.id}: keeps what it writes in the page cache until it is flushed (no direct-io)", node
@@ -203,7 +203,7 @@ def _contradictions(node: Node, evidence: Evidence, stack: Stack) -> Iterator[tu
 
 def _deleted_file(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
     """The file of a loop device was deleted, and no other layer has the data."""
-    facts = ((node, loop.facts(node).deleted) for node in stack.nodes)
+    facts = ((node, loop.deleted(node)) for node in stack.nodes)
     deleted = [(node, found.reading) for node, found in facts if found and found.value]
     lost = stack.without_copy(tuple(node for node, _ in deleted))
     for node, reading in deleted:

@@ -92,7 +92,7 @@ def flushes_missing(case: Case) -> Iterator[Conclusion]:
 
 
 def _remedies(filesystem: Node) -> Iterator[str]:
-    if ext.facts(filesystem).without_journal:
+    if ext.without_journal(filesystem):
         yield _WITHOUT_JOURNAL
     if ext.journal_apart(filesystem):
         yield _EXTERNAL_JOURNAL
@@ -111,7 +111,7 @@ def _dropped_by(case: Case, account: FlushAccount) -> str:
     if withheld and not account.trace_lacks:
         return words.named(withheld[0].above)
     filesystem = account.level.filesystem
-    if ext.facts(filesystem).without_journal or ext.journal_apart(filesystem):
+    if ext.without_journal(filesystem) or ext.journal_apart(filesystem):
         return "The filesystem itself, or a layer below it,"
     return "A layer above the driver"
 

@@ -8,7 +8,6 @@ list of options; mountinfo omits the defaults.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Literal, NamedTuple
 
 from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount
@@ -19,8 +18,6 @@ from fstui.storage.layers.kinds import Kind
 from fstui.storage.layers.readers import BARRIERS_OFF, Filesystem, FilesystemReader
 from fstui.storage.tree import Tree
 
-DataMode = Literal["ordered", "journal", "writeback"]
-_DATA_MODES: dict[str, DataMode] = {"ordered": "ordered", "journal": "journal", "writeback": "writeback"}
 _DATA_JOURNAL = ExpectedFlushes(Range(2, 3), Range(1, 3))
 """The two of the commit on Linux 6.1, one more after it on 6.18. Not tested with FUA: 1 to 3."""
 _BLOCK_MAP_BYTES = 60
@@ -28,25 +25,13 @@ _CUT = 15
 """Kernels before 5.17 truncate the name of a thread to this length."""
 
 
-class ExtFacts(NamedTuple):
-    data: Fact[DataMode] | None
-    journal: Fact[bool] | None
-
-    @property
-    def journals_data(self) -> bool:
-        """data=journal: every write goes through the journal, and O_DIRECT silently becomes buffered."""
-        return self.data is not None and self.data.value == "journal"
-
-    @property
-    def without_journal(self) -> bool:
-        return self.journal is not None and not self.journal.value
+def journals_data(node: Node) -> bool:
+    """Return whether data=journal: every write goes through the journal, and O_DIRECT silently becomes buffered."""
+    return one_of(node, "data", {"journal": True}) is not None
 
 
-def facts(node: Node) -> ExtFacts:
-    return ExtFacts(
-        data=one_of(node, "data", _DATA_MODES),
-        journal=one_of(node, "journal", {"yes": True, "no": False}),
-    )
+def without_journal(node: Node) -> bool:
+    return one_of(node, "journal", {"no": True}) is not None
 
 
 def journal_apart(node: Node) -> bool:
@@ -122,25 +107,25 @@ def _journal_task(device: str) -> str:
 
 class Ext(Kind, frozen=True, kw_only=True):
     def writes_in_place(self, node: Node) -> bool:
-        return not facts(node).journals_data
+        return not journals_data(node)
 
     def writes_timestamps(self, node: Node) -> bool:
-        return self.name == "ext2" or facts(node).without_journal
+        return self.name == "ext2" or without_journal(node)
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         """With data=journal a sync ends in the journal. The data's own device gets the data at a checkpoint."""
-        if facts(node).journals_data and "journal" in roles:
+        if journals_data(node) and "journal" in roles:
             return ALL if member.role == "journal" else AT_TIMES
         return super().forwards(node, member, roles, filesystem)
 
     def expected_flushes(self, node: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:
-        return _DATA_JOURNAL if facts(node).journals_data else expected_in_place(sync, claims_fua)
+        return _DATA_JOURNAL if journals_data(node) else expected_in_place(sync, claims_fua)
 
     def caller_flushes(self, node: Node, sync: Sync) -> bool:
-        return caller_flushes(sync) and not facts(node).journals_data
+        return caller_flushes(sync) and not journals_data(node)
 
     def expected_of_backing(self, node: Node) -> Range:
-        return Range(1, 3) if facts(node).journals_data else ONE_OR_TWO
+        return Range(1, 3) if journals_data(node) else ONE_OR_TWO
 
 
 KINDS = tuple(

@@ -42,20 +42,20 @@ class Identity(NamedTuple):
     """Empty if losetup is too old to print it."""
 
 
-class LoopFacts(NamedTuple):
-    direct: Fact[bool] | None
-    """Direct I/O to the backing file. Without it, writes stay in the page cache until they are flushed."""
-    deleted: Fact[bool] | None
-    """The name that the loop was set up with is gone. The file may have a second hard link."""
+def direct_io(node: Node) -> Fact[bool] | None:
+    """Return whether the backing file is used with direct I/O.
+
+    Without it, writes stay in the page cache until they are flushed.
+    """
+    return one_of(node, "dio", {"1": True, "0": False})
 
 
-def facts(node: Node) -> LoopFacts:
+def deleted(node: Node) -> Fact[bool] | None:
+    """Return whether the name that the loop was set up with is gone. The file may have a second hard link."""
     file = node.reading("backing_file")
-    gone = file is not None and node.reading("named") is None and _is_called_deleted(file.value)
-    return LoopFacts(
-        direct=one_of(node, "dio", {"1": True, "0": False}),
-        deleted=Fact(gone, file) if file is not None else None,
-    )
+    if file is None:
+        return None
+    return Fact(node.reading("named") is None and _is_called_deleted(file.value), file)
 
 
 def _is_called_deleted(file: str) -> bool:
@@ -196,7 +196,7 @@ class Loop(Kind, frozen=True, kw_only=True):
         )
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
-        direct = facts(node).direct
+        direct = direct_io(node)
         buffered = "" if direct and direct.value else "; direct-io is off: O_DIRECT above ends in the page cache"
         return self.sync, self.because + buffered
 

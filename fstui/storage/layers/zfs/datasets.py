@@ -11,13 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.proc import Mount
 from fstui.storage.claims import Claims, Command, Question, missing
-from fstui.storage.layers.facts import Fact, one_of
 from fstui.storage.layers.flushes import ONE_FLUSH, ExpectedFlushes, Sync
 from fstui.storage.layers.kinds import Kind
 from fstui.storage.layers.readers import Filesystem, FilesystemReader, Sources, some
@@ -35,26 +33,14 @@ _COMMITS = re.compile(rb"^zil_commit_count\s+\d+\s+(\d{1,18})\s*$", re.MULTILINE
 _DATASET = re.compile(rb"^dataset_name\s+\d+\s+(\S.*?)\s*$", re.MULTILINE)
 
 
-class DatasetFacts(NamedTuple):
-    disabled: Fact[bool] | None
-    """sync=disabled: every sync returns at once (zfsprops(7))."""
-    replayed: Fact[bool] | None
-    """The intent log is read after a power cut; not with zil_replay_disable=1 (zfs(4))."""
-
-
-def facts(node: Node) -> DatasetFacts | None:
-    """Return the facts of a dataset or a volume; None for any other layer."""
-    if node.kind not in {"zfs", "zvol"}:
-        return None
-    return DatasetFacts(
-        disabled=one_of(node, "sync", {"disabled": True, "standard": False, "always": False}),
-        replayed=one_of(node, REPLAY, {"0": True, "1": False}),
-    )
-
-
-def is_always(readings: Iterable[Reading]) -> bool:
-    """Return whether sync=always: each write is in the intent log before it is acknowledged (zfsprops(7))."""
-    return any((reading.what, reading.value) == ("sync", "always") for reading in readings)
+def sync_path(node: Node, call: str) -> tuple[SyncPath, str]:
+    """Return what a dataset or volume does with a sync or flush (``call``), and why (zfsprops(7))."""
+    sync = node.reading("sync")
+    if sync is None:
+        return "unknown", "its properties are not known"
+    if sync.value == "disabled":
+        return "stops", f"sync=disabled: every {call} returns at once"
+    return "passes", f"a {call} commits the intent log"
 
 
 class DatasetReader(FilesystemReader):
@@ -162,13 +148,7 @@ def _property(tool: str, name: str, what: str, value: str, source: str) -> Readi
 
 class Dataset(Kind, frozen=True, kw_only=True):
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
-        """zfsprops(7): disabled returns at once, standard and always commit the intent log."""
-        sync = node.reading("sync")
-        if sync is None:
-            return "unknown", "its properties are not known"
-        if sync.value == "disabled":
-            return "stops", "sync=disabled: every sync returns at once"
-        return "passes", "a sync commits the intent log"
+        return sync_path(node, "sync")
 
     def expected_flushes(self, node: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:
         """Return one flush for each device that holds the write of the intent log: OpenZFS 2.1, with and without a

@@ -21,11 +21,10 @@ from fstui.storage.layers.zfs.datasets import (
     PARAMETERS,
     REPLAY,
     barrier,
-    facts,
-    is_always,
     of_pool,
     pools,
     properties,
+    sync_path,
 )
 from fstui.storage.layers.zfs.zpool import Pool, Pools
 
@@ -75,19 +74,15 @@ class VolumeReader(DeviceReader):
 
 class Volume(Kind, frozen=True, kw_only=True):
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
-        found = facts(node)
-        if found is None or found.disabled is None:
-            return "unknown", self.because
-        if found.disabled.value:
-            return "stops", "sync=disabled: every flush returns at once"
-        return "passes", "a flush commits the intent log"
+        return sync_path(node, "flush")
 
     def keeps_each_write(self, node: Node) -> bool:
         """With sync=always each write is in the intent log before it is acknowledged (zfsprops(7)), and on the disks
         unless the module sends them no flushes. After a power cut the log is read unless that is disabled."""
-        found, sends = facts(node), barriers(node)
-        kept = found is None or found.replayed is None or found.replayed.value
-        return is_always(node.readings) and kept and (sends is None or sends.value)
+        sync, replay_disabled, sends = node.reading("sync"), node.reading(REPLAY), barriers(node)
+        always = sync is not None and sync.value == "always"
+        replayed = replay_disabled is None or replay_disabled.value != "1"
+        return always and replayed and (sends is None or sends.value)
 
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
         """Request the properties of each volume and the devices of its pool. This needs no root."""
@@ -111,7 +106,6 @@ KINDS = (
         name="zvol",
         layer="block",
         device_names="zd",
-        because="its properties are not known",
         may_cache=True,
         barriers_on=None,
     ),
