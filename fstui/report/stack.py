@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from fstui.model.storage import Node, Target
 from fstui.storage.layers import kind
-from fstui.storage.layers.devices import disk
+from fstui.storage.layers.facts import word
 
 
 def called(node: Node) -> str:
@@ -17,7 +17,7 @@ def called(node: Node) -> str:
 
 def link(node: Node) -> str:
     """Return how a disk is attached, unless its name says so, and how fast: ``sata 6.0 Gbps``."""
-    rate = disk.facts(node).link_rate
+    rate = word(node, "link_rate")
     named = "" if node.link and node.id.startswith(node.link) else node.link
     return " ".join(filter(None, [named, rate.value if rate else None]))
 

@@ -13,7 +13,6 @@ from fstui.model.quantities import count
 from fstui.model.run import Evidence
 from fstui.model.storage import Node, Reading
 from fstui.storage.layers import kind
-from fstui.storage.layers.devices import disk
 from fstui.storage.layers.devices.caches import (
     has_cache,
     hidden_by_controller,
@@ -22,7 +21,7 @@ from fstui.storage.layers.devices.caches import (
     protected_cache,
     volatile_cache,
 )
-from fstui.storage.layers.facts import barriers, read_only, volatile
+from fstui.storage.layers.facts import barriers, read_only, switch, volatile
 from fstui.storage.layers.stacked import dm, loop
 
 _FEW_COMMITS = 0.05
@@ -107,7 +106,7 @@ def _cache_outcome(below: Sequence[Node], on: Sequence[Node], without: Sequence[
         return "unknown_controller"
     if on:
         return "protected_cache"
-    offers = (disk.facts(node).host_flushes for node in without)
+    offers = (switch(node, "F_FLUSH") for node in without)
     known = below and len(without) == len(below) and not any(offered and not offered.value for offered in offers)
     return "no_cache" if known else "unknown_cache"  # a host that offers no flush does not say whether it has a cache
 

@@ -24,10 +24,10 @@ from fstui.model.steps import Step
 from fstui.model.storage import Medium, Node
 from fstui.storage.layers import kind
 from fstui.storage.layers.devices.caches import answers_for_disks, protected_cache
-from fstui.storage.layers.devices.disk import facts, is_virtual, writes
+from fstui.storage.layers.devices.disk import is_virtual, writes
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.devices.models import Writes
-from fstui.storage.layers.facts import zoned
+from fstui.storage.layers.facts import word, zoned
 
 ASSUMED_RPM = 15_000
 """For a hard disk that does not state its revolutions: the fastest disk ever sold."""
@@ -269,7 +269,7 @@ def _speed(node: Node, host: Host) -> tuple[int, str] | None:
     if protected_cache(node) or answers_for_disks(node):
         return None  # a cache answers, not the platter
     revolutions = rpm(medium) if medium else None
-    grade = facts(node).grade
+    grade = word(node, "grade")
     named = grade is not None and grade.value == "hard disk"
     if revolutions:
         # an array or a controller may report the revolutions of its disks, and answer from a cache of its own

@@ -15,8 +15,9 @@ from fstui.model.steps import Step
 from fstui.model.storage import Node
 from fstui.storage.layers import kind
 from fstui.storage.layers.devices.caches import may_outlive_power_cut
-from fstui.storage.layers.devices.disk import facts, is_virtual, over_own_network
+from fstui.storage.layers.devices.disk import is_virtual, over_own_network
 from fstui.storage.layers.devices.links import link
+from fstui.storage.layers.facts import number, word
 
 NAND_PER_S = 10_000
 FLUSH_TO_FUA = 5
@@ -88,7 +89,7 @@ def _faster_than_nand(devices: tuple[Node, ...], write: Cost | None, flushed: Co
 
 def _is_consumer(node: Node) -> bool:
     """Return whether the drive is NAND without protection, by its model or the user's declaration."""
-    medium, grade = node.medium, facts(node).grade
+    medium, grade = node.medium, word(node, "grade")
     if medium is None or medium.class_ != "ssd" or node.write_cache != "write back":
         return False
     known = medium.declared or (grade is not None and grade.value == "consumer")
@@ -230,7 +231,7 @@ def _exceeded(stack: Stack, payload: float, durable: list[Step], direct: list[St
             *(
                 line
                 for node in stack.lowest
-                for line in words.readings(node, facts(node).link_rate, facts(node).payload_mb_s)
+                for line in words.readings(node, word(node, "link_rate"), number(node, "payload_mb_s"))
             ),
         ),
         next=("Look for a cache above the link: in a controller or a layer of this host (lsblk -s, dmsetup table).",),
@@ -245,7 +246,7 @@ def _payload_per_s(lowest: tuple[Node, ...]) -> float | None:
 
 
 def _payload(node: Node) -> float | None:
-    found = facts(node).payload_mb_s
+    found = number(node, "payload_mb_s")
     return None if found is None or is_virtual(node) else found.value * 1e6
 
 

@@ -13,8 +13,8 @@ from fstui.model.quantities import count
 from fstui.model.steps import Step
 from fstui.model.storage import Node
 from fstui.storage.layers import kind
-from fstui.storage.layers.devices.disk import facts
 from fstui.storage.layers.devices.links import link
+from fstui.storage.layers.facts import word
 from fstui.storage.layers.filesystems import remote
 
 
@@ -150,7 +150,9 @@ def usb_bridge(case: Case) -> Iterator[Conclusion]:
             verdict="cannot-tell",
             confidence="medium",
             because=(
-                line for node in found for line in (words.write_cache(node), *words.readings(node, facts(node).bridge))
+                line
+                for node in found
+                for line in (words.write_cache(node), *words.readings(node, word(node, "usb_bridge")))
             ),
             next=(
                 "Ask the drive itself: hdparm -W, smartctl -g wcache (through the bridge: smartctl -d sat).",

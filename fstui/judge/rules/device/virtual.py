@@ -13,9 +13,10 @@ from fstui.model.quantities import duration_ns, rate
 from fstui.model.steps import Step
 from fstui.model.storage import Node
 from fstui.storage.layers.devices import media
-from fstui.storage.layers.devices.disk import facts, over_own_network
+from fstui.storage.layers.devices.disk import over_own_network
 from fstui.storage.layers.devices.media import DMI
 from fstui.storage.layers.devices.models import Model
+from fstui.storage.layers.facts import switch, word
 
 HOST_CACHE_NS = 60_000
 """A virtual disk that completes a write of 16 KiB faster has it in the host's memory, or in a protected cache."""
@@ -99,19 +100,19 @@ def _no_flush(case: Case, without: list[Node], write: Cost | None) -> Conclusion
 
 
 def _lacks_flush(node: Node) -> bool:
-    flush = facts(node).host_flushes
+    flush = switch(node, "F_FLUSH")
     return flush is not None and not flush.value
 
 
 def _offers_both(node: Node) -> bool:
     """Return whether the host offers a flush and a switch for the cache."""
-    known = facts(node)
-    return all(found is not None and found.value for found in (known.host_flushes, known.host_cache))
+    features = (switch(node, "F_FLUSH"), switch(node, "CONFIG_WCE"))
+    return all(found is not None and found.value for found in features)
 
 
 def _feature_lines(node: Node) -> Iterator[str]:
     yield words.write_cache(node)
-    yield from words.readings(node, facts(node).host_flushes, facts(node).host_cache)
+    yield from words.readings(node, switch(node, "F_FLUSH"), switch(node, "CONFIG_WCE"))
 
 
 @rule(place=70)
@@ -171,7 +172,7 @@ def _is_cloud_volume(node: Node) -> bool:
 
     A fabric, SAN or server of the user's own and a volume reached by RDMA may answer within tens of microseconds.
     """
-    grade, row = facts(node).grade, media.cloud_model(node)
+    grade, row = word(node, "grade"), media.cloud_model(node)
     of_cloud = row is not None or (grade is not None and grade.value == "cloud")
     near = over_own_network(node) or (row is not None and row.near)
     return node.medium is not None and node.medium.class_ == "network" and of_cloud and not near

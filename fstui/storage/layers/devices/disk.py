@@ -14,14 +14,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage.claims import Question
 from fstui.storage.layers.devices import caches, links, models, nvme
 from fstui.storage.layers.devices.caches import volatile_cache
 from fstui.storage.layers.devices.links import link
-from fstui.storage.layers.facts import Fact, number, one_of, word
+from fstui.storage.layers.facts import number, switch, word
 from fstui.storage.layers.kinds import Kind
 from fstui.storage.layers.readers import Device, DeviceReader, Role, some, with_readings
 from fstui.storage.tree import DATABASE, Tree, integer
@@ -32,38 +31,6 @@ _VPD_RATES = range(0x0401, 0xFFFF)
 _FEATURES = {"F_FLUSH": 9, "CONFIG_WCE": 11}
 """Bits of virtio-blk (include/uapi/linux/virtio_blk.h). sysfs shows one character for each, lowest first."""
 _VMBUS = re.compile(r"/(?:VMBUS|MSFT1000)[^/]*/([0-9a-f]{8}-[0-9a-f-]+)/.*/\d+:\d+:\d+:(\d+)/", re.IGNORECASE)
-_CARDS = {"MMC": "eMMC", "SD": "an SD card"}
-_YES_NO = {"yes": True, "no": False}
-
-
-class DiskFacts(NamedTuple):
-    host_flushes: Fact[bool] | None
-    """virtio F_FLUSH: the host offers the guest a flush."""
-    host_cache: Fact[bool] | None
-    """virtio CONFIG_WCE: the host lets the guest switch a write cache."""
-    transport: Fact[str] | None
-    """NVMe: pcie, tcp, rdma, fc, loop."""
-    grade: Fact[str] | None
-    """consumer, data centre, cloud, raid, array, virtual, hard disk, by the model table."""
-    link_rate: Fact[str] | None
-    payload_mb_s: Fact[int] | None
-    """The most that the link can carry."""
-    bridge: Fact[str] | None
-    """The USB bridge in front of the drive."""
-    card: Fact[str] | None
-
-
-def facts(node: Node) -> DiskFacts:
-    return DiskFacts(
-        host_flushes=one_of(node, "F_FLUSH", _YES_NO),
-        host_cache=one_of(node, "CONFIG_WCE", _YES_NO),
-        transport=word(node, "transport"),
-        grade=word(node, "grade"),
-        link_rate=word(node, "link_rate"),
-        payload_mb_s=number(node, "payload_mb_s"),
-        bridge=word(node, "usb_bridge"),
-        card=one_of(node, "card", _CARDS),
-    )
 
 
 def is_virtual(node: Node) -> bool:
@@ -95,7 +62,7 @@ def writes(node: Node) -> models.Writes:
     if row is not None:
         return row.writes
     declared = node.medium is not None and node.medium.declared
-    unknown = node.model and facts(node).grade is None and not declared
+    unknown = node.model and word(node, "grade") is None and not declared
     return "log" if unknown else "in place"
 
 
@@ -256,7 +223,7 @@ class Drive(Kind, frozen=True, kw_only=True):
     def _written_through(self, node: Node) -> tuple[SyncPath, str]:
         if (cache := volatile_cache(node)) is not None and cache.value:
             return "stops", "the kernel is set to write through, but the drive reports that its write cache is on"
-        if (offered := facts(node).host_flushes) is not None and not offered.value:
+        if (offered := switch(node, "F_FLUSH")) is not None and not offered.value:
             return "unknown", "write through: the host offers no flush (virtio F_FLUSH), so the kernel sends none"
         return "unknown", "write through: the kernel sends no flush, the device states no volatile cache"
 

@@ -15,11 +15,11 @@ from fstui.model.host import Host
 from fstui.model.storage import Medium, MediumCache, MediumClass, Node
 from fstui.storage.layers.devices import models
 from fstui.storage.layers.devices.caches import has_none, volatile_cache
-from fstui.storage.layers.devices.disk import facts, is_virtual
+from fstui.storage.layers.devices.disk import is_virtual
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.devices.models import Model
 from fstui.storage.layers.devices.nvme import NETWORKED
-from fstui.storage.layers.facts import number, word
+from fstui.storage.layers.facts import number, one_of, word
 from fstui.storage.layers.kinds import kind
 
 DMI = "/sys/class/dmi/id"
@@ -47,6 +47,7 @@ def recognised_by(node: Node) -> str:
     return f"{node.id} model: {node.model} (/sys/block/{node.id}/device/model)"
 
 
+_CARDS = {"MMC": "eMMC", "SD": "an SD card"}
 _HDD_CLASSES: tuple[tuple[int, MediumClass], ...] = (
     (6300, "hdd-5400"), (8600, "hdd-7200"), (12500, "hdd-10000"), (65535, "hdd-15000"),
 )  # fmt: skip
@@ -55,7 +56,7 @@ _HDD_CLASSES: tuple[tuple[int, MediumClass], ...] = (
 
 def medium_of(node: Node, host: Host | None = None) -> Medium:
     """Return the medium of a lowest block device, by its fields, its readings and the host."""
-    row, transport = kind(node.kind), facts(node).transport
+    row, transport = kind(node.kind), word(node, "transport")
     if row.in_memory:
         return Medium(class_="memory", write_cache="none", because="kept in memory")
     if transport is not None and transport.value in NETWORKED:
@@ -102,11 +103,11 @@ def _virtual_cache(node: Node) -> MediumCache:
 
 def _real(node: Node) -> Medium:
     if node.link == "mmc":
-        card = facts(node).card
+        card = one_of(node, "card", _CARDS)
         because = f"{card.value if card else 'a card'}: flash whose controller says nothing of a power loss"
         return Medium(write_cache=_cache(node), because=because)
     if link(node.link).hides_drive:
-        bridge = facts(node).bridge
+        bridge = word(node, "usb_bridge")
         named = f" {bridge.value} ({bridge.reading.path})" if bridge is not None else ""
         return Medium(because=f"the USB bridge{named} hides the drive")
     rotational = f"/sys/block/{node.id}/queue/rotational"
