@@ -13,6 +13,7 @@ from fstui.judge.defects import defects
 from fstui.judge.facts import Case
 from fstui.judge.rules import QUESTIONS, RENAMED, all_rules, pages
 from fstui.model.run import Evidence
+from fstui.report import explanation
 from tests.factories.steps import step
 
 FOLDER = Path(rules.__file__).parent
@@ -64,6 +65,12 @@ def test_page_has_a_title_and_its_four_questions(name: str) -> None:
     headings = [line.removeprefix("## ") for line in page.splitlines() if line.startswith("#")][1:]
     expected = ["What it means", "How it was measured", "What it proves, and what it does not", "What to do next"]
     assert headings in (expected, [*expected, "Details"])
+
+
+@pytest.mark.parametrize("name", rule_names())
+def test_page_fits_a_screen_of_40_lines(name: str) -> None:
+    page, _, _ = explanation.render(name).partition("\n  words: ")
+    assert len(page.splitlines()) <= 1 + 40
 
 
 def test_questions_list_every_page_with_a_sentence() -> None:

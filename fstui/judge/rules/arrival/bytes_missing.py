@@ -6,16 +6,14 @@ syncs were acknowledged all the same. For O_DIRECT without a sync, it only means
 
 ## How it was measured
 Sectors written (field 7 of `/sys/block/X/stat`), compared with the bytes of the step. They are summed over the devices
-that share them; each member of a mirror receives all. The data is new and incompressible, and there is one writer, so
-no layer can reduce it.
+that share them; each member of a mirror receives all. The data is new and incompressible, and there is one writer.
 
 ## What it proves, and what it does not
 Too few bytes are too few, unless a layer compresses or deduplicates: then this rule does not apply. On btrfs enough
 bytes prove nothing, because it writes 3 to 9 times as many. The rule does not show which layer keeps the rest.
 
-There is one exception. ext4 made with `inline_data` keeps a file of up to about 60 bytes in its inode. On Linux 6.18,
-fdatasync and O_DSYNC do not write an overwrite of it, but fsync does. A power cut left none of 8 400 overwrites that
-fdatasync and O_DSYNC had acknowledged.
+ext4 with `inline_data` keeps a file of up to about 60 bytes in its inode. On Linux 6.18, fsync writes an overwrite of
+it, but fdatasync and O_DSYNC do not: a power cut lost all of 8 400 acknowledged overwrites.
 
 ## What to do next
 Look for a filter that fakes the sync calls (`grep Seccomp /proc/self/status`) and for a caching layer (`lsblk -s`,

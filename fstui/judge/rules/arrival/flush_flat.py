@@ -1,35 +1,32 @@
-"""*consistent if a flush takes longer for more data: medium confidence if every lowest device works, else low;
-cannot-tell, low confidence, if it is flat in a guest*
+"""*consistent, medium or low confidence, if a flush takes longer for more data; cannot-tell, low, if flat in a guest*
 
 ## What it means
 A flush that has work to do takes longer the more unsynced data there is. In a guest, a flush that adds almost nothing
 and never takes longer means a protected cache on the host, or a host that ignores flushes.
 
 ## How it was measured
-Growing amounts of up to 32 MiB are written with O_DIRECT, sequential and scattered. Then fdatasync is timed. Growth
-counts if all of this holds:
+fdatasync is timed after O_DIRECT writes of up to 32 MiB, sequential and scattered. Its time grows if:
 
 - at least 95 % of the bytes had reached the lowest device before the flush
-- the flushes of the two largest amounts each take 1.5 times as long as every smaller one
-- the extra bytes per extra time are at most 10 GB/s; anything faster is memory
-- the device itself takes longer, by field 17 of `/sys/block/X/stat` or by the kernel's trace
+- the two largest amounts take 1.5 times as long as every smaller one
+- the extra bytes per extra time are at most 10 GB/s (more is memory)
+- the device itself takes longer (field 17 of its `stat`, or the trace)
 
-A flat flush is reported only in a guest, and only if all flushes arrive and a flush adds less than twice the time of an
-O_DIRECT write. It is not reported if the medium is known, or declared, to be protected.
+A flat flush is reported only in a guest, if all flushes arrive, a flush adds less than twice the time of an O_DIRECT
+write, and the medium is neither known nor declared to be protected.
 
 ## What it proves, and what it does not
-Growth shows that the flush does work; only a power cut proves more. A flat flush does not distinguish an honest host
-from one that ignores flushes. On real hardware it says nothing, because protected drives are flat as well.
+Growth shows that the flush does work; only a power cut proves more. A flat flush does not show whether the host is
+honest. On real hardware, protected drives are flat as well.
 
 ## What to do next
-Ask whoever runs the host. Declare what you know (`--medium ssd-plp`). To be certain, cut the host's power during
-acknowledged writes, with a witness on another host.
+Ask the administrator of the host. Declare what you know (`--medium ssd-plp`). To be certain, run `fstui powercut` and
+cut the host's power.
 
 ## Details
-- A slow disk can hide a device that ignores flushes: a cache's SSD, an external journal, a pool's metadata, a member of
-  a mirror. Confidence is therefore low unless each lowest device takes longer itself.
-- Confidence is also low in a guest, and behind a USB bridge, a RAID controller or a network: the work may be that of a
-  memory there.
+Confidence is low unless each lowest device takes longer itself, because a slow disk can hide another one that ignores
+flushes (a cache's SSD, an external journal, a mirror's member). It is also low in a guest, and behind a USB bridge, a
+RAID controller or a network.
 """
 
 from __future__ import annotations

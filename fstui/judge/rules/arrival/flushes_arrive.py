@@ -5,32 +5,28 @@ write*
 Every sync arrived below as the flushes that the filesystem is expected to send, and all synced bytes arrived with them.
 
 ## How it was measured
-Each layer that counts flushes was read before and after every step with one writer: field 16 of `/sys/block/X/stat`.
+Each layer that counts flushes was read before and after every step with one writer (field 16 of `/sys/block/X/stat`).
 Expected flushes per sync, for an overwrite with fdatasync:
 
-- ext4 and XFS: 1
+- ext4, XFS, and ZFS (at the devices of its intent log): 1
 - btrfs: 2, one of them as a FUA write if the device supports FUA
 - ext4 with `data=journal`: 2 on Linux 6.1, 3 on 6.18
-- ZFS: 1, at the devices that hold its intent log
 
-As root, the kernel's trace also shows which process requested each flush. It decides if other processes write as well.
+As root, the kernel's trace shows which process requested each flush, which decides if other processes write as well.
 
 ## What it proves, and what it does not
 No layer above the driver dropped the flushes during the seconds measured. A drive, a bridge or a host may still
-acknowledge a flush and ignore it. Confidence is therefore above low only if each lowest device was observed to work
-(see `flush-flat`) or is known to lose nothing.
-
-Without a trace, flushes of other processes cannot be distinguished. The result is cannot-tell if more than 5 % too
-many arrive, or if the idle device flushes for more than 5 % of the syncs.
+acknowledge a flush and ignore it. Confidence is above low only if each lowest device was observed to work
+(`flush-flat`) or is known to lose nothing. Without a trace, the result is cannot-tell if over 5 % too many arrive, or
+if the idle device flushes for over 5 % of the syncs.
 
 ## What to do next
-If other processes write: stop them or use another disk, and run again. To be certain, run a power-cut test.
+If other processes write, stop them or use another disk. To be certain, run a power-cut test.
 
 ## Details
-- Missing flushes are tolerated up to one sync or 0.2 % if exactly one is expected, otherwise up to 10 %.
-- Each stripe, segment and member of a mirror receives every flush; paths share them.
-- A flush of a loop device is an fsync of its backing file, which is followed further down.
-- The trace includes FUA writes, and layers that count nothing (dm, md, partitions).
+- Tolerated: one sync or 0.2 % missing (10 % if several are expected)
+- Each member of a stripe or mirror receives every flush; paths share them.
+- The trace includes FUA writes and layers without counters (dm, md).
 """
 
 from __future__ import annotations

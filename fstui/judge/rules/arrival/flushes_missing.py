@@ -1,36 +1,32 @@
 """*not-durable, high confidence*
 
 ## What it means
-Fewer flushes arrived than the filesystem is expected to send, although barriers and the device's write cache are on.
-A layer above the driver drops them, always or for a time.
+Fewer flushes arrived than the filesystem is expected to send, although barriers and the device's write cache are on. A
+layer above the driver drops them, at least for a time.
 
 ## How it was measured
-Flushes per sync of each step with one writer and at least 20 syncs, compared with what the filesystem is expected to
-send (see `flushes-arrive`). They are missing if these are too few:
+Flushes per sync of each step with one writer and at least 20 syncs, compared with those expected (`flushes-arrive`):
 
-- one flush per sync expected: more than one sync's, or more than 0.2 %, are missing
+- one flush per sync expected: more than one sync's or 0.2 % are missing
 - otherwise: more than 10 % of the minimum are missing
 
-Each short turn of a step is compared as well, because a short interruption disappears in the whole step.
-
-As root, the kernel's trace shows which process requested each flush and FUA write. If fstui's own are too few, other
-processes' flushes do not help. A layer that received flushes and did not pass them on is named.
+Each short part of a step is compared as well. As root, the kernel's trace shows which process requested each flush:
+flushes of other processes then do not count, and the layer that did not pass flushes on is named.
 
 ## What it proves, and what it does not
 Other processes only add flushes, so too few are too few. The rule does not show which layer drops them. It may be:
 
 - a seccomp filter that fakes the sync calls, a driver, or a layer between
-- ext4 without a journal: no flush for fdatasync and O_DSYNC on Linux 6.1. A power cut loses what was acknowledged
-- ext4 with an external journal: an fsync that commits flushes only the journal. On Linux 6.12, two power cuts lost
-  477 of 477 records
+- ext4 without a journal on Linux 6.1: no flush for fdatasync and O_DSYNC
+- ext4 with an external journal: an fsync that commits flushes only the journal (on Linux 6.12, two power cuts lost 477
+  of 477 records)
 
 ## What to do next
-`grep Seccomp /proc/self/status`; repeat outside the container; repeat on another filesystem of the same disk.
+Run `grep Seccomp /proc/self/status`. Repeat outside the container, or on another filesystem of the disk.
 
 ## Details
-- Flushes are field 16 of `/sys/block/X/stat`. FUA writes are not counted there, so O_DIRECT+O_DSYNC sends none to a
-  device with FUA.
-- A journal thread may have requested a flush for fstui, so the trace counts its flushes for fstui.
+Field 16 of `/sys/block/X/stat` does not count FUA writes, so O_DIRECT+O_DSYNC sends no flush to a device with FUA. The
+trace counts the flushes of a journal thread for fstui.
 """
 
 from __future__ import annotations

@@ -2,33 +2,30 @@
 
 ## What it means
 A block of a rotating disk passes the head once per revolution, which limits durable rewrites of one block. 5400 rpm
-allow 90 per second, 7200 rpm 120, 10 000 rpm 166, 15 000 rpm 250.
-
-A faster disk has a cache that survives a power cut, or it acknowledges writes before they are durable.
+allow 90 per second, 7200 rpm 120, 10000 rpm 166, 15000 rpm 250. A faster disk has a cache that survives a power cut, or
+it acknowledges writes before they are durable.
 
 ## How it was measured
-One writer overwrites and syncs one block again and again. Every other step that syncs each write before the next counts
-as well, with half a revolution per write. The revolutions are those that the drive states (SCSI VPD page B1, ATA) or
-that you declared. A disk with a hard disk's model name that does not state them is assumed to have 15 000 rpm.
+One writer overwrites and syncs one block repeatedly. Every other step that syncs each write counts as well, with half a
+revolution per write. The rpm is stated by the drive (SCSI VPD page B1, ATA) or declared by you. For a disk with a hard
+disk's model name that states none, 15 000 rpm is assumed.
 
 ## What it proves, and what it does not
 - Up to 1.1 times the limit the disk behaves like a platter. Confidence is medium if every lowest device took half of
-  the time itself (fields 8 and 17 of `/sys/block/X/stat`), else low.
+  the time itself, else low.
 - Above 1.5 times, something answers early. Above 5 times with all flushes arriving, it is the device or its host.
-- An honest non-volatile cache looks the same. Some hard disks keep their cache in flash, so confidence is high only for
-  a disk that you declared, and models known to do so are not compared.
+- A non-volatile cache looks the same, so confidence is high only for a disk that you declared. Models known to cache in
+  flash are not compared.
 
 ## What to do next
-Switch the drive's write cache off and repeat. VirtualBox: set IgnoreFlush to 0 for the disk. To be certain, run a
-power-cut test.
+Switch the drive's write cache off (VirtualBox: set IgnoreFlush to 0) and repeat. To be certain, run a power-cut test.
 
 ## Details
 - `rotational=1` is not enough: virtual disks, memory cards and arrays report it as well.
-- The rule does not apply to copy-on-write filesystems, caches and RAID controllers, nor to a SAN or an unknown adapter
-  that states the revolutions of disks behind an array.
-- Several writers may share a revolution (group commit), so their rate is not compared.
-- A disk of an unknown model, or one that may append to a log on its platters (a media cache, shingled tracks), is
-  allowed 473 µs per write. One with flash of its own is allowed 200 µs, the time to program flash.
+- Not compared: copy-on-write filesystems, caches, RAID controllers, a SAN, an unknown adapter, and several writers,
+  which may share a revolution (group commit).
+- A disk of an unknown model, or one that may append to a log on its platters, is allowed 473 µs per write. One with
+  flash of its own is allowed 200 µs.
 """
 
 from __future__ import annotations
