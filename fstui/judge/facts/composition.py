@@ -21,7 +21,7 @@ from fstui.storage.layers.forwarding import AT_TIMES, Forwarded, How, Member
 from fstui.storage.layers.kinds import kind
 
 Quantity = Literal["flushes", "fua", "bytes"]
-"""Empty flushes; writes marked FUA, as the flushes that they become; bytes."""
+"""Empty flushes; FUA writes, as the flushes that they become at a device without FUA; bytes."""
 Below = Callable[[Node], tuple[tuple[Node, str | None], ...]]
 """Returns the layers directly below one, each with its role."""
 Counted = Callable[[Node], DeviceCounters | None]
@@ -101,7 +101,11 @@ class Composition:
         return [edge for edge in each if written[edge.node.id] >= least]
 
     def edges(self, node: Node) -> tuple[Edge, ...]:
-        """Return the edges to the layers directly below."""
+        """Return the edges to the layers directly below.
+
+        Call it for a layer before the layers below, as every walk from the filesystem does: only then is it known
+        whether they receive every write.
+        """
         if node.id not in self._edges:
             gets_all = node.id in self._gets_all
             edges = self._all_edges(node)

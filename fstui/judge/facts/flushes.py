@@ -26,7 +26,9 @@ Fewer flushes than that are too few; 80 such steps on honest storage had at leas
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import inf
+from typing import NamedTuple
 
 from fstui.judge.facts.account import FlushAccount
 from fstui.judge.facts.composition import Received, counted_at, received
@@ -52,6 +54,15 @@ LevelAccounts = tuple[FlushAccount, ...]
 _PAGE = 4096
 
 
+class _Sends(NamedTuple):
+    """What a filesystem is expected to send down in one step."""
+
+    flushes: ExpectedFlushes | None
+    """Per sync; None if not known."""
+    bytes: Range
+    """The fewest that have to arrive, and the most that may."""
+
+
 def accounts_of(stack: Stack, done: SyncStep, others: OtherWriters) -> LevelAccounts:
     """Return the accounts of one step; empty if a filesystem has devices that are not in the stack.
 
@@ -59,31 +70,37 @@ def accounts_of(stack: Stack, done: SyncStep, others: OtherWriters) -> LevelAcco
     """
     if not stack.levels or stack.has_unseen_devices:
         return ()
+    sends = {stack.levels[0].filesystem.id: _sent_by_step(stack, done)}
+    found: list[FlushAccount] = []
+    for level in stack.levels:
+        account = _account(stack, level, done, others, sends[level.filesystem.id])
+        sends.update(_sent_by_backing_filesystems(stack, account))
+        found.append(account)
+    return tuple(found)
+
+
+def _sent_by_step(stack: Stack, done: SyncStep) -> _Sends:
+    """Return what the topmost filesystem is expected to send."""
     top = stack.levels[0]
     sync = _sync(top.filesystem, done)
     each = expected_flushes(top.filesystem, sync, top.claims_fua) if sync else None
-    expected = {top.filesystem.id: each.shared_by(done.settings.writers) if each else None}
-    expected_bytes = {top.filesystem.id: _expected_bytes(top, done, stack.block_bytes)}
-    found: list[FlushAccount] = []
-    for level in stack.levels:
-        here = level.filesystem.id
-        if level.reduces:
-            expected_bytes[here] = Range(0, expected_bytes[here].high)
-        account = _account(stack, level, done, others, expected=expected[here], expected_bytes=expected_bytes[here])
-        if level is top and done.settings.writers == 1:
-            account = account._replace(traced=traced(stack, level, done, expected[here]))
-        found.append(account)
-        below = {node.id: node for device in level.devices for node in stack.backing(device)}
-        for filesystem in below.values():
-            share = Range(1, 1) if len(below) == 1 else Range(0, 1)
-            above = [device for device in level.devices if filesystem in stack.backing(device)]
-            loops = all(kind(device.kind).flush_is_fsync for device in above)
-            certain = share if _is_known(account) else Range(0, share.high)
-            expected[filesystem.id] = _passed_on(account, filesystem, certain, len(above)) if loops else None
-            compresses = kind(filesystem.kind).may_compress(filesystem)
-            partly = compresses or not all(map(stack.backing, level.devices))  # a disk may hold a stripe of it
-            expected_bytes[filesystem.id] = Range(0 if partly else account.expected_bytes.low * share.low, inf)
-    return tuple(found)
+    shared = each.shared_by(done.settings.writers) if each else None
+    return _Sends(shared, _expected_bytes(top, done, stack.block_bytes))
+
+
+def _sent_by_backing_filesystems(stack: Stack, above: FlushAccount) -> Iterator[tuple[str, _Sends]]:
+    """Yield what the filesystems that hold the files of a level's loop devices are expected to send, by their ids."""
+    level = above.level
+    files = {node.id: node for device in level.devices for node in stack.backing(device)}
+    for filesystem in files.values():
+        share = Range(1, 1) if len(files) == 1 else Range(0, 1)
+        devices = [device for device in level.devices if filesystem in stack.backing(device)]
+        loops = all(kind(device.kind).flush_is_fsync for device in devices)
+        certain = share if _is_known(above) else Range(0, share.high)
+        flushes = _passed_on(above, filesystem, certain, len(devices)) if loops else None
+        # a disk next to a loop device may hold a part of the data
+        partly = kind(filesystem.kind).may_compress(filesystem) or not all(map(stack.backing, level.devices))
+        yield filesystem.id, _Sends(flushes, Range(0 if partly else above.expected_bytes.low * share.low, inf))
 
 
 def _sync(filesystem: Node, done: SyncStep) -> Sync | None:
@@ -92,18 +109,12 @@ def _sync(filesystem: Node, done: SyncStep) -> Sync | None:
     return done.sync._replace(overwrites=False) if done.sync and inode else done.sync
 
 
-def _account(
-    stack: Stack,
-    level: Level,
-    done: SyncStep,
-    others: OtherWriters,
-    *,
-    expected: ExpectedFlushes | None,
-    expected_bytes: Range,
-) -> FlushAccount:
+def _account(stack: Stack, level: Level, done: SyncStep, others: OtherWriters, sends: _Sends) -> FlushAccount:
+    expected = sends.flushes
     as_fua = done.writes_fua and (expected is None or expected.fua.low == 0)  # data=journal sends flushes as well
     found = received(stack, level, done.step, fua=as_fua)
     each = _expected_at(stack, level, found, expected)
+    is_traced = level is stack.levels[0] and done.settings.writers == 1
     return FlushAccount(
         step=done.step,
         level=level,
@@ -111,9 +122,10 @@ def _account(
         syncs=done.syncs,
         expected=each,
         counted=found.flushes or (counted_at(found.devices, done.step) if each and each.low == 0 else None),
-        expected_bytes=expected_bytes,
+        expected_bytes=Range(0, sends.bytes.high) if level.reduces else sends.bytes,
         counted_bytes=found.written,
         by_others_per_s=others.flushes_per_s(found.devices),
+        traced=traced(stack, level, done, expected) if is_traced else None,
     )
 
 
