@@ -21,7 +21,8 @@ _DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 def render(rule_name: str) -> str:
     """Return the name of the rule, then its page. Raises KeyError."""
-    return page([rule_name, *(text.plain.rstrip() for text in lines(rule_name, WIDTH))])
+    title, _, _ = explain(rule_name).removeprefix("# ").partition("\n")
+    return page([title, *(text.plain.rstrip() for text in lines(rule_name, WIDTH))])
 
 
 def render_word(name: str) -> str:

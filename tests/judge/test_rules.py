@@ -89,6 +89,7 @@ def test_group_commit_has_a_page_but_no_rule() -> None:
 def test_old_rule_name_shows_the_page_of_today(old: str, today: str) -> None:
     assert has_page(old) and old not in rule_names()
     assert explain(old) == explain(today)
+    assert explanation.render(old) == explanation.render(today)
 
 
 @pytest.mark.parametrize("name", ["nonsense", "", "../verdict", "flushes_arrive"])
