@@ -9,7 +9,7 @@ from fstui.judge import words as judges_words
 from fstui.model.counters import DeviceCounters
 from fstui.model.host import Writer
 from fstui.model.plan import Plan
-from fstui.model.quantities import duration_ns, rate, ratio, short_size
+from fstui.model.quantities import count, duration_ns, rate, ratio, short_size, size
 from fstui.model.run import Evidence
 from fstui.model.settings import Settings
 from fstui.model.steps import Snapshot, Step
@@ -65,9 +65,15 @@ class Counts:
         return arrived / step.bytes if arrived is not None else None
 
 
-def device_flushes_per_sync(device: DeviceCounters, syncs: int, settings: Settings) -> float | None:
-    """Return the flushes of one device for each requested sync."""
-    return device.flushes / syncs if device.flushes is not None and syncs and settings.uniform else None
+def counter_cells(device: DeviceCounters, syncs: int, settings: Settings) -> tuple[str, str, str, str]:
+    """Return the writes, bytes, flushes and flushes per sync of one device."""
+    per_sync = device.flushes / syncs if device.flushes is not None and syncs and settings.uniform else None
+    return (
+        NONE if device.writes is None else count(device.writes),
+        NONE if device.written_bytes is None else size(device.written_bytes),
+        "not counted" if device.flushes is None else count(device.flushes),
+        NONE if per_sync is None else ratio(per_sync),
+    )
 
 
 STEP_HEADER = ("STEP", "RATE/S", "P50", "P99", "MAX", "FLUSH/SYNC", "BYTES")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from fstui.model.quantities import count, counted, ratio, seconds, size
+from fstui.model.quantities import count, counted, seconds, size
 from fstui.model.run import Run
 from fstui.model.settings import UnknownSettings
 from fstui.model.steps import Latency, Step
@@ -16,7 +16,7 @@ from fstui.report.database_notes import notes
 from fstui.report.findings import leading, ordered, title
 from fstui.report.sections import Cell, Report, Section, Value, glyph, records, right, verdict
 from fstui.report.stack import stack_line
-from fstui.report.text import NONE, moment, speed_words, verdict_words
+from fstui.report.text import moment, speed_words, verdict_words
 
 _FINDINGS = ("", "FINDING", "VERDICT", "CONFIDENCE", "WHAT")
 _LAYERS = ("STEP", "LAYER", "WRITES", "BYTES", "SYNCS", "FLUSHES", "PER SYNC")
@@ -115,14 +115,8 @@ def _layers(run: Run) -> Section:
             requested = count(step.ops), size(step.bytes), count(step.syncs), "", ""
             rows.append((step.name, "requested", *map(right, requested)))
         for device in step.counters if step.ops else ():
-            each = figures.device_flushes_per_sync(device, step.syncs, step.settings)
-            numbers = (
-                NONE if device.writes is None else count(device.writes),
-                NONE if device.written_bytes is None else size(device.written_bytes),
-                "",
-                "not counted" if device.flushes is None else count(device.flushes),
-                NONE if each is None else ratio(each),
-            )
+            writes, written, flushes, per_sync = figures.counter_cells(device, step.syncs, step.settings)
+            numbers = (writes, written, "", flushes, per_sync)
             rows.append(("", device.device + (", lowest" if device.device in lowest else ""), *map(right, numbers)))
     return Section("Requested and counted", _LAYERS, tuple(rows), in_documents=True)
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
-from fstui.model.counters import DeviceCounters
 from fstui.model.judgement import TOO_SLOW
 from fstui.model.quantities import clock, count, duration_ns, rate, ratio, seconds, size
 from fstui.model.settings import Settings
@@ -20,6 +19,7 @@ from fstui.tui.drawing import charts, io_path
 from fstui.tui.drawing.cells import (
     Column,
     distinct,
+    ends,
     fit,
     fit_middle,
     fit_right,
@@ -31,6 +31,7 @@ from fstui.tui.drawing.cells import (
     title_line,
     window,
 )
+from fstui.tui.drawing.cells import Run as Words
 from fstui.tui.iostats import IoStats
 from fstui.tui.progress import Progress
 from fstui.tui.styles import BAD, FAINT, HEAD, speed_style, step_style, verdict_style
@@ -52,6 +53,7 @@ ENDS = (
     Column("FLUSHES", 12, right=True),
     Column("PER SYNC", 8, right=True, gap=2),
 )
+COUNTED = ("WRITES", "BYTES", "FLUSHES", "PER SYNC")
 NONE = "–"
 PERCENTILES = {"P50": "p50", "P90": "p90", "P99": "p99", "P99.9": "p99_9", "MAX": "max"}
 
@@ -116,13 +118,17 @@ def both_ends(progress: Progress, width: int, height: int) -> list[Text]:
     for node in layers[: max(height - 2, 1)]:
         counted = next((device for device in seen.counters if device.device == node.id), None) if seen else None
         values = {"BOTH ENDS": _label(node, progress.target)}
-        values |= _counted(counted, syncs, settings) if counted is not None else {}
+        if counted is not None:
+            values |= dict(zip(COUNTED, figures.counter_cells(counted, syncs, settings), strict=True))
         lines.append(line("   " + row(columns, values).rstrip()))
     return lines
 
 
 def finding(progress: Progress, width: int) -> Text:
-    """Draw why the run ended early, else the operation that does not return, else the worst finding so far."""
+    """Draw why the run ended early, else the operation that does not return, else the worst finding so far.
+
+    The answer to "is it slow?" is added if the storage is too slow so far.
+    """
     if progress.trouble:
         return line((fit(f" ✗ {progress.trouble}", width).rstrip(), BAD))
     stall = progress.snapshot.stall if progress.snapshot else None
@@ -141,23 +147,15 @@ def finding(progress: Progress, width: int) -> Text:
         return line((" not judged yet", FAINT))
     worst = leading(progress.judgement)
     if worst is None or worst.verdict is None:
-        return _with_speed(line((" nothing found so far", FAINT)), progress, width)
-    glyph, style = verdict_style(worst.verdict)
-    words = f"{worst.verdict} so far: {finding_title(worst)}"
-    return _with_speed(line((f" {glyph} ", style), fit(words, width - 3).rstrip()), progress, width)
-
-
-def _with_speed(found: Text, progress: Progress, width: int) -> Text:
-    """Append the answer to "is it slow?" if it is too slow so far."""
-    answer = progress.judgement.speed.answer if progress.judgement else "unknown"
+        found: list[Words | str] = [(" nothing found so far", FAINT)]
+    else:
+        glyph, style = verdict_style(worst.verdict)
+        found = [(f" {glyph} ", style), fit(f"{worst.verdict} so far: {finding_title(worst)}", width - 3).rstrip()]
+    answer = progress.judgement.speed.answer
     if answer not in TOO_SLOW:
-        return found
+        return line(*found)
     glyph, style = speed_style(answer)
-    room = width - len(answer) - 4
-    if found.cell_len > room:
-        found.truncate(room - 1)
-        found.append("…")
-    return found.append(" " * (room + 1 - found.cell_len)).append(f"{glyph} {answer}", style)
+    return ends(found, f"{glyph} {answer}", width, style)
 
 
 def others(progress: Progress, width: int) -> Text:
@@ -255,16 +253,6 @@ def _label(node: Node, target: Target) -> str:
     below_filesystem = target.stack[0].below if target.stack else ()
     words = "lowest" if node.lowest else target.fstype if node.id in below_filesystem else node.kind
     return f"{node.id}, {words}"
-
-
-def _counted(device: DeviceCounters, syncs: int, settings: Settings) -> dict[str, str]:
-    per_sync = figures.device_flushes_per_sync(device, syncs, settings)
-    return {
-        "WRITES": NONE if device.writes is None else count(device.writes),
-        "BYTES": NONE if device.written_bytes is None else size(device.written_bytes),
-        "FLUSHES": "not counted" if device.flushes is None else count(device.flushes),
-        "PER SYNC": "" if per_sync is None else ratio(per_sync),
-    }
 
 
 def _elapsed(progress: Progress, index: int) -> str:
