@@ -64,7 +64,7 @@ def lab() -> None:
 @lab.command("make")
 @click.argument("directory", metavar="DIR")
 def make(directory: str) -> None:
-    """Make DIR, which must not exist, and five storages in it.
+    """Make DIR, which must not exist, and five filesystems in it.
 
     'fstui lab remove' removes it. After a crash, 'fstui clean' removes it.
 
@@ -81,7 +81,7 @@ def make(directory: str) -> None:
 @lab.command("list")
 @report_options()
 def list_(format_: str, output: Path | None) -> None:
-    """List the storages, and the envelopes that are open.
+    """List the filesystems of the laboratory, and the open envelopes.
 
     Example: fstui lab list
     """

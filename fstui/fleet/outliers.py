@@ -1,9 +1,12 @@
 """Find the hosts that differ from their peers, and why. Peers have the same layers on the same model at one provider.
 
-A rate is an outlier if it is further from the median of its peers than 3.5 times their MAD, scaled to a standard
-deviation (Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993), and differs by a quarter or more: among very
-even hosts, a difference of a hundredth would be an outlier, too, and of no use. Logarithms are compared, so that half
-is as far away as double.
+A rate is an outlier if both of these hold:
+
+- It is further from the median of its peers than 3.5 times their MAD, scaled to a standard deviation (Iglewicz and
+  Hoaglin, How to Detect and Handle Outliers, 1993).
+- It differs by a quarter or more. Otherwise a difference of a hundredth would be an outlier among very even hosts.
+
+Logarithms are compared, so that half is as far away as double.
 """
 
 from __future__ import annotations

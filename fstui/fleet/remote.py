@@ -64,8 +64,8 @@ _FALLBACK = """new() {  # a new directory below $1
 [ -n "$place$from" ] || place=$(new /var/tmp) || place=$(new /tmp)
 """
 
-_NO_PLACE = """[ -n "$place" ] || { say "trouble no directory there takes a program \
-(${wanted:-no HOME}: not writable, full, noexec or open to another user): --place names one"; exit 0; }
+_NO_PLACE = """[ -n "$place" ] || { say "trouble no directory there can hold a program \
+(${wanted:-no HOME}: not writable, full, noexec or writable for another user). Name one with --place"; exit 0; }
 """
 
 _FILE = """file=$place/fstui-$(echo "$digest" | cut -c 1-16).pyz
@@ -99,7 +99,7 @@ say "end $code"
 
 _USING = f"""FSTUI_UNPACK=$place/unpacked; export FSTUI_UNPACK
 using=$place/.using-$$; : >"$using"
-{_CURRENT} || {{ say "trouble the file there is not the one that was carried"; rm -f "$using"; exit 0; }}
+{_CURRENT} || {{ say "trouble the file there was replaced after it was copied"; rm -f "$using"; exit 0; }}
 """
 _USED = """rm -f "$using"
 """

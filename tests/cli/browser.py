@@ -1,4 +1,4 @@
-"""A headless Chromium and its one page, by the DevTools protocol."""
+"""A headless Chromium with one page, controlled by the DevTools protocol."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ POLL_S = 0.1
 
 
 class Page:
-    """What a person at it could do."""
+    """What a user of the browser can do."""
 
     def __init__(self, devtools: ClientWebSocketResponse) -> None:
         self._devtools = devtools
         self._asked = 0
 
     async def call(self, method: str, **parameters: object) -> dict[str, Any]:
-        """What the method answers; events that arrive before that are ignored."""
+        """Return the answer of the method; events that arrive before that are ignored."""
         self._asked += 1
         await self._devtools.send_json({"id": self._asked, "method": method, "params": parameters})
         while (answer := await self._devtools.receive_json()).get("id") != self._asked:
@@ -32,24 +32,24 @@ class Page:
         return result
 
     async def until(self, expression: str) -> None:
-        """Wait until that JavaScript is true."""
+        """Wait until the JavaScript expression is true."""
         while not await self._is(expression):  # noqa: ASYNC110  what it waits for is in another process
             await asyncio.sleep(POLL_S)
 
     async def _is(self, expression: str) -> bool:
-        """False as well between two documents, where nothing can be evaluated."""
+        """Return False also between two documents, when nothing can be evaluated."""
         answer = await self.call("Runtime.evaluate", expression=f"Boolean({expression})")
         return answer["result"].get("value") is True
 
     async def press(self, character: str) -> None:
-        """One key, wherever the focus is."""
+        """Press one key; it goes to the element with the focus."""
         await self.call("Input.dispatchKeyEvent", type="keyDown", key=character, text=character)
         await self.call("Input.dispatchKeyEvent", type="keyUp", key=character)
 
 
 @asynccontextmanager
 async def browsing(url: str, home: Path) -> AsyncIterator[Page]:
-    """That page, in a browser that knows nothing else."""
+    """Open the page in a browser with an empty profile."""
     assert CHROMIUM is not None
     words = ["--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", f"--user-data-dir={home}"]
     nowhere = asyncio.subprocess.DEVNULL

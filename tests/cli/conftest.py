@@ -33,7 +33,7 @@ file_bytes = 65536
 
 @pytest.fixture(autouse=True)
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user of their own for every test, and no terminal settings of the developer."""
+    """A home directory for every test, without the terminal settings of the developer."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "FSTUI_DEBUG", "FORCE_COLOR", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
@@ -58,7 +58,7 @@ def scenario(tmp_path: Path) -> str:
 
 @pytest.fixture
 def fstui() -> Fstui:
-    """The real command, off a terminal."""
+    """The real command, without a terminal."""
 
     def call(
         *arguments: str | bytes, stdin: int = subprocess.DEVNULL, **environment: str

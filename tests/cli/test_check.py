@@ -1,4 +1,4 @@
-"""``fstui check`` off a terminal, on the storage of the test machine: streams, exit codes and amounts."""
+"""``fstui check`` without a terminal, on the storage of the test machine: streams, exit codes and amounts."""
 
 import asyncio
 import json

@@ -24,7 +24,7 @@ def saved(own_home: Path) -> Path:
 
 
 def refusal(done: subprocess.CompletedProcess[bytes]) -> str:
-    """The one sentence of a refused call."""
+    """Return the single sentence of a refused call."""
     assert done.returncode == 2
     assert done.stdout == b""
     (line,) = done.stderr.decode().splitlines()

@@ -1,4 +1,4 @@
-"""What a shell offers at Tab, tried in bash and zsh themselves; and the man page."""
+"""Completion in real shells, bash and zsh, and the man page."""
 
 from __future__ import annotations
 

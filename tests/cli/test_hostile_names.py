@@ -1,4 +1,4 @@
-"""The real commands, with names as bad as a system or a user may give them: what they print is text."""
+"""The real commands, with hostile names from the system and from users: the output is plain text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ IN_A_FILE = NAME.replace("\udcff", "")
 
 
 def assert_text(done: subprocess.CompletedProcess[bytes]) -> None:
-    """Nothing but text on either stream, and no traceback."""
+    """Check that both streams contain plain text and no traceback."""
     assert_safe(done.stdout.decode())
     assert_safe(done.stderr.decode())
     assert b"unexpected" not in done.stderr
@@ -91,7 +91,7 @@ def test_a_mistake(fstui: Fstui, arguments: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("format_", [*formats.names(), "events"])
 def test_a_run(fstui: Fstui, target: Path, tmp_path: Path, own_home: Path, format_: str) -> None:
-    """Of a scenario whose every text is hostile, in such a directory, to such a file as well."""
+    """Run a scenario with hostile texts, in a directory and to a file with hostile names."""
     words = '"' + "".join(f"\\U{ord(letter):08x}" for letter in IN_A_FILE) + '"'  # as TOML has it
     mine = SCENARIO.replace('"One short step"', words).replace('"Does it run?"', words)
     mine = mine.replace('"measured time per step"', words).replace('name = "fdatasync"', f"name = {words}")
@@ -113,7 +113,7 @@ def test_a_run(fstui: Fstui, target: Path, tmp_path: Path, own_home: Path, forma
 
 @pytest.mark.root
 def test_a_mount_point(tmp_path: Path) -> None:
-    """A real one, in a mount namespace that ends with the command."""
+    """A real mount, in a mount namespace that ends with the command."""
     place = tmp_path / GIVEN
     place.mkdir()
     script = 'mount -t tmpfs "$0" "$1" && shift && exec "$@"'

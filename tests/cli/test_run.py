@@ -1,4 +1,4 @@
-"""``fstui run`` off a terminal, on the storage of the test machine: streams and exit codes, not the verdict."""
+"""``fstui run`` without a terminal, on the storage of the test machine: streams and exit codes, not the verdict."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_settings_and_declarations_reach_the_run(fstui: Fstui, scenario: str, ta
 
 @pytest.fixture
 def declared_storage(target: Path) -> None:
-    """What was declared of the target's storage in the app, on another day."""
+    """A declaration about the target's storage that was made in the app."""
     identity = asyncio.run(Session.here().look_up(str(target))).read.identity
     user_data.declare(identity, Declaration(medium="hdd-7200", write_cache="none"))
 
@@ -245,7 +245,7 @@ def test_a_directory_may_begin_with_a_dash(
 
 
 def begun(scenario: str, target: Path, *, nohup: bool = False) -> subprocess.Popen[bytes]:
-    """A run of a minute whose first step has begun."""
+    """A run of one minute whose first step has started."""
     call = command("run", scenario, str(target), "--set", "seconds=60", "--format", "events")
     if nohup:
         call = ["sh", "-c", "trap '' HUP; exec \"$@\"", "sh", *call]

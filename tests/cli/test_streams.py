@@ -32,7 +32,7 @@ PROGRESS = StepProgressed(
 
 
 def on_a_terminal(call: list[str | bytes], until: bytes = b"", number: int = 0) -> tuple[int, bytes]:
-    """Run with stderr on a terminal; send the signal once ``until`` was seen there. Exit code and what came there."""
+    """Run with stderr on a terminal and send the signal after ``until`` appeared. Return exit status and output."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(call, stdin=theirs, stdout=subprocess.DEVNULL, stderr=theirs)
     os.close(theirs)
@@ -50,7 +50,7 @@ def on_a_terminal(call: list[str | bytes], until: bytes = b"", number: int = 0) 
 
 
 def read_out(ours: int, theirs: int) -> bytes:
-    """All that comes out of a terminal until its programs have left it; both ends are closed then."""
+    """Return the output of a terminal until its programs end, and close both ends."""
     os.close(theirs)
     seen = b""
     with suppress(OSError):  # EIO: the other side is closed

@@ -40,7 +40,7 @@ printf '\\n%s begin\\n' "$mark"; cat "{documents}/$((number % {number})).json"; 
 
 @contextmanager
 def eight(workshop: Path) -> Iterator[Hosts]:
-    """Eight hosts whose storage is known: two lie, one hangs, one has no Python, one is read-only, one drops out."""
+    """Eight hosts with known storage: two lie, one hangs, one lacks Python, one is read-only, one drops out."""
     with ExitStack() as down:
         places = []
         for number, options in enumerate(("", "", "barrier=0", "", "", "", "", "")):
@@ -67,7 +67,7 @@ def eight(workshop: Path) -> Iterator[Hosts]:
 
 
 def main(arguments: list[str]) -> int:
-    """One bench; the exit status."""
+    """Run one benchmark and return the exit status."""
     match arguments:
         case ["eight", *file] if len(file) < 2:
             return _eight(Path(*file).resolve() if file else None)
@@ -105,14 +105,14 @@ def _in_target(workshop: Path, name: str) -> list[str]:
 
 
 def answer(said: dict[str, object], name: str) -> str:
-    """The verdict of that host, or why there is none."""
+    """Return the verdict of a host, or why there is none."""
     about, found = said["about"], said["boxes"]
     assert isinstance(about, dict) and isinstance(found, list)
     return str(about["troubles"].get(name) or next((box["verdict"] for box in found if box["node"] == name), ""))
 
 
 def _replay(number: int) -> int:
-    """Hosts that answer from files, through the same path; the documents are the laboratory's."""
+    """Measure many hosts that answer with documents of the laboratory, read from files."""
     import gzip  # noqa: PLC0415
 
     documents = sorted(Path("tests/judge/frozen").glob("machine-*.json.gz"))
@@ -150,7 +150,7 @@ def _replay(number: int) -> int:
 
 
 def _clush() -> int:
-    """The same command by clush and by the fleet on two honest hosts, in turns: wall time and processor time."""
+    """Compare clush and the fleet alternately on two hosts: wall time and processor time."""
     with tempfile.TemporaryDirectory(prefix="fstui-tests-", dir="/var/tmp") as made, ExitStack() as down:
         workshop = Path(made)
         places = []

@@ -31,7 +31,7 @@ exec sh -c "$3"
 
 @pytest.fixture
 def ssh(tmp_path: Path) -> str:
-    """For ``--ssh``."""
+    """The command for ``--ssh``."""
     return str(program(tmp_path / "ssh", _SSH))
 
 

@@ -106,7 +106,7 @@ class Hosts(NamedTuple):
 
 @contextmanager
 def hosts(workshop: Path, made: Mapping[str, Made]) -> Iterator[Hosts]:
-    """All of them up; gone afterwards, with all that runs in them."""
+    """Start all hosts. Afterwards remove them and everything that runs in them."""
     sshd = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/sbin")
     if sshd is None or shutil.which("ip") is None or shutil.which("ssh-keygen") is None:
         pytest.skip("sshd, ssh-keygen or ip is missing: apt-get install openssh-server openssh-client iproute2")
@@ -217,7 +217,7 @@ def _in(namespace: str, *words: str) -> str:
 
 
 def _is_ending(pid: str) -> bool:
-    """SIGKILL waits for it: it dies when the kernel lets it, as one does whose disk hangs (proc_pid_status(5))."""
+    """Return whether a SIGKILL is pending for the process, as for one whose disk hangs (proc_pid_status(5))."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:
@@ -234,13 +234,13 @@ def _command(pid: str) -> str:
 
 
 def hung(workshop: Path) -> str:
-    """Setup of one whose target never answers."""
+    """Return the setup of a host whose target never answers."""
     until = f"until grep -q ' {workshop}/target ' /proc/self/mountinfo; do sleep 0.1; done"
     return f"sleep infinity | {sys.executable} {silent_fuse.__file__} {workshop}/target >/dev/null &\n{until}"
 
 
 def carried(workshop: Path) -> Path:
-    """A file to carry that is this checkout's own fstui: what is made for real takes minutes."""
+    """Return a file that starts the fstui of this checkout: building the real file takes minutes."""
     file = workshop / "carried.pyz"
     file.write_text(f'#!/bin/sh\nexec {FSTUI} "$@"\n')
     return file

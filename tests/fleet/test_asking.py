@@ -183,7 +183,7 @@ def test_a_file_in_use_is_not_removed(fleet: Fleet, installed: str, tmp_path: Pa
 def test_no_file_is_carried_to_an_unusable_place(fleet: Fleet, installed: str, tmp_path: Path) -> None:
     (tmp_path / "a-file").touch()
     done = fleet(*run("--nodes", "db1", "--pyz", installed, "--place", str(tmp_path / "a-file/place")))
-    assert "no directory there takes a program" in " ".join(done.stdout.split())
+    assert "no directory there can hold a program" in " ".join(done.stdout.split())
 
 
 def test_a_signal_ends_the_run_on_a_host(ssh: str, tmp_path: Path) -> None:

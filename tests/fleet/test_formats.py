@@ -1,4 +1,4 @@
-"""A fleet as it is printed; what hosts say is text in every format."""
+"""The reports of a fleet. Text from hosts is escaped in every format."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Real sshd, real storage of known truth: the short form of ``python -m tests.fleet eight``."""
+"""A real sshd and real storage with known faults: the short form of ``python -m tests.fleet eight``."""
 
 import json
 import signal

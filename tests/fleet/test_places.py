@@ -30,7 +30,7 @@ Receive = Callable[..., str]
 
 @pytest.fixture
 def received(tmp_path: Path) -> Iterator[Receive]:
-    """Carry a file and return the directory it is in, empty where there is none; remove temporary ones."""
+    """Carry a file and return its directory, or an empty string. Remove temporary directories."""
     import hashlib  # noqa: PLC0415
 
     digest = hashlib.sha256(CONTENT).hexdigest()
@@ -57,7 +57,7 @@ def received(tmp_path: Path) -> Iterator[Receive]:
 
 
 def is_new(path: str) -> bool:
-    """A directory that mktemp made for this user alone."""
+    """Return whether mktemp made the directory for this user only."""
     found = os.lstat(path)
     return path.startswith(("/var/tmp/fstui-fleet.", "/tmp/fstui-fleet.")) and found.st_mode & 0o7777 == 0o700
 

@@ -1,1 +1,1 @@
-"""What is carried to a box without a network: one file with everything in it. See README.md."""
+"""The one-file build, for hosts without network access. See README.md."""

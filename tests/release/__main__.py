@@ -13,7 +13,7 @@ USAGE = "usage: python -m tests.release [build FILE | check FILE ROOT… | conta
 
 
 def main(arguments: list[str]) -> int:
-    """Make the file, or try one; the exit status."""
+    """Build or test the file and return the exit status."""
     match arguments or ["build"]:
         case ["build", *name] if len(name) < 2:
             return _build(Path(*name) if name else Path("dist/fstui.pyz"))

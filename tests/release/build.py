@@ -1,4 +1,4 @@
-"""How the file is made: wheels for every platform, then pex, then our own first lines of its shell part."""
+"""Build the file: wheels for every platform, then pex, then the first lines of its shell part."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ COMMITTED_AT = ("git", "log", "-1", "--format=%ct")
 
 
 class NotBuilt(Exception):  # noqa: N818  said as it is
-    """A tool failed; the message is its last words."""
+    """A tool failed. The message is the end of its output."""
 
 
 def build(output: Path, workshop: Path) -> list[str]:
-    """Make the file. Returns what has no wheel for which platform, in words. Raises NotBuilt."""
+    """Build the file. Return in words which wheels are missing for which platforms. Raises NotBuilt."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH") or _run(*COMMITTED_AT).strip()
     wheels, described = workshop / "wheels", workshop / "platforms"
     wheels.mkdir()
@@ -71,7 +71,7 @@ def _holds(needed: Requirement, extras: set[str]) -> bool:
 
 
 def _download(platform: Platform, pinned: list[str], wheels: Path) -> list[str]:
-    """Its wheels. Returns what it has none of."""
+    """Download the wheels of a platform. Return the distributions without a wheel."""
     version = ".".join(map(str, platform.python))
     tags = [tag for one in platform.tags if (tag := one.rpartition("-")[2]) != "any"]
     asked = [word for tag in dict.fromkeys(tags) for word in ("--platform", tag)]
@@ -105,7 +105,7 @@ def _pex(output: Path, wheels: Path, platforms: list[Path], what: list[str], epo
 
 
 def _prepend(output: Path) -> None:
-    """Our lines between the shebang and those of pex: a zip may begin with anything (APPNOTE.TXT, 4.1.9)."""
+    """Insert boot.sh between the shebang and the lines of pex: a zip may begin with anything (APPNOTE.TXT, 4.1.9)."""
     built = output.read_bytes()
     found = UNPACKED.search(built[:MOST_SHELL_BYTES])
     if not built.startswith(SHEBANG) or found is None:

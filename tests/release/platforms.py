@@ -1,4 +1,4 @@
-"""What the file runs on, in the words that pip and pex know: wheel tags and environment markers."""
+"""The platforms of the file, as wheel tags and environment markers for pip and pex."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LIBCS = {
 
 
 class Platform(NamedTuple):
-    """One of them."""
+    """One platform."""
 
     python: tuple[int, int]
     machine: str
@@ -29,14 +29,14 @@ class Platform(NamedTuple):
 
     @property
     def tags(self) -> list[str]:
-        """The tags of wheels that it takes, the closest first."""
+        """Return the tags of usable wheels, the best first."""
         platforms = [f"{libc}_{self.machine}" for libc in LIBCS[self.libc]] + [f"linux_{self.machine}"]
         own = cpython_tags(self.python, [f"cp{self.python[0]}{self.python[1]}"], platforms)
         return [str(tag) for tag in (*own, *compatible_tags(self.python, own_interpreter(self.python), platforms))]
 
     @property
     def complete(self) -> dict[str, Any]:
-        """As ``pex --complete-platform`` takes it."""
+        """Return the platform for ``pex --complete-platform``."""
         version = f"{self.python[0]}.{self.python[1]}"
         markers = {
             "implementation_name": "cpython",
@@ -53,12 +53,12 @@ class Platform(NamedTuple):
 
 
 def own_interpreter(python: tuple[int, int]) -> str:
-    """``cp311``"""
+    """Return ``cp311``."""
     return f"cp{python[0]}{python[1]}"
 
 
 def every() -> Iterator[Platform]:
-    """All that are asked for."""
+    """Return all supported platforms."""
     for python in PYTHONS:
         for machine in MACHINES:
             for libc in LIBCS:

@@ -1,4 +1,4 @@
-"""The file tried: in the root directories of other distributions, and how soon it starts."""
+"""Test the file in the root directories of other distributions, and measure its start."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CALLS = (
 
 
 def in_roots(file: Path, roots: list[Path]) -> int:
-    """Each root directory: version, list, a run on a loop device, no home. Exit status."""
+    """Test in each root directory: version, list, a run on a loop device, no home. Return the exit status."""
     failed = 0
     with tempfile.TemporaryDirectory(dir="/var/tmp") as workshop, disks.on_loop(Path(workshop)) as storage:
         for root in roots:
@@ -61,7 +61,7 @@ def _verdict(output: str) -> str:
 
 
 def contained(file: Path, root: Path) -> int:
-    """As a container's only program, on an honest volume and on one without barriers. Exit status."""
+    """Run it as a container's only program, on volumes with and without barriers. Return the exit status."""
     rows = []
     for options, expected in (("", "consistent"), ("barrier=0", "not-durable")):
         with tempfile.TemporaryDirectory(dir="/var/tmp") as made, disks.on_loop(Path(made), options=options) as storage:

@@ -13,7 +13,7 @@ from tests.release.platforms import every
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Our lines, and after them, in the place of pex's, one that says where it would unpack."""
+    """The lines of boot.sh, then, instead of pex, a line that prints where pex would unpack."""
     made = tmp_path / "fstui.pyz"
     made.write_text("#!/bin/sh\n" + BOOT.read_text().replace("@VENVS@", "venvs/4/abc") + 'echo "slow: $PEX_ROOT"\n')
     made.chmod(0o755)
@@ -26,7 +26,7 @@ def start(file: Path, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def unpacked_in(place: Path, name: str) -> None:
-    """What pex makes there."""
+    """Create what pex would unpack there."""
     programs = place / os.uname().machine / "venvs/4/abc" / name / "bin"
     programs.mkdir(parents=True)
     for program in ("fstui", "python"):

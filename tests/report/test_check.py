@@ -1,4 +1,4 @@
-"""A quick check as it is printed."""
+"""The report of a check."""
 
 import csv
 import io

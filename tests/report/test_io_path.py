@@ -1,4 +1,4 @@
-"""The stack as a picture: what each layer was asked for, passed on, and dropped, by the judge's own figures."""
+"""The stack as a drawing: what was requested, passed on and dropped at each layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far data has come when its call returns, by what a step asks and what the layers are."""
+"""How far data has come when a call returns, by the settings of the step and the layers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CACHES_READ: dict[MediumClass, MediumCache] = {"raid-cache": "unknown", "optane"
 
 
 async def reached(disk: str, scenario: str = "odirect-truth") -> tuple[list[str], dict[str, Reach | None], str]:
-    """The places, how far each step comes, and the picture."""
+    """Return the places, how far each step comes, and the drawing."""
     session = simulation.session(simulation.named(disk), pace=0.0)
     site, plan = await session.planned(scenario, simulation.mount_point(simulation.named(disk)))
     below = places(site.target)

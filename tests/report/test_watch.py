@@ -1,4 +1,4 @@
-"""A watch in plain text."""
+"""The report of a watch."""
 
 import msgspec
 
