@@ -1,18 +1,37 @@
-"""Faults that the configuration alone shows, before anything is counted."""
+"""Faults that the configuration alone shows, before anything is counted: the rows of ``defects.toml``.
+
+A row names a reading of one layer, or one of the conditions below if more than one reading decides.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 from fstui.judge import words
 from fstui.judge.defects import Defect, Hit, defects
-from fstui.judge.facts.conditions import CONDITIONS
 from fstui.judge.facts.process import stub_signs
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import Steps
+from fstui.model.quantities import count
 from fstui.model.run import Evidence
+from fstui.model.storage import Node, Reading
+from fstui.storage.layers import kind
+from fstui.storage.layers.devices.caches import (
+    has_cache,
+    hidden_by_controller,
+    may_outlive_power_cut,
+    outlives_power_cut,
+    protected_cache,
+    volatile_cache,
+)
+from fstui.storage.layers.facts import barriers, read_only, switch, volatile
+from fstui.storage.layers.stacked import dm, loop
+
+_FEW_COMMITS = 0.05
+"""ZIL commits per sync. With sync=disabled zil_commit returns before it counts; other processes only add commits."""
+_THROUGH = "write through"
 
 
 class Found(NamedTuple):
@@ -58,3 +77,205 @@ class Configuration:
             for name, outcome in defect.outcomes.items():
                 if reading.value in outcome.values:
                     yield Hit(name, layer, (words.reading(layer, reading),))
+
+
+def _in_memory(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
+    """The stack ends in memory. It is a note if copies or parity replace what is lost."""
+    lost = stack.without_copy(stack.in_memory)
+    found = lost or stack.in_memory
+    if found:
+        kinds = words.listed(dict.fromkeys(node.name if node.kind == "disk" else node.kind for node in found))
+        because = tuple(map(_why_memory, found))
+        yield Hit("lost" if lost else "copied", found[0], because, {"kinds": kinds, "devices": words.devices(found)})
+
+
+def _why_memory(node: Node) -> str:
+    by_medium = node.layer == "block" and not kind(node.kind).in_memory
+    return words.medium(node) if by_medium else f"{node.id}: {node.because or node.kind}"
+
+
+def _uncommitted(evidence: Evidence, stack: Stack, steps: Steps) -> Iterator[Hit]:
+    """The intent log of a ZFS dataset was hardly committed while syncs succeeded.
+
+    This holds only if the program writes to the dataset itself, and nothing above it drops the syncs.
+    """
+    dataset = next((level.filesystem for level in stack.levels), None)
+    if dataset is None or dataset.kind not in {"zfs", "zvol"} or any(stub_signs(evidence.process)):
+        return
+    sync = dataset.reading("sync")
+    if (sync and sync.value == "disabled") or any(fact.value for node in stack.nodes if (fact := volatile(node))):
+        return
+    counted = ((done, done.step.device(dataset.id)) for done in steps.synced)
+    found = [(done, each.commits) for done, each in counted if each and each.commits is not None]
+    commits, syncs = sum(number for _, number in found), sum(done.syncs for done, _ in found)
+    if found and commits <= _FEW_COMMITS * syncs:
+        measured = [done.step for done, _ in found]
+        yield Hit(
+            "uncommitted",
+            dataset,
+            tuple(f"{done.step.name}: {count(number)} commits, {count(done.syncs)} syncs" for done, number in found),
+            {"commits": count(commits), "syncs": count(syncs), "time": words.time_measured(measured)},
+            steps=words.names(measured),
+        )
+
+
+def _barriers_off(evidence: Evidence, stack: Stack, _: Steps) -> Iterator[Hit]:
+    """A filesystem or ZFS volume sent no flushes during the whole run. The caches below decide what that means."""
+    found = ((layer, barriers(layer)) for layer in stack.written)
+    off = [(layer, fact.reading) for layer, fact in found if fact and not fact.value]
+    off = [(layer, reading) for layer, reading in off if not evidence.changed(layer.id, reading.what)]
+    stale = stack.without_checked_copy(tuple(layer for layer, _ in off))
+    for layer, reading in off:
+        below = [node for node in stack.flushed_below(layer) if stack.is_device(node)]  # md always claims a cache
+        on = list(filter(_is_on, below))
+        without = [node for node in below if has_cache(node) is False and node not in on]
+        yield Hit(
+            _cache_outcome(below, on, without) if layer in stale else "copied",
+            layer,
+            (words.reading(layer, reading), *map(_cache_line, below)),
+            {
+                "on": words.devices(on),
+                "off": words.devices(without),
+                "below": words.devices(below) or "the storage below",
+                "barriers_on": _barriers_on(layer, reading),
+            },
+        )
+
+
+def _is_on(node: Node) -> bool:
+    """Return whether the device has its write cache on, whatever the kernel's setting is."""
+    return bool(has_cache(node) or _contradicts(node))
+
+
+def _cache_outcome(below: Sequence[Node], on: Sequence[Node], without: Sequence[Node]) -> str:
+    if not all(may_outlive_power_cut(node) or _behind_server(node) for node in on):
+        return "volatile_cache"
+    if any(map(_behind_server, on)):
+        return "unknown_cache"
+    if any(map(hidden_by_controller, on)):
+        return "unknown_controller"
+    if on:
+        return "protected_cache"
+    offers = (switch(node, "F_FLUSH") for node in without)
+    known = below and len(without) == len(below) and not any(offered and not offered.value for offered in offers)
+    return "no_cache" if known else "unknown_cache"  # a host that offers no flush does not say whether it has a cache
+
+
+def _behind_server(node: Node) -> bool:
+    """Return whether "write back" only means that a server, or a driver of an unknown kind, takes flushes.
+
+    It may still write each request to stable storage before it answers.
+    """
+    row = kind(node.kind)
+    return (row.networked or not row.known) and not outlives_power_cut(node)
+
+
+def _barriers_on(filesystem: Node, barrier: Reading) -> str:
+    option = kind(filesystem.kind).barriers_on
+    if option is None:
+        return f"echo 0 > {barrier.path}, then run fsync-rate there."
+    return f"mount -o remount,{option} {filesystem.name}, then run fsync-rate there."
+
+
+def _cache_line(node: Node) -> str:
+    protected = f", {node.medium.because or node.medium.class_}" if node.medium and protected_cache(node) else ""
+    fact = volatile_cache(node) if node.write_cache is None else None
+    reading = _contradicts(node) if not has_cache(node) else None
+    reading = reading or (fact.reading if fact else None)
+    return (words.reading(node, reading) if reading else words.write_cache(node)) + protected
+
+
+def _contradicts(node: Node) -> Reading | None:
+    """Return the reading by which the device's write cache is on."""
+    fact = volatile_cache(node)
+    return fact.reading if fact and fact.value else None
+
+
+def _write_through_override(evidence: Evidence, stack: Stack, _: Steps) -> Iterator[Hit]:
+    """The kernel's setting for a device is "write through" although its cache is on."""
+    candidates = (node for node in stack.written if _drops_flushes(node, evidence, stack))
+    found = [(node, signs) for node in candidates if (signs := list(_contradictions(node, evidence, stack)))]
+    stale = stack.without_checked_copy(tuple(node for node, _ in found))
+    for node, contradictions in found:
+        outcome = _override_outcome([each for _, each in contradictions])
+        setting = words.read(node, "kernel's view", _THROUGH, f"/sys/block/{node.id}/queue/write_cache")
+        because = (setting, *(line for line, _ in contradictions))
+        yield Hit(outcome if node in stale else "copied", node, because)
+
+
+def _override_outcome(cached: Sequence[Node]) -> str:
+    if not all(hidden_by_controller(node) or _behind_server(node) for node in cached):
+        return "lost"
+    return "unknown_server" if any(map(_behind_server, cached)) else "unknown_controller"
+
+
+def _drops_flushes(node: Node, evidence: Evidence, stack: Stack) -> bool:
+    """Return whether flushes that the device would need end there during the whole run."""
+    safe = node in stack.in_memory or outlives_power_cut(node) or kind(node.kind).keeps_each_write(node)
+    dropped = node.write_cache == _THROUGH and not evidence.changed(node.id, "write cache")
+    return dropped and not (safe or _is_only_read(node, evidence) or _gets_requests(node, evidence, stack))
+
+
+def _is_only_read(node: Node, evidence: Evidence) -> bool:
+    """Return whether nothing is written to it. A device set read-only below a writable one still receives writes."""
+    fact = read_only(node)
+    counters = (step.device(node.id) for step in evidence.steps)
+    return fact is not None and fact.value and not any(each is not None and each.written_bytes for each in counters)
+
+
+def _gets_requests(node: Node, evidence: Evidence, stack: Stack) -> bool:
+    """Return whether multipath devices alone use it: their flushes ignore the path's own setting."""
+    above = [each for each in stack.nodes if node.id in each.below]
+    return bool(above) and all(
+        dm.sends_requests(each) and each.write_cache != _THROUGH and not evidence.changed(each.id, "write cache")
+        for each in above
+    )
+
+
+def _contradictions(node: Node, evidence: Evidence, stack: Stack) -> Iterator[tuple[str, Node]]:
+    """Yield a line for each sign that a cache is on, with the device that has it."""
+    if reading := _contradicts(node):
+        yield words.reading(node, reading), node
+    below = [
+        each
+        for each in stack.flushed_below(node)
+        if each.write_cache == "write back"
+        and not outlives_power_cut(each)
+        and not evidence.changed(each.id, "write cache")
+    ]
+    yield from ((words.write_cache(each), each) for each in below)
+    direct = loop.direct_io(node)
+    buffered = direct is None or not direct.value
+    if not below and stack.backing(node) and not stack.in_memory and buffered:
+        yield f"{node.id}: keeps what it writes in the page cache until it is flushed (no direct-io)", node
+
+
+def _deleted_file(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
+    """The file of a loop device was deleted, and no other layer has the data."""
+    facts = ((node, loop.deleted(node)) for node in stack.nodes)
+    deleted = [(node, found.reading) for node, found in facts if found and found.value]
+    lost = stack.without_copy(tuple(node for node, _ in deleted))
+    for node, reading in deleted:
+        if node in lost:
+            yield Hit("perhaps_deleted", node, (words.reading(node, reading),))
+
+
+def _syncs_not_sent(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
+    """A filesystem or a device is configured to answer syncs itself."""
+    facts = ((node, kind(node.kind).unsent(node)) for node in stack.nodes)
+    found = [(node, unsent) for node, unsent in facts if unsent]
+    stale = stack.without_checked_copy(tuple(node for node, _ in found if node.layer != "filesystem"))
+    for node, unsent in found:
+        if node.layer == "filesystem" or node in stale:
+            texts = {each: getattr(unsent, each) for each in ("how", "option", "misses", "means", "undo")}
+            yield Hit("unsent", node, (words.reading(node, unsent.reading),), texts)
+
+
+CONDITIONS: Mapping[str, Callable[[Evidence, Stack, Steps], Iterator[Hit]]] = {
+    "in_memory": _in_memory,
+    "uncommitted": _uncommitted,
+    "barriers_off": _barriers_off,
+    "write_through_override": _write_through_override,
+    "deleted_file": _deleted_file,
+    "syncs_not_sent": _syncs_not_sent,
+}

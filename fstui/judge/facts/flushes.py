@@ -136,9 +136,7 @@ def _expected_at(stack: Stack, level: Level, found: Received, expected: Expected
         return None
     if any(kind(node.kind).repeats_commits for node in level.path):
         expected = expected.with_commits_repeated()
-    if (
-        not found.fua_reaches_all
-    ):  # btrfs on md RAID0: 1.00 at one disk, 2.00 at the one with the block of the FUA write
+    if not found.fua_reaches_all:  # on md RAID0, btrfs sends 1.00 to one disk and 2.00 to the one with the FUA block
         expected = expected.in_part()
     if all(stack.drops_flushes(level, device) for device in devices):
         return NOTHING

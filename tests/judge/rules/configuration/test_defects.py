@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from fstui.judge import Case, explain, judge
 from fstui.judge.defects import defects
-from fstui.judge.facts.conditions import CONDITIONS
+from fstui.judge.facts.configuration import CONDITIONS
 from fstui.model.counters import DeviceCounters
 from fstui.model.host import Process
 from fstui.model.run import Evidence
