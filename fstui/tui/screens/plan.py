@@ -125,8 +125,10 @@ class PlanScreen(BaseScreen):
         if not await offers.plan(index):
             self.plan_all()
         elif offers is self.offers:
+            self.scenarios.refill()
+            if index == self.scenario:
+                self._show_selected()
             self._suggest_the_least()
-            self._show_offers()
             self._start_if_wanted(offers.every[index])
 
     def _suggest_the_least(self) -> None:
@@ -158,10 +160,6 @@ class PlanScreen(BaseScreen):
     def _target(self) -> Target | None:
         """The target without what the user declares."""
         return self.offers.site.read if self.offers.site else None
-
-    def _show_offers(self) -> None:
-        self.scenarios.refill()
-        self._show_selected()
 
     def _show_selected(self) -> None:
         self.settings.refill()
@@ -214,11 +212,11 @@ class PlanScreen(BaseScreen):
             self.option = max(0, min(self.option + by, len(self._options) - 1))
             self._show_selected()
         elif self.offer and self.setting:
-            chosen = self.offers.choices.changed(self.offer.form, self.setting, by)
-            if chosen == self.offers.choices and self.setting in self.offer.form.settings:
-                several = len(chosen.values(self.offer.form, self.setting)) > 1
-                self.say("This setting has several values: press e to type others." if several else "")
-            self._choose(chosen)
+            form, choices = self.offer.form, self.offers.choices
+            if self.setting in form.settings and len(choices.values(form, self.setting)) > 1:
+                self.say("This setting has several values. Press e to type others.")
+            else:
+                self._choose(choices.changed(form, self.setting, by))
 
     def action_toggle_box(self) -> None:
         if self.offer and self._options:
@@ -293,7 +291,8 @@ class PlanScreen(BaseScreen):
 
     def _plan_again(self) -> None:
         self._to_start = ""
-        self._show_offers()
+        self.scenarios.refill()
+        self._show_selected()
         self.plan_all()
 
     @property

@@ -47,7 +47,7 @@ class Table(DataTable[Text]):
     def __init__(self, draw: Callable[[int], Rows], id: str, *, header: bool = True) -> None:  # noqa: A002
         super().__init__(cursor_type="row", cell_padding=0, show_header=header, id=id)
         self._draw = draw
-        self._awaited: str | int | None = None
+        self._pending: str | int | None = None
         """The row for the cursor once there are rows."""
 
     @property
@@ -65,7 +65,7 @@ class Table(DataTable[Text]):
         """Show the rows as they are now."""
         if not self.size.width:
             return
-        chosen = self.chosen if self.row_count else self._awaited
+        chosen = self.chosen if self.row_count else self._pending
         at = chosen if isinstance(chosen, int) else self.cursor_row
         columns, cells, titles = self._draw(self.size.width)
         self.clear(columns=True)
@@ -79,7 +79,7 @@ class Table(DataTable[Text]):
     def choose(self, row: str | int | None) -> None:
         """Put the cursor on the row of that key or number."""
         if row is None or not self.row_count:
-            self._awaited = row
+            self._pending = row
             return
         try:
             at = self.get_row_index(row) if isinstance(row, str) else row
