@@ -1,4 +1,4 @@
-"""Files of the user's own, written whole or not at all, by a child process: their disk may hang."""
+"""Write files that the user named, in a child process because their disk may hang."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from fstui.measure.wire.frames import Samples
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.steps import Turn
 from fstui.runs.recorder import MOST, SHORTEST_NS, Intervals, Recorder
+from tests.bench import long
 from tests.factories.runs import START_NS, counted, planned, target
 
 MS = 1_000_000
@@ -231,3 +232,8 @@ def test_without_the_time_of_a_reading_there_are_no_intervals() -> None:
     add(intervals, 2, 20)
     intervals.read(Counters(monotonic_ns=START_NS + 300 * MS, devices=(counted(1, 1),)), last=True)
     assert intervals.turns() == ()
+
+
+@pytest.mark.parametrize("fed", [long.samples, long.watched])
+def test_memory_does_not_grow_with_the_samples(fed: long.Part) -> None:
+    assert next(fed(0.003)), "it grew"
