@@ -244,7 +244,7 @@ def _shared(target: Target) -> str:
     """Return the name of the server or volume if the lowest layers are reached through a network."""
     if any(node.layer == "remote" for node in target.lowest):
         return target.source[:_MOST_WORDS]
-    if target.identity and all(link(node.link).of_ones_own for node in target.lowest):
+    if target.identity and all(link(node.link).private for node in target.lowest):
         models = " + ".join(dict.fromkeys(node.model or node.kind for node in target.lowest))
         return f"{models}, {target.identity}"
     return ""

@@ -29,7 +29,7 @@ def visible(mounts: Sequence[Mount]) -> tuple[Mount, ...]:
     out_of_reach: set[int] = set()
     for siblings in children.values():
         places = {mount.mount_point for mount in siblings}
-        out_of_reach.update(mount.number for mount in siblings if not places.isdisjoint(above(mount.mount_point)))
+        out_of_reach.update(mount.number for mount in siblings if not places.isdisjoint(parents(mount.mount_point)))
     below = list(out_of_reach)
     while below:
         for mount in children[below.pop()]:
@@ -50,7 +50,7 @@ def covered(every: Sequence[Mount], shown: Sequence[Mount]) -> tuple[Mount, ...]
 
 def holder(path: str, by_mount_point: Mapping[str, Mount]) -> Mount | None:
     """Return the mount that holds an absolute path: the longest mount point that begins it. Touches no file."""
-    for candidate in (path, *above(path)):
+    for candidate in (path, *parents(path)):
         if candidate in by_mount_point:
             return by_mount_point[candidate]
     return None
@@ -61,7 +61,7 @@ def of_device(number: str, mounts: Iterable[Mount]) -> Mount | None:
     return next((mount for mount in mounts if mount.device == number), None)
 
 
-def above(path: str) -> Iterator[str]:
+def parents(path: str) -> Iterator[str]:
     """Yield the directories above an absolute path, nearest first, ``/`` last."""
     while path not in ("/", ""):
         path = path.rpartition("/")[0] or "/"

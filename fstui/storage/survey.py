@@ -58,7 +58,7 @@ def target_of(directory: str, inventory: Inventory) -> Target:
     It has the longest mount point that begins the path. Raises Refused if there is none.
     """
     by_mount_point = {target.mount_point: target for target in inventory.filesystems}
-    for candidate in (directory, *mounts.above(directory)):
+    for candidate in (directory, *mounts.parents(directory)):
         if candidate in by_mount_point:
             return msgspec.structs.replace(by_mount_point[candidate], path=directory)
     raise Refused(f"{directory}: no mounted filesystem holds it; give an absolute path")

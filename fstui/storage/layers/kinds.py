@@ -74,8 +74,8 @@ class Kind(Base, frozen=True, kw_only=True):
     """More bytes than were written may reach the layers below: checksums, parity, metadata."""
     reduces: bool = False
     """Fewer bytes may reach the layers below: compression, deduplication."""
-    compression: Literal["never", "told", "unknown"] = "unknown"
-    """Whether a filesystem compresses; ``told``: if its options say so."""
+    compression: Literal["never", "optional", "unknown"] = "unknown"
+    """Whether a filesystem compresses; ``optional``: if its options say so."""
     rewrites_in_place: bool = False
     """The filesystem overwrites a block in its place."""
     takes_unaligned_direct: bool = False
@@ -140,7 +140,7 @@ class Kind(Base, frozen=True, kw_only=True):
 
     def may_compress(self, node: Node) -> bool:
         """Return whether fewer bytes than were written may reach the layers below, or whether that is not known."""
-        return self.compression == "unknown" or (self.compression == "told" and node.reading("compress") is not None)
+        return node.reading("compress") is not None if self.compression == "optional" else self.compression == "unknown"
 
     def writes_in_place(self, node: Node) -> bool:
         return self.rewrites_in_place

@@ -107,7 +107,7 @@ class DeviceReader:
     def queue(self, name: str) -> tuple[Reading, ...]:
         """Return what the kernel reports of every whole device (Documentation/ABI/stable/sysfs-block)."""
         files = ("write_cache", "fua", "rotational", "iostats")
-        return some(self.tree.reading(file, f"/sys/block/{name}/queue/{file}") for file in files)
+        return without_none(self.tree.reading(file, f"/sys/block/{name}/queue/{file}") for file in files)
 
 
 class FilesystemReader:
@@ -202,7 +202,7 @@ def with_readings(node: Node, more: tuple[Reading, ...]) -> Node:
     return msgspec.structs.replace(node, readings=node.readings + more) if more else node
 
 
-def some(found: Iterable[Reading | None]) -> tuple[Reading, ...]:
+def without_none(found: Iterable[Reading | None]) -> tuple[Reading, ...]:
     """Return the readings that exist."""
     return tuple(reading for reading in found if reading is not None)
 

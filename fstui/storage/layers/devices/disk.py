@@ -22,7 +22,7 @@ from fstui.storage.layers.devices.caches import volatile_cache
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.facts import number, switch, word
 from fstui.storage.layers.kinds import Kind
-from fstui.storage.layers.readers import Device, DeviceReader, Role, some, with_readings
+from fstui.storage.layers.readers import Device, DeviceReader, Role, with_readings, without_none
 from fstui.storage.tree import DATABASE, Tree, integer
 
 _VPD_NOT_ROTATING = 1
@@ -45,7 +45,7 @@ def is_attached_here(node: Node) -> bool:
     controller = row is not None and row.grade in {"raid", "array"}
     between = controller or (node.medium is not None and node.medium.class_ in {"network", "raid-cache"})
     transport = word(node, "transport")
-    fabric = transport is not None and transport.value in nvme.OF_ONES_OWN
+    fabric = transport is not None and transport.value in nvme.PRIVATE
     array = link(node.link).drives_state_form and not _is_a_drive(node)
     return link(node.link).direct and not (is_virtual(node) or between or fabric or array)
 
@@ -69,7 +69,7 @@ def writes(node: Node) -> models.Writes:
 def over_own_network(node: Node) -> bool:
     """Return whether it is reached over a fabric or SAN of the user, and not over a cloud's network."""
     transport = word(node, "transport")
-    return link(node.link).of_ones_own or (transport is not None and transport.value in nvme.OF_ONES_OWN)
+    return link(node.link).private or (transport is not None and transport.value in nvme.PRIVATE)
 
 
 class DiskReader(DeviceReader):
@@ -100,7 +100,7 @@ class DiskReader(DeviceReader):
             kind=_unknown_driver(name) if "/virtual/block/" in path else self.row.name,
             label=name,
             below=self.slaves(name),
-            readings=(*self.queue(name), *some(own)),
+            readings=(*self.queue(name), *without_none(own)),
             state=_state(tree, directory),
             identity=_identity(tree, directory) or properties.get("ID_SERIAL", ""),
             model=model,

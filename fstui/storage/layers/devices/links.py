@@ -37,7 +37,7 @@ class Link(Base, frozen=True, kw_only=True):
     arrays: bool = False
     """A device without a form factor is taken for a storage array, which usually has a battery."""
     networked: bool = False
-    of_ones_own: bool = False
+    private: bool = False
     """A network of the user, which answers within tens of microseconds."""
 
 
@@ -48,8 +48,8 @@ _LINKS = (
     Link(name="mmc", direct=True),
     Link(name="usb", hides_drive=True),
     Link(name="scsi", may_be_an_array=True),
-    Link(name="fc", may_be_an_array=True, arrays=True, of_ones_own=True),
-    Link(name="iscsi", may_be_an_array=True, networked=True, of_ones_own=True),
+    Link(name="fc", may_be_an_array=True, arrays=True, private=True),
+    Link(name="iscsi", may_be_an_array=True, networked=True, private=True),
     Link(name="virtio", virtual=True),
     Link(name="xen", virtual=True),
     Link(name="hyper-v", virtual=True, writes_through=True),

@@ -12,12 +12,12 @@ from functools import cached_property
 
 from fstui.model.storage import Reading
 from fstui.storage.layers.kinds import Kind
-from fstui.storage.layers.readers import Device, DeviceReader, some
+from fstui.storage.layers.readers import Device, DeviceReader, without_none
 from fstui.storage.tree import Tree
 
 NETWORKED = frozenset({"tcp", "rdma", "fc"})
 """Transports over a network."""
-OF_ONES_OWN = NETWORKED | {"loop"}
+PRIVATE = NETWORKED | {"loop"}
 """Transports of a fabric of the user, which answer within tens of microseconds."""
 _NAME = re.compile(r"nvme(\d+)(?:c(\d+))?n(\d+)$")
 _SUBSYSTEM = re.compile(r"/(nvme-subsys\d+)/")
@@ -33,7 +33,7 @@ def readings(tree: Tree, name: str) -> tuple[Reading, ...]:
     """Return ``transport`` of a drive's controller, and ``ana_state`` of a path."""
     directory = f"/sys/block/{name}"
     state = tree.reading("ana_state", f"{directory}/ana_state") if controller_of(name) is not None else None
-    return some([tree.reading("transport", f"{directory}/device/transport"), state])
+    return without_none([tree.reading("transport", f"{directory}/device/transport"), state])
 
 
 class HeadReader(DeviceReader):
@@ -62,7 +62,7 @@ class HeadReader(DeviceReader):
     def _policy(self, name: str) -> tuple[Reading, ...]:
         subsystem = _SUBSYSTEM.search(self.tree.link(f"/sys/block/{name}") or "")
         path = f"/sys/class/nvme-subsystem/{subsystem[1]}/iopolicy" if subsystem else ""
-        return some([self.tree.reading("iopolicy", path) if path else None])
+        return without_none([self.tree.reading("iopolicy", path) if path else None])
 
     @cached_property
     def _paths(self) -> Mapping[str, tuple[str, ...]]:

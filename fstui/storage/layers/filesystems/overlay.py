@@ -19,7 +19,7 @@ from fstui.storage.claims import Claims, Command, Question, answer, line
 from fstui.storage.layers.facts import Fact, volatile, word
 from fstui.storage.layers.kinds import Kind
 from fstui.storage.layers.readers import Filesystem, FilesystemReader
-from fstui.storage.mounts import above
+from fstui.storage.mounts import parents
 
 _NOWHERE = ("No such file or directory", "Not a directory")
 _TIME = r"(\d{1,12}\.\d{9})"
@@ -37,7 +37,9 @@ class OverlayReader(FilesystemReader):
         candidates = (path for path in _relative(mount.mount_point, upper) if self._is_shown(mount, path))
         if (found := next(candidates, None)) is None:
             return Filesystem((), (option,))
-        return self._on(mount, found, (option, Reading(what="upperdir_at", value=found, path=line(look_at(found)))))
+        return self._on(
+            mount, found, (option, Reading(what="upperdir_at", value=found, path=line(stat_command(found))))
+        )
 
     def _on(self, mount: Mount, upper: str, readings: tuple[Reading, ...]) -> Filesystem:
         below = self.sources.holder(upper)
@@ -47,9 +49,9 @@ class OverlayReader(FilesystemReader):
         if below.place > mount.place:
             why, source = f"what {upper} was: {below.mount_point} was mounted there later", MOUNTINFO
         elif self._nothing_at(upper):
-            why, source = f"{upper}: nothing is there", line(look_at(upper))
+            why, source = f"{upper}: nothing is there", line(stat_command(upper))
         elif self._is_shown(mount, upper) is False:
-            why, source = f"what {upper} was: another directory is there", line(look_at(upper))
+            why, source = f"what {upper} was: another directory is there", line(stat_command(upper))
         else:
             return Filesystem((f"mount:{below.mount_point}",), readings)
         return Filesystem((), (*readings, Reading(what="missing", value=why, path=source)))
@@ -62,7 +64,7 @@ class OverlayReader(FilesystemReader):
     def _nothing_at(self, upper: str) -> bool:
         """Return whether the path does not exist. The filesystem was unmounted or moved, but the overlay still uses
         it."""
-        found = self.sources.claims.get(line(look_at(upper)))
+        found = self.sources.claims.get(line(stat_command(upper)))
         return found is not None and (found.error or "").endswith(_NOWHERE)
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
@@ -76,14 +78,14 @@ def upper_directory(node: Node) -> Fact[str] | None:
     return word(node, "upperdir")
 
 
-def look_at(path: str) -> Command:
+def stat_command(path: str) -> Command:
     """Return the command that prints inode and times of a directory."""
     return ("stat", "--format=%i %.9Y %.9Z %.9W", "--", path)
 
 
 def _relative(mount_point: str, upper: str) -> Iterator[str]:
     """Yield where a relative upper directory may be, nearest first."""
-    return (f"{directory.rstrip('/')}/{upper}" for directory in above(mount_point))
+    return (f"{directory.rstrip('/')}/{upper}" for directory in parents(mount_point))
 
 
 class _Directory(NamedTuple):
@@ -98,7 +100,7 @@ class _Directory(NamedTuple):
 
 def _directory(claims: Claims, path: str) -> _Directory | None:
     """Return the directory; None if no tool looked, or it does not exist."""
-    match = _DIRECTORY.fullmatch((answer(claims, look_at(path)) or "").strip())
+    match = _DIRECTORY.fullmatch((answer(claims, stat_command(path)) or "").strip())
     return match and _Directory(match[1], match[2], match[3], match[4] if float(match[4] or 0) else "")
 
 
@@ -118,7 +120,7 @@ class Overlay(Kind, frozen=True, kw_only=True):
         """Look at each upper directory in a child process, because its filesystem may hang."""
         found = ((node.name, upper.value) for node in nodes if (upper := upper_directory(node)))
         return tuple(
-            Question(look_at(path))
+            Question(stat_command(path))
             for name, upper in found
             for path in (name, *((upper,) if upper.startswith("/") else _relative(name, upper)))
         )

@@ -24,7 +24,7 @@ from fstui.storage.layers.forwarding import (
     by_role,
 )
 from fstui.storage.layers.kinds import Kind, Unsent
-from fstui.storage.layers.readers import Device, DeviceReader, Role, some
+from fstui.storage.layers.readers import Device, DeviceReader, Role, without_none
 
 _WRITES_PAST = "writes_past"
 """A reading of a dm-writecache that accepts no new blocks (cleaner) or only metadata. Other writes, and every flush, go
@@ -89,7 +89,7 @@ class BcacheReader(DeviceReader):
         chosen = re.search(r"\[(\w+)\]", self.tree.text(path) or "")
         mode = Reading(what="cache_mode", value=chosen[1], path=path) if chosen else None
         synchronous = self.tree.reading(_SYNCHRONOUS, f"{directory}/cache/{_SYNCHRONOUS}")
-        return some([mode, self.tree.reading("bcache_state", f"{directory}/state"), synchronous])
+        return without_none([mode, self.tree.reading("bcache_state", f"{directory}/state"), synchronous])
 
     def _roles(self, slaves: tuple[str, ...]) -> Iterator[Role]:
         """Tell the devices apart: only a backing device has a cache mode, only a caching device a replacement

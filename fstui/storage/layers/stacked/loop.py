@@ -17,7 +17,7 @@ from fstui.storage import claims
 from fstui.storage.claims import Question
 from fstui.storage.layers.facts import Fact, one_of
 from fstui.storage.layers.kinds import Kind, kind
-from fstui.storage.layers.readers import Device, DeviceReader, Sources, some
+from fstui.storage.layers.readers import Device, DeviceReader, Sources, without_none
 
 _MEMFD = "/memfd:"
 """A file in memory without a name (memfd_create(2))."""
@@ -62,7 +62,7 @@ def _is_called_deleted(file: str) -> bool:
     return file.endswith(_DELETED) and not file.startswith(_MEMFD)
 
 
-def at_path(path: str) -> claims.Command:
+def stat_command(path: str) -> claims.Command:
     """Return the command that prints what is at a path: device number, inode, the number of the device that it is,
     size."""
     return ("stat", "--dereference", "--format=%d %i %t:%T %s", "--", path)
@@ -95,7 +95,7 @@ class LoopReader(DeviceReader):
 
     def _own(self, name: str, path: str, file: str | None) -> tuple[Reading, ...]:
         read_only = self.tree.reading("ro", f"/sys/block/{name}/ro")
-        return some(
+        return without_none(
             [
                 Reading(what="backing_file", value=file, path=path) if file else None,
                 self._named(name, file) if file else None,
@@ -122,7 +122,7 @@ class LoopReader(DeviceReader):
         identity, found = self._identities.get(name), self._found(file)
         if not file.endswith(_DELETED) or identity is None or found is None or found[0] != identity:
             return None
-        return Reading(what="named", value=file, path=claims.line(at_path(file)))
+        return Reading(what="named", value=file, path=claims.line(stat_command(file)))
 
     def _node_elsewhere(self, name: str, file: str) -> str | None:
         """Return the block device whose node is outside of /dev, or has a name of its own, as in a container."""
@@ -132,7 +132,7 @@ class LoopReader(DeviceReader):
         return self.sources.names.of(found[1])
 
     def _stat(self, path: str) -> re.Match[str] | None:
-        return _AT_PATH.fullmatch((claims.answer(self.sources.claims, at_path(path)) or "").strip())
+        return _AT_PATH.fullmatch((claims.answer(self.sources.claims, stat_command(path)) or "").strip())
 
     def _found(self, file: str) -> tuple[Identity, str] | None:
         """Return what is at that path, and the number of the device that it is: 0:0 for a file."""
@@ -146,7 +146,7 @@ class LoopReader(DeviceReader):
 
         Nothing is there, it is smaller than the loop device, or its filesystem was mounted after the one on the loop.
         """
-        answer = self.sources.claims.get(claims.line(at_path(path)))
+        answer = self.sources.claims.get(claims.line(stat_command(path)))
         if answer is not None and answer.error is not None and answer.error.endswith(_ABSENT):
             return True
         match, sectors = self._stat(path), self.tree.integer(f"/sys/block/{name}/size")
@@ -192,7 +192,7 @@ class Loop(Kind, frozen=True, kw_only=True):
         paths = (file.value for file in files if file is not None and not file.value.startswith(_MEMFD))
         return (
             Question(BACKING, root=True),
-            *(Question(at_path(path)) for path in paths),
+            *(Question(stat_command(path)) for path in paths),
         )
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:

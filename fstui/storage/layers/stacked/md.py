@@ -12,7 +12,7 @@ from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage.layers.facts import one_of, word
 from fstui.storage.layers.forwarding import AT_TIMES, COPY, LOGGED_FIRST, NOTHING, PARITY, Forwarded, Member, by_role
 from fstui.storage.layers.kinds import Kind, Spread, Unsent
-from fstui.storage.layers.readers import Device, DeviceReader, Role, some
+from fstui.storage.layers.readers import Device, DeviceReader, Role, without_none
 from fstui.storage.tree import integer
 
 _SPREADS: dict[str, Spread] = {"linear": "one", "raid1": "raid1", "raid10": "raid10"}
@@ -76,7 +76,7 @@ class MdReader(DeviceReader):
     def _own(self, directory: str) -> tuple[Reading, ...]:
         names = ("level", "raid_disks", "journal_mode", "consistency_policy")
         found = [self.tree.reading(what, f"{directory}/{what}") for what in names]
-        return some([*found, self.tree.reading("bitmap", f"{directory}/bitmap/location")])
+        return without_none([*found, self.tree.reading("bitmap", f"{directory}/bitmap/location")])
 
     def _written_behind(self, directory: str, slaves: tuple[str, ...]) -> Iterator[Reading]:
         """Yield write-mostly members of a mirror whose bitmap has a backlog: writes do not wait for them (md(4))."""

@@ -18,7 +18,7 @@ from fstui.proc import Mount
 from fstui.storage.claims import Claims, Command, Question, missing
 from fstui.storage.layers.flushes import ONE_FLUSH, ExpectedFlushes, Sync
 from fstui.storage.layers.kinds import Kind
-from fstui.storage.layers.readers import Filesystem, FilesystemReader, Sources, some
+from fstui.storage.layers.readers import Filesystem, FilesystemReader, Sources, without_none
 from fstui.storage.layers.zfs.zpool import Pools
 from fstui.storage.tree import Tree
 
@@ -63,7 +63,7 @@ class DatasetReader(FilesystemReader):
             missing("the dataset's properties", [("zfs", "get", "all", name)], claims),
         )
         counted, replay = self._commits.reading(name), self.tree.reading(REPLAY, f"{PARAMETERS}/{REPLAY}")
-        return (*super().more(mount), *readings, *some([counted, replay]))
+        return (*super().more(mount), *readings, *without_none([counted, replay]))
 
     @cached_property
     def _pools(self) -> Pools:
@@ -80,7 +80,7 @@ def pools(sources: Sources) -> Pools:
 
 def parameters(tree: Tree) -> tuple[Reading, ...]:
     """Return the parameters of the module that drop flushes of every pool, to the disks or to the log."""
-    return some(tree.reading(name, f"{PARAMETERS}/{name}") for name in NOCACHEFLUSH)
+    return without_none(tree.reading(name, f"{PARAMETERS}/{name}") for name in NOCACHEFLUSH)
 
 
 def barrier(tree: Tree) -> tuple[Reading, ...]:
@@ -169,12 +169,12 @@ class Dataset(Kind, frozen=True, kw_only=True):
 
 
 def _commands(pool: str, datasets: list[str]) -> Iterator[Command]:
-    yield from of_pool(pool)
+    yield from pool_commands(pool)
     for start in range(0, len(datasets), _DATASETS_AT_ONCE):
         yield "zfs", "get", *COLUMNS, ",".join(PROPERTIES), *datasets[start : start + _DATASETS_AT_ONCE]
 
 
-def of_pool(name: str) -> Iterator[Command]:
+def pool_commands(name: str) -> Iterator[Command]:
     """Yield what to request about a pool itself."""
     yield "zpool", "status", "-L", "-P", name
     yield "zpool", "get", *COLUMNS, "ashift", name

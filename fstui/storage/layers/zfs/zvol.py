@@ -15,13 +15,13 @@ from fstui.storage.claims import Question
 from fstui.storage.layers.facts import barriers
 from fstui.storage.layers.forwarding import AT_TIMES, Forwarded, Member
 from fstui.storage.layers.kinds import Kind
-from fstui.storage.layers.readers import Device, DeviceReader, Role, some, with_readings
+from fstui.storage.layers.readers import Device, DeviceReader, Role, with_readings, without_none
 from fstui.storage.layers.zfs.datasets import (
     COLUMNS,
     PARAMETERS,
     REPLAY,
     barrier,
-    of_pool,
+    pool_commands,
     pools,
     properties,
     sync_path,
@@ -43,7 +43,7 @@ class VolumeReader(DeviceReader):
             kind=self.row.name,
             label=volume or name,
             below=tuple(layer.id for layer in pool.layers[:1]),
-            readings=(*some([name_reading, replay]), *barrier(self.tree), *self.queue(name)),
+            readings=(*without_none([name_reading, replay]), *barrier(self.tree), *self.queue(name)),
             roles=pool.roles,
             others=pool.layers,
         )
@@ -87,7 +87,7 @@ class Volume(Kind, frozen=True, kw_only=True):
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
         """Request the properties of each volume and the devices of its pool. This needs no root."""
         names = [reading.value for node in nodes if (reading := node.reading("volume"))]
-        of_pools = (command for name in names for command in of_pool(name.partition("/")[0]))
+        of_pools = (command for name in names for command in pool_commands(name.partition("/")[0]))
         of_volumes = (("zfs", "get", *COLUMNS, "sync,logbias", name) for name in names)
         return tuple(Question(command) for command in dict.fromkeys((*of_pools, *of_volumes)))
 

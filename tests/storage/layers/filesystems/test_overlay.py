@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fstui.storage.claims import Answer, Claims, line
-from fstui.storage.layers.filesystems.overlay import look_at
+from fstui.storage.layers.filesystems.overlay import stat_command
 from fstui.storage.survey import commands, survey
 from tests.factories.box import Box
 from tests.factories.looking import edges, look, read
@@ -31,7 +31,7 @@ def test_overlay_is_on_the_filesystem_of_upperdir(box: Box, option: str, sync: s
 
 def test_unseen_upper_directory_gives_no_layers(box: Box) -> None:
     box.mount("overlay", "/", "overlay", super_options="rw,lowerdir=/l,upperdir=/var/lib/docker/u,workdir=/w")
-    asked = line(look_at("/var/lib/docker/u"))
+    asked = line(stat_command("/var/lib/docker/u"))
     nowhere: Claims = {asked: Answer(error="stat: cannot statx '/var/lib/docker/u': No such file or directory")}
     found = look(box, "/", claims=nowhere)
     assert edges(found) == {"mount:/": ()}
@@ -54,7 +54,7 @@ def test_missing_upperdir_is_not_followed(box: Box) -> None:
     box.mount("tmpfs", "/run", "tmpfs")
     box.mount("overlay", "/srv", "overlay", super_options="rw,lowerdir=/l,upperdir=/run/live/rw,workdir=/w")
     nowhere = Answer(error="stat: cannot statx '/run/live/rw': No such file or directory")
-    asked = line(look_at("/run/live/rw"))
+    asked = line(stat_command("/run/live/rw"))
     gone: Claims = {asked: nowhere}
     found = look(box, claims=gone)
     assert edges(found) == {"mount:/srv": ()}
@@ -81,12 +81,14 @@ def test_relative_upperdir_is_found_by_its_times(box: Box, seen: dict[str, str],
     box.mount("/dev/sdb", "/srv", "ext4")
     merged = "/srv/store/ab/merged"
     box.mount("overlay", merged, "overlay", super_options="rw,lowerdir=l/A:l/B,upperdir=ab/diff,workdir=ab/work")
-    looked = {line(look_at(path)): Answer(output=f"{text}\n") for path, text in {merged: f"14 {TIMES}", **seen}.items()}
+    looked = {
+        line(stat_command(path)): Answer(output=f"{text}\n") for path, text in {merged: f"14 {TIMES}", **seen}.items()
+    }
     found = look(box, merged, claims=looked)
     assert edges(found)[f"mount:{merged}"] == below
     if below:
         at = next(path for path, text in seen.items() if text.endswith(TIMES))
-        assert read(found.stack[0], "upperdir_at") == (at, line(look_at(at)))
+        assert read(found.stack[0], "upperdir_at") == (at, line(stat_command(at)))
 
 
 @pytest.mark.parametrize(("there", "shown", "root", "followed"), [
@@ -108,8 +110,8 @@ def test_other_directory_at_the_path_is_not_followed(
     box.mount("tmpfs", "/decoy", "tmpfs")
     options = "rw,lowerdir=/l,upperdir=/decoy/upper,workdir=/w"
     box.mount("overlay", "/srv", "overlay", root=root, super_options=options)
-    asked = line(look_at("/decoy/upper"))
-    looked = {asked: Answer(output=f"{there}\n"), line(look_at("/srv")): Answer(output=f"{shown}\n")}
+    asked = line(stat_command("/decoy/upper"))
+    looked = {asked: Answer(output=f"{there}\n"), line(stat_command("/srv")): Answer(output=f"{shown}\n")}
     found = look(box, claims=looked)
     assert edges(found)["mount:/srv"] == (("mount:/decoy",) if followed else ())
     missing = found.stack[0].reading("missing")
@@ -119,11 +121,11 @@ def test_other_directory_at_the_path_is_not_followed(
 def test_commands_for_an_absolute_upperdir(box: Box) -> None:
     box.mount("/dev/sda", "/", "ext4")
     box.mount("overlay", "/srv/m", "overlay", super_options="rw,lowerdir=/l,upperdir=/up,workdir=/w")
-    assert {*map(look_at, ("/srv/m", "/up"))} == {*commands(survey(box.root), root=False)}
+    assert {*map(stat_command, ("/srv/m", "/up"))} == {*commands(survey(box.root), root=False)}
 
 
 def test_commands_for_a_relative_upperdir(box: Box) -> None:
     box.mount("/dev/sda", "/", "ext4")
     box.mount("overlay", "/srv/m", "overlay", super_options="rw,lowerdir=l,upperdir=ab/diff,workdir=w")
     places = ("/srv/m", "/srv/ab/diff", "/ab/diff")
-    assert {*map(look_at, places)} == {*commands(survey(box.root), root=False)}
+    assert {*map(stat_command, places)} == {*commands(survey(box.root), root=False)}

@@ -9,7 +9,7 @@ import pytest
 from fstui.model.storage import Target
 from fstui.storage.claims import Answer, line
 from fstui.storage.layers.stacked import loop
-from fstui.storage.layers.stacked.loop import BACKING, at_path
+from fstui.storage.layers.stacked.loop import BACKING, stat_command
 from fstui.storage.survey import commands, survey, target_of
 from tests.factories.box import Box
 from tests.factories.evidence import verdict
@@ -125,7 +125,7 @@ def in_a_container(box: Box, stat: Answer) -> Target:
     box.mount("tmpfs", "/images", "tmpfs")
     box.loop("loop0", "/images/disk.img")
     box.mount("/dev/loop0", "/srv", "ext4")
-    return target_of("/srv", survey(box.root, {line(at_path("/images/disk.img")): stat}))
+    return target_of("/srv", survey(box.root, {line(stat_command("/images/disk.img")): stat}))
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_later_mount_does_not_hold_the_file(box: Box, covered: bool) -> None:
     box.loop("loop0", "/images/disk.img")
     box.mount("/dev/loop0", "/srv", "ext4")
     box.mount("tmpfs", "/images" if covered else "/later", "tmpfs", device="0:97")
-    claims = {line(at_path("/images/disk.img")): Answer(output="25 12 0:0 1073741824\n")}
+    claims = {line(stat_command("/images/disk.img")): Answer(output="25 12 0:0 1073741824\n")}
     found = target_of("/srv", survey(box.root, claims))
     assert edges(found)["file:/images/disk.img"] == (() if covered else ("mount:/images",))
     assert (verdict(found).verdict == "not-durable") is not covered
@@ -163,7 +163,7 @@ def test_later_mount_does_not_hold_the_file(box: Box, covered: bool) -> None:
 def test_every_user_looks_at_the_path(box: Box) -> None:
     box.loop("loop0", "/images/disk.img")
     box.mount("/dev/loop0", "/srv", "ext4")
-    assert at_path("/images/disk.img") in commands(survey(box.root), root=False)
+    assert stat_command("/images/disk.img") in commands(survey(box.root), root=False)
 
 
 def test_path_confirmed_by_losetup_is_followed(box: Box) -> None:
@@ -212,7 +212,7 @@ def after_stat(box: Box, file: str, *, inode: int = 12, node_of: str | None = No
     losetup = Answer(output=f"/dev/loop0 \\x20{number} 12\n")
     device = ":".join(f"{int(part):x}" for part in box.number_of[node_of].split(":")) if node_of else "0:0"
     stat = Answer(output=f"{os.makedev(major, minor)} {inode} {device}\n")
-    return target_of("/srv", survey(box.root, {line(BACKING): losetup, line(at_path(file)): stat}))
+    return target_of("/srv", survey(box.root, {line(BACKING): losetup, line(stat_command(file)): stat}))
 
 
 @pytest.mark.parametrize(("inode", "deleted"), [(12, False), (13, True)], ids=["itself", "another of that name"])
