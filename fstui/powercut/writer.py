@@ -29,7 +29,7 @@ from fstui.powercut.output import Output, prepare, sync_directory
 from fstui.powercut.records import ENDED, Stream
 
 ALIVE_S = 1.0
-STOP_NS = 5_000_000_000
+STOP_NS = 2_000_000_000
 """How long to wait for an operation in flight after a stop."""
 NAP_S = 0.05
 
@@ -181,10 +181,9 @@ class Coordinator:
         """Stop the writers, record that no power was cut, and report the end."""
         self.stop_flag[0] = 1
         until_ns = clock() + STOP_NS
-        for child in self.children:
-            ended(child, until_ns)
-        mark = fork(lambda: self.mark(ending.reason))
-        ended(mark, clock() + STOP_NS)
+        stuck = [child for child in self.children if not ended(child, until_ns)]
+        if not stuck:  # else the storage hangs, and so would the mark
+            ended(fork(lambda: self.mark(ending.reason)), until_ns + STOP_NS)
         reason = (FAILED if ending.failed else "") + ending.reason.replace("\n", " ")
         self.print_line(b"end %d %s\n" % (self.elapsed_ms(), reason.encode()))
         report(ended=ending.reason, failed=ending.failed)
@@ -218,9 +217,11 @@ def fork(work: Callable[[], int]) -> int:
         return child
     status = 1
     try:
+        # if it gets stuck in the kernel, it must not hold the pipes to the parent open
+        nothing = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nothing, 0)
+        os.dup2(nothing, 2)
         status = work()
-    except OSError as error:
-        report(error=str(error))
     finally:
         os._exit(status)
 

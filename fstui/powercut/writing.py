@@ -23,8 +23,8 @@ from fstui.state import ledger
 from fstui.state.ledger import record
 from fstui.state.workspace import remove_left_behind
 
-_END_S = 20.0
-"""The writer itself waits up to 5 s for each of its processes."""
+_END_S = 6.0
+"""The writer itself waits up to 4 s for its processes."""
 
 
 class Cut(NamedTuple):
@@ -128,6 +128,9 @@ class Writing:
             await asyncio.wait_for(self._process.wait(), _END_S)
         except TimeoutError:
             self._kill()
+        finally:
+            # closes the pipes, about which the event loop would warn at its end
+            self._process._transport.close()  # type: ignore[attr-defined]
         if answer is None or "ended" not in answer:
             return End("its process was killed", failed=True)
         return End(answer["ended"], answer["failed"])

@@ -196,7 +196,7 @@ def test_clean_keeps_an_unverified_directory(write: Write) -> None:
 
     cleaned = subprocess.run(command("clean"), capture_output=True, check=False)
     assert cleaned.returncode == 0
-    assert b"is not verified" in cleaned.stderr and directory.is_dir()
+    assert b"was not verified" in cleaned.stderr and directory.is_dir()
 
     words = command("powercut", "verify", str(directory.parent), "--storage-was-cut", "--format", "json")
     verified = subprocess.run(words, input=data, capture_output=True, check=True)

@@ -19,7 +19,7 @@ import pytest
 
 from fstui.model.run import Run
 from tests.powercut.test_writer import each_writer, lines_until, probe_of
-from tests.real.disks import Storage, kernel_has, on_loop, sh
+from tests.real.disks import Storage, kernel_has, on_loop, sh, tool
 from tests.real.headless import FSTUI
 from tests.real.test_lies import eatmydata
 
@@ -100,7 +100,7 @@ def verified(storage: Storage, log: bytes, *options: str) -> dict[str, Any]:
     done = verify(storage, log, "--storage-was-cut", *options)
     assert done.returncode == 0, done.stderr.decode()
     run: dict[str, Any] = json.loads(done.stdout)
-    assert set(run) >= set(Run.__struct_fields__) - {"left_behind"}
+    assert set(run) >= set(Run.__struct_encode_fields__) - {"left_behind"}
     return run
 
 
@@ -195,7 +195,7 @@ def test_unmounted_filesystem_is_not_taken_for_an_empty_one(workshop: Path) -> N
         beyond = verify(storage, log, "--unmountable")
         sh("mount", f"/dev/{storage.device}", storage.directory)
     assert done.returncode == 2
-    assert b"mount the former" in done.stderr and b"--unmountable" in done.stderr
+    assert b"Mount the former" in done.stderr and b"--unmountable" in done.stderr
     run = json.loads(beyond.stdout)
     assert run["verdict"] == "lost"
 
@@ -224,3 +224,19 @@ def test_empty_filesystem_after_a_cut_has_lost_everything(workshop: Path) -> Non
         for path in storage.directory.iterdir():
             sh("rm", "-r", path)
         assert verified(storage, log)["verdict"] == "lost"
+
+
+def test_ctrl_c_ends_the_writer_on_a_frozen_filesystem(workshop: Path) -> None:
+    with on_loop(workshop) as storage, (workshop / "stderr").open("wb") as stderr:
+        words = [FSTUI, "powercut", "write", str(storage.directory)]
+        writer = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr)
+        lines_until(writer, each_writer(10))
+        sh(tool("fsfreeze"), "--freeze", storage.directory)
+        try:
+            writer.send_signal(signal.SIGINT)
+            assert writer.wait() == 130  # stdout stays open: a stuck process holds it until the filesystem thaws
+            text = (workshop / "stderr").read_text()
+        finally:
+            sh("fsfreeze", "--unfreeze", storage.directory)
+            writer.communicate()
+    assert "stopped by SIGINT" in text and "Traceback" not in text
