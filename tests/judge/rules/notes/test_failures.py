@@ -83,7 +83,7 @@ def test_short_write_is_a_note() -> None:
 
 
 def failed_step(name: str, call: str = "chdir", number: int = errno.ENOENT) -> Step:
-    error = Failure(call=call, errno=number, message="somebody moved or removed it: '/srv/.fstui-1'")
+    error = Failure(call=call, errno=number, message="it was moved or removed: '/srv/.fstui-1'")
     return step(name, ops=0, status="failed", changes={"error": error})
 
 
@@ -91,7 +91,7 @@ def test_failed_steps_come_first_in_the_sentence() -> None:
     judgement = verdict(None, step(), failed_step("fsync"), failed_step("O_DIRECT"))
     assert judgement.verdict == "consistent"
     assert judgement.sentence.startswith(
-        "2 of 3 steps failed, the first (fsync) with chdir: somebody moved or removed it: '/srv/.fstui-1'. Only "
+        "2 of 3 steps failed, the first (fsync) with chdir: it was moved or removed: '/srv/.fstui-1'. Only "
         "the other steps are judged. "
     )
     found = finding(judgement, "steps-failed")
