@@ -21,7 +21,7 @@ PROCESSOR_BOUND = 0.85
 could use."""
 CROWDED = 0.9
 """From this share of the host's processor time on, processes wait for a processor."""
-BOX_BOUND, SHARED = 0.95, 0.3
+HOST_BOUND, SHARED = 0.95, 0.3
 """The step is also limited by the processor if all processors of the host were busy and it had the second share."""
 _READ_ONLY = frozenset({"oltp_read_only", "oltp_point_select"})
 _ROW_BYTES = 200
@@ -264,7 +264,7 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
     def limited_by_processor(self) -> bool:
         """Clients and server were nearly always running, or waiting for a processor, and hardly ever for storage."""
         own, box = self.cpu_share or 0.0, self.box_cpu_share or 0.0
-        return own >= PROCESSOR_BOUND or (box >= BOX_BOUND and own >= SHARED)
+        return own >= PROCESSOR_BOUND or (box >= HOST_BOUND and own >= SHARED)
 
     @property
     def outdone(self) -> bool:

@@ -12,7 +12,6 @@ with every extent).
 
 from __future__ import annotations
 
-import mmap
 import os
 import random
 import statistics
@@ -20,7 +19,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple, NoReturn
 
-from fstui.measure.probes.files import make_file, remove
+from fstui.measure.probes.files import Blocks, make_file, remove
 from fstui.measure.wire import frames
 from fstui.measure.wire.talk import (
     CommandLines,
@@ -100,12 +99,7 @@ class Flushes:
         self.stat_paths: list[str] = settings.get("stat_paths", [])
         flags = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_DIRECT
         self.fd = calling("open", os.open, settings["path"], flags)
-        largest = max(PATTERNS.values())
-        pool = mmap.mmap(-1, 8 * largest)
-        pool.write(random.randbytes(len(pool)))
-        self.pool = memoryview(pool)
-        self.stamps = self.pool.cast("Q")[:: 4096 // 8]
-        self.stamp = random.getrandbits(60)
+        self.blocks = {pattern: Blocks(block_bytes, direct=True) for pattern, block_bytes in PATTERNS.items()}
         self.written = 0
         self.started = self.ended = clock()
         self.ops = 0
@@ -182,12 +176,10 @@ class Flushes:
         places = list(range(0, self.file_bytes - block + 1, block))
         if pattern == "scattered":
             random.shuffle(places)
-        for number, offset in enumerate(places[: amount // block]):
-            at = number * block % len(self.pool)
-            if at == 0:
-                self.stamp += 1
-                self.stamps[:] = memoryview(self.stamp.to_bytes(8, sys.byteorder) * len(self.stamps)).cast("Q")
-            yield self.pool[at : at + block], offset
+        fresh: list[memoryview] = []
+        for offset in places[: amount // block]:
+            fresh = fresh or list(self.blocks[pattern].fresh())
+            yield fresh.pop(), offset
 
     def counted(self) -> dict[str, Stat]:
         """Return fields 7, 16 and 17 of /sys/block/X/stat for each lowest device; empty if one cannot be read.
