@@ -19,8 +19,8 @@ from fstui.model.judgement import Judgement
 from fstui.model.run import Run
 from fstui.powercut import plan as power_cut
 from fstui.report import compare, formats, history, inventory, plans
-from fstui.report import json as json_report
 from fstui.report.characters import CONTROL, escape_controls, escape_lines
+from fstui.report.formats import json as json_report
 from fstui.report.text import columns, hanging
 from fstui.runs.scenarios import Scenario, Setting
 from fstui.state.runs import Summary

@@ -11,8 +11,9 @@ from pathlib import Path
 from fstui.cli.output import pour, put, silence_stdout, width
 from fstui.model.events import Event, StepProgressed
 from fstui.model.watch import WatchEvent
-from fstui.report import formats, json
+from fstui.report import formats
 from fstui.report.characters import escape_lines
+from fstui.report.formats import json
 from fstui.report.sections import Report
 from fstui.runs import files
 

@@ -70,7 +70,7 @@ def schema() -> None:
 
     Example: fstui schema > fstui-run.schema.json
     """
-    from fstui.report import json  # noqa: PLC0415
+    from fstui.report.formats import json  # noqa: PLC0415
 
     put(json.schema())
 

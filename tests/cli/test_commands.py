@@ -335,7 +335,7 @@ def test_a_full_disk_behind_stdout_is_a_sentence() -> None:
 
 
 def test_an_unexpected_error_is_a_sentence(fstui: Fstui, own_home: Path) -> None:
-    surprise = "import fstui.report.json as j; j.schema = None; from fstui.cli import main; main()"
+    surprise = "import fstui.report.formats.json as j; j.schema = None; from fstui.cli import main; main()"
     call = [command()[0], "-c", surprise, "schema"]
     done = subprocess.run(call, capture_output=True, check=False)
     assert done.returncode == 1

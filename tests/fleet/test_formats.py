@@ -13,7 +13,7 @@ from fstui.measure.kinds.documents import decode_run
 from fstui.model.errors import Refused
 from fstui.model.storage import Node
 from fstui.report.formats import render_report, report_names
-from fstui.report.json import line
+from fstui.report.formats.json import line
 from tests.factories import storage
 from tests.factories.samples import NASTY, nasty
 from tests.fleet.conftest import HONEST

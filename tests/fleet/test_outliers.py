@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from fstui.fleet.outliers import groups, outlying_rates, ratio_to_peers, worse_verdicts
 from fstui.fleet.results import HostResult, Rate, results_of
 from fstui.measure.kinds.documents import decode_run
-from fstui.report.json import line
+from fstui.report.formats.json import line
 from tests.fleet.conftest import HONEST
 
 RATES = (810, 790, 805, 820, 812, 799)

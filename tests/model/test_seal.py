@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from fstui.measure.kinds.documents import decode_run
 from fstui.model.documents import encode, is_altered, sealed
 from fstui.model.run import Run
-from fstui.report.json import indented
+from fstui.report.formats.json import indented
 from tests.factories import screens
 from tests.hostile import everywhere
 

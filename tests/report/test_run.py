@@ -18,9 +18,9 @@ from fstui.model.judgement import Judgement, Speed
 from fstui.model.plan import Plan, PlannedStep
 from fstui.model.run import Run, ScenarioRef
 from fstui.report import compare, formats, history, plans, ruler
-from fstui.report import json as json_report
 from fstui.report.characters import printable
 from fstui.report.figures import Counts, step_line
+from fstui.report.formats import json as json_report
 from fstui.state.runs import Summary
 from tests.factories import samples, screens
 from tests.factories.samples import FAILED, FAILED_RUN, NASTY, RUN, SYNCED, TARGET, nasty

@@ -6,7 +6,8 @@ from fstui.model.counters import DeviceTimes
 from fstui.model.host import Host, Writer
 from fstui.model.judgement import Speed
 from fstui.model.watch import Commits, LostWrite, Watched, WatchedDevice, WatchReport
-from fstui.report import json, watch
+from fstui.report import watch
+from fstui.report.formats import json
 from fstui.trace.conclusion import conclude
 from tests.factories.watched import DATABASE
 from tests.printing import printed

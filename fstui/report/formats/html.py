@@ -11,8 +11,8 @@ from html import escape
 from pathlib import Path
 
 from fstui.model.run import Run
-from fstui.report import json
 from fstui.report.characters import escape_controls
+from fstui.report.formats import json
 from fstui.report.sections import Cell, Report, Section, style
 from fstui.report.sections import text as cell_text
 

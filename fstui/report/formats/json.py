@@ -1,9 +1,18 @@
-"""Documents for programs."""
+"""Documents as JSON, and the schema of the run document.
+
+Printed documents have the same content as saved ones. Characters that control a terminal are written as ``\\uXXXX``.
+"""
 
 from __future__ import annotations
 
+import msgspec
+
+from fstui.measure.kinds import documents
+from fstui.model.documents import encode
+from fstui.model.events import Event
 from fstui.model.run import Run
-from fstui.report import json
+from fstui.model.watch import WatchEvent
+from fstui.report.characters import escape_json
 from fstui.report.sections import Report
 
 ENDING = "json"
@@ -11,4 +20,17 @@ ENDING = "json"
 
 def render(report: Report, width: int | None = None) -> bytes:
     """Return a run on one line, as it is saved; any other document indented."""
-    return json.line(report.document) if isinstance(report.document, Run) else json.indented(report.document)
+    return line(report.document) if isinstance(report.document, Run) else indented(report.document)
+
+
+def line(document: Run | Event | WatchEvent) -> bytes:
+    return escape_json(encode(document)) + b"\n"
+
+
+def indented(document: object) -> bytes:
+    return msgspec.json.format(escape_json(encode(document)), indent=2) + b"\n"
+
+
+def schema() -> bytes:
+    """Return the JSON Schema of the run document."""
+    return indented(documents.schema())
