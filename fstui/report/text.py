@@ -35,8 +35,12 @@ def speed_words(speed: Speed) -> str:
     """Return ``▲ STALLS  412 ms for one operation of fdatasync``; empty for a document without this answer."""
     if not speed.title:
         return ""
-    said = speed.answer if speed.answer in TOO_SLOW else f"speed {speed.answer}"
-    return f"{SPEEDS[speed.answer]} {said.upper()}  {speed.title}"
+    return f"{SPEEDS[speed.answer]} {speed_word(speed.answer)}  {speed.title}"
+
+
+def speed_word(answer: Answer) -> str:
+    """Return ``STALLS`` or ``SPEED NORMAL``."""
+    return (answer if answer in TOO_SLOW else f"speed {answer}").upper()
 
 
 def safe_rows(rows: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:

@@ -163,6 +163,8 @@ def of_second(second: Watched, *, traced: bool) -> IoStats:
 def together(devices: Iterable[IoStats]) -> IoStats:
     """Add up what several devices did in the same seconds. The busiest one gives the busy share."""
     known = list(devices)
+    if len(known) == 1:
+        return known[0]
     return IoStats(
         elapsed_s=max((one.elapsed_s for one in known), default=0.0),
         busy_ms=_max(one.busy_ms for one in known),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from math import ceil, floor, log10
 from statistics import median
 from typing import NamedTuple
@@ -104,17 +105,17 @@ BUSY = Figure("busy", lambda stats: None if stats.busy is None else min(stats.bu
 SYNCS = Figure("syncs/s", lambda stats: stats.syncs_per_s, rate, 10)
 SYNC_NS = Figure("a sync takes", lambda stats: stats.ns_per_sync, duration_ns, 1e5)
 LONGEST_SYNC_NS = Figure("the longest sync", lambda stats: stats.longest_sync_ns, duration_ns, 1e5)
-OF_DEVICES = {
-    1: (FLUSHES, FLUSH_MS, WRITES, BUSY, WRITE_MS, READS),
-    2: (FLUSHES, FLUSH_MS, WRITES, WRITE_MS, READS, BUSY),
-    3: (FLUSHES, WRITES, READS, FLUSH_MS, WRITE_MS, BUSY),
-}
-"""What to chart for devices, by the number of charts side by side."""
-OF_SYNCS = {
-    1: (SYNC_NS, FLUSH_MS, SYNCS, LONGEST_SYNC_NS, FLUSHES, WRITES),
-    2: (SYNC_NS, FLUSH_MS, LONGEST_SYNC_NS, SYNCS, FLUSHES, WRITES),
-    3: (SYNC_NS, LONGEST_SYNC_NS, FLUSH_MS, SYNCS, FLUSHES, WRITES),
-}
+OF_DEVICES = (
+    (FLUSHES, FLUSH_MS, WRITES, BUSY, WRITE_MS, READS),
+    (FLUSHES, FLUSH_MS, WRITES, WRITE_MS, READS, BUSY),
+    (FLUSHES, WRITES, READS, FLUSH_MS, WRITE_MS, BUSY),
+)
+"""What to chart for devices, with one, two or three charts side by side."""
+OF_SYNCS = (
+    (SYNC_NS, FLUSH_MS, SYNCS, LONGEST_SYNC_NS, FLUSHES, WRITES),
+    (SYNC_NS, FLUSH_MS, LONGEST_SYNC_NS, SYNCS, FLUSHES, WRITES),
+    (SYNC_NS, LONGEST_SYNC_NS, FLUSH_MS, SYNCS, FLUSHES, WRITES),
+)
 """What to chart for the programs that wait, and the devices below them."""
 
 
@@ -140,25 +141,27 @@ def layout(width: int) -> Layout:
     return Layout(columns, chart_width, chart_width - _LABEL - 2, 4 if width >= _WIDE else 10)
 
 
+@lru_cache(maxsize=2)  # the series changes only when a cell is full, but the screen is drawn every second
 def areas(
     name: str,
-    figures: Mapping[int, Sequence[Figure]],
-    series: Sequence[IoStats | None],
+    figures: tuple[tuple[Figure, ...], ...],
+    series: tuple[IoStats | None, ...],
     width: int,
     height: int,
-) -> list[Text]:
+) -> tuple[Text, ...]:
     """Draw area charts in at most this many lines; return no lines if there is too little room or nothing to draw.
 
-    ``figures`` lists what to chart first, by the number of charts side by side. ``series`` has two samples per cell.
+    ``figures`` lists what to chart first, with one, two or three charts side by side. ``series`` has two samples per
+    cell.
     """
     room = layout(width)
     counted = [
         figure
-        for figure in figures[room.columns]
+        for figure in figures[room.columns - 1]
         if any(sample is not None and figure.value(sample) is not None for sample in series)
     ]
     if not counted or height < MIN_AREA_LINES:
-        return []
+        return ()
     rows = min(max((height - 2) // 4, 1), ceil(len(counted) / room.columns))
     chart_height = min((height - 2) // rows, _MAX_CHART_LINES)
     lines = [rule(width, name, f"the last {_minutes(room.span_s)}")]
@@ -166,7 +169,7 @@ def areas(
         charts = [_area(figure, series, room.cells, chart_height) for figure in counted[first : first + room.columns]]
         lines += [line(*(run for chart in charts for run in chart[at])) for at in range(chart_height)]
     times = fit(f"{_minutes(room.span_s)} ago", room.cells - 4) + " now"
-    return [*lines, line((fit(" " * (_LABEL + 1) + times, room.chart_width) * room.columns, FAINT))]
+    return (*lines, line((fit(" " * (_LABEL + 1) + times, room.chart_width) * room.columns, FAINT)))
 
 
 def _area(figure: Figure, series: Sequence[IoStats | None], cells: int, height: int) -> list[list[Run]]:

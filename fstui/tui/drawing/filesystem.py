@@ -50,14 +50,16 @@ def detail_with_history(
         return compact
     whole = _detail(entry, stats, activity, width, saved, edges=True)
     lines = whole if height - len(whole) > charts.MIN_AREA_LINES else compact
+    if height - len(lines) < charts.MIN_AREA_LINES:
+        return lines
     devices = sorted({node.id for node in entry.devices if node.id in stats})
     room = charts.layout(width)
-    series = [
+    series = tuple(
         joined(together(sample[device] for device in devices if device in sample) for sample in samples)
         if samples
         else None
         for samples in recent.series(room.cell_s, 2 * room.cells)
-    ]
+    )
     return [*lines, *charts.areas(" + ".join(devices), charts.OF_DEVICES, series, width, height - len(lines))]
 
 

@@ -18,7 +18,7 @@ from fstui.report.figures import Counts
 from fstui.report.findings import leading
 from fstui.report.findings import title as finding_title
 from fstui.report.latency_map import LogScale
-from fstui.report.text import cut_left, speed_words
+from fstui.report.text import cut_left, speed_word
 from fstui.tui.drawing import io_path, latency, report
 from fstui.tui.drawing.cells import (
     Column,
@@ -91,9 +91,9 @@ def speed(run: Run, width: int) -> list[Text]:
     """Draw the answer to "is it slow?". Documents of older versions have none."""
     if not run.speed.title:
         return []
-    (glyph, style), (_, _, words) = speed_style(run.speed.answer), speed_words(run.speed).partition(" ")
-    word, _, title = words.partition("  ")
-    return [line(" ", (f"{glyph} ", style), (word, style), fit(f"  {title}", width - len(word) - 4).rstrip())]
+    glyph, style = speed_style(run.speed.answer)
+    word = f"{glyph} {speed_word(run.speed.answer)}"
+    return [line(" ", (word, style), fit(f"  {run.speed.title}", width - len(word) - 2).rstrip())]
 
 
 def explanation(run: Run, finding: Finding | None, width: int, height: int) -> list[Text]:

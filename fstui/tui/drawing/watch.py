@@ -72,10 +72,10 @@ def waits(view: View, width: int) -> list[Text]:
     return _table(columns, watch.WAITS, rows) if rows else [heading(columns), line((quiet, FAINT))]
 
 
-def minutes(recent: Recent[IoStats], width: int, height: int) -> list[Text]:
+def minutes(recent: Recent[IoStats], width: int, height: int) -> Sequence[Text]:
     """Draw charts of the last minutes, if there is room."""
     room = charts.layout(width)
-    series = [joined(samples) if samples else None for samples in recent.series(room.cell_s, 2 * room.cells)]
+    series = tuple(joined(samples) if samples else None for samples in recent.series(room.cell_s, 2 * room.cells))
     return charts.areas("all programs", charts.OF_SYNCS, series, width, height)
 
 
