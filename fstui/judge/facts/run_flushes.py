@@ -19,6 +19,9 @@ from fstui.model.quantities import ratio
 from fstui.model.steps import Step
 from fstui.storage.layers.flushes import Range
 
+_INTERRUPTED = 0.8
+"""A turn lacks flushes only for a time if it has less than this share of the whole step's flushes per sync."""
+
 
 class Proven(NamedTuple):
     """Steps whose flushes were counted, and the number of levels, from the top, at which they are proven to arrive."""
@@ -165,8 +168,10 @@ class RunFlushes:
         return next((account.per_sync for account in self.accounts(done) if account.counted), None)
 
     def is_temporary(self, lacking: FlushAccount) -> bool:
-        """Return whether the flushes were missing only in a turn of their step."""
-        return lacking.step not in self._steps.all
+        """Return whether the flushes were missing only in some turns of the step."""
+        turns = next((self._lacking_turns(done) for done in self._steps.synced if done.step is lacking.step), ())
+        fewer = any(turn and turn.per_sync < _INTERRUPTED * lacking.per_sync for turn in turns)
+        return lacking.step not in self._steps.all or (fewer and None in turns)
 
     def synced_by_flag(self, step: Step) -> bool:
         """Return whether a quiet device received a flush for each write, although no sync is visible (chattr +S)."""
@@ -210,8 +215,11 @@ class RunFlushes:
         return [done for done in self._steps.synced if not done.writes_fua]
 
     def _worst_turn(self, done: SyncStep) -> FlushAccount | None:
-        lacking = filter(None, (_topmost_lacking(self.compute(turn)) for turn in done.turns))
+        lacking = filter(None, self._lacking_turns(done))
         return min(lacking, key=lambda account: account.per_sync, default=None)
+
+    def _lacking_turns(self, done: SyncStep) -> tuple[FlushAccount | None, ...]:
+        return tuple(_topmost_lacking(self.compute(turn)) for turn in done.turns)
 
 
 def _is_counted(account: FlushAccount) -> bool:

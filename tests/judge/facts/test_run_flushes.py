@@ -133,12 +133,17 @@ def test_whole_step_is_reported_if_it_lacks_flushes() -> None:
     assert lacking.step is whole
 
 
-def test_flushes_missing_only_in_a_turn_are_temporary() -> None:
-    whole = Case(evidence(None, in_turns(step(ops=300, flushes=0.5), 0, 50, 100)))
-    turn = Case(evidence(None, in_turns(step("fsync", sync="fsync", flushes=1.3), 200, 0, 100)))
-    for case, temporary in ((whole, False), (turn, True)):
-        (lacking,) = case.flushes.missing_flushes
-        assert case.flushes.is_temporary(lacking) is temporary
+@pytest.mark.parametrize(
+    ("turns", "temporary"),
+    [((0, 100, 100), True), ((66, 66, 66), False), ((33, 67, 98), False), ((79, 79, 99), False), ((0, 0, 0), False)],
+    ids=["one turn", "all turns alike", "no turn has all", "no turn has far fewer", "none at all"],
+)
+def test_flushes_missing_for_a_time_show_in_the_turns(turns: tuple[int, ...], temporary: bool) -> None:
+    case = Case(evidence(None, in_turns(step(ops=300, flushes=sum(turns) / 300), *turns)))
+    (lacking,) = case.flushes.missing_flushes
+    assert case.flushes.is_temporary(lacking) is temporary
+    turn_only = Case(evidence(None, in_turns(step("fsync", sync="fsync", flushes=1.3), 200, *turns)))
+    assert all(map(turn_only.flushes.is_temporary, turn_only.flushes.missing_flushes))
 
 
 @pytest.mark.parametrize(
