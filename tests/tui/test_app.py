@@ -1,4 +1,4 @@
-"""The app: exit statuses, keys, the footer and the palette."""
+"""The app: exit statuses, keys, the footer, the palette and prompts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from textual._callback import invoke
 from textual.command import Hit
+from textual.events import Key
+from textual.widgets import Input
 
 from fstui.model.events import Event
 from fstui.runs import history
@@ -207,3 +209,23 @@ async def test_picture_of_the_screen_is_saved_here(tmp_path: Path, monkeypatch: 
         await pilot.pause()
         (file,) = tmp_path.iterdir()
         assert file.name in shown(app)[-1] and "/srv/queue" in file.read_text()
+
+
+async def test_prompt_opens_only_once() -> None:
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        screen = pilot.app.screen
+        assert isinstance(screen, StorageScreen)
+        await screen.action_filter()
+        await screen.action_filter()
+        assert len(screen.query(Input)) == 1
+
+
+async def test_letters_during_the_opening_are_typed() -> None:
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        for letter in "/home":  # all at once, as a paste sends them
+            pilot.app.post_message(Key("slash" if letter == "/" else letter, letter))
+        await pilot.pause()
+        await pilot.pause()
+        screen = pilot.app.screen
+        assert isinstance(screen, StorageScreen)
+        assert sorted(screen.query_one(Input).value) == sorted("home")

@@ -81,7 +81,7 @@ async def test_click_selects_a_saved_run_and_wheel_scrolls_a_page() -> None:
         assert shown(app)[0] != first
 
 
-async def test_click_selects_a_scenario_or_a_setting_and_starts_nothing() -> None:
+async def test_click_selects_a_scenario_or_setting_and_starts_nothing() -> None:
     app = PreparedApp(ReplayMachine(screens.RUN, pace=0.0), directory="/srv/data")
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.app.workers.wait_for_complete()
