@@ -85,7 +85,7 @@ async def _clean(pending: bool) -> int:
             say(f"fstui: {problem}")
     if elsewhere := await startup.of_other_hosts():
         hosts = ", ".join(sorted({entry.host for entry in elsewhere}))
-        say(f"Left alone: {len(elsewhere)} entries of other hosts. Run 'fstui clean' on {hosts}.")
+        say(f"Entries of other hosts were left alone ({len(elsewhere)}). Run 'fstui clean' on {hosts}.")
     elif not entries and not waiting:
         say("Nothing was left behind.")
     return 1 if left else 0
