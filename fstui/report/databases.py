@@ -15,7 +15,7 @@ from fstui.model.steps import Step
 from fstui.report import figures
 from fstui.report.sections import Section
 from fstui.report.stack import stack_line
-from fstui.report.text import NONE
+from fstui.report.text import NONE, sparkline
 from fstui.storage.layers.zfs.datasets import PROPERTIES
 
 AT_MOST = "≤ "
@@ -38,7 +38,6 @@ _ROWS = {
 _OF_SEVERAL_RUNS = ("tps", "qps", "avg ms", "p95 ms", "p99", "errors", "flushes/trx")
 _SECONDS = ("until s", "tps", "qps", "p95 ms", "errors/s")
 _MOST_SECONDS = 60
-_BLOCKS = "▁▂▃▄▅▆▇█"
 
 
 class DatabaseStep(NamedTuple):
@@ -124,7 +123,7 @@ def by_clients(run: Run) -> Section:
         (
             f"#{number} {workload}" if legend else workload,
             *(_text(curve.get(at)) for at in clients),
-            _drawn(curve, clients),
+            sparkline([curve.get(at) for at in clients]),
         )
         for number, found in enumerate(curves.values(), 1)
         for workload, curve in found.items()
@@ -227,11 +226,6 @@ def _told_apart(configurations: Sequence[tuple[str, ...]]) -> tuple[str, tuple[s
     own = (" · ".join(word for word in words if word not in shared) for words in configurations)
     legend = tuple(f"#{number} {words}" for number, words in enumerate(own, 1))
     return " · ".join(shared), legend if len(legend) > 1 else ()
-
-
-def _drawn(curve: dict[int, float], clients: Sequence[int]) -> str:
-    most = max(curve.values()) or 1.0
-    return "".join(_BLOCKS[round((len(_BLOCKS) - 1) * curve[at] / most)] if at in curve else " " for at in clients)
 
 
 def _durable_and_not(run: Run) -> Section:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fstui.model.quantities import counted, rate, seconds
 from fstui.report.sections import Cell, Report, Section, glyph, number, records, speed, verdict
-from fstui.report.text import GLYPHS, moment
+from fstui.report.text import GLYPHS, moment, sparkline
 from fstui.state.runs import Summary
 
 _HEADER = ("", "RUN", "STARTED", "TOOK", "SCENARIO", "RATE/S", "VERDICT", "SLOW?", "TARGET", "NOTE")
@@ -14,7 +14,6 @@ _RECORDS = (
     "run", "started_at", "elapsed_s", "scenario", "target", "rate_per_s", "verdict", "speed", "status", "note",
 )  # fmt: skip
 _TREND_RECORDS = ("target", "scenario", "step", "run", "started_at", "rate_per_s", "verdict")
-_BLOCKS = "▁▂▃▄▅▆▇█"
 _SHOWN = 40
 """Runs in the drawing of a trend."""
 
@@ -91,8 +90,7 @@ def storage(one: Summary) -> tuple[str | None, ...]:
 
 def bars(runs: Sequence[Summary]) -> str:
     """Return a block for each run, as high as its rate compared with the highest."""
-    most = max(run.rate_per_s for run in runs)
-    return "".join(_BLOCKS[round((len(_BLOCKS) - 1) * run.rate_per_s / most)] for run in runs)
+    return sparkline([run.rate_per_s for run in runs])
 
 
 def _trend(runs: Sequence[Summary]) -> Section:

@@ -22,6 +22,7 @@ _MARGIN = 11
 NARROWEST = 24
 """Cells for sentences in the last column of a table."""
 NONE = "–"
+_BLOCKS = "▁▂▃▄▅▆▇█"
 _THOUSANDS = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")
 
 
@@ -105,6 +106,12 @@ def cut_left(text: str, width: int) -> str:
     """Cut safe text at its beginning: the end of a path distinguishes it."""
     text = escape_controls(text)
     return text if cell_len(text) <= width else "…" + set_cell_size(text[::-1], max(width - 1, 0))[::-1]
+
+
+def sparkline(values: Sequence[float | None]) -> str:
+    """Return a block for each value, as high as the value compared with the highest; a space for None."""
+    most = max((value for value in values if value), default=1.0)
+    return "".join(" " if value is None else _BLOCKS[round((len(_BLOCKS) - 1) * value / most)] for value in values)
 
 
 def moment(started_at: str) -> str:
