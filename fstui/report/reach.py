@@ -14,7 +14,7 @@ from fstui.model.storage import Node, Target
 from fstui.storage.layers.devices.caches import outlives_power_cut
 
 
-class Place(NamedTuple):
+class DataPlace(NamedTuple):
     """A place for data. ``kept``: it survives a power cut; None: unknown."""
 
     name: str
@@ -32,20 +32,20 @@ class Reach(NamedTuple):
     """A layer passes no flush on."""
 
 
-def places(target: Target) -> tuple[Place, ...]:
+def places(target: Target) -> tuple[DataPlace, ...]:
     """Return the places below a program. The last one is where a sync should bring the data."""
     lowest = target.lowest
     if lowest and all(node.layer == "memory" for node in lowest):
-        return (Place("memory", kept=False),)
+        return (DataPlace("memory", kept=False),)
     if any(node.layer == "remote" for node in lowest) or not lowest:
-        return Place("page cache", kept=False), Place("the server" if lowest else "what lies below", kept=None)
+        return DataPlace("page cache", kept=False), DataPlace("the server" if lowest else "what lies below", kept=None)
     cached = [node for node in lowest if _has_cache(node)]
     name = lowest[0].id if len(lowest) == 1 else f"{len(lowest)} devices"
-    between = (Place(f"{name} cache", kept=all(map(outlives_power_cut, cached))),) if cached else ()
-    return (Place("page cache", kept=False), *between, Place(_medium(lowest), kept=True))
+    between = (DataPlace(f"{name} cache", kept=all(map(outlives_power_cut, cached))),) if cached else ()
+    return (DataPlace("page cache", kept=False), *between, DataPlace(_medium(lowest), kept=True))
 
 
-def reach(settings: Settings, target: Target, below: Sequence[Place]) -> Reach | None:
+def reach(settings: Settings, target: Target, below: Sequence[DataPlace]) -> Reach | None:
     """Return where the data is when the call returns; None if it depends on the program."""
     as_writes = settings.as_sync_writes() if isinstance(settings, StepSettings) else None
     if as_writes is None:
@@ -64,7 +64,7 @@ def reach(settings: Settings, target: Target, below: Sequence[Place]) -> Reach |
     return _synced(target, below, note, direct=direct)
 
 
-def _synced(target: Target, below: Sequence[Place], note: str, *, direct: bool = False) -> Reach:
+def _synced(target: Target, below: Sequence[DataPlace], note: str, *, direct: bool = False) -> Reach:
     """Return how far a sync brings the data: to the last place, unless a layer passes no sync on."""
     stop = next((node for node in target.stack if node.sync == "stops"), None)
     if stop is None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from fstui.report.reach import Place, Reach
+from fstui.report.reach import DataPlace, Reach
 from fstui.report.sections import Report, Section
 from fstui.simulate.lab.laboratory import Lab, Storage
 from fstui.simulate.parameters import Part, Simulated
@@ -47,7 +47,7 @@ def of_envelope(storage: Storage) -> Report:
     return Report(f"{storage.name}: {kind.title}", (Section("", ("ABOUT", "ANSWER"), rows),), document)
 
 
-def in_truth(made: Simulated, promised: Reach, places: Sequence[Place]) -> Reach:
+def in_truth(made: Simulated, promised: Reach, places: Sequence[DataPlace]) -> Reach:
     """Return how far a write really comes on a disk that acknowledges a sync without performing it."""
     if promised.stopped or promised.place < len(places) - 1:
         return promised

@@ -6,7 +6,7 @@ import pytest
 
 from fstui.model.errors import Refused
 from fstui.model.storage import Medium, MediumCache, MediumClass
-from fstui.report.reach import Place, Reach, places, reach
+from fstui.report.reach import DataPlace, Reach, places, reach
 from fstui.report.teaching import in_truth
 from fstui.runs import scenarios, simulation
 from fstui.tui.drawing import io_path
@@ -54,7 +54,7 @@ async def test_a_protected_cache_survives_a_power_cut(disk: str, kept: str) -> N
 def test_a_cache_that_the_judge_trusts_survives(class_: MediumClass) -> None:
     """A model name is enough to recognise a controller's battery, Optane, or a drive's capacitors."""
     cached = disk(write_cache="write back", medium=Medium(class_=class_, write_cache=CACHES_READ[class_]))
-    assert places(on_disk(filesystem(), cached))[1] == Place("sda cache", kept=True)
+    assert places(on_disk(filesystem(), cached))[1] == DataPlace("sda cache", kept=True)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from fstui.tui.drawing.cells import Run, fit, line
 from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD
 
 if TYPE_CHECKING:
-    from fstui.report.reach import Place, Reach
+    from fstui.report.reach import DataPlace, Reach
     from fstui.runs.simulation import Simulated
 
 _MIN_NOTE_COLUMN = 36
@@ -115,7 +115,7 @@ def reach_lines(
     return drawn
 
 
-def _reach_bar(found: Reach | None, below: Sequence[Place], each: int, room: int) -> list[Run]:
+def _reach_bar(found: Reach | None, below: Sequence[DataPlace], each: int, room: int) -> list[Run]:
     if found is None:
         return [(fit("depends on the program", room).rstrip(), FAINT)]
     kept = below[found.place].kept
