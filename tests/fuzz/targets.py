@@ -26,7 +26,7 @@ from fstui.storage import mounts
 from fstui.storage.tree import Udev
 from fstui.trace.reader import events
 from fstui.trace.reader.tracefs import Untraceable
-from tests.databases.test_sysbench_text import PRINTED
+from tests.databases.test_sysbench_program import PRINTED
 from tests.factories.runs import planned, target
 from tests.factories.samples import FAILED_RUN
 from tests.fuzz import boxes, documents

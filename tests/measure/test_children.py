@@ -120,13 +120,13 @@ async def test_call_that_hangs_is_abandoned() -> None:
 
 
 async def test_idle_disk_is_not_waited_for_after_a_stop() -> None:
-    hurry = ShutdownDeadline(lambda: True, lambda of: 7, given_up=set())
-    children.SHUTDOWN_DEADLINE.set(hurry)
+    deadline = ShutdownDeadline(lambda: True, lambda of: 7, given_up=set())
+    children.SHUTDOWN_DEADLINE.set(deadline)
     async with asyncio.timeout(60) as limit:
         with pytest.raises(NoAnswer):
             await in_child(time.sleep, 300, timeout_s=300)
     assert not limit.expired()
-    assert hurry.limit_s("home") < hurry.limit_s("target")  # less patience after the first failure
+    assert deadline.limit_s("home") < deadline.limit_s("target")  # less patience after the first failure
 
 
 async def test_child_is_waited_for_while_its_disk_works(monkeypatch: pytest.MonkeyPatch) -> None:
