@@ -164,6 +164,7 @@ GROUNDS = {
     "dm-integrity": Ground(of_another_kind("x: 0 4096 integrity {} 0 32 J 0"), {"sda": 1}, UNKNOWN, UNKNOWN),
     "dm-vdo": Ground(of_another_kind("x: 0 4096 vdo V4 {} 1048576 4096 32768 16380"), {"sda": 1}, UNKNOWN, UNKNOWN),
     "NVDIMM with DAX": Ground(nvdimm, {"pmem0": None}, UNKNOWN, UNKNOWN),
+    "flash (mtdblock)": Ground(on("mtdblock5", "platform/spi0.0/mtd/mtd5"), {"mtdblock5": 1}, UNKNOWN, UNKNOWN),
     "nbd": Ground(on("nbd0"), {"nbd0": 1}, UNKNOWN, UNKNOWN),
     "exFAT": Ground(on_filesystem("exfat"), {"sda": 1}, UNKNOWN, UNKNOWN),
     "JFS": Ground(on_filesystem("jfs"), {"sda": 1}, UNKNOWN, UNKNOWN),

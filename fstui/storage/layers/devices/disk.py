@@ -97,7 +97,7 @@ class DiskReader(DeviceReader):
             _grade(model),
         )
         return Device(
-            kind=_unknown_driver(name) if "/virtual/block/" in path else self.row.name,
+            kind=_unknown_driver(name) if _has_unknown_driver(path, attached) else self.row.name,
             label=name,
             below=self.slaves(name),
             readings=(*self.queue(name), *without_none(own)),
@@ -197,6 +197,11 @@ def _state(tree: Tree, directory: str) -> tuple[Reading, ...]:
     """Return the device's state unless it is normal: ``running`` for SCSI, ``live`` for NVMe."""
     state = tree.reading("state", f"{directory}/device/state")
     return (state,) if state is not None and state.value not in ("running", "live") else ()
+
+
+def _has_unknown_driver(path: str, attached: str | None) -> bool:
+    """Return whether the device is no disk on a known link: it has no hardware, or other hardware, such as flash."""
+    return "/virtual/block/" in path or (bool(path) and attached is None)
 
 
 def _unknown_driver(name: str) -> str:
