@@ -27,9 +27,9 @@ def test_teachers_page_is_printed_without_markup(fstui: Fstui) -> None:
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (("watch", "--pid", "1"), "process 1: a simulated box has one program"),
+        (("watch", "--pid", "1"), "Process 1 is not on the simulated host"),
         (("watch", "--mount", "/"), "not on the simulated disk"),
-        (("run", "sysbench-oltp"), "a simulated box runs no other programs"),
+        (("run", "sysbench-oltp"), "a simulated host runs no other programs"),
         (("history",), "--simulate works with the app and with"),
     ],
 )
