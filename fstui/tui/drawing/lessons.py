@@ -14,7 +14,7 @@ from fstui.report.glossary import titled, used_in
 from fstui.report.latency_map import LogScale
 from fstui.runs.lessons import Choice, Found, Lesson, LessonRun, Planned, Taken
 from fstui.tui.drawing import charts, io_path, latency
-from fstui.tui.drawing.cells import ACTION, Column, clickable, fit, fit_right, line, rule, shown, wrapped
+from fstui.tui.drawing.cells import ACTION, Column, clickable, ends, fit, fit_right, line, rule, shown, wrapped
 from fstui.tui.drawing.latency import Distribution
 from fstui.tui.progress import Progress
 from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD, HEAD, HEAT, KEY, not_bold, step_style, verdict_style, verdict_word
@@ -81,7 +81,7 @@ def about(lesson: Lesson, planned: Sequence[Planned], done: Taken | None, width:
 def title(lesson: Lesson, stage: str, width: int) -> list[Text]:
     stages = [run for name in STAGES for run in ((name, HEAD if name == stage else FAINT), (" › ", FAINT))][:-1]
     return [
-        line((f" fstui  lesson {lesson.number}: ", ""), (lesson.title, HEAD), ("   SIMULATED DISKS", DOUBT)),
+        ends([f" fstui  lesson {lesson.number}: ", (lesson.title, HEAD)], "SIMULATED DISKS", width, DOUBT),
         line(" ", *stages),
         rule(width),
     ]
