@@ -59,6 +59,9 @@ def test_cached_volume_has_slow_and_fast_device(box: Box) -> None:
     ("vg-fast", "LVM-x", "vg-fast_wcorig", "dm-writecache"), ("vg-snap", "LVM-x", "vg-snap-cow", "dm-snapshot"),
     ("mpatha", "mpath-3600", "", "dm-multipath"), ("mpatha1", "part1-mpath-3600", "mpatha", "dm-linear"),
     ("verity", "CRYPT-VERITY-1", "", "dm-verity"), ("home", "", "", "dm"),
+    # not supported: they must not pass for dm-crypt or dm-linear
+    ("integ", "CRYPT-INTEGRITY-1", "", "dm-integrity"), ("vg-i", "LVM-x", "vg-i_imeta", "dm-integrity"),
+    ("vg-v", "LVM-x", "vg-vpool0_vdata", "dm-vdo"), ("vg-v", "LVM-x-vpool", "", "dm-vdo"),
 ])  # fmt: skip
 def test_device_mapper_kinds(box: Box, label: str, uuid: str, slave: str, kind: str) -> None:
     box.dm("dm-0", slave or "x", "", ())
