@@ -15,16 +15,14 @@ from functools import cached_property
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.proc import Mount
-from fstui.storage.claims import Claims, Command, Question, missing
+from fstui.storage.claims import Command, Question, missing
 from fstui.storage.layers.flushes import ONE_FLUSH, ExpectedFlushes, Sync
 from fstui.storage.layers.kinds import Kind
 from fstui.storage.layers.readers import Filesystem, FilesystemReader, Sources, without_none
-from fstui.storage.layers.zfs.zpool import Pools
+from fstui.storage.layers.zfs.zpool import PARAMETERS, Pools, parameters, properties
 from fstui.storage.tree import Tree
 
-PARAMETERS = "/sys/module/zfs/parameters"
 KSTAT = "/proc/spl/kstat/zfs"
-NOCACHEFLUSH = ("zfs_nocacheflush", "zil_nocacheflush")
 REPLAY = "zil_replay_disable"
 COLUMNS = ("-H", "-p", "-o", "name,property,value,source")
 PROPERTIES = ("sync", "logbias", "recordsize", "compression", "primarycache", "atime")
@@ -67,20 +65,11 @@ class DatasetReader(FilesystemReader):
 
     @cached_property
     def _pools(self) -> Pools:
-        return pools(self.sources)
+        return Pools(self.sources)
 
     @cached_property
     def _properties(self) -> Mapping[str, tuple[Reading, ...]]:
         return properties(self.sources.claims)
-
-
-def pools(sources: Sources) -> Pools:
-    return Pools(sources, properties(sources.claims), parameters(sources.tree))
-
-
-def parameters(tree: Tree) -> tuple[Reading, ...]:
-    """Return the parameters of the module that drop flushes of every pool, to the disks or to the log."""
-    return without_none(tree.reading(name, f"{PARAMETERS}/{name}") for name in NOCACHEFLUSH)
 
 
 def barrier(tree: Tree) -> tuple[Reading, ...]:
@@ -90,17 +79,6 @@ def barrier(tree: Tree) -> tuple[Reading, ...]:
         return ()
     dropped = next((reading for reading in readings if reading.value == "1"), None)
     return (Reading(what="barrier", value="nobarrier" if dropped else "barrier", path=(dropped or readings[0]).path),)
-
-
-def properties(claims: Claims) -> Mapping[str, tuple[Reading, ...]]:
-    """Return the known properties by dataset or pool; the path of each names its source."""
-    found: dict[str, list[Reading]] = {}
-    for command, answer in claims.items():
-        tool = command.partition(" ")[0]
-        if " get " in command and tool in ("zfs", "zpool") and answer.error is None:
-            for name, what, value, source in _rows(answer.output):
-                found.setdefault(name, []).append(_property(tool, name, what, value, source))
-    return {name: tuple(readings) for name, readings in found.items()}
 
 
 class Commits:
@@ -132,18 +110,6 @@ class Commits:
 def count_commits(tree: Tree, path: str) -> int | None:
     match = _COMMITS.search(tree.data(path) or b"")
     return int(match[1]) if match else None
-
-
-def _rows(output: str) -> Iterator[tuple[str, str, str, str]]:
-    for line in output.split("\n"):
-        cells = line.split("\t")
-        if len(cells) == 4:
-            yield cells[0], cells[1], cells[2], cells[3]
-
-
-def _property(tool: str, name: str, what: str, value: str, source: str) -> Reading:
-    origin = f" ({source})" if source not in ("-", "") else ""
-    return Reading(what=what, value=value, path=f"{tool} get {what} {name}{origin}")
 
 
 class Dataset(Kind, frozen=True, kw_only=True):

@@ -14,9 +14,11 @@ from fstui.storage.claims import Claims, missing
 from fstui.storage.layers.facts import word
 from fstui.storage.layers.forwarding import ALL, AT_TIMES, FLUSHES_ONLY, INTENT_LOG, Forwarded, Member, by_role
 from fstui.storage.layers.kinds import Kind, kind
-from fstui.storage.layers.readers import Role, Sources
+from fstui.storage.layers.readers import Role, Sources, without_none
 from fstui.storage.layers.stacked.loop import file_layer
+from fstui.storage.tree import Tree
 
+PARAMETERS = "/sys/module/zfs/parameters"
 GROUPS = ("mirror", "raidz", "draid", "replacing", "spare", "indirect")
 _SECTIONS = {"logs": "slog", "cache": "l2arc", "spares": "spare", "special": "special", "dedup": "special"}
 _HEALTHY = frozenset({"ONLINE", "AVAIL", "INUSE"})
@@ -123,13 +125,11 @@ class Pool(NamedTuple):
 class Pools:
     """The pools of one survey."""
 
-    def __init__(
-        self, sources: Sources, properties: Mapping[str, tuple[Reading, ...]], parameters: tuple[Reading, ...]
-    ) -> None:
+    def __init__(self, sources: Sources) -> None:
         self._sources = sources
         self._statuses = pool_statuses(sources.claims)
-        self._properties = properties
-        self._parameters = parameters
+        self._properties = properties(sources.claims)
+        self._parameters = parameters(sources.tree)
         self._read: dict[str, Pool] = {}
 
     def pool(self, name: str) -> Pool:
@@ -208,6 +208,34 @@ class Members:
         for child in vdev.children:
             for reading in child.trouble(self._status.path):
                 yield Reading(what=f"{reading.what} of {child.name}", value=reading.value, path=reading.path)
+
+
+def parameters(tree: Tree) -> tuple[Reading, ...]:
+    """Return the parameters of the module that drop flushes of every pool, to the disks or to the log."""
+    return without_none(tree.reading(name, f"{PARAMETERS}/{name}") for name in ("zfs_nocacheflush", "zil_nocacheflush"))
+
+
+def properties(claims: Claims) -> Mapping[str, tuple[Reading, ...]]:
+    """Return the known properties by dataset or pool; the path of each names its source."""
+    found: dict[str, list[Reading]] = {}
+    for command, answer in claims.items():
+        tool = command.partition(" ")[0]
+        if " get " in command and tool in ("zfs", "zpool") and answer.error is None:
+            for name, what, value, source in _rows(answer.output):
+                found.setdefault(name, []).append(_property(tool, name, what, value, source))
+    return {name: tuple(readings) for name, readings in found.items()}
+
+
+def _rows(output: str) -> Iterator[tuple[str, str, str, str]]:
+    for line in output.split("\n"):
+        cells = line.split("\t")
+        if len(cells) == 4:
+            yield cells[0], cells[1], cells[2], cells[3]
+
+
+def _property(tool: str, name: str, what: str, value: str, source: str) -> Reading:
+    origin = f" ({source})" if source not in ("-", "") else ""
+    return Reading(what=what, value=value, path=f"{tool} get {what} {name}{origin}")
 
 
 class PoolKind(Kind, frozen=True, kw_only=True):

@@ -16,17 +16,8 @@ from fstui.storage.layers.facts import barriers
 from fstui.storage.layers.forwarding import AT_TIMES, Forwarded, Member
 from fstui.storage.layers.kinds import Kind
 from fstui.storage.layers.readers import Device, DeviceReader, Role, with_readings, without_none
-from fstui.storage.layers.zfs.datasets import (
-    COLUMNS,
-    PARAMETERS,
-    REPLAY,
-    barrier,
-    pool_commands,
-    pools,
-    properties,
-    sync_path,
-)
-from fstui.storage.layers.zfs.zpool import Pool, Pools
+from fstui.storage.layers.zfs.datasets import COLUMNS, REPLAY, barrier, pool_commands, sync_path
+from fstui.storage.layers.zfs.zpool import PARAMETERS, Pool, Pools, properties
 
 LINKS = "/dev/zvol"
 _DEEPEST = 50
@@ -55,7 +46,7 @@ class VolumeReader(DeviceReader):
 
     @cached_property
     def _pools(self) -> Pools:
-        return pools(self.sources)
+        return Pools(self.sources)
 
     @cached_property
     def _names(self) -> Mapping[str, str]:
