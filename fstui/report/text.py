@@ -28,8 +28,12 @@ _THOUSANDS = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")
 
 def verdict_words(verdict: Verdict, confidence: Confidence) -> str:
     """Return ``! SUSPICIOUS  high confidence``."""
-    word = verdict.upper() + (" with durable" if verdict == "consistent" else "")
-    return f"{GLYPHS[verdict]} {word}  {confidence} confidence"
+    return f"{GLYPHS[verdict]} {verdict_word(verdict)}  {confidence} confidence"
+
+
+def verdict_word(verdict: Verdict) -> str:
+    """Return ``SUSPICIOUS``, ``NOT DURABLE`` or ``CONSISTENT with durable``."""
+    return verdict.upper().replace("-", " ") + (" with durable" if verdict == "consistent" else "")
 
 
 def speed_words(speed: Speed) -> str:

@@ -34,9 +34,6 @@ _STEPS: dict[StepStatus, tuple[str, str]] = {
     "finished": ("✓", GOOD), "failed": ("✗", BAD), "skipped": ("–", ""), "stopped": ("–", ""),
     "disturbed": ("!", DOUBT),
 }  # fmt: skip
-_VERDICT_WORDS: dict[Verdict, str] = {
-    "consistent": "CONSISTENT with durable", "cannot-tell": "CANNOT TELL", "not-durable": "NOT DURABLE",
-}  # fmt: skip
 
 DEFAULT_THEME = "terminal"
 _TEXTUAL_DEFAULT = "ansi-dark"
@@ -100,11 +97,6 @@ def step_style(status: StepStatus) -> tuple[str, str]:
 def not_bold(style: str) -> str:
     """Return the colour alone, for areas and for what is not selected."""
     return style.removeprefix("bold").strip()
-
-
-def verdict_word(verdict: Verdict) -> str:
-    """Return the first word of a result: ``SUSPICIOUS``, ``CONSISTENT with durable``."""
-    return _VERDICT_WORDS.get(verdict, verdict.upper())
 
 
 def set_theme(app: App[int], name: str) -> None:

@@ -14,12 +14,12 @@ from fstui.model.quantities import rate
 from fstui.model.run import Run
 from fstui.report import history as report
 from fstui.report.findings import leading
-from fstui.report.text import moment
+from fstui.report.text import moment, verdict_word
 from fstui.runs.history import ALTERED, Summary
 from fstui.tui.drawing import charts
 from fstui.tui.drawing.cells import Column, fit, fit_left, fit_right, line, rule, shown, wrapped
 from fstui.tui.drawing.cells import Run as Part
-from fstui.tui.styles import DOUBT, FAINT, HEAD, HEAT, not_bold, speed_style, verdict_style, verdict_word
+from fstui.tui.styles import DOUBT, FAINT, HEAD, HEAT, not_bold, speed_style, verdict_style
 from fstui.tui.widgets.lines import UNBOUNDED
 from fstui.tui.widgets.table import Rows, row_cells
 

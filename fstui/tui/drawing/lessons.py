@@ -12,12 +12,13 @@ from fstui.model.quantities import duration_ns, rate, ratio
 from fstui.model.steps import Snapshot, Step
 from fstui.report.glossary import titled, used_in
 from fstui.report.latency_map import LogScale
+from fstui.report.text import verdict_word
 from fstui.runs.lessons import Choice, Found, Lesson, LessonRun, Planned, Taken
 from fstui.tui.drawing import charts, io_path, latency
 from fstui.tui.drawing.cells import ACTION, Column, clickable, ends, fit, fit_right, line, rule, shown, wrapped
 from fstui.tui.drawing.latency import Distribution
 from fstui.tui.progress import Progress
-from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD, HEAD, HEAT, KEY, not_bold, step_style, verdict_style, verdict_word
+from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD, HEAD, HEAT, KEY, not_bold, step_style, verdict_style
 from fstui.tui.widgets.table import Rows, row_cells
 
 STAGES = ("predict", "run", "compare", "explain", "question")

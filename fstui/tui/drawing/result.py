@@ -18,7 +18,7 @@ from fstui.report.figures import Counts
 from fstui.report.findings import leading
 from fstui.report.findings import title as finding_title
 from fstui.report.latency_map import LogScale
-from fstui.report.text import cut_left, speed_word
+from fstui.report.text import cut_left, speed_word, verdict_word
 from fstui.tui.drawing import io_path, latency, report
 from fstui.tui.drawing.cells import (
     Column,
@@ -37,7 +37,7 @@ from fstui.tui.drawing.cells import (
 )
 from fstui.tui.drawing.report import Detail
 from fstui.tui.drawing.run import NONE, PERCENTILES, numbers, percentile, words_row
-from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD, HEAD, speed_style, step_style, verdict_style, verdict_word
+from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD, HEAD, speed_style, step_style, verdict_style
 
 STEPS = (
     Column("STEP", gap=0, cut="middle"),
