@@ -1,4 +1,9 @@
-"""The command line: one file per sub-command, imported only when it is called."""
+"""The command line.
+
+A command parses its arguments, calls ``fstui.runs``, and prints a report from ``fstui.report``. Data goes to stdout,
+progress to stderr. The module of a command is imported only when the command is called. Commands import nothing below
+``fstui.runs``.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +13,14 @@ from fstui import __version__
 
 
 def main() -> None:
-    """Entry point of the ``fstui`` command. Ends the process with the exit code that the README names."""
+    """Run the ``fstui`` command and end the process with its exit status."""
     if sys.argv[1:] in (
         ["--version"],
         ["-V"],
-    ):  # answered before click is imported: scripts and prompts ask for it often
+    ):  # answered without importing click, as scripts and prompts request it often
         try:
             print(f"fstui {__version__}", flush=True)
-        except OSError as error:  # a full disk, a reader that has gone
+        except OSError as error:  # a full disk, or a reader that closed its pipe
             sys.exit(f"fstui: {error.strerror}")
         return
     try:

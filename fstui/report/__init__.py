@@ -1,5 +1,6 @@
-"""Turn runs, comparisons and inventories into text: tables, pages and export formats.
+"""Turn runs, comparisons and inventories into reports, and reports into text.
 
-In: model types. Out: strings and rich renderables for the command line and the screens. Nothing here reads the system
-or judges.
+A function of this package takes model types and returns a ``Report`` of ``Section``s. Each format in ``formats``
+renders any report. The command line and the app show the same sections. Nothing here reads the system, measures or
+judges.
 """
