@@ -99,10 +99,12 @@ def references(ctx: click.Context, media: tuple[MediumClass, ...], format_: str,
 @click.argument("runs", nargs=-1, required=True, metavar="RUN|DIR…", shell_complete=completion.runs)
 @click.option("--name", required=True, help="Name of the reference, which replaces an older one of the same name.")
 def add(runs: tuple[str, ...], name: str) -> int:
-    """Make saved runs, or directories of run documents such as a fleet's, a reference for later runs.
+    """Compare later runs with these runs.
 
-    From a directory, runs that are no measure are left out: those of network filesystems, and of storage that is not
-    durable. References apply to the same class of medium, or to the same model if the class is unknown.
+    Name saved runs, or directories of run documents such as a fleet's. From a directory, runs on network filesystems
+    and on storage that is not durable are left out.
+
+    References apply to the same class of medium, or to the same model if the class is unknown.
 
     \b
     Example:

@@ -103,7 +103,9 @@ def run(name: str, words: tuple[str, ...]) -> None:
 @click.argument("name")
 @report_options()
 def open_(name: str, format_: str, output: Path | None) -> None:
-    """Open the envelope of NAME: what it is, what fstui reports, and where to look without fstui.
+    """Open the envelope of NAME.
+
+    It contains what the storage is, what fstui reports about it, and where to see that without fstui.
 
     Example: fstui lab open oak
     """
