@@ -16,12 +16,13 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from textual.pilot import Pilot
 
 from fstui.runs.session import Session
 from fstui.tui.app import FstuiApp
+from fstui.tui.screens.plan import PlanScreen
 from fstui.tui.screens.result import ResultScreen
 from fstui.tui.screens.run import RunScreen
 from tests.real import disks
@@ -33,6 +34,9 @@ RUNNING_FRAMES, RUNNING_FRAME_S = 8, 0.45
 _FONT = re.compile(r"@font-face \{.*?\}", re.DOTALL)
 _INSIDE = re.compile(r"<svg[^>]*>(.*)</svg>", re.DOTALL)
 _VIEW = re.compile(r'viewBox="([^"]*)"')
+
+
+ScreenType = TypeVar("ScreenType", PlanScreen, RunScreen, ResultScreen)
 
 
 class Frame(NamedTuple):
@@ -89,22 +93,26 @@ async def drawn() -> list[Frame]:
         await app.workers.wait_for_complete()
         frames.append(await _frame(pilot, 2.0))
         await pilot.press("enter")
-        await _until(pilot, lambda: type(app.screen).__name__ == "PlanScreen")
+        plan = await _opened(pilot, PlanScreen)
+        plan.choose_scenario(plan.offers.at(SCENARIO))
+        await app.workers.wait_for_complete()
         frames.append(await _frame(pilot, 2.0))
         await pilot.press("enter")
-        await _until(pilot, lambda: isinstance(app.screen, RunScreen))
+        await _opened(pilot, RunScreen)
         while isinstance(app.screen, RunScreen) and len(frames) < 2 + RUNNING_FRAMES:
             await asyncio.sleep(2 * RUNNING_FRAME_S)
             frames.append(await _frame(pilot, RUNNING_FRAME_S))
-        await _until(pilot, lambda: isinstance(app.screen, ResultScreen))
+        await _opened(pilot, ResultScreen)
         frames.append(await _frame(pilot, 6.0))
     return frames
 
 
-async def _until(pilot: Pilot[Any], condition: Any) -> None:
+async def _opened(pilot: Pilot[Any], kind: type[ScreenType]) -> ScreenType:
+    """Wait until a screen of this class is shown and return it."""
     async with asyncio.timeout(60):
-        while not condition():
+        while not isinstance(screen := pilot.app.screen, kind):
             await pilot.pause(0.05)
+    return screen
 
 
 async def _frame(pilot: Pilot[Any], seconds: float) -> Frame:
