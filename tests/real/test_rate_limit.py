@@ -125,6 +125,6 @@ def test_ctrl_c_leaves_the_question_for_the_host_name(workshop: Path) -> None:
         pytest.skip("the temporary directory is on another filesystem than /")
     here = workshop / "here"
     here.mkdir()
-    with asking(["powercut", "write", str(here), "--yes"], b"Type its host name", dict(os.environ)) as hands:
+    with asking(["powercut", "write", str(here), "--yes"], b"Type the name of this host", dict(os.environ)) as hands:
         hands.write(b"anoth")
     assert not any(here.iterdir())

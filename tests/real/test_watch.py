@@ -209,7 +209,7 @@ def test_time_limit_ends_it_with_text_and_one_document(workshop: Path) -> None:
 
 def test_missing_process_is_refused() -> None:
     done = headless.call("watch", "--pid", "0")
-    assert (done.returncode, done.stderr.decode()) == (2, "fstui: process 0: there is none\n")
+    assert (done.returncode, done.stderr.decode()) == (2, "fstui: There is no process 0.\n")
 
 
 def test_clean_removes_its_trace_instances_after_kill_9() -> None:
