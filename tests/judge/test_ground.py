@@ -176,13 +176,13 @@ GROUNDS = {
 
 
 @pytest.mark.parametrize("ground", GROUNDS.values(), ids=GROUNDS.keys())
-def test_honest_storage_is_not_accused_nor_praised_for_what_was_not_seen(box: Box, ground: Ground) -> None:
+def test_durable_storage_is_neither_accused_nor_praised(box: Box, ground: Ground) -> None:
     judgement = judged(box, ground.build(box), ground.honest)
     assert (judgement.verdict, judgement.confidence) == ground.said
 
 
 @pytest.mark.parametrize("ground", GROUNDS.values(), ids=GROUNDS.keys())
-def test_flushes_that_are_dropped_are_missed_where_a_device_is_owed_them(box: Box, ground: Ground) -> None:
+def test_dropped_flushes_are_missed_where_they_are_expected(box: Box, ground: Ground) -> None:
     none = {name: None if count is None else 0 for name, count in ground.honest.items()}
     judgement = judged(box, ground.build(box), none)
     assert (judgement.verdict, judgement.confidence) == ground.dropping

@@ -44,7 +44,7 @@ def test_too_few_and_too_many(
     assert (found.outcome == "complete") is not (lacks_flushes or lacks_bytes or others_wrote)
 
 
-def test_noisy_neighbour_makes_complete_noisy_and_excuses_nothing() -> None:
+def test_noisy_neighbour_makes_complete_noisy() -> None:
     quiet, noisy = account(), account(idle=busy("sda", 101))
     assert (quiet.others_wrote, quiet.outcome, quiet.by_others_per_s) == (False, "complete", 0.0)
     assert (noisy.others_wrote, noisy.outcome, noisy.by_others_per_s) == (True, "noisy", 101.0)
@@ -60,7 +60,7 @@ def test_trace_does_not_outweigh_counters_with_fewer_flushes() -> None:
     assert (fewer.arrival.traced, fewer.arrival.flushes) == (None, 1000)
 
 
-def test_too_few_own_flushes_are_reported_with_all_that_may_be_own() -> None:
+def test_too_few_own_flushes_are_reported_with_possible_ones() -> None:
     few = account(3.0, 2.0, changes={"trace": (traced(us=100, kernel=300, others=5600),)})
     assert few.trace_lacks
     assert few.arrival.flushes == 400

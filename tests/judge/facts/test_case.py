@@ -64,7 +64,7 @@ def test_received_flushes_are_those_of_the_findings(
     assert found is not None and found.flushes == flushes
 
 
-def test_step_is_shared_with_others_by_the_idle_rate_or_the_trace() -> None:
+def test_step_is_shared_by_the_idle_rate_or_the_trace() -> None:
     measured, noisy = step(), step(flushes=3, share=2, changes={"trace": (traced(us=2000, others=4000),)})
     assert not Case(evidence(None, measured)).shared_with_others(measured)
     assert Case(evidence(None, measured, idle=busy("sda", 101))).shared_with_others(measured)

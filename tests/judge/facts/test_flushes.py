@@ -223,7 +223,7 @@ def test_flushes_and_bytes_decide(name: str, where: Target, done: Step, says: st
     assert verdict(where, done, idle=quiet(*(each.device for each in done.counters))).verdict == says
 
 
-def test_journal_of_an_array_below_a_stripe_gets_half_of_the_flushes() -> None:
+def test_journal_of_an_array_below_a_stripe_gets_half() -> None:
     names = ("sda", "sdb", "sdc", "sdd", "sde")
     roles = {"sdb": "journal", **dict.fromkeys(names[2:], "stripe")}
     raid5 = block("md0", "md", *names[1:], readings=readings(level="raid5"), below_roles=roles)

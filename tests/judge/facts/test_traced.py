@@ -41,7 +41,7 @@ def test_enough_own_flushes_are_complete_next_to_other_writers(storage: Target) 
     assert (found.others_wrote, found.outcome, found.complete_by_counters) == (True, "complete", False)
 
 
-def test_missing_own_flushes_are_found_although_counters_have_enough() -> None:
+def test_missing_own_flushes_are_found_despite_full_counters() -> None:
     found = top(on_disk(), traced(us=0, others=6000))
     assert (found.outcome, found.counters_lack) == ("missing", False)
 

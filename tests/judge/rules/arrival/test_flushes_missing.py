@@ -66,7 +66,7 @@ def test_ext4_with_an_external_journal_flushes_only_the_journal() -> None:
     assert "flushes-missing" not in rules(verdict(on_disk(external, disk(), disk("sdb")), kept))
 
 
-def test_ext4_data_journal_on_another_disk_needs_only_its_flushes() -> None:
+def test_data_journal_on_another_disk_needs_only_its_flushes() -> None:
     """Linux 6.18: 50 fdatasyncs sent 100 flushes to the journal, and 50 to the data for checkpoints."""
     external = msgspec.structs.replace(filesystem(below=("sda", "sdb"), data="journal"), below_roles={"sdb": "journal"})
     stack = on_disk(external, disk(), disk("sdb"))

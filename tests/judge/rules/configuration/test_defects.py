@@ -71,7 +71,7 @@ EXAMPLES = {
 }
 
 
-def test_each_outcome_has_an_example_and_each_condition_an_outcome() -> None:
+def test_each_outcome_and_each_condition_has_an_example() -> None:
     outcomes = [(defect.name, outcome) for defect in defects().values() for outcome in defect.outcomes]
     assert sorted(EXAMPLES) == sorted(outcomes)
     assert {defect.condition for defect in defects().values()} == {None, *CONDITIONS}
@@ -190,7 +190,7 @@ def test_barriers_of_zfs_are_switched_on_where_they_were_set() -> None:
 
 
 @pytest.mark.parametrize(("offered", "expected"), [("no", "cannot-tell"), ("yes", "plausible")])
-def test_without_barriers_a_host_that_offers_no_flush_says_nothing(offered: str, expected: str) -> None:
+def test_no_barriers_on_a_host_without_flush_says_nothing(offered: str, expected: str) -> None:
     virtual = disk("vda", link="virtio", write_cache="write through", readings=readings(F_FLUSH=offered))
     stack = on_disk(filesystem(below=("vda",), barrier="nobarrier"), virtual)
     assert finding(verdict(stack, host=GUEST), "barriers-off").verdict == expected
