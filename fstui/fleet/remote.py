@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
 from collections.abc import Iterable
 
 from fstui.model.base import Base
@@ -20,7 +21,10 @@ from fstui.model.errors import Refused
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]*")
 """A name becomes a word of a command line and the name of a file: no slash, no space, no leading dash."""
-WITHOUT = "fstui fleet needs ClusterShell, which is not installed. Install it: pip install 'fstui[fleet]'"
+WITHOUT = (
+    "fstui fleet needs ClusterShell, which is not installed. Install it: "
+    f"{shlex.quote(sys.executable)} -m pip install 'ClusterShell>=1.9.3'"
+)
 TEMPORARY = "/fstui-fleet."
 """Part of the path of a directory from mktemp. Later requests do not find it again, so it is always removed."""
 

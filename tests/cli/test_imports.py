@@ -22,6 +22,11 @@ def modules_after(*arguments: str) -> set[str]:
     return set(json.loads(done.stderr.rpartition(b"\n")[2]))
 
 
+def test_python_m_fstui_works() -> None:
+    done = subprocess.run([sys.executable, "-m", "fstui", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("fstui ")
+
+
 def test_the_version_needs_no_heavy_import() -> None:
     assert modules_after("--version").isdisjoint(HEAVY)
 

@@ -1,0 +1,5 @@
+"""``python -m fstui``"""
+
+from fstui.cli import main
+
+main()
