@@ -1,4 +1,4 @@
-"""``fstui scenarios``, ``simulate`` and ``references``: what can be run, on what, and what rates are known."""
+"""``fstui scenarios`` and ``references``: what can be run, and what rates are known."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from fstui.cli.options import report_options
 from fstui.cli.output import say
 from fstui.model.plan import Plan
 from fstui.model.storage import MEDIA, MediumClass
-from fstui.report import formats, plans, ruler, teaching
+from fstui.report import formats, plans, ruler
 from fstui.report.sections import Report
-from fstui.runs import power_cut, simulation
+from fstui.runs import power_cut
 from fstui.runs import references as known
 from fstui.runs import scenarios as available
 from fstui.runs.scenarios import Scenario
@@ -56,25 +56,6 @@ async def _all() -> Report:
 async def _planned(name: str, scenario: Scenario) -> tuple[Scenario, Plan]:
     session = Session.nowhere()
     return scenario, await session.plan(scenario, await session.look_up("DIR"), {}, called=name)
-
-
-@click.command("simulate")
-@click.argument("disk", required=False)
-@click.option("--truth", is_flag=True, help="Also print whether the disk is durable: open this last.")
-@report_options()
-def simulate(disk: str | None, truth: bool, format_: str, output: Path | None) -> None:
-    """List the simulated disks, or print the parameters of DISK.
-
-    \b
-    Examples:
-      fstui simulate ssd-plp
-      fstui --simulate hdd-7200-lying      starts the app on that disk
-    """
-    if disk is None:
-        report = teaching.of_disks([simulation.load(name) for name in simulation.names()])
-    else:
-        report = teaching.of_disk(simulation.named(disk), truth=truth)
-    asyncio.run(print_report(report, format_, output))
 
 
 @click.group("references", invoke_without_command=True)

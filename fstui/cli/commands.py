@@ -11,33 +11,47 @@ from fstui import __version__
 from fstui.cli import completion
 from fstui.cli.options import simulate_option, trust_option
 from fstui.cli.terminal import start
-from fstui.model.errors import Refused
+from fstui.model.errors import Refused, meant
 
-COMMANDS = {
-    "list": ("host", "List the filesystems, their devices, and configuration defects."),
-    "scenarios": ("catalog", "List what can be run, and what it writes."),
-    "run": ("run", "Run a scenario in a directory and judge the storage below it."),
-    "check": ("host", "Measure and judge every writable filesystem, two seconds each."),
-    "powercut": ("powercut", "Prove durability by a power cut, with a witness on another host."),
-    "watch": ("watch", "Show which programs wait for which files. Writes nothing."),
-    "lessons": ("teaching", "Learn on simulated disks what makes data durable."),
-    "serve": ("serve", "Serve the app to browsers, on simulated disks, for a class."),
-    "lab": ("teaching", "Make real storage with known faults, for a class."),
-    "simulate": ("catalog", "List the simulated disks, durable and lying."),
-    "history": ("saved", "List the saved runs."),
-    "show": ("saved", "Print a saved run."),
-    "replay": ("saved", "Play a saved run again on the screen."),
-    "compare": ("saved", "Compare saved runs."),
-    "judge": ("saved", "Judge a saved run again with today's rules."),
-    "explain": ("documentation", "Explain a rule or a word, or show a page of documentation."),
-    "references": ("catalog", "List the rates that runs are compared with."),
-    "schema": ("documentation", "Print the JSON Schema of the run document."),
-    "fleet": ("fleet", "Run any of this on many hosts, and report the ones that differ."),
-    "clean": ("host", "Remove what a killed run left behind."),
-    "completion": ("completion", "Print or install completion for bash, zsh and fish."),
-    "manual": ("documentation", "Print the man page."),
+SECTIONS = {
+    "Measure": {
+        "list": ("host", "List the filesystems, their devices, and configuration defects."),
+        "check": ("host", "Measure and judge every writable filesystem, two seconds each."),
+        "scenarios": ("catalog", "List what can be run, and what it writes."),
+        "run": ("run", "Run a scenario in a directory and judge the storage below it."),
+        "watch": ("watch", "Show which programs wait for which files. Writes nothing."),
+        "powercut": ("powercut", "Prove durability by a power cut, with a witness on another host."),
+        "fleet": ("fleet", "Run any of this on many hosts, and report the ones that differ."),
+        "clean": ("host", "Remove what a killed run left behind."),
+    },
+    "Saved runs": {
+        "history": ("saved", "List the saved runs."),
+        "show": ("saved", "Print a saved run, or judge it again with today's rules."),
+        "replay": ("saved", "Play a saved run again on the screen."),
+        "compare": ("saved", "Compare saved runs."),
+        "references": ("catalog", "List the rates that runs are compared with."),
+    },
+    "Documentation": {
+        "explain": ("documentation", "Explain a rule or a word, or show a page of documentation."),
+        "manual": ("documentation", "Print the man page."),
+        "completion": ("completion", "Print or install completion for bash, zsh and fish."),
+        "schema": ("documentation", "Print the JSON Schema of the run document."),
+    },
+    "For classes": {
+        "lessons": ("teaching", "Learn on simulated disks what makes data durable."),
+        "serve": ("serve", "Serve the app to browsers, on simulated disks, for a class."),
+        "lab": ("teaching", "Make real storage with known faults, for a class."),
+    },
 }
-"""Module and sentence of each command, in the order of their use. The help imports no command."""
+"""Module and sentence of each command, in the order of the help. The help imports no command."""
+
+COMMANDS = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
+
+OLD_NAMES = {"judge": "saved", "simulate": "teaching"}
+"""Module of each command that still works and is no longer listed: show --again, lessons --disks."""
+
+_OTHER_WORDS = {"plan": "run SCENARIO DIR --plan"}
+"""Words that users try, and the command that does it."""
 
 SIMULATED = frozenset({"check", "list", "run", "serve", "watch"})
 """Commands that accept --simulate."""
@@ -52,8 +66,8 @@ class Commands(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Treat ``fstui help run`` like ``fstui run --help``."""
         if args[:1] == ["help"]:
-            if args[1:] and args[1] not in COMMANDS:
-                raise click.UsageError(f"No command is called {args[1]!r}.", ctx)
+            if args[1:] and args[1] not in COMMANDS.keys() | OLD_NAMES:
+                raise click.UsageError(f"No command is called {args[1]!r}.{suggestion(args[1])}", ctx)
             args = [*args[1:], "--help"]
         return super().parse_args(ctx, args)
 
@@ -61,9 +75,10 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
+        if cmd_name not in COMMANDS.keys() | OLD_NAMES:
             return None
-        module = importlib.import_module(f"fstui.cli.{COMMANDS[cmd_name][0]}")
+        name = OLD_NAMES.get(cmd_name) or COMMANDS[cmd_name][0]
+        module = importlib.import_module(f"fstui.cli.{name}")
         commands = (each for each in vars(module).values() if isinstance(each, click.Command))
         return next(command for command in commands if command.name == cmd_name)
 
@@ -78,11 +93,34 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        return super().resolve_command(ctx, args) if args[0] in COMMANDS else (APP, app, args)
+        known = args[0] in COMMANDS.keys() | OLD_NAMES
+        return super().resolve_command(ctx, args) if known else (APP, app, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, words) for name, (_, words) in COMMANDS.items()])
+        longest = max(map(len, COMMANDS))
+        for title, section in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(longest), words) for name, (_, words) in section.items()])
+
+
+class App(click.Command):
+    """Says of a word that is not a directory which command it may mean."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        word = args[0] if args else ""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if hint := suggestion(word):
+                raise click.UsageError(f"No command is called {word!r}.{hint}", ctx) from error
+            raise
+
+
+def suggestion(word: str) -> str:
+    """Return which command the word may mean, as a sentence after a space; an empty string if none is similar."""
+    if word in _OTHER_WORDS:
+        return f" Did you mean 'fstui {_OTHER_WORDS[word]}'?"
+    return meant(word, COMMANDS).replace("'", "'fstui ", 1)
 
 
 @click.group(
@@ -111,7 +149,7 @@ def group(ctx: click.Context, trust_dir: bool, simulate: str | None) -> object:
     return None if ctx.invoked_subcommand else start(trusting=trust_dir, simulate=simulate)
 
 
-@click.command(APP, add_help_option=False)
+@click.command(APP, cls=App, add_help_option=False)
 @click.argument("directory", metavar="[DIR]", required=False, shell_complete=completion.directories)
 @trust_option
 @simulate_option

@@ -101,11 +101,11 @@ def _page(root: click.Context) -> Iterator[str]:
 
 
 def _below(above: click.Context) -> Iterator[click.Context]:
-    """Return every command, each before its own subcommands."""
+    """Return every listed command, each before its own subcommands."""
     group = above.command
     for name in group.list_commands(above) if isinstance(group, click.Group) else ():
         found = group.get_command(above, name) if isinstance(group, click.Group) else None
-        if found is not None:
+        if found is not None and not found.hidden:
             ctx = click.Context(found, parent=above, info_name=name)
             yield ctx
             yield from _below(ctx)

@@ -14,7 +14,7 @@ import click
 
 from fstui.cli.delivery import print_report
 from fstui.cli.execution import FAILED
-from fstui.cli.options import FAILED_ON, fail_on_option, fails, pairs, report_options, trust_option
+from fstui.cli.options import FAILED_ON, Duration, fail_on_option, fails, pairs, report_options, trust_option
 from fstui.cli.output import say
 from fstui.fleet import report, results
 from fstui.fleet.remote import WITHOUT, Request, nodes_of
@@ -68,7 +68,7 @@ _connection_options = _with(
     click.option("--ssh", default="ssh", show_default=True, help="The ssh command, with options of your own."),
     *(click.option(f"--{name.replace('_', '-')}", hidden=True) for name in _REMOVED),
     click.option("--fanout", type=click.IntRange(1, 1024), default=64, show_default=True, help="Hosts at a time."),
-    click.option("--timeout", type=click.FloatRange(1), help="Seconds for each host. Default: 120."),
+    click.option("--timeout", type=Duration(1), help="Time for each host, as in 90 or 5m. Default: 2m."),
     report_options(),
 )
 _write_options = _with(
@@ -112,7 +112,7 @@ def check(directories: Sequence[str], **how: Any) -> int:
 
 @fleet.command("watch")
 @click.option("--mount", metavar="DIR", help="Watch only the filesystem of this directory.")
-@click.option("--seconds", type=click.FloatRange(1, 3600), default=10.0, show_default=True, help="Duration in seconds.")
+@click.option("--seconds", type=Duration(1, 3600), default=10.0, show_default=True, help="Watch for this long.")
 @_connection_options
 def watch(mount: str | None, seconds: float, **how: Any) -> int:
     """Show on every host which programs wait. Writes nothing.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,19 @@ if TYPE_CHECKING:
 SLOW = "slow"
 FAILED_ON = 3
 """The exit status of ``--fail-on``."""
+
+
+class Duration(click.FloatRange):
+    """Seconds, as a number or as ``3s``, ``10m`` or ``2h``."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from fstui.model.forms import seconds_of  # noqa: PLC0415  only for these options
+
+        with suppress(ValueError):
+            value = seconds_of(value) if isinstance(value, str) else value
+        return super().convert(value, param, ctx)
 
 
 def format_option(*formats: str) -> Callable[[Any], Any]:
@@ -129,7 +143,7 @@ simulate_option: Callable[[Any], Any] = click.option(
     "--simulate",
     metavar="DISK",
     callback=_here_or_before_the_command,
-    help="Use a simulated disk: a name from 'fstui simulate', or a file. DISK,KEY=VALUE changes a parameter.",
+    help="Use a simulated disk: a name from 'fstui lessons --disks', or a file. DISK,KEY=VALUE changes a parameter.",
 )
 trace_option = click.option(
     "--trace",

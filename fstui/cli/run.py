@@ -18,6 +18,7 @@ from fstui.cli.execution import BROKEN_PIPE, FAILED
 from fstui.cli.headless import Headless, Options
 from fstui.cli.options import (
     FAILED_ON,
+    Duration,
     fail_on_option,
     format_option,
     output_option,
@@ -45,7 +46,7 @@ from fstui.runs import power_cut
     metavar="KEY=VALUE",
     multiple=True,
     shell_complete=completion.settings,
-    help="Change a setting of the scenario. 'fstui scenarios SCENARIO' lists them.",
+    help="Change a setting of the scenario, as in seconds=10m or block=16K. 'fstui scenarios SCENARIO' lists them.",
 )
 @click.option(
     "--medium", type=click.Choice(MEDIA), help="Declare the kind of the lowest devices, overriding what fstui detects."
@@ -63,9 +64,8 @@ from fstui.runs import power_cut
 @simulate_option
 @click.option(
     "--pull-plug",
-    type=float,
-    metavar="S",
-    help="Cut the simulated disk's power S seconds after the first step starts.",
+    type=Duration(min=0),
+    help="Cut the simulated disk's power this long after the first step starts.",
 )
 @click.option(
     "--rounds",

@@ -1,4 +1,4 @@
-"""``fstui history``, ``show``, ``replay``, ``compare`` and ``judge``: the saved runs."""
+"""``fstui history``, ``show``, ``replay`` and ``compare``: the saved runs."""
 
 from __future__ import annotations
 
@@ -87,17 +87,22 @@ def delete(runs: tuple[str, ...], yes: bool) -> None:
 
 @click.command("show")
 @click.argument("reference", metavar="RUN", shell_complete=completion.runs)
+@click.option("--again", is_flag=True, help="Judge it again with today's rules. The saved document is not changed.")
 @format_option(*formats.names())
 @output_option()
-def show(reference: str, format_: str, output: Path | None) -> None:
+def show(reference: str, again: bool, format_: str, output: Path | None) -> None:
     """Print a saved run. RUN is its id, the beginning of its id, a file, or 'last'.
 
     \b
-    Example:
+    Examples:
       fstui show last --format html --output result.html
+      fstui show run-from-a-ticket.json --again
     """
     saved = asyncio.run(_found(reference))
-    asyncio.run(deliver(output, formats.render(format_, saved.run, saved_to=saved.path)))
+    if again:
+        _judge_again(saved, format_, output)
+    else:
+        asyncio.run(deliver(output, formats.render(format_, saved.run, saved_to=saved.path)))
 
 
 @click.command("replay")
@@ -125,13 +130,14 @@ def replay(reference: str, speed: float) -> int:
 @format_option(*formats.names())
 @output_option()
 def judge(reference: str, format_: str, output: Path | None) -> None:
-    """Judge a saved run again with today's rules. The saved document is not changed.
+    """Judge a saved run again: the older name of 'fstui show RUN --again'."""
+    _judge_again(asyncio.run(_found(reference)), format_, output)
 
-    Example: fstui judge run-from-a-ticket.json
-    """
+
+def _judge_again(saved: Saved, format_: str, output: Path | None) -> None:
     from fstui.runs.rules import judged_again  # noqa: PLC0415  listing runs needs no rules
 
-    run, _, altered = asyncio.run(_found(reference))
+    run, _, altered = saved
     again = judged_again(run, altered=altered)
     asyncio.run(deliver(output, formats.render(format_, again)))
     if again != run:

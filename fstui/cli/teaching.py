@@ -15,16 +15,35 @@ from fstui.cli.terminal import check_terminal
 from fstui.model.errors import Refused
 from fstui.report import formats, teaching
 from fstui.runs import lab as laboratory
+from fstui.runs import simulation
+
+_truth_option = click.option(
+    "--truth", is_flag=True, help="Also print whether the simulated disk NAME is durable: open this last."
+)
 
 
 @click.command("lessons")
 @click.argument("name", required=False)
 @click.option("--teacher", is_flag=True, help="Print the teacher's page, with the plan of a lecture of 45 minutes.")
-def lessons(name: str | None, teacher: bool) -> int:
+@click.option("--disks", is_flag=True, help="List the simulated disks, or print the parameters of the one named NAME.")
+@_truth_option
+@report_options()
+def lessons(name: str | None, *, teacher: bool, disks: bool, truth: bool, format_: str, output: Path | None) -> int:
     """Start a lesson on simulated disks, or the list of lessons. NAME is a name or a number of the list.
 
-    Example: fstui lessons 3
+    --truth, --format and --output belong to --disks.
+
+    \b
+    Examples:
+      fstui lessons 3
+      fstui lessons --disks
+      fstui lessons --disks ssd-plp
     """
+    if disks:
+        asyncio.run(_print_disks(name, truth, format_, output))
+        return 0
+    if truth or output or format_ != formats.PLAIN:
+        raise click.UsageError("--truth, --format and --output need --disks.")
     if teacher:
         from fstui.report import explanation  # noqa: PLC0415  it imports Markdown
         from fstui.report.text import WIDTH  # noqa: PLC0415
@@ -46,6 +65,23 @@ def lessons(name: str | None, teacher: bool) -> int:
             app.push_screen(LessonScreen(chosen))
 
     return run_app(Session.here(), None, opening=opening)
+
+
+@click.command("simulate")
+@click.argument("disk", required=False)
+@_truth_option
+@report_options()
+def simulate(disk: str | None, truth: bool, format_: str, output: Path | None) -> None:
+    """List the simulated disks: the older name of 'fstui lessons --disks'."""
+    asyncio.run(_print_disks(disk, truth, format_, output))
+
+
+async def _print_disks(name: str | None, truth: bool, format_: str, output: Path | None) -> None:
+    if name is None:
+        report = teaching.of_disks([simulation.load(one) for one in simulation.names()])
+    else:
+        report = teaching.of_disk(simulation.named(name), truth=truth)
+    await print_report(report, format_, output)
 
 
 @click.group("lab")

@@ -9,7 +9,7 @@ import gc
 import os
 import sys
 
-from fstui.model.errors import Refused, meant
+from fstui.model.errors import Refused
 
 NO_TERMINAL = (
     "the app needs a terminal on stdin, stdout and stderr. Commands that work without one: 'fstui list' lists the "
@@ -27,7 +27,10 @@ def start(directory: str | None = None, *, trusting: bool = False, simulate: str
 
     ``simulate``: a simulated disk instead of this host. Raises Refused before the screen changes.
     """
-    check_terminal(_meant(directory))
+    hint = _meant(directory)
+    if hint and not _is_terminal():
+        raise Refused(f"no command is called '{directory}'.{hint} The app, which opens a directory, needs a terminal")
+    check_terminal()
     gc.disable()  # the first screen appears sooner, as nothing imported for it is garbage; the app enables it again
     if simulate is not None:
         return _start_simulated(simulate, directory)
@@ -40,12 +43,16 @@ def start(directory: str | None = None, *, trusting: bool = False, simulate: str
     return run_app(Session.here(trusting=trusting), directory)
 
 
-def check_terminal(more: str = "") -> None:
-    """Raises Refused without a usable terminal. ``more`` is added to the sentence."""
-    if not all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
-        raise Refused(NO_TERMINAL + more)
+def check_terminal() -> None:
+    """Raises Refused without a usable terminal."""
+    if not _is_terminal():
+        raise Refused(NO_TERMINAL)
     if os.environ.get("TERM") == "dumb":
         raise Refused(DUMB_TERMINAL)
+
+
+def _is_terminal() -> bool:
+    return all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
 def _start_simulated(disk: str, directory: str | None) -> int:
@@ -72,6 +79,6 @@ def _meant(word: str | None) -> str:
     """Return which command the user may have meant, if the word is similar to one."""
     if word is None:
         return ""
-    from fstui.cli.commands import COMMANDS  # noqa: PLC0415
+    from fstui.cli.commands import suggestion  # noqa: PLC0415
 
-    return meant(word, COMMANDS).replace("'", "'fstui ", 1)
+    return suggestion(word)

@@ -13,7 +13,7 @@ import click
 from fstui.cli import completion
 from fstui.cli.delivery import EventLines, print_report
 from fstui.cli.interruption import Interruption
-from fstui.cli.options import report_options, session_on, simulate_option
+from fstui.cli.options import Duration, report_options, session_on, simulate_option
 from fstui.cli.output import ReaderGone, say
 from fstui.model.watch import WatchedSecond, WatchEvent, WatchFinished, WatchReport, WatchStarted
 from fstui.report import watch as report
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     "--mount", metavar="DIR", shell_complete=completion.directories, help="Watch only the filesystem of this directory."
 )
 @click.option(
-    "--seconds", type=click.FloatRange(min=0, min_open=True), help="Watch for this many seconds. Default: until Ctrl-C."
+    "--seconds",
+    type=Duration(min=0, min_open=True),
+    help="Watch for this long, as in 30 or 10m. Default: until Ctrl-C.",
 )
 @report_options("events")
 @simulate_option

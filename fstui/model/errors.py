@@ -10,8 +10,10 @@ class Refused(Exception):  # noqa: N818  printed as it is; nothing was written, 
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """Return ``" Did you mean 'fsync-rate'?"`` with the most similar known word, or an empty string."""
+    """Return ``" Did you mean 'fsync-rate'?"``, or an empty string if no known word begins like it or is similar."""
     from difflib import get_close_matches  # noqa: PLC0415  imported only after a typing error
 
-    close = get_close_matches(word, list(known), n=1)
+    names = list(known)
+    longer = [name for name in names if len(word) > 1 and name.startswith(word)]
+    close = longer or get_close_matches(word, names, n=1)
     return f" Did you mean '{close[0]}'?" if close else ""

@@ -14,6 +14,8 @@ from fstui.model.errors import Refused, meant
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])(?:i?B)?", re.IGNORECASE)
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|d)")
+_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 
 Scalar = bool | int | float | str
 
@@ -86,6 +88,14 @@ def size_of(text: str) -> int | None:
     return int(float(size[1]) * _UNITS[size[2].upper()]) if size else None
 
 
+def seconds_of(text: str) -> int | float:
+    """Return the seconds of ``3``, ``0.5``, ``3s``, ``10m`` or ``2h``. Raise ValueError."""
+    if duration := _DURATION.fullmatch(text):
+        seconds = float(duration[1]) * _SECONDS[duration[2]]
+        return int(seconds) if seconds.is_integer() else seconds
+    return int(text) if text.isdecimal() else float(text)
+
+
 def _scalar(key: str, example: Scalar, text: str, unit: str) -> Scalar:
     try:
         if unit == "bytes" and (size := size_of(text)) is not None:
@@ -93,7 +103,7 @@ def _scalar(key: str, example: Scalar, text: str, unit: str) -> Scalar:
         if isinstance(example, bool):
             return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[text.lower()]
         if unit == "s" and not isinstance(example, str):
-            return int(text) if text.isdecimal() else float(text)
+            return seconds_of(text)
         return type(example)(text)
     except (ValueError, KeyError, OverflowError):
         kind = "float" if unit == "s" and isinstance(example, int) else type(example).__name__

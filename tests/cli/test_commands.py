@@ -1,14 +1,17 @@
 import fcntl
+import inspect
 import json
 import os
 import subprocess
 from pathlib import Path
 
+import click
 import pytest
 from msgspec.structs import replace
 
 from fstui import __version__
-from fstui.cli.commands import COMMANDS
+from fstui.cli import documentation
+from fstui.cli.commands import COMMANDS, group
 from fstui.measure.wire.own_directory import MARK
 from fstui.model.documents import encode, sealed
 from fstui.state import ledger, runs
@@ -57,8 +60,35 @@ def test_off_a_terminal_the_app_says_how_to_run_headless(fstui: Fstui, arguments
     assert "fstui run SCENARIO DIR" in refusal(fstui(*arguments))
 
 
-def test_a_misspelt_command_is_suggested(fstui: Fstui) -> None:
-    assert "Did you mean 'fstui history'?" in refusal(fstui("histroy"))
+@pytest.mark.parametrize(
+    ("line", "suggested"),
+    [
+        ("histroy", "history"),
+        ("hist", "history"),
+        ("plan", "run SCENARIO DIR --plan"),
+        ("compere a b", "compare"),
+        ("shwo last --format json", "show"),
+        ("help shwo", "show"),
+    ],
+)
+def test_a_misspelt_command_is_suggested(fstui: Fstui, line: str, suggested: str) -> None:
+    assert f"Did you mean 'fstui {suggested}'?" in refusal(fstui(*line.split()))
+
+
+def test_help_of_every_command_has_an_example() -> None:
+    for command_ in documentation._below(click.Context(group, info_name="fstui")):
+        assert "fstui " in inspect.cleandoc(command_.command.help or ""), command_.command_path
+
+
+def test_old_names_still_work(fstui: Fstui, saved: Path) -> None:
+    assert fstui("judge", "k3f9a1").stdout == fstui("show", "k3f9a1", "--again").stdout
+    assert fstui("simulate", "ssd-plp").stdout == fstui("lessons", "--disks", "ssd-plp").stdout
+    listed = fstui("--help").stdout.partition(b"Measure:")[2]
+    assert b"  judge" not in listed and b"  simulate" not in listed
+
+
+def test_options_for_disks_need_the_list_of_disks(fstui: Fstui) -> None:
+    assert "--disks" in refusal(fstui("lessons", "--format", "json"))
 
 
 @pytest.mark.parametrize(
@@ -81,6 +111,7 @@ def test_a_misspelt_command_is_suggested(fstui: Fstui) -> None:
         (("run", "fsync-rate", "/tmp", "--set", "blok=4K"), "Did you mean 'block'?"),
         (("scenarios", "no-such-scenario"), "no-such-scenario"),
         (("history", "extra"), "extra"),
+        (("watch", "--seconds", "soon"), "'soon' is not a valid duration"),
         (("list", "--format", "prometheus"), "'prometheus'"),
     ],
 )
@@ -164,7 +195,7 @@ def test_runs_are_compared_side_by_side(fstui: Fstui, saved: Path) -> None:
 
 def test_judging_again_does_not_change_the_document(fstui: Fstui, saved: Path) -> None:
     before = saved.read_bytes()
-    done = fstui("judge", "k3f9a1", "--format", "json")
+    done = fstui("show", "k3f9a1", "--again", "--format", "json")
     assert done.returncode == 0
     assert json.loads(done.stdout)["steps"] == json.loads(before)["steps"]
     assert saved.read_bytes() == before

@@ -146,6 +146,10 @@ TYPES = HEAD + (
         ("word", "b", "b"),
         ("seconds", "2", 2),
         ("seconds", "0.5", 0.5),
+        ("seconds", "3s", 3),
+        ("seconds", "500 ms", 0.5),
+        ("seconds", "10m", 600),
+        ("seconds", "1.5h", 5400),
     ],
 )
 def test_a_value_is_parsed_by_the_type_of_its_setting(file: Path, key: str, text: str, value: object) -> None:

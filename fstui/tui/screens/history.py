@@ -47,7 +47,7 @@ class HistoryScreen(BaseScreen):
     )
     HELP_TEXT = (
         "Every run is saved as one document. On the command line: fstui history, fstui show, fstui compare, and "
-        "fstui judge, which judges a saved run again with the rules of this version."
+        "fstui show --again, which judges a saved run again with the rules of this version."
     )
 
     def __init__(self, against: Run | None = None) -> None:

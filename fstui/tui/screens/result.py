@@ -166,7 +166,7 @@ class ResultScreen(BaseScreen):
         elif not isinstance(self.chosen, Finding):
             self.say("Select a finding first: only findings have a rule.")
         elif not has_page(self.chosen.rule):
-            self.say(f"This version has no rule {self.chosen.rule}. Judge the run again with fstui judge.")
+            self.say(f"This version has no rule {self.chosen.rule}. Judge the run again with fstui show --again.")
         else:
             self.app.push_screen(explain_screen(self.chosen.rule))
 
