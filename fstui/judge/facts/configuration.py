@@ -21,6 +21,7 @@ from fstui.storage.layers import kind
 from fstui.storage.layers.devices.caches import (
     has_cache,
     hidden_by_controller,
+    may_be_protected,
     may_outlive_power_cut,
     outlives_power_cut,
     protected_cache,
@@ -127,15 +128,13 @@ def _barriers_off(evidence: Evidence, stack: Stack, _: Steps) -> Iterator[Hit]:
     stale = stack.without_checked_copy(tuple(layer for layer, _ in off))
     for layer, reading in off:
         below = [node for node in stack.flushed_below(layer) if stack.is_device(node)]  # md always claims a cache
-        on = list(filter(_is_on, below))
-        without = [node for node in below if has_cache(node) is False and node not in on]
         yield Hit(
-            _cache_outcome(below, on, without) if layer in stale else "copied",
+            _caches(below) if layer in stale else "copied",
             layer,
             (words.reading(layer, reading), *map(_cache_line, below)),
             {
-                "on": words.devices(on),
-                "off": words.devices(without),
+                "on": words.devices(filter(_is_on, below)),
+                "off": words.devices(filter(_is_off, below)),
                 "below": words.devices(below) or "the storage below",
                 "barriers_on": _barriers_on(layer, reading),
             },
@@ -147,7 +146,13 @@ def _is_on(node: Node) -> bool:
     return bool(has_cache(node) or _contradicts(node))
 
 
-def _cache_outcome(below: Sequence[Node], on: Sequence[Node], without: Sequence[Node]) -> str:
+def _is_off(node: Node) -> bool:
+    return has_cache(node) is False and not _is_on(node)
+
+
+def _caches(below: Sequence[Node]) -> str:
+    """Return what the caches of these devices mean for data that is not flushed."""
+    on, without = list(filter(_is_on, below)), list(filter(_is_off, below))
     if not all(may_outlive_power_cut(node) or _behind_server(node) for node in on):
         return "volatile_cache"
     if any(map(_behind_server, on)):
@@ -205,7 +210,7 @@ def _write_through_override(evidence: Evidence, stack: Stack, _: Steps) -> Itera
 
 def _override_outcome(cached: Sequence[Node]) -> str:
     if not all(hidden_by_controller(node) or _behind_server(node) for node in cached):
-        return "lost"
+        return "perhaps_protected" if all(map(may_be_protected, cached)) else "lost"
     return "unknown_server" if any(map(_behind_server, cached)) else "unknown_controller"
 
 
@@ -268,7 +273,11 @@ def _syncs_not_sent(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
     for node, unsent in found:
         if node.layer == "filesystem" or node in stale:
             texts = {each: getattr(unsent, each) for each in ("how", "option", "misses", "means", "undo")}
-            yield Hit("unsent", node, (words.reading(node, unsent.reading),), texts)
+            below = [each for each in stack.flushed_below(node) if stack.is_device(each)]
+            because = (words.reading(node, unsent.reading), *(map(_cache_line, below) if unsent.flushed_later else ()))
+            safe = _caches(below) in {"protected_cache", "no_cache"}
+            outcome = "unsent" if not unsent.flushed_later else "late_but_safe" if safe else "late"
+            yield Hit(outcome, node, because, {**texts, "below": words.devices(below)})
 
 
 CONDITIONS: Mapping[str, Callable[[Evidence, Stack, Steps], Iterator[Hit]]] = {

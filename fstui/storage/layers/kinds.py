@@ -43,6 +43,8 @@ class Unsent(NamedTuple):
     briefly: str = ""
     """``means`` in fewer words, if it is long."""
     how: str = "mounted"
+    flushed_later: bool = False
+    """Only the flush is late: the data is on the layers below when the sync is answered, so their caches decide."""
 
 
 class Kind(Base, frozen=True, kw_only=True):

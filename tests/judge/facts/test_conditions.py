@@ -26,6 +26,7 @@ RAM, RAM1 = (
     disk(name, kind="ram", write_cache=None, counted=False, medium=Medium(class_="memory", write_cache="none"))
     for name in ("ram0", "ram1")
 )
+THROUGH_BY_HAND = {"write_cache": "write through", "readings": readings(drive_cache="on")}
 GONE = "/srv/a.img (deleted)"
 
 
@@ -333,10 +334,19 @@ def syncs_not_sent() -> Iterator[tuple[str, Target, list[str]]]:
         server = Node(id="remote://nas/x", layer="remote", kind=kind, name="//nas/x", lowest=True)
         share = target(filesystem(kind, below=(server.id,), **options), server)
         yield f"{kind} {options}", share, ["unsent"] if options else []
-    for level, expected in (("raid1", []), ("raid0", ["unsent"])):
+    for level, expected in (("raid1", []), ("raid0", ["late"])):
         array = disk("sdb", kind="md", readings=readings(consistency_policy="ppl"))
         top = filesystem("btrfs", below=("sda", "sdb"), level=level, metadata_level=level)
         yield f"md with a partial parity log, {level}", target(top, disk(), array), expected
+    for name, changes, outcome in (
+        ("volatile caches", {}, "late"),
+        ("no caches", {"write_cache": "write through"}, "late_but_safe"),
+        ("no caches, as the kernel was told", {**THROUGH_BY_HAND}, "late"),
+        ("protected caches", {"medium": PLP}, "late_but_safe"),
+    ):
+        parity = block("md0", "md", "sda", "sdb", readings=readings(level="raid5", consistency_policy="ppl"))
+        members = disk("sda", **changes), disk("sdb", **changes)
+        yield f"md with a partial parity log over {name}", over(parity, *members), [outcome]
 
 
 ROWS = [
@@ -359,5 +369,5 @@ def test_condition_has_these_outcomes(rule: str, name: str, seen: Target | Evide
     verdict = judge(evidence(seen) if isinstance(seen, Target) else seen).verdict
     if set(expected) & {"unknown_server", "unknown_controller", "unknown_cache", "perhaps_deleted"}:
         assert verdict == "cannot-tell"
-    elif set(expected) & {"volatile_cache", "lost", "disabled", "uncommitted", "unsent"}:
+    elif set(expected) & {"volatile_cache", "lost", "perhaps_protected", "disabled", "uncommitted", "unsent", "late"}:
         assert verdict == "not-durable"

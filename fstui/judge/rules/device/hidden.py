@@ -91,10 +91,12 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
     """*cannot-tell, medium confidence*
 
     ## What it means
-    fstui does not know a filesystem or device of the stack. Counts above and below it cannot be compared.
+    fstui does not know a filesystem or device of the stack, or cannot find the filesystem that holds the file of a loop
+    device, which may be in memory. Counts above and below it cannot be compared.
 
     ## How it was measured
-    By the types of mounted filesystems, and the names of block devices and device-mapper targets.
+    By the types of mounted filesystems, the names of block devices and device-mapper targets, and the number of the
+    filesystem that holds the file (`losetup`).
 
     ## What it proves, and what it does not
     It proves nothing: the layer may be as durable as any other. Faults above it, such as barriers that are off, are
@@ -106,7 +108,10 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
     found = [
         node for node in case.stack.written if not kind(node.kind).known and node.layer not in ("memory", "remote")
     ]
-    if not found or case.configuration.breaks_sync:
+    if case.configuration.breaks_sync:
+        return
+    yield from _homeless(case.stack)
+    if not found:
         return
     names = words.listed(dict.fromkeys(f"{node.kind} ({node.name})" for node in found))
     yield Conclusion(
@@ -117,6 +122,22 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
         because=(f"{node.id}: {node.kind}" for node in found),
         next=("Run a power-cut test: fstui powercut. If another host stores the data, run fstui there.",),
     )
+
+
+def _homeless(stack: Stack) -> Iterator[Conclusion]:
+    """Yield a conclusion about files of loop devices whose filesystem is not known, so that it may be in memory."""
+    files = [node for node in stack.written if node.layer == "file" and not node.below]
+    if files:
+        names = words.listed(node.name for node in files)
+        yield Conclusion(
+            title=f"{names}: a file whose filesystem is not known",
+            sentence=f"Flushes end at the file {names}. The filesystem that holds it is not mounted here, and may be "
+            "in memory.",
+            verdict="cannot-tell",
+            confidence="medium",
+            because=(f"{node.id}: {node.because}" for node in files),
+            next=("Run fstui where that file is mounted: on the host, or in the container that set the device up.",),
+        )
 
 
 @rule(place=20)

@@ -117,6 +117,12 @@ def hidden_by_controller(node: Node) -> bool:
     return behind and drive is None
 
 
+def may_be_protected(node: Node) -> bool:
+    """Return whether it is an SSD of a name that the model table does not know, which may protect its cache."""
+    ssd = node.medium is not None and node.medium.class_ == "ssd"
+    return ssd and not _is_declared(node) and node.reading("grade") is None
+
+
 def _is_declared(node: Node) -> bool:
     return node.medium is not None and node.medium.declared
 

@@ -29,8 +29,9 @@ _AT_PATH = re.compile(r"(\d{1,15}) (\d{1,20}) ([0-9a-f]{1,8}):([0-9a-f]{1,8})(?:
 _ABSENT = "No such file or directory"
 """The message of stat(1) in the C locale."""
 _SECTOR = 512
-_PER_SUBVOLUME = "0"
-"""The major number of anonymous devices: each subvolume of btrfs has its own, and mountinfo shows another one."""
+_ANONYMOUS = "0:"
+"""Numbers without a device, as of tmpfs. Each subvolume of btrfs and each layer of an overlay has its own, and
+mountinfo shows another one."""
 
 
 class Identity(NamedTuple):
@@ -167,11 +168,21 @@ class LoopReader(DeviceReader):
             return _backing_file(path, (), because) if self._is_another_file(name, path) else None
         if here is None or identity.device == here.device:
             return None
-        if identity.device.partition(":")[0] == here.device.partition(":")[0] == _PER_SUBVOLUME:
+        if identity.device.startswith(_ANONYMOUS) and here.device.startswith(_ANONYMOUS) and self._lies_at(path, name):
             return None
         holder = self.sources.mounted(identity.device)
         because = f"its filesystem ({identity.device}) is not the one that its path leads to here"
         return _backing_file(path, (f"mount:{holder.mount_point}",) if holder else (), because)
+
+    def _lies_at(self, path: str, name: str) -> bool:
+        """Return whether the loop's file is at that path, on a filesystem with a number other than that in mountinfo.
+
+        Without an answer of stat, only btrfs is known to have such numbers.
+        """
+        identity, found, holder = self._identities[name], self._found(path), self.sources.holder(path)
+        if found is not None:
+            return found[0] == identity if identity.inode else found[0].device == identity.device
+        return holder is not None and holder.fstype == "btrfs"
 
     @cached_property
     def _identities(self) -> Mapping[str, Identity]:

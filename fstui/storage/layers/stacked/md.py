@@ -10,7 +10,17 @@ from collections.abc import Collection, Iterator
 
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage.layers.facts import one_of, word
-from fstui.storage.layers.forwarding import AT_TIMES, COPY, LOGGED_FIRST, NOTHING, PARITY, Forwarded, Member, by_role
+from fstui.storage.layers.forwarding import (
+    AT_TIMES,
+    BYTES_ALONE,
+    COPY,
+    LOGGED_FIRST,
+    NOTHING,
+    PARITY,
+    Forwarded,
+    Member,
+    by_role,
+)
 from fstui.storage.layers.kinds import Kind, Spread, Unsent
 from fstui.storage.layers.readers import Device, DeviceReader, Role, without_none
 from fstui.storage.tree import integer
@@ -134,7 +144,9 @@ class Md(Array, frozen=True, kw_only=True):
             option="a partial parity log (ppl)",
             misses="flush before the answer",
             means="is answered before the members are flushed",
-            undo="mdadm --grow --consistency-policy=resync, then run again.",
+            undo="Switch the members' write caches off (hdparm -W 0), or use drives with power-loss protection. "
+            "Removing the log instead opens the write hole.",
+            flushed_later=True,
         )
 
     def may_add_bytes(self, node: Node) -> bool:
@@ -143,12 +155,17 @@ class Md(Array, frozen=True, kw_only=True):
         return level is None or level.value not in _WITHOUT_PARITY
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        """Return nothing for a faulty member, and copies for one that is written behind."""
+        """Return nothing for a faulty member, and copies for one that is written behind.
+
+        With a partial parity log, the members are flushed at times of its own.
+        """
         failed = member.id in (trouble.value for trouble in node.state if trouble.what == "faulty")
         if failed:
             return NOTHING
         if member.id in (reading.value for reading in node.readings if reading.what == "written_behind"):
             return COPY
+        if self.unsent(node) is not None:
+            return by_role(member.role, BYTES_ALONE)
         return super().forwards(node, member, roles, filesystem)
 
 

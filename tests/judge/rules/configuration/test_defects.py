@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -27,6 +29,7 @@ POOL = Node(id="pool:tank", layer="pool", kind="zpool", name="tank", below=("sda
 DATASET = filesystem("zfs", "/tank", below=("pool:tank",))
 UNCOMMITTED = step(changes={"counters": (DeviceCounters(device="mount:/tank", commits=0),)})
 ON_DM, ON_LOOP = filesystem(below=("dm-0",)), filesystem(below=("loop0",))
+PARITY = block("md0", "md", "sda", readings=readings(level="raid5", consistency_policy="ppl"))
 ZRAM = disk("zram0", kind="zram")
 
 
@@ -57,6 +60,9 @@ EXAMPLES = {
     ("barriers-off", "no_cache"): on(OFF, disk(write_cache="write through")),
     ("barriers-off", "unknown_cache"): on(OFF, disk(write_cache=None)),
     ("write-through-override", "lost"): on(filesystem(), TOLD_THROUGH),
+    ("write-through-override", "perhaps_protected"): on(
+        filesystem(), replace(TOLD_THROUGH, medium=Medium(class_="ssd", write_cache="volatile"))
+    ),
     ("write-through-override", "unknown_controller"): on(filesystem(), TOLD_VOLUME),
     ("write-through-override", "unknown_server"): on(
         ON_DM, block("dm-0", "dm-linear", "rbd0", write_cache="write through"), SERVED
@@ -67,6 +73,8 @@ EXAMPLES = {
         ON_LOOP, block("loop0", "loop", readings=readings(backing_file="/srv/a.img (deleted)"))
     ),
     ("syncs-not-sent", "unsent"): on(filesystem("cifs", below=(), strict_sync="no")),
+    ("syncs-not-sent", "late"): on(filesystem(below=("md0",)), PARITY, disk()),
+    ("syncs-not-sent", "late_but_safe"): on(filesystem(below=("md0",)), PARITY, PROTECTED),
     ("zfs-log-ignored", "ignored"): on(filesystem("zfs", "/tank", zil_replay_disable="1"), disk()),
 }
 
@@ -231,6 +239,19 @@ def test_cache_in_memory_is_not_called_an_array() -> None:
     found = finding(verdict(target(ON_DM, cache, disk(), ZRAM)), "in-memory")
     assert found.verdict is None
     assert "a cache starts empty" in found.sentence
+
+
+def test_partial_parity_log_is_not_to_be_removed() -> None:
+    """Without it a power cut during a write leaves parity that does not match (the write hole)."""
+    judgement = verdict(target(filesystem(below=("md0",)), PARITY, disk()), step(flushes=0.3))
+    assert (judgement.verdict, judgement.confidence) == ("not-durable", "medium")
+    assert not any("consistency-policy" in line for line in finding(judgement, "syncs-not-sent").next)
+
+
+@pytest.mark.parametrize("changes", [{"medium": PROTECTED.medium}, {"write_cache": "write through"}])
+def test_partial_parity_log_over_safe_members_is_plausible(changes: dict[str, Any]) -> None:
+    judgement = verdict(target(filesystem(below=("md0",)), PARITY, disk(**changes)), step(flushes=0.3))
+    assert (judgement.verdict, judgement.confidence) == ("plausible", "low")
 
 
 def test_zfs_volume_below_another_filesystem_is_named() -> None:

@@ -12,8 +12,9 @@ from fstui.storage.layers.stacked import loop
 from fstui.storage.layers.stacked.loop import BACKING, stat_command
 from fstui.storage.survey import commands, survey, target_of
 from tests.factories.box import Box
-from tests.factories.evidence import verdict
+from tests.factories.evidence import quiet, verdict
 from tests.factories.looking import edges, look, read
+from tests.factories.steps import step
 
 
 @pytest.mark.parametrize("dio", [0, 1])
@@ -106,6 +107,21 @@ def test_path_in_another_namespace_is_not_followed(box: Box) -> None:
     nowhere = after_losetup(box, "259:7")
     assert edges(nowhere)["file:/images/disk.img"] == ()
     assert "259:7" in nowhere.node("file:/images/disk.img").because
+
+
+@pytest.mark.parametrize(("inode", "found"), [(12, True), (13, False), (None, False)])
+def test_file_without_a_device_may_be_in_memory(box: Box, inode: int | None, found: bool) -> None:
+    """The path leads to an overlay, as in a container. The loop's file has another anonymous number, as on tmpfs."""
+    box.mount("overlay", "/", "overlay", device="0:31")
+    box.loop("loop0", "/x.img")
+    box.mount("/dev/loop0", "/srv", "ext4")
+    claims = {line(BACKING): Answer(output="/dev/loop0 \\x20 0:46 12\n")}
+    if inode is not None:
+        claims[line(stat_command("/x.img"))] = Answer(output=f"{os.makedev(0, 46)} {inode} 0:0 1073741824\n")
+    where = target_of("/srv", survey(box.root, claims))
+    assert edges(where)["file:/x.img"] == (("mount:/",) if found else ())
+    judgement = verdict(where, step(flushes={"loop0": 1}), idle=quiet("loop0"))
+    assert found or (judgement.verdict, judgement.confidence) == ("cannot-tell", "medium")
 
 
 def test_file_on_a_covered_mount_is_found(box: Box) -> None:
