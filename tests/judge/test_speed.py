@@ -106,7 +106,7 @@ def test_limit_below_a_slow_disk_is_slow(allowed: str, rate: float, answer: str)
     found = answered(None, step(rate=rate, ops=50), process=limited)
     assert found.answer == answer
     if answer == "slow":
-        assert found.title == f"{rate:.1f}/s, slower than a disk of 5400 rpm: an I/O limit of its cgroup applies"
+        assert found.title == f"{rate:.1f}/s, slower than a 5400 rpm disk: an I/O limit of its cgroup applies"
         assert "the disk may not be the cause" in found.sentence
 
 

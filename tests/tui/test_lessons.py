@@ -91,6 +91,6 @@ def test_numbers_are_not_broken_and_disks_are_named() -> None:
     assert "19 561 against" in text
     titles = {run.label: run.title for run in lesson.runs}
     rows = "\n".join(part.plain for part in drawing.runs(lesson.runs, {}, titles, 80))
-    assert "same block, fdatasync" in rows and "A disk of 15 000 rpm" in rows
+    assert "same block, fdatasync" in rows and "A 15 000 rpm disk" in rows
     told = [run.title for run in lessons.find("lying-disk").runs]
     assert told[0] == told[1], "the student has to find out which one lies"

@@ -111,7 +111,7 @@ def yardsticks(case: Case) -> tuple[Yardstick, ...]:
         _yardstick(f"your own {own}", unpaced, partial(_with_own, case)),
         _yardstick(counted(len(case.evidence.before), "earlier run"), steps, partial(_with_earlier, case)),
     ]
-    only_slow = [_yardstick(f"a disk of {SLOWEST_RPM} rpm", long, partial(_with_limits, case))]
+    only_slow = [_yardstick(f"a {SLOWEST_RPM} rpm disk", long, partial(_with_limits, case))]
     if known := class_of(case.commit_media):
         found.append(_yardstick(known.name, unpaced, partial(_with_class, case, known.slowest_per_s)))
     else:

@@ -27,7 +27,7 @@ EXPECTED_REACH = "where data should be after a call"
 """Title for real storage: a layer that loses data is drawn as if it did what it reports."""
 ACTUAL_REACH = "where data is after a call"
 """Title for simulated storage, whose behaviour is known."""
-REACH_LEGEND = "after a power cut: ✗ lost, ✓ kept"
+REACH_LEGEND = "✓ kept, ✗ lost in a power cut"
 
 
 def tree(target: Target, width: int, edges: Mapping[str, str] | None = None) -> list[Text]:

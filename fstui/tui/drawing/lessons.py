@@ -138,7 +138,7 @@ def comparison(choice: Choice, chosen: int | None, claims: Sequence[Found], widt
         first, *more = (part.replace("\u00a0", " ") for part in wrapped(whole, width - 8, indent=""))
         lines.append(line(("  ✓ ", GOOD) if claim.holds else ("  ✗ ", BAD), first))
         lines += [line("    " + part) for part in more]
-    lines += [line(), line(("  You had been asked:", FAINT))]
+    lines += [line(), line(("  You were asked:", FAINT))]
     return [*lines, *question("", choice, chosen, width, right="measured")]
 
 

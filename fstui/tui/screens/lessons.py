@@ -297,9 +297,9 @@ class LessonScreen(BaseScreen):
             return f"{self._plug_at}: press p to pull the plug at any time."
         match self.stage:
             case "predict":
-                return "Enter runs it." if self.predicted else "What do you expect? A digit, then Enter runs it."
+                return "Press Enter to start." if self.predicted else "What do you expect? Press a digit, then Enter."
             case "run":
-                return "Enter compares." if self._is_over else "Running …"
+                return "Press Enter to compare." if self._is_over else "Running …"
             case "question":
-                return "Enter ends the lesson." if self.answered else "Your answer? A digit."
-        return "Enter goes on."
+                return "Press Enter to end the lesson." if self.answered else "Your answer? Press a digit."
+        return "Press Enter to continue."
