@@ -79,9 +79,11 @@ class DeviceTrace(Base, frozen=True, kw_only=True):
     """FUA writes of all processes."""
     fua_writes_by_us: int | None
     requests: int | None
-    """Flushes that reached the driver. None also for a device without a request queue (dm, md, zram)."""
+    """Flushes that reached the driver. None also for a device without a request queue (dm, md, zram), and if there were
+    so many requests that recording them would have slowed the step down."""
     device_flush_ns: DeviceTimes | None = None
-    """From the driver to the completion, without the filesystem. Concurrent flushes are matched in order."""
+    """From the driver to the completion, without the filesystem. Concurrent flushes are matched in order. None, as for
+    writes, if there were none, or so many requests that they were not recorded."""
     device_write_ns: DeviceTimes | None = None
     lost: int = 0
     """Events that did not fit into the kernel's buffers. If it is above 0, nothing was counted."""

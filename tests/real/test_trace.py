@@ -10,12 +10,15 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fstui.measure.kinds.documents import decode_run
 from fstui.model.counters import DeviceTrace
 from fstui.trace.child import RunTrace
+from fstui.trace.reader import witness as witness_module
+from fstui.trace.reader.witness import Witness, device_of
 from tests.real import disks, headless
 from tests.real.neighbours import neighbours
 
@@ -67,9 +70,49 @@ async def test_each_own_sync_is_one_own_flush_next_to_four_neighbours(workshop: 
         os.close(fd)
     assert (seen.device, seen.lost, seen.asked_by_us) == (storage.device, 0, SYNCS)
     assert seen.asked_by_others
+
+
+async def test_few_requests_are_counted_and_timed(workshop: Path) -> None:
+    with disks.on_loop(workshop) as storage:
+        assert storage.device
+        fd = written_file(storage.directory)
+        async with traced("few", storage.device) as trace:
+            seen = await during(trace, lambda: rewrite(fd, 10))
+        os.close(fd)
+    assert seen.asked_by_us == 10
     assert seen.requests
     assert seen.device_flush_ns and seen.device_write_ns
     assert 0 < seen.device_flush_ns.p50 <= seen.device_flush_ns.max
+
+
+def test_of_many_requests_only_flushes_are_recorded(workshop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recording every request would slow the step down."""
+    with disks.on_loop(workshop) as storage:
+        assert storage.device
+        device, fd = device_of(storage.device), written_file(storage.directory)
+        assert device
+        witness = Witness("fstui-many", [os.getpid()], [device])
+        try:
+            monkeypatch.setattr(witness_module, "MOST_BYTES_PER_S", 0)
+            many = during_two_reads(witness, lambda: rewrite(fd, 10))
+            monkeypatch.undo()
+            few = during_two_reads(witness, lambda: rewrite(fd, 10))
+        finally:
+            witness.recording.remove()
+        os.close(fd)
+    assert (many["asked_by_us"], many["requests"], many["device_flush_ns"]) == (20, None, None)
+    assert few["asked_by_us"] == 20
+    assert few["requests"] and few["device_flush_ns"]
+
+
+def during_two_reads(witness: Witness, work: Callable[[], None]) -> dict[str, Any]:
+    """Return the counts of the device in a step that does the work before and after the buffers are read."""
+    witness.begin(time.monotonic_ns())
+    work()
+    witness.read()
+    work()
+    (counts,) = witness.end(time.monotonic_ns())
+    return counts
 
 
 async def test_mount_without_barriers_requests_no_flush(workshop: Path) -> None:

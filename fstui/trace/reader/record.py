@@ -18,7 +18,7 @@ import signal
 from typing import Any
 
 from fstui.trace.reader.tracefs import PREFIX, Instance, Untraceable, find
-from fstui.trace.reader.witness import Witness, device_of
+from fstui.trace.reader.witness import FIRST_LOOK_S, Witness, device_of
 
 LONGEST_PAUSE_S, SHORTEST_PAUSE_S = 0.5, 0.02
 FULL, EMPTY = 0.25, 0.05
@@ -70,15 +70,20 @@ def record() -> None:
 
 
 def follow(witness: Witness, lines: Lines) -> None:
-    """Read the buffers until stdin closes, more often when they fill up."""
+    """Read the buffers until stdin closes, soon after the begin of a step and more often when they fill up."""
     pause_s = LONGEST_PAUSE_S
     while not lines.closed:
+        began = False
         for line in lines.next(pause_s):
-            if "from_ns" in line:
+            began = "from_ns" in line
+            if began:
                 witness.add_own(line["own"])
                 witness.begin(line["from_ns"])
             else:
                 say(devices=witness.end(line["until_ns"]))
+        if began:
+            pause_s = FIRST_LOOK_S
+            continue
         witness.read()
         fullest = witness.recording.fullest
         if fullest > FULL:

@@ -26,7 +26,7 @@ from fstui.trace.reader.tracefs import Cpu, Instance, Untraceable, find
 
 MARKER = "ftrace/print"
 CLOCK_SLACK_NS = 1_000_000
-PAGES_AT_ONCE = 256
+PAGES_AT_ONCE = 32
 """Pages that are decoded at a time: 4 KiB of page become about 80 KiB of Python objects."""
 TIME = itemgetter(0)
 
@@ -93,6 +93,8 @@ class Recording:
         self.instance.make()
         self.fullest = 0.0
         """Share of the buffer that was filled at the last read, on the CPU where it was fullest."""
+        self.collected_bytes = 0
+        """Bytes of all events that were read so far."""
         self._readers: dict[int, Reader] = {}
         try:
             self._layout = parse_page_layout(self.instance.read("events/header_page"))
@@ -153,6 +155,7 @@ class Recording:
         for cpu in self.instance.cpus:
             taken = sum(map(self._store.add, islice(self._pages(cpu), most)))
             self.fullest = max(self.fullest, taken / self._capacity)
+            self.collected_bytes += taken
         return began_ns
 
     def _pages(self, cpu: Cpu) -> Iterator[bytes]:

@@ -51,7 +51,7 @@ def test_flushes_are_counted_by_owner_and_timed() -> None:
     sums.requests.issued(400, 88, b"WS")
     sums.requests.completed(450, 88, b"WS")
     sums.requests.completed(460, 88, b"WS")
-    assert sums.as_dict(lost=0, kernel_threads_known=True) == {
+    assert sums.as_dict(lost=0, kernel_threads_known=True, timed=True) == {
         "device": "sda",
         "asked_by_us": 1,
         "asked_by_kernel_threads": 1,
@@ -70,22 +70,22 @@ def test_a_lost_event_makes_all_counts_unknown() -> None:
     sums.queued(b"FWS", "own")
     sums.requests.issued(1, 0, b"FF")
     sums.requests.completed(2, 0, b"FF")
-    found = sums.as_dict(lost=3, kernel_threads_known=True)
+    found = sums.as_dict(lost=3, kernel_threads_known=True, timed=True)
     assert (found.pop("device"), found.pop("lost")) == ("sda", 3)
     assert set(found.values()) == {None}
 
 
 def test_devices_that_pass_bios_on_have_no_requests() -> None:
     sums = DeviceSums(Device("dm-0", 253 << 20, makes_requests=False))
-    assert sums.as_dict(lost=0, kernel_threads_known=False)["requests"] is None
-    assert sums.as_dict(lost=0, kernel_threads_known=False)["asked_by_kernel_threads"] is None
+    assert sums.as_dict(lost=0, kernel_threads_known=False, timed=True)["requests"] is None
+    assert sums.as_dict(lost=0, kernel_threads_known=False, timed=True)["asked_by_kernel_threads"] is None
 
 
 def test_a_completion_without_a_request_is_ignored() -> None:
     sums = DeviceSums(DISK)
     sums.requests.completed(5, 0, b"FF")
     sums.requests.completed(5, 8, b"WS")
-    assert sums.as_dict(lost=0, kernel_threads_known=True)["device_flush_ns"] is None
+    assert sums.as_dict(lost=0, kernel_threads_known=True, timed=True)["device_flush_ns"] is None
 
 
 @given(st.lists(st.integers(0, 10**12), min_size=1, max_size=300))

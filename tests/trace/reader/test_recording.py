@@ -2,6 +2,8 @@
 
 import random
 import struct
+import tracemalloc
+from collections import deque
 
 from fstui.trace.reader.recording import PAGES_AT_ONCE, PageStore
 from tests.trace.reader import made
@@ -40,3 +42,18 @@ def test_later_events_are_kept_and_returned_once() -> None:
     assert first == list(range(1, half + 1))
     assert first + rest == list(range(1, 2 * half + 1))
     assert store.bytes == 0
+
+
+def test_decoding_needs_less_memory_than_the_pages() -> None:
+    events = b"".join(made.event(FORK, 1, delta_ns=1) for _ in range(60))
+    store = PageStore(LAYOUT, {FORK: struct.Struct("=4xi")})
+    for number in range(2000):
+        store.add(made.page(events, time_ns=number * 1000))
+    kept = store.bytes
+    tracemalloc.start()
+    try:
+        deque(store.events(10**9), maxlen=0)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < kept
