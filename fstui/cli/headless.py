@@ -113,7 +113,7 @@ class Headless:
         self._interruption.on_signal(running.stop, f"{site.place.path} does not answer, or its files are being removed")
         try:
             with narrating(plan, site.target, stdout_shows=self._stdout_shows) as narration:
-                finished = await self._follow(running, narration.hear)
+                finished = await self._follow(running, narration.on_event)
         except Refused as refusal:
             if (code := self._interruption.exit_code) is None:
                 raise
@@ -155,7 +155,7 @@ class Headless:
     def _stdout_shows(self) -> str | None:
         return None if self._options.output or self._round else self._options.format
 
-    async def _follow(self, running: RunInProgress, hear: Callable[[Event], None]) -> RunFinished:
+    async def _follow(self, running: RunInProgress, on_event: Callable[[Event], None]) -> RunFinished:
         """Pass every event to the narration, and to stdout if it is requested. Return the last event."""
         finished = None
         lines = EventLines(self._options.output)
@@ -164,7 +164,7 @@ class Headless:
                 if isinstance(event, StepStarted) and not event.index and self._options.pull_plug is not None:
                     asyncio.get_running_loop().call_later(self._options.pull_plug, _pull_plug, running)
                 with suppress(OSError):  # stderr is gone: the run continues
-                    hear(event)
+                    on_event(event)
                 if self._options.format == "events":
                     lines.write(event)
                 if lines.reader_gone and not self._reader_gone:

@@ -46,7 +46,7 @@ class Narration:
         self._begun = False
         self._seen = Evidence(target=target)
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         match event:
             case RunStarted(untraced=untraced):
                 self.print(*plan_head(self._plan, self._target))
@@ -83,7 +83,7 @@ class BarNarration(Narration):
         self._progress = progress
         self._task = progress.add_task("watching the idle devices", total=None)
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         match event:
             case IdleMeasured():
                 self._draw("starting")
@@ -104,7 +104,7 @@ class BarNarration(Narration):
                 self._draw(words, now.elapsed_s, now.length_s)
             case RunFinished():
                 self._progress.stop()
-        super().hear(event)
+        super().on_event(event)
 
     def print(self, *lines: str) -> None:
         text = page(lines)

@@ -10,7 +10,7 @@ import msgspec
 
 from fstui.databases.facts import described, peer_of
 from fstui.databases.families import Connection, DatabaseError
-from fstui.databases.sql import FAMILIES, ask, family_of, where
+from fstui.databases.sql import FAMILIES, family_of, query, where
 from fstui.measure.children import NoAnswer, in_child
 from fstui.measure.kinds.servers import Server
 from fstui.measure.kinds.sysbench import Sysbench
@@ -129,7 +129,7 @@ class Existing:
             raise
         try:
             for statement in _TRIAL:  # one at a time, each with its own timeout: making a table takes many syncs
-                await ask(sysbench, own, [statement])
+                await query(sysbench, own, [statement])
         except BaseException as error:
             await drop(sysbench, own, entry)
             if isinstance(error, DatabaseError):
@@ -153,12 +153,12 @@ async def _make(sysbench: str, maintenance: Connection, name: str) -> Connection
         raise DatabaseError(f"it already has a database {name}, which fstui leaves alone")
     # DROP first: MySQL checks the privilege even if there is no such database; in PostgreSQL the owner always has it
     quoted = _quoted(family.quote, name)
-    await ask(sysbench, maintenance, [f"DROP DATABASE IF EXISTS {quoted}", f"CREATE DATABASE {quoted}"])
+    await query(sysbench, maintenance, [f"DROP DATABASE IF EXISTS {quoted}", f"CREATE DATABASE {quoted}"])
     return msgspec.structs.replace(maintenance, database=name)
 
 
 async def _exists(sysbench: str, maintenance: Connection, name: str) -> bool:
-    return any(name in row for row in await ask(sysbench, maintenance, [family_of(maintenance).database_names]))
+    return any(name in row for row in await query(sysbench, maintenance, [family_of(maintenance).database_names]))
 
 
 async def drop(sysbench: str, connection: Connection, entry: ledger.Entry) -> str | None:
@@ -170,7 +170,7 @@ async def drop(sysbench: str, connection: Connection, entry: ledger.Entry) -> st
         if not await _made_by_fstui(sysbench, connection, maintenance):
             return f"{what} was not dropped: it holds tables, and no {MARK} among them, so fstui did not make it"
         quoted = _quoted(family.quote, connection.database)
-        await ask(sysbench, maintenance, [f"DROP DATABASE IF EXISTS {quoted}"])
+        await query(sysbench, maintenance, [f"DROP DATABASE IF EXISTS {quoted}"])
     except DatabaseError as error:
         return f"{what} was not dropped: {error}"
     await strike_out(entry)
@@ -182,7 +182,7 @@ async def _made_by_fstui(sysbench: str, connection: Connection, maintenance: Con
     if not await _exists(sysbench, maintenance, connection.database):
         return True
     question, from_inside = family_of(connection).tables(connection.database)
-    found = {table for (table,) in await ask(sysbench, connection if from_inside else maintenance, [question])}
+    found = {table for (table,) in await query(sysbench, connection if from_inside else maintenance, [question])}
     return not found or MARK in found
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from fstui import proc
 from fstui.databases.families import Connection, DatabaseError, Family
-from fstui.databases.sql import ask, environment, family_of, tls_files
+from fstui.databases.sql import environment, family_of, query, tls_files
 from fstui.databases.sql import where as place_of
 from fstui.measure.kinds.servers import KINDS, Server, kind_of
 from fstui.storage.process import mapped_stubs
@@ -52,7 +52,7 @@ async def described(
     option is not in force.
     """
     family = family_of(connection)
-    rows = await ask(sysbench, connection, [*making, *family.questions(options)], within)
+    rows = await query(sysbench, connection, [*making, *family.questions(options)], within)
     variables = {name.lower(): value for name, value in rows}
     if ignored := list(differences(options, variables)):
         raise DatabaseError(f"{title or KINDS[kind].title} did not accept its options: {'; '.join(ignored)}")

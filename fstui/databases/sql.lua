@@ -1,6 +1,6 @@
 -- Runs the statements in FSTUI_SQL, one per line, and prints every row of the results with its fields separated by tabs.
 sysbench.cmdline.commands = {
-   ask = {function ()
+   query = {function ()
       local connection = sysbench.sql.driver():connect()
       for statement in os.getenv("FSTUI_SQL"):gmatch("[^\n]+") do
          local result = connection:query(statement)

@@ -25,7 +25,7 @@ def family_of(connection: Connection) -> Family:
     return FAMILIES[connection.driver]
 
 
-async def ask(
+async def query(
     program: str, connection: Connection, statements: Sequence[str], within: Sequence[str] = ()
 ) -> list[tuple[str, ...]]:
     """Run the statements, each on one line, and return the rows of all of them. Raises DatabaseError.
@@ -42,7 +42,7 @@ async def ask(
             str(script),
             *family.sysbench_options(connection),
             "--config-file=/dev/stdin",
-            "ask",
+            "query",
             stdin=family.secrets(connection),
             directory=directory if connection.tls else None,
             environment={"FSTUI_SQL": "\n".join(statements), **environment(connection)},

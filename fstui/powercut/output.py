@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 
 from fstui.measure.wire.own_directory import make
-from fstui.measure.wire.talk import calling, write_whole
+from fstui.measure.wire.stdio import calling, write_whole
 from fstui.powercut.records import Stream, Sync
 
 FLAGS: dict[Sync, int] = {

@@ -23,7 +23,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
 from fstui.measure.wire.own_directory import enter
-from fstui.measure.wire.talk import CallError, calling, clock, read_settings
+from fstui.measure.wire.stdio import CallError, calling, clock, read_settings
 from fstui.powercut.log import FAILED, GONE
 from fstui.powercut.output import Output, prepare, sync_directory
 from fstui.powercut.records import ENDED, Stream

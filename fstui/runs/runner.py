@@ -45,7 +45,7 @@ from fstui.runs.planner import IDLE_S, PAUSE_S
 from fstui.runs.shutdown import shutdown_deadline
 from fstui.runs.site import Site, check_alignment, flagged
 from fstui.runs.stepping import StepRunner
-from fstui.storage.counters import wear_bytes
+from fstui.storage.counters import written_bytes_by_device
 
 LASTING = frozenset({errno.EIO, errno.ETIMEDOUT})
 """Errors that the next step would meet as well: the disk is broken, or too slow to write the file."""
@@ -155,7 +155,7 @@ class RunInProgress:
             left_behind = (*servers.left_behind, *filter(None, await asyncio.gather(self._trace.stop(), removal)))
             if left_behind:
                 self._update(left_behind=left_behind)
-            self._update(wear_bytes=wear_bytes(counters_before, self._machine.counters(lowest)))
+            self._update(wear_bytes=written_bytes_by_device(counters_before, self._machine.counters(lowest)))
         self._mailbox.put(await self._finished())
 
     async def _measure(self, directory: RunDirectory, servers: Servers) -> None:

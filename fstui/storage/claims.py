@@ -25,7 +25,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Claims = Mapping[str, Answer]
-"""Answers by command line, as a person would type it. The command line is also the path of the readings."""
+"""Answers by command line, as typed in a shell. Readings that come from an answer have this command line as path."""
 
 UNASKED: Claims = {}
 

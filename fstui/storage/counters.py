@@ -1,7 +1,7 @@
 """What the kernel counts for every layer, from /sys/class/block/X/stat (Documentation/block/stat.rst).
 
-Only ``stat`` is read, because this runs several times a second; the survey found out what each layer counts. ZFS
-datasets and NFS mounts also count their commits, in files that the survey's readings name.
+Only ``stat`` is read, because this runs several times per second; the survey has determined what each layer counts. The
+commits of ZFS datasets and NFS mounts are counted in other files, whose paths are in the survey's readings.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def difference(before: Counters, after: Counters) -> tuple[DeviceCounters, ...]:
     return tuple(_grown(earlier[device.device], device) for device in after.devices if device.device in earlier)
 
 
-def wear_bytes(before: Counters, after: Counters) -> dict[str, int]:
+def written_bytes_by_device(before: Counters, after: Counters) -> dict[str, int]:
     """Return the bytes written to each device in between; devices that do not count are left out."""
     moved = difference(before, after)
     return {device.device: device.written_bytes for device in moved if device.written_bytes is not None}

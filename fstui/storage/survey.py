@@ -55,7 +55,7 @@ def survey(root: Path = Path("/"), claims: Claims = UNASKED) -> Inventory:
 def target_of(directory: str, inventory: Inventory) -> Target:
     """Return the filesystem that holds an absolute, resolved directory, with ``path`` set to it.
 
-    It has the longest mount point that begins the path. Raises Refused if there is none.
+    Of the mount points that are a prefix of the path, the longest counts. Raises Refused if there is none.
     """
     by_mount_point = {target.mount_point: target for target in inventory.filesystems}
     for candidate in (directory, *mounts.parents(directory)):
@@ -121,9 +121,9 @@ class Graph:
     def identity(self, stack: tuple[Node, ...], options: tuple[str, ...]) -> str:
         """Return a hash of serials, kinds, cache settings and mount options; for a pool, of its name and id.
 
-        The answers of tools are no part of it: the identity must not depend on whether tools were run.
+        It does not include what tools report, because the identity must not depend on whether they were run.
         """
-        pools = [node for node in stack if kind(node.kind).members_asked]
+        pools = [node for node in stack if kind(node.kind).members_from_tools]
         members = {below.id for node in pools for below in self.stack(node.id)[1:]}
         parts = [self._identities.get(node.id, node.kind) for node in stack if node.id not in members]
         text = "\n".join([*parts, ",".join(options)])
@@ -169,15 +169,15 @@ class Graph:
         if lowest:
             node = msgspec.structs.replace(node, medium=_medium(node, self._host))
         if node.sync != "stops" and (cache := self._cache_below(node)) is not None:
-            because = f"write through here, while {cache.name} below says write back"
+            because = f"set to write through, but {cache.name} below reports write back"
             node = msgspec.structs.replace(node, sync="stops", because=because)
         return node
 
     def _cache_below(self, node: Node) -> Node | None:
-        """Return a device below with a volatile cache, if this layer makes the kernel drop the flushes for it."""
+        """Return a device below whose volatile cache gets no flushes, because this layer is set to write through."""
         fact = read_only(node)
-        takes_none = (fact is not None and fact.value) or kind(node.kind).keeps_each_write(node)
-        if node.layer != "block" or node.write_cache != "write through" or takes_none:
+        needs_no_flush = (fact is not None and fact.value) or kind(node.kind).keeps_each_write(node)
+        if node.layer != "block" or node.write_cache != "write through" or needs_no_flush:
             return None
         below = [lower for child in node.below for lower in self.stack(child)]
         keeping = (lower for lower in below if kind(lower.kind).keeps_each_write(lower))
@@ -209,7 +209,7 @@ def _target(mount: Mount, graph: Graph, pseudo: bool) -> Target:
 
 
 def _unused(graph: Graph, every: Sequence[Mount], targets: Sequence[Target]) -> tuple[Node, ...]:
-    """Return devices that no mounted filesystem uses. A partition is listed if its disk is in use otherwise."""
+    """Return the devices that no mounted filesystem uses. A partition is listed only if its disk is in use."""
     names = graph.devices.names
     used = {node.id for target in targets for node in target.stack}
     hidden = {name for mount in every if (name := names.of(mount.device)) is not None and name not in used}

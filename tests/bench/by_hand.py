@@ -97,7 +97,7 @@ class ByHand:
             ready = f"grep -q ^{word} {shlex.quote(f'{data}/{name}')} 2>/dev/null"
         to_any = replace(self._connection, database=family.maintenance)
         asked = f"CREATE DATABASE {self._connection.database}"
-        create = ["env", f"FSTUI_SQL={asked}", self._sysbench, str(SQL), *family.sysbench_options(to_any), "ask"]
+        create = ["env", f"FSTUI_SQL={asked}", self._sysbench, str(SQL), *family.sysbench_options(to_any), "query"]
         fill = [
             self._sysbench,
             "oltp_read_write",

@@ -127,7 +127,7 @@ async def ask(server: Throwaway, *statements: str) -> list[tuple[str, ...]]:
     connection: Connection = server.connection
     database = "postgres" if connection.driver == "pgsql" else "information_schema"
     to_any = msgspec.structs.replace(connection, database=database)
-    return await sql.ask(server.sysbench, to_any, statements)
+    return await sql.query(server.sysbench, to_any, statements)
 
 
 async def run(

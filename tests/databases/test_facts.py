@@ -22,7 +22,7 @@ def described(monkeypatch: pytest.MonkeyPatch, kind: str, variables: dict[str, s
     async def answer(program: str, connection: Connection, statements: Sequence[str], within: Any) -> Any:
         return list(variables.items())
 
-    monkeypatch.setattr(facts, "ask", answer)
+    monkeypatch.setattr(facts, "query", answer)
     reached = Connection(driver="mysql", host="db7", user="app")
     return asyncio.run(facts.described("sysbench", kind, reached, None, where="existing", workspace="/"))
 

@@ -24,7 +24,7 @@ import pytest
 from fstui.measure.kinds.documents import decode_run
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.measure.probes.sysbench import naming_full_disk
-from fstui.measure.wire.talk import Trouble
+from fstui.measure.wire.stdio import Trouble
 from fstui.model.events import RunFinished, StepPreparing
 from fstui.model.plan import PlannedStep
 from fstui.model.run import Run

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fstui.measure.wire.talk import CallError
+from fstui.measure.wire.stdio import CallError
 from fstui.powercut.output import Output, fill
 from fstui.powercut.records import Stream
 

@@ -266,17 +266,18 @@ def _deleted_file(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
 
 
 def _syncs_not_sent(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
-    """A filesystem or a device is configured to answer syncs itself."""
-    facts = ((node, kind(node.kind).unsent(node)) for node in stack.nodes)
-    found = [(node, unsent) for node, unsent in facts if unsent]
+    """A filesystem or a device is configured to acknowledge syncs without forwarding them."""
+    facts = ((node, kind(node.kind).skipped_sync(node)) for node in stack.nodes)
+    found = [(node, skipped) for node, skipped in facts if skipped]
     stale = stack.without_checked_copy(tuple(node for node, _ in found if node.layer != "filesystem"))
-    for node, unsent in found:
+    for node, skipped in found:
         if node.layer == "filesystem" or node in stale:
-            texts = {each: getattr(unsent, each) for each in ("how", "option", "misses", "means", "undo")}
+            texts = {each: getattr(skipped, each) for each in ("how", "option", "misses", "means", "undo")}
             below = [each for each in stack.flushed_below(node) if stack.is_device(each)]
-            because = (words.reading(node, unsent.reading), *(map(_cache_line, below) if unsent.flushed_later else ()))
+            caches = map(_cache_line, below) if skipped.flushed_later else ()
+            because = (words.reading(node, skipped.reading), *caches)
             safe = _caches(below) in {"protected_cache", "no_cache"}
-            outcome = "unsent" if not unsent.flushed_later else "late_but_safe" if safe else "late"
+            outcome = "skipped" if not skipped.flushed_later else "late_but_safe" if safe else "late"
             yield Hit(outcome, node, because, {**texts, "below": words.devices(below)})
 
 

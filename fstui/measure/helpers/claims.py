@@ -1,8 +1,8 @@
 """Program: run commands that only read, in parallel and each with a time limit.
 
 stdin: one line, a JSON list of commands, each a list of words. stdout: an empty object at the start, then a JSON line
-per answer, in the order in which they arrive: "command" as it is typed, and "output" or "error". A tool can hang in the
-kernel on a dead device, where it cannot even be killed: it is left behind and does not delay the other answers.
+per answer, in the order in which they arrive: "command" as a shell command, and "output" or "error". A tool can hang in
+the kernel on a dead device, where it cannot even be killed. It is then left running, so it does not delay the others.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ AT_ONCE = 8
 EACH_S = 4.0
 ALL_S = 6.0
 MAX_BYTES = 100_000
-"""Of one answer: the reader's limit for a line is a quarter of a megabyte."""
+"""Limit for one answer: the reader accepts lines of up to a quarter of a megabyte."""
 PRINTING = threading.Lock()
 PROGRAMS = frozenset({"dmsetup", "hdparm", "losetup", "nvme", "smartctl", "stat", "zfs", "zpool"})
-"""Other programs are not run."""
+"""The programs that may run: all of them can be called so that they only read."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -58,7 +58,9 @@ def work(waiting: queue.SimpleQueue[list[str]]) -> None:
 
 def run(command: list[str]) -> dict[str, str]:
     """Return what the command printed, or why there is no answer."""
-    program = shutil.which(command[0], path=PATH) if command[0] in PROGRAMS else None
+    if command[0] not in PROGRAMS:
+        return {"error": f"fstui does not run {command[0]}"}
+    program = shutil.which(command[0], path=PATH)
     if program is None:
         return {"error": f"{command[0]} is not installed"}
     try:

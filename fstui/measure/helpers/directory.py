@@ -27,7 +27,7 @@ from typing import Any
 from fstui import proc
 from fstui.measure.wire import own_directory
 from fstui.measure.wire.own_directory import MARK, NotOwn
-from fstui.measure.wire.talk import read_line
+from fstui.measure.wire.stdio import read_line
 
 PREFIX = ".fstui-"
 COVERED = "another filesystem is mounted over it, and no path leads to it"

@@ -39,7 +39,7 @@ from fstui.measure.helpers.server_process import (
     privileges,
 )
 from fstui.measure.wire.own_directory import OWN, enter
-from fstui.measure.wire.talk import Trouble, read_line
+from fstui.measure.wire.stdio import Trouble, read_line
 
 GRACE_S = 5.0
 PIPE_BYTES = 65536
@@ -79,7 +79,9 @@ class Keeper:
         self.woken = ended_children()
         user = request["user"] if os.geteuid() == 0 else None
         data, fds = request["data"], (request["data_fd"],)
-        self.server = ServerProcess(self.name, f"{self.name}.log", user, self.hear, data=data, inside=data, fds=fds)
+        self.server = ServerProcess(
+            self.name, f"{self.name}.log", user, self.read_request, data=data, inside=data, fds=fds
+        )
 
     def make_data_directory(self) -> None:
         """Make it in the run's directory, which no other user may enter."""
@@ -119,7 +121,7 @@ class Keeper:
         except OSError:
             return False
 
-    def hear(self, most_s: float | None = None) -> bytes:
+    def read_request(self, most_s: float | None = None) -> bytes:
         """Return a line from fstui, or nothing after ``most_s`` or when a child has ended. Raises HungUp."""
         ready = select.select([0, self.woken], [], [], most_s)[0]
         if self.woken in ready:
@@ -130,7 +132,7 @@ class Keeper:
         """Wait until stdin closes. Report once if the server ends before, and restart it on request."""
         reported = False
         while True:
-            if line := self.hear():
+            if line := self.read_request():
                 self.restart(json.loads(line))
                 reported = False
             assert self.server.process is not None

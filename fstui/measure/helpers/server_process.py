@@ -17,7 +17,7 @@ import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from fstui.measure.wire.talk import Trouble
+from fstui.measure.wire.stdio import Trouble
 
 POLL_S = 0.01
 LOOK_S = 0.25

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from fstui.measure.probes.files import Blocks, make_file, remove
 from fstui.measure.wire import frames
-from fstui.measure.wire.talk import (
+from fstui.measure.wire.stdio import (
     CommandLines,
     calling,
     clock,

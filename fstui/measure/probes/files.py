@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from itertools import cycle
 from typing import Any
 
-from fstui.measure.wire.talk import CallError, calling, clock, cut_short, interrupted, send
+from fstui.measure.wire.stdio import CallError, calling, clock, cut_short, interrupted, send
 
 CHUNK_BYTES = 1 << 20
 PIECES_PER_S = 4

@@ -13,7 +13,7 @@ from typing import Any
 
 from fstui.measure.probes.files import SLOTS, Blocks
 from fstui.measure.probes.writers import Batch, BlockWriter, Shared, main
-from fstui.measure.wire.talk import CallError, calling, clock
+from fstui.measure.wire.stdio import CallError, calling, clock
 
 PAGE = mmap.PAGESIZE
 

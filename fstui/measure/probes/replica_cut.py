@@ -18,9 +18,9 @@ from typing import Any, NoReturn
 
 from fstui.measure.helpers.server_process import ServerProcess
 from fstui.measure.probes import own_filesystem
-from fstui.measure.probes.sysbench_program import ask, reason, sysbench
+from fstui.measure.probes.sysbench_program import query, reason, sysbench
 from fstui.measure.wire.own_directory import enter
-from fstui.measure.wire.talk import CommandLines, Trouble, clock, interrupted, probe_settings, reporting, send
+from fstui.measure.wire.stdio import CommandLines, Trouble, clock, interrupted, probe_settings, reporting, send
 
 LATE_S = 60
 LOOK_S = 0.25
@@ -93,16 +93,16 @@ class Server:
         if self.process.process is not None:
             self.process.process.wait()
 
-    def ask(self, *statements: str) -> list[tuple[str, ...]]:
+    def query(self, *statements: str) -> list[tuple[str, ...]]:
         """Return the rows of all statements. Raises Trouble."""
         client = {**self.client, "connection": [*self.connection, "--mysql-db=information_schema"]}
         with self.named():
-            return ask(client, *statements, limit_s=ANSWER_S, check=self.check)
+            return query(client, *statements, limit_s=ANSWER_S, check=self.check)
 
-    def ask_until(self, statement: str, wanted: str, otherwise: str) -> None:
+    def wait_for_row(self, statement: str, wanted: str, otherwise: str) -> None:
         """Repeat the query until the last field of its first row is ``wanted``. Raises Trouble with ``otherwise``."""
         until = time.monotonic() + ANSWER_S
-        while not ((rows := self.ask(statement)) and rows[0][-1] == wanted):
+        while not ((rows := self.query(statement)) and rows[0][-1] == wanted):
             self.check()
             if time.monotonic() > until:
                 raise Trouble(f"{self.settings['title']}, the {self.role}: {otherwise} within {ANSWER_S:.0f} s")
@@ -110,19 +110,19 @@ class Server:
 
     def transactions(self) -> set[tuple[int, int]]:
         """Return client and number of all that it has."""
-        rows = self.ask(f"SELECT client, number FROM {self.settings['database']}.commits")
+        rows = self.query(f"SELECT client, number FROM {self.settings['database']}.commits")
         return {(int(client), int(number)) for client, number in rows}
 
     def durability(self) -> list[str]:
         """Return the settings that decide its durability. Raises Trouble if they are not those that it was given."""
         names, wanted = self.settings["settings"], self.settings["expected"][self.role]
-        (found,) = self.ask(f"SELECT {', '.join(f'@@{name}' for name in names)}")
+        (found,) = self.query(f"SELECT {', '.join(f'@@{name}' for name in names)}")
         if list(found) != wanted:
             raise Trouble(f"the {self.role} was started with {wanted} and has {list(found)}")
         return [f"{name} = {value}" for name, value in zip(names, found, strict=True)]
 
     def gtid(self) -> str:
-        return "".join(self.ask(self.settings["gtid"][self.role])[0]).replace("\n", "")
+        return "".join(self.query(self.settings["gtid"][self.role])[0]).replace("\n", "")
 
 
 class Pair:
@@ -162,14 +162,14 @@ class Pair:
             own_filesystem.mount(server.image, server.mounted)
             self.step()
         self.primary.start()
-        self.primary.ask(*self.settings["make"])
+        self.primary.query(*self.settings["make"])
         self.replica.start()
         self.step()
-        self.replica.ask(*self.settings["follow"])
+        self.replica.query(*self.settings["follow"])
         made = f"SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{self.settings['database']}'"
-        self.replica.ask_until(made, "1", "did not follow the primary")
+        self.replica.wait_for_row(made, "1", "did not follow the primary")
         if self.settings["joined"]:
-            self.primary.ask_until(self.settings["joined"], "1", "saw no semi-synchronous replica")
+            self.primary.wait_for_row(self.settings["joined"], "1", "saw no semi-synchronous replica")
         for server in self.both:  # the cut must lose only what follows
             own_filesystem.sync(server.mounted)
         send(
@@ -212,8 +212,8 @@ class Pair:
         replication and applies nothing more.
         """
         if self.replica.running:
-            self.replica.ask(self.settings["no_more"])
-            self.replica.ask_until(self.settings["applied"], "1", "had not applied what it has received")
+            self.replica.query(self.settings["no_more"])
+            self.replica.wait_for_row(self.settings["applied"], "1", "had not applied what it has received")
         else:
             self.replica.start(" again")
         self.primary.start(" again")
@@ -238,9 +238,9 @@ class Clients:
         self.acknowledged: set[tuple[int, int]] = set()
         self.started_ns = clock()
         words = (f"--mysql-db={settings['database']}", f"--threads={settings['clients']}", "--time=0", "--events=0")
-        self.program = sysbench(client, "run", *words, script="./acknowledged.lua", hear=self.hear)
+        self.program = sysbench(client, "run", *words, script="./acknowledged.lua", on_line=self.on_line)
 
-    def hear(self, line: str) -> bool:
+    def on_line(self, line: str) -> bool:
         is_ack = line.startswith("ack ")
         if is_ack:
             _, client, number = line.split()
@@ -286,7 +286,7 @@ def measure(pair: Pair, settings: dict[str, Any]) -> None:
         return
     clients = Clients(pair)
     clients.commit(settings["seconds"], commands)
-    if settings["still_semi"] and pair.primary.ask(settings["still_semi"])[0][-1] != "ON":
+    if settings["still_semi"] and pair.primary.query(settings["still_semi"])[0][-1] != "ON":
         raise Trouble("the primary continued without its replica: it is not semi-synchronous any more")
     ended_ns = clock()
     pair.cut()

@@ -16,7 +16,7 @@ from typing import Any
 
 from fstui.measure.probes.sync_path import read_text
 from fstui.measure.probes.writers import Batch, Shared, Writer, main
-from fstui.measure.wire.talk import CallError, clock, exit_if_interrupted, send
+from fstui.measure.wire.stdio import CallError, clock, exit_if_interrupted, send
 
 ERRNO = {"SQLITE_FULL": errno.ENOSPC, "SQLITE_CANTOPEN": errno.EACCES, "SQLITE_READONLY": errno.EROFS}
 MAKING = "make the database"

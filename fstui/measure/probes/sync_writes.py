@@ -10,7 +10,7 @@ from typing import Any
 
 from fstui.measure.probes.files import SLOTS, Blocks
 from fstui.measure.probes.writers import HAND_OVER_NS, Batch, BlockWriter, Shared, main
-from fstui.measure.wire.talk import CallError, calling, clock, cut_short, write_whole
+from fstui.measure.wire.stdio import CallError, calling, clock, cut_short, write_whole
 
 OPEN_FLAGS = {"direct": os.O_DIRECT, "dsync": os.O_DSYNC, "sync": os.O_SYNC}
 SYNCS: dict[str, Callable[[int], None]] = {"fsync": os.fsync, "fdatasync": os.fdatasync}

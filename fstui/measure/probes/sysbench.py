@@ -17,9 +17,9 @@ from typing import Any, NoReturn
 
 from fstui.measure.helpers.server_process import FULL, is_full
 from fstui.measure.probes import sync_path, sysbench_program
-from fstui.measure.probes.sysbench_program import LATE_S, Program, ask, reason, sysbench
+from fstui.measure.probes.sysbench_program import LATE_S, Program, query, reason, sysbench
 from fstui.measure.wire.own_directory import enter
-from fstui.measure.wire.talk import CommandLines, Trouble, clock, exit_if_interrupted, probe_settings, reporting, send
+from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_interrupted, probe_settings, reporting, send
 
 ROW_BYTES = 240  # of sysbench's table, with its index
 FULL_INTERVALS = 2
@@ -49,7 +49,7 @@ def fill(settings: dict[str, Any]) -> None:
     wanted = schemas * settings["tables"]
     tables = 0
 
-    def hear(line: str) -> None:
+    def on_line(line: str) -> None:
         nonlocal tables
         tables += line.startswith("Creating a secondary index")
         send("preparing", done=total * tables // wanted, total=total)
@@ -57,7 +57,7 @@ def fill(settings: dict[str, Any]) -> None:
     words = (f"--threads={min(settings['tables'], 8)}", *tables_of(settings))
     for command in (["cleanup"] if settings["drop"] else []) + ["prepare"]:
         for schema in range(1, schemas + 1):
-            finish(sysbench(settings, command, *words, hear=hear, environment={"FSTUI_SCHEMA": str(schema)}))
+            finish(sysbench(settings, command, *words, on_line=on_line, environment={"FSTUI_SCHEMA": str(schema)}))
 
 
 def warm_up(settings: dict[str, Any]) -> None:
@@ -81,14 +81,14 @@ class Waits:
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
-        self.before = self.ask()
+        self.before = self.counters()
 
-    def ask(self) -> dict[str, list[int | None]]:
+    def counters(self) -> dict[str, list[int | None]]:
         """Return the counters by name; empty if the server does not report them."""
         if not self.settings["waits"]:
             return {}
         try:
-            rows = ask(self.settings, self.settings["waits"])
+            rows = query(self.settings, self.settings["waits"])
         except Trouble:
             return {}
         return sysbench_program.counted(rows, len(WAITS))
@@ -97,7 +97,7 @@ class Waits:
         """Return what was counted since the beginning."""
         return [
             {"file": name, **dict(zip(WAITS, map(grown, numbers, self.before[name]), strict=True))}
-            for name, numbers in self.ask().items()
+            for name, numbers in self.counters().items()
             if name in self.before
         ]
 
@@ -116,7 +116,7 @@ class Measurement:
         self.transactions = 0.0
         self.silent_intervals = 0
 
-    def hear(self, line: str) -> None:
+    def on_line(self, line: str) -> None:
         if line.startswith("Threads started!"):
             self.started_ns = clock()
         elif interval := sysbench_program.interval(line):
@@ -128,7 +128,7 @@ class Measurement:
         """Run sysbench until it ends or the engine stops it. Raises Trouble."""
         seconds = self.settings["seconds"]
         words = (f"--threads={self.settings['threads']}", f"--time={max(1, round(seconds))}", *tables_of(self.settings))
-        program = sysbench(self.settings, "run", *words, "--report-interval=1", "--histogram=on", hear=self.hear)
+        program = sysbench(self.settings, "run", *words, "--report-interval=1", "--histogram=on", on_line=self.on_line)
         began = clock()
         while not commands.wait_until_readable(program.fd, timeout_s=0.25) or program.read():
             if commands.stop_wanted:

@@ -15,7 +15,7 @@ from fstui.measure.probes import sync_path
 from fstui.measure.probes.files import try_direct
 from fstui.measure.probes.sysbench_program import COUNT, LATE_S, NUMBER, Program, first, latency_ms, reason
 from fstui.measure.wire.own_directory import enter
-from fstui.measure.wire.talk import CommandLines, Trouble, clock, exit_if_interrupted, probe_settings, reporting, send
+from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_interrupted, probe_settings, reporting, send
 
 TIMES = "each write and each fsync is an event of its own in one histogram"
 _FIGURES = {

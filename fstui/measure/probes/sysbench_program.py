@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fstui.measure.wire.talk import Trouble
+from fstui.measure.wire.stdio import Trouble
 
 ANSWER_S = 10.0
 LATE_S = 20
@@ -49,14 +49,14 @@ class Program:
     def __init__(
         self,
         argv: Sequence[str],
-        hear: Callable[[str], object] = lambda line: None,
+        on_line: Callable[[str], object] = lambda line: None,
         *,
         environment: dict[str, str] | None = None,
         directory: str | None = None,
         fds: Sequence[int] = (),
     ) -> None:
-        """``hear`` is called with each line as it arrives. A line for which it returns True is not kept."""
-        self.hear = hear
+        """``on_line`` is called with each line as it arrives. A line for which it returns True is not kept."""
+        self.on_line = on_line
         self.text: list[str] = []
         self._rest = b""
         self.process = subprocess.Popen(
@@ -80,7 +80,7 @@ class Program:
             lines, self._rest = [self._rest], b""
         for line in lines:
             text = line.decode(errors="replace")
-            if self.hear(text) is not True:
+            if self.on_line(text) is not True:
                 self.text.append(text)
         return bool(data)
 
@@ -107,8 +107,8 @@ class Program:
 def sysbench(
     settings: dict[str, Any],
     command: str,
-    *words: str,
-    hear: Callable[[str], object] = lambda line: None,
+    *options: str,
+    on_line: Callable[[str], object] = lambda line: None,
     script: str = "",
     environment: dict[str, str] | None = None,
 ) -> Program:
@@ -123,18 +123,18 @@ def sysbench(
     workload = "oltp_read_write" if command != "run" else settings["workload"]
     own = {"FSTUI_WORKLOAD": workload, "FSTUI_SCHEMAS": str(settings["schemas"]), **(environment or {})}
     script = script or (SCHEMAS if settings["schemas"] > 1 else workload)
-    argv = [settings["sysbench"], script, *settings["connection"], f"--config-file=/dev/fd/{config}", *words, command]
+    argv = [settings["sysbench"], script, *settings["connection"], f"--config-file=/dev/fd/{config}", *options, command]
     try:
-        return Program(argv, hear, environment={**settings["environment"], **own}, fds=(config,))
+        return Program(argv, on_line, environment={**settings["environment"], **own}, fds=(config,))
     finally:
         os.close(config)
 
 
-def ask(
+def query(
     settings: dict[str, Any], *statements: str, limit_s: float = ANSWER_S, check: Callable[[], object] = lambda: None
 ) -> list[tuple[str, ...]]:
     """Run SQL statements, one per line, and return the rows of all of them. Raises Trouble with the server's error."""
-    program = sysbench(settings, "ask", script=SQL, environment={"FSTUI_SQL": "\n".join(statements)})
+    program = sysbench(settings, "query", script=SQL, environment={"FSTUI_SQL": "\n".join(statements)})
     status = program.finish(limit_s, check)
     if status:
         raise Trouble(reason(program.text, status))

@@ -22,7 +22,7 @@ from fstui.measure.probes import sync_path
 from fstui.measure.probes.files import make_file, offsets, remove
 from fstui.measure.probes.sync_path import read_text
 from fstui.measure.wire import frames
-from fstui.measure.wire.talk import (
+from fstui.measure.wire.stdio import (
     CallError,
     CommandLines,
     calling,

@@ -1,4 +1,4 @@
-"""One row per kind of layer: what is true of each such layer, and what one layer of the kind answers."""
+"""The properties of each kind of layer. One row describes all layers of a kind; its methods describe one such layer."""
 
 from __future__ import annotations
 
@@ -22,105 +22,103 @@ if TYPE_CHECKING:  # flushes.py imports this module
     from fstui.storage.layers.flushes import ExpectedFlushes, Range, Sync
 
 Spread = Literal["one", "stripe", "raid1", "raid10", "path"]
-"""How writes are distributed over the layers below. Each stripe and each member of a mirror gets every flush; of
-several paths one gets it."""
+"""How writes are distributed over the layers below. A flush goes to every stripe and to every member of a mirror, but
+to only one of several paths."""
 
 _NEVER_WAITED_FOR = frozenset({"l2arc", "spare", "metadata"})
-"""Roles that hold no data of a commit: a read cache, a spare, the metadata of a cache or a thin pool."""
+"""Roles of devices that a commit writes no data to: a read cache, a spare, the metadata of a cache or a thin pool."""
 _BY_SPREAD: dict[Spread, Forwarded] = {"stripe": PART, "raid1": ALL, "raid10": HALVES, "path": ONE_PATH}
 
 
-class Unsent(NamedTuple):
-    """An option by which a layer answers syncs without sending them on."""
+class SkippedSync(NamedTuple):
+    """An option that makes a layer acknowledge syncs without forwarding them."""
 
     reading: Reading
     option: str
     misses: str
-    """What it does not send: a flush, a commit."""
+    """The request that the layer does not send: a flush, a commit."""
     means: str
-    """What it does instead, in words that continue "an fsync there"."""
+    """What an fsync does instead: a phrase that follows "an fsync there"."""
     undo: str
-    briefly: str = ""
-    """``means`` in fewer words, if it is long."""
     how: str = "mounted"
     flushed_later: bool = False
     """Only the flush is late: the data is on the layers below when the sync is answered, so their caches decide."""
 
 
 class Kind(Base, frozen=True, kw_only=True):
-    """What is known of a kind of layer."""
+    """The properties of a kind of layer."""
 
     name: str
     layer: Layer
     known: bool = True
-    """False: it is not known what the layer does with a write or a flush. Nothing is expected below it, and nothing
-    that it got is called lost."""
+    """False: it is unknown how the layer handles writes and flushes. Then no flush is expected below it, and none that
+    it received is reported as lost."""
     label: str | None = None
     """The name shown in a stack; None: ``name``."""
     device_names: str | None = None
-    """How the kernel's names of such devices begin; empty for devices that match no other kind."""
+    """Prefix of the kernel's names of such devices, such as ``dm-``; empty for devices that match no other kind."""
     sync: SyncPath = "unknown"
     because: str = ""
     settings: tuple[str, ...] = ()
     """Readings that are part of the identity of a filesystem's stack, in addition to ``write_cache``."""
 
     counts_flushes: bool = False
-    """The driver is request-based. Only blk-flush counts flushes, and only request-based drivers use it."""
+    """The kernel counts flushes of such devices. It does so only for request-based drivers, which use blk-flush."""
     accounting: Literal["queue", "own", "none"] = "queue"
-    """The counter of reads and writes: the queue if ``queue/iostats`` is 1, the driver in any case, or none."""
+    """Who counts reads and writes: the block layer, unless ``queue/iostats`` is 0; the driver, always; or neither."""
     flush_is_fsync: bool = False
-    """Each flush is one fsync of the file below, and nothing else syncs that file."""
+    """Each flush becomes one fsync of the file below, and nothing else syncs that file."""
     repeats_commits: bool = False
-    """A write with a preceding flush and FUA, such as a commit, reaches one of the layers below with one more flush."""
+    """A write with a preceding flush and FUA, such as a commit, causes an extra flush in one of the layers below."""
     adds_bytes: bool = True
-    """More bytes than were written may reach the layers below: checksums, parity, metadata."""
+    """The layers below may receive more bytes than were written: checksums, parity, metadata."""
     reduces: bool = False
-    """Fewer bytes may reach the layers below: compression, deduplication."""
+    """The layers below may receive fewer bytes than were written: compression, deduplication."""
     compression: Literal["never", "optional", "unknown"] = "unknown"
-    """Whether a filesystem compresses; ``optional``: if its options say so."""
+    """Whether a filesystem compresses data; ``optional``: its options decide."""
     rewrites_in_place: bool = False
-    """The filesystem overwrites a block in its place."""
+    """The filesystem overwrites existing blocks instead of writing to new ones."""
     takes_unaligned_direct: bool = False
-    """The filesystem accepts O_DIRECT writes smaller than statx(2) reports, through its cache."""
+    """The filesystem accepts O_DIRECT writes that are smaller than statx(2) requires, and caches them."""
     copies_on_write: bool = False
-    """The filesystem writes several times as many bytes as it gets, so the number of bytes proves nothing."""
+    """The filesystem writes several bytes for each byte that it receives, so byte counts prove nothing."""
     may_cache: bool = False
-    """Something other than the devices below may answer a write."""
+    """Something other than the devices below, such as a cache, may acknowledge a write."""
     spreads: Spread = "one"
     dispensable: tuple[str, ...] = ()
-    """Roles of layers below without which no data is lost, such as the metadata of each member."""
+    """Roles of layers below that can fail without data loss, such as the metadata of each member."""
 
     listed_unused: bool = True
-    """A block device that is listed although no filesystem is on it."""
+    """Such a block device is listed even if no filesystem is on it."""
     in_memory: bool = False
     networked: bool = False
     """A block device that is reached over a network."""
     remote: bool = False
-    """A filesystem that another host or a program provides."""
+    """A filesystem that another host or a program in user space provides."""
     answered_by: str = "the server"
     across_network: bool = True
     """A network lies between this host and the one that provides the filesystem."""
     judge_there: str = "Run fstui where the data is stored: fsync-rate, in the directory that is shared."
-    """How to judge a remote filesystem."""
+    """The advice for a remote filesystem, which cannot be judged on this host."""
     pseudo: bool = False
     """An interface of the kernel, which holds no files."""
     needs_device: bool = True
-    """False: a filesystem that holds files, and for which the kernel needs no block device."""
+    """False: the filesystem holds files, but /proc/filesystems lists it as ``nodev``."""
     read_only: bool = False
-    """Read-only by nature: ``ro`` is no sign of trouble."""
+    """Such a filesystem is always read-only: the option ``ro`` does not indicate an error."""
     over_filesystem: bool = False
     """Its files are stored in a directory of another filesystem."""
-    members_asked: bool = False
-    """Only tools report the layers below, so these are no part of the identity of the stack."""
+    members_from_tools: bool = False
+    """Only tools report the layers below, so the identity of the stack does not include them."""
 
     flushes_on_sync: bool = False
-    """An fsync ends in a flush unless barriers are off."""
+    """Each fsync sends a flush, unless barriers are off."""
     sync_ends_traced: bool = False
-    """Trace events of the filesystem mark the beginning and the end of each sync."""
+    """The filesystem has trace events for the start and the end of each sync."""
     sync_mount: bool = False
     """``mount -o sync`` makes every write an O_DSYNC write: the driver uses ``iocb_is_dsync``. Measured."""
     barriers_on: str | None = "barrier"
-    """The mount option that enables barriers; None if ``barrier`` was read from a file that accepts 0."""
+    """The mount option that enables barriers; None: a module parameter does, if 0 is written to its file."""
 
     def node(self, node_id: str, name: str, **more: Any) -> Node:
         """Return a layer of this kind."""
@@ -129,71 +127,74 @@ class Kind(Base, frozen=True, kw_only=True):
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
         """Return what happens to a sync in this layer, and why."""
-        if (unsent := self.unsent(node)) is not None:
-            return "stops", f"{unsent.option}: an fsync {unsent.briefly or unsent.means}"
+        if (skipped := self.skipped_sync(node)) is not None:
+            return "stops", f"{skipped.option}: an fsync {skipped.means}"
         return self.sync, self.because
 
-    def unsent(self, node: Node) -> Unsent | None:
-        """Return the option by which the layer answers syncs itself, or None."""
+    def skipped_sync(self, node: Node) -> SkippedSync | None:
+        """Return the option that makes the layer acknowledge syncs without forwarding them, or None."""
         return None
 
     def may_add_bytes(self, node: Node) -> bool:
         return self.adds_bytes
 
     def may_compress(self, node: Node) -> bool:
-        """Return whether fewer bytes than were written may reach the layers below, or whether that is not known."""
+        """Return whether the layers below may receive fewer bytes than were written; True if that is unknown."""
         return node.reading("compress") is not None if self.compression == "optional" else self.compression == "unknown"
 
     def writes_in_place(self, node: Node) -> bool:
         return self.rewrites_in_place
 
     def writes_timestamps(self, node: Node) -> bool:
-        """Return whether a filesystem writes each new timestamp with the data."""
+        """Return whether a filesystem writes the new timestamp of a file with each write of data."""
         return False
 
     def keeps_each_write(self, node: Node) -> bool:
-        """Return whether each write is, or may be, durable before it is acknowledged, so that no flush is expected."""
+        """Return whether no flush is expected, because each write is, or may be, durable when it is acknowledged."""
         return not self.known
 
     def spread(self, node: Node) -> Spread:
         return self.spreads
 
     def tolerates(self, node: Node, members: int) -> int:
-        """Return how many of that many members may be lost without a loss of data."""
+        """Return how many of ``members`` may fail without data loss."""
         return {"raid1": members - 1, "raid10": 1}.get(self.spread(node), 0)
 
     def loses(self, node: Node, members: Collection[str], gone: Collection[str]) -> bool:
-        """Return whether data is lost with the members that are gone."""
+        """Return whether data is lost if the members in ``gone`` fail."""
         return self.known and len(gone) > min(self.tolerates(node, len(members)), max(0, len(members) - 1))
 
     def corrects(self, node: Node, members: int) -> int:
-        """Return how many members may return without their newest writes.
+        """Return how many members may come back without their newest writes, and no data is lost.
 
-        The layer itself must tell stale copies from good ones. A mirror without checksums may read the stale one.
+        The layer must recognise a stale copy. A mirror without checksums may read it.
         """
         return 0
 
     def waits_for(self, node: Node, below: Sequence[Node], filesystem: Node) -> tuple[Node, ...] | None:
-        """Return the layers below that a sync waits for; None if that is not known.
+        """Return the layers below that a sync waits for; None if they are unknown.
 
-        ``filesystem``: the topmost of the stack, whose options may exclude some.
+        ``filesystem``: the topmost one of the stack; its options may exclude layers.
         """
         if not self.known:
             return None
         return tuple(child for child in below if node.below_roles.get(child.id) not in _NEVER_WAITED_FOR)
 
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
-        """Return what to ask tools about all layers of this kind; ``sources``: the sources of such mounts."""
+        """Return the commands that report on all layers of this kind.
+
+        ``nodes``: these layers. ``sources``: the sources of the mounts among them.
+        """
         return ()
 
     def counters(self, tree: Tree, nodes: Sequence[Node]) -> Iterable[DeviceCounters]:
-        """Return what filesystems of this kind count themselves."""
+        """Return the counters that filesystems of this kind have."""
         return ()
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        """Return what this layer forwards to one of the layers below.
+        """Return what this layer forwards to ``member``, one of the layers below.
 
-        ``roles``: of all layers below. ``filesystem``: the one that writes, whose options may exclude some.
+        ``roles``: the roles of all layers below. ``filesystem``: the one that writes; its options may exclude members.
         """
         if not self.known:
             return AT_TIMES
@@ -206,11 +207,11 @@ class Kind(Base, frozen=True, kw_only=True):
         return None
 
     def caller_flushes(self, node: Node, sync: Sync) -> bool:
-        """Return whether the thread that syncs sends each of its flushes itself, and no journal does so instead."""
+        """Return whether the thread that syncs sends all flushes of the sync itself, without a journal thread."""
         return False
 
     def expected_of_backing(self, node: Node) -> Range | None:
-        """Return the flushes that an fsync of a loop device's backing file becomes, if barriers are on."""
+        """Return how many flushes an fsync of a loop device's backing file causes, if barriers are on."""
         return None
 
 

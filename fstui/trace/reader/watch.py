@@ -16,7 +16,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from fstui.measure.wire.talk import read_settings
+from fstui.measure.wire.stdio import read_settings
 from fstui.trace.reader.devices import DeviceRecording, read_counters
 from fstui.trace.reader.files import Names, block_device, request_devices
 from fstui.trace.reader.processes import Program, Programs, in_outermost_namespace

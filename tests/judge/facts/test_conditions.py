@@ -333,7 +333,7 @@ def syncs_not_sent() -> Iterator[tuple[str, Target, list[str]]]:
     for kind, options in (("cifs", {"strict_sync": "no"}), ("cifs", {}), ("nfs4", {}), ("fuse.sshfs", {})):
         server = Node(id="remote://nas/x", layer="remote", kind=kind, name="//nas/x", lowest=True)
         share = target(filesystem(kind, below=(server.id,), **options), server)
-        yield f"{kind} {options}", share, ["unsent"] if options else []
+        yield f"{kind} {options}", share, ["skipped"] if options else []
     for level, expected in (("raid1", []), ("raid0", ["late"])):
         array = disk("sdb", kind="md", readings=readings(consistency_policy="ppl"))
         top = filesystem("btrfs", below=("sda", "sdb"), level=level, metadata_level=level)
@@ -369,5 +369,5 @@ def test_condition_has_these_outcomes(rule: str, name: str, seen: Target | Evide
     verdict = judge(evidence(seen) if isinstance(seen, Target) else seen).verdict
     if set(expected) & {"unknown_server", "unknown_controller", "unknown_cache", "perhaps_deleted"}:
         assert verdict == "cannot-tell"
-    elif set(expected) & {"volatile_cache", "lost", "perhaps_protected", "disabled", "uncommitted", "unsent", "late"}:
+    elif set(expected) & {"volatile_cache", "lost", "perhaps_protected", "disabled", "uncommitted", "skipped", "late"}:
         assert verdict == "not-durable"

@@ -37,8 +37,8 @@ def test_malformed_answers_are_ignored(line: object) -> None:
 
 def test_program_answers_every_command_and_runs_only_its_tools() -> None:
     answers = ask(["zpool", "no-such-action"], ["touch", "/tmp/x"], ["sh", "-c", "echo hello"])
-    assert answers["touch /tmp/x"] == {"error": "touch is not installed"}
-    assert answers["sh -c 'echo hello'"] == {"error": "sh is not installed"}
+    assert answers["touch /tmp/x"] == {"error": "fstui does not run touch"}
+    assert answers["sh -c 'echo hello'"] == {"error": "fstui does not run sh"}
     assert set(answers["zpool no-such-action"]) == {"error"}
 
 

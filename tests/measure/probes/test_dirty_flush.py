@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fstui.measure.probes.dirty_flush import Flushes, Point
-from fstui.measure.wire.talk import CallError
+from fstui.measure.wire.stdio import CallError
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fstui.measure.probes.files import give_up_if_slow, make_file
-from fstui.measure.wire.talk import CallError
+from fstui.measure.wire.stdio import CallError
 
 MIB, S = 1 << 20, 1_000_000_000
 

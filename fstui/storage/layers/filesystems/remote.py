@@ -15,7 +15,7 @@ from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount, unescape
 from fstui.storage.layers.facts import one_of, word
-from fstui.storage.layers.kinds import Kind, Unsent, kind
+from fstui.storage.layers.kinds import Kind, SkippedSync, kind
 from fstui.storage.layers.readers import Filesystem, FilesystemReader
 from fstui.storage.tree import Tree, integer
 
@@ -120,11 +120,11 @@ def _at(numbers: list[bytes], place: int) -> int | None:
 
 
 class Remote(Kind, frozen=True, kw_only=True):
-    def unsent(self, node: Node) -> Unsent | None:
+    def skipped_sync(self, node: Node) -> SkippedSync | None:
         strict = one_of(node, "strict_sync", {"no": False})
         if strict is None:
             return None
-        return Unsent(
+        return SkippedSync(
             reading=strict.reading,
             option="nostrictsync",
             misses="flush",

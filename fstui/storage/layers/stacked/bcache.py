@@ -23,7 +23,7 @@ from fstui.storage.layers.forwarding import (
     Member,
     by_role,
 )
-from fstui.storage.layers.kinds import Kind, Unsent
+from fstui.storage.layers.kinds import Kind, SkippedSync
 from fstui.storage.layers.readers import Device, DeviceReader, Role, without_none
 
 _WRITES_PAST = "writes_past"
@@ -35,29 +35,30 @@ _WRITTEN_PAST = Forwarded("each", "sometimes", "shared")
 class Cached(Kind, frozen=True, kw_only=True):
     """The row of a layer in which one device caches for another."""
 
-    always_behind: bool = False
-    """The slow device is always written later, except for writes that bypass the cache; else ``cache_mode`` decides."""
+    always_writeback: bool = False
+    """The slow device is always written later, except for writes that bypass the cache. False: ``cache_mode``
+    decides."""
 
     def waits_for(self, node: Node, below: Sequence[Node], filesystem: Node) -> tuple[Node, ...] | None:
-        """Return the fast device if writes are held back, else the slow one; None if mode or roles are not known."""
-        idle = self._written_later(node)
+        """Return the fast device for a write-back cache, else the slow one; None if mode or roles are unknown."""
+        later = self._written_later(node)
         below = super().waits_for(node, below, filesystem) or ()
-        used = tuple(child for child in below if node.below_roles.get(child.id) != idle)
-        return used if idle and len(used) < len(below) else None
+        used = tuple(child for child in below if node.below_roles.get(child.id) != later)
+        return used if later and len(used) < len(below) else None
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         """Both devices get each flush, except one that is always written later; ``cache_mode`` says which one gets a
         write."""
         later = self._written_later(node)
-        if self.always_behind and (past := word(node, _WRITES_PAST)) is not None:
-            # a cleaner may hold nothing any more, which only its status tells
+        if self.always_writeback and (past := word(node, _WRITES_PAST)) is not None:
+            # whether a cleaner still holds data is only in its status
             cache = COPIES_NOTED if past.value == "cleaner" else BYTES_ALONE
             return by_role(member.role, cache if member.role == "cache" else _WRITTEN_PAST)
         if (later, member.role) == ("cache", "metadata"):
             return COPIES_NOTED
         if later is None or member.role not in ("cache", "origin"):
             return by_role(member.role, AT_TIMES)
-        if self.always_behind:
+        if self.always_writeback:
             return BYTES_ALONE if member.role == "origin" else WRITTEN_LATER
         if later == "origin":
             return PART
@@ -65,7 +66,7 @@ class Cached(Kind, frozen=True, kw_only=True):
 
     def _written_later(self, node: Node) -> str | None:
         """Return the role of the device that no sync waits for."""
-        if self.always_behind:
+        if self.always_writeback:
             return "origin" if node.reading(_WRITES_PAST) is None else None
         mode = word(node, "cache_mode")
         return None if mode is None else "origin" if mode.value == "writeback" else "cache"
@@ -92,7 +93,7 @@ class BcacheReader(DeviceReader):
         return without_none([mode, self.tree.reading("bcache_state", f"{directory}/state"), synchronous])
 
     def _roles(self, slaves: tuple[str, ...]) -> Iterator[Role]:
-        """Tell the devices apart: only a backing device has a cache mode, only a caching device a replacement
+        """Yield the role of each device: only a backing device has a cache mode, only a caching device a replacement
         policy."""
         for slave in slaves:
             home = f"/sys/class/block/{slave}/bcache"
@@ -106,15 +107,15 @@ _SYNCHRONOUS = "synchronous"
 
 
 class Bcache(Cached, frozen=True, kw_only=True):
-    def unsent(self, node: Node) -> Unsent | None:
+    def skipped_sync(self, node: Node) -> SkippedSync | None:
         """Return ``synchronous`` if it is off.
 
-        Then no flush commits the journal of the cache, and the next start discards what is in it
-        (drivers/md/bcache/journal.c: bch_journal; super.c: run_cache_set). 300 syncs were no flush there (Linux 6.12).
+        Then no flush commits the journal of the cache, and the next start discards the content of the cache
+        (drivers/md/bcache/journal.c: bch_journal; super.c: run_cache_set). 300 syncs caused no flush (Linux 6.12).
         """
         if (reading := _unsynced(node)) is None or self._written_later(node) != "origin":
             return None
-        return Unsent(
+        return SkippedSync(
             reading=reading,
             how="set up",
             option=f"{_SYNCHRONOUS} 0",

@@ -1,7 +1,7 @@
 """Device-mapper devices, by target (Documentation/admin-guide/device-mapper).
 
-Every user can recognise most targets by names; root reads the table, which has them all (``dm_tables``). Readings:
-``target``, ``cache_mode`` (dm-cache), ``level`` and ``missing_members`` (dm-raid), ``writes_past`` (cleaner |
+For every user, names in sysfs identify most targets. For root, the table identifies all of them (``dm_tables``).
+Readings: ``target``, ``cache_mode`` (dm-cache), ``level`` and ``missing_members`` (dm-raid), ``writes_past`` (cleaner |
 metadata_only: writes that bypass a dm-writecache), ``persistent`` (yes | no: whether the store of a snapshot survives a
 reboot).
 """
@@ -37,9 +37,10 @@ from fstui.storage.layers.stacked.md import Array
 class Target(Kind, frozen=True, kw_only=True):
     """The row of a target.
 
-    The core of device-mapper turns the flush before a write into empty flushes. The first one is a clone of that write
-    and keeps its FUA, for which a device without FUA is flushed again (drivers/md/dm.c: alloc_tio; block/blk-flush.c).
-    An append on ext4 causes 3 flushes instead of 2 (Linux 6.1, 6.12), and data=journal 4 instead of 3 (6.12).
+    The core of device-mapper turns a flush that precedes a write into empty flushes. The first of these is a clone of
+    the write and keeps its FUA flag. A device without FUA is therefore flushed once more (drivers/md/dm.c: alloc_tio;
+    block/blk-flush.c). An append on ext4 causes 3 flushes instead of 2 (Linux 6.1, 6.12), and data=journal 4 instead
+    of 3 (6.12).
     """
 
     repeats_commits: bool = True
@@ -49,15 +50,15 @@ class Target(Kind, frozen=True, kw_only=True):
 
 
 def persistent(node: Node) -> Fact[bool] | None:
-    """Return whether a snapshot has its data again after a reboot."""
+    """Return whether a snapshot still has its data after a reboot."""
     return one_of(node, "persistent", {"yes": True, "no": False})
 
 
 def sends_requests(node: Node) -> bool | None:
-    """Return whether the device sends whole requests to its paths, as only multipath does; None: unknown.
+    """Return whether the device is request-based, as only multipath can be; None: unknown.
 
-    A flush among them reaches the driver of the path, whatever the path's own queue is set to (block/blk-mq.c:
-    blk_insert_cloned_request).
+    It then sends whole requests to its paths. A flush among them reaches the driver of the path even if the path's
+    queue is set to write through (block/blk-mq.c: blk_insert_cloned_request).
     """
     fact = one_of(node, "request_based", {"yes": True, "no": False})
     return fact.value if fact is not None else None
@@ -123,7 +124,7 @@ class DmReader(DeviceReader):
         )
 
     def _trouble(self, directory: str, label: str) -> Iterator[Reading]:
-        """Yield that it is suspended, or that it is the mirror by which LVM moves volumes to another disk
+        """Yield a reading if the device is suspended, and one if LVM uses it to move volumes to another disk
         (pvmove(8))."""
         suspended = self.tree.reading("suspended", f"{directory}/suspended")
         if suspended is not None and suspended.value == "1":
@@ -156,19 +157,19 @@ class DmReader(DeviceReader):
 
     @cached_property
     def _missing(self) -> tuple[Reading, ...]:
-        """Return a reading that says why the tables are not known."""
+        """Return a reading that says why the tables are unknown."""
         if claims.answer(self.sources.claims, dm_tables.COMMAND) is not None:
             return ()
         commands, no_answer = [dm_tables.COMMAND], "root only, or not asked yet"
         return (claims.missing("the device-mapper table", commands, self.sources.claims, no_answer),)
 
 
-_target = partial(Target, layer="block", sync="passes", because="would pass it on")
+_target = partial(Target, layer="block", sync="passes", because="forwards a flush")
 _cached = partial(CachedTarget, layer="block", sync="passes", may_cache=True)
-_COMMITS = "a flush commits the pool's metadata and goes below"
+_COMMITS = "a flush commits the pool's metadata and is forwarded"
 
 KINDS = (
-    # no name tells which target it is
+    # a device whose names do not identify its target
     Target(
         name="dm",
         layer="block",
@@ -181,7 +182,7 @@ KINDS = (
     ),
     _target(name="dm-linear", label="linear", adds_bytes=False),
     _target(name="dm-stripe", label="striped", adds_bytes=False, spreads="stripe"),
-    _target(name="dm-crypt", label="encrypted", because="encrypts, and passes a flush on", adds_bytes=False),
+    _target(name="dm-crypt", label="encrypted", because="encrypts data and forwards a flush", adds_bytes=False),
     Multipath(
         name="dm-multipath",
         layer="block",
@@ -192,16 +193,16 @@ KINDS = (
         spreads="path",
     ),
     _target(name="dm-mirror", spreads="raid1", dispensable=("log",)),
-    Raid(name="dm-raid", layer="block", sync="passes", because="would pass it on", dispensable=("metadata",)),
+    Raid(name="dm-raid", layer="block", sync="passes", because="forwards a flush", dispensable=("metadata",)),
     Thin(name="dm-thin", layer="block", sync="passes", because=_COMMITS),
     _target(name="dm-thin-pool", because=_COMMITS),
     Snapshot(name="dm-snapshot", layer="block", sync="passes", because="a flush goes to its store"),
     *(_target(name=name) for name in ("dm-snapshot-merge", "dm-snapshot-origin")),
-    _cached(name="dm-cache", because="a flush commits the cache's metadata and goes below"),
+    _cached(name="dm-cache", because="a flush commits the cache's metadata and is forwarded"),
     _cached(
         name="dm-writecache",
         because="a flush makes the cache device durable; the origin is written later",
-        always_behind=True,
+        always_writeback=True,
     ),
 )
 DEVICES = DmReader

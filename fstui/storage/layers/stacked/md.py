@@ -21,7 +21,7 @@ from fstui.storage.layers.forwarding import (
     Member,
     by_role,
 )
-from fstui.storage.layers.kinds import Kind, Spread, Unsent
+from fstui.storage.layers.kinds import Kind, SkippedSync, Spread
 from fstui.storage.layers.readers import Device, DeviceReader, Role, without_none
 from fstui.storage.tree import integer
 
@@ -129,7 +129,7 @@ class Md(Array, frozen=True, kw_only=True):
             return "passes", "a flush goes to the journal, then to the members"
         return super().sync_of(node)
 
-    def unsent(self, node: Node) -> Unsent | None:
+    def skipped_sync(self, node: Node) -> SkippedSync | None:
         """Return ``consistency_policy`` if it is a partial parity log.
 
         Then a flush is acknowledged at once, and the members are flushed later (drivers/md/raid5-ppl.c). 56 syncs
@@ -138,7 +138,7 @@ class Md(Array, frozen=True, kw_only=True):
         policy = node.reading("consistency_policy")
         if policy is None or policy.value != "ppl":
             return None
-        return Unsent(
+        return SkippedSync(
             reading=policy,
             how="set up",
             option="a partial parity log (ppl)",
@@ -164,7 +164,7 @@ class Md(Array, frozen=True, kw_only=True):
             return NOTHING
         if member.id in (reading.value for reading in node.readings if reading.what == "written_behind"):
             return COPY
-        if self.unsent(node) is not None:
+        if self.skipped_sync(node) is not None:
             return by_role(member.role, BYTES_ALONE)
         return super().forwards(node, member, roles, filesystem)
 

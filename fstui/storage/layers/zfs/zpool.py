@@ -276,6 +276,6 @@ class Group(Kind, frozen=True, kw_only=True):
 
 
 KINDS = (
-    PoolKind(name="zpool", layer="pool", reduces=True, members_asked=True),
+    PoolKind(name="zpool", layer="pool", reduces=True, members_from_tools=True),
     *(Group(name=name, layer="pool", sync="passes", because="a flush goes to every disk") for name in GROUPS),
 )

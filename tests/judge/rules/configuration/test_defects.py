@@ -72,7 +72,7 @@ EXAMPLES = {
     ("deleted-file", "perhaps_deleted"): on(
         ON_LOOP, block("loop0", "loop", readings=readings(backing_file="/srv/a.img (deleted)"))
     ),
-    ("syncs-not-sent", "unsent"): on(filesystem("cifs", below=(), strict_sync="no")),
+    ("syncs-not-sent", "skipped"): on(filesystem("cifs", below=(), strict_sync="no")),
     ("syncs-not-sent", "late"): on(filesystem(below=("md0",)), PARITY, disk()),
     ("syncs-not-sent", "late_but_safe"): on(filesystem(below=("md0",)), PARITY, PROTECTED),
     ("zfs-log-ignored", "ignored"): on(filesystem("zfs", "/tank", zil_replay_disable="1"), disk()),

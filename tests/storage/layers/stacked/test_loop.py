@@ -77,7 +77,7 @@ def test_write_through_override_of_a_loop_stops_flushes(box: Box) -> None:
     box.mount("/dev/loop0", "/srv", "ext4")
     loop = look(box).node("loop0")
     assert (loop.write_cache, loop.sync) == ("write through", "stops")
-    assert "vda below says write back" in loop.because
+    assert "vda below reports write back" in loop.because
 
 
 def test_read_only_loop_may_say_write_through(box: Box) -> None:
