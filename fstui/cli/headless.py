@@ -65,7 +65,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Headless:
-    """One run. As a round of several, it is printed with them; ``quiet`` prints no plan."""
+    """One run of ``fstui run``.
+
+    ``round_``: its number among several runs, which are printed together. ``quiet``: do not print the plan.
+    """
 
     def __init__(self, options: Options, round_: Round | None = None, *, quiet: bool = False) -> None:
         self._options = options
@@ -86,7 +89,7 @@ class Headless:
 
     @property
     def patience_s(self) -> float | None:
-        """Seconds to wait for a reader that takes nothing; None: for ever."""
+        """Seconds to wait for a program that does not read stdout; None: no limit."""
         return self._interruption.patience_s
 
     async def go(self) -> int:
@@ -97,7 +100,7 @@ class Headless:
         options = self._options
         declared = Declaration.of(options.medium, options.write_cache)
         site, plan = await self._session.planned(options.scenario, self._directory, options.settings, declared)
-        idle, concerns = await self._looked(site, plan)
+        idle, concerns = await self._check(site, plan)
         if self._session.trouble:
             say(f"fstui: {self._session.trouble}")
         if self._session.home_hangs and not options.plan_only:
@@ -105,7 +108,7 @@ class Headless:
                 f"{self._session.home_hangs}. Runs are recorded and saved there. Set XDG_STATE_HOME to another disk"
             )
         if options.plan_only:
-            return await self._printed_plan(plan, site)
+            return await self._print_plan(plan, site)
         self._ask(concerns)
         for other in await caution.other_runs(self._session, site):
             say(f"fstui: {other}")
@@ -119,24 +122,24 @@ class Headless:
                 raise
             say(f"fstui: stopped before the run started: {refusal}")
             return code
-        return await self._concluded(finished)
+        return await self._conclude(finished)
 
-    async def _printed_plan(self, plan: Plan, site: Site) -> int:
+    async def _print_plan(self, plan: Plan, site: Site) -> int:
         if not self._quiet:
-            plan = await self._introduced(plan, site)
+            plan = await self._with_server_answer(plan, site)
             await self._deliver(formats.render_report(self._options.format, of_plan(plan, site.target)))
         return 0
 
-    async def _introduced(self, plan: Plan, site: Site) -> Plan:
-        """Return the plan with what an existing server reports about itself."""
+    async def _with_server_answer(self, plan: Plan, site: Site) -> Plan:
+        """Add what an existing server reports about itself."""
         if plan.server is None or self._session.simulated:
             return plan
         from fstui.runs import planner  # noqa: PLC0415  only for an existing server
 
         return await planner.with_server_answer(plan, site)
 
-    async def _looked(self, site: Site, plan: Plan) -> tuple[Idle | None, tuple[str, ...]]:
-        """Return the activity of the devices, and reasons against a run; nothing if no question is needed."""
+    async def _check(self, site: Site, plan: Plan) -> tuple[Idle | None, tuple[str, ...]]:
+        """Return the activity of the devices, and reasons against a run; neither if the user need not confirm it."""
         if self._options.plan_only or self._options.yes or self._session.simulated:
             return None, ()
         return await caution.look(self._session, site, plan.room_bytes)
@@ -156,7 +159,7 @@ class Headless:
         return None if self._options.output or self._round else self._options.format
 
     async def _follow(self, running: RunInProgress, on_event: Callable[[Event], None]) -> RunFinished:
-        """Pass every event to the narration, and to stdout if it is requested. Return the last event."""
+        """Pass each event to the narration and, with ``--format events``, to stdout. Return the last event."""
         finished = None
         lines = EventLines(self._options.output)
         try:
@@ -178,8 +181,8 @@ class Headless:
         assert finished is not None, "a run ends with RunFinished"
         return finished
 
-    async def _concluded(self, finished: RunFinished) -> int:
-        """Print the document. Return the exit status: of a signal, else of --fail-on, else of a failure."""
+    async def _conclude(self, finished: RunFinished) -> int:
+        """Print the result. Return the exit status: that of a signal, else of --fail-on, else of a failure."""
         run = self.run = finished.run
         for problem in filter(None, (finished.save_error, *run.left_behind)):
             say(f"fstui: {problem}")

@@ -25,9 +25,9 @@ USUAL_DISK = "hdd-7200"
 TOKEN_BYTES = 16
 PR_SET_PDEATHSIG = 1
 CLOSE_S = 5.0
-"""Time for the browsers' apps to end before they are killed with their connections."""
+"""Time for the apps to end after Ctrl-C. Then their connections are closed and they are killed."""
 _REMOTE_LINK = re.compile(r"<link[^>]*https://[^>]*>")
-"""A classroom may have no internet, and then a font from there holds up the page."""
+"""A link to a font on the internet. In a classroom without internet access, it would delay the page."""
 _FOCUS_SCRIPT = """<script>
   const takeKeys = () => {
     const ended = document.body.classList.contains("-closed");
@@ -61,7 +61,7 @@ def serve(simulate: str | None, host: str, port: int, url: str | None, this_box:
     if host in {"0.0.0.0", "::"} and url is None:
         raise Refused(f"--host {host} needs --url, the address that browsers use: --url http://NAME:{port}")
     disk = simulate or USUAL_DISK
-    session_on(disk)  # report a mistake in its name now
+    session_on(disk)  # raises Refused before the server starts if there is no such disk
     try:
         import textual_serve.server  # noqa: F401, PLC0415  an optional dependency
     except ImportError:

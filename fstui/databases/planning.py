@@ -26,10 +26,9 @@ def wants_programs(steps: Iterable[PlannedStep]) -> bool:
 
 
 def arranged(steps: tuple[PlannedStep, ...], installed: Installed, *, chosen_by_user: bool) -> tuple[PlannedStep, ...]:
-    """Return the steps as they can run on this host. Raises Refused if the tools are missing.
+    """Return the steps that can run on this host. For each server that is not installed, one skipped step is left.
 
-    All steps of a server that is not installed become one skipped step. The run is refused if the user named that
-    server, or if no server is left.
+    Raises Refused if sysbench is missing, if the user chose a server that is missing, or if all servers are missing.
     """
     if any(isinstance(step.settings, SysbenchFileio) for step in steps):
         return steps if installed.sysbench else tuple(_without_sysbench(step, installed) for step in steps)
@@ -69,7 +68,7 @@ def preparing_s(steps: tuple[PlannedStep, ...]) -> float:
 
 
 def room_bytes(steps: Iterable[Settings]) -> int:
-    """Return the most space in use at one time: rows that a step added stay as long as its tables."""
+    """Return the largest space in use at any time. The rows that a step adds stay until its tables are dropped."""
     most, left, before = 0, 0, None
     for settings in steps:
         amounts = settings.amounts()

@@ -14,7 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from fstui import __version__
-from fstui.measure.kinds.documents import decode_run, each_of
+from fstui.measure.kinds.documents import decode_run, split_file
 from fstui.model.base import Base
 from fstui.model.documents import is_altered
 from fstui.model.errors import Refused
@@ -182,7 +182,7 @@ def results_of(node: str, command: str, document: bytes) -> tuple[HostResult, ..
         case "run":
             return (_of_run(node, decode_run(document), is_altered(document)),)
         case "check":
-            return tuple(_of_run(node, decode_run(one), is_altered(one)) for one in each_of(document))
+            return tuple(_of_run(node, decode_run(one), is_altered(one)) for one in split_file(document))
         case "watch":
             return (_of_watch(node, _decoded(document, _Watched)),)
         case _:

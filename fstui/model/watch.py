@@ -95,8 +95,8 @@ class LostWrite(Base, frozen=True, kw_only=True):
     device: str | None
     inode: int
     errno: int
-    told: int
-    """How often it was reported to a program."""
+    returned: int = msgspec.field(name="told")
+    """How many times an fsync returned the error to a program."""
 
 
 class Watched(Base, frozen=True, kw_only=True):

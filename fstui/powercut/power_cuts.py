@@ -89,7 +89,7 @@ def _survived(saved: Iterable[Saved], identity: str, besides: str = "") -> int:
 def _decided(saved: Iterable[Saved], cut: str) -> Saved | None:
     """Return the newest conclusive verification."""
     of_cut = (found for found in saved if found.figures.cut == cut)
-    return next((found for found in of_cut if found.figures.decides), None)
+    return next((found for found in of_cut if found.figures.is_final), None)
 
 
 def pending() -> list[Entry]:
@@ -107,5 +107,5 @@ def left_behind() -> list[Entry]:
 def _unverified(entries: list[Entry]) -> list[Entry]:
     """Return the entries of cuts without a conclusive verification. Reads the saved runs only if there is a cut."""
     cuts = [entry for entry in entries if Path(entry.what).name.startswith(PREFIX)]
-    decided = {saved.figures.cut for saved in verified() if saved.figures.decides} if cuts else set()
+    decided = {saved.figures.cut for saved in verified() if saved.figures.is_final} if cuts else set()
     return [entry for entry in cuts if Path(entry.what).name.removeprefix(PREFIX) not in decided]

@@ -82,9 +82,9 @@ def _about_processors(databases: Sequence[DatabaseStep]) -> Iterator[str]:
     if limited:
         shares = ", ".join(f"{each.step.name} ({_percent(each.figures.cpu_share)})" for each in limited)
         yield f"The processor, not the storage, limited {shares}."
-    outdone = [each for each in databases if each.settings.own_session and each.figures.outdone]
-    if outdone:
-        shares = ", ".join(f"{each.step.name} ({_percent(each.figures.others_cpu_share)})" for each in outdone)
+    starved = [each for each in databases if each.settings.own_session and each.figures.starved_by_others]
+    if starved:
+        shares = ", ".join(f"{each.step.name} ({_percent(each.figures.others_cpu_share)})" for each in starved)
         yield (
             f"Other processes kept the processors busy during {shares}. This kernel divides processor time between "
             "sessions (sched_autogroup_enabled = 1), and server and clients have sessions of their own. Started from "

@@ -152,6 +152,6 @@ def _notes(whole: Watched) -> Iterator[str]:
 
 
 def _lost_write(error: LostWrite) -> str:
-    reported = f"reported {counted(error.told, 'time')}" if error.told else "not reported to any program"
+    reported = f"reported {counted(error.returned, 'time')}" if error.returned else "not reported to any program"
     name = errno.errorcode.get(error.errno, str(error.errno))
     return f"a write of inode {error.inode} on {error.device or '?'} failed with {name}: {reported}"

@@ -26,12 +26,12 @@ from fstui.simulate import stack as simulation
 IDLE_S = 1.0
 PAUSE_S = 0.25
 START_S = 0.15
-"""About the time from the start of a probe to ``ready``, without writing its file."""
+"""Estimated time from the start of a probe to its ``ready``, without the time to write its file."""
 __all__ = ["EVERYTHING", "IDLE_S", "PASSWORD", "PAUSE_S", "plan", "wants_programs", "with_server_answer"]
 
 
 def wants_programs(scenario: Scenario, settings: Mapping[str, str]) -> bool:
-    """Say whether some steps run programs that may not be installed. Raises Refused."""
+    """Return whether any step runs a program that may not be installed. Raises Refused."""
     return planning.wants_programs(scenarios.expand(scenario, settings)[1])
 
 
@@ -132,5 +132,5 @@ async def with_server_answer(plan: Plan, site: Site) -> Plan:
     try:
         server = await existing.seen(await programs.find_sysbench(), settings, workspace=site.place.path)
     except (DatabaseError, Refused) as trouble:
-        return msgspec.structs.replace(plan, server_says=(f"it does not answer now: {trouble}",))
+        return msgspec.structs.replace(plan, server_says=(f"the server does not answer: {trouble}",))
     return msgspec.structs.replace(plan, server_says=server.introduction)

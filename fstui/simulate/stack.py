@@ -99,7 +99,7 @@ def _disk(made: Device) -> Node:
         fua=made.fua,
         counted=True,
         sync="passes" if made.write_cache == "write back" else "unknown",
-        because="write cache on" if made.write_cache == "write back" else "write through: it is sent no flush",
+        because="write cache on" if made.write_cache == "write back" else "write through: the kernel sends it no flush",
         medium=Medium(
             class_=made.medium,
             rpm=round(rpm) if rpm else None,

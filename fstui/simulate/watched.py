@@ -19,7 +19,7 @@ LEAST_FOR_P99 = 100
 
 
 class WatchedHost:
-    """Runs the program and observes it, for the last second and for the whole time."""
+    """Runs the program and observes it: for one second at a time, and from the start."""
 
     def __init__(self, host: SimulatedHost) -> None:
         host.begin_step()
@@ -31,7 +31,7 @@ class WatchedHost:
             disk.on_request = self._request
 
     def until(self, now_ns: float) -> float:
-        """Run until then. Return when the last commit returned, which may be later."""
+        """Run the program until ``now_ns``. Return the time at which its last commit ended, if that is later."""
         for done in self._program.until(now_ns):
             if not self._host.filesystem.stubbed:  # a stubbed sync does not reach the kernel
                 syncs = [end - begin for begin, end in zip(done.marks[::2], done.marks[1::2], strict=True)]
@@ -45,7 +45,7 @@ class WatchedHost:
         return seen
 
     def whole(self) -> Watched:
-        """Return what happened since the beginning."""
+        """Return what happened since the start."""
         return self._whole.seen()
 
     def _request(self, device: str, what: str, took_ns: float) -> None:

@@ -164,7 +164,7 @@ def read_outlines(wanted: Iterable[Path], saved: Sequence[Path], limit_s: float 
         found = known.get(path.name)
         if found is None or found.stamp != stamp:
             try:
-                outline, altered = decode(path, lambda data: documents.decode_outline(data, Outline))
+                outline, altered = decode(path, lambda data: documents.decode_fields(data, Outline))
             except (RunNotFound, UnreadableRun) as problem:
                 yield Read(path, problem=str(problem))
                 continue

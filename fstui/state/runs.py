@@ -122,7 +122,7 @@ def read_document(path: Path) -> Document:
 def read_all(path: Path) -> list[Document]:
     """Return all runs in that file, which may be the result of a check. Raises as ``read`` does."""
     found, _ = decode(
-        path, lambda data: [Document(documents.decode_run(one), is_altered(one)) for one in documents.each_of(data)]
+        path, lambda data: [Document(documents.decode_run(one), is_altered(one)) for one in documents.split_file(data)]
     )
     return found
 

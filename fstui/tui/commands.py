@@ -117,7 +117,10 @@ def footer(commands: Iterable[Command], keymap: Mapping[str, str], width: int) -
 
 
 def _expendable(shown: Sequence[Command]) -> Command:
-    """Return the command to leave out next: the screen's own from the last to the second, the palette, the first."""
+    """Return the command to leave out next.
+
+    The screen's own commands are left out first, from the last to the second, then the palette, then the first one.
+    """
     kept = [command for command in shown if command.id in _KEPT]
     palette = [command for command in shown if command.id == PALETTE.id]
     own = [command for command in shown if command not in (*kept, *palette)]

@@ -56,7 +56,7 @@ class Entries(Provider):
                 yield hit
 
     async def _saved_runs_read(self) -> tuple[Summary, ...]:
-        """Return the saved runs, or none from a slow disk: the palette shows nothing before the search ends."""
+        """Return the saved runs, or none if the disk is slow: the palette is empty until the search ends."""
         if self.reading is None:
             return ()
         done, _ = await asyncio.wait((self.reading,), timeout=SAVED_RUNS_TIMEOUT_S)

@@ -76,7 +76,7 @@ class PressDriver(LinuxDriver):
         self.flush()
 
     def start_application_mode(self) -> None:
-        """Also find out at once whether this terminal answers."""
+        """Start, and find out whether this terminal answers requests."""
         super().start_application_mode()  # type: ignore[no-untyped-call]
         self._requested_at = None
         self.request_answer()

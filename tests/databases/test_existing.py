@@ -142,7 +142,7 @@ async def test_plan_describes_an_existing_server_and_makes_nothing(workshop: Pat
     )
     assert names == before
     said = " ".join(refused.decode().split())
-    assert code == 0 and "it does not answer now" in said and "Access denied" in said
+    assert code == 0 and "the server does not answer" in said and "Access denied" in said
     assert ledger.entries() == []
 
 

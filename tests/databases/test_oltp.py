@@ -102,7 +102,7 @@ def in_every_report_as_sysbench_said_it(run: Run) -> None:
         queries, stated = figures.queries, figures.latency_ms
         assert queries and stated and stated.p95 and stated.avg
         assert step.ops == figures.transactions
-        assert figures.cpu_s and figures.cpu_share and figures.box_cpu_share
+        assert figures.cpu_s and figures.cpu_share and figures.host_cpu_share
         assert f"{step.rate_per_s:.2f}" == f"{figures.tps:.2f}"
         assert queries.total == queries.read + queries.write + queries.other
         assert step.latency_ns and step.latency_ns.p95 == round(stated.p95 * 1e6)

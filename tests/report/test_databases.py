@@ -224,7 +224,7 @@ def test_flushes_of_other_processes_make_an_upper_bound(traced: bool) -> None:
 
 def crowded(**figures: Any) -> Run:
     step = database("oltp_insert", 9.0, 5, durable=True, cpu_share=0.2)
-    return one(with_figures(step, **{"box_cpu_share": 0.97, "others_cpu_share": 0.8, "autogroup": True, **figures}))
+    return one(with_figures(step, **{"host_cpu_share": 0.97, "others_cpu_share": 0.8, "autogroup": True, **figures}))
 
 
 def test_a_busy_host_with_autogroup_suggests_a_shared_session() -> None:
@@ -232,7 +232,7 @@ def test_a_busy_host_with_autogroup_suggests_a_shared_session() -> None:
     assert "oltp_insert high (80 %)" in note and "--set session=shared" in note
 
 
-@pytest.mark.parametrize("figures", [{"autogroup": False}, {"box_cpu_share": 0.5}, {"others_cpu_share": 0.1}])
+@pytest.mark.parametrize("figures", [{"autogroup": False}, {"host_cpu_share": 0.5}, {"others_cpu_share": 0.1}])
 def test_other_hosts_do_not_mention_sessions(figures: dict[str, Any]) -> None:
     assert not any("session" in note for note in notes(crowded(**figures)))
 

@@ -69,7 +69,10 @@ def test_the_watch_lists_waits_and_ends_with_the_conclusion() -> None:
 
 def test_missing_events_and_failures_are_named() -> None:
     whole = msgspec.structs.replace(WHOLE, lost=7, looked_s=2.0, waits=(msgspec.structs.replace(ROW, failed={5: 2}),))
-    errors = (LostWrite(device="sda1", inode=99, errno=5, told=0), LostWrite(device=None, inode=98, errno=28, told=1))
+    errors = (
+        LostWrite(device="sda1", inode=99, errno=5, returned=0),
+        LostWrite(device=None, inode=98, errno=28, returned=1),
+    )
     text = printed(watch.of_watch(report(whole, errors=errors)))
     assert "the kernel's buffers were full and lost 7 events: the rates are lower bounds" in text
     assert "device times and FUA cover 20% of the time" in text

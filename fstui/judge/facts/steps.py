@@ -1,4 +1,4 @@
-"""The steps that a rule may rest on."""
+"""The steps of a run, and which of them are evidence for which rules."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from fstui.storage.layers.flushes import Call, Sync, every_write_synced
 
 SYNC_CALLS = frozenset({"fsync", "fdatasync", "msync"})
 WRITE_CALLS = frozenset({"write", "pwrite", "pwritev", "pwritev2"})
-"""As named in a failure."""
+"""The names by which a failed step reports its calls."""
 MIN_SYNCS = 20
-"""Fewer syncs say nothing about a rate or a ratio."""
+"""Least number of syncs for a statement about a rate or a ratio."""
 MIN_IN_TURN = 8
-"""Fewer operations in a turn do not show whether their flushes were sent."""
+"""Least number of operations in a turn for a statement about their flushes."""
 
 
 class SyncStep(NamedTuple):
-    """A step of synced writes, with its settings as the mount options change them."""
+    """A step that writes and syncs, with the settings that the mount options bring into effect."""
 
     step: Step
     settings: SyncWrites
 
     @property
     def call(self) -> Call | None:
-        """The call that makes each write durable; None without a sync, and if two methods are combined."""
+        """The call that makes each write durable; None if there is none, or two methods are combined."""
         return _call(self.settings)
 
     @property
@@ -63,7 +63,7 @@ class SyncStep(NamedTuple):
 
     @property
     def turns(self) -> tuple[SyncStep, ...]:
-        """Its short turns as steps of their own, if every operation is one sync."""
+        """The turns of this step, each as a step; empty unless every operation is one sync."""
         if self.settings.sync_every != 1:
             return ()
         return tuple(self._during(turn) for turn in self.step.turns if turn.ops >= MIN_IN_TURN)
@@ -83,13 +83,13 @@ class SyncStep(NamedTuple):
 
     @property
     def overwrites_alone(self) -> bool:
-        """Whether it overwrites and syncs one block at a time, as fast as possible, so that the disk alone decides."""
+        """Whether it overwrites and syncs one block at a time at full speed, so that only the disk limits the rate."""
         overwrites = self.settings.offsets in {"random", "same"} and self.settings.prefill == "written"
         return overwrites and self.synced_alone
 
     @property
     def synced_alone(self) -> bool:
-        """Whether each write is complete before the next one, as fast as possible."""
+        """Whether it syncs each write before the next one, at full speed."""
         return self.settings.sync_every == 1 and self.settings.ops_per_s == 0 and has_rate(self.step)
 
 
@@ -108,7 +108,7 @@ class Steps:
 
     @cached_property
     def of_sync_writes(self) -> tuple[SyncStep, ...]:
-        """Including failed and skipped ones."""
+        """All steps that write and sync, including failed and skipped ones."""
         return tuple(SyncStep(step, settings) for step in self.all if (settings := self.in_effect(step.settings)))
 
     @cached_property
@@ -117,23 +117,23 @@ class Steps:
         return tuple(
             done
             for done in self.of_sync_writes
-            if done.settings.writers == 1 == done.step.writers and _counts(done.step)
+            if done.settings.writers == 1 == done.step.writers and _is_valid(done.step)
         )
 
     @cached_property
     def synced(self) -> tuple[SyncStep, ...]:
-        """Those of them that made their writes durable by one call, at least 20 times."""
+        """The measured steps that made each write durable by one call and synced at least 20 times."""
         return tuple(done for done in self.measured if done.call and done.syncs >= MIN_SYNCS)
 
     @cached_property
     def synced_by_several(self) -> tuple[SyncStep, ...]:
-        """The steps in which several writers made every write durable, 20 times each on average or more."""
+        """The steps with several writers that synced every write, on average at least 20 times per writer."""
         return tuple(
             done
             for done in self.of_sync_writes
             if done.settings.writers == done.step.writers > 1
             and done.settings.sync_every == 1
-            and _counts(done.step)
+            and _is_valid(done.step)
             and done.call
             and done.syncs >= MIN_SYNCS * done.settings.writers
         )
@@ -144,13 +144,13 @@ class Steps:
         return tuple(done for done in self.measured if done.direct_alone and done.step.ops >= MIN_SYNCS)
 
     def of(self, step: Step) -> SyncStep | None:
-        """Return that step if it writes with syncs."""
+        """Return the step as a SyncStep; None if it does not write and sync."""
         return next((done for done in self.of_sync_writes if done.step is step), None)
 
     def in_effect(self, settings: Settings) -> SyncWrites | None:
-        """Return the settings as the mount options change them; None if the step has no writes.
+        """Return the settings that the mount options bring into effect; None if the step does not write.
 
-        With ``-o sync``, a write without a sync behaves as with O_DSYNC.
+        With ``-o sync``, a write without a sync behaves like one with O_DSYNC.
         """
         writes = settings.as_sync_writes() if isinstance(settings, StepSettings) else None
         if writes and writes.sync == "none" and _call(writes) is None and self.mounted_sync:
@@ -158,13 +158,13 @@ class Steps:
         return writes
 
 
-def _counts(step: Step) -> bool:
-    """Return whether it was run on a stack that did not change."""
+def _is_valid(step: Step) -> bool:
+    """Return whether the step was run, did not fail, and its stack did not change."""
     return step.status not in {"failed", "skipped"} and not step.changed
 
 
 def has_rate(step: Step) -> bool:
-    """Return whether its rate is that of the storage. If the probe was held up, only its counters are valid."""
+    """Return whether the rate of the step is valid. If the probe itself was delayed, only the counters are."""
     return step.status != "disturbed"
 
 

@@ -1,8 +1,8 @@
-"""Which flushes are fstui's own, by the kernel's trace.
+"""Find out which flushes are fstui's own, from the kernel's trace.
 
-A device's counter says how many flushes it completed. The trace says which thread requested each of them, at the layer
-to which a filesystem submits its bios. That layer need not count flushes: it may be dm, md or a partition. FUA writes
-are traced as well, so a sync is there a flush before a write, or a write marked FUA.
+A device's counter shows how many flushes the device completed. The trace shows which thread requested each of them, at
+the layer to which a filesystem submits its bios. That layer need not count flushes: it may be dm, md or a partition.
+The trace includes FUA writes. So it shows a sync as a flush before a write, or as a write marked FUA.
 
 - Flushes that fstui's own threads requested are fstui's own. If there are as many as expected, they all arrived.
 - Flushes of kernel threads may be fstui's own: a journal thread commits for every process, and a worker sends bios
@@ -30,17 +30,17 @@ from fstui.storage.layers import kind
 from fstui.storage.layers.flushes import ExpectedFlushes, Range
 
 PASSED_ON = 0.9
-"""A layer that received less than this share of fstui's flushes was not sent them."""
+"""If a layer received less than this share of fstui's flushes, the layer above did not forward them."""
 TRACE = "the kernel's trace"
 
 
 class Traced(NamedTuple):
-    """What the trace saw of one filesystem in one step: flushes and FUA writes alike."""
+    """The flushes and FUA writes of one filesystem in one step, according to the trace."""
 
     devices: tuple[Node, ...]
-    """Those to which the filesystem submitted them."""
+    """The devices to which the filesystem submitted them."""
     expected: Range
-    """Per sync."""
+    """The expected number per sync."""
     own: Range
     """From those that fstui's threads requested to all that can be fstui's own."""
     others: int
@@ -83,7 +83,7 @@ class Withheld(NamedTuple):
 
 
 def withheld(stack: Stack, level: Level, done: SyncStep) -> Iterator[Withheld]:
-    """Yield where fstui's flushes went no further, although a layer below holds written data."""
+    """Yield each layer that received fstui's flushes and did not forward them to a layer below that holds its data."""
     seen = _seen(done.step)
     composed = _composed(stack, level, done.step, seen, _own)
     for above in level.path:

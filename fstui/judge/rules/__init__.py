@@ -20,7 +20,7 @@ from fstui.judge.defects import defects
 
 QUESTIONS = ("proof", "configuration", "arrival", "rotation", "device", "database", "speed", "notes")
 """Of two findings that weigh the same, the one that answers the earlier question comes first."""
-RENAMED = {"in-its-shoes": "another-cgroup", "two-clocks": "clock-drift"}
+RENAMED = {"in-its-shoes": "another-cgroup", "two-clocks": "sysbench-latency", "clock-drift": "sysbench-latency"}
 """Old rule names, which saved runs may contain, and today's."""
 _DEFECTS = "defects"
 """The module that reports the rows of ``defects.toml``. It has no page of its own."""

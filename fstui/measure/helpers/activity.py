@@ -26,13 +26,13 @@ from fstui.measure.helpers.server_options import options
 
 EVERY_S = 2.0
 SHARE = 0.02
-"""The most of a processor that it uses: a large host is looked at less often."""
+"""Most processor time that the program may use, as a share of one processor. On a large host it looks less often."""
 LEAST_BYTES_PER_S = 4096
 MOST_WRITERS, MOST_FILES = 8, 512
 
 
 class Mounts:
-    """The mount points of this process by the mounts of another one: both are on the same filesystem."""
+    """Find the mount points of this process for the mounts of another process, by the device that both show."""
 
     def __init__(self) -> None:
         self.points: dict[str, list[str]] = defaultdict(list)
@@ -96,7 +96,7 @@ def stubs(pid: int, pattern: str) -> list[str]:
 
 
 class Activity:
-    """What is remembered from one look to the next."""
+    """The state that is kept from one look to the next."""
 
     def __init__(self, request: dict[str, Any]) -> None:
         self.request = request
@@ -131,7 +131,7 @@ class Activity:
         return {"writers": writers, "databases": self.servers(names), "hidden": hidden and os.geteuid() != 0}
 
     def servers(self, names: dict[int, str]) -> list[dict[str, Any]]:
-        """Return the first process of each server, but not the processes that it has started."""
+        """Return the fields of each server: those of its first process, without the processes that it has started."""
         serving = {pid for pid, name in names.items() if name in self.request["servers"]}
         first = {pid for pid in serving if parent(pid) not in serving}
         self.databases = {

@@ -13,13 +13,13 @@ from fstui.model.quantities import duration_ns
 from fstui.model.settings import Amounts
 
 _TIMES = 10
-"""Three rounds of 1 + 4 + 16 + 32 MiB in two patterns are ten times the size of the file of 32 MiB."""
+"""How many times the size of the file is written: 1 + 4 + 16 + 32 MiB in two patterns and three rounds, for 32 MiB."""
 _LARGEST = 1e18
 """ns: about 30 years."""
 
 
 class DirtyFlush(StepSettings, frozen=True, kw_only=True, tag="dirty_flush"):
-    """Its operations become larger and larger."""
+    """The settings of operations that grow: each writes more than the one before."""
 
     seconds: float = 2.0
     file_bytes: int = 33554432
@@ -43,7 +43,7 @@ class DirtyFlush(StepSettings, frozen=True, kw_only=True, tag="dirty_flush"):
 
 
 class GrowthPoint(Base, frozen=True, kw_only=True):
-    """The flush after one amount of writes: medians of all rounds."""
+    """The flush after writes of one size: the medians of all rounds."""
 
     bytes: Count
     sync_ns: Count
@@ -55,7 +55,7 @@ class GrowthPoint(Base, frozen=True, kw_only=True):
 
 
 class Growth(Base, frozen=True, kw_only=True):
-    """The flush times by unsynced bytes, and a line through the medians."""
+    """The flush times by number of unsynced bytes, and the straight line through their medians."""
 
     slope_ns_per_mib: Annotated[float, Meta(ge=-_LARGEST, le=_LARGEST)]
     intercept_ns: Annotated[float, Meta(ge=-_LARGEST, le=_LARGEST)]
@@ -68,7 +68,7 @@ class Growth(Base, frozen=True, kw_only=True):
 
 
 class DirtyFlushFigures(StepFigures, frozen=True, kw_only=True, tag="dirty_flush"):
-    """The growth for each pattern of writes that was measured."""
+    """The growth in each pattern of writes; None: not measured."""
 
     sequential: Growth | None = None
     scattered: Growth | None = None

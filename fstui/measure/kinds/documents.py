@@ -1,7 +1,7 @@
 """Read run documents, and return their schema.
 
-``fstui.run/2`` has the kind of step as the tag ``probe`` in its ``settings`` and ``figures``; ``fstui.run/1`` has it
-next to them. Fields of a later version are kept in settings and figures of an unknown kind, and ignored elsewhere.
+``fstui.run/2`` has the kind of a step as the tag ``probe`` in its ``settings`` and ``figures``; ``fstui.run/1`` has it
+next to them. Unknown fields are kept in settings and figures of an unknown kind, and ignored elsewhere.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fstui.model.settings import Figures, Settings, UnknownFigures, UnknownSetti
 
 READABLE = ("fstui.run/1", SCHEMA)
 _DEFINED = "#/$defs/{name}"
-_Outline = TypeVar("_Outline", bound="Version")
+_Fields = TypeVar("_Fields", bound="Version")
 
 
 def decode_run(data: bytes | str) -> Run:
@@ -28,21 +28,21 @@ def decode_run(data: bytes | str) -> Run:
         return _run_from(msgspec.json.decode(data))
 
 
-def each_of(data: bytes) -> list[bytes]:
-    """Return the documents in a file: one, or the list of a check. Raises Refused if the list is broken."""
+def split_file(data: bytes) -> list[bytes]:
+    """Return the documents in a file: one, or the list that a check wrote. Raises Refused if the list is broken."""
     if not data.lstrip().startswith(b"["):
         return [data]
     with _refusing():
         return [bytes(one) for one in msgspec.json.decode(data, type=list[msgspec.Raw])]
 
 
-def decode_outline(data: bytes, outline: type[_Outline]) -> _Outline:
-    """Return a few fields that all versions have, without decoding the others. Raises Refused."""
+def decode_fields(data: bytes, fields: type[_Fields]) -> _Fields:
+    """Decode only these fields, which documents of all versions have. Raises Refused."""
     with _refusing():
         try:
-            found = msgspec.json.decode(data, type=outline)
+            found = msgspec.json.decode(data, type=fields)
         except msgspec.ValidationError:
-            _check(msgspec.json.decode(data, type=Version).schema)  # another schema explains the error
+            _check(msgspec.json.decode(data, type=Version).schema)  # if the schema is another one, that is the error
             raise
         _check(found.schema)
         return found
@@ -89,7 +89,7 @@ def _refusing() -> Iterator[None]:
 
 
 class _FirstStep(msgspec.Struct, frozen=True):
-    """Fields that the second version has in another place."""
+    """The fields of a step that ``fstui.run/2`` has in another place."""
 
     probe: str
     settings: dict[str, Any] = {}
@@ -112,7 +112,7 @@ def _step_from_first(step: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_edges(run: Run) -> Run:
-    """The first version had one role for a layer, the second has one for each layer above it."""
+    """Return the run with the roles of ``fstui.run/2``: one for each layer above, instead of one per layer."""
     if run.target is None:
         return run
     roles = {node.id: role.value for node in run.target.stack if (role := node.reading("role"))}
@@ -131,7 +131,7 @@ def _typed(kind: type, fields: Any) -> Settings | Figures:
 
 
 def _typed_or_kept(kind: type, fields: dict[str, Any]) -> Settings | Figures:
-    """Keep settings and figures of the first version that do not fit their kind: it did not check them."""
+    """Return the struct that the tag names, or the fields as they are: ``fstui.run/1`` was written without a check."""
     try:
         return _typed(kind, fields)
     except msgspec.ValidationError:

@@ -9,12 +9,12 @@ from fstui.model.base import Amount, Count
 
 
 class PowerCut(StepSettings, frozen=True, kw_only=True, tag="powercut"):
-    """No scenario has such a step: a person cuts the power during it."""
+    """The settings of a power-cut test. No scenario contains one, because a person has to cut the power."""
 
     in_scenarios: ClassVar[bool] = False
 
     seconds: float = 0.0
-    """0: until the power is cut."""
+    """0: the writers run until the power is cut."""
     sync: tuple[str, ...] = ("fdatasync",)
     writes: tuple[str, ...] = ("overwrite", "append", "create")
     writers: int = 1
@@ -34,9 +34,9 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
     identity: str
     """Identity of the target when it was written to. Survived cuts are counted per identity."""
     cuts_before: Count = 0
-    """Cuts that this identity survived before, since its last loss."""
+    """Earlier cuts that this identity has survived since its last loss."""
     rebooted: bool = False
-    """The writing host has booted since: its boot id has changed."""
+    """The boot id of the writing host has changed since the writes."""
     storage_was_cut: bool = False
     """The user states that the storage lost power, but not the host."""
     simulated: bool = False
@@ -46,14 +46,14 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
     gone: bool = False
     """The filesystem is mounted, but the run's directory does not exist."""
     ended: str | None = None
-    """Why the writer ended regularly, before a power cut."""
+    """Why the writer ended without a power cut; None if it did not."""
     read_only: bool = False
     """The filesystem is now mounted read-only."""
     log_cut_off: bool = False
     """The log's last line was incomplete and was ignored."""
     acknowledged: Count = 0
     checked: Count = 0
-    """Acknowledged records that no newer record has replaced: they must exist."""
+    """Acknowledged records that must exist, because no newer record was written in their place."""
     present: Count = 0
     newer: Count = 0
     """Present records that are newer: the witness did not see their acknowledgement."""
@@ -63,12 +63,12 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
     torn: Count = 0
     """The record is damaged."""
     misplaced: Count = 0
-    """The record of another place is in its place."""
+    """A record that was written elsewhere is in its place."""
     unreadable: Count = 0
     reordered: Count = 0
     """Lost records, although a later record of the same writer exists."""
     in_flight: Count = 0
-    """Damaged places whose next record was being written at the time of the cut: no loss."""
+    """Places that are damaged because a newer record was being written when the power was cut. They are no loss."""
     unpromised: Count = 0
     """Missing new files whose directory was not synced: no loss according to POSIX."""
     oldest_lost_s: Amount = 0.0
@@ -78,25 +78,25 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
 
     @property
     def lost(self) -> int:
-        """Acknowledged records that do not exist as they were acknowledged."""
+        """The number of acknowledged records that are missing or changed."""
         return self.missing + self.stale + self.torn + self.misplaced + self.unreadable
 
     @property
     def cut_seen(self) -> bool:
-        """There is evidence that the power was cut while it wrote."""
+        """Whether there is evidence that the power was cut during the writes."""
         return (self.rebooted or self.storage_was_cut or self.unmountable or self.simulated) and self.ended is None
 
     @property
     def any_lost(self) -> bool:
-        """Acknowledged records are lost, or, after a cut, the whole directory or filesystem."""
+        """Whether acknowledged records or, after a cut, the whole directory or filesystem are lost."""
         return self.lost > 0 or (self.acknowledged > 0 and self.cut_seen and (self.gone or self.unmountable))
 
     @property
-    def decides(self) -> bool:
-        """Another verification would give the same result."""
+    def is_final(self) -> bool:
+        """Whether another verification would give the same result."""
         return self.kept or self.any_lost or self.ended is not None
 
     @property
     def kept(self) -> bool:
-        """A cut without a loss."""
+        """Whether the storage survived a power cut without a loss."""
         return self.cut_seen and not self.any_lost and self.checked > 0

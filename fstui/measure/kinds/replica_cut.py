@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+import msgspec
+
 from fstui.measure.kinds import MOST_SECONDS, StepFigures
 from fstui.measure.kinds.servers import KINDS, ReplicaPair, ServerSettings
 from fstui.model.base import Amount, Count, Share
@@ -45,7 +47,7 @@ class ReplicaCut(ServerSettings, frozen=True, kw_only=True, tag="replica_cut"):
         return self.clients
 
     def amounts(self) -> Amounts:
-        """Estimates: a server decides itself what it writes."""
+        """Return estimates, because the servers decide what they write."""
         held = _IMAGES * self.pair.held_bytes + int(self.seconds * _BYTES_PER_S)
         return Amounts(held + self.pair.held_bytes, held)
 
@@ -85,7 +87,7 @@ class ReplicaCutFigures(StepFigures, frozen=True, kw_only=True, tag="replica_cut
     gtid_replica: str = ""
     cpu_s: Amount | None = None
     cpu_share: Share | None = None
-    box_cpu_share: Share | None = None
+    host_cpu_share: Share | None = msgspec.field(default=None, name="box_cpu_share")
 
     @property
     def ops(self) -> int:

@@ -8,6 +8,8 @@ from itertools import accumulate
 from math import prod
 from typing import Literal
 
+import msgspec
+
 from fstui.measure.kinds import MOST_BYTES, MOST_SECONDS, StepFigures
 from fstui.measure.kinds.servers import KINDS, Server, ServerKind, ServerName, ServerSettings
 from fstui.model.base import Amount, Base, Count, Share
@@ -17,20 +19,22 @@ from fstui.model.steps import Latency, TimelinePoint
 
 MOST_THREADS = 1024
 PROCESSOR_BOUND = 0.85
-"""A step is limited by the processor, and not by the storage, from this share of the processor time that its clients
+"""The processor, not the storage, limits a step that uses at least this share of the processor time that its clients
 could use."""
 CROWDED = 0.9
-"""From this share of the host's processor time on, processes wait for a processor."""
+"""Processes wait for a processor if at least this share of the host's processor time is used."""
 HOST_BOUND, SHARED = 0.95, 0.3
-"""The step is also limited by the processor if all processors of the host were busy and it had the second share."""
+"""The processor also limits a step if the host used the first share of its processor time and the step used the second
+share of the time that its clients could use."""
 _READ_ONLY = frozenset({"oltp_read_only", "oltp_point_select"})
 _ROW_BYTES = 200
 _ROW_BYTES_HELD = 240
-"""With its index."""
+"""Bytes of a row and its index entries."""
 _SERVER_BYTES = 256 << 20
-"""An empty MariaDB occupies 170 MiB, MySQL 9 220, PostgreSQL 40: system tables, redo logs, temporary tablespaces."""
+"""Space for an empty server: system tables, redo logs, temporary tablespaces. MariaDB needs 170 MiB, MySQL 9 220 MiB,
+PostgreSQL 40 MiB."""
 _LOGS_BYTES_PER_S = 32 << 20
-"""Binary log or WAL of a server that does not wait for its disk: 30 000 small transactions per second."""
+"""Growth of the binary log or WAL of a server that does not wait for its disk: 30 000 small transactions per second."""
 _ROWS_PER_S, _ROWS_PER_S_OF_ONE = 30_000, 12_000
 """Rows that may be added per second, by all clients and by one client."""
 _GROWING = frozenset({"oltp_insert"})
@@ -42,7 +46,7 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
 
     seconds: float = 10.0
     warmup_s: float = 0.0
-    """The same work before the clock starts, which is not counted."""
+    """Time for which the same work is done before the measurement starts."""
     workload: Literal[
         "oltp_read_write", "oltp_update_index", "oltp_read_only", "oltp_insert", "oltp_write_only",
         "oltp_update_non_index", "oltp_point_select", "oltp_delete",
@@ -52,19 +56,19 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
     rows: int = 10_000
     """Per table."""
     schemas: int = 1
-    """Each has this many tables. Every client works in one of them."""
+    """Number of schemas. Each has ``tables`` tables, and each client works in one schema."""
     server: ServerName
     pool_bytes: int = 67108864
     """The server's buffer pool: innodb_buffer_pool_size, shared_buffers."""
     options: dict[str, bool | int | float | str] = {}
     """Further options of the server."""
     host: str = ""
-    """host, port, socket or login_path mean an existing server. Its options are read, but never changed."""
+    """If host, port, socket or login_path is set, the server exists. Its options are read, but never changed."""
     port: int = 0
     socket: str = ""
     user: str = ""
     login_path: str = ""
-    """A group of ~/.my.cnf, a login path, or a service of PostgreSQL, which contains all of these."""
+    """A group of ~/.my.cnf, a login path, or a service of PostgreSQL: each names host, port, socket and user."""
     session: Literal["own", "shared"] = "own"
     """Whether server and clients have their own sessions or that of fstui. The kernel distributes processors among
     sessions (sched(7), autogroup)."""
@@ -120,11 +124,11 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
 
     @property
     def read_only(self) -> bool:
-        """It commits nothing that has to be durable."""
+        """Whether no transaction changes data, so that no commit needs to be durable."""
         return self.workload in _READ_ONLY
 
     def amounts(self) -> Amounts:
-        """Estimates: a server decides itself what it writes."""
+        """Return estimates, because the server decides what it writes."""
         data = self.schemas * self.tables * self.rows * _ROW_BYTES_HELD
         running_s = self.seconds + self.warmup_s
         logged = int(running_s * _LOGS_BYTES_PER_S)
@@ -176,7 +180,7 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
 
 
 class Queries(Base, frozen=True, kw_only=True):
-    """Counts in sysbench's report."""
+    """The number of queries of each type in sysbench's report."""
 
     read: Count = 0
     write: Count = 0
@@ -185,7 +189,7 @@ class Queries(Base, frozen=True, kw_only=True):
 
 
 class ReportedLatency(Base, frozen=True, kw_only=True):
-    """Latency in sysbench's report, in ms."""
+    """The latencies in sysbench's report, in ms; None: not printed."""
 
     min: Amount | None = None
     avg: Amount | None = None
@@ -193,7 +197,7 @@ class ReportedLatency(Base, frozen=True, kw_only=True):
     p95: Amount | None = None
 
     def in_ns(self) -> tuple[int, int, int, int] | None:
-        """Return minimum, average, maximum and p95; None if it did not print all of them."""
+        """Return minimum, average, maximum and p95; None if sysbench did not print all of them."""
         if self.min is None or self.avg is None or self.max is None or self.p95 is None:
             return None
         return round(self.min * 1e6), round(self.avg * 1e6), round(self.max * 1e6), round(self.p95 * 1e6)
@@ -211,7 +215,7 @@ class Interval(Base, frozen=True, kw_only=True):
 
 
 class FileWaits(Base, frozen=True, kw_only=True):
-    """The server's own counters of one kind of its files. None: it does not count that."""
+    """The server's own counters for one kind of its files. None: the server has no such counter."""
 
     file: str
     """``redo log``, ``binary log``, ``doublewrite``, ``data``; ``WAL``."""
@@ -223,13 +227,13 @@ class FileWaits(Base, frozen=True, kw_only=True):
 
 
 class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
-    """The figures that sysbench prints, without rounding, and the server."""
+    """The figures that sysbench printed, and the server."""
 
     server: Server | None = None
     intervals: tuple[Interval, ...] = ()
     transactions: Count = 0
     tps: Amount | None = None
-    """None before its report at the end."""
+    """None until sysbench prints its report at the end."""
     qps: Amount | None = None
     queries: Queries | None = None
     latency_ms: ReportedLatency | None = None
@@ -240,10 +244,10 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
     cpu_s: Amount | None = None
     cpu_share: Share | None = None
     """Processor time of server and clients, as a share of what this number of clients can use."""
-    box_cpu_share: Share | None = None
-    """Busy time of all processors, by all processes."""
+    host_cpu_share: Share | None = msgspec.field(default=None, name="box_cpu_share")
+    """Processor time of all processes, as a share of what the host has."""
     others_cpu_share: Share | None = None
-    """The part of it that other processes than server and clients used."""
+    """The part of ``host_cpu_share`` that processes other than server and clients used."""
     autogroup: bool | None = None
     """The kernel distributes processors among sessions first (sched(7), autogroup)."""
 
@@ -262,18 +266,18 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
 
     @property
     def limited_by_processor(self) -> bool:
-        """Clients and server were nearly always running, or waiting for a processor, and hardly ever for storage."""
-        own, box = self.cpu_share or 0.0, self.box_cpu_share or 0.0
-        return own >= PROCESSOR_BOUND or (box >= HOST_BOUND and own >= SHARED)
+        """Whether clients and server nearly always used or waited for a processor, and hardly ever for storage."""
+        own, host = self.cpu_share or 0.0, self.host_cpu_share or 0.0
+        return own >= PROCESSOR_BOUND or (host >= HOST_BOUND and own >= SHARED)
 
     @property
-    def outdone(self) -> bool:
-        """Other processes kept the processors busy, and the kernel distributes them among sessions."""
-        crowded = (self.box_cpu_share or 0.0) >= CROWDED and (self.others_cpu_share or 0.0) >= SHARED
+    def starved_by_others(self) -> bool:
+        """Whether other processes kept the processors busy, and the kernel divides processor time among sessions."""
+        crowded = (self.host_cpu_share or 0.0) >= CROWDED and (self.others_cpu_share or 0.0) >= SHARED
         return bool(self.autogroup) and crowded
 
     def timeline(self) -> tuple[TimelinePoint, ...]:
-        """Return the intervals with the p95 in place of the p50, which sysbench does not print before its end."""
+        """Return the intervals. Their p50 is sysbench's p95, because it prints the p50 only at the end."""
         return tuple(
             TimelinePoint(
                 t_s=part.t_s - part.length_s, ops=round(part.tps * part.length_s), p50_ns=round(part.p95_ms * 1e6)

@@ -4,10 +4,10 @@ Emptying a cache takes longer the more it contains. If a flush always takes the 
 protected cache, a host that keeps the data), or it does nothing. The amounts are written in sequence, then scattered,
 in rounds until the time is over; each figure is the median of its rounds.
 
-An operation is "write an amount, then fdatasync". The ``stat`` files of the lowest devices (``stat_paths``) show what
-had reached them before the sync, because a flush that has to write back the cache of an upper layer proves only that
-cache. They also show how long each device took for its flushes, because the work of a filesystem grows as well (btrfs:
-with every extent).
+An operation is "write an amount, then fdatasync". The ``stat`` files of the lowest devices (``stat_paths``) show how
+much had reached them before the sync: if a layer above cached the data, the time of the flush says nothing about the
+devices. They also show how long each device took for its flushes, because the filesystem's own work grows as well
+(btrfs: with every extent).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Point:
                 self.flush_ms.setdefault(device, []).append(stat.flush_ms - written[device].flush_ms)
 
     def summary(self) -> dict[str, Any]:
-        """Return the medians. Without counters there is no share that arrived before the sync, and no device's time."""
+        """Return the medians. Without counters, ``arrived_share`` is None and ``flush_ms`` is empty."""
         return {
             "bytes": self.amount,
             "sync_ns": round(statistics.median(self.sync_ns)),

@@ -38,7 +38,7 @@ def bytes_of(settings: dict[str, Any]) -> int:
 
 
 def finish(program: Program, check: Callable[[], object] = exit_if_interrupted) -> None:
-    """Raises Trouble if it fails; SystemExit if the engine hangs up."""
+    """Wait for the end of sysbench. Raises Trouble if it fails; SystemExit if the engine hangs up."""
     if status := program.finish(check=check):
         raise Trouble(reason(program.text, status))
 
@@ -135,10 +135,10 @@ class Measurement:
                 program.kill()
             elif self.silent_intervals >= FULL_INTERVALS and is_full():
                 program.kill()
-                raise Trouble("the disk is full, and the server waits for room instead of answering")
+                raise Trouble("the disk is full, and the server waits for space instead of answering")
             elif clock() - began > (seconds + LATE_S) * 1e9:
                 program.kill()
-                raise Trouble(f"sysbench had not ended {LATE_S} s after its time: the server does not answer")
+                raise Trouble(f"sysbench was still running {LATE_S} s after its time: the server does not answer")
         status = program.finish()
         if status and not commands.stop_wanted:
             raise Trouble(reason(program.text, status))
@@ -147,7 +147,7 @@ class Measurement:
             send("done", start_ns=self.started_ns, end_ns=self.ended_ns, held_ns=0)
 
     def conclude(self, text: list[str]) -> None:
-        """Report the figures at its end. Its clock becomes the step's, so that both report the same rate."""
+        """Send the final figures. The step takes its end from sysbench's clock, so that both have the same rate."""
         self.ended_ns = clock()
         totals = sysbench_program.totals(text)
         if totals is None:
@@ -163,7 +163,7 @@ class Measurement:
 
 @contextlib.contextmanager
 def naming_full_disk() -> Iterator[None]:
-    """PostgreSQL ends without an error when there is no space for its log, and sysbench 1.0 crashes then."""
+    """Add to a Trouble that the disk is full. PostgreSQL then ends without an error, and sysbench 1.0 crashes."""
     try:
         yield
     except Trouble as trouble:
@@ -171,7 +171,7 @@ def naming_full_disk() -> Iterator[None]:
 
 
 def lay_out(settings: dict[str, Any]) -> None:
-    """Make links and scripts by these names; the previous step may have left them here."""
+    """Create the links and scripts, unless a previous step has created them."""
     for name, path in settings["tls"].items():
         with contextlib.suppress(FileExistsError):
             os.symlink(path, name)

@@ -73,7 +73,7 @@ def measure(settings: dict[str, Any], commands: CommandLines) -> None:
     found = totals(program.text)
     if found is None:
         if not commands.stop_wanted:
-            raise Trouble("its report at the end is not there")
+            raise Trouble("sysbench printed no report at its end")
         return
     writes = round(found["writes_per_s"] * found["total_time_s"])
     send("figures", transactions=writes, written_bytes=writes * settings["block_bytes"], **found)
@@ -97,7 +97,8 @@ def main() -> NoReturn:
                 measure(settings, commands)
                 commands.wait_for_end()
         finally:
-            shutil.rmtree(settings["path"], ignore_errors=True)  # the keeper of the run's directory removes the rest
+            # errors do not matter: whatever is left is removed together with the run's directory
+            shutil.rmtree(settings["path"], ignore_errors=True)
     sys.exit(0)
 
 

@@ -23,7 +23,7 @@ PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
 _QUERY = re.compile(r" for query '.*")
 NUMBER, COUNT = r"(\d{1,15}(?:\.\d{1,15})?)(?![\d.])", r"(\d{1,15})(?![\d.])"
-"""A longer number, or one with two points, is not one that sysbench prints."""
+"""sysbench prints no longer number, and none with two points."""
 _INTERVAL = re.compile(
     rf"\[ {COUNT}s \] thds: \d+ tps: {NUMBER} qps: {NUMBER} \(r/w/o: {NUMBER}/{NUMBER}/{NUMBER}\) "
     rf"lat \(ms,95%\): {NUMBER} err/s:? {NUMBER}"
@@ -142,14 +142,14 @@ def query(
 
 
 def die_with_parent() -> None:
-    """End with the probe (prctl(2)): a client that is left behind would go on writing."""
+    """Request a SIGKILL for the end of the probe (prctl(2)). Otherwise a client could go on writing after it."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def reason(text: list[str], status: int = 1) -> str:
-    """Return the error in sysbench's output: its last FATAL line, which names the server's error, without the query.
+    """Return the error in sysbench's output: the server's error in its last FATAL line, without the query.
 
-    sysbench 1.0 crashes when PostgreSQL does.
+    sysbench 1.0 crashes without such a line when PostgreSQL does.
     """
     fatal = [line.partition(": ")[2] for line in text if line.startswith(("FATAL: ", "ALERT: "))]
     errors = [line for line in fatal if not line.startswith(("`", "failed query was: "))] or fatal

@@ -1,7 +1,7 @@
-"""Loop devices, mounts and a cgroup of one laboratory, through descriptors and marked with its id.
+"""Create and remove the loop devices, the mounts and the cgroup of one laboratory.
 
-A mark (the file name of a loop device, the source of a mount, the name of a cgroup) is how everything is found again,
-also after the directory was renamed or its files were deleted.
+Each carries a mark with the id of the laboratory: the file name of a loop device, the source of a mount, the name of a
+cgroup. The mark identifies them even if the laboratory's directory was renamed or its files were deleted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CONFIG = struct.Struct(f"=2I{_INFO.size}s8Q")
 """struct loop_config."""
 UMOUNT_NOFOLLOW = 8
 BUSY_S = 3.0
-"""A program that surveys the host looks at a mount for a moment; umount2(2) then fails with EBUSY."""
+"""Time to repeat umount2(2): it fails with EBUSY while another program examines the mount."""
 _POLL_S = 0.05
 _CGROUP_V1, _CGROUP_V2 = Path("/sys/fs/cgroup/blkio"), Path("/sys/fs/cgroup")
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -44,7 +44,7 @@ class Loop(NamedTuple):
 
 
 def mark(run: str) -> str:
-    """Return the name by which everything of that laboratory is found again."""
+    """Return the name that marks everything of a laboratory."""
     return f"fstui-lab-{run}"
 
 
@@ -81,7 +81,7 @@ def attach(file: int, run: str) -> Loop:
                         os.close(fd)
                         raise
                 else:
-                    # what an earlier user of this device wrote there outlives that user
+                    # a value that an earlier user of this device wrote there is still in effect
                     Path(f"/sys/block/{name}/queue/write_cache").write_text("write back")
                     return Loop(name, fd)
             os.close(fd)
@@ -125,7 +125,7 @@ def remove(run: str) -> None:
 
 
 def make_cgroup(run: str, loop: str, writes_per_s: int) -> None:
-    """Make a cgroup whose processes may write that often to the loop device. Raises Refused, OSError."""
+    """Make a cgroup that limits the writes to the loop device. Raises Refused, OSError."""
     device = Path(f"/sys/block/{loop}/dev").read_text().strip()
     if (_CGROUP_V1 / "cgroup.procs").exists():
         group, file, limit = _CGROUP_V1 / mark(run), "blkio.throttle.write_iops_device", f"{device} {writes_per_s}"

@@ -1,9 +1,9 @@
-"""What block devices do: their counters, and the requests that the trace shows.
+"""The counters of block devices, and their requests according to the trace.
 
 The letters of ``rwbs``, from left to right (kernel: blk_fill_rwbs in kernel/trace/blktrace.c): ``F`` before the
-operation is a flush that must be done first. Then comes the operation: ``W`` for a write, or ``F`` alone for the flush
-that the kernel's flush machinery issues itself. ``F`` after the operation is FUA. So ``FWS`` without sectors is an
-empty flush, ``FWFS`` a flush, a write and FUA, and ``WFS`` FUA alone.
+operation is a flush that must be done first. The operation is ``W`` for a write, or missing for a flush that the
+kernel's flush machinery issues itself. ``F`` after the operation is FUA. So ``FWS`` without sectors is an empty flush,
+``FWFS`` a flush, a write and FUA, and ``WFS`` FUA alone.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from fstui.trace.reader.recording import Recording, Wanted
 
 FLUSH_FIRST, WRITE, FUA = 1, 2, 4
 IN_FLIGHT = 65536
-"""Requests that are remembered until they complete; no device has more in flight."""
+"""Most requests per device that are remembered until they complete; no device has more in flight."""
 SECTOR = 512
 EVENTS_PER_S = 8000
-"""Request events that are read per second. If there are more, only a part of each second is recorded."""
+"""Most request events to read per second. If there are more, only a part of each second is recorded."""
 LEAST_SHARE = 0.02
 WAITED_FOR = 'rwbs ~ "*F*" || rwbs ~ "*WS*"'
 """Filter for flushes, FUA writes and synchronous writes: requests that a process waits for."""
@@ -38,7 +38,7 @@ def meaning(rwbs: bytes) -> int:
 
 
 class Requests:
-    """The requests that the driver of one device got, and how long they took."""
+    """The requests that the driver of one device received, and the time until each was complete."""
 
     def __init__(self) -> None:
         self.flushes, self.writes = Durations(), Durations()
@@ -47,7 +47,7 @@ class Requests:
         self._writing: dict[int, int] = {}
 
     def issued(self, time_ns: int, sector: int, rwbs: bytes) -> None:
-        """Note that the driver got a request."""
+        """Record that the driver received a request."""
         means = meaning(rwbs)
         self.fua_issued += bool(means & FUA)
         if means & FLUSH_FIRST:
@@ -57,9 +57,9 @@ class Requests:
             self._writing[sector] = time_ns
 
     def completed(self, time_ns: int, sector: int, rwbs: bytes) -> None:
-        """Note that the device completed a request.
+        """Record that the device completed a request.
 
-        The events do not identify a flush. The oldest one in flight is taken, which keeps the sum of times right.
+        The events do not identify a flush. It is taken for the oldest one in flight; the sum of all times is correct.
         """
         means = meaning(rwbs)
         if means & FLUSH_FIRST and self._flushing:
@@ -68,7 +68,7 @@ class Requests:
             self.writes.add(time_ns - self._writing.pop(sector))
 
     def take(self) -> Requests:
-        """Return what completed since the last call, and start anew. Requests in flight are kept."""
+        """Return the requests completed since the last call, and reset the counts. Requests in flight are kept."""
         taken = Requests()
         taken.flushes, taken.writes = self.flushes, self.writes
         taken.flushes_issued, taken.fua_issued = self.flushes_issued, self.fua_issued

@@ -1,9 +1,9 @@
 """Decode pages of the kernel's ring buffer into events, by the formats that this kernel declares.
 
 Offsets and sizes change between kernels, so they are read from ``events/*/format`` and ``events/header_page``. A page
-(include/linux/ring_buffer.h, kernel/trace/ring_buffer.c) consists of its time, the number of data bytes (with flags in
-the high bits that say that events were lost before it), and the events. An event begins with 32 bits: a length or
-type, and the time in ns since the event before it.
+(include/linux/ring_buffer.h, kernel/trace/ring_buffer.c) begins with its time and the number of its data bytes. Flags
+in the high bits of this number mark that events were lost before the page. The events follow. Each begins with 32 bits:
+a length or type, and the time in ns since the event before it.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from fstui.trace.reader.waits import File
 SEARCH_S = 0.05
 """CPU time per second for searching open files: a database server may have thousands."""
 AGAIN_S = 5.0
-"""A file is searched again after this time. It may not have been found, or was renamed, as PostgreSQL renames WAL."""
+"""Time until a file is searched again, because it was not found or because PostgreSQL, for example, renamed it."""
 MOST_NAMES = 4096
 LOOP_GET_STATUS64 = 0x4C05
 STATUS_BYTES = 232

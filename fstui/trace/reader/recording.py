@@ -145,9 +145,9 @@ class Recording:
         return number
 
     def collect(self) -> int:
-        """Read the buffers of all CPUs. Returns the time (ns) up to which they are now complete.
+        """Read the buffers of all CPUs. Returns the time (ns) up to which all events have been read.
 
-        At most one buffer's size is read per CPU, so that a CPU that writes as fast as we read cannot block us.
+        At most one buffer's size is read per CPU: a CPU may write events as fast as they are read.
         """
         began_ns = time.monotonic_ns()
         most = self._capacity // self._layout.bytes + 1

@@ -1,8 +1,8 @@
-"""Find out from events which threads wait for a sync, the file, and the time.
+"""Find out from events which threads wait for syncs, of which files, and for how long.
 
-The event of a filesystem also shows syncs without a system call: O_DSYNC writes and io_uring. XFS and btrfs have no
-event for the end of a sync; then the system call around it gives the time. Without a system call, such a sync is
-counted without a time.
+The events of a filesystem also show syncs without a system call: O_DSYNC writes and io_uring. XFS and btrfs have no
+event for the end of a sync. Then the system call around it gives the time; without a system call, the sync is counted
+without a time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fstui.trace.reader.tracefs import Untraceable
 NO_FILE = (0, 0, 0)
 _WITH_FILE, _WITHOUT_FILE = ("fsync", "fdatasync", "syncfs", "sync_file_range"), ("msync", "sync")
 FUA_WRITES = 'rwbs ~ "WF*"'
-"""What an O_DSYNC write becomes on a device with FUA. The filesystem's own event does not show it."""
+"""Filter for O_DSYNC writes on a device with FUA. No event of a filesystem shows them."""
 EVENTS: dict[str, dict[str, tuple[str, ...]]] = {
     "called": {
         **{f"syscalls/sys_enter_{name}": ("common_pid", "fd") for name in _WITH_FILE},
@@ -44,9 +44,9 @@ EVENTS: dict[str, dict[str, tuple[str, ...]]] = {
     "fua_submitted": {"block/block_bio_queue": ("common_pid", "dev", "sector")},
     "fua_completed": {"block/block_bio_complete": ("dev", "sector")},
 }
-"""For each method of Waits, the events that call it and the fields that it takes."""
+"""For each method of Waits, the events that call it and their fields that are its arguments."""
 FREQUENT = tuple(f"syscalls/sys_{end}_{name}" for end in ("enter", "exit") for name in ("fsync", "fdatasync"))
-"""Two of four events, not needed if the filesystem has events for both the begin and the end of a sync."""
+"""Half of all events. They are not needed if the filesystem has events for the start and the end of a sync."""
 COMMIT_BEGAN = Wanted("jbd2/jbd2_start_commit", ("dev",))
 COMMIT_ENDED = Wanted("jbd2/jbd2_end_commit", ("dev",))
 ERROR_SET = Wanted("filemap/filemap_set_wb_err", ("i_ino", "s_dev", "errseq"))
@@ -57,7 +57,7 @@ ERRNO = 0xFFF
 
 
 class File(NamedTuple):
-    """The file of a call, as far as the events identify it."""
+    """The file of a call. Events of a system call show the descriptor, those of a filesystem device and inode."""
 
     device: int = 0
     inode: int = 0
@@ -65,7 +65,7 @@ class File(NamedTuple):
 
 
 class Waits:
-    """Calls by thread and file since the last look, and calls that have not returned.
+    """Calls that returned since the last report, by thread and file, and calls that have not returned.
 
     Keys are plain tuples, because there are many.
     """
@@ -75,11 +75,11 @@ class Waits:
         """By thread, device, inode and descriptor."""
         self.timeless: Counter[tuple[int, int, int, int]] = Counter()
         self.failed: Counter[tuple[int, int, int, int, int]] = Counter()
-        """By the same and the errno."""
+        """By thread, device, inode, descriptor and errno."""
         self._calls: dict[int, tuple[int, int]] = {}
-        """Thread → begin of its system call, and its descriptor."""
+        """By thread: start time of its system call, and its descriptor."""
         self._files: dict[int, tuple[int, int, int]] = {}
-        """Thread → device and inode of the first file that a filesystem syncs for it, and the begin."""
+        """By thread: device and inode of the first file that a filesystem syncs for it, and the start time."""
         self._fua: dict[tuple[int, int], tuple[int, int]] = {}
 
     def called(self, time_ns: int, thread: int, fd: int = -1) -> None:
@@ -163,7 +163,7 @@ class LostWrite(NamedTuple):
     """A write that failed in the background. The next fsync of each open descriptor returns the error once."""
 
     errno: int
-    told: int
+    returned: int
     """How many times the error was returned."""
 
 
@@ -212,7 +212,7 @@ class Watcher:
         lineage.add("own", family([pid]))
 
     def is_of_family(self, thread: int) -> bool:
-        """Say whether a thread belongs to the followed process or its descendants."""
+        """Return whether a thread belongs to the followed process or its descendants."""
         return self._family is None or self._family.owner(thread) == "own"
 
     def _enable_if_present(self, event: Wanted, handler: Callable[..., None]) -> None:
@@ -249,4 +249,4 @@ class Watcher:
     def _error_returned(self, _: int, inode: int, device: int) -> None:
         known = self.errors.get((device, inode))
         if known is not None:
-            self.errors[device, inode] = known._replace(told=known.told + 1)
+            self.errors[device, inode] = known._replace(returned=known.returned + 1)

@@ -125,7 +125,7 @@ class Session:
     def errors(self) -> list[dict[str, Any]]:
         """Return the writes that failed in the background, and how many times the error was returned."""
         return [
-            {"device": block_device(device), "inode": inode, "errno": error.errno, "told": error.told}
+            {"device": block_device(device), "inode": inode, "errno": error.errno, "told": error.returned}
             for (device, inode), error in self._watcher.errors.items()
         ]
 

@@ -55,7 +55,7 @@ STEPS = (
 _NAME, _WIDE = 20, 90
 """A terminal that is not wide cuts the names of rules, to leave room for their titles."""
 _LONG_CURVES = 150
-"""From this width on the curve takes the room that is left, before that the name of the step."""
+"""On a terminal of at least this width the curve takes the space that is left; on others the step's name does."""
 FINDINGS = (
     Column("RULE", _NAME, gap=0),
     Column("VERDICT", 11),

@@ -141,7 +141,7 @@ def _dearer(case: Case, whole: SyncStep, data: SyncStep) -> Conclusion:
 
 
 @rule(place=140)
-def clock_drift(case: Case) -> Iterator[Conclusion]:
+def sysbench_latency(case: Case) -> Iterator[Conclusion]:
     """*a note about the same work done by sysbench fileio and by fstui*
 
     ## What it means

@@ -146,7 +146,7 @@ SYSBENCH = Step(
 
 
 def notes(*steps: Step) -> list[Finding]:
-    return [finding for finding in judge(Evidence(steps=steps)).findings if finding.rule == "clock-drift"]
+    return [finding for finding in judge(Evidence(steps=steps)).findings if finding.rule == "sysbench-latency"]
 
 
 def test_sysbench_note_has_both_rates_and_what_is_timed() -> None:
