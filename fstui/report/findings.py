@@ -6,8 +6,12 @@ from fstui.model.judgement import VERDICTS, Finding, Judgement, Verdict
 from fstui.model.run import Run
 from fstui.model.storage import Target
 from fstui.report.stack import in_memory
+from fstui.storage.layers import kind
 
 _GOOD: tuple[Verdict, ...] = ("consistent", "kept")
+_FULL, _FULL_BYTES = 0.01, 1 << 30
+_NEARLY, _NEARLY_BYTES = 0.05, 10 << 30
+"""A filesystem is nearly full if less is free than both: a twentieth of it, and 10 GiB. A large one has room left."""
 
 
 def leading(judged: Run | Judgement) -> Finding | None:
@@ -47,9 +51,26 @@ def verdict(target: Target, judgement: Judgement | None) -> Verdict | None:
     return next((finding.verdict for finding in flags(judgement)), None)
 
 
+def trouble(target: Target) -> str:
+    """Return "full", "97% full" or "read-only", which stop programs; empty if data can be written."""
+    if kind(target.fstype).read_only:
+        return ""
+    space = target.space
+    if space and space.free_bytes < min(_FULL * space.total_bytes, _FULL_BYTES):
+        return "full"
+    if "ro" in target.mount_options and not in_memory(target):  # a tmpfs is made so on purpose
+        return "read-only"
+    if space and space.free_bytes < min(_NEARLY * space.total_bytes, _NEARLY_BYTES):
+        return f"{1 - space.free_bytes / space.total_bytes:.0%} full"
+    return ""
+
+
 def severity(target: Target, judgement: Judgement | None) -> tuple[int, bool]:
-    """Return a sort key: the worst first, filesystems that are always in memory last."""
-    found = verdict(target, judgement)
+    """Return a sort key: the worst first, filesystems that are always in memory last.
+
+    A filesystem that cannot be written to comes after those that lose data and before those that cannot be judged.
+    """
+    found = verdict(target, judgement) or ("suspicious" if trouble(target) else None)
     return (VERDICTS.index(found) if found else len(VERDICTS)), in_memory(target)
 
 

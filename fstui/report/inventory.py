@@ -12,7 +12,7 @@ from fstui.model.host import Inventory
 from fstui.model.judgement import Finding, Judgement
 from fstui.model.quantities import counted, seconds, short_size
 from fstui.model.storage import Node, Target
-from fstui.report.findings import first, flags, severity, verdict
+from fstui.report.findings import first, flags, severity, trouble, verdict
 from fstui.report.sections import Cell, Report, Section, Value, glyph, number, records
 from fstui.report.stack import stack_line
 from fstui.report.text import GLYPHS, NONE
@@ -60,7 +60,7 @@ def _host(inventory: Inventory, shown: Sequence[Target]) -> str:
 def _row(target: Target, judgements: Judgements) -> tuple[Cell | str, ...]:
     judgement = judgements.get(target.mount_point)
     named = first(judgement)
-    flag = named.title if named else ""
+    flag = ", ".join(filter(None, (trouble(target), named.title if named else "")))
     if target.silent_s is not None:
         flag = f"no answer for {seconds(target.silent_s)}"
     return (

@@ -79,12 +79,6 @@ def busiest(target: Target, busy: Mapping[str, float]) -> tuple[float, str]:
     return max(((busy.get(node.id, 0.0), node.id) for node in target.stack), default=(0.0, ""))
 
 
-def busy_words(target: Target, busy: Mapping[str, float]) -> str:
-    """Say in words which device of the stack is busy; empty if none is."""
-    share, device = busiest(target, busy)
-    return f"{device} is {min(share, 1):.0%} busy" if share >= BUSY else ""
-
-
 def _busy(target: Target, busy: Mapping[str, float], writes_bytes: int) -> Iterator[str]:
     share, device = busiest(target, busy)
     much = writes_bytes >= MUCH_BYTES and share >= BUSY

@@ -43,8 +43,8 @@ __all__ = [
 
 MOST_BYTES = 1 << 20
 _ORDER = (
-    "odirect-truth", "fsync-rate", "wal-etcd", "wal-postgres", "sqlite-commit", "sysbench-oltp", "replica-cut",
-    "fileio-classic",
+    "check", "latency-watch", "fsync-rate", "odirect-truth", "wal-etcd", "wal-postgres", "sqlite-commit",
+    "sysbench-oltp", "replica-cut", "fileio-classic",
 )  # fmt: skip
 _OWN = "the directory of your own scenarios"
 

@@ -247,15 +247,15 @@ class FstuiApp(App[int]):
         failures = [sentence for entry in self.left_behind if (sentence := await remove(entry))]
         return "; ".join(failures) or f"Removed {len(self.left_behind)}: nothing is left behind."
 
-    def open_plan(self, directory: str, others: Sequence[str] = (), busy: str = "", scenario: str = "") -> None:
+    def open_plan(self, directory: str, others: Sequence[str] = (), scenario: str = "") -> None:
         """Choose a scenario for a directory, or for another one on the same mount if it is refused.
 
-        ``busy``: a device of the directory that other processes use, in words. ``scenario``: the one to select.
+        ``scenario``: the one to select.
         """
         from fstui.tui.offers import Offers  # noqa: PLC0415
         from fstui.tui.screens.plan import PlanScreen  # noqa: PLC0415
 
-        self.push_screen(PlanScreen(Offers(self.session, directory, others), busy, scenario))
+        self.push_screen(PlanScreen(Offers(self.session, directory, others), scenario))
 
     def open_run(self, running: RunInProgress, plan: Plan, target: Target) -> None:
         """Show a run, in place of the result of the previous one."""

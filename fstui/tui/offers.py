@@ -169,12 +169,6 @@ class Offers:
         unplanned = (at for at, offer in enumerate(self.every) if not offer.plan and not offer.refusal)
         return [at for at in unplanned if at not in self._being_planned]
 
-    def least(self) -> int | None:
-        """Return the offer that writes least, among those that end by themselves."""
-        plans = {at: offer.plan for at, offer in enumerate(self.every) if isinstance(offer.plan, Plan)}
-        ending = [at for at, plan in plans.items() if plan.seconds]
-        return min(ending, key=lambda at: plans[at].max_bytes + plans[at].server_bytes, default=None)
-
     async def plan(self, index: int) -> bool:
         """Plan an offer. Return False if the choices changed during planning."""
         offer = self.every[index]

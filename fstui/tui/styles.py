@@ -20,6 +20,8 @@ BAD = "bold red"
 GOOD = "bold green"
 FAINT = "dim"
 HEAD = "bold"
+SELECTED = "reverse"
+"""The row under the cursor, as in Textual's tables."""
 KEY = "bold cyan"
 """A key that can be pressed."""
 HEAT = ("cyan", "bold cyan", "bold magenta")

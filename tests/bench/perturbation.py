@@ -61,7 +61,9 @@ def _headless(target: str, state: str) -> Run:
 def _live(target: str, state: str) -> Run:
     environment = {"TERM": "xterm-256color", "COLORTERM": "", "XDG_STATE_HOME": state, "XDG_CONFIG_HOME": state}
     with PtyApp(target, environment=environment) as app:
-        app.read_until("$ fstui run", 30)
+        app.read_until("$ fstui run check", 30)
+        app.press("jjj")
+        app.read_until("$ fstui run odirect-truth", 10)
         app.press("\r")
         app.read_until("findings", 120)
     (saved,) = (Path(state) / "fstui" / "runs").glob("*.json")

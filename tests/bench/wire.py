@@ -43,7 +43,9 @@ def _round(directory: str) -> list[float]:
         tempfile.TemporaryDirectory() as state,
         PtyApp(target, environment={**_ENVIRONMENT, "XDG_STATE_HOME": state, "XDG_CONFIG_HOME": state}) as app,
     ):
-        app.read_until("$ fstui run", 30)
+        app.read_until("$ fstui run check", 30)
+        app.press("jjj")
+        app.read_until("$ fstui run odirect-truth", 10)
         app.press("\r")
         began = app.read_until("BOTH ENDS", 10)
         ended = app.read_until(" finding", 120)

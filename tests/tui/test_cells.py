@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from rich.text import Text
@@ -74,9 +76,9 @@ async def test_a_key_draws_only_the_shown_rows(monkeypatch: pytest.MonkeyPatch) 
         drawn = []
         draw = storage._row
 
-        def counted(entry: storage.Entry, *how: object) -> Text:
+        def counted(entry: storage.Entry, *how: Any, **more: Any) -> Text:
             drawn.append(entry.name)
-            return draw(entry, *how)  # type: ignore[arg-type]
+            return draw(entry, *how, **more)
 
         monkeypatch.setattr(storage, "_row", counted)
         screen.action_move(3000)

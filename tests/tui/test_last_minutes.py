@@ -10,7 +10,6 @@ import pytest
 from msgspec.structs import replace
 from rich.text import Text
 
-from fstui.model.activity import HostActivity
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.watch import Watched
 from fstui.state import runs
@@ -119,12 +118,10 @@ def test_charts_of_a_watch_fit(width: int) -> None:
     assert any("a sync takes" in text.plain for text in lines)
 
 
-def charts(recent: Recent[Mapping[str, IoStats]], width: int, height: int) -> list[Text]:
-    """The charts of a device without a filesystem: its detail takes three lines."""
-    entry = Entry(None, device=screens.disk("sda"))
+def charts(recent: Recent[Mapping[str, IoStats]], width: int, height: int) -> Sequence[Text]:
+    """The charts of a device without a filesystem."""
     (*_, stats) = recent.series(2, 1)[0] or [{}]
-    args = {"recent": recent, "runs": (), "width": width, "height": height + 3}
-    return filesystem.detail_with_history(entry, stats, HostActivity(), **args)[3:]  # type: ignore[arg-type]
+    return filesystem.last_minutes(Entry(None, device=screens.disk("sda")), stats, recent, width, height)
 
 
 @pytest.mark.parametrize(("width", "height"), [(50, 9), (80, 6), (80, 20), (120, 17), (200, 40)])
@@ -138,8 +135,8 @@ def test_charts_of_devices_fit(width: int, height: int) -> None:
 
 
 def test_charts_need_room_and_samples() -> None:
-    assert charts(recent_of(read(0, 0), read(2, 9)), 80, 5) == []
-    assert charts(recent_of(read(0, 0)), 80, 20) == []
+    assert charts(recent_of(read(0, 0), read(2, 9)), 80, 5) == ()
+    assert charts(recent_of(read(0, 0)), 80, 20) == ()
 
 
 def test_an_idle_device_has_a_line_at_zero() -> None:
@@ -156,22 +153,15 @@ async def after_ticks(app: PreparedApp, number: int) -> Sequence[str]:
     return shown(app)
 
 
-async def test_a_large_screen_shows_numbers_on_the_edges() -> None:
+@pytest.mark.parametrize("size", [(50, 20), (80, 24), (120, 40)])
+async def test_numbers_are_on_the_edges_of_the_path(size: tuple[int, int]) -> None:
     app = PreparedApp(busy.BusyMachine())
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with app.run_test(size=size) as pilot:
         await pilot.pause()
         lines = "\n".join(await after_ticks(app, 300))
     assert not re.search(r"    │ \d+% busy", lines) and re.search(r"╳ \d+% busy", lines)  # the flush stopped above
-    assert "the last 3 min" in lines and "a flush takes" in lines
-    assert "  now   sdb" not in lines  # the edge has the same numbers
-
-
-async def test_a_small_screen_shows_the_flags_first() -> None:
-    app = PreparedApp(busy.BusyMachine())
-    async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.pause()
-        lines = "\n".join(await after_ticks(app, 300))
-    assert re.search(r"  now   sdb: \d+% busy", lines) and "not-durable, high" in lines
+    assert "not-durable, high" in lines or size[1] == 20
+    assert ("the last 3 min" in lines and "a flush takes" in lines) == (size[1] == 40)
 
 
 async def test_saved_runs_are_shown_with_their_trend() -> None:

@@ -6,14 +6,16 @@ import json
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from fstui.model.activity import ActiveWriter, HostActivity, RunningDatabase
 from fstui.model.host import Inventory
-from fstui.model.storage import Node, Reading, Target
+from fstui.model.storage import Node, Reading, Space, Target
 from fstui.report import inventory
 from fstui.runs.machine.local import LocalMachine
 from fstui.state import files, ledger, paths
 from fstui.tui.drawing import io_path, storage
+from fstui.tui.iostats import Recent
 from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.terminal import to_ascii
@@ -43,10 +45,69 @@ async def test_memory_is_not_a_defect() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         lines = shown(pilot.app)
         row = next(at for at, line in enumerate(lines) if "/dev/shm" in line)
-        assert "✗" not in lines[row] and lines[row].endswith("in memory")
+        assert "✗" not in lines[row] and lines[row].endswith("memory")
         assert row > next(at for at, line in enumerate(lines) if "/boot" in line)
     listed = printed(inventory.of_host(screens.INVENTORY, screens.FLAGS))
     assert "✗ /srv/queue: not-durable" in listed and "✗ /dev/shm" not in listed
+
+
+async def test_numbers_of_a_device_are_drawn_once() -> None:
+    async with PreparedApp().run_test(size=(120, 24)) as pilot:
+        screen = pilot.app.screen
+        assert isinstance(screen, StorageScreen)
+        screen.tick()
+        screen.tick()
+        root, boot = (line for line in shown(pilot.app) if line[3:].startswith(("/ ", "/boot ")))
+        assert "vda virtio" in root and "917 µs" in root
+        assert "vda virtio" in boot and "917 µs" not in boot
+
+
+G = 1 << 30
+
+
+@pytest.mark.parametrize(("total", "free", "options", "expected"), [
+    (100 * G, 0, "rw", "full"),
+    (100 * G, G // 2, "rw", "full"),
+    (100 * G, 3 * G, "rw", "97% full"),
+    (8000 * G, 100 * G, "rw", ""),
+    (100 * G, 50 * G, "ro", "read-only"),
+    (1 << 20, 1 << 19, "rw", ""),
+])  # fmt: skip
+async def test_a_full_or_read_only_filesystem_is_flagged(total: int, free: int, options: str, expected: str) -> None:
+    made = screens.target("/var", "ext4", screens.disk("vdb"), options=options)
+    made = replace(made, space=Space(total_bytes=total, free_bytes=free))
+    found = replace(screens.INVENTORY, filesystems=(screens.ROOT, made))
+    async with PreparedApp(screens.PreparedMachine(found), flags={}).run_test(size=(80, 24)) as pilot:
+        lines = shown(pilot.app)
+        assert ("1 flagged" if expected else "0 flagged") in lines[0]
+        row = next(line for line in lines if line[3:].startswith("/var "))
+        assert row.endswith(expected) and row.startswith(" ▌!"[not not expected :]) is bool(expected)
+        assert not expected or lines[2] == row, "it comes before what has no flag"
+    listed = printed(inventory.of_host(found, {}))
+    assert expected in next(line for line in listed.splitlines() if "/var" in line)
+
+
+def test_a_filesystem_that_is_read_only_by_nature_is_not_flagged() -> None:
+    image = screens.target("/snap", "squashfs", screens.disk("loop0"), options="ro")
+    image = replace(image, space=Space(total_bytes=G, free_bytes=0))
+    assert not storage.Entry(image).flagged
+
+
+def test_the_cursor_starts_on_the_filesystem_of_a_database() -> None:
+    rows = storage.entries(screens.INVENTORY, screens.FLAGS, {})
+    database = RunningDatabase(pid=812, name="postgres", kind="postgresql", mounts=("/boot",))
+    assert rows[storage.begin(rows, None, [database])].name == "/boot"
+    assert rows[storage.begin(rows, "/srv/queue/x", [database])].name == "/srv/queue"
+    assert rows[storage.begin(rows, None)].name == "/srv/queue"
+
+
+@pytest.mark.parametrize("width", [50, 80, 120, 200])
+def test_no_column_is_cut_next_to_blank_cells(width: int) -> None:
+    long = screens.target("/var/lib/containers/storage/overlay/mysql-data", "ext4", screens.disk("vda"), free=G)
+    rows = [storage.Entry(one) for one in (screens.QUEUE, long)]
+    for line in storage.table(rows, {}, Recent(), 0, width=width, height=9):
+        assert line.cell_len <= width
+        assert "…" not in line.plain or "   " * 7 not in line.plain
 
 
 async def test_writers_and_databases_of_the_selected_row() -> None:
@@ -88,8 +149,8 @@ async def test_columns_do_not_move_when_numbers_change() -> None:
         after = shown(pilot.app)
         assert before[1] == after[1]
         row = next(line for line in after if line.startswith("   / "))
-        assert row.split() == ["/", "ext4", "18", "G", "vda", "virtio", "41", "12", "0.92"]
-        assert row.index("vda") == after[1].index("LOWEST")
+        assert row.split() == ["/", "━━━━╸─", "18", "G", "vda", "virtio", "12", "917", "µs"]
+        assert row.index("vda") == after[1].index("DEVICE")
         assert all(len(line) <= 80 for line in after)
 
 

@@ -116,12 +116,22 @@ def row(columns: Sequence[Column], values: Mapping[str, str]) -> str:
 
 
 def styled_row(columns: Sequence[Column], values: Mapping[str, str], styles: Mapping[str, str]) -> list[Run]:
-    runs: list[Run] = []
-    for column in columns:
-        fitted = fit_right if column.right else _FITTED[column.cut]
-        cell = fitted(values.get(column.title, ""), column.width)
-        runs.append((" " * column.gap + cell, styles.get(column.title, "")))
-    return runs
+    return [(cell(column, values.get(column.title, "")), styles.get(column.title, "")) for column in columns]
+
+
+def cell(column: Column, text: str) -> str:
+    """Fit the text into the column and put the gap before it."""
+    fitted = fit_right if column.right else _FITTED[column.cut]
+    return " " * column.gap + fitted(text, column.width)
+
+
+def meter(share: float | None, cells: int, style: str) -> tuple[Run, Run]:
+    """Return a bar in steps of half a cell and the rest of its track; blank for an unknown share."""
+    if share is None:
+        return (" " * cells, ""), ("", "")
+    halves = min(max(round(share * cells * 2), share > 0), cells * 2)
+    filled = "━" * (halves // 2) + "╸" * (halves % 2)
+    return (filled, style), ("─" * (cells - len(filled)), FAINT)
 
 
 def heading(columns: Sequence[Column], margin: str = "  ") -> Text:

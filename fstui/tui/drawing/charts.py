@@ -64,10 +64,15 @@ def sparkline(timeline: Sequence[TimelinePoint], width: int) -> str:
         first = min(int((start_s - first_s) / cell_s), width - 1)
         for x in range(first, max(round((end_s - first_s) / cell_s), first + 1)):
             parts[min(x, width - 1)].append(ns)
-    typical = [median(part) if part else None for part in parts]
-    low = min(ns for ns in typical if ns)
-    decades = max(1.0, *(log10(ns / low) for ns in typical if ns))
-    return "".join(" " if ns is None else _BLOCKS[1 + min(int(log10(ns / low) / decades * 8), 7)] for ns in typical)
+    return blocks([median(part) if part else None for part in parts])
+
+
+def blocks(latencies: Sequence[float | None]) -> str:
+    """Draw a block for each latency: one decade, or more if they differ more, is the full height. None is blank."""
+    known = [value for value in latencies if value]
+    low = min(known)
+    decades = max(1.0, log10(max(known) / low))
+    return "".join(_BLOCKS[1 + min(int(log10(value / low) / decades * 8), 7)] if value else " " for value in latencies)
 
 
 def axis_labels(labels: Sequence[tuple[int, str]]) -> str:

@@ -13,10 +13,10 @@ from fstui.model.quantities import duration_ns, rate, size
 from fstui.model.storage import Target
 from fstui.report.text import moment
 from fstui.tui.drawing import io_path
-from fstui.tui.drawing.cells import fit, labelled, line, rule, wrapped
-from fstui.tui.drawing.storage import Entry, number
+from fstui.tui.drawing.cells import Run, fit, labelled, line, rule, wrapped
+from fstui.tui.drawing.storage import BUSY_MUCH, Entry, number
 from fstui.tui.iostats import IoStats, Recent, joined, together
-from fstui.tui.styles import BAD, FAINT, HEAD, verdict_style
+from fstui.tui.styles import BAD, DOUBT, FAINT, HEAD, HEAT, verdict_style
 
 if TYPE_CHECKING:
     from fstui.runs.history import Summary
@@ -26,32 +26,42 @@ _MAX_SCENARIOS, _MAX_BARS = 3, 12
 _INDENT = " " * 8
 
 
-def detail(entry: Entry | None, stats: Mapping[str, IoStats], activity: HostActivity, width: int) -> list[Text]:
-    """Draw everything but charts and saved runs."""
-    return _detail(entry, stats, activity, width, [], edges=False)
-
-
-def detail_with_history(
+def detail(
     entry: Entry | None,
     stats: Mapping[str, IoStats],
     activity: HostActivity,
-    *,
-    recent: Recent[Mapping[str, IoStats]],
-    runs: Sequence[Summary],
     width: int,
-    height: int,
+    runs: Sequence[Summary] = (),
 ) -> list[Text]:
-    """Draw everything. If there is room, the statistics move to the edges of the I/O path, above the charts."""
+    """Draw everything but the charts."""
+    if entry is None:
+        return [rule(width), line("  No filesystem matches the filter. Press Esc to show all.")]
+    lines = [rule(width, entry.name, "nothing written")]
+    edges = {device: _edge(now) for device, now in stats.items()}
+    target = entry.target
+    if target:
+        lines += [*io_path.tree(target, width, edges), *_users(target, activity, width)]
+        if target.silent_s is not None:
+            lines += [line(), *_silence(target, target.silent_s, width)]
+    elif device := entry.device:
+        lines += [line(f"  {device.id}  {io_path.lowest((device,))}: no mounted filesystem uses it")]
+        if device.id in edges:
+            words, style = edges[device.id]
+            lines += [line((fit(f"  {words}", width), style))]
+    lines += _saved_runs(runs, width) if runs else []
+    for finding in entry.findings:
+        lines += [line(), *_finding(finding, width)]
+    return lines
+
+
+def last_minutes(
+    entry: Entry, stats: Mapping[str, IoStats], recent: Recent[Mapping[str, IoStats]], width: int, height: int
+) -> Sequence[Text]:
+    """Draw charts of what the devices did, if there is room."""
     from fstui.tui.drawing import charts  # noqa: PLC0415  it loads the judge, which the first frame does not need
 
-    saved = _saved_runs(runs, width)
-    compact = _detail(entry, stats, activity, width, saved, edges=False)
-    if entry is None:
-        return compact
-    whole = _detail(entry, stats, activity, width, saved, edges=True)
-    lines = whole if height - len(whole) > charts.MIN_AREA_LINES else compact
-    if height - len(lines) < charts.MIN_AREA_LINES:
-        return lines
+    if height < charts.MIN_AREA_LINES:
+        return ()
     devices = sorted({node.id for node in entry.devices if node.id in stats})
     room = charts.layout(width)
     series = tuple(
@@ -60,7 +70,7 @@ def detail_with_history(
         else None
         for samples in recent.series(room.cell_s, 2 * room.cells)
     )
-    return [*lines, *charts.areas(" + ".join(devices), charts.OF_DEVICES, series, width, height - len(lines))]
+    return charts.areas(" + ".join(devices), charts.OF_DEVICES, series, width, height)
 
 
 def of_target(summaries: Sequence[Summary], target: Target, hostname: str) -> list[Summary]:
@@ -68,50 +78,19 @@ def of_target(summaries: Sequence[Summary], target: Target, hostname: str) -> li
     return [one for one in summaries if one.identity and (one.identity, one.hostname) == (target.identity, hostname)]
 
 
-def _detail(
-    entry: Entry | None,
-    stats: Mapping[str, IoStats],
-    activity: HostActivity,
-    width: int,
-    saved: Sequence[Text],
-    *,
-    edges: bool,
-) -> list[Text]:
-    """``edges`` draws the statistics of each device on the edge above it, instead of in a line below the path."""
-    if entry is None:
-        return [rule(width), line("  No filesystem matches the filter. Press Esc to show all.")]
-    lines = [rule(width, entry.name, "nothing written")]
-    words = {device: _stats_words(now) for device, now in stats.items()}
-    target = entry.target
-    if target:
-        lines += io_path.tree(target, width, words if edges else None)
-    elif entry.device:
-        lines += [line(f"  {entry.device.id}  {io_path.lowest((entry.device,))}: no mounted filesystem uses it")]
-    if not (target and edges):
-        devices = (node.id for node in entry.devices if node.id in words)
-        lines += [line((fit(f"  now   {device}: {words[device]}", width), FAINT)) for device in devices]
-    if target:
-        lines += _users(target, activity, width)
-    lines += saved
-    if target and target.silent_s is not None:
-        lines += [line(), *_silence(target, target.silent_s, width)]
-    for finding in entry.findings:
-        lines += [line(), *_finding(finding, width)]
-    return lines
-
-
-def _stats_words(now: IoStats) -> str:
+def _edge(now: IoStats) -> Run:
+    """Return what passes to a device, for the edge above it."""
     parts = [
         "" if now.busy is None else f"{now.busy:.0%} busy",
-        f"{number(now.writes_per_s)} writes/s{_of_each(now.ms_per_write)}",
         "flushes not counted"
         if now.flushes is None
         else f"{number(now.flushes_per_s)} flushes/s{_of_each(now.ms_per_flush)}",
+        f"{number(now.writes_per_s)} writes/s{_of_each(now.ms_per_write)}",
         "" if now.bytes_per_s is None else f"{size(now.bytes_per_s)}/s",
         f"{number(now.reads_per_s)} reads/s",
         "" if now.in_flight is None else f"{now.in_flight} in flight",
     ]
-    return ", ".join(filter(None, parts))
+    return ", ".join(filter(None, parts)), DOUBT if (now.busy or 0) >= BUSY_MUCH else HEAT[0]
 
 
 def _of_each(ms: float | None) -> str:

@@ -30,10 +30,10 @@ ACTUAL_REACH = "where data is after a call"
 REACH_LEGEND = "✓ kept, ✗ lost in a power cut"
 
 
-def tree(target: Target, width: int, edges: Mapping[str, str] | None = None) -> list[Text]:
+def tree(target: Target, width: int, edges: Mapping[str, Run] | None = None) -> list[Text]:
     """Draw each layer with what it does to a flush, topmost first.
 
-    A layer below two others is drawn once. ``edges`` has the text for the edge above each layer, by layer ID.
+    A layer below two others is drawn once. ``edges`` has what passes to each layer, by layer ID.
     """
     if not target.stack:
         return []
@@ -43,9 +43,9 @@ def tree(target: Target, width: int, edges: Mapping[str, str] | None = None) -> 
     def draw(node: Node, role: str, lead: str, indent: str, stopped: bool) -> None:
         seen.add(node.id)
         top = node is target.stack[0]
-        if edges and (words := edges.get(node.id)):
-            sign = ("╳ ", BAD) if stopped else ("│ ", "")
-            lines.append(line(lead[:-2], sign, (fit(words, width - cell_len(lead)).rstrip(), FAINT)))
+        if edges and node.id in edges:
+            (words, style), sign = edges[node.id], ("╳ ", BAD) if stopped else ("│ ", "")
+            lines.append(line(lead[:-2], sign, (fit(words, width - cell_len(lead)).rstrip(), style)))
         facts = ",".join(target.mount_options) if top else _facts(node, role)
         name = target.fstype if top else _name(node)
         lines.extend(_layer(f"{lead}{name}  {facts}", _note(node, stopped), width))

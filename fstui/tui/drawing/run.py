@@ -55,6 +55,7 @@ ENDS = (
 )
 COUNTED = ("WRITES", "BYTES", "FLUSHES", "PER SYNC")
 NONE = "–"
+_BUSY = 0.01
 PERCENTILES = {"P50": "p50", "P90": "p90", "P99": "p99", "P99.9": "p99_9", "MAX": "max"}
 
 
@@ -178,12 +179,17 @@ def others(progress: Progress, width: int) -> Text:
 
 def busy(stats: dict[str, IoStats], target: Target) -> str:
     """Return what other processes do to the lowest devices now; empty if they do nothing."""
-    parts = [
-        f"other processes use {node.id} now: {now.writes_per_s or 0:.0f} writes/s"
-        + ("" if now.flushes_per_s is None else f", {now.flushes_per_s:.0f} flushes/s")
-        for node in target.lowest
-        if (now := stats.get(node.id)) and (now.writes_per_s or 0) + (now.flushes_per_s or 0) >= 1
-    ]
+    parts = []
+    for node in target.lowest:
+        now = stats.get(node.id)
+        if now is None or ((now.writes_per_s or 0) + (now.flushes_per_s or 0) < 1 and (now.busy or 0) < _BUSY):
+            continue
+        does = [
+            "" if now.busy is None else f"{min(now.busy, 1):.0%} busy",
+            "" if now.writes_per_s is None else f"{count(now.writes_per_s)} writes/s",
+            "" if now.flushes_per_s is None else f"{count(now.flushes_per_s)} flushes/s",
+        ]
+        parts.append(f"other processes use {node.id} now: {', '.join(filter(None, does))}")
     return "; ".join(parts)
 
 

@@ -3,39 +3,55 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
+from msgspec.structs import replace
+from rich.cells import cell_len
 from rich.text import Text
 
+from fstui.model.activity import RunningDatabase
 from fstui.model.host import Inventory
 from fstui.model.judgement import VERDICTS, Finding, Judgement, Verdict
-from fstui.model.quantities import counted, short_size
+from fstui.model.quantities import counted, duration_ns, short_size
 from fstui.model.storage import Node, Target
 from fstui.report import findings
+from fstui.report.characters import escape_controls
 from fstui.report.stack import in_memory, stack_line
 from fstui.tui.drawing import io_path
-from fstui.tui.drawing.cells import Column, heading, line, row, shown, title_line, window
-from fstui.tui.iostats import IoStats, together
-from fstui.tui.styles import HEAD, verdict_style
+from fstui.tui.drawing.cells import Column, Run, cell, line, meter, row, title_line, window
+from fstui.tui.iostats import IoStats, Recent, joined, together
+from fstui.tui.styles import BAD, DOUBT, FAINT, HEAD, HEAT, SELECTED, verdict_style
 
+_TREND, _MAX_TREND, _MIN_PATH = "OVER TIME", 40, 20
+USED_MUCH, BUSY_MUCH = 0.9, 0.8
+"""From here on a bar is drawn in the colour of doubt."""
 COLUMNS = (
     Column("MOUNT", gap=0, cut="left"),
     Column("TYPE", 5),
+    Column("USED", 6),
     Column("FREE", 6, right=True),
-    Column("LOWEST DEVICE", 13, gap=2, from_width=66),
-    Column("I/O PATH", 40, gap=2, from_width=150),
-    Column("R/S", 5, right=True, from_width=110),
-    Column("W/S", 5, right=True, from_width=60),
-    Column("MB/S", 7, right=True, from_width=110),
-    Column("MS/W", 7, right=True, from_width=110),
-    Column("FL/S", 5, right=True),
-    Column("MS/FL", 7, right=True, from_width=76),
-    Column("BUSY", 5, right=True, from_width=110),
-    Column("FLAG", 12, gap=2),
+    Column("DEVICE", gap=2),
+    Column("I/O PATH", gap=2),
+    Column("BUSY", 6),
+    Column("READ/S", 7, right=True),
+    Column("WRITE/S", 7, right=True),
+    Column("MB/S", 7, right=True),
+    Column("A WRITE", 7, right=True),
+    Column("FLUSH/S", 7, right=True),
+    Column("A FLUSH", 7, right=True),
+    Column(_TREND, 12),
+    Column("FLAG", gap=2),
 )
+_EXPENDABLE = ("READ/S", "MB/S", "A WRITE", _TREND, "WRITE/S", "TYPE", "BUSY", "USED", "DEVICE", "A FLUSH", "FREE")
+"""What a narrow screen leaves out, the first one first."""
+_OF_DEVICES = ("READ/S", "WRITE/S", "MB/S", "A WRITE", "FLUSH/S", "A FLUSH", "BUSY", _TREND)
+_MEASURED = 100
+"""The columns are as wide as the texts of this many rows: there may be thousands."""
 SORTS = ("flag", "mount", "writes")
+_HALF_S, _WIDE_HALF_S, _WIDE = 10, 4, 110
+"""Seconds of a cell of the trend, for a small and for a wide screen."""
 
 
 class Entry(msgspec.Struct, frozen=True, dict=True):
@@ -75,7 +91,16 @@ class Entry(msgspec.Struct, frozen=True, dict=True):
         """The verdict on the configuration alone; None if no defect is known."""
         return findings.verdict(self.target, self.judgement) if self.target else None
 
+    @cached_property
+    def trouble(self) -> str:
+        """Why nothing can be written there, in one or two words."""
+        return findings.trouble(self.target) if self.target else ""
+
     @property
+    def flagged(self) -> bool:
+        return bool(self.verdict or self.trouble)
+
+    @cached_property
     def flag(self) -> str:
         """The reason for the verdict in one or two words."""
         if self.target and self.target.silent_s is not None:
@@ -84,8 +109,8 @@ class Entry(msgspec.Struct, frozen=True, dict=True):
             return "no fs"
         if not self.judged:
             return "…"
-        named = findings.first(self.judgement)
-        return named.rule.replace("-", " ") if named else ""
+        named = None if self.in_memory else findings.first(self.judgement)
+        return ", ".join(filter(None, (self.trouble, named.rule.replace("-", " ") if named else "")))
 
     @property
     def severity(self) -> tuple[int, bool]:
@@ -123,8 +148,11 @@ def entries(
     return found + [entry for entry in unused if not words or words.lower() in _haystack(entry)]
 
 
-def begin(rows: Sequence[Entry], directory: str | None) -> int:
-    """Return the row where the cursor starts: the filesystem of the directory, else the first not in memory."""
+def begin(rows: Sequence[Entry], directory: str | None, databases: Sequence[RunningDatabase] = ()) -> int:
+    """Return the row where the cursor starts.
+
+    That is the filesystem of the directory, else that of a running database, else the first that is not in memory.
+    """
     if directory is not None:
         path = posixpath.join(posixpath.abspath(directory), "")
         above = [
@@ -132,7 +160,10 @@ def begin(rows: Sequence[Entry], directory: str | None) -> int:
         ]
         if above:
             return max(above, key=lambda at: len(rows[at].name))
-    return next((at for at, entry in enumerate(rows) if not entry.in_memory), 0)
+    used = {mount for database in databases for mount in database.mounts}
+    of_database = (at for at, entry in enumerate(rows) if entry.target and entry.name in used)
+    not_in_memory = (at for at, entry in enumerate(rows) if not entry.in_memory)
+    return next(of_database, next(not_in_memory, 0))
 
 
 def stats_of(entry: Entry, stats: Mapping[str, IoStats]) -> IoStats:
@@ -144,22 +175,44 @@ def title(inventory: Inventory, rows: Sequence[Entry], simulated: str | None, wi
     host = inventory.host
     kind = f"{host.virtualization} guest" if host.virtualization else "real hardware"
     filesystems = [entry for entry in rows if entry.target]
-    flagged = sum(1 for entry in filesystems if entry.verdict) if all(entry.judged for entry in filesystems) else "…"
-    summary = f"{counted(len(filesystems), 'filesystem')} · {flagged} flagged"
-    if width < 70:
-        summary = f"{flagged} of {len(filesystems)} flagged"
+    unused = len(rows) - len(filesystems)
+    flagged = sum(1 for entry in filesystems if entry.flagged) if all(entry.judged for entry in filesystems) else "…"
+    summary = f"{flagged} of {len(filesystems)} flagged"
+    if width >= 70:
+        others = f" + {counted(unused, 'unused device')}" if unused else ""
+        summary = f"{counted(len(filesystems), 'filesystem')}{others} · {flagged} flagged"
     mark = f"SIMULATED {simulated}" if simulated else ""
     return title_line("", f"{host.hostname} · Linux {host.kernel} · {kind}", summary, width, mark)
 
 
-def table(rows: Sequence[Entry], stats: Mapping[str, IoStats], selected: int, width: int, height: int) -> list[Text]:
-    """Draw the heading and the rows that fit, including the selected one."""
-    columns = shown(COLUMNS, width - 3)
+def table(
+    rows: Sequence[Entry],
+    stats: Mapping[str, IoStats],
+    recent: Recent[Mapping[str, IoStats]],
+    selected: int,
+    *,
+    width: int,
+    height: int,
+) -> list[Text]:
+    """Draw the heading and the rows that fit, including the selected one.
+
+    What a device does is drawn once, in the first row that shows it.
+    """
+    columns = _fitted(rows, width - 3)
+    cells = next((column.width for column in columns if column.title == _TREND), 0)
+    half_s = _WIDE_HALF_S if width >= _WIDE else _HALF_S
+    samples = recent.series(2 * half_s, cells) if cells else []
+    drawn: set[tuple[str, ...]] = set()
 
     def draw(at: int) -> Text:
-        return _row(rows[at], columns, stats_of(rows[at], stats), at == selected)
+        entry, devices = rows[at], tuple(node.id for node in rows[at].devices)
+        repeated = devices in drawn
+        drawn.add(devices)
+        trend = "" if repeated else _trend(entry, samples)
+        return _row(entry, columns, stats_of(entry, stats), trend, repeated=repeated, selected=at == selected)
 
-    return [heading(columns, margin="   "), *window(len(rows), draw, selected, height - 1)]
+    titles = {one.title: one.title for one in columns} | {_TREND: f"LAST {cells * half_s} S"}
+    return [line(("   " + row(columns, titles), FAINT)), *window(len(rows), draw, selected, height - 1)]
 
 
 def table_lines(rows: Sequence[Entry]) -> int:
@@ -179,27 +232,82 @@ def hint(inventory: Inventory, pseudo: bool, sort: str, words: str) -> str:
     return " " + " · ".join(parts)
 
 
-def _row(entry: Entry, columns: Sequence[Column], now: IoStats, selected: bool) -> Text:
+def _fitted(rows: Sequence[Entry], width: int) -> list[Column]:
+    """Return the columns that fit, as wide as their texts. The room that is left is for the path and the trend."""
+    texts: dict[str, Callable[[Entry], str]] = {
+        "MOUNT": lambda entry: entry.name,
+        "DEVICE": lambda entry: io_path.lowest(entry.devices),
+        "I/O PATH": lambda entry: stack_line(entry.target),
+        "FLAG": lambda entry: entry.flag,
+    }
+    widths = {
+        title: max([len(title), *(cell_len(escape_controls(text(entry))) for entry in rows[:_MEASURED])])
+        for title, text in texts.items()
+    }
+    columns = [replace(one, width=one.width or widths[one.title]) for one in COLUMNS if one.title != "I/O PATH"]
+    for title in ("", *_EXPENDABLE):
+        columns = [one for one in columns if one.title != title]
+        left = width - sum(one.width + one.gap for one in columns[1:])
+        if left >= min(widths["MOUNT"], width // 5):
+            break
+    columns[0] = replace(columns[0], width=min(max(left, 4), widths["MOUNT"]))
+    left -= columns[0].width
+    path = replace(COLUMNS[5], width=min(widths["I/O PATH"], left - COLUMNS[5].gap))
+    if path.width >= min(widths["I/O PATH"], _MIN_PATH):
+        columns.insert(5, path)
+        left -= path.width + path.gap
+    return [replace(one, width=min(one.width + left, _MAX_TREND)) if one.title == _TREND else one for one in columns]
+
+
+def _trend(entry: Entry, samples: Sequence[Sequence[Mapping[str, IoStats]]]) -> str:
+    """Draw how long a flush took in the last minutes."""
+    known = [joined(stats_of(entry, sample) for sample in part).ms_per_flush if part else None for part in samples]
+    if not any(known):
+        return ""
+    from fstui.tui.drawing import charts  # noqa: PLC0415  it loads the judge, which the first frame does not need
+
+    return charts.blocks(known)
+
+
+def _row(entry: Entry, columns: Sequence[Column], now: IoStats, trend: str, *, repeated: bool, selected: bool) -> Text:
     glyph, style = verdict_style(entry.verdict)
+    if entry.trouble and not entry.verdict:
+        glyph, style = "!", BAD if entry.trouble == "full" else DOUBT
     space = entry.target.space if entry.target else None
     bytes_ = space.free_bytes if space else entry.device.size_bytes if entry.device else None
     values = {
         "MOUNT": entry.name,
         "TYPE": entry.target.fstype if entry.target else "",
         "FREE": "–" if bytes_ is None else short_size(bytes_),
-        "LOWEST DEVICE": io_path.lowest(entry.devices),
+        "DEVICE": io_path.lowest(entry.devices),
         "I/O PATH": stack_line(entry.target),
-        "R/S": number(now.reads_per_s),
-        "W/S": number(now.writes_per_s),
+        "READ/S": number(now.reads_per_s),
+        "WRITE/S": number(now.writes_per_s),
         "MB/S": "–" if now.bytes_per_s is None else f"{now.bytes_per_s / 1e6:.1f}",
-        "MS/W": _ms(now.ms_per_write),
-        "FL/S": number(now.flushes_per_s),
-        "MS/FL": _ms(now.ms_per_flush),
-        "BUSY": "–" if now.busy is None else f"{now.busy:.0%}",
+        "A WRITE": _ms(now.ms_per_write),
+        "FLUSH/S": number(now.flushes_per_s),
+        "A FLUSH": _ms(now.ms_per_flush),
+        _TREND: trend,
         "FLAG": entry.flag,
     }
-    words = row(columns, values)
-    return line(("▌" if selected else " ", HEAD), (f"{glyph} ", style), (words, HEAD if selected else ""))
+    used = 1 - space.free_bytes / space.total_bytes if space else None
+    bars = {"USED": (used, USED_MUCH), "BUSY": (None if repeated else now.busy, BUSY_MUCH)}
+    rest = FAINT if not entry.flagged and (entry.in_memory or not entry.target) else ""
+    styles = dict.fromkeys(values, rest) | {"FLAG": style or rest, _TREND: HEAT[0]}
+    if repeated or entry.in_memory:
+        values |= dict.fromkeys(_OF_DEVICES, "")
+        styles["DEVICE"] = FAINT
+    runs: list[Run] = []
+    for column in columns:
+        if column.title in bars:
+            share, much = bars[column.title]
+            colour = DOUBT if share is not None and share >= much else rest or HEAT[0]
+            runs += [(" " * column.gap, ""), *meter(share, column.width, colour)]
+        else:
+            runs.append((cell(column, values[column.title]), styles[column.title]))
+    if selected:
+        runs = [(words, SELECTED) for words, _ in runs]
+    return line(("▌" if selected else " ", HEAD), (f"{glyph} ", style), *runs)
 
 
 def _haystack(entry: Entry) -> str:
@@ -219,4 +327,4 @@ def number(value: float | None) -> str:
 
 
 def _ms(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}" if value < 100 else f"{value:.0f}"
+    return "–" if value is None else duration_ns(value * 1e6)

@@ -52,11 +52,10 @@ class PlanScreen(BaseScreen):
         "declaration is remembered for this storage and named in the verdict. Physical limits are computed from it."
     )
 
-    def __init__(self, offers: Offers, busy: str = "", scenario: str = "") -> None:
-        """``busy``: a device that other processes use, in words. ``scenario``: the one to select first."""
+    def __init__(self, offers: Offers, scenario: str = "") -> None:
+        """``scenario``: the one to select first."""
         super().__init__()
         self.offers = offers
-        self._busy = busy
         self._wanted = scenario
         self.scenario = 0
         """The index of the selected scenario."""
@@ -128,17 +127,7 @@ class PlanScreen(BaseScreen):
             self.scenarios.refill()
             if index == self.scenario:
                 self._show_selected()
-            self._suggest_the_least()
             self._start_if_wanted(offers.every[index])
-
-    def _suggest_the_least(self) -> None:
-        """On a busy device, select the scenario that writes least once all have a plan and nothing was selected."""
-        untouched = self.scenario == 0 and self.pane is self.scenarios and not self._to_start
-        if self._busy and untouched and self.offers.every and not self.offers.waiting():
-            if (at := self.offers.least()) is not None:
-                self.say(f"{self._busy}: the scenario that writes least is selected.")
-                self.choose_scenario(at)
-            self._busy = ""
 
     def _start_if_wanted(self, offer: Offer) -> None:
         """Start the scenario if Enter was pressed before its plan was made and nothing else was selected since."""
@@ -149,11 +138,7 @@ class PlanScreen(BaseScreen):
     def read_counters(self) -> None:
         """Show which devices other processes use: their I/O would be counted in the run."""
         if self._target is not None and self.is_active:
-            first = not self.activity.stats
             self.activity.add(self.fstui.session.counters(self._target.lowest))
-            if first and self.activity.stats:
-                self._busy = self._busy or caution.busy_words(self._target, self.activity.busy)
-                self._suggest_the_least()
             self.part("notes").redraw()
 
     @property

@@ -55,11 +55,12 @@ class StorageScreen(BaseScreen):
         *LIST,
     )
     HELP_TEXT = (
-        "Every mounted filesystem that can hold files, worst first. W/S and FL/S are the writes and flushes per second "
-        "that its lowest devices complete now; MS/FL is the time of one flush. A dash means: not counted there. "
-        "Below is the I/O path of the selected filesystem, from the mount down, with what each layer does to a flush. "
-        "Every flag shows the path and the value that it is based on. A large terminal also shows the last minutes of "
-        "the devices. fstui has written nothing."
+        "Every mounted filesystem that can hold files, worst first. A filesystem that is full or read-only is flagged "
+        "as well. The numbers are what its lowest devices do now, shown once for each device: writes and flushes per "
+        "second, and the time of one write and one flush. A dash means: not counted there. Below is the I/O path of "
+        "the selected filesystem, from the mount down, with what passes to each layer and what the layer does to a "
+        "flush. Every flag shows the path and the value that it is based on. A large terminal also shows the last "
+        "minutes of the devices. fstui has written nothing."
     )
 
     def __init__(self) -> None:
@@ -113,7 +114,7 @@ class StorageScreen(BaseScreen):
         with self.fstui.guarded(), suppress(OSError):
             async with aclosing(self.fstui.session.activity()) as looks:
                 async for self.host_activity in looks:
-                    self.part("detail").redraw()
+                    self.refresh_rows()
 
     @work(exclusive=True, group="saved runs")
     async def read_saved_runs(self) -> None:
@@ -179,7 +180,7 @@ class StorageScreen(BaseScreen):
         )
         keys = [row.key for row in self.rows]
         if not self._moved:
-            self.selected = storage.begin(self.rows, self.fstui.directory)
+            self.selected = storage.begin(self.rows, self.fstui.directory, self.host_activity.databases)
         elif key in keys:
             self.selected = keys.index(key)
         else:
@@ -215,17 +216,8 @@ class StorageScreen(BaseScreen):
         else:
             mount_point = self.row.target.mount_point
             mounts = [target.mount_point for target in self.inventory.filesystems]
-            self.fstui.open_plan(
-                self.row.target.path or mount_point, usual_directories(mount_point, mounts), self._busy, scenario
-            )
-
-    @property
-    def _busy(self) -> str:
-        """A sentence about a busy device below the selected filesystem; empty if none is busy."""
-        from fstui.runs import caution  # noqa: PLC0415  the first frame does not need it
-
-        target = self.row.target if self.row else None
-        return caution.busy_words(target, self.activity.busy) if target else ""
+            directory = self.row.target.path or mount_point
+            self.fstui.open_plan(directory, usual_directories(mount_point, mounts), scenario)
 
     def action_watch(self) -> None:
         if self.row is not None and self.row.target is None:
@@ -266,22 +258,17 @@ class StorageScreen(BaseScreen):
         return [storage.title(self.inventory, self.rows, self.fstui.session.simulated, width)]
 
     def _draw_table(self, width: int, height: int) -> list[Text]:
-        return storage.table(self.rows, self.activity.stats, self.selected, width, height)
+        return storage.table(self.rows, self.activity.stats, self.recent, self.selected, width=width, height=height)
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
-        row, stats, activity = self.row, self.activity.stats, self.host_activity
-        if self.saved_runs is None:
-            return filesystem.detail(row, stats, activity, width)
-        target, host = row.target if row else None, self.inventory.host.hostname
-        return filesystem.detail_with_history(
-            row,
-            stats,
-            activity,
-            recent=self.recent,
-            runs=filesystem.of_target(self.saved_runs, target, host) if target else (),
-            width=width,
-            height=height,
-        )
+        row, host = self.row, self.inventory.host.hostname
+        target = row.target if row else None
+        runs = filesystem.of_target(self.saved_runs, target, host) if target and self.saved_runs else ()
+        lines = filesystem.detail(row, self.activity.stats, self.host_activity, width, runs)
+        if row is None or self.saved_runs is None:
+            return lines
+        room = height - len(lines)
+        return [*lines, *filesystem.last_minutes(row, self.activity.stats, self.recent, width, room)]
 
     def _draw_hint(self, width: int, height: int) -> list[Text]:
         if count := len(self.fstui.left_behind):
