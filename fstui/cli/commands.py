@@ -35,7 +35,7 @@ SECTIONS = {
         "explain": ("documentation", "Explain a rule or a word, or show a page of documentation."),
         "manual": ("documentation", "Print the man page."),
         "completion": ("completion", "Print or install completion for bash, zsh and fish."),
-        "schema": ("documentation", "Print the JSON Schema of the run document."),
+        "schema": ("documentation", "Print the JSON Schema of what --format json prints."),
     },
     "For classes": {
         "lessons": ("teaching", "Learn on simulated disks what makes data durable."),

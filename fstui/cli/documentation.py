@@ -64,15 +64,31 @@ def explain(name: str | None, format_: str) -> None:
         raise Refused(f"no rule, page or word is called '{name}'.{meant(name, known)} 'fstui explain' lists them all")
 
 
-@click.command("schema")
-def schema() -> None:
-    """Print the JSON Schema of the run document.
+_SCHEMAS = (
+    "run", "check", "list", "watch", "events", "plan", "scenarios", "scenario", "history", "trend", "comparison",
+    "references", "fleet", "fleet-comparison", "disks", "disk", "lab", "envelope",
+)  # fmt: skip
+"""The names that ``fstui schema`` accepts. The help imports no document."""
 
-    Example: fstui schema > fstui-run.schema.json
+
+@click.command("schema")
+@click.argument("name", type=click.Choice(_SCHEMAS), default="run")
+def schema(name: str) -> None:
+    """Print the JSON Schema of a document or of an event. Without NAME: of the run document.
+
+    \b
+    Examples:
+      fstui schema > fstui-run.schema.json
+      fstui schema check
     """
+    from fstui.fleet import documents as of_fleets  # noqa: PLC0415
+    from fstui.report import documents  # noqa: PLC0415
     from fstui.report.formats import json  # noqa: PLC0415
 
-    put(json.schema())
+    if name == documents.EVENTS:
+        put(json.indented(documents.schema_of_events()))
+    else:
+        put(json.indented(documents.schema(*{**documents.DOCUMENTS, **of_fleets.DOCUMENTS}[name])))
 
 
 @click.command("manual")

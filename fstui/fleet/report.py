@@ -8,7 +8,16 @@ from math import log
 from statistics import median
 from typing import NamedTuple
 
-from fstui.fleet.outliers import Outlier, Peers, Spread, groups, outlying_rates, ratio_to_peers, worse_verdicts
+from fstui.fleet.documents import (
+    ChangedHost,
+    FleetComparisonDocument,
+    FleetDocument,
+    Group,
+    Interval,
+    OddHost,
+    StepSpread,
+)
+from fstui.fleet.outliers import Outlier, Peers, groups, outlying_rates, ratio_to_peers, worse_verdicts
 from fstui.fleet.remote import folded
 from fstui.fleet.results import Fleet, HostResult, Rate
 from fstui.model.judgement import TOO_SLOW, VERDICTS
@@ -22,7 +31,7 @@ LEAST, LEAST_OF_ONE = 1.25, 2.0
 """Smaller changes of a rate are not shown. A single step has no interval, and its rate varies more."""
 _SENTENCE = 300
 _CSV = (
-    "box", "target", "run", "verdict", "confidence", "speed", "step", "per_s", "p99_ns", "times_its_equals", "layers",
+    "host", "target", "run", "verdict", "confidence", "speed", "step", "per_s", "p99_ns", "ratio_to_peers", "layers",
     "model", "cache", "kernel", "cloud", "flag", "next", "trouble",
 )  # fmt: skip
 
@@ -155,36 +164,32 @@ def _record(host: HostResult, one: Rate | None, ratio: float | None) -> tuple[Va
     )
 
 
-def _document(fleet: Fleet) -> dict[str, object]:
+def _document(fleet: Fleet) -> FleetDocument:
     hosts = fleet.boxes
-    return {
-        "about": fleet.about,
-        "boxes": hosts,
-        "worse": [
-            {"box": odd.host.node, "target": odd.host.place, "sentence": odd.sentence} for odd in worse_verdicts(hosts)
-        ],
-        "odd": [
-            {"box": odd.host.node, "target": odd.host.place, "ratio": odd.ratio, "sentence": odd.sentence}
-            for odd in outlying_rates(hosts)
-        ],
-        "groups": [
-            {
-                "layers": one.layers,
-                "model": one.model,
-                "cache": one.cache,
-                "kernel": one.kernel,
-                "cloud": one.cloud,
-                "boxes": list(dict.fromkeys(host.node for host in one.hosts)),
-                "steps": [_spread(spread) for spread in one.spreads],
-            }
+    return FleetDocument(
+        about=fleet.about,
+        hosts=hosts,
+        worse=_odd(worse_verdicts(hosts)),
+        outliers=_odd(outlying_rates(hosts)),
+        groups=tuple(
+            Group(
+                layers=one.layers,
+                model=one.model,
+                cache=one.cache,
+                kernel=one.kernel,
+                cloud=one.cloud,
+                hosts=tuple(dict.fromkeys(host.node for host in one.hosts)),
+                steps=tuple(StepSpread(**spread._asdict()) for spread in one.spreads),
+            )
             for one in groups(hosts)
-        ],
-    }
+        ),
+    )
 
 
-def _spread(spread: Spread) -> dict[str, object]:
-    values = spread._asdict()
-    return {"step": values.pop("step"), "boxes": values.pop("hosts"), **values}
+def _odd(found: Sequence[Outlier]) -> tuple[OddHost, ...]:
+    return tuple(
+        OddHost(host=odd.host.node, target=odd.host.place, ratio=odd.ratio, sentence=odd.sentence) for odd in found
+    )
 
 
 def _shared(fleet: Fleet) -> Iterator[str]:
@@ -251,7 +256,7 @@ def compared(before: Fleet, after: Fleet) -> Report:
     return Report(
         f"{counted(len(found), 'target')} in both fleets, {len(changed)} changed",
         sections,
-        [_change_document(one) for one in found],
+        FleetComparisonDocument(targets=tuple(map(_change_document, found))),
         Section("", header, tuple(map(_change_row, changed))),
     )
 
@@ -283,17 +288,17 @@ def _change_row(change: Change) -> tuple[Cell | str, ...]:
     )
 
 
-def _change_document(change: Change) -> dict[str, object]:
-    return {
-        "box": change.after.node,
-        "target": change.after.place,
-        "before": change.before.verdict,
-        "after": change.after.verdict,
-        "ratio": change.ratio._asdict() if change.ratio else None,
-        "set_otherwise": change.settings,
-        "changed": change.changed,
-        "worse": change.worse,
-    }
+def _change_document(change: Change) -> ChangedHost:
+    return ChangedHost(
+        host=change.after.node,
+        target=change.after.place,
+        before=change.before.verdict,
+        after=change.after.verdict,
+        ratio=Interval(**change.ratio._asdict()) if change.ratio else None,
+        settings=change.settings,
+        changed=change.changed,
+        worse=change.worse,
+    )
 
 
 def _alone(which: str, one: Fleet, other: Fleet) -> Iterator[Section]:

@@ -39,7 +39,7 @@ _MOST_WORDS = 600
 Kind = TypeVar("Kind")
 
 
-class Rate(Base, frozen=True, kw_only=True, array_like=True):
+class Rate(Base, frozen=True, kw_only=True):
     """One step of a run."""
 
     step: str

@@ -21,7 +21,7 @@ class PlannedStep(Base, frozen=True, kw_only=True):
     """The least time that physics allows for one operation (one revolution of the disk), drawn as a line."""
 
 
-class Plan(Base, frozen=True, kw_only=True):
+class Plan(Base, frozen=True, kw_only=True, tag_field="schema", tag="fstui.plan/1"):
     """What a run will do."""
 
     scenario: ScenarioRef

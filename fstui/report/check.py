@@ -9,6 +9,7 @@ from fstui.model.judgement import TOO_SLOW
 from fstui.model.quantities import counted, duration_ns, rate, seconds, size
 from fstui.model.run import Run
 from fstui.model.steps import Step
+from fstui.report.documents import CheckDocument, Unchecked
 from fstui.report.findings import leading, title
 from fstui.report.sections import Cell, Report, Section, Value, glyph, number, records, speed, text, verdict
 from fstui.report.text import GLYPHS, NONE, speed_words
@@ -47,7 +48,15 @@ def of_check(check: Check) -> Report:
     )
     runs = tuple(row.run for row in check.rows if row.run)
     values = records(_RECORDS, map(_record, check.rows))
-    return Report(_headline(check), sections, runs, values, runs)
+    document = CheckDocument(
+        elapsed_s=check.elapsed_s,
+        runs=runs,
+        failed=tuple(Unchecked(filesystem=row.name, reason=row.trouble) for row in check.rows if not row.run),
+        left_out=tuple(
+            Unchecked(filesystem=name, reason=reason) for reason, names in check.left_out.items() for name in names
+        ),
+    )
+    return Report(_headline(check), sections, document, values, runs)
 
 
 def line(row: Checked) -> str:

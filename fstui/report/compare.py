@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+
+from msgspec.structs import astuple
 
 from fstui.model.judgement import NOT_DURABLE
 from fstui.model.quantities import count
@@ -13,11 +14,11 @@ from fstui.model.steps import Step
 from fstui.model.storage import Target
 from fstui.report import databases, figures, io_path, latency_map
 from fstui.report.comparison import Comparison, Side
+from fstui.report.documents import ComparedSide, ComparedStep, ComparisonDocument
 from fstui.report.sections import Cell, Report, Section, records, verdict
 from fstui.report.stack import stack_line
 from fstui.report.text import GLYPHS, NONE, SPEEDS, WIDTH, moment
 
-SCHEMA = "fstui.comparison/1"
 _FIGURES = (("rate/s", 1), ("p50", 2), ("p99", 3), ("flush/sync", 5))
 """Label, and its place in ``figures.step_cells``."""
 _LEGEND = ("", "RUN", "VERDICT", "STARTED", "HOST", "WHERE")
@@ -33,8 +34,8 @@ def of_runs(
     ``width`` is that of the bars, ``per_hour`` the price of a run by its id.
     """
     found = Comparison(runs)
-    sides = [_side(side) for side in found.sides]
-    steps = [step for name in found.step_names for step in _steps(found, name)]
+    sides = tuple(map(_side, found.sides))
+    steps = tuple(step for name in found.step_names for step in _steps(found, name))
     sections = (
         legend(found),
         *found.bars(width or WIDTH),
@@ -44,7 +45,7 @@ def of_runs(
         *(_io_path(side) for side in found.sides),
         *(Section(name, figures=tuple(_latencies(found, name))) for name in found.step_names),
     )
-    document = {"schema": SCHEMA, "sides": sides, "steps": steps}
+    document = ComparisonDocument(sides=sides, steps=steps)
     return Report("", sections, document, _records(sides, steps), tuple(runs))
 
 
@@ -68,60 +69,55 @@ def columns(found: Comparison) -> Section:
     return Section("", header, tuple(rows), labels=2)
 
 
-def _side(side: Side) -> dict[str, Any]:
-    """Return one run, or the rounds of one, for programs. The verdict is the worst of its rounds."""
+def _side(side: Side) -> ComparedSide:
     run = side.run
-    return {
-        "letter": side.letter,
-        "runs": [round_.id for round_ in side.rounds],
-        "scenario": run.scenario.name if run.scenario else "",
-        "target": run.target.path if run.target else "",
-        "stack": stack_line(run.target),
-        "hostname": run.host.hostname,
-        "started_at": side.rounds[0].started_at,
-        "simulated": run.simulated,
-        "verdict": run.verdict,
-        "confidence": run.confidence,
-        "speed": run.speed.answer,
-    }
+    return ComparedSide(
+        letter=side.letter,
+        runs=tuple(round_.id for round_ in side.rounds),
+        scenario=run.scenario.name if run.scenario else "",
+        target=run.target.path if run.target else "",
+        stack=stack_line(run.target),
+        hostname=run.host.hostname,
+        started_at=side.rounds[0].started_at,
+        simulated=run.simulated,
+        verdict=run.verdict,
+        confidence=run.confidence,
+        speed=run.speed.answer,
+    )
 
 
-def _steps(found: Comparison, name: str) -> Iterator[dict[str, Any]]:
-    """Return a step of each side for programs.
-
-    Latencies and flushes are those of the median round; ``times`` is the ratio to the first side.
-    """
+def _steps(found: Comparison, name: str) -> Iterator[ComparedStep]:
     ranked = {one.side.letter: one for one in found.ranking(name)}
     for side in found.sides:
         rates, measured, one = side.rates(name).values(), side.step(name), ranked.get(side.letter)
         if not rates or measured is None or one is None:
             continue
         latency = measured.step.latency_ns
-        yield {
-            "step": name,
-            "side": side.letter,
-            "rounds": len(rates),
-            "rate_per_s": measured.step.rate_per_s,
-            "lowest_rate_per_s": min(rates),
-            "highest_rate_per_s": max(rates),
-            "p50_ns": latency.p50 if latency else None,
-            "p99_ns": latency.p99 if latency else None,
-            "flushes_per_sync": figures.Counts(measured.run).flushes_per_sync(measured.step, measured.step.settings),
-            "times": one.ratio.times,
-            "times_low": one.ratio.low,
-            "times_high": one.ratio.high,
-            "faster_but_not_durable": one.cheats,
-        }
+        yield ComparedStep(
+            step=name,
+            side=side.letter,
+            rounds=len(rates),
+            rate_per_s=measured.step.rate_per_s,
+            lowest_rate_per_s=min(rates),
+            highest_rate_per_s=max(rates),
+            p50_ns=latency.p50 if latency else None,
+            p99_ns=latency.p99 if latency else None,
+            flushes_per_sync=figures.Counts(measured.run).flushes_per_sync(measured.step, measured.step.settings),
+            times=one.ratio.times,
+            times_low=one.ratio.low,
+            times_high=one.ratio.high,
+            faster_but_not_durable=one.cheats,
+        )
 
 
-def _records(sides: Sequence[dict[str, Any]], steps: Sequence[dict[str, Any]]) -> Section:
+def _records(sides: Sequence[ComparedSide], steps: Sequence[ComparedStep]) -> Section:
     """Return one row for each step and side."""
-    by_letter = {side["letter"]: side for side in sides}
+    by_letter = {side.letter: side for side in sides}
     rows = []
     for step in steps:
-        side = by_letter[step["side"]]
-        rows.append([*step.values(), " ".join(side["runs"]), *(side[name] for name in _OF_SIDE)])
-    return records((*(steps[0] if steps else ()), "runs", *_OF_SIDE), rows)
+        side = by_letter[step.side]
+        rows.append([*astuple(step), " ".join(side.runs), *(getattr(side, name) for name in _OF_SIDE)])
+    return records((*ComparedStep.__struct_fields__, "runs", *_OF_SIDE), rows)
 
 
 def _io_path(side: Side) -> Section:

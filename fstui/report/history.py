@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fstui.model.quantities import counted, rate, seconds
+from fstui.report.documents import HistoryDocument, Series, TrendDocument
 from fstui.report.sections import Cell, Report, Section, glyph, number, records, speed, verdict
 from fstui.report.text import GLYPHS, moment, sparkline
 from fstui.state.runs import Summary
@@ -30,7 +31,7 @@ def of_summaries(summaries: Sequence[Summary]) -> Report:
         )
         for one in readable
     ]  # fmt: skip
-    return Report("", (table,), summaries, records(_RECORDS, values))
+    return Report("", (table,), HistoryDocument(runs=tuple(summaries)), records(_RECORDS, values))
 
 
 def remarks(summary: Summary) -> list[str]:
@@ -59,10 +60,12 @@ def _row(summary: Summary) -> tuple[Cell | str, ...]:
 def of_trends(summaries: Sequence[Summary]) -> Report:
     """Return a section for each series of at least two runs."""
     repeated = [one for one in series(summaries) if len(one) > 1]
-    document = [
-        {"target": one[-1].target, "scenario": one[-1].scenario, "step": one[-1].rate_of, "runs": one}
-        for one in repeated
-    ]
+    document = TrendDocument(
+        series=tuple(
+            Series(target=one[-1].target, scenario=one[-1].scenario, step=one[-1].rate_of, runs=tuple(one))
+            for one in repeated
+        )
+    )
     values = [
         (run.target, run.scenario, run.rate_of, run.id, run.started_at, run.rate_per_s, run.verdict)
         for runs in repeated

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-import msgspec
+from msgspec.structs import asdict
 
-from fstui.model.documents import encode
 from fstui.model.host import Inventory
 from fstui.model.judgement import Finding, Judgement
 from fstui.model.quantities import counted, seconds, short_size
 from fstui.model.storage import Node, Target
+from fstui.report.documents import ListDocument, ListedFilesystem
 from fstui.report.findings import first, flags, severity, trouble, verdict
 from fstui.report.sections import Cell, Report, Section, Value, glyph, number, records
 from fstui.report.stack import stack_line
@@ -41,13 +40,18 @@ def of_host(inventory: Inventory, judgements: Judgements) -> Report:
     return Report(_host(inventory, shown), sections, _document(inventory, judgements), values)
 
 
-def _document(inventory: Inventory, judgements: Judgements) -> dict[str, Any]:
-    """Return the inventory with the ``findings`` of each filesystem, including pseudo filesystems."""
-    content: dict[str, Any] = msgspec.json.decode(encode(inventory))
-    for target, filesystem in zip(inventory.filesystems, content["filesystems"], strict=True):
-        found = judgements.get(target.mount_point)
-        filesystem["findings"] = msgspec.json.decode(encode(found))["findings"] if found else []
-    return content
+def _document(inventory: Inventory, judgements: Judgements) -> ListDocument:
+    """Return the inventory with the findings of each filesystem, including pseudo filesystems."""
+    return ListDocument(
+        host=inventory.host,
+        process=inventory.process,
+        filesystems=tuple(
+            ListedFilesystem(**asdict(target), findings=found.findings if found else ())
+            for target in inventory.filesystems
+            for found in [judgements.get(target.mount_point)]
+        ),
+        unused=inventory.unused,
+    )
 
 
 def _host(inventory: Inventory, shown: Sequence[Target]) -> str:

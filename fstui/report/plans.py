@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import astuple
+
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.plan import Plan
 from fstui.model.quantities import clock, counted, seconds, short_size, typed_size
 from fstui.model.rate_limit import RateLimit
 from fstui.model.storage import Target
 from fstui.powercut import plan as power_cut
+from fstui.report.documents import ScenarioDocument, ScenarioRow, ScenariosDocument, ScenarioSetting
 from fstui.report.figures import power_cut_writes, writes_at_most
 from fstui.report.sections import Cell, Report, Section, records, right
 from fstui.report.stack import stack_line
@@ -28,12 +31,13 @@ def of_scenarios(planned: Sequence[tuple[Scenario, Plan]], cut: power_cut.Plan) 
     rows.append((power_cut.NAME, power_cut.FORM.question, BY_HAND, power_cut_writes(cut)))
     by_hand = f"{power_cut.NAME} needs a person and a second host: see 'fstui powercut --help'."
     cells = tuple((name, question, right(time), right(writes)) for name, question, time, writes in rows)
-    document = [
-        {"name": scenario.name, "question": scenario.question, "seconds": plan.seconds, "max_bytes": plan.max_bytes}
+    listed = tuple(
+        ScenarioRow(name=scenario.name, question=scenario.question, seconds=plan.seconds, max_bytes=plan.max_bytes)
         for scenario, plan in planned
-    ]
-    values = records(("name", "question", "seconds", "max_bytes"), [one.values() for one in document])
-    return Report("", (Section("", _SCENARIOS, cells), Section("", lines=(by_hand,))), document, values)
+    )
+    values = records(ScenarioRow.__struct_fields__, map(astuple, listed))
+    sections = (Section("", _SCENARIOS, cells), Section("", lines=(by_hand,)))
+    return Report("", sections, ScenariosDocument(scenarios=listed), values)
 
 
 def of_scenario(scenario: Scenario, plan: Plan) -> Report:
@@ -116,11 +120,17 @@ def _server(plan: Plan) -> Iterator[str]:
 
 def _of_form(form: Form, takes: str, steps: Sequence[str], command: str) -> Report:
     settings = {key: _setting(setting) for key, setting in form.settings.items()}
-    document = {
-        "name": form.name, "title": form.title, "question": form.question, "help": form.help, "steps": steps,
-        "settings": {key: {"value": form.settings[key].value, "help": words} for key, (_, words) in settings.items()},
-        "command": command,
-    }  # fmt: skip
+    document = ScenarioDocument(
+        name=form.name,
+        title=form.title,
+        question=form.question,
+        help=form.help,
+        steps=tuple(steps),
+        settings={
+            key: ScenarioSetting(value=form.settings[key].value, help=words) for key, (_, words) in settings.items()
+        },
+        command=command,
+    )
     rows = tuple((key, Cell(shown, shown), words) for key, (shown, words) in settings.items())
     sections = (
         Section("", lines=(" ".join(f"{form.question} {form.help}".split()),)),

@@ -12,6 +12,7 @@ from rich.cells import cell_len, set_cell_size
 from fstui.judge.references import Placement, Reference, placed
 from fstui.model.quantities import counted, rate, size
 from fstui.model.run import OwnReference, Run
+from fstui.report.documents import ReferencesDocument
 from fstui.report.latency_map import LogScale
 from fstui.report.sections import Cell, Report, Section, number, records
 from fstui.report.text import WIDTH, hanging, wrap
@@ -77,14 +78,14 @@ def of_library(references: Sequence[Reference], own: Sequence[OwnReference], wid
         sections.append(Section(f"{operation}, per second", drawn=drawn))
     sections.append(Section("sources" if references else "", drawn=tuple(sources.lines(width - 2))))
     values = [(one.operation, one.device, one.setup, one.per_s, one.medium, one.source) for one in by_operation]
-    document = {"own": own, "published": by_operation}
+    document = ReferencesDocument(own=tuple(own), published=tuple(by_operation))
     return Report("", tuple(sections), document, records(_RECORDS, values))
 
 
 def of_own(references: Sequence[OwnReference]) -> Report:
     """Return a row for each of the user's own references."""
     rows = tuple(map(_own_row, references))
-    return Report("", (Section("", ("NAME", "OPERATION", "RATE/S", "OF"), rows),), references)
+    return Report("", (Section("", ("NAME", "OPERATION", "RATE/S", "OF"), rows),), None)
 
 
 def _own_row(own: OwnReference) -> tuple[Cell | str, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from fstui.report.documents import DiskDocument, DiskRow, DisksDocument, EnvelopeDocument, LabDocument, LabStorage
 from fstui.report.reach import DataPlace, Reach
 from fstui.report.sections import Report, Section
 from fstui.simulate.lab.laboratory import Lab, Storage
@@ -14,7 +15,7 @@ from fstui.simulate.parameters import Part, Simulated
 
 def of_disks(disks: Sequence[Simulated]) -> Report:
     rows = tuple((made.name, made.title) for made in disks)
-    document = [{"name": made.name, "title": made.title} for made in disks]
+    document = DisksDocument(disks=tuple(DiskRow(name=made.name, title=made.title) for made in disks))
     starting = Section("", lines=("fstui --simulate DISK starts the app on one of them.",))
     return Report("", (Section("", ("DISK", "WHAT IT IS"), rows), starting), document)
 
@@ -25,7 +26,7 @@ def of_disk(made: Simulated, *, truth: bool) -> Report:
     key, value = list(shown.items())[-1]
     words = made.truth if truth else "Whether it is durable: --truth"
     changing = f"fstui --simulate {made.name},{key}={value} starts the app on it."
-    document = {"name": made.name, "title": made.title, "parameters": shown} | ({"truth": words} if truth else {})
+    document = DiskDocument(name=made.name, title=made.title, parameters=shown, truth=words if truth else None)
     table = Section("", ("PARAMETER", "VALUE"), tuple(shown.items()))
     return Report(f"{made.name}: {made.title}", (table, Section("", lines=(words, changing))), document)
 
@@ -33,17 +34,19 @@ def of_disk(made: Simulated, *, truth: bool) -> Report:
 def of_lab(lab: Lab) -> Report:
     """Return the storages of the laboratory, and the truth about those with an open envelope."""
     rows = tuple((one.name, lab.place(one), one.truth.title if one.opened else "sealed") for one in lab.storages)
-    document = [
-        {"name": one.name, "directory": lab.place(one), "truth": one.truth.title if one.opened else None}
-        for one in lab.storages
-    ]
+    document = LabDocument(
+        storages=tuple(
+            LabStorage(name=one.name, directory=lab.place(one), truth=one.truth.title if one.opened else None)
+            for one in lab.storages
+        )
+    )
     return Report("", (Section("", ("NAME", "DIRECTORY", "ENVELOPE"), rows),), document)
 
 
 def of_envelope(storage: Storage) -> Report:
     kind = storage.truth
     rows = (("truth", kind.truth), ("fstui reports", f"{kind.verdict}, by {kind.rule}"), ("visible in", kind.seen))
-    document = {"name": storage.name, **kind._asdict()}
+    document = EnvelopeDocument(name=storage.name, **kind._asdict())
     return Report(f"{storage.name}: {kind.title}", (Section("", ("ABOUT", "ANSWER"), rows),), document)
 
 

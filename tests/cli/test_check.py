@@ -27,7 +27,7 @@ def nothing_left(target: Path) -> bool:
 def test_each_check_is_saved_within_its_limits(fstui: Fstui, target: Path) -> None:
     done = fstui(*CHECK, str(target), "--format", "json")
     assert done.returncode == 0, done.stderr
-    (document,) = json.loads(done.stdout)
+    (document,) = json.loads(done.stdout)["runs"]
     run = decode_run(json.dumps(document))
     assert runs.load("last") == run
     assert run.scenario is not None and run.scenario.name == "check"

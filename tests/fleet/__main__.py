@@ -106,7 +106,7 @@ def _in_target(workshop: Path, name: str) -> list[str]:
 
 def answer(said: dict[str, object], name: str) -> str:
     """Return the verdict of a host, or why there is none."""
-    about, found = said["about"], said["boxes"]
+    about, found = said["about"], said["hosts"]
     assert isinstance(about, dict) and isinstance(found, list)
     return str(about["troubles"].get(name) or next((box["verdict"] for box in found if box["node"] == name), ""))
 

@@ -58,7 +58,7 @@ def test_each_failing_host_has_a_reason(fleet: Fleet, installed: str) -> None:
     names = ",".join(["db1", *TROUBLES])
     done = fleet(*run("--nodes", names, "--installed", installed, "--format", "csv"))
     assert done.returncode == 1
-    rows = {row["box"]: row for row in csv.DictReader(io.StringIO(done.stdout))}
+    rows = {row["host"]: row for row in csv.DictReader(io.StringIO(done.stdout))}
     assert rows["db1"]["verdict"] == "consistent"
     for name, words in TROUBLES.items():
         assert words in rows[name]["trouble"]
@@ -204,7 +204,7 @@ def test_a_signal_ends_the_run_on_a_host(ssh: str, tmp_path: Path) -> None:
 def test_fleet_fail_on_exits_3(fleet: Fleet, installed: str) -> None:
     done = fleet(*run("--nodes", "db1", "--installed", installed, "--fail-on", "consistent", "--format", "json"))
     assert done.returncode == 3
-    assert json.loads(done.stdout)["boxes"][0]["verdict"] == "consistent"
+    assert json.loads(done.stdout)["hosts"][0]["verdict"] == "consistent"
 
 
 @pytest.mark.parametrize("nodes", ["db[1-", "-oProxyCommand=x", "a/b", ""])

@@ -40,7 +40,7 @@ def test_each_host_gets_its_verdict_and_is_clean(workshop: Path) -> None:  # noq
             [FSTUI, "fleet", "show", workshop / "out", "--format", "json"], capture_output=True, check=False
         )
         said = json.loads(shown.stdout)
-        assert {box["node"]: box["verdict"] for box in said["boxes"]} == {"db1": "consistent", "db2": "not-durable"}
+        assert {box["node"]: box["verdict"] for box in said["hosts"]} == {"db1": "consistent", "db2": "not-durable"}
         words = {
             "db3": "its disk or server may hang",
             "db4": "there is no Python 3.11 or newer",
@@ -50,7 +50,7 @@ def test_each_host_gets_its_verdict_and_is_clean(workshop: Path) -> None:  # noq
         troubles = said["about"]["troubles"]
         assert {name: words[name] in troubles[name] for name in troubles} == dict.fromkeys(words, True), troubles
         (worse,) = said["worse"]
-        assert worse["box"] == "db2" and "not-durable (high), most others consistent" in worse["sentence"]
+        assert worse["host"] == "db2" and "not-durable (high), most others consistent" in worse["sentence"]
         assert eventually(lambda: not any(map(up.left, up.names))), [up.left(name) for name in up.names]
         assert [path for place in places.values() for path in place.glob(".fstui-*")] == []
 

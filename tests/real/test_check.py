@@ -14,7 +14,7 @@ from tests.real.silent import silent_mount
 
 
 def runs_of(printed: bytes) -> list[Run]:
-    return [decode_run(json.dumps(document)) for document in json.loads(printed)]
+    return [decode_run(json.dumps(document)) for document in json.loads(printed)["runs"]]
 
 
 def room(workshop: Path, name: str) -> Path:

@@ -52,10 +52,12 @@ def test_rows_come_first_then_actions_then_omissions() -> None:
     assert not any("fstui show aaaaaa" in row for row in rows), "what is sound and quick needs no more words"
 
 
-def test_json_is_a_list_of_run_documents() -> None:
+def test_json_has_the_runs_and_what_was_not_checked() -> None:
     found = json.loads(printed(check.of_check(ALL), "json"))
-    assert [run["id"] for run in found] == [RUN.id, "aaaaaa", "bbbbbb"]
-    assert {run["schema"] for run in found} == {"fstui.run/2"}
+    assert [run["id"] for run in found["runs"]] == [RUN.id, "aaaaaa", "bbbbbb"]
+    assert {run["schema"] for run in found["runs"]} == {"fstui.run/2"}
+    assert found["failed"] == [{"filesystem": "/full", "reason": "/full is too full"}]
+    assert found["left_out"][0] == {"filesystem": "/proc", "reason": "holds no files"} and len(found["left_out"]) == 5
 
 
 def test_metrics_of_all_runs_share_their_names() -> None:

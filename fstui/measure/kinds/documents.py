@@ -6,7 +6,7 @@ next to them. Unknown fields are kept in settings and figures of an unknown kind
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -18,6 +18,8 @@ from fstui.model.run import SCHEMA, Run
 from fstui.model.settings import Figures, Settings, UnknownFigures, UnknownSettings
 
 READABLE = ("fstui.run/1", SCHEMA)
+CHECK = "fstui.check/1"
+"""The schema of the result of a check, which contains run documents."""
 _DEFINED = "#/$defs/{name}"
 _Fields = TypeVar("_Fields", bound="Version")
 
@@ -29,11 +31,13 @@ def decode_run(data: bytes | str) -> Run:
 
 
 def split_file(data: bytes) -> list[bytes]:
-    """Return the documents in a file: one, or the list that a check wrote. Raises Refused if the list is broken."""
-    if not data.lstrip().startswith(b"["):
-        return [data]
+    """Return the documents in a file: one, or those of a check. Raises Refused if the file is broken."""
     with _refusing():
-        return [bytes(one) for one in msgspec.json.decode(data, type=list[msgspec.Raw])]
+        if data.lstrip().startswith(b"["):  # the result of a check by an older version
+            return [bytes(one) for one in msgspec.json.decode(data, type=list[msgspec.Raw])]
+        if msgspec.json.decode(data, type=Version).schema == CHECK:
+            return [bytes(one) for one in msgspec.json.decode(data, type=_Check).runs]
+    return [data]
 
 
 def decode_fields(data: bytes, fields: type[_Fields]) -> _Fields:
@@ -48,24 +52,34 @@ def decode_fields(data: bytes, fields: type[_Fields]) -> _Fields:
         return found
 
 
-def schema() -> dict[str, Any]:
-    """Return the JSON Schema of the documents that this version writes."""
+def schema_of(*documents: type) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the JSON Schema of a document that is one of these types, and the definitions that it refers to."""
     settings, figures = measures.settings_kinds().values(), measures.figures_kinds().values()
+    open_kinds: set[type] = set()
 
     def one_of(kind: type) -> dict[str, Any]:
+        open_kinds.add(kind)
         known = [each.__name__ for each in (settings if kind is Settings else figures)]
         return {"anyOf": [*({"$ref": _DEFINED.format(name=name)} for name in known), {"type": "object"}]}
 
-    (run, *_), definitions = msgspec.json.schema_components(
-        [Run, *settings, *figures], schema_hook=one_of, ref_template=_DEFINED
-    )
-    return {**run, "$defs": definitions}
+    def components(types: Sequence[type]) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
+        return msgspec.json.schema_components(types, schema_hook=one_of, ref_template=_DEFINED)
+
+    found, definitions = components(documents)
+    if open_kinds:
+        found, definitions = components([*documents, *settings, *figures])
+    references = found[: len(documents)]
+    return references[0] if len(references) == 1 else {"anyOf": list(references)}, definitions
 
 
 class Version(msgspec.Struct, frozen=True):
     """The field that every document has."""
 
     schema: str = ""
+
+
+class _Check(Version, frozen=True):
+    runs: tuple[msgspec.Raw, ...] = ()
 
 
 def _check(schema: str) -> str:

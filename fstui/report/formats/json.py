@@ -1,4 +1,4 @@
-"""Documents as JSON, and the schema of the run document.
+"""Documents as JSON.
 
 Printed documents have the same content as saved ones. Characters that control a terminal are written as ``\\uXXXX``.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import msgspec
 
-from fstui.measure.kinds import documents
 from fstui.model.documents import encode
 from fstui.model.events import Event
 from fstui.model.run import Run
@@ -29,8 +28,3 @@ def line(document: Run | Event | WatchEvent) -> bytes:
 
 def indented(document: object) -> bytes:
     return msgspec.json.format(escape_json(encode(document)), indent=2) + b"\n"
-
-
-def schema() -> bytes:
-    """Return the JSON Schema of the run document."""
-    return indented(documents.schema())

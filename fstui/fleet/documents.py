@@ -1,0 +1,88 @@
+"""The documents that ``fstui fleet`` prints as JSON."""
+
+from __future__ import annotations
+
+import msgspec
+
+from fstui.fleet.results import About, HostResult
+from fstui.model.base import Base
+from fstui.model.judgement import Verdict
+from fstui.report.documents import Document
+
+
+class OddHost(Base, frozen=True, kw_only=True):
+    """A host that differs from its peers."""
+
+    host: str
+    target: str
+    sentence: str
+    ratio: float | None = None
+    """The ratio to the median of its peers; None for a verdict."""
+
+
+class StepSpread(Base, frozen=True, kw_only=True):
+    """The rates of one step, without hosts that drop syncs."""
+
+    step: str
+    hosts: int
+    least: float
+    median: float
+    mad: float
+    most: float
+    log_mad: float
+    """The MAD of the logarithms."""
+
+
+class Group(Base, frozen=True, kw_only=True):
+    """Hosts with the same storage."""
+
+    layers: str
+    model: str
+    cache: str
+    kernel: str
+    cloud: str
+    hosts: tuple[str, ...]
+    steps: tuple[StepSpread, ...]
+
+
+class FleetDocument(Document, frozen=True, kw_only=True, tag="fstui.fleet-report/1"):
+    about: About
+    hosts: tuple[HostResult, ...]
+    worse: tuple[OddHost, ...]
+    """Hosts with a verdict worse than that of their peers."""
+    outliers: tuple[OddHost, ...]
+    """Hosts that are slower or faster than their peers."""
+    groups: tuple[Group, ...]
+
+
+class Interval(Base, frozen=True, kw_only=True):
+    """How many times as fast, with the interval of several steps."""
+
+    times: float
+    low: float | None
+    high: float | None
+    rounds: int
+
+
+class ChangedHost(Base, frozen=True, kw_only=True):
+    """One target of one host, before and after."""
+
+    host: str
+    target: str
+    before: Verdict | None
+    after: Verdict | None
+    ratio: Interval | None
+    settings: tuple[str, ...]
+    """Settings that changed."""
+    changed: bool
+    worse: bool
+
+
+class FleetComparisonDocument(Document, frozen=True, kw_only=True, tag="fstui.fleet-comparison/1"):
+    targets: tuple[ChangedHost, ...]
+
+
+DOCUMENTS: dict[str, tuple[type[msgspec.Struct], str]] = {
+    "fleet": (FleetDocument, "The results of all hosts: fstui fleet run, check, watch, list and show"),
+    "fleet-comparison": (FleetComparisonDocument, "Two results of a fleet, host by host: fstui fleet compare"),
+}

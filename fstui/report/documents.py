@@ -1,0 +1,230 @@
+"""The documents that commands print as JSON, and their schemas.
+
+Each document names its schema and version in the field ``schema``. New fields do not change the version.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from fstui.judge.references import Reference
+from fstui.measure.kinds.documents import CHECK, schema_of
+from fstui.model.base import Base
+from fstui.model.events import Event
+from fstui.model.forms import Scalar
+from fstui.model.host import Host, Process
+from fstui.model.judgement import Answer, Confidence, Finding, Verdict
+from fstui.model.plan import Plan
+from fstui.model.run import OwnReference, Run
+from fstui.model.storage import Node, Target
+from fstui.model.watch import WatchEvent, WatchReport
+from fstui.state.runs import Summary
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+class Document(Base, frozen=True, kw_only=True, tag_field="schema"):
+    """What a command prints as JSON."""
+
+
+class Unchecked(Base, frozen=True, kw_only=True):
+    filesystem: str
+    reason: str
+
+
+class CheckDocument(Document, frozen=True, kw_only=True, tag=CHECK):
+    elapsed_s: float
+    runs: tuple[Run, ...]
+    failed: tuple[Unchecked, ...]
+    """Filesystems whose check did not return a result."""
+    left_out: tuple[Unchecked, ...]
+    """Filesystems that were not written to, or that do not answer."""
+
+
+class ListedFilesystem(Target, frozen=True, kw_only=True):
+    findings: tuple[Finding, ...] = ()
+
+
+class ListDocument(Document, frozen=True, kw_only=True, tag="fstui.list/1"):
+    host: Host
+    process: Process
+    filesystems: tuple[ListedFilesystem, ...]
+    """In the order of mountinfo, pseudo filesystems last."""
+    unused: tuple[Node, ...]
+    """Block devices without a mounted filesystem."""
+
+
+class ScenarioRow(Base, frozen=True, kw_only=True):
+    name: str
+    question: str
+    seconds: float | None
+    """None if the scenario lasts until it is stopped."""
+    max_bytes: int
+
+
+class ScenariosDocument(Document, frozen=True, kw_only=True, tag="fstui.scenarios/1"):
+    scenarios: tuple[ScenarioRow, ...]
+
+
+class ScenarioSetting(Base, frozen=True, kw_only=True):
+    value: Scalar | list[Scalar]
+    help: str
+
+
+class ScenarioDocument(Document, frozen=True, kw_only=True, tag="fstui.scenario/1"):
+    name: str
+    title: str
+    question: str
+    help: str
+    steps: tuple[str, ...]
+    settings: dict[str, ScenarioSetting]
+    command: str
+
+
+class HistoryDocument(Document, frozen=True, kw_only=True, tag="fstui.history/1"):
+    runs: tuple[Summary, ...]
+
+
+class Series(Base, frozen=True, kw_only=True):
+    """The runs of one scenario on one filesystem, the oldest first."""
+
+    target: str
+    scenario: str
+    step: str
+    runs: tuple[Summary, ...]
+
+
+class TrendDocument(Document, frozen=True, kw_only=True, tag="fstui.trend/1"):
+    series: tuple[Series, ...]
+
+
+class ComparedSide(Base, frozen=True, kw_only=True):
+    """One run, or the rounds of one. The verdict is the worst of its rounds."""
+
+    letter: str
+    runs: tuple[str, ...]
+    scenario: str
+    target: str
+    stack: str
+    hostname: str
+    started_at: str
+    simulated: str | None
+    verdict: Verdict
+    confidence: Confidence
+    speed: Answer
+
+
+class ComparedStep(Base, frozen=True, kw_only=True):
+    """A step of one side. Latencies and flushes are those of the median round."""
+
+    step: str
+    side: str
+    rounds: int
+    rate_per_s: float
+    lowest_rate_per_s: float
+    highest_rate_per_s: float
+    p50_ns: int | None
+    p99_ns: int | None
+    flushes_per_sync: float | None
+    times: float
+    """The ratio to the first side."""
+    times_low: float | None
+    times_high: float | None
+    faster_but_not_durable: bool
+
+
+class ComparisonDocument(Document, frozen=True, kw_only=True, tag="fstui.comparison/1"):
+    sides: tuple[ComparedSide, ...]
+    steps: tuple[ComparedStep, ...]
+
+
+class ReferencesDocument(Document, frozen=True, kw_only=True, tag="fstui.references/1"):
+    own: tuple[OwnReference, ...]
+    published: tuple[Reference, ...]
+
+
+class DiskRow(Base, frozen=True, kw_only=True):
+    name: str
+    title: str
+
+
+class DisksDocument(Document, frozen=True, kw_only=True, tag="fstui.disks/1"):
+    disks: tuple[DiskRow, ...]
+
+
+class DiskDocument(Document, frozen=True, kw_only=True, tag="fstui.disk/1"):
+    name: str
+    title: str
+    parameters: dict[str, str]
+    truth: str | None = None
+    """Whether it is durable; None unless it was requested."""
+
+
+class LabStorage(Base, frozen=True, kw_only=True):
+    name: str
+    directory: str
+    truth: str | None
+    """None while its envelope is closed."""
+
+
+class LabDocument(Document, frozen=True, kw_only=True, tag="fstui.lab/1"):
+    storages: tuple[LabStorage, ...]
+
+
+class EnvelopeDocument(Document, frozen=True, kw_only=True, tag="fstui.envelope/1"):
+    name: str
+    title: str
+    truth: str
+    verdict: Verdict
+    """What fstui reports."""
+    rule: str
+    seen: str
+    """Where it can be seen without fstui."""
+
+
+DOCUMENTS: dict[str, tuple[type[msgspec.Struct], str]] = {
+    "run": (Run, "A run of a scenario, as it is saved and printed"),
+    "check": (CheckDocument, "The result of fstui check"),
+    "list": (ListDocument, "The filesystems of a host with their stacks and defects: fstui list"),
+    "watch": (WatchReport, "The result of fstui watch"),
+    "plan": (Plan, "What a run will do: fstui run --plan"),
+    "scenarios": (ScenariosDocument, "What can be run: fstui scenarios"),
+    "scenario": (ScenarioDocument, "One scenario with its steps and settings: fstui scenarios NAME"),
+    "history": (HistoryDocument, "The saved runs, the newest first: fstui history"),
+    "trend": (TrendDocument, "How rates changed from run to run: fstui history trend"),
+    "comparison": (
+        ComparisonDocument,
+        "Runs side by side: fstui compare, and fstui run with several directories or rounds",
+    ),
+    "references": (ReferencesDocument, "The rates that runs are compared with: fstui references"),
+    "disks": (DisksDocument, "The simulated disks: fstui lessons --disks"),
+    "disk": (DiskDocument, "The parameters of a simulated disk: fstui lessons --disks DISK"),
+    "lab": (LabDocument, "The filesystems of the laboratory: fstui lab list"),
+    "envelope": (EnvelopeDocument, "The truth about one filesystem of the laboratory: fstui lab open NAME"),
+}
+"""The type and the title of each document by the name that ``fstui schema`` accepts."""
+EVENTS = "events"
+"""The name of the schema of each line of ``--format events``."""
+
+
+def schema(kind: type[msgspec.Struct], title: str) -> dict[str, Any]:
+    """Return the JSON Schema of a document. There is no public address, so its identifier is a URN."""
+    root, definitions = schema_of(kind)
+    fields = definitions[kind.__name__]["properties"]
+    name = fields["schema"].get("default") or fields["schema"]["enum"][0]
+    fields["schema"] = {"const": name}
+    return _schema(name, title, root, definitions)
+
+
+def schema_of_events() -> dict[str, Any]:
+    """Return the JSON Schema of an event of a run, a check or a watch."""
+    root, definitions = schema_of(*Event.__subclasses__(), *WatchEvent.__subclasses__())
+    title = "An event of a run, a check or a watch: one line of --format events"
+    return _schema("fstui.events/1", title, root, definitions)
+
+
+def _schema(name: str, title: str, root: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    urn = f"urn:{name.replace('.', ':', 1)}"
+    return {"$schema": _DIALECT, "$id": urn, "title": title, **root, "$defs": definitions}

@@ -1,0 +1,129 @@
+"""Every JSON document and every event that a command prints is valid by the schema that ``fstui schema`` prints."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from jsonschema import Draft202012Validator
+
+from fstui.cli.documentation import schema as command_
+from fstui.fleet import documents as of_fleets
+from fstui.fleet import results
+from fstui.fleet.results import About
+from fstui.measure.kinds.documents import decode_run
+from fstui.report import documents, teaching
+from fstui.report.documents import EVENTS
+from fstui.report.formats.json import line
+from fstui.simulate.lab.laboratory import Lab, Storage
+from tests.cli.conftest import Fstui
+from tests.printing import printed
+
+KINDS = {**documents.DOCUMENTS, **of_fleets.DOCUMENTS}
+SCHEMAS = {EVENTS: documents.schema_of_events()} | {name: documents.schema(*kind) for name, kind in KINDS.items()}
+FROZEN = sorted(Path(__file__).parents[1].glob("judge/frozen/machine-*.json.gz"))
+
+
+def exact(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema without permission for fields that it does not describe."""
+    for defined in schema["$defs"].values():
+        if "properties" in defined:
+            defined["additionalProperties"] = False
+    return schema
+
+
+VALIDATORS = {name: Draft202012Validator(exact(schema)) for name, schema in SCHEMAS.items()}
+
+
+def assert_valid(name: str, text: str | bytes) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(text)
+    VALIDATORS[name].validate(document)
+    return document
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_each_schema_names_its_dialect_identifier_and_title(name: str) -> None:
+    schema = SCHEMAS[name]
+    Draft202012Validator.check_schema(schema)
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema" and schema["title"]
+    assert schema["$id"].startswith("urn:fstui:")
+    kind = schema["$ref"].rpartition("/")[2] if "$ref" in schema else ""
+    if kind:  # the identifier is the name in the document
+        named = schema["$defs"][kind]["properties"]["schema"]["const"]
+        assert schema["$id"] == f"urn:{named.replace('.', ':', 1)}"
+
+
+def test_the_command_prints_every_schema(fstui: Fstui) -> None:
+    (argument,) = (each for each in command_.params if each.name == "name")
+    assert isinstance(argument.type, click.Choice) and set(argument.type.choices) == SCHEMAS.keys()
+    assert json.loads(fstui("schema").stdout)["$id"] == "urn:fstui:run/2"
+    assert json.loads(fstui("schema", "events").stdout)["$id"] == "urn:fstui:events/1"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("list", "list"),
+        ("scenarios", "scenarios"),
+        ("scenario", "scenarios sysbench-oltp"),
+        ("scenario", "scenarios power-cut"),
+        ("references", "references"),
+        ("disks", "lessons --disks"),
+        ("disk", "lessons --disks usb-hdd-zfs --truth"),
+        ("plan", "run sysbench-oltp . --plan"),
+        ("watch", "watch --simulate hdd-7200 --seconds 300ms"),
+    ],
+)
+def test_printed_documents_are_valid(fstui: Fstui, name: str, words: str) -> None:
+    done = fstui(*words.split(), "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert_valid(name, done.stdout)
+
+
+def test_documents_of_runs_are_valid(fstui: Fstui, scenario: str, target: Path) -> None:
+    place = str(target)
+    both = json.loads(fstui("run", scenario, place, place, "--yes", "--format", "json").stdout)
+    assert_valid("comparison", json.dumps(both))
+    for name, words in (
+        ("run", ("show", "last")),
+        ("run", ("show", "last", "--again")),
+        ("history", ("history",)),
+        ("trend", ("history", "trend")),
+        ("comparison", ("compare", "last", "last")),
+        ("check", ("check", place, "--yes")),
+    ):
+        assert_valid(name, fstui(*words, "--format", "json").stdout)
+
+
+@pytest.mark.parametrize(
+    "words", ["run {scenario} {target}", "check {target} --yes", "watch --simulate hdd-7200 --seconds 1.1"]
+)
+def test_events_are_valid(fstui: Fstui, scenario: str, target: Path, words: str) -> None:
+    done = fstui(*words.format(scenario=scenario, target=target).split(), "--format", "events")
+    names = [assert_valid(EVENTS, event)["event"] for event in done.stdout.splitlines()]
+    assert names[-1] in ("RunFinished", "WatchFinished")
+
+
+@pytest.mark.parametrize("path", FROZEN[:: max(len(FROZEN) // 12, 1)], ids=lambda path: path.name)
+def test_documents_of_other_hosts_are_valid(path: Path) -> None:
+    assert_valid("run", line(decode_run(gzip.decompress(path.read_bytes()))))
+
+
+def test_documents_of_a_fleet_are_valid(fstui: Fstui, scenario: str, target: Path, tmp_path: Path) -> None:
+    run = fstui("run", scenario, str(target), "--format", "json").stdout
+    place = results.make(tmp_path / "out")
+    results.keep(place, "db1", run)
+    results.conclude(place, About(command="run", nodes=("db1", "db2"), troubles={"db2": "gone"}))
+    assert_valid("fleet", fstui("fleet", "show", str(place), "--format", "json").stdout)
+    assert_valid("fleet-comparison", fstui("fleet", "compare", str(place), str(place), "--format", "json").stdout)
+
+
+def test_documents_of_the_laboratory_are_valid() -> None:
+    oak = Storage(name="oak", kind="barriers", opened=True)
+    lab = Lab(
+        run="abc123", directory="/srv/class", identity=(1, 2), storages=(oak, Storage(name="elm", kind="volatile"))
+    )
+    assert_valid("lab", printed(teaching.of_lab(lab), "json"))
+    assert_valid("envelope", printed(teaching.of_envelope(oak), "json"))
