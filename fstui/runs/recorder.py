@@ -68,6 +68,11 @@ class Recorder:
         return self.timeline.whole
 
     @property
+    def look_s(self) -> float:
+        """The time between two readings of the counters. Only a step with one writer needs short intervals."""
+        return self.intervals.look_s if self.settings.writers == 1 else LONGEST_LOOK_S
+
+    @property
     def ops(self) -> int:
         return self.whole.total - self._cut_off or self._figures.ops
 

@@ -96,7 +96,7 @@ class StepRunner:
         listening = asyncio.ensure_future(self._listen(self._probe))
         try:
             while not listening.done() and not self._stuck():
-                await asyncio.wait({listening}, timeout=self._recorder.intervals.look_s)
+                await asyncio.wait({listening}, timeout=self._recorder.look_s)
                 self._look()
         finally:
             listening.cancel()

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from fstui.measure.probes.files import SLOTS, Blocks
-from fstui.measure.probes.writers import HAND_OVER_NS, Batch, BlockWriter, Shared, main
+from fstui.measure.probes.writers import LOOK_NS, Batch, BlockWriter, Shared, main
 from fstui.measure.wire.stdio import CallError, calling, clock, cut_short, write_whole
 
 OPEN_FLAGS = {"direct": os.O_DIRECT, "dsync": os.O_DSYNC, "sync": os.O_SYNC}
@@ -104,7 +104,7 @@ class SyncWriter(BlockWriter):
         while (left := due - clock()) > 0 and not self.shared.stopping:
             if clock() >= until_ns:
                 return clock()
-            time.sleep(min(left, HAND_OVER_NS) / 1e9)
+            time.sleep(min(left, LOOK_NS) / 1e9)
         if self.shared.stopping:
             return clock()
         marks: list[int] = []

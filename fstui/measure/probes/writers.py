@@ -35,7 +35,12 @@ from fstui.measure.wire.stdio import (
     write_frame,
 )
 
-HAND_OVER_NS = 50_000_000
+LOOK_NS = 50_000_000
+"""How often a writer looks whether it was stopped or waited for a CPU."""
+HAND_OVER_NS = 250_000_000
+"""How often it sends its samples. Each time the engine wakes up, which may delay the next operation."""
+MOST_PENDING = 128
+"""Frames of all writers that are sent earlier: half of what the pipe can hold."""
 SLOW_STEP_OPS = 50
 SLOW_STEP_EXTRA_NS = 5_000_000_000
 SILENT_NS = 500_000_000
@@ -105,7 +110,7 @@ class Shared:
         self.words[0] = 1
 
     def of(self, writer: int) -> memoryview:
-        """Return started_ns, ended_ns, held_ns, the time of the last hand-over, and the time without a CPU: in all, the
+        """Return started_ns, ended_ns, held_ns, the time of the last look, and the time without a CPU: in all, the
         longest wait, stolen."""
         first = 1 + WRITER_WORDS * writer
         return self.words[first : first + WRITER_WORDS]
@@ -127,6 +132,7 @@ class Writer(ABC):
         self.length_ns = int(settings["seconds"] * 1e9)
         self.least_ops = -(-SLOW_STEP_OPS // settings["writers"])
         self.most_ops = sys.maxsize
+        self.most_pending = MOST_PENDING // settings["writers"]
         self.pending: list[bytes] = []
         self.apart: list[int] = []
         """Clock readings of operations with pauses between them, for the frames of the next hand-over."""
@@ -152,19 +158,21 @@ class Writer(ABC):
     def run(self) -> None:
         """Write until the time is over, the bytes are used up or the coordinator stops it. Raises CallError."""
         batch, starvation = self.batch(), Starvation()
-        started = now = clock()
+        started = now = handed_over = clock()
         self.state[0] = started
         try:
             while not self.over(now - started):
                 self.state[3] = now
-                hand_over_at = now + HAND_OVER_NS
+                look_at = now + LOOK_NS
                 if self.length_ns and self.ops >= self.least_ops:
-                    hand_over_at = min(hand_over_at, started + self.length_ns)
-                while now < hand_over_at and self.ops < self.most_ops and not self.shared.stopping:
-                    now = batch(hand_over_at, self.most_ops - self.ops)
+                    look_at = min(look_at, started + self.length_ns)
+                while now < look_at and self.ops < self.most_ops and not self.shared.stopping:
+                    now = batch(look_at, self.most_ops - self.ops)
                 self.state[1] = now
                 starvation.look()
-                self.hand_over()
+                if now - handed_over >= HAND_OVER_NS or len(self.pending) >= self.most_pending:
+                    self.hand_over()
+                    handed_over = now
                 now = clock()
         except CallError:
             self.state[1] = clock()  # the failed operation took time, too
@@ -184,7 +192,7 @@ class Writer(ABC):
 
     def keep(self, start_ns: int, marks: list[int]) -> None:
         self.ops += len(marks) // self.parts
-        # encoded at once: the numbers of 50 ms would not stay in the processor's cache
+        # encoded at once: the numbers of a hand-over would not stay in the processor's cache
         self.pending += frames.encode_samples(self.number, self.parts, start_ns, marks)
 
     def keep_apart(self, start_ns: int, marks: list[int]) -> None:
