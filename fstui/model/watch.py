@@ -10,6 +10,7 @@ from fstui.model.base import Base
 from fstui.model.counters import DeviceTimes
 from fstui.model.host import Host, Writer
 from fstui.model.judgement import Speed
+from fstui.model.quantities import counted
 
 SCHEMA = "fstui.watch/1"
 
@@ -50,8 +51,10 @@ class Waiting(Base, frozen=True, kw_only=True):
 
     @property
     def who(self) -> str:
-        """The program with its process id, or with the number of processes."""
+        """The program with its process id, or with the number of processes or kernel threads."""
         name = self.program or "a program that has ended"
+        if self.kernel:
+            return f"{name} ({counted(self.processes, 'kernel thread')})"
         return f"{name} ({self.pid})" if self.pid is not None else f"{name} ({self.processes} processes)"
 
     @property

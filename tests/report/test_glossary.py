@@ -32,7 +32,7 @@ def test_no_name_belongs_to_two_terms() -> None:
 @pytest.mark.parametrize(
     ("name", "word"),
     [("flush", "flush"), ("FUA", "fua"), ("write cache", "write-cache"), ("FLUSH/SYNC", "expected-flushes"),
-     ("FL/S", "device-columns"), ("CPU ≤", "cpu-wait"),
+     ("FLUSH/S", "device-columns"), ("CPU WAIT ≤", "cpu-wait"),
      ("O_DSYNC", "o_dsync"), ("PLP", "protection"), ("libeatmydata", "eatmydata"), ("nothing-of-the-kind", None)],
 )  # fmt: skip
 def test_term_is_found_in_any_spelling(name: str, word: str | None) -> None:

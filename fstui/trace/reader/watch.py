@@ -19,7 +19,7 @@ from typing import Any
 from fstui.measure.wire.stdio import read_settings
 from fstui.trace.reader.devices import DeviceRecording, read_counters
 from fstui.trace.reader.files import Names, block_device, request_devices
-from fstui.trace.reader.processes import Program, Programs, in_outermost_namespace
+from fstui.trace.reader.processes import WORKERS, Program, Programs, in_outermost_namespace
 from fstui.trace.reader.record import ignore_signals, remove_entry, say
 from fstui.trace.reader.spans import MOST_ROWS, Key, Row, Span
 from fstui.trace.reader.tracefs import PREFIX, Untraceable
@@ -160,7 +160,7 @@ class SecondOfRows:
             return Row(key)
         row = self._rows.row(key)
         row.path = path
-        row.pids.add(program.pid)
+        row.pids.add(thread if program is WORKERS else program.pid)
         row.inodes |= {file.inode} if file.inode else set()
         row.device = block_device(number) if number else None
         row.below = frozenset(request_devices(row.device)) if row.device else frozenset()

@@ -23,21 +23,21 @@ WAITS = (
     Column("P50", 7, right=True),
     Column("P99", 7, right=True, from_width=76),
     Column("MAX", 7, right=True, from_width=96),
-    Column("DEVICE", 7, right=True, from_width=66),
-    Column("CPU ≤", 6, right=True, from_width=96),
-    Column("WAITS", 6, right=True, from_width=60),
+    Column("IN DEVICE", 9, right=True, from_width=66),
+    Column("CPU WAIT ≤", 10, right=True, from_width=100),
+    Column("WAITING", 7, right=True, from_width=60),
     Column("FILE", gap=2, cut="middle"),
 )
-_WIDE, _LONG_NAME = 110, 36
+_WIDE, _LONG_NAME = 100, 28
 """A wide terminal has more cells for the names of programs."""
 DEVICES = (
     Column("DEVICE", gap=0),
     Column("WRITES/S", 8, right=True),
     Column("BYTES/S", 9, right=True, from_width=60),
-    Column("P50 W", 8, right=True, from_width=66),
+    Column("WRITE P50", 9, right=True, from_width=66),
     Column("FLUSHES/S", 9, right=True),
-    Column("P50 FL", 8, right=True, gap=2),
-    Column("P99 FL", 8, right=True, from_width=70),
+    Column("FLUSH P50", 9, right=True),
+    Column("FLUSH P99", 9, right=True, from_width=70),
     Column("FUA", 6, right=True, from_width=76),
 )
 WRITERS = (Column("PROGRAM", gap=0), Column("WRITTEN/S", 10, right=True))

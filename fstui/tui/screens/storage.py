@@ -41,8 +41,8 @@ class StorageScreen(BaseScreen):
     """Filesystems above, the selected one's stack and flags below."""
 
     KEYS = (
-        Command("storage.run", "enter", "run_here", "run here", "Choose a scenario for this filesystem."),
         Command("storage.watch", "t", "watch", "watch", "See which processes wait for syncs on this filesystem."),
+        Command("storage.run", "enter", "run_here", "run here", "Choose a scenario for this filesystem."),
         Command("storage.filter", "slash", "filter", "filter", "Show only the rows that contain these words."),
         HISTORY,
         Command("storage.all", "a", "toggle_pseudo", "all", "Show or hide filesystems that cannot hold files."),

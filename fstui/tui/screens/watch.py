@@ -29,10 +29,11 @@ class WatchScreen(BaseScreen):
     KEYS = (replace(BACK, label="end"), HELP, QUIT, PAGE_UP, PAGE_DOWN)
     HELP_TEXT = (
         "The programs that wait for a sync on this filesystem in this second: fsync and similar calls, O_DSYNC writes, "
-        "and io_uring. P50 and P99 are the times of a whole sync. DEVICE is the part that the devices take. WAITS is "
-        "the share of the time that a program waits. Charts show the last minutes of all programs together. Below are "
-        "the devices with their own times. fstui writes nothing. Without root, the screen shows only what /proc "
-        "reports: the devices' counters and the processes that write."
+        "and io_uring. P50, P99 and MAX are the times of a whole sync. IN DEVICE is the part that the devices take, "
+        "CPU WAIT ≤ the part that can have been a wait for a CPU. WAITING is the share of the time in which a program "
+        "waits. Charts show the last minutes of all programs together. Below are the devices with their own times. "
+        "fstui writes nothing. Without root, the screen shows only what /proc reports: the devices' counters and the "
+        "processes that write."
     )
 
     def __init__(self, target: Target) -> None:
