@@ -24,9 +24,9 @@ class Stat(NamedTuple):
     parent: int
     flags: int
     cpu_ticks: int
-    """In user mode and in the kernel."""
+    """CPU time in user mode and in the kernel."""
     start: int
-    """Since boot. Start time and pid together identify a process."""
+    """Start time since boot. Together with the pid it identifies a process."""
 
 
 class Mount(NamedTuple):

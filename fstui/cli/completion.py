@@ -16,9 +16,9 @@ from click.shell_completion import BashComplete, CompletionItem, FishComplete, Z
 from fstui.cli.output import put, say
 from fstui.model.errors import Refused
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 VARIABLE = "_FSTUI_COMPLETE"
-"""Set by the scripts of click: the process then prints completions."""
+"""The variable that click's scripts set to make this process print completions."""
 
 _BASH = """\
 %(complete_func)s() {
@@ -74,7 +74,7 @@ class Bash(BashComplete):
 
     @staticmethod
     def _check_version() -> None:
-        """Do not start bash to ask for its version: mapfile and compopt exist since 4.0 (2009)."""
+        """Skip click's check, which starts bash: mapfile and compopt exist since version 4.0 (2009)."""
 
     def get_completion_args(self) -> tuple[list[str], str]:
         args, incomplete = super().get_completion_args()
@@ -129,7 +129,7 @@ def _install(shell: str, script: str) -> None:
             f"'fstui completion {shell}'"
         )
     path.parent.mkdir(parents=True, exist_ok=True)
-    _answer(deliver(path, script))
+    _run(deliver(path, script))
     say(f"fstui: {path}")
     if shell == "zsh":
         say(f"fstui: in ~/.zshrc, before compinit: fpath=({path.parent} $fpath)")
@@ -153,7 +153,7 @@ def scenarios(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     """Complete the name of a scenario, shipped or the user's own."""
     from fstui.runs import scenarios as known  # noqa: PLC0415
 
-    own, _ = _answer(known.own())
+    own, _ = _run(known.own())
     return _beginning(incomplete, ((name, one.title) for name, one in (*known.shipped_ones(), *own)))
 
 
@@ -164,7 +164,7 @@ def settings(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
     # after a --set without a value, click has not assigned the arguments to parameters yet
     named = ctx.params.get("scenario") or next(iter(ctx.args), "")
     try:
-        form = _answer(known.named(named)).settings
+        form = _run(known.named(named)).settings
     except Refused:
         return []
     key, equals, _ = incomplete.partition("=")
@@ -179,7 +179,7 @@ def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Co
     from fstui.runs import history  # noqa: PLC0415
 
     try:
-        found = [one for one in _answer(history.listed()) if one.id]
+        found = [one for one in _run(history.listed()) if one.id]
     except (OSError, Refused):
         return []
     described = [(one.id, f"{one.verdict}, {one.scenario} on {one.target}") for one in found]
@@ -205,7 +205,7 @@ def _beginning(incomplete: str, known: Iterable[tuple[str, str]]) -> list[Comple
     return [CompletionItem(name, help=help_ or None) for name, help_ in known if name.startswith(incomplete)]
 
 
-def _answer(question: Coroutine[Any, Any, Answer]) -> Answer:
+def _run(coroutine: Coroutine[Any, Any, Result]) -> Result:
     import asyncio  # noqa: PLC0415  help needs no asyncio
 
-    return asyncio.run(question)
+    return asyncio.run(coroutine)

@@ -82,7 +82,7 @@ class EventLines:
     def close(self, patience_s: float | None = None) -> None:
         """Write what is left and close the file. Raises OSError.
 
-        ``patience_s``: seconds to wait for a reader that takes nothing; None: for ever.
+        ``patience_s``: seconds to wait for a reader that does not read; None: no limit.
         """
         if self._waiting and not self.reader_gone:
             if self._fd is None:

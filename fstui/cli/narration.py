@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Narration:
-    """Prints a line when a step finishes. ``verdict`` is False if the result goes to the same terminal."""
+    """Prints a line when a step finishes. ``verdict``: also print the verdict at the end."""
 
     def __init__(self, plan: Plan, target: Target, *, verdict: bool) -> None:
         self._plan = plan

@@ -47,23 +47,23 @@ def connection_to(settings: Sysbench) -> Connection:
     """
     driver = settings.kind.driver
     family = FAMILIES[driver]
-    stated = family.stated(settings.login_path)
+    stated = family.options_of(settings.login_path)
     named = settings.socket or settings.host or settings.port
     host = settings.host or stated.get("host", "")
-    directory = host if family.tells_port_of_socket and host.startswith("/") else ""  # as in libpq
+    directory = host if family.socket_name_has_port and host.startswith("/") else ""  # as in libpq
     socket = settings.socket or directory or ("" if named else stated.get("socket", ""))
     port = settings.port or int(stated.get("port", "") if stated.get("port", "").isdecimal() else 0)
     connection = Connection(
         driver=driver,
         socket=socket,
         host="" if directory else settings.host or ("" if socket else host or "127.0.0.1"),
-        port=0 if socket and not family.tells_port_of_socket else port,
+        port=0 if socket and not family.socket_name_has_port else port,
         user=settings.user or stated.get("user") or family.default_user(),
         password=_password(stated),
         database=family.maintenance,
         login_path=settings.login_path,
     )
-    return family.secured(connection, stated)
+    return family.with_tls(connection, stated)
 
 
 def _password(stated: dict[str, str]) -> str:
@@ -202,7 +202,7 @@ async def known_again(connection: Connection) -> Connection:
 
 
 def _with_password(connection: Connection) -> Connection:
-    stated = family_of(connection).stated(connection.login_path)
+    stated = family_of(connection).options_of(connection.login_path)
     return msgspec.structs.replace(connection, password=_password(stated))
 
 

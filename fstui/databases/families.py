@@ -60,10 +60,10 @@ class Family(ABC):
     socket: ClassVar[str]
     """Name of the unix socket among a throwaway server's data."""
     ready: ClassVar[tuple[str, str] | None] = None
-    """The file among its data whose last line starts with a word once it is ready; None: its socket takes connections
-    then."""
-    to_make: ClassVar[tuple[str, ...]] = ()
-    """The statements that make the database that a throwaway server's clients use."""
+    """A file among its data, and the word with which its last line starts when the server is ready. None: the server is
+    ready when its socket takes connections."""
+    create_statements: ClassVar[tuple[str, ...]] = ()
+    """The statements that create the database that a throwaway server's clients use."""
     maintenance: ClassVar[str]
     """A database that every server has."""
     database_names: ClassVar[str]
@@ -74,11 +74,11 @@ class Family(ABC):
     """The environment variable from which the client library reads the password."""
     variables: ClassVar[tuple[str, ...]]
     """The server's variables that decide how and where a commit becomes durable."""
-    tells_port_of_socket: ClassVar[bool] = False
+    socket_name_has_port: ClassVar[bool] = False
     """The name of the socket contains the port, and a host that starts with / is the socket's directory."""
 
     @abstractmethod
-    def words(self, program: Program, data: str, socket: str, settings: Sysbench) -> list[str]:
+    def command_line(self, program: Program, data: str, socket: str, settings: Sysbench) -> list[str]:
         """Return the command line of a throwaway server."""
 
     @abstractmethod
@@ -105,15 +105,15 @@ class Family(ABC):
         """Return the directories of the logs that a commit waits for, relative to the data directory."""
 
     @abstractmethod
-    def stated(self, login_path: str) -> dict[str, str]:
-        """Return what the user's own files say about a login path or a service. Raises Refused if none has it."""
+    def options_of(self, login_path: str) -> dict[str, str]:
+        """Return the options of a login path or a service in the user's files. Raises Refused if none has it."""
 
     @abstractmethod
     def default_user(self) -> str: ...
 
     @abstractmethod
-    def secured(self, connection: Connection, stated: Mapping[str, str]) -> Connection:
-        """Return the connection with what the user's files say about encryption."""
+    def with_tls(self, connection: Connection, options: Mapping[str, str]) -> Connection:
+        """Return the connection with the options for encryption."""
 
     @abstractmethod
     def sysbench_options(self, connection: Connection) -> list[str]:

@@ -1,4 +1,4 @@
-"""MariaDB, MySQL and Percona Server: how one is made, started, reached and queried."""
+"""MariaDB, MySQL and Percona Server: how to set up, start, reach and query one."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class MySQL(Family):
     end_signal = restart_signal = "SIGTERM"
     port = 3306
     socket = "socket"
-    to_make = (f"CREATE DATABASE IF NOT EXISTS {DATABASE}",)
+    create_statements = (f"CREATE DATABASE IF NOT EXISTS {DATABASE}",)
     maintenance = "information_schema"
     database_names = "SELECT schema_name FROM information_schema.schemata"
     quote = "`"
@@ -60,8 +60,8 @@ class MySQL(Family):
     """``…_buffering`` and ``…_write_through`` exist since MariaDB 10.8 and 11.0, which derives them from
     innodb_flush_method (https://mariadb.com/kb/en/innodb-system-variables/)."""
 
-    def words(self, program: Program, data: str, socket: str, settings: Sysbench) -> list[str]:
-        """The binary log is turned on for MariaDB too: without it sync_binlog has no effect."""
+    def command_line(self, program: Program, data: str, socket: str, settings: Sysbench) -> list[str]:
+        """Also turn on MariaDB's binary log: without it sync_binlog has no effect."""
         own = ["--skip-networking", "--server-id=1", "--log-bin=binlog", *_BOUNDED, _QUICK_END]
         own += ["--mysqlx=OFF"] if program.kind == "mysql" else _OBSERVED
         options = {"innodb_buffer_pool_size": settings.pool_bytes, **settings.options}
@@ -101,12 +101,12 @@ class MySQL(Family):
         ]
 
     def log_directories(self, variables: Mapping[str, str]) -> list[str]:
-        """The directories of the redo log and of the binary log."""
+        """Return the directories of the redo log and of the binary log."""
         binary = Path(variables.get("log_bin_basename", ""))
         return [variables.get("innodb_log_group_home_dir", ""), str(binary.parent)]
 
-    def stated(self, login_path: str) -> dict[str, str]:
-        """Names are written with ``_``. ``[client]`` of ~/.my.cnf applies to every login path.
+    def options_of(self, login_path: str) -> dict[str, str]:
+        """Return the options with ``_`` in their names. ``[client]`` of ~/.my.cnf applies to every login path.
 
         https://dev.mysql.com/doc/refman/8.4/en/option-files.html
         """
@@ -122,9 +122,9 @@ class MySQL(Family):
     def default_user(self) -> str:
         return getpass.getuser()
 
-    def secured(self, connection: Connection, stated: Mapping[str, str]) -> Connection:
-        """TLS needs all three files."""
-        files = [str(Path(stated.get(name, "")).expanduser()) for name in ("ssl_ca", "ssl_cert", "ssl_key")]
+    def with_tls(self, connection: Connection, options: Mapping[str, str]) -> Connection:
+        """Use TLS if the options name all three files."""
+        files = [str(Path(options.get(name, "")).expanduser()) for name in ("ssl_ca", "ssl_cert", "ssl_key")]
         tls = Tls(ca=files[0], certificate=files[1], key=files[2]) if "." not in files else None
         return msgspec.structs.replace(connection, tls=tls)
 
@@ -136,12 +136,12 @@ class MySQL(Family):
         return ["--db-driver=mysql", *secured, *(f"--mysql-{name}={value}" for name, value in named.items())]
 
     def secrets(self, connection: Connection) -> str:
-        """A line of the file cannot hold spaces, quotes or a #: such a password goes by the environment alone."""
+        """Return the password, unless it has spaces, quotes or a #: then it is only in the environment."""
         plain = connection.password and not _NOT_IN_A_LINE.search(connection.password)
         return f"mysql-password={connection.password}\n" if plain else ""
 
     def tables(self, database: str) -> tuple[str, bool]:
-        """A database of MySQL is a schema, and visible from any other."""
+        """Return the query. Any database can run it, because MySQL's databases are schemas of one server."""
         return f"SELECT table_name FROM information_schema.tables WHERE table_schema = '{database}'", False
 
     def hint(self, connection: Connection, message: str) -> str:
@@ -154,12 +154,12 @@ class MySQL(Family):
 
 
 def base(program: Program, data: str) -> list[str]:
-    """Return the first words of every command line: no option file of this host is read."""
+    """Return the words that begin every command line. The server reads no option file of this host."""
     return [program.path, "--no-defaults", f"--datadir={data}", f"--tmpdir={data}", f"--pid-file={data}/server.pid"]
 
 
 def _system_tables(program: Program) -> list[str]:
-    """Return the scripts that mariadb-install-db runs; that script itself requires the client's package."""
+    """Return the SQL scripts that mariadb-install-db runs. It is not used itself, as it needs the client's package."""
     prefix = Path(program.path).resolve().parent.parent
     for place in (prefix, Path("/usr")):
         for name in ("mysql", "mariadb"):

@@ -1,4 +1,4 @@
-"""PostgreSQL: how one is made, started, reached and queried."""
+"""PostgreSQL: how to set up, start, reach and query a server."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class PostgreSQL(Family):
         "server_version", "data_directory", "fsync", "synchronous_commit", "wal_sync_method", "full_page_writes",
         "shared_buffers", "commit_delay",
     )  # fmt: skip
-    tells_port_of_socket = True
+    socket_name_has_port = True
 
-    def words(self, program: Program, data: str, socket: str, settings: Sysbench) -> list[str]:
+    def command_line(self, program: Program, data: str, socket: str, settings: Sysbench) -> list[str]:
         stated = {
             "listen_addresses": "",
             "unix_socket_directories": str(Path(socket).parent),
@@ -82,12 +82,12 @@ class PostgreSQL(Family):
         )
 
     def questions(self, further: Iterable[str]) -> list[str]:
-        """Values are as ``SHOW`` prints them, with their unit."""
+        """Return the query. It has the values as ``SHOW`` prints them, with their units."""
         names = ", ".join(f"'{name}'" for name in (*self.variables, *further))
         return [f"SELECT name, current_setting(name) FROM pg_settings WHERE name IN ({names})"]
 
     def waits(self, kind: str, version: str) -> list[str]:
-        """pg_stat_wal has the figures since 14, pg_stat_io since 16, and pg_stat_io alone since 18. Before 16 the syncs
+        """Return the queries. pg_stat_wal has the figures in 14 to 17, pg_stat_io since 16. Before 16 the syncs
         of the data are not counted (https://www.postgresql.org/docs/current/monitoring-stats.html)."""
         major = int(version.partition(".")[0]) if version.partition(".")[0].isdecimal() else 0
         if major >= 18:
@@ -103,11 +103,11 @@ class PostgreSQL(Family):
         return [*([f"{wal} FROM pg_stat_wal"] if major >= 14 else []), data]
 
     def log_directories(self, variables: Mapping[str, str]) -> list[str]:
-        """The WAL's; it is a symbolic link after initdb --waldir."""
+        """Return the directory of the WAL, which is a symbolic link after initdb --waldir."""
         return ["pg_wal"]
 
-    def stated(self, login_path: str) -> dict[str, str]:
-        """The service of that name (https://www.postgresql.org/docs/current/libpq-pgservice.html).
+    def options_of(self, login_path: str) -> dict[str, str]:
+        """Return the service of that name (https://www.postgresql.org/docs/current/libpq-pgservice.html).
 
         libpq would read the file itself, but sysbench passes host, port and user explicitly.
         """
@@ -126,8 +126,8 @@ class PostgreSQL(Family):
     def default_user(self) -> str:
         return "postgres"
 
-    def secured(self, connection: Connection, stated: Mapping[str, str]) -> Connection:
-        variables = {_VARIABLES[word]: value for word, value in stated.items() if value and word in _VARIABLES}
+    def with_tls(self, connection: Connection, options: Mapping[str, str]) -> Connection:
+        variables = {_VARIABLES[word]: value for word, value in options.items() if value and word in _VARIABLES}
         return msgspec.structs.replace(connection, libpq=variables)
 
     def sysbench_options(self, connection: Connection) -> list[str]:
@@ -137,7 +137,7 @@ class PostgreSQL(Family):
         return ["--db-driver=pgsql", *(f"--pgsql-{name}={value}" for name, value in named.items())]
 
     def tables(self, database: str) -> tuple[str, bool]:
-        """The tables of a database are visible from inside it alone."""
+        """Return the query, which must run in the database: its tables are not visible from any other."""
         return "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'", True
 
     def socket_path(self, connection: Connection) -> str:

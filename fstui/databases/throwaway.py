@@ -142,7 +142,7 @@ class Throwaway:
         await self._go(settings, limit_s, {})
 
     async def _go(self, settings: Sysbench, limit_s: float, fields: dict[str, Any]) -> None:
-        words = self._family.words(self._program, DATA, f"{DATA}/{self._family.socket}", settings)
+        words = self._family.command_line(self._program, DATA, f"{DATA}/{self._family.socket}", settings)
         await asyncio.shield(self._keeper.noting)  # raises OSError if the ledger could not store the entry
         self._keeper.child.send(json.dumps({**fields, "argv": words}))
         self.pid, inside = await self._started(limit_s)
@@ -151,7 +151,7 @@ class Throwaway:
     async def _described(self, settings: Sysbench, inside: str) -> Server:
         """``inside``: the data directory as the server names it, which means nothing to other processes."""
         workspace, connection = self._workspace, self.connection
-        if self._family.to_make:
+        if self._family.create_statements:
             connection = msgspec.structs.replace(connection, database=self._family.maintenance)
         found = await described(
             self.sysbench,
@@ -163,7 +163,7 @@ class Throwaway:
             title=self._program.title,
             options=settings.options,
             within=within(workspace),
-            making=self._family.to_make,
+            making=self._family.create_statements,
         )
         data = f"{workspace.path}/{self._name}"
         variables = {

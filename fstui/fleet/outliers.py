@@ -24,13 +24,13 @@ from fstui.model.quantities import rate
 
 FAR, LEAST, SCALED = 3.5, 1.25, 1.4826
 ENOUGH = 4
-"""Peers. Fewer have no distribution."""
+"""A group must be larger than this: fewer peers have no distribution."""
 MAJORITY = 0.75
 """A setting is usual if this share of the peers has it."""
 MOST_REASONS = 3
 _CACHE = {"write back": "on", "write through": "off"}
 _TELLING = ("write cache", "barrier", "stubs syncs", "io limit", "state", "dio", "medium")
-"""Reasons that explain a rate are named before others."""
+"""Words of the reasons to name first, because they often explain a rate."""
 
 
 class Spread(NamedTuple):
@@ -112,7 +112,7 @@ def ratio_to_peers(hosts: Sequence[HostResult]) -> dict[tuple[str, str], float]:
 
 
 def _outliers(group: Peers) -> Iterator[Outlier]:
-    """Return the outliers of one group. They do not count for what is usual."""
+    """Return the outliers of one group. The reasons compare their settings with those of the other hosts."""
     offs = _furthest(group)
     odd = [off for off in offs if off.odd]
     common = _Common([off.host for off in offs if not off.odd]) if odd else None
@@ -126,7 +126,7 @@ def _outliers(group: Peers) -> Iterator[Outlier]:
         yield Outlier(off.host, f"{sentence}: {why}" if why else f"{sentence}; no reading explains it", off.ratio)
 
 
-class _Off(NamedTuple):
+class _Deviation(NamedTuple):
     """How far a host is from the median of one step."""
 
     host: HostResult
@@ -143,13 +143,13 @@ class _Off(NamedTuple):
         return self.spread.hosts > ENOUGH and abs(log(self.ratio)) > limit
 
 
-def _furthest(group: Peers) -> list[_Off]:
+def _furthest(group: Peers) -> list[_Deviation]:
     """Return each comparable host in the step in which it is furthest off; empty without peers."""
     spreads = {spread.step: spread for spread in group.spreads if spread.hosts > 1}
     found = []
     for host in group.hosts:
         rates = [one for one in host.rates if host.comparable and one.per_s > 0 and one.step in spreads]
-        offs = [_Off(host, one.per_s, spreads[one.step]) for one in rates]
+        offs = [_Deviation(host, one.per_s, spreads[one.step]) for one in rates]
         if offs:
             found.append(max(offs, key=lambda off: (off.odd, abs(log(off.ratio)))))
     return found

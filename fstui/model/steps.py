@@ -12,8 +12,8 @@ StepStatus = Literal["finished", "failed", "skipped", "stopped", "disturbed"]
 
 
 STARVED_SHARE = 0.1
-"""If a step waited for a CPU for more than this share of its time, its rate says little about the storage: kernel
-threads that work for it had to wait, too."""
+"""If a step waited for a CPU for more than this share of its time, its rate says little about the storage: the kernel
+threads that do its I/O had to wait as well."""
 
 
 class Failure(Base, frozen=True, kw_only=True):
@@ -112,7 +112,7 @@ class Step(Base, frozen=True, kw_only=True):
     cpu_wait_ns: Count | None = None
     """How long a writer was runnable and had no CPU; of several writers, the longest. None: unknown."""
     longest_cpu_wait_ns: Count | None = None
-    """The most of it within one operation, or within 50 ms of operations."""
+    """The longest such wait within one operation, or within 50 ms of operations."""
     stolen_ns: Count | None = None
     """How long the hypervisor took a CPU away (steal time); of several CPUs, the longest."""
     rate_per_s: Amount = 0.0
@@ -128,7 +128,7 @@ class Step(Base, frozen=True, kw_only=True):
     counters: tuple[DeviceCounters, ...] = ()
     """Differences between the messages ``ready`` and ``done``, for each layer that has counters."""
     turns: tuple[Turn, ...] = ()
-    """The same for a few short intervals of a step with one writer. They show layers that drop flushes for a moment."""
+    """The counters of a few short intervals of a step with one writer. They show a layer that drops flushes briefly."""
     trace: tuple[DeviceTrace, ...] | None = None
     """The traced flushes of each block device between ``ready`` and ``done``; None: not traced."""
     figures: Figures | None = None

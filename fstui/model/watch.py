@@ -43,9 +43,9 @@ class Waiting(Base, frozen=True, kw_only=True):
     device_ns: int | None
     """The time of one sync that is spent in the devices, on average over all programs."""
     cpu_ns: int
-    """The most of that time that can have been spent waiting for a CPU."""
+    """Upper bound of the part of ``waited_ns`` in which the threads waited for a CPU."""
     in_flight_ns: int | None
-    """How long the latest sync has not returned."""
+    """Age of the sync that has not returned; of several, the oldest."""
     failed: dict[int, int] = {}
     """By errno: how many syncs failed."""
 
@@ -69,7 +69,7 @@ class Waiting(Base, frozen=True, kw_only=True):
 
 
 class WatchedDevice(Base, frozen=True, kw_only=True):
-    """What one block device did. None: it has no such counter."""
+    """The counters and times of one block device. None: it has no such counter."""
 
     device: str
     writes: int | None = None

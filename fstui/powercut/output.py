@@ -47,12 +47,12 @@ def fill(stream: Stream, home: str, run: str) -> None:
     """Write the records that are overwritten later. For the other methods, check that a file can be opened."""
     fd = calling("open", os.open, f"{home}/0", _PLAIN | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        if stream.goes_round:
+        if stream.overwrites:
             for sequence in range(stream.per_file):
                 calling("pwrite", write_whole, fd, stream.pack(run, sequence), stream.place(sequence)[1])
             calling("fsync", os.fsync, fd)
         os.close(calling("open", os.open, f"{home}/0", _PLAIN | FLAGS[stream.sync]))
-        if not stream.goes_round:
+        if not stream.overwrites:
             calling("unlink", os.unlink, f"{home}/0")
     finally:
         os.close(fd)
@@ -84,13 +84,13 @@ class Output:
         calling("pwrite", write_whole, self.fd, self.buffer, offset)
         if self.sync:
             calling(self.stream.sync, self.sync, self.fd)
-        if new and not self.stream.goes_round and self.stream.syncs_directory:
+        if new and not self.stream.overwrites and self.stream.syncs_directory:
             calling("fsync of the directory", os.fsync, self.home_fd)
 
     def open(self, number: int) -> None:
         if self.fd >= 0:
             os.close(self.fd)
-        new = 0 if self.stream.goes_round else os.O_CREAT | os.O_EXCL
+        new = 0 if self.stream.overwrites else os.O_CREAT | os.O_EXCL
         self.fd = calling("open", os.open, f"{self.home}/{number}", self.flags | new, 0o600)
         self.number = number
 
@@ -98,5 +98,5 @@ class Output:
         """Remove the file that is no longer needed after this record was acknowledged."""
         number, offset = self.stream.place(sequence)
         old = number - self.stream.kept_files
-        if offset == 0 and old >= 0 and not self.stream.goes_round:
+        if offset == 0 and old >= 0 and not self.stream.overwrites:
             calling("unlink", os.unlink, f"{self.home}/{old}")

@@ -142,7 +142,7 @@ class Comparison:
     def expected(self) -> range:
         """Return the acknowledged sequence numbers that no newer record has overwritten or removed."""
         stream = self.stream
-        if stream.goes_round:
+        if stream.overwrites:
             return range(max(stream.first, self.last - stream.per_file + 1), self.last + 1)
         newest_file = max(self.last, self.newest) // stream.per_file
         oldest = max(0, newest_file - stream.kept_files + 1) * stream.per_file
@@ -153,13 +153,13 @@ class Comparison:
             return "missing" if found.kind == "empty" else found.kind
         if found.run != self.run or found.writer != self.stream.writer:
             return "misplaced"
-        if self.stream.goes_round and found.sequence % self.stream.per_file == sequence % self.stream.per_file:
+        if self.stream.overwrites and found.sequence % self.stream.per_file == sequence % self.stream.per_file:
             return "present" if found.sequence >= sequence else "stale"
         return "present" if found.sequence == sequence else "misplaced"
 
     def was_in_flight(self, sequence: int) -> bool:
         next_one = max(self.last, self.newest) + 1
-        return self.stream.goes_round and next_one % self.stream.per_file == sequence % self.stream.per_file
+        return self.stream.overwrites and next_one % self.stream.per_file == sequence % self.stream.per_file
 
     def say(self) -> None:
         lost = sorted(self.lost.items())
@@ -177,7 +177,7 @@ class Comparison:
         )
 
 
-def own_end(directory: str) -> str | None:
+def reason_of_end(directory: str) -> str | None:
     """Return why the writer stopped by itself; None if it did not."""
     try:
         fd = os.open(f"{directory}/{ENDED}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -204,7 +204,7 @@ def main() -> None:
         say(error=error.strerror)
         return
     others = sorted(name for name in names if name.startswith(PREFIX) and name != own_name)
-    say(found=found, ended=own_end(directory) if found else None, others=others[:10])
+    say(found=found, ended=reason_of_end(directory) if found else None, others=others[:10])
     for fields in request["streams"] if found else ():
         stream = Stream(*fields)
         last = request["last"].get(str(stream.writer))

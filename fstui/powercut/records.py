@@ -29,7 +29,7 @@ import zlib
 from typing import Literal, NamedTuple
 
 PREFIX = ".fstui-powercut-"
-"""Of the name of the test's directory; the id follows."""
+"""Prefix of the name of the test's directory; the run id follows."""
 ENDED = "ended"
 """A file in that directory, with the reason why the writer stopped by itself: no power was cut while it wrote."""
 MAGIC = b"fstuiPC1"
@@ -45,11 +45,11 @@ Sync = Literal["fsync", "fdatasync", "O_DSYNC", "O_DIRECT+O_DSYNC"]
 Writes = Literal["overwrite", "append", "create", "create-no-dirsync"]
 """``create``: one new file per record, with an fsync of the directory. ``create-no-dirsync``: without that fsync."""
 Kind = Literal["intact", "empty", "torn", "missing", "no file", "unreadable"]
-"""For the last three there was no block to look at."""
+"""The last three mean that no block could be read."""
 
 
 class Record(NamedTuple):
-    """What is in the place of a record. The other fields are valid only for an intact record."""
+    """The record that was found at a place. The other fields are valid only if it is intact."""
 
     kind: Kind
     run: str = ""
@@ -88,7 +88,7 @@ class Stream(NamedTuple):
 
     @property
     def is_possible(self) -> bool:
-        """Whether the numbers are within the limits. They come from an untrusted log and determine how much is read."""
+        """Whether the numbers are within the limits. They come from an untrusted log and decide how much is read."""
         return (
             0 <= self.writer < MOST_WRITERS
             and self.block_bytes in BLOCK_BYTES
@@ -98,7 +98,7 @@ class Stream(NamedTuple):
         )
 
     @property
-    def goes_round(self) -> bool:
+    def overwrites(self) -> bool:
         """Whether it overwrites one existing file."""
         return self.writes == "overwrite"
 
@@ -110,18 +110,18 @@ class Stream(NamedTuple):
     @property
     def first(self) -> int:
         """The first acknowledged sequence number; earlier records fill the file."""
-        return self.per_file if self.goes_round else 0
+        return self.per_file if self.overwrites else 0
 
     @property
     def most_bytes(self) -> int:
         """The most space that its files use; a new one is started before the oldest is removed."""
-        files = self.kept_files if self.goes_round else self.kept_files + 1
+        files = self.kept_files if self.overwrites else self.kept_files + 1
         return files * self.per_file * self.block_bytes
 
     def place(self, sequence: int) -> tuple[int, int]:
         """Return the number of the record's file, and its offset in that file."""
         number, index = divmod(sequence, self.per_file)
-        return (0 if self.goes_round else number), index * self.block_bytes
+        return (0 if self.overwrites else number), index * self.block_bytes
 
     def pack(self, run: str, sequence: int) -> bytes:
         """Return the record as bytes."""

@@ -75,6 +75,6 @@ def severity(target: Target, judgement: Judgement | None) -> tuple[int, bool]:
 
 
 def title(finding: Finding) -> str:
-    """Return the title. A verdict on a single step is marked, so that it is not taken for one on the disk."""
+    """Return the title. A verdict on a single step is marked, so that it is not mistaken for one on the disk."""
     of_a_step = finding.scope == "step" and finding.verdict is not None
     return finding.title + (" (that step only)" if of_a_step else "")

@@ -16,9 +16,9 @@ class Word(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     text: str
     also: tuple[str, ...] = ()
-    """Other names that find it."""
+    """Other names of the term."""
     source: str = ""
-    """Where to look the facts up."""
+    """The document that the facts come from."""
     see: tuple[str, ...] = ()
 
     @property

@@ -1,4 +1,4 @@
-"""Which acknowledged transactions survived the end of a primary: one table per server, a row for each end."""
+"""Which acknowledged transactions survived when a primary ended: one table per kind of server, one row per step."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _row(each: ReplicaStep) -> tuple[str, ...]:
 
 
 def _name(settings: ReplicaCut) -> str:
-    """Return ``semi-sync high, power cut``, or ``semi-sync high/low, power cut`` if the replica is set otherwise."""
+    """Return ``semi-sync high, power cut``, or ``semi-sync high/low, power cut`` if the replica's setting differs."""
     durability: str = settings.durability
     if settings.of_replica != settings.durability:
         durability += f"/{settings.of_replica}"

@@ -1,7 +1,7 @@
-"""What a command prints: titled tables and sentences, the same in every format.
+"""The content of a report: titled tables and sentences, the same in every format.
 
-A command builds one `Report` and passes it to `fstui.report.formats.render_report`. Text in it is data: each format
-escapes what it has to.
+A command builds one `Report` and passes it to `fstui.report.formats.render_report`. Its text is not markup: each format
+escapes its own special characters.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class Section(NamedTuple):
     figures: tuple[tuple[str, str], ...] = ()
     """Captions with SVG drawings, shown in HTML only."""
     style: str = ""
-    """Of the title: a verdict or an answer."""
+    """The class of the title: a verdict or an answer."""
     labels: int = 0
-    """The first columns name the row, this many of them; all others are figures and are aligned to the right. On a
-    narrow terminal, as many figures as fit are shown at a time."""
+    """Number of columns at the left that name the row. If set, all others are figures and are aligned to the right. On
+    a narrow terminal, the figures that do not fit follow below, with the labels repeated."""
     in_documents: bool = False
     """Too long for a terminal: shown in Markdown and HTML only."""
 
@@ -59,9 +59,9 @@ class Report(NamedTuple):
     title: str
     sections: tuple[Section, ...]
     document: object
-    """What JSON shows."""
+    """The content for JSON."""
     records: Section | None = None
-    """What CSV shows: column names and values. Without records, CSV shows the first table."""
+    """The content for CSV: column names and values. Without records, CSV contains the first table."""
     runs: tuple[Run, ...] = ()
     """The runs in the report: Prometheus shows their figures, HTML contains their documents."""
 
@@ -71,13 +71,13 @@ class Report(NamedTuple):
         return [section for section in self.sections if not section.empty]
 
     @property
-    def in_words(self) -> list[Section]:
-        """The sections that are not empty in a format without figures."""
+    def without_figures(self) -> list[Section]:
+        """The sections that are not empty in a format that shows no figures."""
         return [section for section in self.sections if not section._replace(figures=()).empty]
 
     @property
     def table(self) -> Section:
-        """What CSV shows."""
+        """The content for CSV."""
         return self.records or next((section for section in self.sections if section.rows), Section())
 
 

@@ -21,7 +21,7 @@ from fstui.model.storage import Node
 from fstui.storage.counters import difference
 
 HELD_SHARE = 0.01
-"""If the probe was held up for more than this share of its time, its rate means nothing."""
+"""If the probe waited for a reader for more than this share of its time, its rate is invalid."""
 MOST = 16
 SHORTEST_NS = 100_000_000
 LONGEST_LOOK_S = 0.25
@@ -108,11 +108,11 @@ class Recorder:
         self.timeline.add(ends, durations, self.started_ns)
 
     def in_flight(self, writer: int, since_ns: int, call: str) -> None:
-        """Note that a writer has been in this call since that time."""
+        """Record that a writer has been in this call since ``since_ns``."""
         self._in_flight[writer] = (since_ns, call)
 
     def count(self, counters: Counters, *, last: bool = False) -> None:
-        """Add newer counters. The timeline gets what the lowest devices did since the previous ones."""
+        """Add newer counters. Add the differences at the lowest devices to the timeline."""
         assert self.newest is not None
         self.intervals.read(counters, last=last)
         moved = [device for device in difference(self.newest, counters) if device.device in self._lowest]
@@ -135,9 +135,9 @@ class Recorder:
         stolen_ns: int | None = None,
         turns: tuple[Turn, ...] = (),
     ) -> None:
-        """End the step by the probe's own clock, with the time that it waited for a CPU.
+        """End the step at the times of the probe's own clock.
 
-        ``turns``: the saved ones, if the step is played again.
+        ``turns``: the turns of the saved step, if it is replayed.
         """
         self.started_ns, self.ended_ns, self.held_ns = start_ns, end_ns, held_ns
         self.cpu_wait_ns, self.longest_cpu_wait_ns = cpu_wait_ns, longest_cpu_wait_ns
@@ -147,7 +147,7 @@ class Recorder:
     def cut_off(self) -> None:
         """End the step while operations are in flight, and count each with the time that it has taken so far.
 
-        Percentiles without them would look good for a storage that hangs.
+        Without them, the percentiles of storage that hangs would look good.
         """
         now_ns = self.newest.monotonic_ns if self.newest else 0
         for since_ns, _ in self._in_flight.values():
@@ -186,7 +186,7 @@ class Recorder:
         )
 
     def step(self, status: StepStatus, prepare_s: float) -> Step:
-        """Return the finished step. It is ``disturbed`` if the probe was held up."""
+        """Return the finished step. It is ``disturbed`` if the probe had to wait for a reader."""
         elapsed_ns = max(0, (self.ended_ns or (self.newest.monotonic_ns if self.newest else 0)) - self.started_ns)
         if status == "finished" and self.held_ns > HELD_SHARE * elapsed_ns:
             status = "disturbed"
@@ -270,7 +270,8 @@ class Reported:
 
 
 class _Reading:
-    """A reading of the counters, and how many operations had begun before its end and had ended before its begin."""
+    """A reading of the counters. ``begun``: operations that began before it ended. ``ended``: operations that ended
+    before it began."""
 
     def __init__(self, counters: Counters, until_ns: int, ops: int) -> None:
         self.counters, self.since_ns, self.until_ns = counters, counters.monotonic_ns, until_ns

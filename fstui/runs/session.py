@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # these are not needed for the first screen, and take time to
 
 
 class Survey(NamedTuple):
-    """The filesystems with their declarations, and what the configuration alone says of them."""
+    """The filesystems with the user's declarations, and the verdicts on their configuration."""
 
     inventory: Inventory
     flags: dict[str, Judgement]
@@ -42,7 +42,7 @@ class Survey(NamedTuple):
 
 
 class Session:
-    """A machine, and what the user has declared of its storage."""
+    """A machine, and the user's declarations about its storage."""
 
     def __init__(self, machine: Machine, rate_limit: RateLimit = UNLIMITED) -> None:
         self.machine = machine
@@ -57,7 +57,7 @@ class Session:
         self._remembering = asyncio.Lock()
         self._looking_for_programs = asyncio.Lock()
         self._installed: Installed | None = None
-        """Read again for each directory that is looked up."""
+        """The programs that are installed. They are searched again for each directory that is looked up."""
 
     @classmethod
     def here(
@@ -89,11 +89,11 @@ class Session:
 
     @property
     def simulated(self) -> str | None:
-        """What the numbers come from, if not from this host."""
+        """The source of the numbers, if that is not this host."""
         return self.machine.simulated
 
     def changed(self) -> bool:
-        """Say whether anything was mounted, unmounted, plugged or unplugged since the last call."""
+        """Return whether anything was mounted, unmounted, plugged or unplugged since the last call."""
         return self.machine.changed()
 
     def seen(self) -> Inventory:
@@ -113,11 +113,11 @@ class Session:
         return self.machine.counters(nodes)
 
     def activity(self) -> AsyncGenerator[HostActivity]:
-        """Yield repeatedly who writes and which databases run, until it is closed. Raises OSError."""
+        """Yield repeatedly which processes write and which databases run, until it is closed. Raises OSError."""
         return self.machine.activity()
 
     async def read_saved(self) -> Saved:
-        """Read what earlier sessions have left. Raises OSError, and Refused if the state directory does not answer."""
+        """Read the state directory. Raises OSError, and Refused if it does not answer."""
         from fstui.runs import startup  # noqa: PLC0415
 
         saved = await startup.read()
@@ -166,7 +166,7 @@ class Session:
         return await self.planned(run.scenario.name, directory, settings, _declaration_of(run))
 
     def start(self, plan: Plan, site: Site, idle: Idle | None = None, round_: Round | None = None) -> RunInProgress:
-        """Return the run, which begins when its events are read. ``idle``: what its devices did just before."""
+        """Return the run, which begins when its events are read. ``idle``: the activity of its devices before it."""
         from fstui.runs.runner import RunInProgress  # noqa: PLC0415
 
         return RunInProgress(plan, site, self.machine, idle, round_)

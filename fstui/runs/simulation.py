@@ -1,4 +1,4 @@
-"""Simulated storage: the list, and sessions on it. Runs on it are not saved."""
+"""Find simulated storage and make sessions on it. Runs on it are not saved."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fstui.simulate.stack import mount_point, name_of
 __all__ = ["Simulated", "load", "mount_point", "name_of", "named", "names", "of_round", "private_directory", "session"]
 
 _SEEDS_APART = 1000
-"""Distance of the seeds of two rounds. A storage of several devices uses consecutive seeds."""
+"""Difference between the seeds of two rounds. Storage of several devices uses consecutive seeds."""
 
 
 def named(text: str) -> Simulated:

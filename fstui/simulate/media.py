@@ -26,7 +26,7 @@ class Medium(Protocol):
         """Return when the last of these writes has reached the medium."""
 
     def settle(self, at_ns: float) -> float:
-        """Return when a flush completes whose last byte reached the medium at that time."""
+        """Return when a flush completes, if its last byte reached the medium at ``at_ns``."""
 
 
 class Platter:
@@ -47,7 +47,7 @@ class Platter:
         return at_ns + self._revolution_ns if self._made.verify else at_ns
 
     def _written(self, at_ns: float, extents: Sequence[Extent], mirror: int) -> float:
-        """Return when one disk of the mirror has written; no two rotate at exactly the same speed."""
+        """Return when one disk of the mirror has written. The disks rotate at slightly different speeds."""
         made, revolution_ns, head = self._made, self._revolution_ns / (1 + 0.003 * mirror), self._track
         for extent in extents:
             track, place = divmod(extent.at_byte, made.track_bytes)

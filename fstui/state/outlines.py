@@ -1,4 +1,4 @@
-"""The outline of a saved run, which is what the history shows, and an index of all outlines.
+"""Read the outlines of saved runs, which the history shows, and keep an index of them.
 
 Decoding a document takes about 1 ms, so a history of 10 000 runs would take 10 s. The index keeps the outlines of files
 that have not changed since they were read. It can be rebuilt at any time, so it is not synced to disk.
@@ -29,7 +29,7 @@ INDEX = "runs.index"
 VERSION = 1
 """Increase this number when the fields of an outline change."""
 WORTH_WRITING = 20
-"""Files that are missing in the index before it is written again: each costs about 1 ms to read."""
+"""Write the index if at least this many outlines are new. Reading one again costs about 1 ms."""
 WRITE_EVERY_S = 5.0
 _Document = TypeVar("_Document")
 
@@ -39,7 +39,7 @@ class RunNotFound(Refused):
 
 
 class Unfinished(Exception):  # noqa: N818  the caller goes on
-    """The time limit is over. The index has what was read so far, so the next reading continues from there."""
+    """The time limit is over. The outlines read so far are in the index, so the next call continues after them."""
 
 
 class UnreadableRun(Refused):
@@ -76,7 +76,7 @@ class _Step(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_comparable(self) -> bool:
-        """It finished, and waited little for a CPU."""
+        """Whether it finished and waited little for a CPU."""
         return self.status == "finished" and (self.cpu_wait_ns or 0) <= STARVED_SHARE * self.elapsed_s * 1e9
 
 
@@ -110,7 +110,7 @@ class Outline(documents.Version, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_unrestricted(self) -> bool:
-        """It ran to its end on real storage, without a limit of any kind."""
+        """Whether it ran to its end on real storage, without a limit of any kind."""
         limited = self.like or self.rate_limit or self.process.io_limits
         return self.status == "finished" and not (self.simulated or limited)
 

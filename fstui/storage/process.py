@@ -1,4 +1,4 @@
-"""Processes: libraries that stub syncs, seccomp state, io limits of cgroups, and who else writes to disks.
+"""Processes: libraries that stub syncs, seccomp state, io limits of cgroups, and bytes written to disks.
 
 Limits are in io.max of cgroup v2 and blkio.throttle of v1 (Documentation/admin-guide/cgroup-v2.rst,
 cgroup-v1/blkio-controller.rst).
@@ -22,8 +22,8 @@ from fstui.storage import mounts
 from fstui.storage.tree import Tree
 
 PATTERN = r"eatmydata|no-?f?sync|fsync-?(off|disable|stub)|fake-?f?sync|disable-?f?sync"
-"""Libraries whose only purpose is to leave syncs out (libeatmydata, nosync …), by file name and ignoring case. A probe
-gets the pattern as a setting, because it cannot import this module."""
+"""File names of libraries whose only purpose is to skip syncs (libeatmydata, nosync …), ignoring case. A probe gets the
+pattern as a setting, because it cannot import this module."""
 _STUBS = re.compile(PATTERN, re.IGNORECASE)
 _MAPS_BYTES = 4 << 20
 _SECCOMP: tuple[Literal["off", "strict", "filter"], ...] = ("off", "strict", "filter")
@@ -36,7 +36,7 @@ def read_process(root: Path = Path("/")) -> Process:
 
 
 def read_process_of(pid: int, root: Path = Path("/")) -> Process:
-    """Return the same for another process.
+    """Return the sync-stubbing libraries, the cgroup and the seccomp state of another process.
 
     Raises Refused if there is no such process, or only its owner and root may read it.
     """
@@ -80,7 +80,7 @@ def _stubs(path: str, names: Iterable[str]) -> list[Reading]:
 
 
 def stubs_syncs(path: str) -> bool:
-    """Return whether the library of that path is one of them. Its directory does not count."""
+    """Return whether the library stubs syncs, by its file name without the directory."""
     return _STUBS.search(path.rpartition("/")[2]) is not None
 
 
@@ -96,7 +96,7 @@ Processes = Mapping[tuple[int, int], Written]
 
 
 def written_so_far() -> Processes:
-    """Return what each process has written whose /proc/PID/io is readable: all of them for root."""
+    """Return the bytes written by each process whose /proc/PID/io is readable; for root, these are all processes."""
     counted = ((pid, proc.stat(pid), proc.written_bytes(pid)) for pid in proc.pids())
     return {
         (pid, stat.start): Written(stat.name or str(pid), written)
@@ -106,9 +106,9 @@ def written_so_far() -> Processes:
 
 
 def writers(before: Processes, after: Processes, own: frozenset[int] = frozenset()) -> tuple[Writer, ...]:
-    """Return who wrote between two readings, largest first. ``own``: pids to leave out.
+    """Return the processes that wrote between two readings, by bytes in descending order. ``own``: pids to leave out.
 
-    A process that began in between counts from zero; one that ended in between is not seen.
+    A process that began in between counts from zero; one that ended in between is missing.
     """
     found = []
     for (pid, start), now in after.items():

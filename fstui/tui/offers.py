@@ -1,4 +1,4 @@
-"""What can be run in a directory with the settings chosen there: all of the plan screen except the screen itself."""
+"""The state of the plan screen: what can be run in a directory, and the settings that were chosen."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Choices(msgspec.Struct, frozen=True):
         return self.set(form, name, ",".join(kept)) if kept else self
 
     def set(self, form: Form, name: str, text: str) -> Choices:
-        """Set a value as it was typed; planning refuses an impossible one. An empty text changes nothing."""
+        """Set a value to the typed text; planning refuses an impossible one. An empty text changes nothing."""
         if not text:
             return self
         settings = {key: value for key, value in self.of(form).items() if key != name}
@@ -189,7 +189,7 @@ class Offers:
         self._forget_plans()
 
     def undo(self) -> Declaration | None:
-        """Undo the last choice. If a run was made with it, return the declaration to be remembered again."""
+        """Undo the last choice. If a run was made with it, return the earlier declaration, to be saved again."""
         if not self._before:
             return None
         undone, self.choices = self.choices.declaration, self._before.pop()
@@ -201,9 +201,9 @@ class Offers:
         return site.declare(self.choices.declaration)
 
     def start(self, offer: Offer, site: Site) -> tuple[RunInProgress, Declaration | None]:
-        """Start a run. Return it with the declaration to be remembered, if that has changed.
+        """Start a run. Return it with the declaration to be saved, if that has changed.
 
-        Only what a run was made with is remembered, so that a stray key does not affect later verdicts.
+        A declaration is saved only when a run is made with it, so that a stray key does not affect later verdicts.
         """
         assert isinstance(offer.plan, Plan), "only a scenario is run"
         declaration, remembered = self.choices.declaration, self._session.remembered(site)

@@ -109,11 +109,11 @@ class ByHand:
             data=shlex.quote(data),
             own=f"chown {user}: {shlex.quote(data)}" if user else "",
             prepare="\n".join(prepared),
-            server=shlex.join(become + family.words(self._program, data, socket, self._settings)),
+            server=shlex.join(become + family.command_line(self._program, data, socket, self._settings)),
             log=shlex.quote(str(self._log)),
             pid=shlex.quote(str(self._pid)),
             ready=ready,
-            create=f"{shlex.join(create)} >/dev/null" if family.to_make else "",
+            create=f"{shlex.join(create)} >/dev/null" if family.create_statements else "",
             fill=f"{shlex.join(fill)} >/dev/null",
         )
 

@@ -86,7 +86,7 @@ def test_postgresql_takes_a_sockets_directory_as_its_host() -> None:
 def test_throwaway_mariadb_has_no_network_and_its_binary_log_on() -> None:
     program = Program("mariadb", "/usr/sbin/mariadbd", "MariaDB 10.11.19", (10, 11, 19))
     settings = Sysbench(server="mariadb", options={"sync_binlog": 1, "innodb_doublewrite": False})
-    words = MySQL().words(program, "/t/data", "/t/socket", settings)
+    words = MySQL().command_line(program, "/t/data", "/t/socket", settings)
     assert words[:2] == ["/usr/sbin/mariadbd", "--no-defaults"]  # it is only valid as the first option
     assert {"--skip-networking", "--log-bin=binlog", "--sync-binlog=1", "--innodb-doublewrite=OFF"} <= set(words)
     assert "--innodb-buffer-pool-size=67108864" in words
@@ -95,7 +95,7 @@ def test_throwaway_mariadb_has_no_network_and_its_binary_log_on() -> None:
 def test_throwaway_postgresql_listens_only_on_its_socket() -> None:
     program = Program("postgresql", "/usr/bin/true", "PostgreSQL 15", (15,))
     settings = Sysbench(server="postgresql", options={"full_page_writes": True})
-    words = PostgreSQL().words(program, "/t/data", "/t/.s.PGSQL.5432", settings)
+    words = PostgreSQL().command_line(program, "/t/data", "/t/.s.PGSQL.5432", settings)
     assert {"listen_addresses=", "unix_socket_directories=/t", "full_page_writes=on"} <= set(words)
 
 
@@ -165,7 +165,7 @@ def test_login_path_is_decrypted_by_mysqls_own_tool(home: Path) -> None:
     tool.parent.mkdir()
     tool.write_text('#!/bin/sh\n[ "$2" = --login-path=prod ] && echo --host=db8 && echo --password=\'"a b"\'\n')
     tool.chmod(0o755)
-    assert MySQL().stated("prod")["host"] == "db8" and MySQL().stated("prod")["password"] == "a b"
+    assert MySQL().options_of("prod")["host"] == "db8" and MySQL().options_of("prod")["password"] == "a b"
     assert mysql(login_path="prod").user == "app"
 
 

@@ -24,7 +24,7 @@ def lay_down(directory: Path, of: Stream, last: int, run: str = RUN) -> Path:
     for sequence in range(last + 1):
         put(home, of, sequence, of.pack(run, sequence))
         number, offset = of.place(sequence)
-        if not of.goes_round and offset == 0 and number >= of.kept_files:
+        if not of.overwrites and offset == 0 and number >= of.kept_files:
             (home / str(number - of.kept_files)).unlink()
     return home
 

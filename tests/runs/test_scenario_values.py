@@ -103,7 +103,7 @@ def check_server_options(step: PlannedStep) -> None:
         if settings.server == "postgresql"
         else (MySQL(), "--{dashed}={value}", ("OFF", "ON"))
     )
-    words = family.words(Program(settings.server, "/x", "", ()), "/data", "/socket", settings)
+    words = family.command_line(Program(settings.server, "/x", "", ()), "/data", "/socket", settings)
     for name, value in settings.options.items():
         found = switch[value] if isinstance(value, bool) else value
         assert form.format(name=name, dashed=name.replace("_", "-"), value=found) in words

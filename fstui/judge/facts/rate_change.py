@@ -16,11 +16,12 @@ SHORTEST_S = 10.0
 TIMES = 2.0
 _NEXT_TO_NOTHING = 1e-3
 BEFORE, AFTER = 5, 10
-"""The fewest intervals before and after a change, of about sixty. The later rate has to last longer."""
+"""Least number of intervals before and after a change, of about sixty. The later rate has to last longer."""
 MOST = 1_000
-"""Intervals. A timeline has at most 120 (``latency.Timeline``), a damaged document any number."""
+"""Most intervals to examine. A timeline has at most 120 (``latency.Timeline``), but a damaged document any number."""
 EXPLAINED = 0.5
-"""Two medians must leave at most this share of the deviations from one median. With noise, more remains."""
+"""There is a change if the deviations from two medians, before and after it, are at most this share of the deviations
+from a single median. In noise, the share is larger."""
 
 
 class RateChange(NamedTuple):

@@ -1,4 +1,4 @@
-"""What the revolutions of a disk allow, and how fast the steps of a run were compared with that.
+"""The rates that the revolutions of a disk allow, and how the rates of a run compare with them.
 
 A block passes the head once per revolution, so a durable rewrite of one block takes at least one revolution. Data
 sheets state the revolutions: 5400 rpm allow 90 rewrites per second, 7200 rpm 120, 10 000 rpm 166, 15 000 rpm 250. The
@@ -38,13 +38,13 @@ LOGGED_NS = 473_000
 BEYOND, FAR_BEYOND = 1.5, 5
 """At this many times the limit, something other than the platter answers."""
 OWN_SHARE = 0.5
-"""A disk is the cause of the time if its own flushes take this share of it, or its writes if it gets no flushes.
-Otherwise a cgroup may hold requests back before they are counted, or another disk of the stack may be slower."""
+"""A disk accounts for the time of a step if its own flushes (or its writes, if it gets no flushes) take this share of
+it. Otherwise a cgroup may delay requests before they are counted, or another disk of the stack may be slower."""
 _RPM = {"hdd-5400": 5400, "hdd-7200": 7200, "hdd-10000": 10_000, "hdd-15000": 15_000}
 
 
 def rpm(medium: Medium) -> int | None:
-    """Return the revolutions per minute, read or declared; None if it does not rotate or does not say."""
+    """Return the revolutions per minute, read or declared; None if it does not rotate or its speed is unknown."""
     named = _RPM.get(medium.class_)
     return named and (medium.rpm or named)
 
@@ -56,12 +56,12 @@ def revolution_ns(medium: Medium) -> int | None:
 
 
 def rewrites_per_s(revolutions_per_minute: int) -> float:
-    """Return the most durable rewrites of one block per second."""
+    """Return the largest possible number of durable rewrites of one block per second."""
     return revolutions_per_minute / 60
 
 
 class Platter(NamedTuple):
-    """The platters at the bottom of the stack, and where their revolutions are known from."""
+    """The platters at the bottom of the stack, with the evidence for their revolutions."""
 
     rpm: int
     devices: tuple[Node, ...]
@@ -74,7 +74,7 @@ class Platter(NamedTuple):
 
     @property
     def per_s(self) -> float:
-        """The most durable rewrites of one block per second."""
+        """The largest possible number of durable rewrites of one block per second."""
         least_ns = {"log": LOGGED_NS, "flash": NAND_PROGRAM_NS}.get(self.writes)
         return rewrites_per_s(self.rpm) if least_ns is None else 1e9 / least_ns
 
@@ -106,9 +106,9 @@ class Pace(NamedTuple):
     def limit_per_s(self) -> float:
         """One revolution for the same block, half a revolution on average for other offsets.
 
-        At random offsets as many steps go back as forth, however near they are. The way forth takes its share of a
-        revolution, the way back the rest. A following block has passed the head when the write before it is
-        acknowledged, so it takes nearly a whole revolution; half of one is allowed.
+        Between random offsets, moving forward takes some share of a revolution and moving back takes the rest, and both
+        are equally frequent. The next block in sequence has already passed the head when the write before it is
+        acknowledged. It takes nearly a whole revolution, but half of one is allowed.
         """
         waits_for_block = self.platter.writes == "in place"
         return self.platter.per_s * (1 if self.same or not waits_for_block else 2)
@@ -184,7 +184,7 @@ class Rotation:
 
     @cached_property
     def working(self) -> frozenset[str]:
-        """The platters that take the time of the same-block steps themselves, by their own counters."""
+        """The platters whose own counters account for the time of the steps that rewrite one block."""
         if not self.same_block or self.too_fast:
             return frozenset()
         return frozenset.intersection(*(frozenset(self._busy(done)) for done in self._rewrites))

@@ -21,7 +21,7 @@ from fstui.model.quantities import counted, duration_ns, seconds
 from fstui.model.steps import Step
 
 IN_THE_DEVICE = 0.5
-"""A stall is the device's if one of its requests took this share of it."""
+"""A stall is attributed to the device if one of its requests took at least this share of the stall."""
 NO_REASON = "No cause was found. Look at the device's own time (fstui watch, as root), and at dmesg."
 NO_REFERENCE = (
     "There is no reference for this rate: its class of medium is not known or has few published rates, and fewer than "
@@ -33,7 +33,8 @@ RECORD_A_BASELINE = (
 
 
 def speed(case: Case, verdict: Verdict) -> Speed:
-    """Return the answer: stalls come before slow, neither is reported without enough CPU, normal needs a yardstick."""
+    """Return the answer. Stalls take precedence over slow. Neither is reported if fstui lacked CPU time. Normal needs a
+    yardstick."""
     if not any(step.settings.in_scenarios for step in case.steps.all):  # A power cut has no speed.
         return Speed()
     if case.evidence.rate_limit:
@@ -92,7 +93,7 @@ def _stalls(case: Case, stalled: Sequence[StalledStep]) -> Speed:
 
 
 def _device(stalled: StalledStep) -> str:
-    """Say whether the device or a layer above it stalled, if the kernel's trace shows it."""
+    """Return a sentence: the device or a layer above it stalled. Empty if the kernel's trace does not show which."""
     found = slowest_device(stalled.step)
     if found is None:
         return ""
@@ -170,7 +171,7 @@ def _by(why: Sequence[Reason]) -> str:
 
 
 def _explained(why: Sequence[Reason]) -> str:
-    """Name the other reasons. If there are any, the disk may not be the cause."""
+    """Return sentences with the reasons. If there are any, the disk may not be the cause."""
     if not why:
         return f" {NO_REASON}"
     return " " + " ".join(f"{capital(reason.words)}." for reason in why) + " So the disk may not be the cause."

@@ -27,11 +27,11 @@ LOG_BYTES = 65536
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 ENVIRONMENT = {"PATH": PATH, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 LOADER = ("LD_PRELOAD", "LD_LIBRARY_PATH")
-"""Passed on: a library that stubs syncs is part of what is measured."""
+"""These variables are passed on, because a library that stubs syncs is part of what is measured."""
 NO_SPACE = ("no space left", "errcode: 28", "disk is full", "out of disk space", "with error 28")
 COMPLAINTS = ("[ERROR]", "ERROR:", "FATAL:", "PANIC:", "error:", "Error:", "[FATAL]")
 PLACE = "/media"
-"""Servers do not need it. In the keeper's mount namespace the data directory is mounted there."""
+"""A directory that servers do not use. In the keeper's mount namespace, the data directory is mounted there."""
 CLONE_NEWNS, MS_BIND, MS_REC, MS_SLAVE = 0x20000, 1 << 12, 1 << 14, 1 << 19
 
 
@@ -113,7 +113,7 @@ class ServerProcess:
                 raise Trouble(self.reason(f"it ended with status {process.returncode} at once"))
 
     def pause(self, seconds: float) -> None:
-        """Raises Trouble on a full disk: MariaDB then waits while it starts until a user frees space."""
+        """Wait. Raises Trouble if the disk is full, because MariaDB would then wait until a user frees space."""
         self.wait(seconds)
         if is_full():
             raise Trouble(self.reason("the server waits for space"))
@@ -146,7 +146,7 @@ class ServerProcess:
         except OSError:
             return ""
         lines = ["".join(letter for letter in line if letter.isprintable()) for line in lines]
-        # "Aborting" says only that the line before it was fatal
+        # "Aborting" adds nothing: the error is in the line before it
         lines = [line for line in lines if not line.endswith("[ERROR] Aborting")]
         full = [line for line in lines if any(word in line.lower() for word in NO_SPACE)]
         for line in reversed(full or lines):
@@ -157,7 +157,7 @@ class ServerProcess:
 
 
 def privileges(user: str | None) -> list[str]:
-    """Return the words before a command that ends with this process and, if this is root, runs as ``user``."""
+    """Return the words to put before a command, so that it ends with this process and runs as ``user``, if given."""
     words = ["setpriv", "--pdeathsig", "KILL"]
     if user is not None:
         found = pwd.getpwnam(user)

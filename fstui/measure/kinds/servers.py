@@ -1,4 +1,4 @@
-"""The supported database servers, and what the settings of one say about the durability of a commit.
+"""The supported database servers, and which of their settings make a commit durable.
 
 A new server is a row of ``KINDS``. ``fstui.databases`` has one module per driver of sysbench; a server that speaks one
 of these two protocols needs no module of its own.
@@ -60,12 +60,12 @@ class ServerKind(NamedTuple):
     places: tuple[str, ...]
     """Directories to search besides PATH, as glob patterns."""
     driver: Driver
-    """sysbench's."""
+    """The driver of sysbench that reaches it."""
     durable: tuple[str, ...]
     """The variables that decide whether a commit is durable."""
     risks: tuple[Risk, ...]
     logs_bytes: int
-    """The most that the logs of a throwaway server occupy: a binary log is purged, a WAL recycled at max_wal_size."""
+    """Largest space for the logs of a throwaway server. A binary log is purged, a WAL is recycled at max_wal_size."""
     version_arguments: tuple[str, ...] = ("--no-defaults", "--version")
     """Without --no-defaults MySQL would first read option files from the home directory, which may hang."""
     version_word: str = ""
@@ -157,10 +157,10 @@ DECISIVE = DURABILITY | {"log_bin", "innodb_flush_method", "innodb_doublewrite",
 _OPENED_TO_SYNC = frozenset({"o_dsync", "open_datasync", "open_sync"})
 
 
-def kind_of(driver: Driver, said: str) -> str:
-    """Return the kind of server with this driver that calls itself ``said`` in its version."""
+def kind_of(driver: Driver, version: str) -> str:
+    """Return the kind of server with this driver that reports this version and version comment."""
     kinds = {name: kind for name, kind in KINDS.items() if kind.driver == driver}
-    named = [name for name, kind in kinds.items() if kind.version_word and kind.version_word.lower() in said.lower()]
+    named = [name for name, kind in kinds.items() if kind.version_word and kind.version_word.lower() in version.lower()]
     return named[0] if named else next(name for name, kind in kinds.items() if not kind.version_word)
 
 
@@ -185,7 +185,7 @@ class ServerSettings(StepSettings, frozen=True, kw_only=True):
 
 
 class Server(Base, frozen=True, kw_only=True):
-    """A database server as a step found it: kind, location, and the variables that decide its durability."""
+    """A database server during a step: kind, location, and the variables that decide its durability."""
 
     kind: str = ""
     title: str = ""
@@ -204,7 +204,7 @@ class Server(Base, frozen=True, kw_only=True):
 
     @property
     def _kind(self) -> ServerKind:
-        """A document without a kind is about a server of MySQL's family."""
+        """The kind. Old documents do not name it: their servers belong to MySQL's family."""
         return KINDS.get(self.kind, MYSQL)
 
     @property
@@ -225,7 +225,7 @@ class Server(Base, frozen=True, kw_only=True):
 
     @property
     def logs_for_replicas(self) -> bool:
-        """An existing server with a binary log: its replicas repeat what the step does."""
+        """Whether it existed and has a binary log: then its replicas repeat what the step does."""
         return self.existing and self.variables.get("log_bin", "off").lower() not in OFF
 
     @property

@@ -26,7 +26,7 @@ class SysbenchFileio(StepSettings, frozen=True, kw_only=True, tag="sysbench_file
         return "sysbench"
 
     def amounts(self) -> Amounts:
-        """Estimates: sysbench has a limit of time, but none of bytes."""
+        """Return estimates, because sysbench can limit the time but not the bytes."""
         return Amounts(self.file_bytes + int(self.seconds * _BYTES_PER_S), self.file_bytes)
 
     def mistakes(self) -> Iterator[str]:
@@ -42,7 +42,7 @@ class SysbenchFileioFigures(StepFigures, frozen=True, kw_only=True, tag="sysbenc
     """The figures that sysbench prints."""
 
     transactions: Count = 0
-    """Writes."""
+    """The number of writes."""
     written_bytes: Count = 0
     writes_per_s: Amount = 0.0
     fsyncs_per_s: Amount = 0.0

@@ -16,7 +16,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~&$@])")
 def render(report: Report, width: int | None = None) -> str:
     """Return a heading for the report and one for each of its sections."""
     blocks = [[f"### {_escape(report.title)}"]] if report.title else []
-    for section in report.in_words:
+    for section in report.without_figures:
         blocks += _section(section)
     return "\n".join(page(block) for block in blocks if block)
 

@@ -1,7 +1,7 @@
-"""The interface of every machine. The runner uses it and never asks which kind of machine it has.
+"""The interface of every machine: this host, a simulated one, or a saved run that is replayed.
 
-The methods with a body have the defaults of machines that read and write nothing of this host. A class is taught on
-such machines, so a student cannot write anything.
+The runner uses only this interface. Methods with a body are the defaults of machines that read and write nothing of
+this host. Students work on such machines, so they cannot write to the host's storage.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class RunningProbe(Protocol):
 
 
 class PlayedProbe:
-    """A probe that no process runs. A subclass yields its frames after ``_started`` is set and until ``_stopped``."""
+    """A probe without a process. A subclass yields its frames after ``_started`` is set and until ``_stopped``."""
 
     pid: int | None = None
 
@@ -77,7 +77,7 @@ class RunDirectory(Protocol):
     """Flags of a small file there, as letters of lsattr(1): S for synced writes, N for data in the inode."""
 
     async def remove(self, patience_s: float = ...) -> str | None:
-        """Remove it. Returns None, or the sentence that says why it is still there."""
+        """Remove it. Returns None, or a sentence with the reason why it could not be removed."""
 
 
 class NoDirectory:
@@ -99,7 +99,7 @@ class Served(NamedTuple):
     probe_settings: dict[str, Any]
     """Settings for the probe alone, such as how to connect. They are not in the run document."""
     figures: dict[str, Any]
-    """What the run document says of the server."""
+    """Figures about the server for the run document."""
     processes: tuple[int, ...] | None = ()
     """Processes that work for the step and that fstui did not start; None if unknown, as on another host."""
 
@@ -149,10 +149,10 @@ class NoServers(Servers):
 
 
 class Trace(Protocol):
-    """The kernel's trace of a run, if it can be had. The defaults are those of a run without one."""
+    """The kernel's trace of a run. The defaults are those of a run without a trace."""
 
     refused: str | None
-    """Why there is none, in one sentence; None also if none was requested."""
+    """A sentence with the reason why there is no trace; None if there is one, or none was requested."""
 
     def begin(self, from_ns: int, own: tuple[int, ...]) -> None:
         """Begin a step. ``own``: processes that work for it and that fstui did not start."""
@@ -163,7 +163,7 @@ class Trace(Protocol):
         return None
 
     async def stop(self) -> str | None:
-        """Remove it. Returns None, or the sentence that says what is still there."""
+        """Remove it. Returns None, or a sentence about what could not be removed."""
         return None
 
 
@@ -173,7 +173,7 @@ class NoTrace(Trace):
 
 
 class Waits(Protocol):
-    """Who waits for which file, while a watch runs."""
+    """The programs that wait for files, while a watch runs."""
 
     def seconds(self) -> AsyncIterator[Watched | Ended]:
         """Yield each second, and the result after ``end``."""
@@ -182,20 +182,20 @@ class Waits(Protocol):
         """Request the result."""
 
     async def stop(self) -> str | None:
-        """End it. Returns None, or the sentence that says what is still there."""
+        """End it. Returns None, or a sentence about what could not be removed."""
 
 
 class Machine(Protocol):
     """A host with storage."""
 
     simulated: str | None
-    """What the numbers come from, if not from this host. It is shown next to every number."""
+    """The source of the numbers, if that is not this host. It is shown next to every number."""
 
     def survey(self) -> Inventory:
         """Return every filesystem with its stack. This reads /proc and /sys only, so it cannot hang."""
 
     def changed(self) -> bool:
-        """Say whether anything was mounted, unmounted, plugged or unplugged since the last call."""
+        """Return whether anything was mounted, unmounted, plugged or unplugged since the last call."""
         return False
 
     async def with_space(self, inventory: Inventory) -> Inventory:
@@ -217,7 +217,7 @@ class Machine(Protocol):
         return {}
 
     def activity(self) -> AsyncGenerator[HostActivity]:
-        """Yield repeatedly who writes and which databases run, until it is closed."""
+        """Yield repeatedly which processes write and which databases run, until it is closed."""
         return no_activity()
 
     async def inspect(self, directory: str) -> Place:
@@ -271,7 +271,7 @@ class Machine(Protocol):
         return None
 
     async def remember(self, identity: str, declaration: Declaration) -> None:
-        """Save what the user declared of a storage. By default it holds for this session. Raises Refused, OSError."""
+        """Save the user's declaration of a storage. By default it lasts for this session. Raises Refused, OSError."""
         return
 
     async def baselines(self, run: Run) -> Baselines:
@@ -279,7 +279,10 @@ class Machine(Protocol):
         return Baselines()
 
     async def save(self, run: Run) -> tuple[str | None, str | None]:
-        """Return where the run was saved, or why not. By default it is not saved: it would look like a measurement."""
+        """Return where the run was saved, and why it could not be saved; one of them is None.
+
+        By default it is not saved, because it would look like a measurement, and both are None.
+        """
         return None, None
 
 

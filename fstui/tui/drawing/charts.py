@@ -92,9 +92,9 @@ class Figure(NamedTuple):
     value: Callable[[IoStats], float | None]
     words: Callable[[float], str]
     min_scale: float
-    """The scale never ends below this value."""
+    """The scale ends at this value or above."""
     doubtful: float = float("inf")
-    """Values from here on are drawn in the colour of doubt."""
+    """Values of at least this size are drawn in the colour of doubt."""
 
 
 def _ms(value: float) -> str:

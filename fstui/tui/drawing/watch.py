@@ -44,7 +44,7 @@ WRITERS = (Column("PROGRAM", gap=0), Column("WRITTEN/S", 10, right=True))
 
 
 class View(msgspec.Struct, frozen=True):
-    """What the screen shows. ``second`` is the latest one; ``untraced`` says why the kernel's trace is missing."""
+    """The content of the screen. ``second``: the last one. ``untraced``: why the kernel's trace is missing."""
 
     target: Target
     untraced: str | None = None

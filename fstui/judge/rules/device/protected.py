@@ -65,7 +65,7 @@ def _cheap_flush(case: Case, devices: tuple[Node, ...], write: Cost, flushed: Co
 
 
 def _confidence(case: Case) -> Confidence:
-    """Low if a device that holds the data later is not vouched for, or if bytes may be in a memory above the drive."""
+    """Return low if a lower device is not known to be safe, or if bytes may be in memory above the drive."""
     bottom = case.flushes.bytes_at_the_bottom
     if not case.lowest_devices.verified or not bottom:
         return "low"

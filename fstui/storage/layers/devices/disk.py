@@ -5,9 +5,9 @@ Readings from sysfs, and from udev if it runs: ``cache_type`` (the driver's; "te
 ``CONFIG_WCE`` (yes | no, virtio-blk), ``vmbus_id`` and ``lun`` (Hyper-V), ``card`` (MMC | SD), ``grade`` (consumer |
 data centre | cloud | raid | array | virtual | hard disk, by the model table).
 
-The flush of a card is counted like any other: the MMC driver takes it as a request and ends it with the card's own
-cache flush (CMD6, EXT_CSD FLUSH_CACHE) if the card has a cache that is on. A card without a cache that supports
-reliable writes also says "write back"; FUA becomes such a write (drivers/mmc/core/block.c, mmc.c).
+The flush of an MMC or SD card is counted like any other. The driver receives it as a request and flushes the card's own
+cache (CMD6, EXT_CSD FLUSH_CACHE) if the card has one that is on. A card without a cache also reports "write back" if it
+supports reliable writes, which the driver uses for FUA (drivers/mmc/core/block.c, mmc.c).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _VMBUS = re.compile(r"/(?:VMBUS|MSFT1000)[^/]*/([0-9a-f]{8}-[0-9a-f-]+)/.*/\d+:\
 
 
 def is_virtual(node: Node) -> bool:
-    """Return whether a hypervisor made the disk: then its rotational flag means nothing."""
+    """Return whether a hypervisor provides the disk. Its rotational flag is then meaningless."""
     row = models.known(node.model)
     return link(node.link).virtual or (row is not None and row.grade == "virtual")
 
@@ -56,8 +56,8 @@ def _is_a_drive(node: Node) -> bool:
 
 
 def writes(node: Node) -> models.Writes:
-    """Return where a hard disk writes, by its model. A drive of an unknown name, for example under the name of a
-    server's maker, may have a log."""
+    """Return the method by which a hard disk writes, by its model. An unknown model may have a log, for example a drive
+    that is sold under the name of a server vendor."""
     row = models.known(node.model)
     if row is not None:
         return row.writes
@@ -67,7 +67,7 @@ def writes(node: Node) -> models.Writes:
 
 
 def over_own_network(node: Node) -> bool:
-    """Return whether it is reached over a fabric or SAN of the user, and not over a cloud's network."""
+    """Return whether it is reached over the user's own fabric or SAN, not over a cloud's network."""
     transport = word(node, "transport")
     return link(node.link).private or (transport is not None and transport.value in nvme.PRIVATE)
 
@@ -139,7 +139,7 @@ def _model(tree: Tree, directory: str) -> str | None:
 
 
 def _identity(tree: Tree, directory: str) -> str:
-    """Return what no other disk has; empty if unknown."""
+    """Return an identifier that no other disk has; empty if there is none."""
     for path in ("wwid", "device/wwid", "serial", "device/serial"):
         if (word := tree.word(f"{directory}/{path}")) is not None:
             return word
@@ -147,9 +147,9 @@ def _identity(tree: Tree, directory: str) -> str:
 
 
 def _cache_type(tree: Tree, directory: str, name: str) -> Reading | None:
-    """Return the report of virtio, or of the SCSI disk driver, which asked the drive (mode page 8).
+    """Return the cache type that virtio reports, or the SCSI disk driver, which reads it from the drive (mode page 8).
 
-    After "temporary …" was written there, the driver shows the setting without that word (drivers/scsi/sd.c).
+    If "temporary …" was written there, the driver shows the setting without that word (drivers/scsi/sd.c).
     """
     if name.startswith("vd"):
         return tree.reading("cache_type", f"{directory}/cache_type")
@@ -171,14 +171,14 @@ def _page_b1(tree: Tree, path: str, name: str) -> bytes:
 
 
 def _form_factor(tree: Tree, directory: str, name: str) -> Reading | None:
-    """SCSI VPD page B1, lower half of byte 7: 1 to 5 is 5.25 to under 1.8 inches; 0 is not stated, as by arrays."""
+    """Return the lower half of byte 7 of SCSI VPD page B1: 1 to 5 for 5.25 to under 1.8 inches. Arrays state 0."""
     path = f"{directory}/device/vpd_pgb1"
     form = _page_b1(tree, path, name)[7] & 0xF
     return Reading(what="form_factor", value=str(form), path=path) if form else None
 
 
 def _rpm(tree: Tree, directory: str, name: str) -> Reading | None:
-    """SCSI VPD page B1, bytes 4 and 5: the rotation rate; 0 for a medium that does not rotate."""
+    """Return the rotation rate, bytes 4 and 5 of SCSI VPD page B1; 0 for a medium that does not rotate."""
     path = f"{directory}/device/vpd_pgb1"
     page = _page_b1(tree, path, name)
     rate = int.from_bytes(page[4:6], "big")
@@ -188,7 +188,7 @@ def _rpm(tree: Tree, directory: str, name: str) -> Reading | None:
 
 
 def _udev_rpm(value: str | None, path: str) -> Reading | None:
-    """Return the rate that udev got from the drive (ata_id), if it can be one."""
+    """Return the rate that udev read from the drive (ata_id), if it is possible."""
     rate = integer(value)
     return Reading(what="rpm", value=str(rate), path=path) if rate == 0 or rate in _VPD_RATES else None
 
@@ -200,7 +200,7 @@ def _state(tree: Tree, directory: str) -> tuple[Reading, ...]:
 
 
 def _has_unknown_driver(path: str, attached: str | None) -> bool:
-    """Return whether the device is no disk on a known link: it has no hardware, or other hardware, such as flash."""
+    """Return whether the device is not a disk on a known link: it has no hardware, or other hardware such as flash."""
     return "/virtual/block/" in path or (bool(path) and attached is None)
 
 
@@ -238,8 +238,8 @@ class Drive(Kind, frozen=True, kw_only=True):
     def keeps_each_write(self, node: Node) -> bool:
         """Return whether a server of this host provides the disk.
 
-        Earlier versions of fstui followed such a disk to what the server stores it on. What the server does with a
-        write is not known, so no saved run is judged by it.
+        Earlier versions of fstui recorded the server's storage as layers below such a disk. How the server handles a
+        write is unknown, so such saved runs are not judged by these layers.
         """
         return bool(node.below)
 

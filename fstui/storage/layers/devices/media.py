@@ -1,7 +1,7 @@
-"""What a lowest device really is, and what its cloud provider documents.
+"""Find out the medium of a lowest device, and what its cloud provider documents.
 
-Sources: queue/rotational (a hint: virtual disks say 1 on any host), the rotation rate of SCSI VPD page B1 or of udev,
-the model (``models``), and for root what the drive reports.
+Sources: queue/rotational (a hint: virtual disks report 1 on any host), the rotation rate of SCSI VPD page B1 or of
+udev, the model (``models``), and for root what the drive reports.
 
 A cloud's disk is recognised by two names that must agree: that of the host in DMI (``Host.cloud``: Amazon EC2, Google
 Compute Engine, Azure's chassis asset tag …), and that of the disk: its NVMe model, its SCSI vendor and model, or the
@@ -34,7 +34,7 @@ def cloud_model(node: Node) -> Model | None:
 
 
 def provided_model(node: Node, host: Host) -> Model | None:
-    """Return the same if the host has that provider's name too."""
+    """Return the row of the disk's name, if the host has the name of the same cloud."""
     row = cloud_model(node)
     return row if row is not None and row.cloud == host.cloud else None
 
@@ -51,7 +51,7 @@ _CARDS = {"MMC": "eMMC", "SD": "an SD card"}
 _HDD_CLASSES: tuple[tuple[int, MediumClass], ...] = (
     (6300, "hdd-5400"), (8600, "hdd-7200"), (12500, "hdd-10000"), (65535, "hdd-15000"),
 )  # fmt: skip
-"""Odd rates (5900, 10 520) belong to the nearest class; ``rpm`` keeps the number itself."""
+"""Limits in rpm. Unusual rates (5900, 10 520) belong to the nearest class; ``rpm`` keeps the exact number."""
 
 
 def medium_of(node: Node, host: Host | None = None) -> Medium:
@@ -69,7 +69,7 @@ def medium_of(node: Node, host: Host | None = None) -> Medium:
 
 
 def _stated(node: Node) -> Medium | None:
-    """Return what the model or the rotation rate says directly."""
+    """Return the medium that the model or the rotation rate identifies."""
     row = models.known(node.model)
     if row is not None and row.class_ != "unknown":
         because = f"the model says {row.says} ({_model_path(node)})"
@@ -97,7 +97,7 @@ def _virtual(node: Node, host: Host) -> Medium:
 
 
 def _virtual_cache(node: Node) -> MediumCache:
-    """Return whether the disk claims a volatile cache. "write through" means nothing: the host may have a cache."""
+    """Return whether the disk reports a volatile cache. "write through" proves nothing: the host may have a cache."""
     return "volatile" if node.write_cache == "write back" else "unknown"
 
 
@@ -125,7 +125,7 @@ def _model_path(node: Node) -> str:
 
 
 def _cache(node: Node) -> MediumCache:
-    """Return volatile if any source says so; none if the kernel sees none and the drive does not contradict."""
+    """Return volatile if any source reports a cache; none if the kernel has none and the drive reports none."""
     if has_none(node):
         return "none"
     claimed = volatile_cache(node)

@@ -39,12 +39,12 @@ class Array(Kind, frozen=True, kw_only=True):
         return level.value if level is not None else "stripe"
 
     def tolerates(self, node: Node, members: int) -> int:
-        """With parity, members that are missing already reduce the number. A mirror does not list missing members."""
+        """With parity, subtract the members that are already missing. A mirror does not list missing members."""
         return max(0, parity - _missing(node)) if (parity := _parity(node)) else super().tolerates(node, members)
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        """With a journal, an empty flush ends there, and the members are flushed when the journal makes room
-        (drivers/md/raid5-cache.c). Measured: 173 syncs were 173 flushes at the journal and none at the members."""
+        """With a journal, only the journal receives an empty flush. The members are flushed when it frees space
+        (drivers/md/raid5-cache.c). Measured: 173 syncs caused 173 flushes at the journal and none at the members."""
         if "journal" in roles:
             return LOGGED_FIRST if member.role == "journal" else AT_TIMES
         return by_role(member.role, PARITY) if _parity(node) else super().forwards(node, member, roles, filesystem)
@@ -60,7 +60,7 @@ def _missing(node: Node) -> int:
     return sum(integer(reading.value) or 0 for reading in (*node.state, *node.readings) if reading.what in _TOO_FEW)
 
 
-_AT_WORK = frozenset({"resync", "recover", "reshape", "check", "repair"})
+_UNDER_WAY = frozenset({"resync", "recover", "reshape", "check", "repair"})
 _STOPPED = frozenset({"clear", "inactive", "suspended", "readonly", "broken"})
 _MIRRORS = frozenset({"raid1", "raid10"})
 _WITHOUT_PARITY = frozenset({"linear", "raid0", "raid1"})
@@ -106,7 +106,7 @@ class MdReader(DeviceReader):
             yield slave, Reading(what="role", value=role, path=path)
 
     def _trouble(self, directory: str, slaves: tuple[str, ...]) -> Iterator[Reading]:
-        """Yield missing or faulty members, work in progress, a stopped array."""
+        """Yield readings of missing or faulty members, of work under way, and of a stopped array."""
         degraded = self.tree.reading("degraded", f"{directory}/degraded")
         if degraded is not None and degraded.value != "0":
             yield degraded
@@ -114,7 +114,7 @@ class MdReader(DeviceReader):
             path = f"{directory}/dev-{slave}/state"
             if "faulty" in (self.tree.word(path) or "").split(","):
                 yield Reading(what="faulty", value=slave, path=path)
-        for what, bad in (("sync_action", _AT_WORK), ("array_state", _STOPPED)):
+        for what, bad in (("sync_action", _UNDER_WAY), ("array_state", _STOPPED)):
             reading = self.tree.reading(what, f"{directory}/{what}")
             if reading is not None and reading.value in bad:
                 yield reading
