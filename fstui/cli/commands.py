@@ -17,6 +17,7 @@ SECTIONS = {
     "Measure": {
         "list": ("host", "List the filesystems, their devices, and configuration defects."),
         "check": ("host", "Measure and judge every writable filesystem, two seconds each."),
+        "fit": ("fit", "Measure for which products a filesystem is fast enough."),
         "scenarios": ("catalog", "List what can be run, and what it writes."),
         "run": ("run", "Run a scenario in a directory and judge the storage below it."),
         "watch": ("watch", "Show which programs wait for which files. Writes nothing."),
@@ -53,7 +54,7 @@ OLD_NAMES = {"judge": "saved", "simulate": "teaching"}
 _OTHER_WORDS = {"plan": "run SCENARIO DIR --plan"}
 """Words that users try, and the command that does it."""
 
-SIMULATED = frozenset({"check", "list", "run", "serve", "watch"})
+SIMULATED = frozenset({"check", "fit", "list", "run", "serve", "watch"})
 """Commands that accept --simulate."""
 
 APP = "DIR"

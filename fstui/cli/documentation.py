@@ -50,6 +50,7 @@ def explain(name: str | None, format_: str) -> None:
     from fstui.runs import rules  # noqa: PLC0415
 
     documentation = explanation.documentation()
+    name = "fit" if name == "etcd-fit" else name  # a note of saved runs that is now a row of the table
     if name is None:
         put(explanation.overview(width() or WIDTH))
     elif rules.has_page(name):

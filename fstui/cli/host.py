@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,12 +31,14 @@ from fstui.cli.options import (
 from fstui.cli.output import put, say
 from fstui.model.errors import Refused
 from fstui.model.events import RunFinished
+from fstui.model.run import Run
 from fstui.report import check as report
 from fstui.report import inventory
 from fstui.report.characters import page
 from fstui.report.check import Check, Checked
+from fstui.report.sections import Report
 from fstui.runs import startup
-from fstui.runs.checking import Checkup, Subject, followed, grouped
+from fstui.runs.checking import CHECK, Checkup, Subject, followed, grouped
 from fstui.runs.runner import RunInProgress
 from fstui.runs.session import Session
 
@@ -97,6 +99,7 @@ class Printing(NamedTuple):
     format: str
     output: Path | None
     began: float
+    report: Callable[[Check], Report] = report.of_check
 
 
 @click.command("check")
@@ -131,17 +134,28 @@ def check(
       fstui check
       fstui check /srv /var/lib/mysql --fail-on suspicious --fail-on slow
     """
+    checkup = checkup_of(directories, CHECK, yes=yes, trace=trace, trust_dir=trust_dir, simulate=simulate)
+
+    def status(run: Run) -> int:
+        return FAILED_ON if fails(run.verdict, run.speed.answer, fail_on) else 0
+
+    return asyncio.run(Checking(checkup, Printing(format_, output, time.monotonic()), status).go())
+
+
+def checkup_of(
+    directories: Sequence[str], scenario: str, *, yes: bool, trace: str, trust_dir: bool, simulate: str | None
+) -> Checkup:
+    """Find the filesystems to measure, and ask about busy ones. Raises Refused if none is left."""
     if simulate:
         session, _ = session_on(simulate)
     else:
         session = Session.here(trace=trace != "off", trusting=trust_dir)
-    checkup = Checkup(session, directories, traced=trace != "off")
-    printing = Printing(format_, output, time.monotonic())
+    checkup = Checkup(session, directories, scenario=scenario, traced=trace != "off")
     asyncio.run(checkup.look())
     leave_the_busy(checkup, yes)
     if not checkup.subjects:
         raise Refused("nothing to check: " + "; ".join(f"{one.name}: {one.reason}" for one in checkup.left_out))
-    return asyncio.run(_Check(checkup, printing, fail_on).go())
+    return checkup
 
 
 def leave_the_busy(checkup: Checkup, yes: bool) -> None:
@@ -152,13 +166,14 @@ def leave_the_busy(checkup: Checkup, yes: bool) -> None:
             checkup.leave_out(subject, f"{what} (use --yes to check it anyway)")
 
 
-class _Check:
-    """Check one filesystem after another: events or a table to stdout, a line for each filesystem to stderr."""
+class Checking:
+    """Measure one filesystem after another: events or a table to stdout, a line for each filesystem to stderr."""
 
-    def __init__(self, checkup: Checkup, printing: Printing, fail_on: Sequence[str]) -> None:
+    def __init__(self, checkup: Checkup, printing: Printing, status: Callable[[Run], int]) -> None:
+        """Call ``status`` for the exit status that the result of a run requires."""
         self._checkup = checkup
         self._printing = printing
-        self._fail_on = fail_on
+        self._status = status
         self._interruption = Interruption()
         self._failed = any(one.trouble for one in checkup.left_out)
 
@@ -227,12 +242,10 @@ class _Check:
             return
         check = Check(rows, left_out, time.monotonic() - self._printing.began)
         format_, output = self._printing.format, self._printing.output
-        await print_report(report.of_check(check), format_, output, self._interruption.patience_s)
+        await print_report(self._printing.report(check), format_, output, self._interruption.patience_s)
 
     def _exit_code(self, rows: Sequence[Checked]) -> int:
         """Return the exit status: of a signal, else of --fail-on, else of a failure."""
         if (interrupted := self._interruption.exit_code) is not None:
             return interrupted
-        if any(fails(row.run.verdict, row.run.speed.answer, self._fail_on) for row in rows if row.run):
-            return FAILED_ON
-        return FAILED if self._failed else 0
+        return max([FAILED if self._failed else 0, *(self._status(row.run) for row in rows if row.run)])

@@ -9,6 +9,7 @@ from fstui.judge.facts import Case
 from fstui.judge.facts.account import FlushAccount
 from fstui.judge.facts.stack import Level
 from fstui.judge.facts.steps import MIN_SYNCS
+from fstui.judge.fitness import fits
 from fstui.judge.rules import all_rules
 from fstui.judge.speed import speed
 from fstui.model.judgement import NOT_DURABLE, VERDICTS, Confidence, Finding, Judgement, Verdict
@@ -35,6 +36,7 @@ def judge(evidence: Evidence) -> Judgement:
         sentence=f"{first} {ground.sentence if ground else _why_undecided(case)}".strip(),
         findings=found,
         speed=speed(case, verdict),
+        fit=tuple(fits(case)),
     )
 
 

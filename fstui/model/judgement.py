@@ -14,6 +14,9 @@ Scope = Literal["storage", "process", "step"]
 
 Answer = Literal["stalls", "slow", "unknown", "normal"]
 
+Fitness = Literal["fits", "light-load", "does-not-fit", "no-threshold", "not-known"]
+"""``light-load``: above what is required, below what is recommended. ``not-known``: the host was short of CPU."""
+
 VERDICTS: tuple[Verdict, ...] = (
     "lost", "not-durable", "suspicious", "cannot-tell", "plausible", "consistent", "kept",
 )  # fmt: skip
@@ -60,6 +63,22 @@ class Speed(Base, frozen=True, kw_only=True):
     next: tuple[str, ...] = ()
 
 
+class Fit(Base, frozen=True, kw_only=True):
+    """Whether one step is fast enough for a product."""
+
+    product: str
+    does: str
+    """What the product does on storage."""
+    answer: Fitness
+    measured: str
+    """``p99 1.8 ms, 3 269/s``; without a threshold the commits per second of one client."""
+    required: str
+    """``p99 < 10 ms``"""
+    step: str
+    source: str
+    """Where the product publishes it."""
+
+
 class Judgement(Base, frozen=True, kw_only=True):
     """The overall result of all findings. ``sentence`` is what a person reads first."""
 
@@ -68,3 +87,4 @@ class Judgement(Base, frozen=True, kw_only=True):
     sentence: str
     findings: tuple[Finding, ...] = ()
     speed: Speed = Speed()
+    fit: tuple[Fit, ...] = ()

@@ -9,7 +9,7 @@ import msgspec
 from fstui.model.base import Amount, Base, Count
 from fstui.model.counters import Idle
 from fstui.model.host import Host, Process
-from fstui.model.judgement import Confidence, Finding, Judgement, Speed, Verdict
+from fstui.model.judgement import Confidence, Finding, Fit, Judgement, Speed, Verdict
 from fstui.model.rate_limit import UNLIMITED, RateLimit
 from fstui.model.steps import Step
 from fstui.model.storage import MediumClass, Target
@@ -121,6 +121,8 @@ class Run(Evidence, frozen=True, kw_only=True):
     confidence: Confidence = "low"
     sentence: str = ""
     speed: Speed = Speed()
+    fit: tuple[Fit, ...] = ()
+    """For each product whose operation was measured."""
     digest: str = ""
     """Of the rest of the document (``fstui.model.documents``); empty in old documents."""
 

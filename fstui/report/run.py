@@ -11,7 +11,7 @@ from fstui.model.run import Run
 from fstui.model.settings import UnknownSettings
 from fstui.model.steps import Latency, Step
 from fstui.model.storage import Node
-from fstui.report import database_files, databases, figures, io_path, latency_map, replicas, ruler
+from fstui.report import database_files, databases, figures, fit, io_path, latency_map, replicas, ruler
 from fstui.report.database_notes import notes
 from fstui.report.findings import leading, ordered, title
 from fstui.report.sections import Cell, Report, Section, Value, glyph, records, right, verdict
@@ -32,6 +32,7 @@ def of_run(run: Run, saved_to: str | None = None) -> Report:
     sections = (
         Section("", lines=tuple(_head(run))),
         *_answers(run),
+        fit.section(run),
         _findings(run),
         _steps(run, counts),
         io_path.section(run),

@@ -18,10 +18,11 @@ from fstui.runs.session import Session
 from fstui.runs.site import Site, usual_directories
 from fstui.storage.layers import kind
 
-SCENARIO = "check"
+CHECK = "check"
+FIT = "fit"
 ENOUGH_TRACED = 200
 """Syncs of a step if the trace says who requested flushes."""
-MOST_BYTES = 20_000_000
+MOST_BYTES = {CHECK: 20_000_000, FIT: 200_000_000}
 """The most that is written, and removed again, per filesystem."""
 PATIENCE_S = 20.0
 """The most time for a filesystem: two seconds, and the time before and after on a slow host."""
@@ -51,10 +52,14 @@ class LeftOut(NamedTuple):
 class Checkup:
     """A check of all filesystems of a machine, or of those that hold the named directories."""
 
-    def __init__(self, session: Session, directories: Sequence[str] = (), *, traced: bool = True) -> None:
+    def __init__(
+        self, session: Session, directories: Sequence[str] = (), *, scenario: str = CHECK, traced: bool = True
+    ) -> None:
         self._session = session
         self._directories = directories
-        self._enough = {"syncs": str(ENOUGH_TRACED)} if traced and os.geteuid() == 0 else {}
+        self._scenario = scenario
+        quick = scenario == CHECK and traced and os.geteuid() == 0
+        self._settings = {"syncs": str(ENOUGH_TRACED)} if quick else {}
         self.subjects: list[Subject] = []
         self.left_out: list[LeftOut] = []
         self.idle = Idle()
@@ -76,9 +81,9 @@ class Checkup:
 
     async def begin(self, subject: Subject) -> RunInProgress:
         """Return its run, which begins when its events are read. Raises Refused."""
-        scenario = await scenarios.named(SCENARIO)
+        scenario = await scenarios.named(self._scenario)
         return self._session.start(
-            await self._session.plan(scenario, subject.site, self._enough), subject.site, self.idle
+            await self._session.plan(scenario, subject.site, self._settings), subject.site, self.idle
         )
 
     async def _named(self) -> None:
@@ -121,7 +126,7 @@ class Checkup:
         return left_out
 
     def _concerns(self, site: Site) -> tuple[str, ...]:
-        return caution.concerns(self._session, site, caution.busy_shares(self.idle), MOST_BYTES)
+        return caution.concerns(self._session, site, caution.busy_shares(self.idle), MOST_BYTES[self._scenario])
 
 
 async def followed(running: RunInProgress) -> AsyncIterator[Event]:

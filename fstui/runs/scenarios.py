@@ -43,7 +43,7 @@ __all__ = [
 
 MOST_BYTES = 1 << 20
 _ORDER = (
-    "check", "latency-watch", "fsync-rate", "odirect-truth", "wal-etcd", "wal-postgres", "sqlite-commit",
+    "check", "latency-watch", "fsync-rate", "odirect-truth", "fit", "wal-postgres", "sqlite-commit",
     "sysbench-oltp", "replica-cut", "fileio-classic",
 )  # fmt: skip
 _OWN = "the directory of your own scenarios"
@@ -136,6 +136,8 @@ def _path_of(name: str) -> Path:
         return Path(name)
     if path := files_of().get(name) or _own_files().get(name):
         return path
+    if name == "wal-etcd":  # of earlier versions
+        raise Refused("'wal-etcd' is part of 'fit' now: fstui fit DIR --for etcd")
     raise Refused(f"no scenario '{name}'.{meant(name, names())} There are: {', '.join(names())}.")
 
 

@@ -62,7 +62,7 @@ def out_of_quota(box: Place, patience_s: float) -> Attacked:
 
 def error_on_write(box: Place, patience_s: float) -> Attacked:
     """EIO: the disk accepts no new block. With O_DIRECT, write fails."""
-    return _without_blocks(box, patience_s, "wal-etcd", "seconds=4")
+    return _without_blocks(box, patience_s, "fit", "seconds=4")
 
 
 def error_on_fsync(box: Place, patience_s: float) -> Attacked:

@@ -79,11 +79,15 @@ def traced(device: str = "sda", us: int = 0, kernel: int | None = 0, others: int
     )
 
 
-def latency(ns: float, mean_ns: float | None = None, p99_ns: float | None = None) -> Latency:
+def latency(
+    ns: float, mean_ns: float | None = None, p99_ns: float | None = None, longest_ns: float | None = None
+) -> Latency:
     typical = round(ns)
     mean = typical if mean_ns is None else round(mean_ns)
     p99 = typical if p99_ns is None else round(p99_ns)
-    return Latency(min=typical, mean=mean, p50=typical, p90=typical, p95=typical, p99=p99, p99_9=None, max=p99)
+    return Latency(
+        min=typical, mean=mean, p50=typical, p90=typical, p95=typical, p99=p99, p99_9=None, max=round(longest_ns or p99)
+    )
 
 
 def timed(name: str, us: float, *, mean_us: float | None = None, **settings: Any) -> Step:

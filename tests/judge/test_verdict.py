@@ -185,7 +185,7 @@ idle_strategy = st.none() | st.builds(
 evidence_strategy = st.builds(
     Evidence,
     host=st.sampled_from([METAL, GUEST, Host(cloud="aws")]),
-    scenario=st.none() | st.just(ScenarioRef(name="wal-etcd", title="")),
+    scenario=st.none() | st.just(ScenarioRef(name="fit", title="")),
     target=st.none() | st.sampled_from(STACKS),
     idle=idle_strategy,
     steps=st.lists(step_strategy, max_size=4).map(tuple),

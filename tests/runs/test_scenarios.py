@@ -280,11 +280,13 @@ def test_wal_postgres_does_what_pg_test_fsync_does() -> None:
     assert operation_of(steps["open_datasync"]) == "O_DIRECT+O_DSYNC"
 
 
-def test_wal_etcd_fills_allocated_space() -> None:
-    ((_, log),) = sync_steps_of("wal-etcd").items()
+def test_log_of_fit_fills_allocated_space() -> None:
+    log = sync_steps_of("fit")["log, 2 300 B, fdatasync"]
     assert (log.offsets, log.prefill, log.block_bytes, log.sync) == ("sequential", "fallocate", 2300, "fdatasync")
     assert log.seconds * log.max_bytes_per_s <= log.file_bytes, "nothing is written twice"
     assert operation_of(log) == "append+fdatasync"
+    with pytest.raises(Refused, match="fstui fit DIR --for etcd"):
+        scenarios.load("wal-etcd")
 
 
 def test_one_block_rewrites_a_block_in_eight_ways() -> None:

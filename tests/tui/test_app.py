@@ -176,10 +176,10 @@ async def test_palette_finds_mounts_rules_runs_and_keys() -> None:
 async def test_palette_finds_scenarios_and_settings() -> None:
     app = PreparedApp(ReplayMachine(screens.RUN, pace=0.0))
     async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("ctrl+p", *"scenario wal-etcd")
+        await pilot.press("ctrl+p", *"scenario wal-postgres")
         await pilot.app.workers.wait_for_complete()
         await pressed(pilot, "enter")
-        assert isinstance(app.screen, PlanScreen) and app.screen.offer and app.screen.offer.name == "wal-etcd"
+        assert isinstance(app.screen, PlanScreen) and app.screen.offer and app.screen.offer.name == "wal-postgres"
         await pressed(pilot, "ctrl+p", *"setting medium", "enter")
         assert app.screen.setting == "medium"
 

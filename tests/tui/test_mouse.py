@@ -87,6 +87,6 @@ async def test_click_selects_a_scenario_or_setting_and_starts_nothing() -> None:
         await pilot.app.workers.wait_for_complete()
         await clicked(pilot, "medium  ")
         assert isinstance(app.screen, PlanScreen) and app.screen.setting == "medium"
-        await clicked(pilot, "wal-etcd")
-        lines = await clicked(pilot, "wal-etcd")
-        assert app.screen.setting == "" and any(line.startswith("── wal-etcd") for line in lines)
+        await clicked(pilot, "wal-postgres")
+        lines = await clicked(pilot, "wal-postgres")
+        assert app.screen.setting == "" and any(line.startswith("── wal-postgres") for line in lines)

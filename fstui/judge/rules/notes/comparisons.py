@@ -1,4 +1,4 @@
-"""Comparisons with etcd's requirements, with another sync call, and with another program."""
+"""Comparisons with another sync call, and with another program."""
 
 from __future__ import annotations
 
@@ -8,69 +8,15 @@ from itertools import pairwise
 from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.steps import SyncStep, has_rate
+from fstui.judge.facts.steps import SyncStep
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.measure.kinds.sysbench_fileio import SysbenchFileioFigures
 from fstui.model.quantities import count, duration_ns, rate, ratio
 from fstui.model.steps import Latency, Step
 
-ETCD_SCENARIO = "wal-etcd"
-ETCD_P99_NS = 10_000_000
-ETCD_LEAST_PER_S, ETCD_RECOMMENDED_PER_S = 50, 500
-ETCD_SOURCE = (
-    "etcd.io: FAQ (wal_fsync_duration_seconds, p99 below 10 ms), Hardware recommendations (50, better 500 a second)"
-)
 DEARER = 1.5
 MORE_FLUSHES = 1.2
 """How many times the flushes of fdatasync fsync must send. Other processes add at most 5 % where anything is proven."""
-
-
-@rule(place=100)
-def etcd_fit(case: Case) -> Iterator[Conclusion]:
-    """*a note*
-
-    ## What it means
-    Whether the disk is fast enough for etcd, according to etcd's own documentation.
-
-    ## How it was measured
-    Scenario `wal-etcd`: one writer appends 2 300 bytes at a time to space allocated before, with fdatasync after each.
-
-    - 99 % of the fdatasync calls must take less than 10 ms
-    - at least 50 appends per second are required, and 500 are recommended
-
-    ## What it proves, and what it does not
-    It is about speed only. A disk that answers before it has written anything passes: read the verdict first.
-
-    ## What to do next
-    If it is not fit, put the log on a disk of its own. If it is, run `sustained` to see whether the rate lasts.
-
-    ## Details
-    Source: etcd.io, FAQ (`wal_fsync_duration_seconds`) and "Hardware recommendations".
-    """
-    scenario = case.evidence.scenario
-    held_back = bool(case.evidence.rate_limit)
-    if scenario is None or scenario.name != ETCD_SCENARIO or case.configuration.stub_signs or held_back:
-        return
-    for step, settings in case.steps.synced:
-        p99 = step.sync_ns.p99 if step.sync_ns else None
-        if settings.prefill != "written" and settings.sync == "fdatasync" and p99 is not None and has_rate(step):
-            yield _for_etcd(step, p99)
-
-
-def _for_etcd(step: Step, p99_ns: int) -> Conclusion:
-    p99, per_s = duration_ns(p99_ns), rate(step.rate_per_s)
-    fit = p99_ns < ETCD_P99_NS and step.rate_per_s >= ETCD_LEAST_PER_S
-    word = "not fit" if not fit else "fit" if step.rate_per_s >= ETCD_RECOMMENDED_PER_S else "fit for a light load"
-    return Conclusion(
-        title=f"{word} for etcd: p99 {p99}, {per_s}/s",
-        sentence=f"By etcd's own criteria this is {word}. 99 % of the fdatasync calls took less than {p99} (required: "
-        f"10 ms), at {per_s} appends per second (required: {ETCD_LEAST_PER_S}, recommended: {ETCD_RECOMMENDED_PER_S}) "
-        f"in {words.time_measured([step])}. This is about speed only.",
-        scope="step",
-        steps=[step],
-        because=(f"{step.name}: p99 of fdatasync {p99}, {per_s}/s", f"criterion: {ETCD_SOURCE}"),
-        next=() if fit else ("Put the log on a disk of its own, or a faster one. Run sustained to see what lasts.",),
-    )
 
 
 @rule()

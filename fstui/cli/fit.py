@@ -1,0 +1,69 @@
+"""``fstui fit``: for which products a storage is fast enough."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import click
+
+from fstui.cli import completion
+from fstui.cli.execution import FAILED
+from fstui.cli.host import Checking, Printing, checkup_of
+from fstui.cli.options import FAILED_ON, report_options, simulate_option, trace_option, trust_option, yes_option
+from fstui.model.run import Run
+from fstui.report import fit as report
+from fstui.runs import checking
+
+
+@click.command("fit")
+@click.argument("directories", metavar="[DIR]…", nargs=-1, shell_complete=completion.directories)
+@click.option(
+    "--for",
+    "products",
+    multiple=True,
+    metavar="NAME",
+    help="Only this product. Exits with status 3 if the storage does not fit it.",
+)
+@yes_option
+@trace_option
+@report_options("prometheus")
+@trust_option
+@simulate_option
+def fit(
+    directories: Sequence[str],
+    products: Sequence[str],
+    yes: bool,
+    trace: str,
+    *,
+    format_: str,
+    output: Path | None,
+    trust_dir: bool,
+    simulate: str | None,
+) -> int:
+    """Measure what databases do when they commit, and compare it with the thresholds that they publish.
+
+    Each DIR, or every writable filesystem, is written to for eight seconds and about 200 MB; everything is removed.
+    Products without a published threshold show how many commits per second to expect.
+
+    Exit status: 0 it fits, 1 a step failed or there is no answer, 2 refused before anything was written, 3 it does
+    not fit a product of --for, or its verdict is suspicious or worse.
+
+    \b
+    Examples:
+      fstui fit /var/lib/etcd --for etcd
+      fstui fit /srv /mnt/new
+    """
+    wanted = report.named(products)
+    checkup = checkup_of(directories, checking.FIT, yes=yes, trace=trace, trust_dir=trust_dir, simulate=simulate)
+
+    def status(run: Run) -> int:
+        if report.unmet(run, wanted):
+            return FAILED_ON
+        return FAILED if report.unanswered(run, wanted) else 0
+
+    printing = Printing(format_, output, time.monotonic(), partial(report.of_check, wanted=wanted))
+    return asyncio.run(Checking(checkup, printing, status).go())

@@ -1,0 +1,141 @@
+"""Whether the storage is fast enough for etcd, PostgreSQL and others: their own thresholds (``fitness.toml``)."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from fstui.judge.facts import Case
+from fstui.judge.facts.steps import MIN_SYNCS, SyncStep
+from fstui.judge.speed.stalls import starved
+from fstui.model.judgement import Fit, Fitness
+from fstui.model.quantities import duration_ns, rate
+from fstui.model.steps import Latency
+
+Operation = Literal["log", "append", "append-fsync", "overwrite", "direct"]
+
+
+class Product(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a product does on storage, and the threshold that it publishes."""
+
+    name: str
+    does: str
+    operation: Operation
+    syncs_per_commit: int = 1
+    p99_ms: float | None = None
+    longest_ms: float | None = None
+    least_per_s: float | None = None
+    recommended_per_s: float | None = None
+    source: str
+
+    @property
+    def limited(self) -> bool:
+        """Whether it publishes a threshold."""
+        return any(limit is not None for limit in (self.p99_ms, self.longest_ms, self.least_per_s))
+
+
+class _Library(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    product: tuple[Product, ...]
+
+
+@cache
+def products() -> tuple[Product, ...]:
+    data = pkgutil.get_data(__name__, "fitness.toml")
+    assert data is not None, "it is part of the package"
+    return msgspec.toml.decode(data, type=_Library).product
+
+
+def fits(case: Case) -> Iterator[Fit]:
+    """Yield the answer for each product whose operation was measured; none if syncs do not reach the disk."""
+    if case.configuration.breaks_sync or case.evidence.rate_limit or case.configuration.stub_signs:
+        return
+    measured = {operation: done for done in reversed(case.steps.measured) if (operation := _operation(done))}
+    for product in products():
+        if done := measured.get(product.operation):
+            yield _fit(product, done)
+
+
+def _operation(done: SyncStep) -> Operation | None:
+    """Return which operation of a product this step is; None without one, and for too few syncs."""
+    if not done.synced_alone or done.syncs < MIN_SYNCS:
+        return None
+    return next((operation for operation, is_it in _OPERATIONS.items() if is_it(done)), None)
+
+
+def _is_log(done: SyncStep) -> bool:
+    fills = done.settings.offsets == "sequential" and done.settings.prefill != "written"
+    return fills and done.call == "fdatasync" and not done.direct
+
+
+def _is_overwrite(done: SyncStep) -> bool:
+    return done.overwrites_alone and done.settings.sync == "fdatasync" and not done.settings.open_flags
+
+
+_OPERATIONS: dict[Operation, Callable[[SyncStep], bool]] = {
+    "log": _is_log,
+    "append": lambda done: (done.settings.offsets, done.settings.sync, done.direct) == ("append", "fdatasync", False),
+    "append-fsync": lambda done: (done.settings.offsets, done.settings.sync, done.direct) == ("append", "fsync", False),
+    "overwrite": _is_overwrite,
+    "direct": lambda done: done.overwrites_alone and done.settings.open_flags == ("direct", "dsync"),
+}
+
+
+class _Limit(NamedTuple):
+    """A published threshold, the figure that it limits, and how many times the figure is beyond it."""
+
+    required: str
+    measured: str
+    met: bool
+    times: float
+
+
+def _fit(product: Product, done: SyncStep) -> Fit:
+    sync = done.step.sync_ns or done.step.latency_ns
+    limits = list(_limits(product, sync, done.step.rate_per_s)) if sync else []
+    recommended = product.recommended_per_s or 0.0
+    answer: Fitness = "no-threshold"
+    if not all(limit.met for limit in limits):
+        answer = "not-known" if starved(done.step) else "does-not-fit"
+    elif limits:
+        answer = "fits" if done.step.rate_per_s >= recommended else "light-load"
+    required = [limit.required for limit in limits] + [f"better {recommended:g}/s"] * bool(recommended)
+    measured = [limit.measured + _excess(limit) for limit in limits] or [_commits(product, done.step.rate_per_s)]
+    if answer == "not-known":
+        measured.append("the host was short of CPU")
+    return Fit(
+        product=product.name,
+        does=product.does,
+        answer=answer,
+        measured=", ".join(measured),
+        required=", ".join(required) or "none published",
+        step=done.step.name,
+        source=product.source,
+    )
+
+
+def _limits(product: Product, sync: Latency, per_s: float) -> Iterator[_Limit]:
+    if product.p99_ms is not None:
+        name, ns = ("longest", sync.max) if sync.p99 is None else ("p99", sync.p99)  # of fewer than 100, the longest
+        yield _Limit(f"p99 < {product.p99_ms:g} ms", f"{name} {duration_ns(ns)}", *_below(ns, product.p99_ms))
+    if product.longest_ms is not None:
+        required = f"each < {product.longest_ms / 1000:g} s"
+        yield _Limit(required, f"longest {duration_ns(sync.max)}", *_below(sync.max, product.longest_ms))
+    if product.least_per_s is not None:
+        least = product.least_per_s
+        yield _Limit(f"{least:g}/s", f"{rate(per_s)}/s", per_s >= least, least / per_s)
+
+
+def _below(ns: float, limit_ms: float) -> tuple[bool, float]:
+    return ns < limit_ms * 1e6, ns / (limit_ms * 1e6)
+
+
+def _excess(limit: _Limit) -> str:
+    return "" if limit.met else f" ({limit.times:.1f} ×)"
+
+
+def _commits(product: Product, per_s: float) -> str:
+    return f"{rate(per_s / product.syncs_per_commit)}/s"

@@ -1,0 +1,126 @@
+"""For which products a storage is fast enough: the table of a run, and the report of ``fstui fit``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from fstui.judge.fitness import products
+from fstui.model.base import Base
+from fstui.model.errors import Refused, meant
+from fstui.model.judgement import NOT_TRUSTED, Fit, Fitness, Verdict
+from fstui.model.quantities import counted, seconds
+from fstui.model.run import Run
+from fstui.report.check import Check, Checked
+from fstui.report.sections import Cell, Report, Section, records
+from fstui.report.text import GLYPHS, verdict_words
+
+ANSWERS: dict[Fitness, str] = {
+    "fits": "✓ fits", "light-load": "~ light load", "does-not-fit": "✗ too slow", "not-known": "? not known",
+}  # fmt: skip
+_HEADER = ("PRODUCT", "", "MEASURED", "REQUIRED")
+_ONE_CLIENT = "Without a published threshold, commits per second of one client, without group commit:"
+_UNANSWERED = "Not answered: no operation of these products was measured, or syncs do not reach the disk."
+
+
+class FitOfDirectory(Base, frozen=True, kw_only=True):
+    """The answers for one directory, as JSON shows them."""
+
+    directory: str
+    run: str | None
+    verdict: Verdict | None
+    trouble: str = ""
+    fit: tuple[Fit, ...] = ()
+
+
+class FitReport(Base, frozen=True, kw_only=True):
+    """What ``fstui fit --format json`` prints."""
+
+    schema: str = "fstui.fit/1"
+    elapsed_s: float
+    directories: tuple[FitOfDirectory, ...]
+
+
+def named(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of the products that a user named. Raises Refused for others, and for those without a limit."""
+    found = []
+    for name in names:
+        known = [product for product in products() if product.name.lower().startswith(name.lower())]
+        if not known:
+            every = [product.name for product in products()]
+            raise Refused(f"no product is called '{name}'.{meant(name, every)} There are: {'; '.join(every)}.")
+        limited = [product.name for product in known if product.limited]
+        if not limited:
+            raise Refused(f"{known[0].name} publishes no threshold, so nothing can be required for it")
+        found += limited
+    return tuple(dict.fromkeys(found))
+
+
+def section(run: Run, wanted: Sequence[str] = ()) -> Section:
+    """Return the table of a run: of all products whose operation was measured, or of the wanted ones."""
+    shown = [fit for fit in run.fit if not wanted or fit.product in wanted]
+    rows = tuple((fit.product, _answer(fit), fit.measured, fit.required) for fit in shown if fit.answer in ANSWERS)
+    others: dict[str, list[str]] = {}
+    for fit in shown:
+        if fit.answer == "no-threshold":
+            others.setdefault(fit.measured, []).append(fit.product)
+    points = tuple((measured, ("; ".join(names),)) for measured, names in others.items())
+    return Section("Fast enough for", _HEADER if rows else (), rows, (_ONE_CLIENT,) if points else (), points)
+
+
+def of_check(check: Check, wanted: Sequence[str] = ()) -> Report:
+    sections = tuple(section for row in check.rows for section in _of_row(row, wanted))
+    left_out = tuple(f"{', '.join(names)}: {reason}" for reason, names in check.left_out.items())
+    document = FitReport(
+        elapsed_s=check.elapsed_s,
+        directories=tuple(
+            FitOfDirectory(
+                directory=row.name,
+                run=row.run.id if row.run else None,
+                verdict=row.run.verdict if row.run else None,
+                trouble=row.trouble,
+                fit=row.run.fit if row.run else (),
+            )
+            for row in check.rows
+        ),
+    )
+    runs = tuple(row.run for row in check.rows if row.run)
+    header = ("directory", "product", "answer", "measured", "required", "step", "source")
+    values = records(
+        header,
+        (
+            (row.name, fit.product, fit.answer, fit.measured, fit.required, fit.step, fit.source)
+            for row in check.rows
+            for fit in (row.run.fit if row.run else ())
+        ),
+    )
+    head = f"{counted(len(runs), 'filesystem')} measured in {seconds(check.elapsed_s)}"
+    return Report(head, (*sections, Section("Not measured", lines=left_out)), document, values, runs)
+
+
+def _of_row(row: Checked, wanted: Sequence[str]) -> Iterator[Section]:
+    if row.run is None:
+        yield Section(f"? {row.name}", lines=(f"not measured: {row.trouble}",))
+        return
+    run = row.run
+    simulated = (f"SIMULATED: {run.simulated}.",) if run.simulated else ()
+    yield Section(f"{GLYPHS[run.verdict]} {row.name}", lines=(verdict_words(run.verdict, run.confidence), *simulated))
+    table = section(run, wanted)
+    yield table._replace(title="") if table.rows else Section("", lines=(run.sentence, _UNANSWERED))
+
+
+def unmet(run: Run, wanted: Sequence[str]) -> bool:
+    """Return whether the storage does not fit one of the wanted products, or its acknowledgements are not trusted."""
+    return (bool(wanted) and run.verdict in NOT_TRUSTED) or any(
+        fit.product in wanted and fit.answer == "does-not-fit" for fit in run.fit
+    )
+
+
+def unanswered(run: Run, wanted: Sequence[str]) -> bool:
+    """Return whether one of the wanted products has no answer."""
+    answered = {fit.product for fit in run.fit if fit.answer != "not-known"}
+    return not answered.issuperset(wanted)
+
+
+def _answer(fit: Fit) -> Cell | str:
+    style = {"fits": "normal", "does-not-fit": "slow"}.get(fit.answer, "")
+    return Cell(ANSWERS[fit.answer], fit.answer, style)

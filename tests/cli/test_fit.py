@@ -1,0 +1,56 @@
+"""``fstui fit`` without a terminal: the table, its formats and its exit statuses."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fstui.judge.fitness import products
+from tests.cli.conftest import Fstui
+
+QUICK = ("fit", "--yes", "--trace", "off")
+PAGE = Path(__file__).parents[2] / "fstui" / "docs" / "fit.md"
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch, fstui: Fstui, target: Path) -> Fstui:
+    return lambda *words: fstui(*QUICK, str(target), *words)
+
+
+def test_table_answers_for_every_product(quick: Fstui, target: Path) -> None:
+    done = quick("--format", "json")
+    assert done.returncode == 0, done.stderr
+    (directory,) = json.loads(done.stdout)["directories"]
+    assert [fit["product"] for fit in directory["fit"]] == [product.name for product in products()]
+    assert {fit["source"] for fit in directory["fit"]} == {product.source for product in products()}
+    assert list(target.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("disk", "product", "status"),
+    [("ssd-plp", "etcd", 0), ("hdd-7200", "etcd", 3), ("hdd-7200", "zookeeper", 0), ("hdd-7200-lying", "etcd", 3)],
+)
+def test_exit_status_of_a_preflight_check(fstui: Fstui, disk: str, product: str, status: int) -> None:
+    done = fstui("fit", "--simulate", disk, "--for", product)
+    assert done.returncode == status, done.stderr
+    assert product in done.stdout.decode().lower() and b"SIMULATED" in done.stdout
+
+
+def test_no_table_where_syncs_are_lost(fstui: Fstui) -> None:
+    done = fstui("fit", "--simulate", "hdd-7200-eatmydata", "--for", "etcd")
+    assert done.returncode == 3 and b"Not answered" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("etdc", "Did you mean 'etcd'?"), ("kafka", "Kafka with flush.messages=1 publishes no threshold")],
+)
+def test_refuses_other_products(fstui: Fstui, name: str, words: str) -> None:
+    done = fstui("fit", "/", "--for", name)
+    assert done.returncode == 2 and words in done.stderr.decode()
+
+
+def test_page_lists_every_product() -> None:
+    page = PAGE.read_text()
+    assert [product.name for product in products() if f"| {product.name} | {product.does} |" not in page] == []
+    assert [product.name for product in products() if product.source not in page] == []

@@ -1,0 +1,115 @@
+"""Which products a storage is fast enough for, by the thresholds that they publish."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from fstui.judge.fitness import products
+from fstui.model.host import Process
+from fstui.model.judgement import Fit
+from fstui.model.rate_limit import RateLimit
+from fstui.model.run import ScenarioRef
+from fstui.model.steps import Step
+from fstui.runs import scenarios
+from tests.factories.evidence import verdict
+from tests.factories.steps import latency, step
+
+
+def log(p99_ms: float = 2.0, rate: float = 900, **changes: Any) -> Step:
+    sync = latency(1e6 * p99_ms / 4, p99_ns=1e6 * p99_ms)
+    settings: dict[str, Any] = {"offsets": "sequential", "prefill": "fallocate", "flushes": 2, **changes}
+    return step("log, 2 300 B, fdatasync", rate=rate, changes={"sync_ns": sync}, **settings)
+
+
+def answers(*steps: Step, **changes: Any) -> dict[str, Fit]:
+    return {fit.product: fit for fit in verdict(None, *steps, **changes).fit}
+
+
+@pytest.mark.parametrize(
+    ("p99_ms", "rate", "answer"),
+    [
+        (9.99, 500, "fits"),
+        (10.0, 900, "does-not-fit"),
+        (9.0, 499, "light-load"),
+        (9.0, 50, "light-load"),
+        (9.0, 49, "does-not-fit"),
+    ],
+)
+def test_thresholds_of_etcd(p99_ms: float, rate: float, answer: str) -> None:
+    etcd = answers(log(p99_ms, rate))["etcd"]
+    assert (etcd.answer, etcd.required) == (answer, "p99 < 10 ms, 50/s, better 500/s")
+    assert "etcd.io" in etcd.source
+
+
+def test_says_how_far_beyond_the_limit() -> None:
+    assert answers(log(25.0, 900))["etcd"].measured == "p99 25.0 ms (2.5 ×), 900/s"
+
+
+def test_longest_sync_counts_for_a_product_that_says_so() -> None:
+    one_pause = step(
+        offsets="sequential", prefill="fallocate", flushes=2, changes={"sync_ns": latency(1e6, longest_ns=1.5e9)}
+    )
+    assert answers(one_pause)["ZooKeeper"].answer == "does-not-fit"
+    assert answers(log())["ZooKeeper"].answer == "fits"
+
+
+def test_few_syncs_are_held_to_the_longest() -> None:
+    sync = msgspec.structs.replace(latency(1e6, longest_ns=40e6), p99=None)
+    few = step(rate=60, ops=60, offsets="sequential", prefill="fallocate", flushes=2, changes={"sync_ns": sync})
+    assert answers(few)["etcd"].measured.startswith("longest 40.0 ms (4.0 ×)")
+
+
+def test_without_a_threshold_the_rate_is_explained() -> None:
+    overwrites = step(rate=1600, offsets="same")
+    assert answers(overwrites)["PostgreSQL"].measured == "1 600/s"
+    two_syncs = answers(overwrites)["Consul, Vault (BoltDB)"]
+    assert (two_syncs.answer, two_syncs.measured) == ("no-threshold", "800/s")
+
+
+@pytest.mark.parametrize(
+    ("operation", "settings"),
+    [
+        ("log", {"offsets": "sequential", "prefill": "fallocate"}),
+        ("append", {"offsets": "append", "prefill": "none"}),
+        ("append-fsync", {"offsets": "append", "prefill": "none", "sync": "fsync"}),
+        ("overwrite", {"offsets": "same"}),
+        ("direct", {"open_flags": ("direct", "dsync"), "sync": "none"}),
+        (None, {"offsets": "sequential", "prefill": "fallocate", "sync": "fsync"}),
+        (None, {"sync_every": 8}),
+        (None, {"ops_per_s": 100.0}),
+        (None, {"open_flags": ("direct",), "sync": "none"}),
+    ],
+)
+def test_each_product_needs_its_own_operation(operation: str | None, settings: dict[str, Any]) -> None:
+    expected = {product.name for product in products() if product.operation == operation}
+    assert set(answers(step(**settings))) == expected
+
+
+def test_no_answer_without_full_speed_and_real_syncs() -> None:
+    assert not answers(log(), rate_limit=RateLimit(idle=True))
+    assert not answers(log(), process=Process(pipe_fsync_fails=False))
+    assert not answers(log(status="disturbed"))
+
+
+def test_a_host_short_of_cpu_gives_no_answer() -> None:
+    starved = msgspec.structs.replace(log(50.0, 900), cpu_wait_ns=10**9)
+    assert answers(starved)["etcd"].answer == "not-known"
+
+
+def test_fit_never_changes_the_verdict() -> None:
+    judgement = verdict(None, log(50.0, 20), scenario=ScenarioRef(name="fit", title=""))
+    assert judgement.verdict == "consistent"
+
+
+def test_scenario_measures_every_operation() -> None:
+    _, steps = scenarios.expand(scenarios.load("fit"), {})
+    assert {product.operation for product in products()} == {"log", "append", "append-fsync", "overwrite", "direct"}
+    assert len(steps) == 5 and sum(each.settings.seconds for each in steps) <= 8
+
+
+@pytest.mark.parametrize("product", products(), ids=lambda product: product.name)
+def test_every_product_has_a_source(product: Any) -> None:
+    assert len(product.source) > 20 and product.does[0].islower()
