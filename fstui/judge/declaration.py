@@ -40,17 +40,9 @@ class Rule(NamedTuple):
             yield found if isinstance(found, Finding) else self._finding(found)
 
     def _finding(self, found: Conclusion) -> Finding:
-        return Finding(
-            rule=self.name,
-            verdict=found.verdict,
-            confidence=found.confidence,
-            scope=found.scope,
-            title=found.title,
-            sentence=found.sentence,
-            steps=tuple(dict.fromkeys(step.name for step in found.steps)),
-            because=tuple(found.because),
-            next=tuple(found.next),
-        )
+        steps = dict.fromkeys(step.name for step in found.steps)
+        lists = {"steps": tuple(steps), "because": tuple(found.because), "next": tuple(found.next)}
+        return Finding(rule=self.name, **{**found._asdict(), **lists})
 
 
 def rule(

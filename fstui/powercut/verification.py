@@ -6,12 +6,10 @@ changes nothing.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import secrets
 import time
-from asyncio.subprocess import DEVNULL, PIPE
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -20,7 +18,7 @@ import msgspec
 
 from fstui import __version__
 from fstui.judge import judge
-from fstui.measure.children import Child, NoAnswer
+from fstui.measure.children import Child, in_child
 from fstui.measure.kinds.powercut import PowerCutFigures
 from fstui.model.documents import sealed
 from fstui.model.errors import Refused
@@ -93,16 +91,11 @@ async def _read_records(
 
 async def read_file(file: str) -> bytes:
     """Read the log file in a child process, because its disk may hang, too. Raise Refused."""
-    path = os.path.expanduser(file)  # noqa: ASYNC240, PTH111  does not access the disk
-    child = await asyncio.create_subprocess_exec("cat", "--", path, stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
+    path = Path(os.path.expanduser(file))  # noqa: ASYNC240, PTH111  does not access the disk
     try:
-        data, trouble = await asyncio.wait_for(child.communicate(), READ_S)
-    except TimeoutError:
-        child.kill()
-        raise NoAnswer(file, READ_S) from None
-    if child.returncode:
-        raise Refused(trouble.decode(errors="surrogateescape").strip().removeprefix("cat: "))
-    return data
+        return await in_child(Path.read_bytes, path, timeout_s=READ_S, where=file)
+    except OSError as error:
+        raise Refused(f"{file}: {error.strerror}") from None
 
 
 def read_log(data: bytes) -> Witnessed:

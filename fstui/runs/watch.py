@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
+import msgspec
+
 from fstui import __version__
-from fstui.model.counters import DeviceCounters
 from fstui.model.host import Inventory
 from fstui.model.storage import Node, Target
 from fstui.model.watch import (
@@ -138,20 +139,9 @@ class ProcSpan:
         moved = [one for one in difference(self._before, after) if one.writes or one.flushes]
         return Watched(
             elapsed_s=(after.monotonic_ns - self._before.monotonic_ns) / 1e9,
-            devices=tuple(map(watched_device, moved)),
+            devices=tuple(msgspec.convert(one, WatchedDevice, from_attributes=True) for one in moved),
             writers=writers(self._written, self._machine.written_so_far())[:MOST_WRITERS],
         )
-
-
-def watched_device(moved: DeviceCounters) -> WatchedDevice:
-    return WatchedDevice(
-        device=moved.device,
-        writes=moved.writes,
-        written_bytes=moved.written_bytes,
-        write_ms=moved.write_ms,
-        flushes=moved.flushes,
-        flush_ms=moved.flush_ms,
-    )
 
 
 def all_nodes(inventory: Inventory) -> tuple[Node, ...]:

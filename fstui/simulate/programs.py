@@ -17,6 +17,7 @@ from fstui.measure.kinds.sqlite_commits import SqliteCommits
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.simulate.media import US
 from fstui.simulate.simulated_host import SimulatedHost
+from fstui.storage.counters import difference
 
 LEAST_OPS, EXTRA_NS = 50, 5e9
 """A slow step continues until it has this many operations, for at most this time."""
@@ -253,13 +254,13 @@ class Growing(Program):
             self._chance.shuffle(places)
         for place in places[: amount // block]:
             at_ns = filesystem.direct(at_ns, place, block, 1, durable=False)
-        before = {each.device: each for each in self.host.counters()}
+        before = self.host.counters()
         end = filesystem.sync(at_ns, data_only=True)
         self._sync_ns.setdefault((pattern, amount), []).append(end - at_ns)
-        for after in self.host.counters():
-            if (after.flushes or 0) > (before[after.device].flushes or 0):
-                spent = (after.flush_ms or 0) - (before[after.device].flush_ms or 0)
-                self._flush_ms.setdefault((pattern, amount), {}).setdefault(after.device, []).append(spent)
+        for moved in difference(before, self.host.counters()):
+            if moved.flushes:
+                times = self._flush_ms.setdefault((pattern, amount), {})
+                times.setdefault(moved.device, []).append(moved.flush_ms or 0)
         self._written += amount
         self.ended_ns = end
         return Done(0, 2, int(begun), [int(at_ns), int(end)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fstui.measure.kinds.powercut import PowerCut, PowerCutFigures
-from fstui.model.counters import DeviceCounters
+from fstui.model.counters import Counters
 from fstui.model.steps import Step
 from fstui.simulate.disk import Disk
 from fstui.simulate.kernel import CachedDisk, Dataset, Filesystem
@@ -47,9 +47,11 @@ class SimulatedHost:
         self._acknowledged[place] = (at_ns, stamp)
         self.acknowledged += 1
 
-    def counters(self) -> Iterator[DeviceCounters]:
-        """Yield the counters of every disk."""
-        yield from (disk.counters() for disk in self.disks())
+    def counters(self) -> Counters:
+        """Return the counters of every disk."""
+        now_ns = int(self.now_ns)
+        devices = tuple(disk.counters() for disk in self.disks())
+        return Counters(monotonic_ns=now_ns, until_ns=now_ns, devices=devices)
 
     def disks(self) -> Iterator[Disk]:
         yield from filter(None, (self.disk, self.log, self.front))

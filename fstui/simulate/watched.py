@@ -5,6 +5,8 @@ The program commits 50 times per second, as a database would, so that disks can 
 
 from __future__ import annotations
 
+import msgspec
+
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.measure.latency import Histogram
 from fstui.model.counters import DeviceCounters, DeviceTimes
@@ -12,6 +14,7 @@ from fstui.model.watch import Waiting, Watched, WatchedDevice
 from fstui.simulate.programs import Writes
 from fstui.simulate.simulated_host import SimulatedHost
 from fstui.simulate.stack import mount_point
+from fstui.storage.counters import difference
 
 COMMITS = SyncWrites(seconds=0, block_bytes=8192, offsets="sequential", sync="fdatasync", ops_per_s=50.0)
 PROGRAM, PID, FILE = "database", 100, "commits.log"
@@ -59,7 +62,7 @@ class Observation:
     def __init__(self, host: SimulatedHost) -> None:
         self._host = host
         self._since_ns = host.now_ns
-        self._before = {each.device: each for each in host.counters()}
+        self._before = host.counters()
         self.syncs = Histogram()
         self._requests: dict[tuple[str, str], Histogram] = {}
 
@@ -70,7 +73,8 @@ class Observation:
     def seen(self) -> Watched:
         """Return the result."""
         elapsed_s = (self._host.now_ns - self._since_ns) / 1e9
-        devices = tuple(filter(_was_used, map(self._device, self._host.counters())))
+        moved = difference(self._before, self._host.counters())
+        devices = tuple(self._device(one) for one in moved if one.writes or one.flushes)
         waits = (self._waiting(),) if self.syncs.total else ()
         return Watched(elapsed_s=elapsed_s, looked_s=elapsed_s, waits=waits, devices=devices)
 
@@ -92,27 +96,12 @@ class Observation:
             in_flight_ns=None,
         )
 
-    def _device(self, now: DeviceCounters) -> WatchedDevice:
-        before = self._before[now.device]
-
-        def since(name: str) -> int:
-            moved: int = getattr(now, name) - getattr(before, name)
-            return moved
-
-        return WatchedDevice(
-            device=now.device,
-            writes=since("writes"),
-            written_bytes=since("written_bytes"),
-            write_ms=since("write_ms"),
-            flushes=since("flushes"),
-            flush_ms=since("flush_ms"),
-            flush_ns=_times(self._requests.get((now.device, "flush_ms"))),
-            write_ns=_times(self._requests.get((now.device, "write_ms"))),
+    def _device(self, moved: DeviceCounters) -> WatchedDevice:
+        return msgspec.structs.replace(
+            msgspec.convert(moved, WatchedDevice, from_attributes=True),
+            flush_ns=_times(self._requests.get((moved.device, "flush_ms"))),
+            write_ns=_times(self._requests.get((moved.device, "write_ms"))),
         )
-
-
-def _was_used(device: WatchedDevice) -> bool:
-    return bool(device.writes or device.flushes)
 
 
 def _times(taken: Histogram | None) -> DeviceTimes | None:

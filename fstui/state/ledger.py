@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Awaitable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ import msgspec
 
 from fstui import proc
 from fstui.measure.children import NoAnswer, in_child
+from fstui.model.errors import Refused
 from fstui.state import paths
 from fstui.state.files import make_private, read_regular, sweep, sync_directory, write_atomically
 
@@ -113,6 +115,23 @@ async def strike_out(*entries: Entry) -> None:
     """Remove the entries of things that are gone, in a child process. An entry that remains does no harm."""
     with suppress(OSError, NoAnswer):
         await in_child(_strike_all, entries, timeout_s=_CHILD_S)
+
+
+async def remove(entry: Entry, removing: Awaitable[object]) -> str | None:
+    """Wait for the removal of what an entry names, then remove the entry.
+
+    Returns None, or a sentence with the reason why it could not be removed.
+    """
+    try:
+        await removing
+    except NoAnswer as silence:
+        return f"{entry.what}: not removed: it {silence.reason}"
+    except Refused as refusal:
+        return f"{entry.what}: not removed: {refusal}"
+    except OSError as error:
+        return f"{entry.what}: not removed: {error.strerror or error}"
+    await strike_out(entry)
+    return None
 
 
 async def strike_out_gone(*entries: Entry) -> None:

@@ -191,28 +191,26 @@ async def _forget(entry: ledger.Entry, answer: dict[str, Any]) -> None:
 
 
 async def remove_left_behind(entry: ledger.Entry) -> str | None:
-    """Remove the directory of a dead run. Returns None, or the sentence that says why it is still there."""
+    """Remove the directory of a dead run. Returns None, or a sentence with the reason why it could not be removed."""
+    return await ledger.remove(entry, _remove_directory(entry))
+
+
+async def _remove_directory(entry: ledger.Entry) -> None:
+    """Raises OSError, and Refused if the path now leads to another filesystem or directory."""
     if entry.mount_point and entry.mount_point not in _mounted():
-        return f"{entry.what}: not removed: nothing is mounted on {entry.mount_point} now. Mount it, then `fstui clean`"
+        raise Refused(f"nothing is mounted on {entry.mount_point} now. Mount it, then `fstui clean`")
     helper = "measure.helpers.directory.remove"
-    try:
-        found = await call_helper(helper, entry.what, timeout_s=_REMOVE_S, where=entry.what)
-    except NoAnswer as silence:
-        return f"{entry.what}: not removed: it {silence.reason}"
-    except OSError as error:
-        return f"{entry.what}: not removed: {error.strerror}"
+    found = await call_helper(helper, entry.what, timeout_s=_REMOVE_S, where=entry.what)
     if found and _is_hidden(entry, found["fsid"]):
-        return (
-            f"{entry.what}: not removed: another filesystem is mounted on {entry.mount_point} now. "
-            f"Mount the earlier one, then `fstui clean`. If it no longer exists, delete {ledger.path_of(entry)}"
+        raise Refused(
+            f"another filesystem is mounted on {entry.mount_point} now. Mount the earlier one, then `fstui clean`. "
+            f"If it no longer exists, delete {ledger.path_of(entry)}"
         )
     if found and entry.above not in (0, found["above"]):
-        return (
-            f"{entry.what}: not removed: {Path(entry.what).parent} was moved or removed since. "
-            f"If it is elsewhere, move it back, then `fstui clean`. If it is gone, delete {ledger.path_of(entry)}"
+        raise Refused(
+            f"{Path(entry.what).parent} was moved or removed since. If it is elsewhere, move it back, then "
+            f"`fstui clean`. If it is gone, delete {ledger.path_of(entry)}"
         )
-    await ledger.strike_out(entry)
-    return None
 
 
 def _mounted() -> dict[str, Mount]:

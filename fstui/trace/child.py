@@ -23,7 +23,7 @@ from fstui.model.errors import Refused
 from fstui.model.storage import Target
 from fstui.model.watch import LostWrite, Watched
 from fstui.state import ledger
-from fstui.state.ledger import record, strike_out
+from fstui.state.ledger import record
 from fstui.storage.layers import kind
 from fstui.storage.mounts import holder, read_mounts
 from fstui.storage.tree import Tree
@@ -193,16 +193,11 @@ async def existing() -> list[str]:
 
 
 async def remove_left_behind(entry: ledger.Entry) -> str | None:
-    """Remove the instances that a killed run left. Returns None, or the sentence that says why they remain.
+    """Remove the instances that a killed run left. Returns None, or a sentence with the reason why they remain.
 
     The kernel refuses to remove an instance that a living process reads.
     """
-    try:
-        name = PurePosixPath(entry.what).name
-        await call_helper("trace.reader.record.remove", name, timeout_s=REMOVE_S, where=entry.what)
-    except NoAnswer as silence:
-        return f"{entry.what}: not removed: it {silence.reason}"
-    except OSError as error:
-        return f"{entry.what}: not removed: {error.strerror}"
-    await strike_out(entry)
-    return None
+    name = PurePosixPath(entry.what).name
+    return await ledger.remove(
+        entry, call_helper("trace.reader.record.remove", name, timeout_s=REMOVE_S, where=entry.what)
+    )

@@ -53,7 +53,7 @@ def test_flushes_are_the_expected_ones() -> None:
         here = host(disk)
         _, done = run(here, SyncWrites(seconds=1.0, file_bytes=1 << 20, sync=sync, **RANDOM))
         ops = sum(len(each.marks) // 2 for each in done)
-        (counted, *_) = here.counters()
+        (counted, *_) = here.counters().devices
         assert counted.flushes == pytest.approx(owed * ops, abs=1)
 
 
@@ -72,7 +72,7 @@ def test_wal_synced_at_checkpoints_makes_commits_wait() -> None:
     ends = [mark for each in done for mark in each.marks]
     lengths = sorted((end - start for start, end in itertools.pairwise(ends)), reverse=True)
     checkpoints = len(ends) // 1000
-    (counted, *_) = here.counters()
+    (counted, *_) = here.counters().devices
     assert counted.flushes is not None and counted.flushes >= 2 * checkpoints > 0
     assert lengths[checkpoints - 1] > 1e6 and lengths[checkpoints] < 1e5, "the others end in memory"
 

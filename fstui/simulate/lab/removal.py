@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from fstui.measure.children import NoAnswer, call_helper, in_child
-from fstui.model.errors import Refused
+from fstui.measure.children import call_helper, in_child
 from fstui.simulate.lab import laboratory
-from fstui.state.ledger import Entry, strike_out
+from fstui.state import ledger
 
 PATIENCE_S = 20.0
 
 
-async def remove_left_behind(entry: Entry) -> str | None:
-    """Remove it. Return None, or a sentence that says why something is still there."""
-    try:
-        directory = await in_child(laboratory.take_down, entry, timeout_s=PATIENCE_S, where=entry.what)
-        await call_helper("measure.helpers.directory.dismantle", directory, timeout_s=PATIENCE_S, where=directory)
-        await in_child(laboratory.forget)
-    except NoAnswer as silence:
-        return f"{entry.what}: not removed: it {silence.reason}"
-    except Refused as problem:
-        return f"{entry.what}: not removed: {problem}"
-    except OSError as problem:
-        return f"{entry.what}: not removed: {problem.strerror or problem}"
-    await strike_out(entry)
-    return None
+async def remove_left_behind(entry: ledger.Entry) -> str | None:
+    """Remove the laboratory. Returns None, or a sentence with the reason why it could not be removed."""
+    return await ledger.remove(entry, _take_down(entry))
+
+
+async def _take_down(entry: ledger.Entry) -> None:
+    directory = await in_child(laboratory.take_down, entry, timeout_s=PATIENCE_S, where=entry.what)
+    await call_helper("measure.helpers.directory.dismantle", directory, timeout_s=PATIENCE_S, where=directory)
+    await in_child(laboratory.forget)
