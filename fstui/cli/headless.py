@@ -21,6 +21,7 @@ from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
 from fstui.model.events import Event, RunFinished, StepStarted
 from fstui.model.plan import Plan
+from fstui.model.quantities import seconds
 from fstui.model.run import Round, Run
 from fstui.report import formats
 from fstui.report.plans import of_plan
@@ -100,6 +101,7 @@ class Headless:
         options = self._options
         declared = Declaration.of(options.medium, options.write_cache)
         site, plan = await self._session.planned(options.scenario, self._directory, options.settings, declared)
+        self._check_plug(plan)
         idle, concerns = await self._check(site, plan)
         if self._session.trouble:
             say(f"fstui: {self._session.trouble}")
@@ -137,6 +139,15 @@ class Headless:
         from fstui.runs import planner  # noqa: PLC0415  only for an existing server
 
         return await planner.with_server_answer(plan, site)
+
+    def _check_plug(self, plan: Plan) -> None:
+        """Raises Refused if the power would be cut after the last step."""
+        at_s = self._options.pull_plug
+        if at_s is not None and plan.seconds is not None and at_s >= plan.seconds:
+            raise Refused(
+                f"--pull-plug {seconds(at_s)} is too late: the run ends after about {seconds(plan.seconds)}. "
+                "Choose an earlier time or longer steps (--set seconds=…)"
+            )
 
     async def _check(self, site: Site, plan: Plan) -> tuple[Idle | None, tuple[str, ...]]:
         """Return the activity of the devices, and reasons against a run; neither if the user need not confirm it."""
@@ -186,6 +197,9 @@ class Headless:
         run = self.run = finished.run
         for problem in filter(None, (finished.save_error, *run.left_behind)):
             say(f"fstui: {problem}")
+        uncut = self._options.pull_plug is not None and not any(step.settings.probe == "powercut" for step in run.steps)
+        if uncut:
+            say("fstui: the run ended without the power cut that --pull-plug requested")
         if self._options.format != "events" and self._round is None:
             try:
                 await self._deliver(formats.render(self._options.format, run, finished.saved_to))
@@ -201,7 +215,7 @@ class Headless:
             return FAILED_ON
         if self._reader_gone:
             return BROKEN_PIPE
-        return FAILED if run.status == "failed" or finished.save_error or run.left_behind else 0
+        return FAILED if run.status == "failed" or finished.save_error or run.left_behind or uncut else 0
 
     async def _deliver(self, document: str | bytes) -> None:
         await deliver(self._options.output, document, self._interruption.patience_s)

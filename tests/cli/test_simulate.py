@@ -39,6 +39,19 @@ def test_commands_without_simulation_refuse(fstui: Fstui, words: tuple[str, ...]
     assert reason in done.stderr.decode()
 
 
+@pytest.mark.parametrize(
+    ("at_s", "status", "reason"),
+    [
+        ("30", 2, "--pull-plug 30.0 s is too late: the run ends after about"),
+        ("3.5", 1, "the run ended without the power cut that --pull-plug requested"),
+    ],
+)
+def test_a_plug_pulled_after_the_steps_is_an_error(fstui: Fstui, at_s: str, status: int, reason: str) -> None:
+    done = fstui("--simulate", "hdd-7200", "run", "check", "--pull-plug", at_s)
+    assert done.returncode == status
+    assert reason in done.stderr.decode()
+
+
 def test_a_watch_of_a_simulated_disk_is_marked(fstui: Fstui) -> None:
     done = fstui("watch", "--simulate", "hdd-7200", "--seconds", "1.2")
     assert done.returncode == 0, done.stderr
