@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
+from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.base import Base
 from fstui.model.errors import Refused
 from fstui.model.judgement import Verdict
-from fstui.model.plan import Plan
+from fstui.model.plan import Plan, PlannedStep
 from fstui.model.quantities import rate, ratio
 from fstui.model.run import Run
 from fstui.model.shipped import shipped
@@ -163,11 +165,20 @@ async def _planned(lesson: Lesson, run: LessonRun, pace: float) -> tuple[Session
         name=lesson.name,
         title=lesson.title,
         question=lesson.predict.ask,
-        settings={"seconds": Setting(value=60.0 if run.plug else 1.0, unit="s")},
+        settings={"seconds": Setting(value=1.0, unit="s")},
         steps=[dict(step) for step in run.steps],
     )
     site = await session.look_up(simulation.mount_point(made))
-    return session, site, await session.plan(scenario, site, {})
+    plan = await session.plan(scenario, site, {})
+    if run.plug:
+        plan = replace(plan, steps=tuple(map(_without_end, plan.steps)), seconds=None)
+    return session, site, plan
+
+
+def _without_end(step: PlannedStep) -> PlannedStep:
+    """Return the step with no end: it lasts until the plug is pulled. On real storage, this would need a rate limit."""
+    assert isinstance(step.settings, SyncWrites), "only such a step can lose acknowledged writes"
+    return replace(step, settings=replace(step.settings, seconds=0.0))
 
 
 def found(claim: Claim, runs: Mapping[str, Run]) -> Found:

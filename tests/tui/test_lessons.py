@@ -44,6 +44,41 @@ async def test_from_the_list_to_the_last_answer(name: str) -> None:
     assert (await lessons.taken())[name].right == 1
 
 
+async def test_a_step_lasts_until_the_plug_is_pulled() -> None:
+    app, lesson = PreparedApp(), lessons.find("power-cut")
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = LessonScreen(lesson, pace=0.0)
+        app.push_screen(screen)
+        await pilot.press("1", "enter")
+        elapsed_s = 0.0
+        while "honest" not in screen.results and elapsed_s < 300:
+            await pilot.pause()
+            progress = screen._started.get("honest")
+            elapsed_s = progress.snapshot.elapsed_s if progress and progress.snapshot else 0.0
+        assert "press p to pull the plug" in shown(app)[-2]
+        await taken(pilot, screen)
+        compared = await pressed(pilot, "enter")
+        assert any("✓ the durable disk: KEPT" in line for line in compared)
+
+
+def test_an_answer_is_called_measured_only_if_the_runs_show_it() -> None:
+    lesson = lessons.find("power-cut")
+    for holds, mark in ((True, "✓ measured"), (False, "✓ expected")):
+        claims = [lessons.Found("the lying disk: LOST", True), lessons.Found("the durable disk: KEPT", holds)]
+        drawn = "\n".join(part.plain for part in drawing.comparison(lesson.predict, 1, claims, 80))
+        assert mark in drawn
+
+
+async def test_bars_of_rates_are_linear() -> None:
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.push_screen(LessonScreen(lessons.find("one-revolution"), pace=0.0))
+        await pressed(pilot, "1", "enter")
+        rows = [line for line in shown(app) if "same block, fdatasync" in line and "1.00" in line]
+        slow, fast = (line.count("█") for line in rows)
+        assert fast > 10 and abs(slow / fast - 120 / 250) < 0.1
+
+
 async def test_list_shows_measured_rates_of_a_taken_lesson() -> None:
     app, lesson = PreparedApp(), lessons.find("one-revolution")
     async with app.run_test(size=(120, 40)) as pilot:

@@ -10,11 +10,11 @@ from rich.text import Text
 
 from fstui.model.quantities import duration_ns, rate, ratio
 from fstui.model.steps import Snapshot, Step
+from fstui.report.comparison import bar
 from fstui.report.glossary import titled, used_in
-from fstui.report.latency_map import LogScale
 from fstui.report.text import verdict_word
 from fstui.runs.lessons import Choice, Found, Lesson, LessonRun, Planned, Taken
-from fstui.tui.drawing import charts, io_path, latency
+from fstui.tui.drawing import io_path, latency
 from fstui.tui.drawing.cells import ACTION, Column, clickable, ends, fit, fit_right, line, rule, shown, wrapped
 from fstui.tui.drawing.latency import Distribution
 from fstui.tui.progress import Progress
@@ -24,8 +24,6 @@ from fstui.tui.widgets.table import Rows, row_cells
 STAGES = ("predict", "run", "compare", "explain", "question")
 _STEP, _RATE, _BAR, _MIN_BAR = 22, 32, 22, 6
 _THOUSANDS = re.compile(r"(?<=\d) (?=\d{3})")
-_SCALE = LogScale(1.0, 1e6)
-"""The scale of all bars, so that lessons can be compared."""
 _RIGHT = (DOUBT, "", GOOD)
 """The style for 0, 1 and 2 right answers."""
 COLUMNS = (Column("", 1), Column("NO", 2, right=True), Column("LESSON", gap=2), Column("TAKES", 24, gap=2))
@@ -115,17 +113,24 @@ def question(text: str, choice: Choice, chosen: int | None, width: int, *, right
 def runs(
     planned: Sequence[LessonRun], started: Mapping[str, Progress], disks: Mapping[str, str], width: int
 ) -> list[Text]:
-    """Return every run with its steps, as far as they have been measured."""
+    """Return every run with its steps, as far as they have been measured. All bars have the same linear scale."""
     lines: list[Text] = []
     cells = width - _STEP - 37
     cells = cells if cells >= _MIN_BAR else 0
+    seen = (
+        _measured_step(str(step["name"]), index, started.get(run.label))[0]
+        for run in planned
+        for index, step in enumerate(run.steps)
+    )
+    most = max((step.rate_per_s for step in seen if step), default=0.0)
+    top = f"{rate(most)}/s" if most else ""
     for run in planned:
         disk = fit(disks.get(run.label, ""), width - len(run.label) - 6).rstrip()
-        ends = f"{'1/s':<{cells - 4}}1M/s" if cells >= _BAR else ""
+        axis = f"0{top:>{cells - 1}}" if cells >= _BAR and top else ""
         lines.append(line("  ", (run.label, HEAD), f"  {disk}"))
-        lines.append(line((f"    {'':{_STEP}}   RATE/S      P50  FLUSH/SYNC  {ends}", FAINT)))
+        lines.append(line((f"    {'':{_STEP}}   RATE/S      P50  FLUSH/SYNC  {axis}", FAINT)))
         one = started.get(run.label)
-        lines += [_step(str(step["name"]), index, one, cells) for index, step in enumerate(run.steps)]
+        lines += [_step(str(step["name"]), index, one, most, cells) for index, step in enumerate(run.steps)]
         lines += [*_verdict(one, width), line()]
     return lines
 
@@ -139,7 +144,8 @@ def comparison(choice: Choice, chosen: int | None, claims: Sequence[Found], widt
         lines.append(line(("  ✓ ", GOOD) if claim.holds else ("  ✗ ", BAD), first))
         lines += [line("    " + part) for part in more]
     lines += [line(), line(("  You were asked:", FAINT))]
-    return [*lines, *question("", choice, chosen, width, right="measured")]
+    right = "measured" if all(claim.holds for claim in claims) else "expected"
+    return [*lines, *question("", choice, chosen, width, right=right)]
 
 
 def explanation(lesson: Lesson, width: int) -> list[Text]:
@@ -189,7 +195,7 @@ def reach(lesson: Lesson, planned: Sequence[Planned], width: int, *, hidden: boo
 def heat_map(progress: Progress, width: int, height: int) -> list[Text]:
     """Return the latencies of the running step, or of the last one between two steps."""
     step = progress.snapshot or progress.done.get(-1 if progress.shown is None else progress.shown)
-    if step is None:
+    if step is None or step.latency_ns is None:
         return []
     length_s = step.length_s if isinstance(step, Snapshot) else step.elapsed_s
     view = latency.View(step.timeline, step.elapsed_s, length_s or None, (), step.latency_ns)
@@ -217,6 +223,7 @@ def paragraph(text: str, width: int, style: str = "") -> list[Text]:
 def _measured(lesson: Lesson, done: Taken | None, width: int) -> list[Text]:
     """Return the rates measured when the lesson was last taken, or empty bars."""
     rates = done.rates_per_s if done else {}
+    most = max(rates.values(), default=0.0)
     cells = max(width - _RATE - 22, 8)
     lines = [line(), rule(width, "what was measured" if rates else "what it will measure", done.day if done else "")]
     for run in lesson.runs:
@@ -224,8 +231,8 @@ def _measured(lesson: Lesson, done: Taken | None, width: int) -> list[Text]:
             name = str(step["name"])
             known = rates.get(f"{run.label}/{name}")
             label = name if len(lesson.runs) == 1 else f"{run.label}: {name}"
-            bar = (charts.bar(known, _SCALE, cells), HEAT[0]) if known else ("╌" * cells + " ?", FAINT)
-            lines.append(line(f"  {fit(label, _RATE)}{fit_right(f'{rate(known)}/s' if known else '', 12)}  ", bar))
+            drawn = (bar(known / most, cells), HEAT[0]) if known else ("╌" * cells + " ?", FAINT)
+            lines.append(line(f"  {fit(label, _RATE)}{fit_right(f'{rate(known)}/s' if known else '', 12)}  ", drawn))
     return lines
 
 
@@ -240,7 +247,7 @@ def _measured_step(name: str, index: int, progress: Progress | None) -> tuple[St
     return None, ("·", "")
 
 
-def _step(name: str, index: int, progress: Progress | None, cells: int) -> Text:
+def _step(name: str, index: int, progress: Progress | None, most: float, cells: int) -> Text:
     seen, glyph = _measured_step(name, index, progress)
     if seen is None:
         return line("  ", glyph, f" {fit(name, _STEP)}")
@@ -248,8 +255,8 @@ def _step(name: str, index: int, progress: Progress | None, cells: int) -> Text:
     flushes = sum(device.flushes or 0 for device in seen.counters)
     each = ratio(flushes / seen.syncs) if seen.syncs else "–"
     numbers = f"{fit_right(rate(seen.rate_per_s), 9)}{fit_right(p50, 9)}{fit_right(each, 12)}"
-    bar = charts.bar(seen.rate_per_s, _SCALE, cells) if cells else ""
-    return line("  ", glyph, f" {fit(name, _STEP)}{numbers}  ", (bar, _style(progress) if seen.syncs else HEAT[0]))
+    drawn = bar(seen.rate_per_s / most, cells) if cells and seen.rate_per_s else ""
+    return line("  ", glyph, f" {fit(name, _STEP)}{numbers}  ", (drawn, _style(progress) if seen.syncs else HEAT[0]))
 
 
 def _style(progress: Progress | None) -> str:
