@@ -26,7 +26,7 @@ def main(argv: list[str]) -> int:
                 if who == "fstui":
                     ours.append(1e6 / by_fstui(work, directory, options.seconds).rate_per_s)
                 else:
-                    theirs.append(1e6 / by_fio(work, directory, options.seconds))
+                    theirs.append(1e6 / by_fio(work, directory, options.seconds).rate_per_s)
     python = f"Python {platform.python_version()} in {sys.base_prefix}"  # some Pythons are built without optimisation
     print(f"{options.rounds} paired rounds of {options.seconds:g} s on {options.dir}, {work.name}, 4 KiB, {python}")
     print(f"fstui {statistics.median(ours):.3f} µs per operation ({min(ours):.3f} – {max(ours):.3f})")

@@ -10,12 +10,17 @@ from math import comb
 
 
 def arguments(argv: list[str], name: str, rounds: int, directory: str, *, seconds: float = 1.0) -> argparse.Namespace:
-    """Return the parser that every bench uses: ``--rounds`` and ``--dir``."""
-    parser = argparse.ArgumentParser(prog=f"python -m tests.bench {name}")
-    parser.add_argument("--rounds", type=int, default=rounds, help="paired rounds (%(default)s)")
-    parser.add_argument("--dir", default=directory, help="where the files are made (%(default)s)")
-    parser.add_argument("--seconds", type=float, default=seconds, help="measured time per round (%(default)s)")
-    return parser.parse_args(argv)
+    """Return the arguments of a bench that has only those of every bench."""
+    return parser(name, rounds, directory, seconds=seconds).parse_args(argv)
+
+
+def parser(name: str, rounds: int, directory: str, *, seconds: float = 1.0) -> argparse.ArgumentParser:
+    """Return the parser that every bench uses: ``--rounds``, ``--dir`` and ``--seconds``."""
+    options = argparse.ArgumentParser(prog=f"python -m tests.bench {name}")
+    options.add_argument("--rounds", type=int, default=rounds, help="paired rounds (%(default)s)")
+    options.add_argument("--dir", default=directory, help="where the files are made (%(default)s)")
+    options.add_argument("--seconds", type=float, default=seconds, help="measured time per round (%(default)s)")
+    return options
 
 
 def median_interval(values: Sequence[float]) -> tuple[float, float]:

@@ -1,31 +1,248 @@
-"""fstui's rate compared with fio's for the same work, in paired rounds, with fio against fio as a measure of noise.
+"""fstui's rates and latencies compared with fio's for the same work, in interleaved rounds.
 
-Budget: the 95 % interval of the paired ratio overlaps 0.97–1.03.
+Rows: fio compared with itself, as a measure of noise; as root by default, with the kernel's trace; and without it.
+Budget: the 95 % interval of the median ratio overlaps 0.97–1.03, and the median is not beyond it on the slower side.
+Where fio / fio is outside 0.9–1.1, the host is too busy and the ratio proves nothing.
+Storage: memory, ext4 on a loop device, and the same with a limit of writes per second. Latencies are compared on the
+loop device only: in memory they are those of the programs, and the limit delays requests in bursts.
+``--all``: every way to sync on each of them. ``--tools``: ioping and pg_test_fsync instead of fio, for the methods that
+they share with fstui. Needs root.
 """
 
 from __future__ import annotations
 
-from tests.bench.pairs import arguments, rotated, row
-from tests.bench.work import WORKS, Work, by_fio, by_fstui, need_fio, scratch
+import argparse
+import asyncio
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.model.storage import Node
+from fstui.runs.machine.base import NoTrace, Trace
+from fstui.runs.machine.local import LocalMachine
+from tests.bench.pairs import median_interval, parser, rotated
+from tests.bench.work import (
+    WORKS,
+    Measured,
+    Work,
+    by_fio,
+    by_ioping,
+    by_pg_test_fsync,
+    measured,
+    need_fio,
+    scratch,
+    step_of,
+)
+from tests.real import disks
+
+LOW, HIGH = 0.97, 1.03
+QUIET_LOW, QUIET_HIGH = 0.9, 1.1
+LIMIT_PER_S = 200
+"""A sync is a write and a flush, and both count."""
+MOST_S = 340.0
+"""All rows together, except with ``--all``. On a busy host there are fewer rounds."""
+FEWEST = 5
+TRACED, UNTRACED, FIO = "fstui", "fstui, no trace", "fio"
+FIGURES = Measured._fields
+KEPT, NO_PROOF = "kept", "no proof: too noisy"
+PG_TEST_FSYNC = sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_test_fsync"))
+Contestant = Callable[[], Measured]
+
+
+class Bench(NamedTuple):
+    """A storage, and how fstui measures it."""
+
+    name: str
+    directory: str
+    machine: LocalMachine
+    stack: tuple[Node, ...]
+    trace: Trace
+    within: tuple[str, ...]
+    """The words that start another program in the same cgroup."""
+    runner: asyncio.Runner
+
+    def fstui(self, settings: SyncWrites, trace: Trace) -> Contestant:
+        return lambda: measured(self.runner.run(step_of(settings, self.directory, self.machine, self.stack, trace)))
+
+    def contestants(self, work: Work, seconds: float) -> dict[str, Contestant]:
+        """Return fio twice, and fstui with the trace and without."""
+        settings = replace(work.settings, seconds=seconds)
+        found = {
+            UNTRACED: self.fstui(settings, NoTrace()),
+            FIO: lambda: by_fio(work, self.directory, seconds, self.within),
+            f"{FIO} again": lambda: by_fio(work, self.directory, seconds, self.within),
+        }
+        if not isinstance(self.trace, NoTrace):
+            found[TRACED] = self.fstui(settings, self.trace)
+        return found
 
 
 def main(argv: list[str]) -> int:
-    """Print one row per kind of work, and fio against fio below it. Return 1 if a budget is missed."""
-    options = arguments(argv, "parity", rounds=20, directory=".")
+    """Print the ratios of each storage and each way to sync. Return 1 if a budget is missed, or nothing is proved."""
+    options = parser("parity", rounds=20, directory="/var/tmp", seconds=0.25)
+    options.add_argument("--all", action="store_true", help="every way to sync on each storage; takes 15 minutes")
+    options.add_argument("--tools", action="store_true", help="compare with ioping and pg_test_fsync instead")
+    chosen = options.parse_args(argv)
     need_fio()
-    kept = True
-    print(f"{options.rounds} paired rounds of {options.seconds:g} s, 4 KiB, 64 MiB file, one writer, in {options.dir}")
-    print(f"{'':<44} median  95 % interval of the paired ratio")
-    with scratch(options.dir) as directory:
-        for work in WORKS:
-            rates = [_round(work, directory, turn, options.seconds) for turn in range(options.rounds)]
-            kept &= row(f"{work.name}: fstui / fio", [r["fstui"] / r["fio"] for r in rates], 0.97, 1.03)
-            row(f"{work.name}: fio / fio", [r["fio again"] / r["fio"] for r in rates], 0.97, 1.03)
-    return 0 if kept else 1
+    print(f"at most {chosen.rounds} interleaved rounds of {chosen.seconds:g} s, 4 KiB, one writer; {_load()}")
+    print(f"{'':<26}{'rate':<34}{'p50':<34}p99: median of the paired ratios [95 % interval]")
+    with asyncio.Runner() as runner:
+        good = _tools(chosen, runner) if chosen.tools else _parity(chosen, runner)
+    print(_load())
+    return 0 if good else 1
 
 
-def _round(work: Work, directory: str, turn: int, seconds: float) -> dict[str, float]:
-    return {
-        who: by_fstui(work, directory, seconds).rate_per_s if who == "fstui" else by_fio(work, directory, seconds)
-        for who in rotated(["fstui", "fio", "fio again"], turn)
+def _parity(chosen: argparse.Namespace, runner: asyncio.Runner) -> bool:
+    rounds, seconds, everything = chosen.rounds, chosen.seconds, chosen.all
+    plan = {
+        "memory": (WORKS if everything else (WORKS[0], WORKS[3]), seconds),
+        "loop": (WORKS, seconds),
+        f"{LIMIT_PER_S} requests/s": (WORKS if everything else WORKS[:1], 1.0),
     }
+    rows_left = sum(len(works) for works, _ in plan.values())
+    until = time.monotonic() + (float("inf") if everything else MOST_S)
+    good = True
+    for name, (works, each_s) in plan.items():
+        with _storage(name, chosen.dir, runner) as bench:
+            for work in works:
+                row_until = time.monotonic() + (until - time.monotonic()) / rows_left
+                rows_left -= 1
+                seen = interleaved(bench.contestants(work, each_s), rounds, row_until)
+                good &= told(f"{bench.name}, {work.name}", seen, FIO, FIGURES if name == "loop" else FIGURES[:1])
+    return good
+
+
+def _tools(chosen: argparse.Namespace, runner: asyncio.Runner) -> bool:
+    """Compare with the tools that measure the same. pg_test_fsync takes 5 s a round."""
+    with _storage("loop", chosen.dir, runner) as bench:
+        direct = bench.fstui(replace(WORKS[1].settings, seconds=chosen.seconds), bench.trace)
+        ping = lambda: by_ioping(bench.directory, chosen.seconds)  # noqa: E731
+        good = True
+        if shutil.which("ioping"):
+            seen = interleaved({TRACED: direct, "ioping": ping, "ioping again": ping}, chosen.rounds, float("inf"))
+            good = told("O_DIRECT|O_DSYNC", seen, "ioping")
+        if PG_TEST_FSYNC:
+            good &= _pg_test_fsync(bench, chosen.rounds)
+    return good
+
+
+def _pg_test_fsync(bench: Bench, rounds: int) -> bool:
+    ways = {
+        "fdatasync": SyncWrites(block_bytes=8192, offsets="same", sync="fdatasync"),
+        "open_datasync": SyncWrites(block_bytes=8192, offsets="same", sync="none", open_flags=("direct", "dsync")),
+    }
+    seen: dict[str, list[dict[str, Measured]]] = {way: [] for way in ways}
+    for turn in range(rounds):
+        tables: dict[str, Mapping[str, Measured]] = {}
+        for who in rotated([TRACED, "pg_test_fsync", "pg_test_fsync again"], turn):
+            if who == TRACED:
+                tables[who] = {way: bench.fstui(settings, bench.trace)() for way, settings in ways.items()}
+            else:
+                tables[who] = by_pg_test_fsync(str(PG_TEST_FSYNC[-1]), bench.directory)
+        for way in ways:
+            seen[way].append({who: table[way] for who, table in tables.items()})
+    results = [told(f"{way}, one block of 8 KiB", found, "pg_test_fsync") for way, found in seen.items()]
+    return all(results)
+
+
+def interleaved(contestants: Mapping[str, Contestant], rounds: int, until: float) -> list[dict[str, Measured]]:
+    """Return what each measured in each round. There are fewer rounds if the time is over."""
+    seen: list[dict[str, Measured]] = []
+    while len(seen) < rounds and (len(seen) < FEWEST or time.monotonic() < until):
+        seen.append({who: contestants[who]() for who in rotated(list(contestants), len(seen))})
+    return seen
+
+
+def told(name: str, seen: Sequence[Mapping[str, Measured]], other: str, figures: Sequence[str] = FIGURES) -> bool:
+    """Print a row for the noise, and one for each way of fstui. Return whether all budgets are kept and proved."""
+    per_s = statistics.median(each[other].rate_per_s for each in seen)
+    print(f"{name}: {per_s:,.0f}/s by {other}, n={len(seen)}")
+    noise = {figure: ratios for figure in figures if (ratios := _ratios(seen, f"{other} again", other, figure))}
+    _print_row(f"{other} again", noise, {})
+    good = True
+    for who in (TRACED, UNTRACED):
+        found = {figure: ratios for figure in noise if (ratios := _ratios(seen, who, other, figure))}
+        results = {figure: _result(figure, ratios, noise[figure]) for figure, ratios in found.items()}
+        _print_row(who, found, results)
+        good &= set(results.values()) <= {KEPT}
+    return good
+
+
+def _print_row(who: str, found: Mapping[str, Sequence[float]], results: Mapping[str, str]) -> None:
+    cells = [_cell(found.get(figure, ()), results.get(figure, "")) for figure in FIGURES]
+    if any(cells):
+        print(f"  {who:<24}" + "".join(f"{cell:<34}" for cell in cells).rstrip(), flush=True)
+
+
+def _cell(ratios: Sequence[float], result: str) -> str:
+    if not ratios or result == NO_PROOF:
+        return result
+    first, last = median_interval(ratios)
+    return f"{statistics.median(ratios):.3f} [{first:.3f}, {last:.3f}] {result}"
+
+
+def _result(figure: str, ratios: Sequence[float], noise: Sequence[float]) -> str:
+    if not QUIET_LOW <= statistics.median(noise) <= QUIET_HIGH:
+        return NO_PROOF
+    return KEPT if within_budget(ratios, is_rate=figure == "rate_per_s") else "MISSED"
+
+
+def within_budget(ratios: Sequence[float], *, is_rate: bool) -> bool:
+    """Return whether the interval overlaps the budget, and the median is not beyond it on the slower side."""
+    first, last = median_interval(ratios)
+    middle = statistics.median(ratios)
+    return first <= HIGH and last >= LOW and (middle >= LOW if is_rate else middle <= HIGH)
+
+
+def _ratios(seen: Sequence[Mapping[str, Measured]], who: str, other: str, figure: str) -> list[float]:
+    pairs = ((getattr(each[who], figure), getattr(each[other], figure)) for each in seen if who in each)
+    return [one / two for one, two in pairs if one and two]
+
+
+def _load() -> str:
+    return f"load average {', '.join(f'{load:.2f}' for load in os.getloadavg())} on {os.cpu_count()} CPUs"
+
+
+@contextmanager
+def _storage(name: str, directory: str, runner: asyncio.Runner) -> Iterator[Bench]:
+    with ExitStack() as opened:
+        workshop = Path(opened.enter_context(scratch("/dev/shm" if name == "memory" else directory)))
+        within: tuple[str, ...] = ()
+        like = None
+        place = workshop
+        if name != "memory":
+            storage = opened.enter_context(disks.on_loop(workshop))
+            place = storage.directory
+            assert storage.device
+            if name != "loop":
+                within = opened.enter_context(disks.write_limit(storage.device, LIMIT_PER_S))
+                like = opened.enter_context(_process(within))
+        machine = LocalMachine(like=like)
+        machine.survey()
+        stack = machine.target(str(place)).stack
+        trace = runner.run(machine.trace(f"parity{os.getpid()}", stack))
+        opened.callback(lambda: runner.run(trace.stop()))
+        if trace.refused and name != "memory":
+            sys.exit(f"not traced: {trace.refused}")
+        yield Bench(name, str(place), machine, stack, trace, within, runner)
+
+
+@contextmanager
+def _process(within: Sequence[str]) -> Iterator[int]:
+    """Run a process in the cgroup, and yield its number once it is there."""
+    with subprocess.Popen([*within, "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as running:
+        assert running.stdin and running.stdout
+        running.stdin.write(b"x")
+        running.stdout.read(1)
+        yield running.pid
+        running.stdin.close()

@@ -1,13 +1,16 @@
-"""The same work done by fstui's probe and by fio."""
+"""The same work done by fstui's probe and by other programs."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,9 +20,15 @@ from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.events import Event
 from fstui.model.plan import PlannedStep
 from fstui.model.steps import Step
+from fstui.model.storage import Node
+from fstui.runs.machine.base import NoTrace, Trace
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.stepping import StepRunner
 from fstui.state.workspace import HeldDirectory
+
+FILE_BYTES = 4 << 20
+OVERWRITE = ("--rw=randwrite", "--norandommap", "--randrepeat=0", "--overwrite=1", f"--size={FILE_BYTES}")
+APPEND = ("--rw=write", "--fill_device=1", "--fallocate=none")
 
 
 class Work(NamedTuple):
@@ -30,16 +39,28 @@ class Work(NamedTuple):
     fio: tuple[str, ...]
 
 
+class Measured(NamedTuple):
+    """Operations per second, and the latency of a write together with its sync."""
+
+    rate_per_s: float
+    p50_ns: float | None = None
+    p99_ns: float | None = None
+
+
 WORKS = (
-    Work("A write + fdatasync", SyncWrites(sync="fdatasync"), ("--fdatasync=1",)),
-    Work("B write + fsync", SyncWrites(sync="fsync"), ("--fsync=1",)),
+    Work("write + fdatasync", SyncWrites(sync="fdatasync"), (*OVERWRITE, "--fdatasync=1")),
     Work(
-        "D O_DIRECT|O_DSYNC",
+        "O_DIRECT|O_DSYNC",
         SyncWrites(sync="none", open_flags=("direct", "dsync")),
-        ("--direct=1", "--sync=dsync"),
+        (*OVERWRITE, "--direct=1", "--sync=dsync"),
     ),
     Work(
-        "E O_DIRECT + fdatasync", SyncWrites(sync="fdatasync", open_flags=("direct",)), ("--direct=1", "--fdatasync=1")
+        "O_DIRECT + fdatasync",
+        SyncWrites(sync="fdatasync", open_flags=("direct",)),
+        (*OVERWRITE, "--direct=1", "--fdatasync=1"),
+    ),
+    Work(
+        "append + fdatasync", SyncWrites(sync="fdatasync", offsets="append", prefill="none"), (*APPEND, "--fdatasync=1")
     ),
 )
 
@@ -50,37 +71,94 @@ def need_fio() -> None:
         sys.exit("fio is not installed: apt-get install fio")
 
 
-def scratch(directory: str) -> tempfile.TemporaryDirectory[str]:
+def scratch(directory: str | Path) -> tempfile.TemporaryDirectory[str]:
     """Return a directory that is removed with the bench."""
     return tempfile.TemporaryDirectory(prefix="fstui-bench-", dir=directory)
 
 
 def by_fstui(work: Work, directory: str, seconds: float) -> Step:
     """Measure the step like the engine, with a new file."""
-    settings = replace(work.settings, seconds=seconds, max_bytes_per_s=1 << 40)
-    planned = PlannedStep(name=work.name, settings=settings)
-    runner = StepRunner(0, planned, LocalMachine(), (), _ignore)
-    step = asyncio.run(runner.run(HeldDirectory.of(Path(directory)), facts=False))
+    return asyncio.run(step_of(replace(work.settings, seconds=seconds), directory, LocalMachine()))
+
+
+async def step_of(
+    settings: SyncWrites,
+    directory: str,
+    machine: LocalMachine,
+    stack: tuple[Node, ...] = (),
+    trace: Trace | None = None,
+) -> Step:
+    """Measure the step like the engine, with a new file. ``stack``: layers whose counters are read."""
+    settings = replace(settings, file_bytes=FILE_BYTES, max_bytes_per_s=1 << 40)
+    planned = PlannedStep(name="bench", settings=settings)
+    runner = StepRunner(0, planned, machine, stack, _ignore, trace=trace or NoTrace())
+    step = await runner.run(HeldDirectory.of(Path(directory)), facts=False)
     if step.status not in ("finished", "disturbed"):  # delays on a busy host show in its wall time
-        sys.exit(f"{work.name}: the step {step.status}: {step.error}")
+        sys.exit(f"{settings}: the step {step.status}: {step.error}")
     return step
 
 
-def by_fio(work: Work, directory: str, seconds: float) -> float:
-    """Return operations per second of fio's psync engine on one fully written file of the same size."""
+def measured(step: Step) -> Measured:
+    latency = step.latency_ns
+    return Measured(step.rate_per_s, latency.p50 if latency else None, latency.p99 if latency else None)
+
+
+def by_fio(work: Work, directory: str, seconds: float, within: Sequence[str] = ()) -> Measured:
+    """Measure with fio's psync engine, with a new file. ``within``: the words that start a command in a cgroup."""
     file = Path(directory) / "fio.dat"
-    if not file.exists():
-        subprocess.run(
-            ["dd", "if=/dev/urandom", f"of={file}", "bs=1M", "count=64", "conv=fsync", "status=none"], check=True
-        )
+    _write_file(file, FILE_BYTES if "--overwrite=1" in work.fio else 0)
     command = [
-        "fio", "--name=t", f"--filename={file}", "--size=64m", "--overwrite=1", "--ioengine=psync", "--rw=randwrite",
-        "--norandommap", "--randrepeat=0", "--bs=4k", "--time_based", f"--runtime={seconds}s", "--output-format=json",
-        *work.fio,
+        *within, "fio", "--name=t", f"--filename={file}", "--ioengine=psync", "--bs=4k", "--time_based",
+        f"--runtime={round(seconds * 1000)}ms", "--output-format=json", *work.fio,
     ]  # fmt: skip
-    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    write = json.loads(output[output.index("{") :])["jobs"][0]["write"]
-    return float(write["total_ios"] / (write["runtime"] / 1000))
+    try:
+        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    finally:
+        file.unlink()
+    (job,) = json.loads(output[output.index("{") :])["jobs"]
+    write, synced = job["write"], job["sync"].get("lat_ns", {}).get("percentile")
+    written = write["clat_ns"]["percentile"]
+    p50, p99 = written["50.000000"], written["99.000000"]
+    if synced:  # fio times both parts apart; nearly all differences are those of the sync
+        p50, p99 = p50 + synced["50.000000"], p50 + synced["99.000000"]
+    return Measured(write["total_ios"] / (write["runtime"] / 1000), p50, p99)
+
+
+def _write_file(file: Path, size: int) -> None:
+    fd = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    try:
+        if size:
+            os.pwrite(fd, os.urandom(size), 0)
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def by_ioping(directory: str, seconds: float) -> Measured:
+    """Measure random O_DIRECT|O_DSYNC writes of 4 KiB with ioping."""
+    words = ["ioping", "-B", "-q", "-W", "-D", "-y", "-s", "4k", "-S", str(FILE_BYTES), "-i", "0"]
+    output = subprocess.run(
+        [*words, "-w", f"{round(seconds * 1000)}ms", directory], check=True, capture_output=True, text=True
+    ).stdout
+    count, spent_ns = map(int, output.split()[:2])
+    return Measured(count / spent_ns * 1e9)
+
+
+def by_pg_test_fsync(program: str, directory: str) -> dict[str, Measured]:
+    """Return the rate of each method that rewrites one block of 8 KiB, of 1 s each, by its name in the table."""
+    file = Path(directory) / "pg_test_fsync.out"
+    found: dict[str, Measured] = {}
+    command = [program, "--secs-per-test=1", f"--filename={file}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout
+        for line in running.stdout:
+            if "two 8kB writes" in line:
+                break
+            if row := re.match(r"\s+(\w+)\s+([\d.]+) ops/sec", line):
+                found[row[1]] = Measured(float(row[2]))
+        running.terminate()
+    file.unlink(missing_ok=True)
+    return found
 
 
 def _ignore(event: Event) -> None:
