@@ -208,7 +208,7 @@ async def test_picture_of_the_screen_is_saved_here(tmp_path: Path, monkeypatch: 
         await app.workers.wait_for_complete()
         await pilot.pause()
         (file,) = tmp_path.iterdir()
-        assert file.name in shown(app)[-1] and "/srv/queue" in file.read_text()
+        assert file.name in shown(app)[-2] and "/srv/queue" in file.read_text()
 
 
 async def test_prompt_opens_only_once() -> None:

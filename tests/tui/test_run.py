@@ -57,7 +57,7 @@ async def test_a_running_step_shows_numbers_both_ends_and_findings() -> None:
         assert any("sda1, ext4" in line and "not counted" in line for line in lines)
         assert any("sda, lowest" in line and line.endswith("1.00") for line in lines)
         assert lines[-3] == " ! suspicious so far: 812/s, 7200 rpm allows 120"
-        assert lines[-2] == "   other I/O before the start: sda 12 writes/s, 3 flushes/s"
+        assert lines[-2] == "   before the start: sda 12 writes/s, 3 flushes/s"
 
 
 async def test_no_findings_differ_from_not_judged_yet() -> None:
@@ -78,7 +78,7 @@ async def test_other_writers_are_named() -> None:
     events = [idle if isinstance(event, IdleMeasured) else event for event in screens.events(until=5)]
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, events)
-        named = "   other I/O before the start: mysqld (2 of them); sda 12 writes/s, 3 flushes/s"
+        named = "   before the start: mysqld (2 of them); sda 12 writes/s, 3 flushes/s"
         assert shown(pilot.app)[-2] == named
 
 
@@ -115,7 +115,7 @@ async def test_a_database_shows_what_it_reports_each_second() -> None:
         assert any("· p95 of each second" in line for line in lines)
         assert any("⠀" < letter <= "⣿" for line in lines for letter in line)
         assert any(line.startswith("   transactions") for line in lines) and any(
-            line.startswith("   BOTH ENDS") for line in lines
+            line.startswith("   LAYER") for line in lines
         )
 
 
@@ -187,7 +187,7 @@ async def test_a_paused_view_shows_the_result_when_it_resumes() -> None:
         assert any("paused: Space shows the result" in line for line in shown(pilot.app))
         await pilot.press("s")
         assert running.stopped == 0
-        assert "The run is over. Press Enter to see its result." in shown(pilot.app)[-1]
+        assert "The run is over. Press Enter to see its result." in shown(pilot.app)[-2]
         await pilot.press("space")
         await pilot.pause()
         assert isinstance(pilot.app.screen, ResultScreen)

@@ -89,7 +89,8 @@ async def test_t_opens_the_watch_and_escape_shows_the_conclusion() -> None:
         assert "The disk is slow" in " ".join(lines)
         after = await pressed(pilot, "escape")
         assert isinstance(pilot.app.screen, StorageScreen)
-        assert after[-1] == " In all: the disk is slow."
+        assert after[-2] == " In all: the disk is slow."
+        assert after[-1].startswith(" Enter run here"), "the keys stay below a notice"
 
 
 async def test_no_waiting_program_is_reported() -> None:
@@ -111,7 +112,7 @@ async def test_a_replayed_run_cannot_be_watched() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         lines = await pressed(pilot, "t")
-        assert lines[-1] == " This is the replay of a saved run: there is nothing to watch."
+        assert lines[-2] == " This is the replay of a saved run: there is nothing to watch."
         await pilot.press("escape")
         assert isinstance(app.screen, StorageScreen)
 
@@ -129,7 +130,7 @@ async def test_a_simulated_disk_can_be_watched() -> None:
         while not isinstance(app.screen, StorageScreen):
             await pilot.pause()
         await pilot.pause()
-        assert " The disk is slow: sda itself takes " in "".join(shown(app)[-2:])
+        assert " The disk is slow: sda itself takes " in "".join(shown(app)[-3:])
 
 
 async def seconds_seen(pilot: Pilot[int], count: int) -> None:

@@ -58,7 +58,7 @@ class BaseScreen(Screen[None]):
         return part
 
     def footer_lines(self) -> Lines:
-        """Return the footer: the last notice, else the keys of this screen."""
+        """Return the footer: the last notice, then the keys of this screen."""
         return self.lines("footer", self._draw_footer)
 
     def part(self, id: str) -> Lines:  # noqa: A002
@@ -88,7 +88,7 @@ class BaseScreen(Screen[None]):
         self.redraw()  # parts are not drawn while another screen is in front
 
     def say(self, words: str) -> None:
-        """Show a notice in place of the footer until the next key."""
+        """Show a notice above the keys until the next key."""
         self._notice = words
         self.part("footer").redraw()
 
@@ -155,6 +155,8 @@ class BaseScreen(Screen[None]):
         return (*self.KEYS, PALETTE)
 
     def _draw_footer(self, width: int, height: int) -> list[Text]:
-        if self._notice:
-            return [line((part, HEAD)) for part in wrapped(self._notice, width - 1, indent=" ")]
-        return [commands.footer(self.footer_commands(), self.fstui.keymap, width)]
+        notice = wrapped(self._notice, width - 1, indent=" ") if self._notice else []
+        return [
+            *(line((part, HEAD)) for part in notice),
+            commands.footer(self.footer_commands(), self.fstui.keymap, width),
+        ]
