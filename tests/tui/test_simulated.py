@@ -41,6 +41,16 @@ async def test_a_parameter_is_changed_during_the_run() -> None:
         assert "hdd-7200,disk.cache.flush=ignored" in str(screen.progress.run and screen.progress.run.simulated)
 
 
+async def test_the_flags_are_those_of_the_configuration_only() -> None:
+    app = FstuiApp(simulation.session(simulation.named("hdd-7200-lying")), ascii_only=False)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        lines = shown(app)
+        assert "0 flagged" in lines[0]
+        assert "  The configuration shows no defect. To test the storage itself, press Enter." in lines
+
+
 async def test_pulling_the_plug_shows_what_was_lost() -> None:
     app = FstuiApp(simulation.session(simulation.named("hdd-7200-lying")), ascii_only=False)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -58,4 +68,4 @@ async def test_pulling_the_plug_shows_what_was_lost() -> None:
         await until(pilot, ResultScreen)
         lines = shown(app)
         assert "SIMULATED hdd-7200-lying" in lines[0] and "LOST" in lines[1]
-        assert any("not saved" in line for line in lines)
+        assert any("not saved: simulated disk" in line for line in lines)

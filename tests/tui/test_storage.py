@@ -169,7 +169,7 @@ async def test_a_silent_mount_refuses_a_run() -> None:
         )
         await pilot.press("enter")
         assert isinstance(pilot.app.screen, StorageScreen)
-        assert "would hang" in shown(pilot.app)[-1]
+        assert "would hang" in shown(pilot.app)[-2]
 
 
 async def test_a_device_without_a_filesystem_refuses_a_run() -> None:
@@ -228,7 +228,7 @@ async def test_leftovers_of_a_killed_run_can_be_removed() -> None:
     ledger.path_of(entry).write_text(dead)
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         assert "left 1 thing behind. Press c to remove them." in (await pressed(pilot, "home"))[-2]
-        assert "Removed 1" in (await pressed(pilot, "c"))[-1]
+        assert "Removed 1" in (await pressed(pilot, "c"))[-2]
         assert ledger.entries() == []
 
 
@@ -329,7 +329,7 @@ async def test_a_mistake_in_keys_toml_is_reported(text: str, expected: str) -> N
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()
-        assert expected in " ".join(" ".join(shown(pilot.app)[-2:]).split())
+        assert expected in " ".join(" ".join(shown(pilot.app)[-3:]).split())
 
 
 @pytest.mark.parametrize("signs", ["●◆", "▁▂▃▄▅▆▇█", "✓✗?"])
