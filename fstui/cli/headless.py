@@ -25,6 +25,7 @@ from fstui.model.quantities import seconds
 from fstui.model.run import Round, Run
 from fstui.report import formats
 from fstui.report.plans import of_plan
+from fstui.report.text import simulated_words
 from fstui.runs import caution
 from fstui.runs.runner import RunInProgress
 from fstui.runs.session import Session
@@ -75,7 +76,7 @@ class Headless:
         self._options = options
         self._session, place = options.session(round_)
         if self._session.simulated and not quiet and (round_ is None or round_.number == 1):
-            say(f"SIMULATED: {self._session.simulated}. None of this is measured on storage.")
+            say(simulated_words(self._session.simulated))
         self._directory = options.directory or place
         self._interruption = Interruption()
         self._reader_gone = False

@@ -37,6 +37,7 @@ from fstui.report import inventory
 from fstui.report.characters import page
 from fstui.report.check import Check, Checked
 from fstui.report.sections import Report
+from fstui.report.text import simulated_words
 from fstui.runs import startup
 from fstui.runs.checking import CHECK, Checkup, Subject, followed, grouped
 from fstui.runs.runner import RunInProgress
@@ -54,7 +55,7 @@ def list_(format_: str, output: Path | None, simulate: str | None) -> None:
     session = session_on(simulate)[0] if simulate else Session.here()
     here = asyncio.run(session.with_space(session.survey().inventory))
     if simulate:
-        say(f"SIMULATED: {session.simulated}. None of this is real storage.")
+        say(simulated_words(session.simulated or ""))
     if session.trouble:
         say(f"fstui: {session.trouble}")
     asyncio.run(print_report(inventory.of_host(*here), format_, output))
@@ -121,13 +122,13 @@ def check(
     trust_dir: bool,
     simulate: str | None,
 ) -> int:
-    """Measure every writable filesystem, or those of the DIRs, and judge: is it durable, and is it slow?
+    """Test every writable filesystem, or those of the DIRs: is it durable, and is it slow?
 
-    Each filesystem is written to for at most two seconds and 20 MB; everything is removed. Filesystems that hold no
-    files, are read-only, in memory, mounted a second time, or do not answer are left out and named. Every check is
-    saved like a run.
+    fstui writes to each filesystem for at most two seconds and 20 MB, then removes everything. It names and skips
+    filesystems that cannot hold files, are read-only, in memory, or mounted a second time, or do not answer. It saves
+    every check like a run.
 
-    The exit status is the worst of those of 'fstui run', or 1 if a filesystem does not answer.
+    The exit status is that of 'fstui run', the worst of all filesystems, or 1 if one does not answer.
 
     \b
     Examples:

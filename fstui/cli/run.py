@@ -39,7 +39,7 @@ from fstui.runs import power_cut
 
 @click.command("run")
 @click.argument("scenario", shell_complete=completion.scenarios)
-@click.argument("directories", metavar="DIR…", nargs=-1, shell_complete=completion.directories)
+@click.argument("directories", metavar="[DIR…]", nargs=-1, shell_complete=completion.directories)
 @click.option(
     "--set",
     "settings",
@@ -65,7 +65,7 @@ from fstui.runs import power_cut
 @click.option(
     "--pull-plug",
     type=Duration(min=0),
-    help="Cut the simulated disk's power this long after the first step starts.",
+    help="With --simulate: cut the disk's power this long after the first step starts.",
 )
 @click.option(
     "--rounds",
@@ -78,10 +78,10 @@ from fstui.runs import power_cut
 @output_option()
 @fail_on_option()
 def run(directories: tuple[str, ...], settings: Sequence[str], rounds: int, format_: str, **options: object) -> int:
-    """Run SCENARIO in the directory DIR, and judge the storage below it. Several DIRs or rounds are compared.
+    """Run SCENARIO in the directory DIR, and judge the storage below it. Compare several DIRs, or several rounds.
 
-    SCENARIO is a name from 'fstui scenarios', or a file if it contains a slash or ends in .toml. All writing happens in
-    a new directory inside DIR, which is removed at the end.
+    SCENARIO is a name from 'fstui scenarios', or a file if it contains a slash or ends in .toml. fstui writes only into
+    a new directory inside DIR, and removes it at the end. DIR is required, except with --simulate.
 
     Exit status: 0 done, 1 a step failed, 2 refused before anything was written, 3 see --fail-on.
 

@@ -17,6 +17,7 @@ from fstui.cli.options import Duration, report_options, session_on, simulate_opt
 from fstui.cli.output import ReaderGone, say
 from fstui.model.watch import WatchedSecond, WatchEvent, WatchFinished, WatchReport, WatchStarted
 from fstui.report import watch as report
+from fstui.report.text import simulated_words
 from fstui.runs.session import Session
 
 if TYPE_CHECKING:
@@ -46,9 +47,8 @@ def watch(
 ) -> int:
     """Show which programs wait for which files to reach the disk, and what the time is spent on. Writes nothing.
 
-    As root, the kernel's trace is read; without root, /proc. The watch ends with one sentence: the disk is slow, the
-    filesystem is slow, the program requests too much, or no program waits. On a simulated disk, a simulated program
-    commits.
+    As root, fstui reads the kernel's trace; without root, only /proc. The watch ends with a conclusion: the disk is
+    slow, the filesystem is slow, the CPU is busy, the program makes too many syncs, or no program waits.
 
     \b
     Examples:
@@ -57,7 +57,7 @@ def watch(
     """
     session = session_on(simulate)[0] if simulate else Session.here()
     if simulate:
-        say(f"SIMULATED: {session.simulated}, and a program that commits 50 times a second. None of this is measured.")
+        say(f"{simulated_words(session.simulated or '')} A simulated program commits 50 times a second.")
     return asyncio.run(_watch(session, (pid, mount), seconds, format_, output))
 
 

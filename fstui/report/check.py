@@ -12,7 +12,7 @@ from fstui.model.steps import Step
 from fstui.report.documents import CheckDocument, Unchecked
 from fstui.report.findings import leading, title
 from fstui.report.sections import Cell, Report, Section, Value, glyph, number, records, speed, text, verdict
-from fstui.report.text import GLYPHS, NONE, speed_words
+from fstui.report.text import GLYPHS, NONE, simulated_words, speed_words
 
 _HEADER = ("", "FILESYSTEM", "VERDICT", "CONFIDENCE", "COMMITS/S", "P99", "SLOW?", "FLAG")
 _RECORDS = (
@@ -127,7 +127,7 @@ def _explained(row: Checked) -> Iterator[Section]:
 def _simulated(check: Check) -> str:
     """Return the warning about simulated numbers; empty for real storage."""
     simulated = next((row.run.simulated for row in check.rows if row.run and row.run.simulated), None)
-    return f"SIMULATED: {simulated}. None of this was measured on storage." if simulated else ""
+    return simulated_words(simulated) if simulated else ""
 
 
 def _few(names: Sequence[str]) -> str:
@@ -140,7 +140,7 @@ def _headline(check: Check) -> str:
     written = sum(row.run.written_bytes for row in check.rows if row.run)
     done = counted(sum(row.run is not None for row in check.rows), "filesystem")
     removed = "written and removed" if not _simulated(check) else "written to a simulated disk"
-    return f"{done} checked in {seconds(check.elapsed_s)}, {size(written)} {removed}; this is no proof"
+    return f"{done} checked in {seconds(check.elapsed_s)}, {size(written)} {removed}"
 
 
 def _record(row: Checked) -> tuple[Value, ...]:

@@ -16,7 +16,7 @@ from fstui.report.database_notes import notes
 from fstui.report.findings import leading, ordered, title
 from fstui.report.sections import Cell, Report, Section, Value, glyph, records, right, verdict
 from fstui.report.stack import stack_line
-from fstui.report.text import moment, speed_words, verdict_words
+from fstui.report.text import moment, simulated_words, speed_words, verdict_words
 
 _FINDINGS = ("", "FINDING", "VERDICT", "CONFIDENCE", "WHAT")
 _LAYERS = ("STEP", "LAYER", "WRITES", "BYTES", "SYNCS", "FLUSHES", "PER SYNC")
@@ -44,7 +44,7 @@ def of_run(run: Run, saved_to: str | None = None) -> Report:
         Section("", drawn=tuple(placed)),
         Section("", lines=tuple(_tail(run))),
         Section("These could not be removed: run 'fstui clean'", drawn=run.left_behind),
-        Section("", drawn=(f"saved {saved_to}",) if saved_to else ()),
+        Section("", drawn=tuple(_saved(run, saved_to))),
     )
     return Report(name, sections, run, _records(run, counts), (run,))
 
@@ -61,7 +61,7 @@ def _head(run: Run) -> Iterator[str]:
     parts = (host, moment(run.started_at), seconds(run.elapsed_s), status, f"run {run.id}")
     yield from filter(None, (stack_line(run.target), " · ".join(filter(None, parts))))
     if run.simulated:
-        yield f"SIMULATED: {run.simulated}. None of this was measured on storage."
+        yield simulated_words(run.simulated)
 
 
 def _answers(run: Run) -> Iterator[Section]:
@@ -128,6 +128,13 @@ def _tail(run: Run) -> Iterator[str]:
         yield f"Written during the run by all processes: {devices}; by fstui's probes {size(run.written_bytes)}"
     if devices := "; ".join(map(_device, run.target.lowest)) if run.target else "":
         yield f"Devices: {devices} · fstui {run.version}"
+
+
+def _saved(run: Run, saved_to: str | None) -> Iterator[str]:
+    if saved_to:
+        yield f"saved {saved_to}"
+    elif run.simulated:
+        yield "not saved: simulated disk"
 
 
 def _device(node: Node) -> str:

@@ -43,6 +43,11 @@ def speed_words(speed: Speed) -> str:
     return f"{SPEEDS[speed.answer]} {speed_word(speed.answer)}  {speed.title}"
 
 
+def simulated_words(simulated: str) -> str:
+    """Return the warning about figures of a simulated disk."""
+    return f"SIMULATED: {simulated}. No real storage was measured."
+
+
 def speed_word(answer: Answer) -> str:
     """Return ``STALLS`` or ``SPEED NORMAL``."""
     return (answer if answer in TOO_SLOW else f"speed {answer}").upper()

@@ -43,6 +43,7 @@ def test_the_version(fstui: Fstui) -> None:
 def test_help_works_as_a_command(fstui: Fstui) -> None:
     assert fstui("help").stdout == fstui("--help").stdout
     assert fstui("help", "run").stdout == fstui("run", "--help").stdout
+    assert b"run [OPTIONS] SCENARIO [DIR\xe2\x80\xa6]" in fstui("run", "--help").stdout, "none with --simulate"
     assert "'nothing'" in refusal(fstui("help", "nothing"))
 
 
@@ -176,7 +177,7 @@ def test_a_run_is_found_by_its_note_and_deleted(fstui: Fstui, saved: Path) -> No
     asked = fstui("history", "delete", "k3f9a1")
     assert asked.returncode == 2 and b"--yes" in asked.stderr and saved.exists()
     assert fstui("history", "delete", "k3f9a1", "--yes").returncode == 0 and not saved.exists()
-    assert b"finished twice" in fstui("history", "trend").stderr
+    assert b"needs two finished runs" in fstui("history", "trend").stderr
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tests.cli.conftest import Fstui
 def test_a_simulated_disk_is_checked_and_called_simulated(fstui: Fstui) -> None:
     done = fstui("check", "--simulate", "hdd-7200-lying", "--fail-on", "suspicious")
     assert done.returncode == 3, done.stderr
-    assert "SIMULATED: hdd-7200-lying. None of this was measured on storage." in done.stdout.decode()
+    assert "SIMULATED: hdd-7200-lying. No real storage was measured." in done.stdout.decode()
     assert b"fstui show" not in done.stdout
 
 
@@ -55,7 +55,7 @@ def test_a_plug_pulled_after_the_steps_is_an_error(fstui: Fstui, at_s: str, stat
 def test_a_watch_of_a_simulated_disk_is_marked(fstui: Fstui) -> None:
     done = fstui("watch", "--simulate", "hdd-7200", "--seconds", "1.2")
     assert done.returncode == 0, done.stderr
-    assert b"SIMULATED: hdd-7200, and a program that commits" in done.stderr
+    assert b"SIMULATED: hdd-7200. No real storage was measured." in done.stderr
     told = done.stdout.decode()
     assert told.startswith("SIMULATED hdd-7200: watched all programs for ")
     assert "The disk is slow: sda itself takes " in told

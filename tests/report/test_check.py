@@ -99,7 +99,7 @@ def test_a_narrow_terminal_has_the_flags_below() -> None:
 
 def test_simulated_numbers_are_marked_everywhere() -> None:
     played = Check(rows=(Checked("/simulated/x", replace(RUN, simulated="hdd-7200")),), left_out={}, elapsed_s=1.0)
-    words = "SIMULATED: hdd-7200. None of this was measured on storage."
+    words = "SIMULATED: hdd-7200. No real storage was measured."
     plain, markdown = printed(check.of_check(played), "plain"), printed(check.of_check(played), "markdown")
     assert isinstance(plain, str) and isinstance(markdown, str)
     assert words in plain and words in markdown and check.line(played.rows[0]).endswith("SIMULATED")

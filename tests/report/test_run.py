@@ -85,6 +85,13 @@ def test_simulation_and_leftovers_are_named() -> None:
     assert "  /srv/.fstui-k3f9a1" in text
 
 
+def test_a_simulated_run_is_not_saved_and_not_named() -> None:
+    run = replace(RUN, simulated="a lying disk")
+    assert printed_run(run).endswith("not saved: simulated disk\n")
+    assert printed_run(run, "brief").endswith("not saved\n")
+    assert "not saved" not in printed_run(RUN)
+
+
 def test_a_run_without_steps_can_be_shown() -> None:
     text = printed_run(Run(id="a", started_at="2026-11-20T03:12:44+01:00"))
     assert "? CANNOT TELL" in text
@@ -228,7 +235,7 @@ SLOW = Speed(
     yardstick="5 earlier runs",
     title="12.0/s, slower than 5 earlier runs: an I/O limit of its cgroup applies",
     sentence="fdatasync did 12.0/s in 1.0 s.",
-    because=("fdatasync: 12.0/s; their median is 840/s",),
+    because=("fdatasync: 12.0/s; the median is 840/s",),
     next=("Raise the limit, or run outside its cgroup.",),
 )
 SLOW_RUN = replace(RUN, speed=SLOW)
@@ -246,7 +253,7 @@ def test_plain_has_both_headlines_then_their_reasons() -> None:
     second = lines.index("Is it slow?")
     assert lines[second + 1 : second + 4] == [
         "  fdatasync did 12.0/s in 1.0 s.",
-        "  because  fdatasync  12.0/s; their median is 840/s",
+        "  because  fdatasync  12.0/s; the median is 840/s",
         "  next     Raise the limit, or run outside its cgroup.",
     ]
     assert max(map(len, lines)) <= 80

@@ -41,4 +41,5 @@ def _lines(run: Run) -> Iterator[str]:
     stack = stack_line(run.target)
     host = f"{run.host.hostname}, Linux {run.host.kernel}" if run.host.hostname else ""
     yield " · ".join(filter(None, [host, stack]))
-    yield f"{moment(run.started_at)} · {seconds(run.elapsed_s)} · fstui show {run.id}"
+    more = "not saved" if run.simulated else f"fstui show {run.id}"
+    yield f"{moment(run.started_at)} · {seconds(run.elapsed_s)} · {more}"
