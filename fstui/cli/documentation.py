@@ -37,7 +37,7 @@ _ENVIRONMENT = (
 @click.argument("name", metavar="[RULE | PAGE | WORD]", required=False, shell_complete=completion.pages_and_words)
 @format_option("plain", "markdown")
 def explain(name: str | None, format_: str) -> None:
-    """Show the page of a rule, a page of the documentation, or what a word means. Without NAME, list all of them.
+    """Explain a rule or a word, or show a page of the documentation. Without an argument, list them all.
 
     \b
     Examples:

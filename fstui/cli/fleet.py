@@ -57,13 +57,13 @@ _connection_options = _with(
         "--into", type=Path, metavar="DIR", help="New directory for the documents. Default: named by the time."
     ),
     click.option(
-        "--pyz", type=Path, metavar="FILE", help=f"File to carry to the hosts. Default: {_PYZ}, or dist/{_PYZ}."
+        "--pyz", type=Path, metavar="FILE", help=f"fstui as one file, for the hosts. Default: {_PYZ}, or dist/{_PYZ}."
     ),
-    click.option("--installed", metavar="COMMAND", help="Carry no file: COMMAND starts the fstui of the hosts."),
-    click.option("--place", metavar="DIR", help="Directory for the file on the hosts. Default: ~/.cache/fstui-fleet."),
-    click.option("--remove", is_flag=True, help="Remove the file from the hosts at the end."),
+    click.option("--installed", metavar="COMMAND", help="Copy no file: COMMAND starts fstui on the hosts."),
+    click.option("--place", metavar="DIR", help="Directory on the hosts for that file. Default: ~/.cache/fstui-fleet."),
+    click.option("--remove", is_flag=True, help="At the end, remove that file from the hosts."),
     click.option(
-        "--become", type=click.Choice(("sudo", "doas")), help="Become root by this command, without a password."
+        "--become", type=click.Choice(("sudo", "doas")), help="Become root with this command, without a password."
     ),
     click.option("--ssh", default="ssh", show_default=True, help="The ssh command, with options of your own."),
     *(click.option(f"--{name.replace('_', '-')}", hidden=True) for name in _REMOVED),

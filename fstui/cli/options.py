@@ -137,13 +137,13 @@ trust_option: Callable[[Any], Any] = click.option(
     "--trust-dir",
     is_flag=True,
     callback=_here_or_before_the_command,
-    help="As root, also write to a directory that another user can rename.",
+    help="As root, write even to a directory that another user can rename.",
 )
 simulate_option: Callable[[Any], Any] = click.option(
     "--simulate",
     metavar="DISK",
     callback=_here_or_before_the_command,
-    help="Use a simulated disk: a name from 'fstui lessons --disks', or a file. DISK,KEY=VALUE changes a parameter.",
+    help="Use a simulated disk: a name from 'fstui lessons --disks', or a file. To change a parameter: DISK,KEY=VALUE.",
 )
 trace_option = click.option(
     "--trace",

@@ -58,7 +58,7 @@ def trend(words: str, format_: str, output: Path | None) -> None:
     Example: fstui history trend --filter /srv/db
     """
     if not asyncio.run(_print_list(words, format_, output, report.of_trends)).sections:
-        say("No scenario has finished twice on one filesystem yet.")
+        say(report.NO_TREND)
 
 
 @history_.command("note")
@@ -157,10 +157,10 @@ def _judge_again(saved: Saved, format_: str, output: Path | None) -> None:
 )
 @report_options()
 def compare(references: tuple[str, ...], prices: tuple[str, ...], format_: str, output: Path | None) -> None:
-    """Compare saved runs with the first one: how many times as fast each is, and whether it is durable.
+    """Compare saved runs with the first one: the ratio of the rates, and which of them are durable.
 
-    A run of 'fstui run --rounds' represents all of its rounds, and its ratio gets an interval. With --price, also show
-    how many operations, and how many durable ones, a unit of money buys.
+    One run of 'fstui run --rounds' stands for all of its rounds; the ratio then has an interval. With --price, also
+    show how many operations, and how many durable operations, one unit of money buys.
 
     \b
     Example:

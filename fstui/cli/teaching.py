@@ -86,13 +86,13 @@ async def _print_disks(name: str | None, truth: bool, format_: str, output: Path
 
 @click.group("lab")
 def lab() -> None:
-    """Make real storage with known faults for a class. Each truth is in an envelope that is opened last.
+    """Make real storage with known faults for a class. A sealed envelope says what each one is: open it last.
 
     \b
     Examples:
       fstui lab make /srv/class     as root: makes /srv/class and everything in it
       fstui lab run oak fstui run fsync-rate /srv/class/oak
-      fstui lab open oak            the truth
+      fstui lab open oak            says what it is
       fstui lab remove              removes everything
     """
 
@@ -100,9 +100,9 @@ def lab() -> None:
 @lab.command("make")
 @click.argument("directory", metavar="DIR")
 def make(directory: str) -> None:
-    """Make DIR, which must not exist, and five filesystems in it.
+    """Make the new directory DIR with five filesystems in it.
 
-    'fstui lab remove' removes it. After a crash, 'fstui clean' removes it.
+    'fstui lab remove' removes all of it; after a crash, 'fstui clean' does.
 
     Example: sudo fstui lab make /srv/class
     """
@@ -110,8 +110,8 @@ def make(directory: str) -> None:
     for title, reason in made.missing.items():
         say(f"not made, {title}: {reason}")
     asyncio.run(print_report(teaching.of_lab(made.lab), formats.PLAIN))
-    say("Which of them are durable? fstui list; fstui lab run NAME fstui run fsync-rate DIRECTORY")
-    say("The truth: fstui lab open NAME")
+    say("Which of them are durable? Use 'fstui list' and 'fstui lab run NAME fstui run fsync-rate DIRECTORY'.")
+    say("To read the truth: 'fstui lab open NAME'.")
 
 
 @lab.command("list")

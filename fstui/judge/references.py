@@ -63,7 +63,7 @@ class PublishedClass(NamedTuple):
     """The durable writes of any kind that were published for a class of medium."""
 
     name: str
-    """``53 published on ssd``"""
+    """``53 published rates for ssd``"""
     slowest_per_s: float
 
 
@@ -120,13 +120,13 @@ def class_of(media: frozenset[MediumClass]) -> PublishedClass | None:
     if len(per_s) < ENOUGH:
         return None
     of = ", ".join(sorted(media)) if compared == media else "rotating disks"
-    return PublishedClass(f"{len(per_s)} published on {of}", min(per_s))
+    return PublishedClass(f"{len(per_s)} published rates for {of}", min(per_s))
 
 
 def any_class() -> PublishedClass:
     """Return all classes together."""
     per_s = [one.per_s for one in _durable()]
-    return PublishedClass(f"{len(per_s)} published on any medium", min(per_s))
+    return PublishedClass(f"{len(per_s)} published rates for any medium", min(per_s))
 
 
 def _durable() -> tuple[Reference, ...]:

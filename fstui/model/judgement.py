@@ -54,7 +54,7 @@ class Speed(Base, frozen=True, kw_only=True):
 
     answer: Answer = "unknown"
     yardstick: str = ""
-    """The reference for the rate: ``53 published on ssd``, ``5 runs before``; empty without a reference."""
+    """The reference for the rate: ``53 published rates for ssd``, ``5 runs before``; empty without a reference."""
     title: str = ""
     """Short, with its number. Empty in documents that are older than this answer."""
     sentence: str = ""

@@ -182,7 +182,7 @@ def _step(name: str, found: Comparison) -> Iterator[tuple[str, ...]]:
         yield "", "rounds", *(spread or NONE for spread in spreads)
     if len(found.sides) == 2 and len(ranked := found.ranking(name)) == 2:
         other = next(one for one in ranked if one.side is found.sides[1])
-        yield "", "rate", "", other.words
+        yield "", "ratio", "", other.words
 
 
 def _prices(runs: Sequence[Run], per_hour: Mapping[str, float]) -> Section:

@@ -15,6 +15,7 @@ _RECORDS = (
     "run", "started_at", "elapsed_s", "scenario", "target", "rate_per_s", "verdict", "speed", "status", "note",
 )  # fmt: skip
 _TREND_RECORDS = ("target", "scenario", "step", "run", "started_at", "rate_per_s", "verdict")
+NO_TREND = "A trend needs two finished runs of one scenario on one filesystem."
 _SHOWN = 40
 """Runs in the drawing of a trend."""
 

@@ -64,8 +64,8 @@ def _headings(placement: Placement) -> Iterator[str]:
         yield f"{placement.per_s / own.per_s:.2f} × your own {own.device}"
     if placement.published:
         classes = ", ".join(sorted({reference.medium for reference in placement.published}))
-        of = classes if placement.media else "any medium (the device below is not known)"
-        yield f"faster than {placement.slower} of {len(placement.published)} published on {of}"
+        of = classes if placement.media else "any medium, because the kind of this device is not known"
+        yield f"faster than {placement.slower} of {len(placement.published)} published rates for {of}"
 
 
 def of_library(references: Sequence[Reference], own: Sequence[OwnReference], width: int = WIDTH) -> Report:

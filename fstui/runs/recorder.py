@@ -227,9 +227,9 @@ class Recorder:
         if self.settings.ends_early(self.ops):
             return None
         if elapsed_s < 0.9 * self.length_s:
-            return f"ended after {elapsed_s:.2f} s: it had written as much as the plan allows"
+            return f"ended early, after {elapsed_s:.2f} s: it had written all that the plan allows"
         if elapsed_s > 1.1 * self.length_s and self.ops <= 50 + self.settings.writers:
-            return f"went on for {elapsed_s:.1f} s to see {self.ops} operations"
+            return f"took {elapsed_s:.1f} s, because {self.ops} operations needed that long"
         return None
 
     def _stall(self, now_ns: int) -> Stall | None:

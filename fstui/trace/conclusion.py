@@ -67,19 +67,19 @@ def conclude(whole: Watched) -> Conclusion:
     """Conclude from a trace. Kernel threads, as that of a loop device, wait for a program that is listed as well."""
     programs = _programs([row for row in whole.waits if not row.kernel])
     if not programs:
-        return Conclusion("nobody", f"No program waits: none requested a sync in {whole.elapsed_s:.1f} s.")
+        return Conclusion("nobody", f"No program waits: in {whole.elapsed_s:.1f} s, none requested a sync.")
     stuck = max((row for row in whole.waits if row.in_flight_ns), key=lambda row: row.in_flight_ns or 0, default=None)
     if stuck is not None and stuck.in_flight_ns and stuck.in_flight_ns > STUCK_NS:
         waited = duration_ns(stuck.in_flight_ns)
-        return Conclusion("unknown", f"{stuck.who} has waited {waited} for {stuck.where}, and still waits.")
+        return Conclusion("unknown", f"{stuck.who} still waits for a sync of {stuck.where}, for {waited} so far.")
     program = max(programs, key=lambda each: each.waited_ns)
     per_s = program.syncs / whole.elapsed_s
     share = program.waited_ns / 1e9 / whole.elapsed_s
     if share < WAITS:
         return Conclusion(
             "nobody",
-            f"No program waits: {program.worst.who} makes the most syncs, {rate(per_s)} per second of "
-            f"{duration_ns(program.mean_ns)} each, {share:.1%} of its time.",
+            f"No program waits long: {program.worst.who} waits most, {share:.1%} of its time, for {rate(per_s)} syncs "
+            f"per second of {duration_ns(program.mean_ns)} each.",
         )
     return _conclude_of(program, per_s, share, whole)
 
@@ -181,8 +181,8 @@ def _honest(inventory: Inventory, concerned: Sequence[Target]) -> str:
     for target in concerned:
         found = judge(Evidence(host=inventory.host, process=inventory.process, target=target))
         if found.verdict in LYING:
-            return f"Is it honest? {target.mount_point}: {found.verdict}, {found.confidence}. {found.sentence}"
-    return "Is it honest? The configuration shows no defect. A watch writes nothing: to test it, run fstui check."
+            return f"Is it durable? {target.mount_point}: {found.verdict}, {found.confidence}. {found.sentence}"
+    return "Is it durable? The configuration shows no defect. A watch writes nothing: 'fstui check' tests the storage."
 
 
 def _speed(whole: Watched, concerned: Sequence[Target]) -> Speed:
@@ -191,7 +191,7 @@ def _speed(whole: Watched, concerned: Sequence[Target]) -> Speed:
         return _stalled(longest)
     found = [(name, times, media) for name, times, media in _flushed(whole, concerned) if media]
     if not found:
-        sentence = f"No device of a known class completed {FEWEST} flushes."
+        sentence = f"No device whose kind is known completed {FEWEST} flushes."
         return Speed(title="no reference to compare with", sentence=sentence)
     return _of_class(*max(found, key=lambda one: one[1].p50))
 
@@ -200,15 +200,16 @@ def _stalled(row: Waiting) -> Speed:
     took = duration_ns(_longest_ns(row))
     if row.latency_ns is not None and row.cpu_ns >= CPU_EXPLAINS * row.latency_ns.max:
         words = (
-            f"{row.who} waited up to {took}, and may have waited for a CPU as long. This says nothing of the storage."
+            f"{row.who} waited up to {took} for a sync, and may have spent that time waiting for a CPU. This says "
+            "nothing about the storage."
         )
         return Speed(title="this host was short of CPU", sentence=words)
-    device = f" The device needed {duration_ns(row.device_ns)} of one." if row.device_ns is not None else ""
+    device = f" On average, the device needed {duration_ns(row.device_ns)} per sync." if row.device_ns else ""
     return Speed(
         answer="stalls",
         yardstick=LONGEST_PAUSE,
-        title=f"{row.who} waited {took}",
-        sentence=f"{row.who} waited up to {took} for one sync of {row.where}.{device}",
+        title=f"{row.who} waited {took} for one sync",
+        sentence=f"The file: {row.where}.{device}",
         because=(f"{row.who}: at most {took}",),
     )
 
@@ -216,14 +217,14 @@ def _stalled(row: Waiting) -> Speed:
 def _of_class(name: str, times: DeviceTimes, media: frozenset[MediumClass]) -> Speed:
     known = class_of(media)
     if known is None:
-        return Speed(title="no reference to compare with", sentence="Too few results of its class are published.")
+        return Speed(title="no reference to compare with", sentence="Too few rates of such devices are published.")
     typical, worst = duration_ns(times.p50), duration_ns(1e9 / known.slowest_per_s)
     slow = times.p50 > FAR * 1e9 / known.slowest_per_s
     return Speed(
         answer="slow" if slow else "normal",
         yardstick=known.name,
-        title=f"a flush of {name} takes {typical}, compared with {known.name}",
-        sentence=f"{name} answers a flush in {typical}. The slowest of {known.name} needs {worst} for a durable write.",
+        title=f"a flush of {name} takes {typical}",
+        sentence=f"Compared with {known.name}: the slowest needs {worst} for a durable write.",
         because=(f"{name}: p50 {typical}, at most {duration_ns(times.max)}",),
     )
 

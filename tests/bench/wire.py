@@ -47,7 +47,7 @@ def _round(directory: str) -> list[float]:
         app.press("jjj")
         app.read_until("$ fstui run odirect-truth", 10)
         app.press("\r")
-        began = app.read_until("BOTH ENDS", 10)
+        began = app.read_until("LAYER", 10)
         ended = app.read_until(" finding", 120)
         return _per_second([chunk for chunk in app.chunks if chunk[0] < ended], began)
 

@@ -67,7 +67,7 @@ def test_rate_limited_run_has_unknown_speed(rate_limit: RateLimit) -> None:
 def test_published_class_is_a_yardstick(times: float, answer: str) -> None:
     found = answered(SSD, step(rate=times * SSD_SLOWEST))
     assert found.answer == answer
-    assert "published on ssd" in " ".join(found.because)
+    assert "published rates for ssd" in " ".join(found.because)
 
 
 def test_slower_than_its_operation_is_not_normal() -> None:
@@ -89,7 +89,7 @@ def test_half_of_the_slowest_ever_published_is_slow(rate: float, answer: str) ->
     """13/s: an external USB disk."""
     found = answered(None, step(rate=rate, ops=50))
     assert found.answer == answer
-    assert ("published on any medium" in found.yardstick) == (answer == "slow")
+    assert ("published rates for any medium" in found.yardstick) == (answer == "slow")
     paced = step(rate=2, ops=50, ops_per_s=2.0, changes={"latency_ns": latency(1e9 / rate)})
     assert answered(None, paced).answer == answer
     large = SyncWrites(block_bytes=1 << 20)

@@ -88,7 +88,7 @@ def test_a_raid10_is_counted_as_the_judge_does(flags: tuple[OpenFlag, ...], each
         share=dict.fromkeys(names, 0.5),
     )
     seen = evidence(storage.target(storage.filesystem(below=("md0",)), array, *disks), step)
-    assert "as 1.00 flushes each" in judge(seen).sentence
+    assert "as 1.00 flushes" in judge(seen).sentence
     assert Counts(seen).flushes_per_sync(step, step.settings) == 1.0
 
 

@@ -22,7 +22,7 @@ def placement(per_s: float, *rates: float) -> Placement:
 
 def test_a_rate_is_drawn_between_its_neighbours() -> None:
     assert ruler.lines(placement(1000, 100, 10_000)) == [
-        "fsync: faster than 1 of 2 published on ssd",
+        "fsync: faster than 1 of 2 published rates for ssd",
         "                                           100               1 k            10 k",
         "  disk 100                        100 [1]  ●",
         "▸ here, 16 KiB                  1 000      ··················◆",
@@ -72,7 +72,7 @@ def test_the_whole_library_names_every_device_and_source() -> None:
 
 
 def test_the_result_shows_the_ruler() -> None:
-    heading = "fdatasync: faster than 3 of 3 published on hdd-5400, hdd-7200"
+    heading = "fdatasync: faster than 3 of 3 published rates for hdd-5400, hdd-7200"
     for text in (printed_run(RUN), printed_run(RUN, "markdown")):
         assert heading in " ".join(text.split())
         assert "here, 4 KiB" in text

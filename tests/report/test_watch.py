@@ -113,10 +113,10 @@ def test_one_second_is_one_line() -> None:
 
 def test_the_watch_ends_with_both_answers() -> None:
     speed = Speed(answer="stalls", title="mariadbd (812) waited 260 ms", sentence="It did.")
-    text = printed(watch.of_watch(report(honest="Is it honest? The configuration shows no defect.", speed=speed)))
+    text = printed(watch.of_watch(report(honest="Is it durable? The configuration shows no defect.", speed=speed)))
     assert text.endswith(
-        "Is it honest? The configuration shows no defect.\n"
-        "Is it slow? It stalls: mariadbd (812) waited 260 ms. It did.\n"
+        "Is it durable? The configuration shows no defect.\n"
+        "Is it slow? Yes, it stalls: mariadbd (812) waited 260 ms. It did.\n"
     )
     assert watch.closing(report(speed=speed)).endswith("▲ STALLS  mariadbd (812) waited 260 ms")
     assert "Is it" not in printed(watch.of_watch(report()))

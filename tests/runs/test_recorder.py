@@ -97,8 +97,8 @@ def test_a_snapshot_has_the_current_state() -> None:
     ("elapsed_ms", "ops", "reason"),
     [
         (1000, 500, None),
-        (800, 500, "ended after 0.80 s: it had written as much as the plan allows"),
-        (3000, 50, "went on for 3.0 s to see 50 operations"),
+        (800, 500, "ended early, after 0.80 s: it had written all that the plan allows"),
+        (3000, 50, "took 3.0 s, because 50 operations needed that long"),
     ],
 )
 def test_a_step_says_why_it_ran_shorter_or_longer(elapsed_ms: int, ops: int, reason: str | None) -> None:

@@ -107,7 +107,7 @@ def test_from_the_first_screen_to_the_verdict_and_out(terminal: Tmux, memory: Pa
     terminal.wait_for("$ fstui run")
     short(terminal)
     terminal.press("Enter")
-    terminal.wait_for("BOTH ENDS")
+    terminal.wait_for("LAYER")
     pane = terminal.wait_for("NOT DURABLE")
     assert " finding" in pane
     assert "saved " in pane

@@ -40,10 +40,18 @@ def watched(*rows: Waiting, **more: object) -> Watched:
         ([waiting(300, 40.0, 2.0, cpu_ns=9_000 * MS)], "cpu", "Up to 75% of the time it waits for a CPU"),
         ([waiting(8_000, 0.12, 0.09)], "nobody", "Programs wait little: mariadbd (50) makes 800 syncs/s of"),
         ([waiting(45_000, 0.12, 0.09)], "program", "spends 54% of its time in them"),
-        ([waiting(10, 2.0, 1.0)], "nobody", "mariadbd (50) makes the most syncs, 1.00 per second of 2.0 ms each"),
-        ([], "nobody", "none requested a sync in 10.0 s"),
+        (
+            [waiting(10, 2.0, 1.0)],
+            "nobody",
+            "mariadbd (50) waits most, 0.2% of its time, for 1.00 syncs per second of 2.0 ms each",
+        ),
+        ([], "nobody", "in 10.0 s, none requested a sync"),
         ([waiting(900, 40.0, 38.0, kernel=True, program="kworker")], "nobody", "No program waits"),
-        ([waiting(1, 1.0, 1.0, in_flight_ns=12_400 * MS)], "unknown", "has waited 12.4 s for /var/lib/mysql/ib_log"),
+        (
+            [waiting(1, 1.0, 1.0, in_flight_ns=12_400 * MS)],
+            "unknown",
+            "still waits for a sync of /var/lib/mysql/ib_log",
+        ),
         ([waiting(80_000, 0.5, 0.1)], "program", "spends the time of 4.0 threads in them"),
     ],
 )

@@ -81,8 +81,8 @@ async def test_published_rates_are_below_the_steps() -> None:
         assert not any("Samsung" in line for line in shown(pilot.app))
         await pilot.press("end")
         lines = shown(pilot.app)
-        assert any(line.startswith("▌  ") and "published on" in line for line in lines)
-        assert "published on" in lines[2]
+        assert any(line.startswith("▌  ") and "published rates for" in line for line in lines)
+        assert "published rates for" in lines[2]
         await pilot.press("v")
         page = shown(pilot.app)
         assert any("here, 16 KiB" in line and "◆" in line for line in page)

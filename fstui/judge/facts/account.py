@@ -192,7 +192,7 @@ class FlushAccount(NamedTuple):
         arrival = self.arrival
         if arrival.traced:
             return arrival.line(self.step, what="flushes or FUA writes by fstui", more=f"; {TRACE}")
-        own = f"; {count(self.traced.own.low)} requested by fstui itself, by {TRACE}" if self.traced else ""
+        own = f"; {count(self.traced.own.low)} of them by fstui, according to {TRACE}" if self.traced else ""
         return arrival.line(self.step, what="flushes", more=own)
 
     @property

@@ -119,16 +119,16 @@ class Pace(NamedTuple):
 
     @property
     def allowance(self) -> str:
-        """``7200 rpm allows 240, at half a revolution each for random offsets``"""
+        """``7200 rpm allows 240/s at random offsets, half a revolution per write``"""
         whole = self.same or self.platter.writes != "in place"
-        half = "" if whole else f", at half a revolution each for {self.offsets} offsets"
-        return f"{self.platter.text} allows {rate(self.limit_per_s)}{half}"
+        half = "" if whole else f" at {self.offsets} offsets, half a revolution per write"
+        return f"{self.platter.text} allows {rate(self.limit_per_s)}/s{half}"
 
     @property
     def answered_early(self) -> str:
         """How far a step with only O_DIRECT exceeded the limit."""
         return (
-            f"O_DIRECT without a sync was acknowledged {rate(self.step.rate_per_s)} times a second in "
+            f"Writes with O_DIRECT and no sync were acknowledged {rate(self.step.rate_per_s)} times a second in "
             f"{words.time_measured([self.step])}, {self.times:.1f} × what is possible ({self.allowance})"
         )
 
@@ -214,8 +214,10 @@ class Rotation:
         """The next step if the drive may have a cache."""
         if self.platter is None or self.platter.no_cache:
             return ()
-        where = "on the host" if self._host.virtualization else f"/dev/{self.platter.devices[0].id}"
-        return (f"Switch the drive's write cache off (hdparm -W 0, {where}) and run again.",)
+        if self._host.virtualization:
+            return ("On the host, switch the drive's write cache off ('hdparm -W 0 DEVICE'), then run again.",)
+        device = f"/dev/{self.platter.devices[0].id}"
+        return (f"Switch the drive's write cache off ('hdparm -W 0 {device}'), then run again.",)
 
     @cached_property
     def _bound(self) -> tuple[Pace, ...]:

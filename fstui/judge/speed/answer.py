@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from fstui.judge.facts import Case
@@ -22,7 +23,8 @@ from fstui.model.steps import Step
 
 IN_THE_DEVICE = 0.5
 """A stall is attributed to the device if one of its requests took at least this share of the stall."""
-NO_REASON = "No cause was found. Look at the device's own time (fstui watch, as root), and at dmesg."
+NO_REASON = "No cause was found."
+LOOK_AT_DMESG = "Look for errors of the device in the kernel's log: 'dmesg'."
 NO_REFERENCE = (
     "There is no reference for this rate: its class of medium is not known or has few published rates, and fewer than "
     "three earlier runs are saved."
@@ -72,7 +74,9 @@ def _compared(case: Case, verdict: Verdict, found: Sequence[Yardstick]) -> Speed
         return _normal(case, normal, found)
     if normal:
         return _unknown(
-            "fast, but its durability is in doubt", "It is not slow, but something other than the disk may answer."
+            "fast, but its durability is in doubt",
+            "The syncs returned quickly, but perhaps before the disk had written anything. So the speed of the disk "
+            "itself is not known.",
         )
     return _no_reference(case, found)
 
@@ -88,7 +92,7 @@ def _stalls(case: Case, stalled: Sequence[StalledStep]) -> Speed:
         sentence=f"{capital(what)} took {duration_ns(longest.ns)}, and everything that waited for it was blocked: "
         f"{counted(times, 'stall')} in {seconds(measured_s)}.{_device(longest)}{_explained(why)}",
         because=(*(one.line for one in stalled), *(reason.because for reason in why)),
-        next=_next(why),
+        next=_next(case, why),
     )
 
 
@@ -113,7 +117,7 @@ def _slow(case: Case, slow: Yardstick, found: Sequence[Yardstick]) -> Speed:
         sentence=f"{worst.step.name} did {worst.did} in {seconds(worst.step.elapsed_s)}. Compared with {slow.name}: "
         f"{worst.evidence}.{_explained(why)}",
         because=(*_lines(found), *(reason.because for reason in why)),
-        next=_next(why),
+        next=_next(case, why),
     )
 
 
@@ -123,7 +127,8 @@ def _normal(case: Case, normal: Yardstick, found: Sequence[Yardstick]) -> Speed:
         answer="normal",
         yardstick=normal.name,
         title=f"{best.did}, like {normal.name}",
-        sentence=f"{best.step.name} did {best.did}. Compared with {normal.name}: {best.evidence}. {_longest(case)}",
+        sentence=f"{best.step.name} did {best.did}. That is normal compared with {normal.name}: {best.evidence}. "
+        f"{_longest(case)}",
         because=_lines(found),
     )
 
@@ -177,5 +182,10 @@ def _explained(why: Sequence[Reason]) -> str:
     return " " + " ".join(f"{capital(reason.words)}." for reason in why) + " So the disk may not be the cause."
 
 
-def _next(why: Sequence[Reason]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(reason.next for reason in why))
+def _next(case: Case, why: Sequence[Reason]) -> tuple[str, ...]:
+    """Return what to do about each reason. Without a reason, say how to find one."""
+    if why:
+        return tuple(dict.fromkeys(reason.next for reason in why))
+    target = case.evidence.target
+    mount = f" --mount {shlex.quote(target.mount_point)}" if target else ""
+    return (f"Run 'sudo fstui watch{mount}' to see which layer takes the time.", LOOK_AT_DMESG)

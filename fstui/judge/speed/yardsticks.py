@@ -37,7 +37,7 @@ class StepComparison(NamedTuple):
     slow_below_per_s: float
     normal_from_per_s: float
     evidence: str
-    """The reference with its number: ``the slowest of them did 83/s``."""
+    """The reference with its number: ``the slowest did 83/s``."""
     paced: bool = False
     """The step's rate is only its pace, so the time of each operation counts."""
 
@@ -74,7 +74,7 @@ class Yardstick(NamedTuple):
     """All steps compared with one yardstick."""
 
     name: str
-    """``53 published on ssd``"""
+    """``53 published rates for ssd``"""
     comparisons: tuple[StepComparison, ...]
 
     @property
@@ -132,7 +132,7 @@ def _with_own(case: Case, done: SyncStep) -> StepComparison | None:
     if not same:
         return None
     floor = min(one.slowest_per_s for one in same) / FAR
-    evidence = f"their median is {rate(median(one.per_s for one in same))}/s"
+    evidence = f"the median is {rate(median(one.per_s for one in same))}/s"
     return StepComparison(done.step, floor if _is_long(done) else 0.0, floor, evidence)
 
 
@@ -144,7 +144,7 @@ def _with_earlier(case: Case, done: SyncStep) -> StepComparison | None:
     floor = 1e9 / quantiles(means, n=4, method="inclusive")[2] / FAR
     paced, typical = done.settings.ops_per_s > 0, median(means)
     did = f"{duration_ns(typical)} each" if paced else f"{rate(1e9 / typical)}/s"
-    return StepComparison(done.step, floor if _is_long(done) else 0.0, floor, f"their median is {did}", paced)
+    return StepComparison(done.step, floor if _is_long(done) else 0.0, floor, f"the median is {did}", paced)
 
 
 def _with_class(case: Case, slowest: float, done: SyncStep) -> StepComparison | None:
@@ -185,7 +185,7 @@ def _is_long(done: SyncStep) -> bool:
 
 
 def _slowest(per_s: float) -> str:
-    return f"the slowest of them did {rate(per_s)}/s"
+    return f"the slowest did {rate(per_s)}/s"
 
 
 def _slowest_rpm(case: Case) -> int | None:

@@ -46,7 +46,7 @@ STEPS = (
     Column("FLUSH/SYNC", 10, right=True),
 )
 ENDS = (
-    Column("BOTH ENDS", gap=0),
+    Column("LAYER", gap=0),
     Column("WRITES", 9, right=True),
     Column("BYTES", 12, right=True, from_width=66),
     Column("SYNCS", 9, right=True, from_width=54),
@@ -111,14 +111,14 @@ def both_ends(progress: Progress, width: int, height: int) -> list[Text]:
     while len(layers) > max(height - 2, 1) and any(not node.lowest for node in layers):
         layers.remove(next(node for node in layers if not node.lowest))
     syncs = 0 if seen is None or (settings.reports_itself and progress.snapshot is seen) else seen.syncs
-    requested = {"BOTH ENDS": settings.operations or "requested"}
+    requested = {"LAYER": settings.operations or "requested"}
     if seen is not None:
         requested |= {"WRITES": count(seen.ops), "SYNCS": count(seen.syncs)}
         requested |= {} if settings.reports_itself else {"BYTES": size(seen.bytes)}
     lines = [heading(columns, margin="   "), line("   " + row(columns, requested))]
     for node in layers[: max(height - 2, 1)]:
         counted = next((device for device in seen.counters if device.device == node.id), None) if seen else None
-        values = {"BOTH ENDS": _label(node, progress.target)}
+        values = {"LAYER": _label(node, progress.target)}
         if counted is not None:
             values |= dict(zip(COUNTED, figures.counter_cells(counted, syncs, settings), strict=True))
         lines.append(line("   " + row(columns, values).rstrip()))
@@ -174,7 +174,7 @@ def others(progress: Progress, width: int) -> Text:
         return line()
     # The names come first, because the line may be cut.
     parts = filter(None, [figures.names_of(idle.writers), *(f"{device} {done}" for device, done in did.items())])
-    return line((fit(f"   other I/O before the start: {'; '.join(parts)}", width).rstrip(), FAINT))
+    return line((fit(f"   before the start: {'; '.join(parts)}", width).rstrip(), FAINT))
 
 
 def busy(stats: dict[str, IoStats], target: Target) -> str:

@@ -12,7 +12,6 @@ from textual.containers import Container
 from fstui.model.errors import Refused
 from fstui.model.quantities import counted
 from fstui.model.run import Run
-from fstui.report.sections import Report, Section
 from fstui.runs import history
 from fstui.runs.history import Summary
 from fstui.tui.commands import BACK, HELP, LIST, QUIT, Command
@@ -25,21 +24,21 @@ from fstui.tui.widgets.table import Rows, Table
 MIN_CHART, MAX_CHART = 7, 24
 """Lines."""
 MAX_COMPARED = 6
-NO_TREND = Report("", (Section(lines=("No scenario has finished twice on one filesystem yet.",)),), None)
-NOTHING = "No saved run is shown here. Press Esc to remove the filter, or run a scenario first."
+NO_RUN = "No run is saved yet. Run a scenario first."
+NO_MATCH = "No saved run matches the filter. Press / to change it."
 
 
 class HistoryScreen(BaseScreen):
     """One row per saved run. Enter opens its result, or compares it with the runs that were marked."""
 
     KEYS = (
-        Command("history.open", "enter", "open", "open", "The result of this run."),
-        Command("history.compare", "c", "compare", "compare", "Compare this run with another: Enter on the other one."),
-        Command("history.mark", "space", "mark", "", f"Mark a run to be compared, at most {MAX_COMPARED}."),
-        Command("history.filter", "slash", "filter", "filter", "Only the runs that contain these words."),
-        Command("history.trend", "t", "trend", "trend", "How the rates on each filesystem changed from run to run."),
+        Command("history.open", "enter", "open", "open", "Show the result of this run."),
+        Command("history.compare", "c", "compare", "compare", "Compare this run with the next one that you open."),
+        Command("history.mark", "space", "mark", "", f"Mark this run for a comparison of at most {MAX_COMPARED}."),
+        Command("history.filter", "slash", "filter", "filter", "Show only runs that contain certain words."),
+        Command("history.trend", "t", "trend", "trend", "Show how the rates on each filesystem changed."),
         Command("history.note", "n", "note", "note", "Save a note with this run."),
-        Command("history.delete", "d", "delete", "delete", "Delete this run, after a question."),
+        Command("history.delete", "d", "delete", "delete", "Delete this run. It asks first."),
         HELP,
         BACK,
         QUIT,
@@ -182,7 +181,10 @@ class HistoryScreen(BaseScreen):
         from fstui.report import history as saved  # noqa: PLC0415
 
         report = saved.of_trends(self.rows or [])
-        self.app.push_screen(report_screen("trend", lambda _: report if report.sections else NO_TREND))
+        if report.sections:
+            self.app.push_screen(report_screen("trend", lambda _: report))
+        else:
+            self.say(saved.NO_TREND)
 
     async def action_delete(self) -> None:
         if (chosen := self.chosen) is None:
@@ -220,7 +222,9 @@ class HistoryScreen(BaseScreen):
         return drawing.rows(self.rows or (), width)
 
     def _draw_nothing(self, width: int, height: int) -> list[Text]:
-        return [] if self.rows else [line(f"  {self._empty if self.rows is None else NOTHING}")]
+        if self.rows:
+            return []
+        return [line(f"  {self._empty if self.rows is None else NO_MATCH if self.words else NO_RUN}")]
 
     def _draw_trend(self, width: int, height: int) -> list[Text]:
         if (chosen := self.chosen) is None:

@@ -49,7 +49,7 @@ class ResultScreen(BaseScreen):
         ),
         Command("result.compare", "c", "compare", "compare", "Compare with another saved run."),
         Command("result.view", "v", "view", "", "Show the selected row on a page of its own."),
-        Command("result.open", "enter", "open", "", "The same. It asks first, because Enter may be meant for the run."),
+        Command("result.open", "enter", "open", "", "Show the selected row on a page of its own. It asks first."),
         HISTORY,
         HELP,
         BACK,

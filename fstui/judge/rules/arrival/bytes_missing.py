@@ -1,16 +1,16 @@
-"""*not-durable, high confidence; a note if only O_DIRECT was not direct*
+"""*not-durable, high confidence; a note for steps without a sync*
 
 ## What it means
-Less than 90 % of the bytes that were written and synced reached the device. A cache above it holds the rest, and the
-syncs were acknowledged all the same. For O_DIRECT without a sync, it only means that O_DIRECT was not direct.
+Less than 90 % of the bytes that were written and synced reached the device. A cache above it holds the rest, although
+the syncs were acknowledged. For O_DIRECT without a sync, it only means that O_DIRECT went through the page cache.
 
 ## How it was measured
 Sectors written (field 7 of `/sys/block/X/stat`), compared with the bytes of the step. They are summed over the devices
 that share them; each member of a mirror receives all. The data is new and incompressible, and there is one writer.
 
 ## What it proves, and what it does not
-Too few bytes are too few, unless a layer compresses or deduplicates: then this rule does not apply. On btrfs enough
-bytes prove nothing, because it writes 3 to 9 times as many. The rule does not show which layer keeps the rest.
+A shortage is certain, unless a layer compresses or deduplicates: then this rule does not apply. On btrfs enough bytes
+prove nothing, because it writes 3 to 9 times as many. The rule does not show which layer keeps the rest.
 
 ext4 with `inline_data` keeps a file of up to about 60 bytes in its inode. On Linux 6.18, fsync writes an overwrite of
 it, but fdatasync and O_DSYNC do not: a power cut lost all of 8 400 acknowledged overwrites.
@@ -86,10 +86,13 @@ def _not_direct(found: Sequence[FlushAccount]) -> Conclusion:
     where, written, arrived = words.devices(worst.devices), size(worst.step.bytes), size(worst.arrived_bytes)
     return Conclusion(
         title=f"not direct: {arrived} of {written} at {where}",
-        sentence=f"O_DIRECT was not direct here: of {written}, {arrived} had reached {where} in "
+        sentence=f"O_DIRECT did not bypass the page cache: of {written}, {arrived} reached {where} in "
         f"{words.time_measured([worst.step])}. A layer above keeps the rest in memory, so this rate is not the disk's.",
         scope="step",
         steps=[account.step for account in found],
         because=[account.byte_line for account in found],
-        next=("A loop device: losetup --direct-io=on. ext4 data=journal: O_DIRECT is buffered there.",),
+        next=(
+            "On a loop device, switch direct I/O on: 'losetup --direct-io=on'. On ext4 with data=journal, O_DIRECT is "
+            "always buffered.",
+        ),
     )

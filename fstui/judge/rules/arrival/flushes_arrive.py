@@ -66,7 +66,7 @@ def _arrived(case: Case, proven: Proven) -> Conclusion:
     verified = case.lowest_devices.verified and arrival.devices == first.devices
     return Conclusion(
         title=f"{shares} flushes per sync at {where}",
-        sentence=f"{count(sum(account.syncs for account in last))} syncs reached {where} as {shares} flushes each "
+        sentence=f"Each of {count(sum(account.syncs for account in last))} syncs reached {where} as {shares} flushes "
         f"({words.expected(arrival.expected)} expected){_witness(last)}. {below}This covers "
         f"{words.time_measured(account.step for account in last)}; only a power cut proves more."
         f"{'' if below else case.lowest_devices.doubt(known=first.devices)}",

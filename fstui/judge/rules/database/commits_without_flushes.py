@@ -3,10 +3,10 @@
 ## What it means
 A database acknowledged commits for which nothing was flushed. There are two cases:
 
-- It promises durable commits, and its syncs never reach the device.
-- Its own settings say that it does not wait: `sync_binlog`, `innodb_flush_log_at_trx_commit`, `fsync`,
-  `synchronous_commit`, SQLite's `synchronous`. This counts against an existing server. About a throwaway server that
-  was started with these settings, it is said of the step only.
+- Its settings require durable commits, but its syncs never reach the device.
+- Its settings let it acknowledge a commit before the flush: `sync_binlog`, `innodb_flush_log_at_trx_commit`, `fsync`,
+  `synchronous_commit`, SQLite's `synchronous`. For an existing server this is the verdict; for a throwaway server that
+  fstui started with these settings, it concerns that step only.
 
 ## How it was measured
 Steps with one client and at least 20 commits. A commit is expected to send as many flushes as one sync of a growing log
@@ -14,8 +14,8 @@ does on this filesystem. A step of the same run with the same call or flags show
 read from the server, libraries from its `/proc/PID/maps`.
 
 ## What it proves, and what it does not
-Other processes only add flushes, so too few are too few. Many clients share one flush (group commit), so their commits
-are not judged. Nothing is said about a server whose data is on another filesystem.
+Other processes only add flushes, so a shortage is certain. Many clients share one flush (group commit), so their
+commits are not judged. A server whose data is on another filesystem is not judged either.
 
 ## What to do next
 `grep eatmydata /proc/PID/maps` and `grep Seccomp /proc/PID/status` of the server. Or set it to durable commits and

@@ -99,11 +99,11 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
     filesystem that holds the file (`losetup`).
 
     ## What it proves, and what it does not
-    It proves nothing: the layer may be as durable as any other. Faults above it, such as barriers that are off, are
-    still reported.
+    It says nothing against the layer, which may be durable. fstui still reports faults above it, such as barriers that
+    are off.
 
     ## What to do next
-    Run a power-cut test: `fstui powercut`. If another host stores the data, run fstui there.
+    If another host stores the data, run fstui there. Otherwise run a power-cut test (`fstui powercut`).
     """
     found = [
         node for node in case.stack.written if not kind(node.kind).known and node.layer not in ("memory", "remote")
@@ -120,7 +120,7 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
         verdict="cannot-tell",
         confidence="medium",
         because=(f"{node.id}: {node.kind}" for node in found),
-        next=("Run a power-cut test: fstui powercut. If another host stores the data, run fstui there.",),
+        next=("If another host stores the data, run fstui there.", words.CUT_THE_POWER),
     )
 
 

@@ -26,8 +26,8 @@ def sync_latency(case: Case) -> Iterator[Conclusion]:
     """*a note: how long one write with its sync takes*
 
     ## What it means
-    The scenario writes a few synced writes per second, so its rate is only its pace. The answer is how long each
-    took: the median (p50), the tail (p99, from 100 operations on) and the longest.
+    The scenario makes a fixed number of synced writes per second, so its rate says nothing about the disk. What counts
+    is how long each write took: the median (p50), the tail (p99, from 100 operations on) and the longest.
 
     ## How it was measured
     Each write was timed together with its sync by the monotonic clock, one at a time.
@@ -149,7 +149,7 @@ def _changed(step: Step, found: RateChange) -> Conclusion:
 class _Class(NamedTuple):
     slowest: Reference
     whose: str
-    """``12 published on ssd``, ``your own db hosts``"""
+    """``12 published rates for ssd``, ``your own db hosts``"""
     in_short: str
     """``published``, ``of your own db hosts``"""
 
@@ -209,7 +209,7 @@ def _class_of(case: Case, operation: Operation) -> _Class | None:
     if not case.commit_media or "unknown" in case.commit_media:
         return None
     found = published(operation, case.commit_media)
-    whose = f"{count(len(found))} published on {words.listed(sorted(case.commit_media))}"
+    whose = f"{count(len(found))} published rates for {words.listed(sorted(case.commit_media))}"
     return _Class(found[0], whose, "published") if len(found) >= ENOUGH else None
 
 

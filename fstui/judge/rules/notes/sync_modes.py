@@ -17,7 +17,7 @@ def mounted_sync(case: Case) -> Iterator[Conclusion]:
 
     ## What it means
     The kernel syncs every write before it returns, as with O_DSYNC. A step without a sync is therefore durable too, and
-    a step with a sync pays twice.
+    a step with a sync does the work of two.
 
     ## How it was measured
     - the filesystem is mounted with `-o sync` (`/proc/self/mountinfo`)
@@ -40,10 +40,10 @@ def mounted_sync(case: Case) -> Iterator[Conclusion]:
     how, undo = ("mounted with -o sync", "mount -o remount,async") if by_mount else ("marked by chattr +S", "chattr -S")
     yield Conclusion(
         title=f"{how}: every write is synced",
-        sentence=f"{where} is {how}, so the kernel syncs every write. A program that never syncs is as slow and as "
-        "durable as one that does; a program that does pays twice.",
+        sentence=f"{where} is {how}, so the kernel syncs every write, also of programs that never call fsync. A "
+        "program that calls fsync as well does the work twice.",
         because=words.readings(filesystem, mounted, flagged),
-        next=(f"To see what each call does by itself: {undo} {where}",),
+        next=(f"To measure each call by itself, run '{undo} {where}' first.",),
     )
 
 

@@ -41,17 +41,17 @@ from fstui.model.steps import Step
 
 MANY_CUTS = 5
 _AGAIN = (
-    "Cut again: run 'fstui powercut write' here with 'fstui powercut witness' on another host, and pull the wall plug."
+    "Cut again: start 'fstui powercut witness' on another host and 'fstui powercut write' here, then cut the power."
 )
 _NOT_DURABLE = (
-    "Find what drops the syncs: 'fstui list' and fsync-rate show what this host can see. Switch the drive's cache off.",
+    "Find the layer that drops the syncs ('fstui list', 'fstui run fsync-rate DIR'). Switch the drive's cache off.",
     "Until then, store nothing here that must survive a power cut.",
 )
 _KINDS_OF_LOSS = (
     ("missing", "missing"),
     ("stale", "replaced by an older one"),
     ("torn", "damaged"),
-    ("misplaced", "replaced by another place's"),
+    ("misplaced", "in the wrong place"),
     ("unreadable", "unreadable"),
 )
 
@@ -157,15 +157,15 @@ def _nothing_proven(step: Step, figures: PowerCutFigures) -> Conclusion:
 
 def _lines(figures: PowerCutFigures) -> Iterator[str]:
     """Yield the lines of evidence."""
-    yield f"acknowledged: {count(figures.acknowledged)}, of these {count(figures.checked)} not replaced since"
+    yield f"acknowledged: {count(figures.acknowledged)} records; {count(figures.checked)} were not overwritten later"
     for claim, sums in figures.by_claim.items():
         yield f"{claim}: {count(sums.get('lost', 0))} of {count(sums.get('checked', 0))} lost"
     if figures.newer:
-        yield f"newer: {count(figures.newer)} places hold a record that the witness had not yet received"
+        yield f"newer: {count(figures.newer)} records reached the disk before the witness received them"
     if figures.in_flight:
-        yield f"in flight: {count(figures.in_flight)} damaged places, being written during the cut; no loss"
+        yield f"in flight: {count(figures.in_flight)} records were being written at the cut; damage there is no loss"
     if figures.unpromised:
-        yield f"new files: {count(figures.unpromised)} are gone whose directory was not synced; POSIX allows that"
+        yield f"new files: {count(figures.unpromised)} are gone; their directory was not synced, so POSIX allows that"
     yield f"the cut: {_cut(figures)}"
     if figures.read_only:
         yield "now: the filesystem is mounted read-only"

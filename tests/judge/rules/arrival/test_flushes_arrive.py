@@ -19,7 +19,7 @@ def test_one_flush_per_fdatasync_is_consistent() -> None:
     judgement = verdict(None, step())
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
     assert judgement.sentence == (
-        "2 000 syncs reached sda as 1.00 flushes each (1 expected), and all 31.2 MiB arrived. "
+        "Each of 2 000 syncs reached sda as 1.00 flushes (1 expected), and all 31.2 MiB arrived. "
         "This covers the 1.0 s measured; only a power cut proves more."
     )
 
@@ -257,7 +257,7 @@ def test_trace_attributes_flushes_next_to_other_writers() -> None:
     judgement = verdict(None, measured, idle=busy("sda", 900, "mysqld"))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
     assert judgement.sentence == (
-        "2 000 syncs reached sda as 1.00 flushes each (1 expected), fstui's own by the kernel's trace, while other "
+        "Each of 2 000 syncs reached sda as 1.00 flushes (1 expected), fstui's own by the kernel's trace, while other "
         "processes requested 4 000. This covers the 1.0 s measured; only a power cut proves more."
     )
     (line,) = finding(judgement, "flushes-arrive").because
@@ -280,7 +280,7 @@ def test_trace_covers_only_the_first_layer() -> None:
     seen = (traced("dm-0", us=2000), traced(us=2000, others=4000))
     judgement = verdict(lvm, step(flushes=3, share=2, changes={"trace": seen}), idle=busy("sda", 900))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
-    assert "reached dm-0 as 1.00 flushes each" in judgement.sentence
+    assert "reached dm-0 as 1.00 flushes" in judgement.sentence
     assert "further down, at sda, they cannot be attributed" in judgement.sentence
 
 
@@ -293,7 +293,7 @@ def test_counters_are_preferred_on_a_quiet_device() -> None:
     found = finding(verdict(fua, plain, forced), "flushes-arrive")
     assert "and all 31.2 MiB arrived" in found.sentence
     assert found.because == (
-        "fdatasync: 2 000 flushes for 2 000 syncs at sda (1.00, 1 expected; 2 000 requested by fstui itself, by the "
+        "fdatasync: 2 000 flushes for 2 000 syncs at sda (1.00, 1 expected; 2 000 of them by fstui, according to the "
         "kernel's trace)",
         "O_DSYNC: 2 000 flushes or FUA writes by fstui for 2 000 syncs at sda (1.00, 1 expected; the kernel's trace)",
     )
@@ -306,6 +306,6 @@ def test_trace_replaces_a_device_without_counters() -> None:
     judgement = verdict(blind, step(flushes=None, share=None, changes={"trace": (traced(us=2000),)}))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
     assert (
-        "2 000 syncs reached sda as 1.00 flushes each (1 expected), fstui's own by the kernel's trace."
+        "Each of 2 000 syncs reached sda as 1.00 flushes (1 expected), fstui's own by the kernel's trace."
         in judgement.sentence
     )

@@ -72,7 +72,9 @@ def test_every_step_that_syncs_each_write_is_compared(rate: float, settings: dic
     found = finding(verdict(SPINNING, same_block(100), step("quick", rate=rate, ops=int(rate), **settings)), RULE)
     assert (found.verdict == "suspicious") is hit
     if hit:
-        assert found.title == f"361/s, 7200 rpm allows 240, at half a revolution each for {settings['offsets']} offsets"
+        assert (
+            found.title == f"361/s, 7200 rpm allows 240/s at {settings['offsets']} offsets, half a revolution per write"
+        )
         assert "16 KiB blocks (quick) were written and synced 361 times a second" in found.sentence
 
 
@@ -106,9 +108,9 @@ def test_sentence_of_a_disk_that_is_too_fast() -> None:
     judgement = verdict(declared(NO_CACHE), same_block(812, device="vda"), host=Host(virtualization="oracle"))
     found = finding(judgement, "same-block-rotation")
     assert judgement.verdict == "suspicious"
-    assert found.title == "812/s, 7200 rpm allows 120"
+    assert found.title == "812/s, 7200 rpm allows 120/s"
     assert "One 16 KiB block was rewritten and synced 812 times a second" in judgement.sentence
-    assert "6.8 × what is possible (7200 rpm allows 120)" in judgement.sentence
+    assert "6.8 × what is possible (7200 rpm allows 120/s)" in judgement.sentence
     assert "Each sync reached vda as a flush (1.00)" in judgement.sentence
     assert "vda medium, write cache: hdd-7200, none: declared by you" in found.because
     assert found.next[0] == "VirtualBox: set IgnoreFlush to 0 for this disk, then run again."
@@ -206,7 +208,7 @@ def test_fastest_of_several_platters_sets_the_limit() -> None:
         filesystem(below=("md0",)), block("md0", "md", "sda", "sdb"), disk(medium=slow), disk("sdb", medium=fast)
     )
     judgement = verdict(stack, same_block(170, flushes={"sda": 1, "sdb": 1}), o_direct(9000, device="sda"))
-    assert finding(judgement, "same-block-rotation").title == "170/s, 10000 rpm allows 167"
+    assert finding(judgement, "same-block-rotation").title == "170/s, 10000 rpm allows 167/s"
     assert "odirect-no-cache" not in rules(judgement)  # one of them has a cache
     assert "odirect-before-platter" in rules(judgement)
 
