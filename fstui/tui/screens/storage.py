@@ -55,12 +55,13 @@ class StorageScreen(BaseScreen):
         *LIST,
     )
     HELP_TEXT = (
-        "All mounted filesystems that can hold files, the worst first. Flags come from the configuration alone, with the "
-        "file and the value that they are based on, or say that a filesystem is full or read-only. To test the storage "
-        "itself, run a scenario. The numbers are what the lowest devices do now, shown once for each device: writes and "
-        "flushes per second, and the time of one write and one flush. A dash: not counted there. Below is the I/O path "
-        "of the selected filesystem, from the mount point down, with what passes to each layer and what the layer does "
-        "with a flush. A large terminal also shows charts of the last minutes. This screen writes nothing."
+        "All mounted filesystems that can hold files, the worst first. Flags come from the configuration alone, "
+        "with the file and the value that they are based on, or say that a filesystem is full or read-only. To test "
+        "the storage itself, run a scenario. The numbers are what the lowest devices do now, shown once for each "
+        "device: writes and flushes per second, and the time of one write and one flush. A dash: not counted there. "
+        "Below is the I/O path of the selected filesystem, from the mount point down, with what passes to each "
+        "layer and what the layer does with a flush. A large terminal also shows charts of the last minutes. This "
+        "screen writes nothing."
     )
 
     def __init__(self) -> None:
