@@ -66,7 +66,7 @@ def explain(name: str | None, format_: str) -> None:
 
 
 _SCHEMAS = (
-    "run", "check", "list", "watch", "events", "plan", "scenarios", "scenario", "history", "trend", "comparison",
+    "run", "check", "fit", "list", "watch", "events", "plan", "scenarios", "scenario", "history", "trend", "comparison",
     "references", "fleet", "fleet-comparison", "disks", "disk", "lab", "envelope",
 )  # fmt: skip
 """The names that ``fstui schema`` accepts. The help imports no document."""

@@ -15,7 +15,7 @@ from fstui.model.base import Base
 from fstui.model.events import Event
 from fstui.model.forms import Scalar
 from fstui.model.host import Host, Process
-from fstui.model.judgement import Answer, Confidence, Finding, Verdict
+from fstui.model.judgement import Answer, Confidence, Finding, Fit, Verdict
 from fstui.model.plan import Plan
 from fstui.model.run import OwnReference, Run
 from fstui.model.storage import Node, Target
@@ -41,6 +41,20 @@ class CheckDocument(Document, frozen=True, kw_only=True, tag=CHECK):
     """Filesystems whose check did not return a result."""
     left_out: tuple[Unchecked, ...]
     """Filesystems that were not written to, or that do not answer."""
+
+
+class FitOfDirectory(Base, frozen=True, kw_only=True):
+    directory: str
+    run: str | None
+    verdict: Verdict | None
+    trouble: str = ""
+    """Why it was not measured."""
+    fit: tuple[Fit, ...] = ()
+
+
+class FitDocument(Document, frozen=True, kw_only=True, tag="fstui.fit/1"):
+    elapsed_s: float
+    directories: tuple[FitOfDirectory, ...]
 
 
 class ListedFilesystem(Target, frozen=True, kw_only=True):
@@ -187,6 +201,7 @@ class EnvelopeDocument(Document, frozen=True, kw_only=True, tag="fstui.envelope/
 DOCUMENTS: dict[str, tuple[type[msgspec.Struct], str]] = {
     "run": (Run, "A run of a scenario, as it is saved and printed"),
     "check": (CheckDocument, "The result of fstui check"),
+    "fit": (FitDocument, "The products that a storage is fast enough for: fstui fit"),
     "list": (ListDocument, "The filesystems of a host with their stacks and defects: fstui list"),
     "watch": (WatchReport, "The result of fstui watch"),
     "plan": (Plan, "What a run will do: fstui run --plan"),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from fstui.judge.fitness import products
-from fstui.model.base import Base
 from fstui.model.errors import Refused, meant
-from fstui.model.judgement import NOT_TRUSTED, Fit, Fitness, Verdict
+from fstui.model.judgement import NOT_TRUSTED, Fit, Fitness
 from fstui.model.quantities import counted, seconds
 from fstui.model.run import Run
 from fstui.report.check import Check, Checked
+from fstui.report.documents import FitDocument, FitOfDirectory
 from fstui.report.sections import Cell, Report, Section, records
 from fstui.report.text import GLYPHS, verdict_words
 
@@ -20,24 +20,6 @@ ANSWERS: dict[Fitness, str] = {
 _HEADER = ("PRODUCT", "", "MEASURED", "REQUIRED")
 _ONE_CLIENT = "Without a published threshold, commits per second of one client, without group commit:"
 _UNANSWERED = "Not answered: no operation of these products was measured, or syncs do not reach the disk."
-
-
-class FitOfDirectory(Base, frozen=True, kw_only=True):
-    """The answers for one directory, as JSON shows them."""
-
-    directory: str
-    run: str | None
-    verdict: Verdict | None
-    trouble: str = ""
-    fit: tuple[Fit, ...] = ()
-
-
-class FitReport(Base, frozen=True, kw_only=True):
-    """What ``fstui fit --format json`` prints."""
-
-    schema: str = "fstui.fit/1"
-    elapsed_s: float
-    directories: tuple[FitOfDirectory, ...]
 
 
 def named(names: Iterable[str]) -> tuple[str, ...]:
@@ -70,7 +52,7 @@ def section(run: Run, wanted: Sequence[str] = ()) -> Section:
 def of_check(check: Check, wanted: Sequence[str] = ()) -> Report:
     sections = tuple(section for row in check.rows for section in _of_row(row, wanted))
     left_out = tuple(f"{', '.join(names)}: {reason}" for reason, names in check.left_out.items())
-    document = FitReport(
+    document = FitDocument(
         elapsed_s=check.elapsed_s,
         directories=tuple(
             FitOfDirectory(

@@ -66,6 +66,7 @@ def test_the_command_prints_every_schema(fstui: Fstui) -> None:
     ("name", "words"),
     [
         ("list", "list"),
+        ("fit", "fit --simulate ssd-plp"),
         ("scenarios", "scenarios"),
         ("scenario", "scenarios sysbench-oltp"),
         ("scenario", "scenarios power-cut"),
