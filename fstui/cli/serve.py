@@ -47,8 +47,7 @@ _FOCUS_SCRIPT = """<script>
 @click.option("--host", default=LOOPBACK, show_default=True, help="Address to listen on. 0.0.0.0: all addresses.")
 @click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True, help="Port to listen on.")
 @click.option("--url", help="Address that browsers use, if it differs: http://class.example:8000")
-@click.option("--this-box", is_flag=True, hidden=True)
-def serve(simulate: str | None, host: str, port: int, url: str | None, this_box: bool) -> None:
+def serve(simulate: str | None, host: str, port: int, url: str | None) -> None:
     """Serve the lessons and a simulated disk to browsers, for a class.
 
     The printed address contains a random token. Only people who know the address can open the app, and the app cannot
@@ -56,8 +55,7 @@ def serve(simulate: str | None, host: str, port: int, url: str | None, this_box:
 
     Example: fstui serve --host 0.0.0.0 --url http://class.example:8000
     """
-    if this_box:
-        raise Refused("--this-box was removed: it let every local user start runs. Use ssh -t HOST fstui instead")
+
     if host in {"0.0.0.0", "::"} and url is None:
         raise Refused(f"--host {host} needs --url, the address that browsers use: --url http://NAME:{port}")
     disk = simulate or USUAL_DISK

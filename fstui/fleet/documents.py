@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
+from fstui.fleet.outliers import Spread
 from fstui.fleet.results import About, HostResult
 from fstui.model.base import Base
 from fstui.model.judgement import Verdict
+from fstui.report.comparison import Ratio
 from fstui.report.documents import Document
 
 
@@ -20,19 +22,6 @@ class OddHost(Base, frozen=True, kw_only=True):
     """The ratio to the median of its peers; None for a verdict."""
 
 
-class StepSpread(Base, frozen=True, kw_only=True):
-    """The rates of one step, without hosts that drop syncs."""
-
-    step: str
-    hosts: int
-    least: float
-    median: float
-    mad: float
-    most: float
-    log_mad: float
-    """The MAD of the logarithms."""
-
-
 class Group(Base, frozen=True, kw_only=True):
     """Hosts with the same storage."""
 
@@ -42,7 +31,7 @@ class Group(Base, frozen=True, kw_only=True):
     kernel: str
     cloud: str
     hosts: tuple[str, ...]
-    steps: tuple[StepSpread, ...]
+    steps: tuple[Spread, ...]
 
 
 class FleetDocument(Document, frozen=True, kw_only=True, tag="fstui.fleet-report/1"):
@@ -55,15 +44,6 @@ class FleetDocument(Document, frozen=True, kw_only=True, tag="fstui.fleet-report
     groups: tuple[Group, ...]
 
 
-class Interval(Base, frozen=True, kw_only=True):
-    """How many times as fast, with the interval of several steps."""
-
-    times: float
-    low: float | None
-    high: float | None
-    rounds: int
-
-
 class ChangedHost(Base, frozen=True, kw_only=True):
     """One target of one host, before and after."""
 
@@ -71,7 +51,7 @@ class ChangedHost(Base, frozen=True, kw_only=True):
     target: str
     before: Verdict | None
     after: Verdict | None
-    ratio: Interval | None
+    ratio: Ratio | None
     settings: tuple[str, ...]
     """Settings that changed."""
     changed: bool

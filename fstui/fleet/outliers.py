@@ -17,6 +17,8 @@ from math import log
 from statistics import median
 from typing import NamedTuple
 
+import msgspec
+
 from fstui.fleet.results import HostResult
 from fstui.judge.words import capital
 from fstui.model.judgement import VERDICTS
@@ -33,8 +35,8 @@ _TELLING = ("write cache", "barrier", "stubs syncs", "io limit", "state", "dio",
 """Words of the reasons to name first, because they often explain a rate."""
 
 
-class Spread(NamedTuple):
-    """The rates of one step on several hosts."""
+class Spread(msgspec.Struct, frozen=True):
+    """The rates of one step on several hosts, without those that drop syncs."""
 
     step: str
     hosts: int

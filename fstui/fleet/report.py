@@ -13,9 +13,7 @@ from fstui.fleet.documents import (
     FleetComparisonDocument,
     FleetDocument,
     Group,
-    Interval,
     OddHost,
-    StepSpread,
 )
 from fstui.fleet.outliers import Outlier, Peers, groups, outlying_rates, ratio_to_peers, worse_verdicts
 from fstui.fleet.remote import folded
@@ -179,7 +177,7 @@ def _document(fleet: Fleet) -> FleetDocument:
                 kernel=one.kernel,
                 cloud=one.cloud,
                 hosts=tuple(dict.fromkeys(host.node for host in one.hosts)),
-                steps=tuple(StepSpread(**spread._asdict()) for spread in one.spreads),
+                steps=one.spreads,
             )
             for one in groups(hosts)
         ),
@@ -294,7 +292,7 @@ def _change_document(change: Change) -> ChangedHost:
         target=change.after.place,
         before=change.before.verdict,
         after=change.after.verdict,
-        ratio=Interval(**change.ratio._asdict()) if change.ratio else None,
+        ratio=change.ratio,
         settings=change.settings,
         changed=change.changed,
         worse=change.worse,

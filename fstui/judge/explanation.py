@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from fstui.judge.rules import QUESTIONS, RENAMED, pages, question_text
+from fstui.judge.rules import QUESTIONS, RENAMED, pages
 
 _MARKDOWN = str.maketrans("", "", "`*#")
 
@@ -37,10 +37,8 @@ def questions() -> tuple[Question, ...]:
     """Return the questions in the order in which they are evaluated."""
     rules = pages().items()
     return tuple(
-        Question(
-            question_text(each), tuple((name, _meaning(page.text)) for name, page in rules if page.question == each)
-        )
-        for each in QUESTIONS
+        Question(words, tuple((name, _meaning(page.text)) for name, page in rules if page.question == question))
+        for question, words in QUESTIONS.items()
     )
 
 

@@ -56,7 +56,8 @@ class Earlier(NamedTuple):
 def earlier(cut: str, identity: str) -> Earlier:
     """Return what is known before the verification of this cut."""
     saved = list(verified())
-    return Earlier(_decided(saved, cut), _survived(saved, identity, besides=cut))
+    decided = next((found for found in saved if found.figures.cut == cut and found.figures.is_final), None)
+    return Earlier(decided, _survived(saved, identity, besides=cut))
 
 
 class SoFar(NamedTuple):
@@ -84,12 +85,6 @@ def _survived(saved: Iterable[Saved], identity: str, besides: str = "") -> int:
         if figures.kept:
             kept.add(figures.cut)
     return len(kept)
-
-
-def _decided(saved: Iterable[Saved], cut: str) -> Saved | None:
-    """Return the newest conclusive verification."""
-    of_cut = (found for found in saved if found.figures.cut == cut)
-    return next((found for found in of_cut if found.figures.is_final), None)
 
 
 def pending() -> list[Entry]:

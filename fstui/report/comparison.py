@@ -13,6 +13,7 @@ from statistics import median_low
 from string import ascii_uppercase
 from typing import NamedTuple
 
+import msgspec
 from rich.cells import cell_len
 
 from fstui.model.judgement import NOT_DURABLE, VERDICTS
@@ -89,8 +90,8 @@ class Side(NamedTuple):
         return f"{rate(min(rates))}–{rate(max(rates))}/s" if len(rates) > 1 else ""
 
 
-class Ratio(NamedTuple):
-    """How many times as fast, with the interval of several rounds."""
+class Ratio(msgspec.Struct, frozen=True):
+    """How many times as fast, with the interval of several rounds or steps."""
 
     times: float
     low: float | None = None

@@ -128,8 +128,4 @@ def alignment(section: Section) -> str:
     if section.labels:
         return "<" * section.labels + ">" * (len(section.header) - section.labels)
     columns = zip(*section.rows, strict=True)
-    return "".join(">" if any(_is_numeric(cell) for cell in column) else "<" for column in columns)
-
-
-def _is_numeric(cell: Cell | str) -> bool:
-    return not isinstance(cell, str) and cell.numeric
+    return "".join(">" if any(isinstance(cell, Cell) and cell.numeric for cell in each) else "<" for each in columns)

@@ -12,6 +12,9 @@ from fstui.report.sections import Report, Section
 from fstui.simulate.lab.laboratory import Lab, Storage
 from fstui.simulate.parameters import Part, Simulated
 
+_GIVES_AWAY = (".cache.flush", ".cache.fua", ".syncs_stubbed")
+"""Parameters that reveal whether a disk is durable."""
+
 
 def of_disks(disks: Sequence[Simulated]) -> Report:
     rows = tuple((made.name, made.title) for made in disks)
@@ -22,7 +25,7 @@ def of_disks(disks: Sequence[Simulated]) -> Report:
 
 def of_disk(made: Simulated, *, truth: bool) -> Report:
     """Return the disk's parameters by the names that change them. Only ``truth`` shows whether it is durable."""
-    shown = {key: _as_typed(value) for key, value in _parameters(made, "") if truth or not _gives_away(key)}
+    shown = {key: value for key, value in _parameters(made, "") if truth or not key.endswith(_GIVES_AWAY)}
     key, value = list(shown.items())[-1]
     words = made.truth if truth else "Whether it is durable: --truth"
     changing = f"fstui --simulate {made.name},{key}={value} starts the app on it."
@@ -62,18 +65,11 @@ def in_truth(made: Simulated, promised: Reach, places: Sequence[DataPlace]) -> R
     return promised
 
 
-def _as_typed(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _gives_away(key: str) -> bool:
-    return key.endswith((".cache.flush", ".cache.fua", ".syncs_stubbed"))
-
-
-def _parameters(part: Part, prefix: str) -> Iterator[tuple[str, object]]:
+def _parameters(part: Part, prefix: str) -> Iterator[tuple[str, str]]:
+    """Yield the parameters by name, as a user types them."""
     for field in msgspec.structs.fields(part):
         value = getattr(part, field.name)
         if isinstance(value, Part):
             yield from _parameters(value, f"{prefix}{field.name}.")
         elif prefix and value not in (None, ""):
-            yield f"{prefix}{field.name}", value
+            yield f"{prefix}{field.name}", str(value).lower() if isinstance(value, bool) else str(value)

@@ -134,9 +134,3 @@ def moment(started_at: str) -> str:
 def _padded(text: str, width: int, align: str) -> str:
     fill = " " * (width - cell_len(text))
     return text + fill if align == "<" else fill + text
-
-
-def cut_right(text: str, width: int) -> str:
-    """Cut safe text at its end."""
-    text = escape_controls(text)
-    return text if cell_len(text) <= width else set_cell_size(text, max(width - 1, 0)).rstrip() + "…"

@@ -27,7 +27,8 @@ def of_watch(report: WatchReport) -> Report:
     left = len(whole.waits) - len(waits)
     writers = tuple((f"{w.name} ({w.pid})", right(f"{size(w.written_bytes / whole.elapsed_s)}")) for w in whole.writers)
     devices = tuple(_cells(device_cells(one, whole.elapsed_s)) for one in whole.devices)
-    below = (*_journals(whole), *_notes(whole), *map(_lost_write, report.errors))
+    journals = (journal(one, whole.elapsed_s) for one in whole.commits)
+    below = (*journals, *_notes(whole), *map(_lost_write, report.errors))
     sections = (
         Section("", WAITS, waits, (f"… and {counted(left, 'row')} more: --format json lists all",) if left > 0 else ()),
         Section("", ("PROGRAM", "WRITTEN/S"), writers),
@@ -126,11 +127,6 @@ def device_cells(device: WatchedDevice, elapsed_s: float) -> tuple[str, ...]:
         _p99(device.flush_ns),
         count(device.fua) if device.fua is not None else NONE,
     )
-
-
-def _journals(whole: Watched) -> Iterator[str]:
-    for one in whole.commits:
-        yield journal(one, whole.elapsed_s)
 
 
 def journal(commits: Commits, elapsed_s: float) -> str:

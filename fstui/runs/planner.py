@@ -65,7 +65,7 @@ def plan(
         server=next((settings.existing_server for settings in done if settings.existing_server), None),
         server_bytes=sum(settings.amounts().written for settings in there),
         server_room_bytes=planning.room_bytes(there),
-        bytes_per_s=_open_ended_bytes_per_s(steps),
+        bytes_per_s=max((step.settings.bytes_per_s for step in steps if not step.settings.seconds), default=None),
         rate_limit=rate_limit,
         command=_command(called or scenario.name, settings, site, rate_limit),
     )
@@ -103,10 +103,6 @@ def _seconds(steps: tuple[PlannedStep, ...], rate_limit: RateLimit) -> float | N
     filling_s = filled / rate_limit.bytes_per_s if rate_limit.bytes_per_s else 0.0
     measured = sum(settings.seconds for settings in done)
     return IDLE_S + measured + len(steps) * (PAUSE_S + START_S) + planning.preparing_s(steps) + filling_s
-
-
-def _open_ended_bytes_per_s(steps: tuple[PlannedStep, ...]) -> int | None:
-    return max((step.settings.bytes_per_s for step in steps if not step.settings.seconds), default=None)
 
 
 def _command(scenario: str, settings: Mapping[str, str], site: Site, rate_limit: RateLimit) -> str:

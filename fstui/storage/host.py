@@ -68,7 +68,8 @@ def _hypervisor(tree: Tree, dmi: Mapping[str, str]) -> str | None:
         return "microsoft"
     named = _first(_HYPERVISORS, " ".join(dmi.values()))
     # a bare-metal instance carries its cloud's name as well; only an x86 flag tells it from a guest
-    if named is not None and (guest or not _x86(cpus)):
+    x86 = cpus is not None and re.search(r"^flags\b", cpus, re.MULTILINE) is not None
+    if named is not None and (guest or not x86):
         return named
     if _firecracker(tree):
         return "firecracker"
@@ -97,10 +98,6 @@ def _container(tree: Tree) -> str | None:
         return kind
     environment = (tree.text("/proc/1/environ") or "").split("\0")
     return next((word.removeprefix("container=") for word in environment if word.startswith("container=")), None)
-
-
-def _x86(cpus: str | None) -> bool:
-    return cpus is not None and re.search(r"^flags\b", cpus, re.MULTILINE) is not None
 
 
 def _first(table: tuple[tuple[str, str], ...], text: str) -> str | None:

@@ -14,15 +14,13 @@ from pathlib import Path
 
 import psutil
 import pytest
-from click.testing import CliRunner
 
 pytest.importorskip("textual_serve", reason="the extra 'serve' is not installed")
 
 from aiohttp import ClientSession, ClientWebSocketResponse, WSMsgType
 from aiohttp.test_utils import unused_port
 
-from fstui.cli.serve import LOOPBACK, serve
-from fstui.model.errors import Refused
+from fstui.cli.serve import LOOPBACK
 from fstui.state import ledger
 from tests.cli.browser import CHROMIUM, browsing
 
@@ -104,11 +102,6 @@ def left_behind(directory: Path) -> list[str]:
     files = [str(path) for path in directory.glob(".fstui-*")]
     processes = [str(each.info["cmdline"]) for each in psutil.process_iter(["cmdline"])]
     return files + [entry.what for entry in ledger.entries()] + [each for each in processes if str(directory) in each]
-
-
-def test_the_host_itself_cannot_be_served() -> None:
-    done = CliRunner().invoke(serve, ["--this-box"])
-    assert isinstance(done.exception, Refused) and "ssh -t HOST fstui" in str(done.exception)
 
 
 async def test_the_page_fetches_nothing_from_the_internet(url: str) -> None:

@@ -18,8 +18,17 @@ from typing import NamedTuple
 from fstui.judge.declaration import Rule
 from fstui.judge.defects import defects
 
-QUESTIONS = ("proof", "configuration", "arrival", "rotation", "device", "database", "speed", "notes")
-"""Of two findings that weigh the same, the one that answers the earlier question comes first."""
+QUESTIONS = {
+    "proof": "Was the power cut, and what survived?",
+    "configuration": "Does the configuration alone show that syncs are not durable?",
+    "arrival": "Did the flushes and bytes reach the devices, and does a flush do any work there?",
+    "rotation": "Is a rotating disk faster than its platter allows?",
+    "device": "Is what the device, its link and its provider report credible?",
+    "database": "Are a database's commits durable?",
+    "speed": "Is it slow?",
+    "notes": "Which other facts matter?",
+}
+"""The questions by folder. Of two findings of equal weight, the one that answers the earlier question comes first."""
 RENAMED = {"in-its-shoes": "another-cgroup", "two-clocks": "sysbench-latency", "clock-drift": "sysbench-latency"}
 """Old rule names, which saved runs may contain, and today's."""
 _DEFECTS = "defects"
@@ -46,8 +55,9 @@ def pages() -> dict[str, Page]:
 @cache
 def all_rules() -> tuple[Rule, ...]:
     """Return every rule, in the order in which they are evaluated."""
+    order = list(QUESTIONS)
     found = [
-        (QUESTIONS.index(question), rule.place, rule.name, rule)
+        (order.index(question), rule.place, rule.name, rule)
         for question, module in _modules()
         for rule in vars(import_module(f"{__name__}.{question}.{module}")).values()
         if isinstance(rule, Rule)
@@ -55,14 +65,12 @@ def all_rules() -> tuple[Rule, ...]:
     return tuple(rule for *_, rule in sorted(found, key=lambda entry: entry[:3]))
 
 
-def question_text(question: str) -> str:
-    """Return the question in words: the docstring of its folder."""
-    return ast.get_docstring(_parsed(question, "__init__.py")) or ""
-
-
 def _texts(question: str, module: str) -> Iterator[tuple[str, str]]:
     """Yield the name and the page of each rule of a file."""
-    tree = _parsed(question, f"{module}.py")
+    # from the source, because an optimising interpreter (-OO) keeps no docstrings
+    source = pkgutil.get_data(f"{__name__}.{question}", f"{module}.py")
+    assert source is not None, "it is part of the package"
+    tree = ast.parse(source)
     functions = [each for each in tree.body if isinstance(each, ast.FunctionDef) and _declares_rule(each)]
     if len(functions) > 1:
         yield from ((each.name.replace("_", "-"), ast.get_docstring(each) or "") for each in functions)
@@ -73,13 +81,6 @@ def _texts(question: str, module: str) -> Iterator[tuple[str, str]]:
 def _declares_rule(function: ast.FunctionDef) -> bool:
     calls = (each.func for each in function.decorator_list if isinstance(each, ast.Call))
     return any(isinstance(called, ast.Name) and called.id == "rule" for called in calls)
-
-
-def _parsed(question: str, file: str) -> ast.Module:
-    """Parse a file: docstrings are read from the source, as an optimising interpreter (-OO) keeps none."""
-    source = pkgutil.get_data(f"{__name__}.{question}", file)
-    assert source is not None, "it is part of the package"
-    return ast.parse(source)
 
 
 @cache

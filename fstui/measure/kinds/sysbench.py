@@ -134,13 +134,10 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
         logged = int(running_s * _LOGS_BYTES_PER_S)
         kept = logged if self.existing_server else min(logged, self.kind.logs_bytes)
         grown = int(running_s * min(_ROWS_PER_S, self.threads * _ROWS_PER_S_OF_ONE)) * _ROW_BYTES_HELD
-        left = grown if self._grows else 0
+        grows = self.workload in _GROWING or (self.kind.keeps_old_rows and not self.read_only)
+        left = grown if grows else 0
         held = _SERVER_BYTES + data * 3 // 2 + kept + left
         return Amounts(_SERVER_BYTES + 2 * data + 3 * logged, held, left)
-
-    @property
-    def _grows(self) -> bool:
-        return self.workload in _GROWING or (self.kind.keeps_old_rows and not self.read_only)
 
     def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:
         return ops if self.commits(figures).durable else 0

@@ -125,7 +125,10 @@ def standing() -> Lab:
 def is_complete(entry: Entry) -> bool:
     """Return whether a class can use it: made completely, since the last boot, and not deleted."""
     lab = _read() if entry.kind == "lab" and ledger.is_of_this_boot(entry) else None
-    return lab is not None and lab.run == entry.run and lab.complete and not _is_deleted(lab)
+    if lab is None or lab.run != entry.run or not lab.complete:
+        return False
+    # 'rm -rf' fails at the mount points and deletes the rest
+    return all(Path(lab.directory, name).exists() for name in (own_directory.MARK, _BACKING))
 
 
 def entries() -> list[Entry]:
@@ -178,11 +181,6 @@ def take_down(entry: Entry) -> str:
 def forget() -> None:
     """Remove the record of a laboratory that is gone."""
     (paths.state_dir() / _FILE).unlink(missing_ok=True)
-
-
-def _is_deleted(lab: Lab) -> bool:
-    """Return whether a user has run 'rm -rf', which fails at the mount points and deletes the rest."""
-    return not all(Path(lab.directory, name).exists() for name in (own_directory.MARK, _BACKING))
 
 
 def _new(parent: str, name: str) -> str:

@@ -103,7 +103,7 @@ class Kind(Base, frozen=True, kw_only=True):
     pseudo: bool = False
     """An interface of the kernel, which holds no files."""
     needs_device: bool = True
-    """False: the filesystem holds files, but /proc/filesystems lists it as ``nodev``."""
+    """False: the filesystem holds files, but is not on one block device: in memory, on a server, on several members."""
     read_only: bool = False
     """Such a filesystem is always read-only: the option ``ro`` does not indicate an error."""
     over_filesystem: bool = False

@@ -1,1 +1,0 @@
-"""Did the flushes and bytes reach the devices, and does a flush do any work there?"""

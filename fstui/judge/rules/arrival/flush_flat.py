@@ -55,12 +55,9 @@ def flush_flat(case: Case) -> Iterator[Conclusion]:
         yield _works(case, grown, words.devices(proven.devices))
     elif not grown and case.host.virtualization and not (case.rotation.answers or case.commits_are_safe):
         write, flushed = case.costs.write, case.costs.synced
-        if write and flushed and _is_cheap(write, flushed) and case.flushes.as_expected(flushed.step):
+        cheap = write and flushed and flushed.ns - write.ns < CHEAP * write.ns
+        if write and flushed and cheap and case.flushes.as_expected(flushed.step):
             yield _flat(case.host.virtualization, patterns, write, flushed)
-
-
-def _is_cheap(write: Cost, flushed: Cost) -> bool:
-    return flushed.ns - write.ns < CHEAP * write.ns
 
 
 def _works(case: Case, grown: Sequence[FlushGrowth], lowest: str) -> Conclusion:

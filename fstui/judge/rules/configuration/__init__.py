@@ -1,1 +1,0 @@
-"""Does the configuration alone show that syncs are not durable?"""

@@ -1,1 +1,0 @@
-"""Are a database's commits durable?"""

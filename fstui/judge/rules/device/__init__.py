@@ -1,1 +1,0 @@
-"""Is what the device, its link and its provider report credible?"""

@@ -1,1 +1,0 @@
-"""Which other facts matter?"""

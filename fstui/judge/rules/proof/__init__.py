@@ -1,1 +1,0 @@
-"""Was the power cut, and what survived?"""

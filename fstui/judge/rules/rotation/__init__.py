@@ -1,1 +1,0 @@
-"""Is a rotating disk faster than its platter allows?"""

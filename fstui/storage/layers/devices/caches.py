@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 
 from fstui.model.storage import Node, Reading
 from fstui.storage.claims import Claims, Command, answer, line, missing
@@ -159,14 +158,11 @@ def cache_readings(node: Node, claims: Claims) -> tuple[Reading, ...]:
         reading = _read(command, output) if output is not None else None
         if reading is not None and all(reading.what != earlier.what for earlier in found):
             found.append(reading)
-    if commands and not any(reading.what == "drive_cache" for reading in found) and not _has_none(found):
+    stated = any(each.what == "drive_cache" or (each.what, each.value) == ("vwc", "absent") for each in found)
+    if commands and not stated:
         what = "the drive's report of its write cache"
         found.append(missing(what, commands, claims, no_answer="root only, or not asked yet"))
     return tuple(found)
-
-
-def _has_none(found: Iterable[Reading]) -> bool:
-    return any((reading.what, reading.value) == ("vwc", "absent") for reading in found)
 
 
 def _read(command: Command, output: str) -> Reading | None:

@@ -50,12 +50,8 @@ def read(found: Claims) -> Mapping[str, Table]:
     segments: dict[str, list[Segment]] = {}
     for line in (claims.answer(found, COMMAND) or "").split("\n"):
         if match := _LINE.fullmatch(line):
-            segments.setdefault(match[1], []).append(_segment(match))
+            segments.setdefault(match[1], []).append(Segment(match[2], tuple((match[3] or "").split(" "))))
     return {name: _table(found) for name, found in segments.items()}
-
-
-def _segment(line: re.Match[str]) -> Segment:
-    return Segment(line[2], tuple((line[3] or "").split(" ")))
 
 
 def _table(segments: list[Segment]) -> Table:
