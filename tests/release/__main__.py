@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
-from tests.release import build, selftest
-
+NEEDED = ("fstui", "hatchling", "packaging", "pex", "pip")
 USAGE = "usage: python -m tests.release [build FILE | check FILE ROOT… | contain FILE ROOT | start FILE]"
 
 
 def main(arguments: list[str]) -> int:
     """Build or test the file and return the exit status."""
+    if missing := [name for name in NEEDED if find_spec(name) is None]:
+        install = f"{shlex.quote(sys.executable)} -m pip install '.[release]'"
+        print(f"tests.release: not installed: {', '.join(missing)}. In the checkout: {install}", file=sys.stderr)
+        return 2
+    from tests.release import selftest  # noqa: PLC0415  it needs them
+
     match arguments or ["build"]:
         case ["build", *name] if len(name) < 2:
             return _build(Path(*name) if name else Path("dist/fstui.pyz"))
@@ -28,6 +35,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _build(output: Path) -> int:
+    from tests.release import build  # noqa: PLC0415  it needs the packages above
+
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as workshop:
         try:

@@ -1,6 +1,16 @@
 # fstui unpacks itself once: into FSTUI_UNPACK, else into the first of these that is ours and may hold programs.
+fstui_finds_python() {
+    for fstui_python in python3 python3.14 python3.13 python3.12 python3.11; do
+        "$fstui_python" -c 'import os, sys
+cpython = sys.implementation.name == "cpython" and (3, 11) <= sys.version_info < (3, 15)
+sys.exit(not (cpython and os.uname().machine in ("x86_64", "aarch64")))' 2>/dev/null && return 0
+    done
+    echo "fstui: this file needs CPython 3.11, 3.12, 3.13 or 3.14 on x86-64 or aarch64, and PATH has none of them" >&2
+    exit 2
+}
 fstui_takes() {
     if [ ! -O "$1/.runs" ] || [ ! -x "$1/.runs" ] || [ ! -w "$1" ]; then
+        fstui_finds_python
         mkdir -p -m 700 "$1" 2>/dev/null || return 1
         [ -d "$1" ] && [ -O "$1" ] && [ ! -L "$1" ] || return 1
         { echo 'the directory that fstui.pyz was unpacked into; it may be removed' >"$1/.runs"; } 2>/dev/null || return 1
@@ -44,3 +54,4 @@ for fstui_unpacked in "$PEX_ROOT"/@VENVS@/*/bin/fstui; do
         exec "$fstui_unpacked" "$@"
     fi
 done
+fstui_finds_python

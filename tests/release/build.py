@@ -20,6 +20,8 @@ SHEBANG = b"#!/bin/sh\n"
 UNPACKED = re.compile(rb'INSTALLED_PEX="\$\{PEX_ROOT\}/(venvs/\d+/[0-9a-f]+)/[0-9a-f]+"')
 MOST_SHELL_BYTES = 1 << 16
 COMMITTED_AT = ("git", "log", "-1", "--format=%ct")
+WITHOUT_GIT = "315619200"
+"""2 January 1980: a zip cannot contain an earlier time."""
 
 
 class NotBuilt(Exception):  # noqa: N818  said as it is
@@ -28,7 +30,7 @@ class NotBuilt(Exception):  # noqa: N818  said as it is
 
 def build(output: Path, workshop: Path) -> list[str]:
     """Build the file. Return in words which wheels are missing for which platforms. Raises NotBuilt."""
-    epoch = os.environ.get("SOURCE_DATE_EPOCH") or _run(*COMMITTED_AT).strip()
+    epoch = os.environ.get("SOURCE_DATE_EPOCH") or _committed_at()
     wheels, described = workshop / "wheels", workshop / "platforms"
     wheels.mkdir()
     described.mkdir()
@@ -48,6 +50,13 @@ def build(output: Path, workshop: Path) -> list[str]:
     _pex(output, wheels, platforms, ["fstui", *pinned], epoch)
     _prepend(output)
     return missing
+
+
+def _committed_at() -> str:
+    try:
+        return _run(*COMMITTED_AT).strip()
+    except (NotBuilt, OSError):  # the checkout is a copy without its repository, or git is missing
+        return WITHOUT_GIT
 
 
 def pins() -> list[str]:

@@ -1,14 +1,18 @@
 """The first lines of the file: where it unpacks, and what it runs from there."""
 
 import os
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.real import disks
-from tests.release.build import BOOT, pins
+from tests.release.build import BOOT, CHECKOUT, pins
 from tests.release.platforms import every
+
+MAIN = "from runpy import run_module; run_module('tests.release', run_name='__main__')"
 
 
 @pytest.fixture
@@ -56,6 +60,32 @@ def test_a_new_python_unpacks_again(file: Path, tmp_path: Path) -> None:
     unpacked_in(tmp_path, "bbb")
     next(tmp_path.glob("*/venvs/4/abc/bbb/bin/python")).unlink()
     assert start(file, FSTUI_UNPACK=str(tmp_path)).stdout.startswith("slow: ")
+
+
+@pytest.mark.parametrize("unpacked", [False, True])
+def test_a_host_without_python_gets_one_sentence(file: Path, tmp_path: Path, unpacked: bool) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("chmod", "id", "mkdir", "sh", "uname"):
+        (programs / name).symlink_to(str(shutil.which(name)))
+    (programs / "python3").write_text("#!/bin/sh\nexit 1\n")  # an older one
+    (programs / "python3").chmod(0o755)
+    place = tmp_path / "place"
+    if unpacked:
+        start(file, FSTUI_UNPACK=str(place))
+    done = start(file, PATH=str(programs), FSTUI_UNPACK=str(place))
+    assert (done.returncode, done.stdout) == (2, "")
+    (sentence,) = done.stderr.splitlines()
+    assert sentence.startswith("fstui: this file needs CPython 3.11, 3.12, 3.13 or 3.14")
+    assert place.exists() == unpacked
+
+
+def test_a_build_without_its_tools_says_what_to_install(tmp_path: Path) -> None:
+    """An interpreter that sees only the standard library."""
+    call = [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(CHECKOUT)!r})\n{MAIN}"]
+    done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False)
+    (sentence,) = done.stderr.splitlines()
+    assert done.returncode == 2 and "pip install '.[release]'" in sentence
 
 
 def test_an_unusable_place_is_refused(file: Path, tmp_path: Path) -> None:
