@@ -1,4 +1,4 @@
-"""``fstui fleet run``, ``check``, ``watch``, ``list``, ``show`` and ``compare``: many hosts at once."""
+"""``fstui fleet run``, ``check``, ``watch``, ``list``, ``show``, ``compare`` and ``clean``: many hosts at once."""
 
 from __future__ import annotations
 
@@ -8,21 +8,37 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import reduce
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from fstui.cli.delivery import print_report
 from fstui.cli.execution import FAILED
-from fstui.cli.options import FAILED_ON, Duration, fail_on_option, fails, pairs, report_options, trust_option
+from fstui.cli.options import (
+    FAILED_ON,
+    Duration,
+    fail_on_option,
+    fails,
+    pairs,
+    report_options,
+    trust_option,
+    yes_option,
+)
 from fstui.cli.output import say
 from fstui.fleet import report, results
 from fstui.fleet.remote import WITHOUT, Request, nodes_of
 from fstui.fleet.results import Fleet
 from fstui.model.errors import Refused
+from fstui.model.quantities import size
+from fstui.runs import scenarios
 
 _LEAST_S = 120.0
 _PYZ = "fstui.pyz"
+_JSON = ("--format", "json")
+_MOST_SCENARIO = 48_000
+"""It becomes a part of one argument, which has at most 128 KiB (execve(2))."""
 _REMOVED = {
     "gateway": "ProxyJump in ~/.ssh/config",
     "topology": "ProxyJump in ~/.ssh/config",
@@ -51,6 +67,15 @@ def _with(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Com
     return lambda function: reduce(lambda made, option: option(made), reversed(options), function)
 
 
+_ssh_options = _with(
+    click.option("--place", metavar="DIR", help="Directory on the hosts for that file. Default: ~/.cache/fstui-fleet."),
+    click.option(
+        "--become", type=click.Choice(("sudo", "doas")), help="Become root with this command, without a password."
+    ),
+    click.option("--ssh", default="ssh", show_default=True, help="The ssh command, with options of your own."),
+    click.option("--fanout", type=click.IntRange(1, 1024), default=64, show_default=True, help="Hosts at a time."),
+    click.option("--timeout", type=Duration(1), help="Time for each host, as in 90 or 5m. Default: 2m."),
+)
 _connection_options = _with(
     click.option("--nodes", required=True, help="Hosts as a ClusterShell node set: 'db[1-40],@storage'."),
     click.option(
@@ -60,77 +85,87 @@ _connection_options = _with(
         "--pyz", type=Path, metavar="FILE", help=f"fstui as one file, for the hosts. Default: {_PYZ}, or dist/{_PYZ}."
     ),
     click.option("--installed", metavar="COMMAND", help="Copy no file: COMMAND starts fstui on the hosts."),
-    click.option("--place", metavar="DIR", help="Directory on the hosts for that file. Default: ~/.cache/fstui-fleet."),
     click.option("--remove", is_flag=True, help="At the end, remove that file from the hosts."),
-    click.option(
-        "--become", type=click.Choice(("sudo", "doas")), help="Become root with this command, without a password."
-    ),
-    click.option("--ssh", default="ssh", show_default=True, help="The ssh command, with options of your own."),
+    _ssh_options,
     *(click.option(f"--{name.replace('_', '-')}", hidden=True) for name in _REMOVED),
-    click.option("--fanout", type=click.IntRange(1, 1024), default=64, show_default=True, help="Hosts at a time."),
-    click.option("--timeout", type=Duration(1), help="Time for each host, as in 90 or 5m. Default: 2m."),
     report_options(),
 )
 _write_options = _with(
-    click.option("--force", is_flag=True, help="Also write to devices that are busy."), trust_option, fail_on_option()
+    yes_option, click.option("--force", "yes", is_flag=True, hidden=True), trust_option, fail_on_option()
 )
+_more_argument = click.argument("more", nargs=-1, metavar="[-- OPTION…]", type=click.UNPROCESSED)
+"""Options of the remote command."""
+_OWN_OPTIONS = ("--format", "--output", "--rounds", "--plan")
+"""Options with which the remote command does not print the document that is read here."""
 
 
 @fleet.command("run")
 @click.argument("scenario")
 @click.argument("directory", metavar="DIR")
+@_more_argument
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Change a setting of the scenario.")
 @_write_options
 @_connection_options
-def run(scenario: str, directory: str, settings: Sequence[str], **how: Any) -> int:
+def run(scenario: str, directory: str, more: Sequence[str], settings: Sequence[str], **how: Any) -> int:
     """Run SCENARIO in DIR on every host.
 
-    The storage below DIR is judged on each host, and compared with that of the other hosts.
+    The storage below DIR is judged on each host, and compared with that of the other hosts. A scenario file, or a
+    scenario of your own, is sent to the hosts. After --, options of 'fstui run' follow.
 
-    Example: fstui fleet run fsync-rate /srv --nodes 'db[1-40]'
+    \b
+    Examples:
+      fstui fleet run fsync-rate /srv --nodes 'db[1-40]'
+      fstui fleet run ./mine.toml /srv --nodes 'db[1-40]' -- --max-rate 1M --idle
     """
     if not directory:
         raise Refused("DIR is empty. Name a directory that exists on every host")
     pairs(settings)
-    words = [scenario, directory, *(word for one in settings for word in ("--set", one)), "--format", "json"]
-    return _request("run", [*words, *_allowed(how)], how)
+    how["scenario"] = asyncio.run(scenarios.text_of_own(scenario))
+    if len(how["scenario"]) > _MOST_SCENARIO:
+        raise Refused(f"{scenario} has {len(how['scenario'])} characters, and at most {_MOST_SCENARIO} can be sent")
+    words = [scenario, directory, *(word for one in settings for word in ("--set", one)), *_passed_on(more)]
+    return _request("run", [*words, *_allowed(how), *_JSON], how)
 
 
 @fleet.command("check")
-@click.argument("directories", metavar="[DIR]…", nargs=-1)
+@click.argument("directories", metavar="[DIR]… [-- OPTION…]", nargs=-1)
 @_write_options
 @_connection_options
 def check(directories: Sequence[str], **how: Any) -> int:
     """Check every writable filesystem of every host.
 
-    With DIRs, check only the filesystems that contain them.
+    With DIRs, check only the filesystems that contain them. After --, options of 'fstui check' follow.
 
     Example: fstui fleet check --nodes 'db[1-40]' --fail-on suspicious
     """
-    return _request("check", [*directories, "--format", "json", *_allowed(how)], how)
+    at = next((at for at, word in enumerate(directories) if word.startswith("-")), len(directories))
+    words = [*directories[:at], *_passed_on(directories[at:]), *_allowed(how)]
+    return _request("check", [*words, *_JSON], how)
 
 
 @fleet.command("watch")
+@_more_argument
 @click.option("--mount", metavar="DIR", help="Watch only the filesystem of this directory.")
 @click.option("--seconds", type=Duration(1, 3600), default=10.0, show_default=True, help="Watch for this long.")
 @_connection_options
-def watch(mount: str | None, seconds: float, **how: Any) -> int:
-    """Show on every host which programs wait. Writes nothing.
+def watch(mount: str | None, more: Sequence[str], seconds: float, **how: Any) -> int:
+    """Show on every host which programs wait. Writes nothing. After --, options of 'fstui watch' follow.
 
     Example: fstui fleet watch --nodes 'db[1-40]' --mount /var/lib/mysql
     """
-    words = ["--seconds", f"{seconds:g}", *(["--mount", mount] if mount else []), "--format", "json"]
-    return _request("watch", words, {**how, "timeout": how["timeout"] or seconds + _LEAST_S})
+    words = ["--seconds", f"{seconds:g}", *(["--mount", mount] if mount else []), *_passed_on(more)]
+    return _request("watch", [*words, *_JSON], {**how, "timeout": how["timeout"] or seconds + _LEAST_S})
 
 
 @fleet.command("list")
+@_more_argument
 @_connection_options
-def list_(**how: Any) -> int:
-    """List the defects of every host. Writes nothing.
+def list_(more: Sequence[str], **how: Any) -> int:
+    """List the defects of every host. Writes nothing. After --, options of 'fstui list' follow.
 
     Example: fstui fleet list --nodes 'db[1-40]'
     """
-    return _request("list", ["--format", "json"], how)
+    return _request("list", [*_passed_on(more), *_JSON], how)
 
 
 @fleet.command("show")
@@ -165,6 +200,25 @@ def compare(before: Path, after: Path, format_: str, output: Path | None) -> int
     return FAILED_ON if any(change.worse for change in report.changes(one, other)) else 0
 
 
+@fleet.command("clean")
+@click.argument("directory", metavar="DIR", type=Path)
+@_ssh_options
+def clean(directory: Path, **how: Any) -> int:
+    """Remove from the hosts what is left of the request whose documents are in DIR.
+
+    That is the carried file, what it unpacked, and the saved runs of that request. The documents in DIR stay.
+
+    Example: fstui fleet clean fstui-fleet-20261120-031244
+    """
+    found = results.read(directory)
+    campaign = _campaign()
+    request = _base_request("clean", how)
+    fanout = campaign.Fanout(request)
+    signals = _Signals(fanout)
+    troubles = campaign.clean(request, found, fanout, lambda node, words: say(f"{node}: {words}"))
+    return signals.exit_code or (FAILED if troubles else 0)
+
+
 @fleet.command("export", hidden=True, context_settings={"ignore_unknown_options": True})
 @click.argument("words", nargs=-1)
 def export(words: Sequence[str]) -> int:
@@ -173,37 +227,62 @@ def export(words: Sequence[str]) -> int:
 
 
 def _allowed(how: dict[str, Any]) -> list[str]:
-    return [*(["--yes"] if how["force"] else []), *(["--trust-dir"] if how["trust_dir"] else [])]
+    return [*(["--yes"] if how["yes"] else []), *(["--trust-dir"] if how["trust_dir"] else [])]
+
+
+def _passed_on(words: Sequence[str]) -> list[str]:
+    """Return the words after ``--``. Raises UsageError for words that are no options, and for the fleet's own."""
+    if words and not words[0].startswith("-"):
+        raise click.UsageError(f"Got unexpected extra argument ({words[0]}). Options of the remote command follow --.")
+    if own := [word for word in words if word.partition("=")[0] in _OWN_OPTIONS]:
+        raise click.UsageError(f"{own[0]} cannot be passed on, as each host prints the document of one run.")
+    return list(words)
 
 
 def _request(command: str, arguments: Sequence[str], how: dict[str, Any]) -> int:
     for name, instead in _REMOVED.items():
         if how[name] is not None:
             raise Refused(f"--{name.replace('_', '-')} was removed: use {instead}")
-    try:
-        from fstui.fleet.campaign import Campaign  # noqa: PLC0415  only where hosts are reached
-    except ImportError:
-        raise Refused(WITHOUT) from None
     nodes = nodes_of(how["nodes"])
-    request = Request(
-        command=command,
+    request = replace(
+        _base_request(command, how),
         arguments=tuple(arguments),
-        become=how["become"] or "",
         installed=how["installed"] or "",
-        place=how["place"] or "",
-        ssh=how["ssh"],
         remove=how["remove"],
-        fanout=how["fanout"],
-        timeout_s=how["timeout"] or _LEAST_S,
+        scenario=how.get("scenario", ""),
     )
     file = None if request.installed else _carried(how["pyz"])
     directory = results.make(how["into"])
-    campaign = Campaign(request, nodes, directory, file, lambda node, words: say(f"{node}: {words}"))
-    signals = _Signals(campaign)
+    campaign = _campaign().Campaign(request, nodes, directory, file, lambda node, words: say(f"{node}: {words}"))
+    signals = _Signals(campaign.fanout)
     found = campaign.go()
     asyncio.run(print_report(report.report_of(found), how["format_"], how["output"]))
     say(f"documents in {directory}: fstui fleet show {directory}")
+    runs = ["the saved runs"] if any(host.run for host in found.boxes) else []
+    left = campaign.most_bytes_left
+    if what := [*([f"the file and what it unpacked ({size(left)} each)"] if left else []), *runs]:
+        say(f"on the hosts stay {' and '.join(what)}: fstui fleet clean {directory} removes them")
     return signals.exit_code or _exit_code(found, how.get("fail_on", ()))
+
+
+def _campaign() -> ModuleType:
+    """Return the module that reaches hosts. Raises Refused without ClusterShell."""
+    try:
+        from fstui.fleet import campaign  # noqa: PLC0415  only where hosts are reached
+    except ImportError:
+        raise Refused(WITHOUT) from None
+    return campaign
+
+
+def _base_request(command: str, how: dict[str, Any]) -> Request:
+    return Request(
+        command=command,
+        become=how["become"] or "",
+        place=how["place"] or "",
+        ssh=how["ssh"],
+        fanout=how["fanout"],
+        timeout_s=how["timeout"] or _LEAST_S,
+    )
 
 
 def _carried(named: Path | None) -> Path:
@@ -221,9 +300,9 @@ def _carried(named: Path | None) -> Path:
 class _Signals:
     """The first signal ends all runs in order; a second one ends fstui at once."""
 
-    def __init__(self, campaign: Any) -> None:
+    def __init__(self, fanout: Any) -> None:
         self.exit_code = 0
-        self._campaign = campaign
+        self._fanout = fanout
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._arrived)
@@ -232,7 +311,7 @@ class _Signals:
         if self.exit_code:
             sys.exit(128 + number)  # every ssh ends with this process, and each host notices that
         self.exit_code = 128 + number
-        self._campaign.fanout.stop()
+        self._fanout.stop()
         say("fstui: stopping: every host ends its run and cleans up. A second signal does not wait for that")
 
 

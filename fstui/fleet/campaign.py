@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterable
@@ -21,6 +22,8 @@ _STOPPED = "stopped before fstui connected to it"
 _ENDED = ("0", "1", "3", "129", "130", "143")
 """Exit statuses with which fstui prints a document."""
 _LONGEST_PATH = 4096
+_RUN_ID = re.compile("[0-9a-z]{1,32}")
+"""It becomes a part of a file name in a script, and comes from a document of the host."""
 
 
 class Campaign:
@@ -49,6 +52,8 @@ class Campaign:
         self._results: list[HostResult] = []
         self._troubles: dict[str, str] = {}
         self._remarks: dict[str, str] = {}
+        self.most_bytes_left = 0
+        """The most bytes that the file and what it unpacked still occupy on a host."""
         self.fanout = Fanout(request)
 
     def go(self) -> Fleet:
@@ -102,6 +107,8 @@ class Campaign:
             self._trouble(node, f"its answer is not a document: {str(refusal)[:200]}")
             return
         results.keep(self._directory, node, document)
+        left = answer.word(self._mark, "stays") or ""
+        self.most_bytes_left = max(self.most_bytes_left, int(left) << 10 if left.isdecimal() and len(left) < 12 else 0)
         self._results += found
         if not found or answer.word(self._mark, "end") not in _ENDED:
             self._remarks[node] = ssh.refusal(answer, self._mark)
@@ -121,6 +128,24 @@ class Campaign:
         )
         results.conclude(self._directory, about)
         return Fleet(about=about, boxes=tuple(self._results))
+
+
+def clean(request: Request, fleet: Fleet, fanout: Fanout, heard: Callable[[str, str], object]) -> dict[str, str]:
+    """Remove from each host what the request of that fleet left there. Return the hosts where that failed, and why."""
+    mark = f"fstui-fleet-{secrets.token_hex(8)}"
+    troubles: dict[str, str] = {}
+
+    def ended(node: str, answer: Output) -> None:
+        if trouble := ssh.trouble(answer, mark) or ("" if answer.word(mark, "end") == "0" else "its answer was cut"):
+            troubles[node] = trouble
+        heard(node, trouble or "removed")
+
+    lines = {}
+    for node in fleet.about.nodes:
+        runs = [host.run for host in fleet.boxes if host.node == node and _RUN_ID.fullmatch(host.run)]
+        lines[node] = line_of(request, remote.clean(request, mark, runs))
+    fanout.each(lines, ended, timeout_s=request.timeout_s)
+    return troubles | {node: _STOPPED for node in lines if fanout.stopped and node not in troubles}
 
 
 def _digest(file: Path) -> str:

@@ -11,6 +11,7 @@ holds for it, otherwise a new one from mktemp(1). It never changes a directory t
 
 from __future__ import annotations
 
+import base64
 import re
 import shlex
 import sys
@@ -106,11 +107,31 @@ using=$place/.using-$$; : >"$using"
 {_CURRENT} || {{ say "trouble the file there was replaced after it was copied"; rm -f "$using"; exit 0; }}
 """
 _USED = """rm -f "$using"
+say "stays $(du -sk "$place" | cut -f 1)"
 """
+_SCENARIO = """own=$(mktemp) && printf '%s' {text} | base64 -d >"$own" && exec 4<"$own" ||
+  {{ say "trouble the scenario could not be written to ${{own:-/tmp}}"; rm -f "$own"; exit 0; }}
+rm -f "$own"
+"""
+"""The scenario stays readable through this shell's file descriptor, and nothing is left if the host is lost."""
+_OF_SHELL = "/proc/$$/fd/4"
 _REMOVE = """for one in "$place"/.using-*; do kill -0 "${one##*-}" 2>/dev/null && exit 0; done
 rm -rf "$place/unpacked" "$file" "$place"/.using-*; rmdir "$place" 2>/dev/null
 """
 """Remove nothing while another fleet runs the file."""
+
+_CLEAN = f"""state=${{XDG_STATE_HOME:-${{HOME:+$HOME/.local/state}}}}
+for id in $ids; do rm -f "${{state:-/nonexistent}}/fstui/runs"/*-"$id".json; done
+there=${{wanted:-${{XDG_CACHE_HOME:-$HOME/.cache}}/fstui-fleet}}
+say begin
+[ -d "$there" ] || {{ say "end 0"; exit 0; }}
+{_PLACE}[ -n "$place" ] || {{ say "trouble $there is not a directory of fstui fleet"; exit 0; }}
+for one in "$place"/.using-*; do
+  if kill -0 "${{one##*-}}" 2>/dev/null; then say "trouble another fleet is using $place"; exit 0; fi
+done
+rm -rf "$place/unpacked" "$place"/fstui-*.pyz "$place"/.using-*; rmdir "$place" 2>/dev/null
+say "end 0"
+"""
 
 
 class Request(Base, frozen=True, kw_only=True):
@@ -127,6 +148,8 @@ class Request(Base, frozen=True, kw_only=True):
     """The directory for the file; empty: the user's cache directory, or a temporary one."""
     remove: bool = False
     """Remove the file, and what it unpacked, at the end."""
+    scenario: str = ""
+    """The text of a scenario that the hosts do not have. It takes the place of the first argument."""
     ssh: str = "ssh"
     """The program with the user's own options."""
     fanout: int = 64
@@ -182,12 +205,22 @@ def receive(request: Request, mark: str, digest: str) -> str:
 
 def run(request: Request, mark: str, digest: str, place: str) -> str:
     """Return the script that runs the command between ``begin`` and ``end`` with its exit status."""
-    words = " ".join(map(shlex.quote, (request.command, *request.arguments)))
+    words = [request.command, *map(shlex.quote, request.arguments)]
+    carried = ""
+    if request.scenario:
+        carried, words[1] = _SCENARIO.format(text=base64.b64encode(request.scenario.encode()).decode()), _OF_SHELL
     if request.installed:
-        return _whole(request, mark, digest, "", _RUN.format(command=f"{request.installed} {words}"))
-    remove = _REMOVE if request.remove or TEMPORARY in place else ""
-    running = _USING + _RUN.format(command=f'sh "$file" {words}') + _USED
-    return _whole(request, mark, digest, place, _PLACE + _NO_PLACE + _FILE + running + remove)
+        running = _RUN.format(command=f"{request.installed} {' '.join(words)}")
+        return _whole(request, mark, digest, "", carried + running)
+    removed = request.remove or TEMPORARY in place
+    running = _USING + carried + _RUN.format(command=f'sh "$file" {" ".join(words)}')
+    after = f'rm -f "$using"\n{_REMOVE}' if removed else _USED
+    return _whole(request, mark, digest, place, _PLACE + _NO_PLACE + _FILE + running + after)
+
+
+def clean(request: Request, mark: str, runs: Iterable[str]) -> str:
+    """Return the script that removes the saved runs with these ids, the file, and what it unpacked."""
+    return _whole(request, mark, "", request.place, f"ids={shlex.quote(' '.join(runs))}\n{_CLEAN}")
 
 
 def _whole(request: Request, mark: str, digest: str, place: str, script: str) -> str:

@@ -237,7 +237,7 @@ def _ssh_message(answer: Output) -> str | None:
 def refusal(answer: Output, mark: str) -> str:
     """Return the reason that fstui gave on the host when it ended without a document."""
     code = answer.word(mark, "end") or "?"
-    words = _last(answer.err).removeprefix("fstui: ").replace("--yes", "--force")  # the fleet's name for this option
+    words = _last(answer.err).removeprefix("fstui: ")
     return f"{words or 'it printed nothing'} (exit {code})"
 
 

@@ -39,6 +39,7 @@ __all__ = [
     "shipped",
     "shipped_ones",
     "size_of",
+    "text_of_own",
 ]
 
 MOST_BYTES = 1 << 20
@@ -85,8 +86,12 @@ async def named(name: str) -> Scenario:
     """Load a scenario by name or file, in a child process if it may hang. Raises Refused."""
     if name in shipped():
         return load(name)
-    is_file = "/" in name or name.endswith(".toml")
-    return await in_child(load, name, where=name if is_file else _OWN)
+    return await in_child(load, name, where=name if _is_file(name) else _OWN)
+
+
+async def text_of_own(name: str) -> str:
+    """Return the text of a scenario file, or of one of the user's own; empty for any other name. Raises Refused."""
+    return "" if name in shipped() else await in_child(_text_of_own, name, where=name if _is_file(name) else _OWN)
 
 
 def check(scenario: Scenario, settings: Mapping[str, str]) -> None:
@@ -131,8 +136,19 @@ def _own_files() -> dict[str, Path]:
         return {}
 
 
+def _text_of_own(name: str) -> str:
+    if not _is_file(name) and name not in _own_files():
+        return ""
+    load(name)
+    return read_regular(_path_of(name))[0].decode()
+
+
+def _is_file(name: str) -> bool:
+    return "/" in name or name.endswith(".toml")
+
+
 def _path_of(name: str) -> Path:
-    if "/" in name or name.endswith(".toml"):
+    if _is_file(name):
         return Path(name)
     if path := files_of().get(name) or _own_files().get(name):
         return path

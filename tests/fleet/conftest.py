@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -46,8 +46,8 @@ def installed(tmp_path: Path) -> str:
 def fleet(tmp_path: Path, ssh: str) -> Fleet:
     """The real command, with that ssh."""
 
-    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
-        words = [FSTUI, "fleet", *arguments, "--ssh", ssh]
+    def call(*arguments: str, after: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+        words = [FSTUI, "fleet", *arguments, "--ssh", ssh, *after]
         return subprocess.run(
             words, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=tmp_path, check=False
         )

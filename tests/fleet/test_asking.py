@@ -102,6 +102,57 @@ def test_the_file_in_dist_is_found(fleet: Fleet, installed: str, tmp_path: Path)
     assert done.returncode == 0, done.stderr
 
 
+def test_a_scenario_file_and_options_reach_the_host(fleet: Fleet, installed: str, tmp_path: Path) -> None:
+    mine = Path(scenario_file(tmp_path))
+    seen = tmp_path / "seen"
+    there = program(tmp_path / "host", f'#!/bin/sh\ncat "$2" >{seen}.toml; echo "$@" >{seen}; exec {installed}\n')
+    words = ("run", str(mine), "/srv", "--into", "out", "--nodes", "db1", "--installed", str(there), "--yes")
+    done = fleet(*words, after=("--", "--max-rate", "1M", "--idle"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "seen.toml").read_text() == mine.read_text()
+    command, file, *others = seen.read_text().split()
+    assert (command, others) == ("run", ["/srv", "--max-rate", "1M", "--idle", "--yes", "--format", "json"])
+    assert not Path(file).exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("run", "fsync-rate", "/srv", "/data"), "extra argument (/data)"),
+        (("run", "fsync-rate", "/srv", "--", "--rounds=2"), "--rounds=2 cannot be passed on"),
+        (("check", "--", "--output", "x"), "--output cannot be passed on"),
+        (("run", "./missing.toml", "/srv"), "missing.toml: No such file"),
+    ],
+)
+def test_options_that_change_the_document_are_refused(fleet: Fleet, words: tuple[str, ...], reason: str) -> None:
+    done = fleet(words[0], "--nodes", "db1", *words[1:3], after=words[3:])
+    assert done.returncode == 2 and reason in " ".join(done.stderr.split())
+
+
+def test_what_stays_on_hosts_is_said_and_removed(fleet: Fleet, installed: str, tmp_path: Path) -> None:
+    file = program(tmp_path / "carried.pyz", f'#!/bin/sh\nmkdir -p "$FSTUI_UNPACK"\nexec {installed} "$@"\n')
+    saved = Path.home() / ".local/state/fstui/runs"
+    saved.mkdir(parents=True)
+    run_id = json.loads(HONEST)["id"]
+    for name in (f"20261126-120000-{run_id}.json", "20261126-120000-other1.json"):
+        (saved / name).touch()
+    done = fleet(*run("--nodes", "db1", "--pyz", str(file), "--place", str(tmp_path / "place")))
+    last = " ".join(done.stderr.split("\n")[-2].split())
+    assert last.startswith("on the hosts stay the file and what it unpacked (")
+    assert last.endswith("each) and the saved runs: fstui fleet clean out removes them")
+    assert (tmp_path / "place/unpacked").is_dir()
+    cleaned = fleet("clean", "out", "--place", str(tmp_path / "place"))
+    assert (cleaned.returncode, cleaned.stderr) == (0, "db1: removed\n")
+    assert not (tmp_path / "place").exists()
+    assert [path.name for path in saved.iterdir()] == ["20261126-120000-other1.json"]
+    assert fleet("clean", "out", "--place", str(tmp_path / "place")).returncode == 0
+    (tmp_path / "place").mkdir(mode=0o777)
+    (tmp_path / "place").chmod(0o777)  # another user may have made what is in it
+    (tmp_path / "place/fstui-1.pyz").touch()
+    assert fleet("clean", "out", "--place", str(tmp_path / "place")).returncode == 1
+    assert (tmp_path / "place/fstui-1.pyz").exists()
+
+
 def test_become_root_without_a_password(
     fleet: Fleet, installed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,7 +182,7 @@ def test_a_full_disk_on_a_host_is_named(fleet: Fleet, installed: str, tmp_path: 
 
 @pytest.mark.root
 @pytest.mark.slow
-def test_a_busy_host_needs_force(
+def test_a_busy_host_needs_yes(
     fleet: Fleet,
     workshop: Path,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
@@ -147,14 +198,14 @@ def test_a_busy_host_needs_force(
         try:
             assert eventually((storage.directory / "other").exists)
             refused = fleet(*asked, str(storage.directory), "--into", "refused")
-            forced = fleet(*asked, str(storage.directory), "--into", "forced", "--force")
+            forced = fleet(*asked, str(storage.directory), "--into", "forced", "--yes")
         finally:
             for writer in writers:
                 writer.kill()
                 writer.wait()
     said = " ".join(refused.stdout.split())
     assert refused.returncode == 1
-    assert f"its device {storage.device} is 100% busy. Nothing was written. Use --force to run it anyway" in said
+    assert f"its device {storage.device} is 100% busy. Nothing was written. Use --yes to run it anyway" in said
     assert forced.returncode == 0 and "1 of 1 host answered" in forced.stdout, forced.stdout
 
 

@@ -19,11 +19,11 @@ def main(arguments: list[str]) -> int:
         install = f"{shlex.quote(sys.executable)} -m pip install '.[release]'"
         print(f"tests.release: not installed: {', '.join(missing)}. In the checkout: {install}", file=sys.stderr)
         return 2
-    from tests.release import selftest  # noqa: PLC0415  it needs them
+    if arguments[:1] in ([], ["build"]) and len(arguments) < 3:
+        return _build(Path(*arguments[1:]) if arguments[1:] else Path("dist/fstui.pyz"))
+    from tests.release import selftest  # noqa: PLC0415  it needs pytest, and a build does not
 
-    match arguments or ["build"]:
-        case ["build", *name] if len(name) < 2:
-            return _build(Path(*name) if name else Path("dist/fstui.pyz"))
+    match arguments:
         case ["check", file, *roots] if roots:
             return selftest.in_roots(Path(file), [Path(root) for root in roots])
         case ["contain", file, root]:
