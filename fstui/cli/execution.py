@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gc
 import os
 import sys
 import threading
@@ -24,6 +25,9 @@ _NO_THREAD = "can't start new thread"
 """Python's message if pthread_create(3) fails, in a RuntimeError."""
 _COMPLETING = "_FSTUI_COMPLETE"
 """Set by a shell that requests completions. There are no arguments then."""
+_COLLECT_AFTER = 100_000
+"""New objects before Python searches for reference cycles. With its default of 700, that takes longer than making a
+table of thousands of rows."""
 BROKEN_PIPE = 141
 """The exit status that a shell reports for a program ended by SIGPIPE."""
 
@@ -40,6 +44,7 @@ def execute(arguments: Sequence[str]) -> int:
             from fstui.cli.completion import prepare  # noqa: PLC0415
 
             prepare()
+        gc.set_threshold(_COLLECT_AFTER)
         code = group.main(list(arguments), prog_name="fstui", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except BaseException as error:

@@ -57,7 +57,7 @@ def trend(words: str, format_: str, output: Path | None) -> None:
 
     Example: fstui history trend --filter /srv/db
     """
-    if not asyncio.run(_print_list(words, format_, output, report.of_trends)).sections:
+    if not asyncio.run(_print_list(words, format_, output, report.of_trends)):
         say(report.NO_TREND)
 
 
@@ -201,7 +201,8 @@ async def _all_found(references: Sequence[str]) -> list[Run]:
     return [(await _found(reference)).run for reference in references]
 
 
-async def _print_list(words: str, format_: str, output: Path | None, of: Callable[[list[Summary]], Report]) -> Report:
+async def _print_list(words: str, format_: str, output: Path | None, of: Callable[[list[Summary]], Report]) -> bool:
+    """Return whether there was something to print: asyncio.run would spend longer on the repr of a long report."""
     every = await history.listed()
     found = history.matching(every, words)
     if not every:
@@ -210,7 +211,7 @@ async def _print_list(words: str, format_: str, output: Path | None, of: Callabl
         say(f"None of {len(every)} saved runs contains '{words}'.")
     listed = of(found)
     await print_report(listed, format_, output)
-    return listed
+    return bool(listed.sections)
 
 
 async def _delete(references: tuple[str, ...], yes: bool) -> None:

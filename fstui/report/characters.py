@@ -29,7 +29,7 @@ def escape_controls(text: str) -> str:
 
     A byte that is not UTF-8 (a surrogate, PEP 383) is shown as that byte: ``\\xff``.
     """
-    return CONTROL.sub(_escape, text)
+    return text if text.isprintable() else CONTROL.sub(_escape, text)  # a long table has 100 000 cells
 
 
 def escape_lines(text: str) -> str:

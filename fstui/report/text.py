@@ -132,5 +132,7 @@ def moment(started_at: str) -> str:
 
 
 def _padded(text: str, width: int, align: str) -> str:
+    if text.isascii():
+        return text.ljust(width) if align == "<" else text.rjust(width)
     fill = " " * (width - cell_len(text))
     return text + fill if align == "<" else fill + text

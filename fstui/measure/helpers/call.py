@@ -6,6 +6,7 @@ child program is ``module.name``. stdout, pickled: (True, result) or (False, exc
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -17,6 +18,7 @@ def main() -> None:
     # signals are meant for the app; a function that has begun to write is not interrupted
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
+    gc.disable()  # it ends after one call, and a history of thousands of runs would be searched for garbage many times
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # keeps what the function prints out of the answer
     path = pickle.load(sys.stdin.buffer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -14,6 +15,7 @@ from fstui.model.quantities import rate
 from fstui.model.run import Run
 from fstui.report import history as report
 from fstui.report.findings import leading
+from fstui.report.latency_map import LogScale
 from fstui.report.text import moment, verdict_word
 from fstui.runs.history import ALTERED, Summary
 from fstui.tui.drawing import charts
@@ -21,7 +23,7 @@ from fstui.tui.drawing.cells import Column, fit, fit_left, fit_right, line, rule
 from fstui.tui.drawing.cells import Run as Part
 from fstui.tui.styles import DOUBT, FAINT, HEAD, HEAT, not_bold, speed_style, verdict_style
 from fstui.tui.widgets.lines import UNBOUNDED
-from fstui.tui.widgets.table import Rows, row_cells
+from fstui.tui.widgets.table import LateCells, Rows, row_cells
 
 _BAR, _LONG_BAR, _VERY_WIDE, _RATE = 8, 30, 150, 6
 COLUMNS = (
@@ -50,10 +52,9 @@ def rows(runs: Sequence[Summary], width: int) -> Rows:
     scale = charts.scale_around(one.rate_per_s for one in runs)
     cells, day = {}, ""
     for one in runs:
-        drawn = charts.bar(one.rate_per_s, scale, bar)
-        cells[one.path] = _row(one, columns, drawn, same_day=one.started_at[:10] == day)
+        cells[one.path] = partial(_row, one, columns, scale, bar, same_day=one.started_at[:10] == day)
         day = one.started_at[:10]
-    return Rows(columns, cells, {"BAR": f"{_power_of_ten(scale.low)}…{_power_of_ten(scale.high)}"})
+    return Rows(columns, LateCells(cells), {"BAR": f"{_power_of_ten(scale.low)}…{_power_of_ten(scale.high)}"})
 
 
 def chart(summaries: Sequence[Summary], chosen: Summary, width: int, height: int) -> list[Text]:
@@ -114,7 +115,7 @@ def file(summary: Summary, width: int) -> list[Text]:
     return [line((part, FAINT)) for part in wrapped(words, width - 2, indent=" ")]
 
 
-def _row(summary: Summary, columns: Sequence[Column], bar: str, *, same_day: bool) -> list[Text]:
+def _row(summary: Summary, columns: Sequence[Column], scale: LogScale, bar: int, *, same_day: bool) -> list[Text]:
     glyph, style = verdict_style(summary.verdict)
     remarks = [one for one in report.remarks(summary) if one != "simulated" or not _path_says_simulated(summary)]
     values = {
@@ -125,7 +126,7 @@ def _row(summary: Summary, columns: Sequence[Column], bar: str, *, same_day: boo
         "SCENARIO": summary.scenario,
         "TARGET": (summary.target or Path(summary.path).name) + (f" ({', '.join(remarks)})" if remarks else ""),
         "RATE/S": _rate(summary.rate_per_s) if summary.rate_per_s else "",
-        "BAR": bar,
+        "BAR": charts.bar(summary.rate_per_s, scale, bar),
         "RUN": summary.id,
         "HOST": summary.hostname,
         "NOTE": summary.note,

@@ -2,24 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from rich.text import Text
 from textual.message import Message
 from textual.widgets import DataTable
-from textual.widgets.data_table import RowDoesNotExist
 
 from fstui.tui.drawing.cells import Column, line, styled_row
 from fstui.tui.styles import FAINT
+
+MORE_ROWS = 500
+"""Rows that are drawn beyond the cursor and the top line: a history may have thousands."""
+Cells = Sequence[Text]
 
 
 class Rows(NamedTuple):
     """The columns of a table, the cells of each row by its key, and titles that differ from the columns' own."""
 
     columns: Sequence[Column]
-    cells: Mapping[str, Sequence[Text]]
+    cells: Mapping[str, Cells]
     titles: Mapping[str, str]
+
+
+class LateCells(Mapping[str, Cells]):
+    """The cells of rows that are drawn when they come near."""
+
+    def __init__(self, draw: Mapping[str, Callable[[], Cells]]) -> None:
+        self._draw = draw
+
+    def __getitem__(self, key: str) -> Cells:
+        return self._draw[key]()
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._draw
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._draw)
+
+    def __len__(self) -> int:
+        return len(self._draw)
 
 
 def row_cells(columns: Sequence[Column], values: Mapping[str, str], styles: Mapping[str, str]) -> list[Text]:
@@ -47,6 +70,7 @@ class Table(DataTable[Text]):
     def __init__(self, draw: Callable[[int], Rows], id: str, *, header: bool = True) -> None:  # noqa: A002
         super().__init__(cursor_type="row", cell_padding=0, show_header=header, id=id)
         self._draw = draw
+        self._cells: Mapping[str, Cells] = {}
         self._pending: str | int | None = None
         """The row for the cursor once there are rows."""
 
@@ -68,24 +92,34 @@ class Table(DataTable[Text]):
         chosen = self.chosen if self.row_count else self._pending
         at = chosen if isinstance(chosen, int) else self.cursor_row
         columns, cells, titles = self._draw(self.size.width)
+        self._cells = {}  # clearing may scroll, and there are no columns for rows yet
         self.clear(columns=True)
         heads = styled_row(columns, {one.title: one.title for one in columns} | dict(titles), {})
         for column, (head, _) in zip(columns, heads, strict=True):
             self.add_column(Text(head, FAINT), width=column.width + column.gap)
-        for key, row in cells.items():
-            self.add_row(*row, key=key, height=max(cell.plain.count("\n") for cell in row) + 1)
-        self.choose(chosen if chosen in cells else min(at, max(len(cells) - 1, 0)))
+        self._cells = cells
+        self.choose(chosen if chosen in self._cells else at)
 
     def choose(self, row: str | int | None) -> None:
-        """Put the cursor on the row of that key or number."""
-        if row is None or not self.row_count:
+        """Put the cursor on the row of that key, or of that number or the nearest one."""
+        if row is None or not self._cells:
             self._pending = row
-            return
-        try:
-            at = self.get_row_index(row) if isinstance(row, str) else row
-        except RowDoesNotExist:
-            return
-        self.move_cursor(row=max(0, min(at, self.row_count - 1)))
+        elif isinstance(row, int):
+            at = max(0, min(row, len(self._cells) - 1))
+            self._add_rows(at + MORE_ROWS)
+            self.move_cursor(row=at)
+        elif row in self._cells:
+            self.choose(list(self._cells).index(row))
 
     def move(self, by: int) -> None:
         self.choose(self.cursor_row + by)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self._add_rows(round(new_value) + MORE_ROWS)
+
+    def _add_rows(self, count: int) -> None:
+        """Add rows until there are this many."""
+        for key in islice(self._cells, self.row_count, count):
+            row = self._cells[key]
+            self.add_row(*row, key=key, height=max(cell.plain.count("\n") for cell in row) + 1)
