@@ -7,14 +7,13 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Iterable
-from datetime import datetime
 from pathlib import Path
 
 from fstui.fleet import remote, results, ssh
 from fstui.fleet.remote import Request
 from fstui.fleet.results import About, Fleet, HostResult, results_of
 from fstui.fleet.ssh import Fanout, Output, line_of
-from fstui.model.errors import Refused
+from fstui.model.errors import Refused, local_time
 
 LOOK_S = 30.0
 """Seconds for the first connection to a host. The next phase waits for all hosts."""
@@ -46,7 +45,7 @@ class Campaign:
         self._places: dict[str, str] = {}
         self._to_copy: list[str] = []
         self._began = time.monotonic()
-        self._started_at = datetime.now().astimezone().isoformat(timespec="seconds")
+        self._started_at = local_time().isoformat(timespec="seconds")
         self._heard = heard
         self._nodes = tuple(nodes)
         self._results: list[HostResult] = []

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from datetime import UTC, datetime
 
 
 class Refused(Exception):  # noqa: N818  printed as it is; nothing was written, exit status 2
     """The command cannot start. The message says what failed, where, why, and what to do."""
+
+
+def local_time() -> datetime:
+    """Return the time in the time zone of the user. Raises Refused if TZ is a day or more away from UTC."""
+    try:
+        return datetime.now(UTC).astimezone()
+    except ValueError:
+        zone = os.environ.get("TZ", "")
+        sentence = f"The time zone TZ={zone} is a day or more away from UTC. Correct or unset TZ."
+        raise Refused(sentence) from None
 
 
 def meant(word: str, known: Iterable[str]) -> str:

@@ -10,7 +10,6 @@ import json
 import os
 import secrets
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -21,7 +20,7 @@ from fstui.judge import judge
 from fstui.measure.children import Child, in_child
 from fstui.measure.kinds.powercut import PowerCutFigures
 from fstui.model.documents import sealed
-from fstui.model.errors import Refused
+from fstui.model.errors import Refused, local_time
 from fstui.model.host import Host, Inventory
 from fstui.model.run import Run
 from fstui.model.steps import Step
@@ -212,7 +211,7 @@ def _step(witnessed: Witnessed, measured: PowerCutFigures) -> Step:
 def _judged(step: Step, header: Header, target: Target, host: Host, began: float) -> Run:
     run = Run(
         id=secrets.token_hex(3),
-        started_at=datetime.now(UTC).astimezone().isoformat(timespec="seconds"),
+        started_at=local_time().isoformat(timespec="seconds"),
         elapsed_s=round(time.monotonic() - began, 3),
         version=__version__,
         host=host,

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fstui import __version__
 from fstui.measure.children import command
 from fstui.model.documents import encode
-from fstui.model.errors import Refused
+from fstui.model.errors import Refused, local_time
 from fstui.model.host import Inventory
 from fstui.model.storage import Target
 from fstui.powercut.header import Header, boot_id
@@ -53,7 +52,7 @@ def make_cut(plan: Plan, target: Target, fsid: int, inventory: Inventory) -> Cut
     run = secrets.token_hex(8)
     header = Header(
         run=run,
-        started_at=datetime.now(UTC).astimezone().isoformat(timespec="seconds"),
+        started_at=local_time().isoformat(timespec="seconds"),
         boot=boot_id(),
         host=inventory.host,
         directory=str(Path(target.path) / (PREFIX + run)),

@@ -6,7 +6,6 @@ A lesson runs its steps on simulated disks. Its statements about them are claims
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -16,7 +15,7 @@ from msgspec.structs import replace
 
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.base import Base
-from fstui.model.errors import Refused
+from fstui.model.errors import Refused, local_time
 from fstui.model.judgement import Verdict
 from fstui.model.plan import Plan, PlannedStep
 from fstui.model.quantities import rate, ratio
@@ -220,5 +219,5 @@ async def taken() -> dict[str, Taken]:
 async def note_taken(name: str, right: int, runs: Mapping[str, Run]) -> None:
     """Save that the lesson was taken today, with the rates of its runs. Raises OSError, Refused."""
     rates = {f"{label}/{step.name}": step.rate_per_s for label, run in runs.items() for step in run.steps}
-    day = datetime.now(UTC).astimezone().date().isoformat()
+    day = local_time().date().isoformat()
     await in_home(user_data.take_lesson, name, Taken(day=day, right=right, rates_per_s=rates))

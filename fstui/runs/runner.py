@@ -11,7 +11,6 @@ import secrets
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
-from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import msgspec
@@ -22,7 +21,7 @@ from fstui.judge.references import applicable
 from fstui.measure.children import SHUTDOWN_DEADLINE
 from fstui.model.counters import Idle
 from fstui.model.documents import sealed
-from fstui.model.errors import Refused
+from fstui.model.errors import Refused, local_time
 from fstui.model.events import (
     Event,
     FindingsChanged,
@@ -79,7 +78,7 @@ class RunInProgress:
         self._began = time.monotonic()
         self._run = Run(
             id=self.id,
-            started_at=datetime.now(UTC).astimezone().isoformat(timespec="seconds"),
+            started_at=local_time().isoformat(timespec="seconds"),
             version=__version__,
             status="stopped",  # until it has finished, because a killed run leaves this document
             simulated=machine.simulated,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
@@ -20,6 +21,7 @@ from fstui.model.plan import Plan
 from fstui.model.rate_limit import UNLIMITED, RateLimit
 from fstui.model.run import Round, Run
 from fstui.model.storage import Node
+from fstui.proc import MOUNTINFO
 
 if TYPE_CHECKING:  # these are not needed for the first screen, and take time to import
     from fstui.databases.programs import Installed
@@ -70,6 +72,8 @@ class Session:
         """
         from fstui.runs.machine.local import LocalMachine  # noqa: PLC0415
 
+        if not Path(MOUNTINFO).exists():
+            raise Refused("/proc is not mounted, so mounts and counters cannot be read. Run: mount -t proc proc /proc")
         machine = LocalMachine(like=like, trace=trace, trusting=trusting, rate_limit=rate_limit)
         return cls(machine, rate_limit)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
 
 import msgspec
 
 from fstui import __version__
+from fstui.model.errors import local_time
 from fstui.model.host import Inventory
 from fstui.model.storage import Node, Target
 from fstui.model.watch import (
@@ -39,7 +39,7 @@ class Watching:
         self._pid = pid
         self._target = target
         self._stopping = asyncio.Event()
-        self._started_at = datetime.now(UTC).astimezone().isoformat(timespec="seconds")
+        self._started_at = local_time().isoformat(timespec="seconds")
 
     def stop(self) -> None:
         """End the watch with what was seen so far."""

@@ -395,3 +395,19 @@ def test_a_plain_ascii_locale_gets_ascii(fstui: Fstui, saved: Path) -> None:
     done = fstui("show", "k3f9a1", PYTHONIOENCODING="ascii")
     assert done.returncode == 0
     assert done.stdout.isascii() and b"flush" in done.stdout.lower()
+
+
+def test_a_time_zone_that_no_time_has_is_a_sentence(fstui: Fstui, target: Path, scenario: str) -> None:
+    said = refusal(fstui("run", scenario, str(target), "--yes", TZ="XXX+26"))
+    assert said == "fstui: The time zone TZ=XXX+26 is a day or more away from UTC. Correct or unset TZ."
+    assert list(target.iterdir()) == []
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("arguments", [["watch", "--seconds", "1"], ["list"], ["check"]])
+def test_a_host_without_proc_is_a_sentence(arguments: list[str]) -> None:
+    without = ["unshare", "--mount", "sh", "-c", 'umount -l /proc && exec "$@"', "sh"]
+    done = subprocess.run([*without, *map(str, command(*arguments))], capture_output=True, check=False)
+    assert refusal(done) == (
+        "fstui: /proc is not mounted, so mounts and counters cannot be read. Run: mount -t proc proc /proc"
+    )
