@@ -40,7 +40,7 @@ def of_runs(
         legend(found),
         *found.bars(width or WIDTH),
         columns(found),
-        databases.workloads(runs),
+        databases.workloads_compared(found),
         _prices(runs, per_hour),
         *(_io_path(side) for side in found.sides),
         *(Section(name, figures=tuple(_latencies(found, name))) for name in found.step_names),

@@ -37,8 +37,8 @@ def _about_servers(servers: dict[str, Server]) -> Iterator[str]:
                 "sync_binlog then changes nothing."
             )
     for title, server in servers.items():
-        if server.existing and server.durability:
-            yield f"{title}, {server.reached}: {', '.join(server.durability)}; read, not changed."
+        if server.existing and server.commit_settings:
+            yield f"{title}, {server.reached}: {', '.join(server.commit_settings)}; read, not changed."
     for title, server in servers.items():
         if server.logs_for_replicas:
             yield f"{title}: its binary log is enabled. The log and every replica received everything written here."

@@ -13,6 +13,7 @@ from fstui.model.quantities import count, counted, duration_ns, rate, ratio, sho
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report import figures
+from fstui.report.comparison import Comparison
 from fstui.report.sections import Section
 from fstui.report.stack import stack_line
 from fstui.report.text import NONE, sparkline
@@ -35,7 +36,6 @@ _ROWS = {
     "p95 ms": "latency_ms_p95",
 }
 """Rows of the table, with the names of their columns in a spreadsheet."""
-_OF_SEVERAL_RUNS = ("tps", "qps", "avg ms", "p95 ms", "p99", "errors", "flushes/trx")
 _SECONDS = ("until s", "tps", "qps", "p95 ms", "errors/s")
 _MOST_SECONDS = 60
 
@@ -59,21 +59,32 @@ class DatabaseStep(NamedTuple):
 
     @property
     def in_force(self) -> tuple[str, ...]:
-        """The requested options with the values that the server reports. Of an existing server, its durability."""
+        """The requested options with the values that the server reports. Of an existing server, its own settings."""
         if self.server.existing:
-            return self.server.durability
+            return self.server.commit_settings
         reported = self.server.variables
         return tuple(f"{name} {reported.get(name) or _word(value)}" for name, value in self.settings.options.items())
 
 
+class _Column(NamedTuple):
+    """A step as a column of one configuration."""
+
+    name: str
+    """The run, if there are several."""
+    run: Run
+    each: DatabaseStep
+    spread: str = ""
+    """The lowest and highest rate of several rounds."""
+
+
 def measured(run: Run) -> list[DatabaseStep]:
-    return [
-        DatabaseStep(step, step.settings, step.figures, step.figures.tps)
-        for step in run.steps
-        if isinstance(step.settings, Sysbench)
-        and isinstance(step.figures, SysbenchFigures)
-        and step.figures.tps is not None
-    ]
+    return [found for step in run.steps if (found := _database_step(step))]
+
+
+def _database_step(step: Step) -> DatabaseStep | None:
+    if not isinstance(step.settings, Sysbench) or not isinstance(step.figures, SysbenchFigures):
+        return None
+    return None if step.figures.tps is None else DatabaseStep(step, step.settings, step.figures, step.figures.tps)
 
 
 def tables(run: Run) -> list[Section]:
@@ -81,30 +92,46 @@ def tables(run: Run) -> list[Section]:
 
     Empty without databases.
     """
-    found = (workloads([run]), by_clients(run), _durable_and_not(run))
+    found = (workloads(run), by_clients(run), _durable_and_not(run))
     return [section for section in found if not section.empty]
 
 
-def workloads(runs: Sequence[Run]) -> Section:
+def workloads(run: Run) -> Section:
     """Return one table: configurations down, workloads across.
 
     The title holds what all configurations have in common, the lines below the table what each has in addition.
-    Several runs get the most important figures only.
     """
+    return _workloads([_Column("", run, each) for each in measured(run)])
+
+
+def workloads_compared(found: Comparison) -> Section:
+    """Return that table for all sides. Several rounds are represented by the median round of each step."""
+    return _workloads(
+        [
+            _Column(
+                f"run {side.name}{', median round' if len(side.rounds) > 1 else ''}", one.run, each, side.spread(name)
+            )
+            for side in found.sides
+            for name in found.step_names
+            if (one := side.step(name)) and (each := _database_step(one.step))
+        ]
+    )
+
+
+def _workloads(shown: Sequence[_Column]) -> Section:
     cells: dict[tuple[str, ...], dict[str, dict[str, str]]] = {}
-    for run in runs:
-        counts = figures.Counts(run)
-        for each in measured(run):
-            words = tuple(_configuration(run, each, several=len(runs) > 1))
-            cells.setdefault(words, {})[each.workload] = _figures(each, counts)
+    for name, run, each, spread in shown:
+        words = (*([name] if name else []), *_configuration(run, each))
+        of_rounds = {"tps of all rounds": spread} if spread else {}
+        cells.setdefault(words, {})[each.workload] = {**_figures(each, figures.Counts(run)), **of_rounds}
     if not cells:
         return Section()
     names = tuple(dict.fromkeys(workload for found in cells.values() for workload in found))
     shared, legend = _told_apart(tuple(cells))
     rows = tuple(
-        (f"#{number} {label}" if legend else label, *(found[name][label] if name in found else NONE for name in names))
+        (f"#{number} {label}" if legend else label, *(found.get(name, {}).get(label, NONE) for name in names))
         for number, found in enumerate(cells.values(), 1)
-        for label in (_OF_SEVERAL_RUNS if len(runs) > 1 else next(iter(found.values())))
+        for label in next(iter(found.values()))
     )
     return Section(f"Workloads by configuration · {shared}", ("", *names), rows, legend, labels=1)
 
@@ -113,7 +140,7 @@ def by_clients(run: Run) -> Section:
     """Return transactions per second over the number of clients, with their curve. Empty if it did not vary."""
     curves: dict[tuple[str, ...], dict[str, dict[int, float]]] = {}
     for each in measured(run):
-        *words, _ = _configuration(run, each, several=False)
+        *words, _ = _configuration(run, each)
         curves.setdefault(tuple(words), {}).setdefault(each.workload, {})[each.settings.threads] = each.tps
     clients = sorted({number for found in curves.values() for curve in found.values() for number in curve})
     if len(clients) < 2:
@@ -199,9 +226,7 @@ def _numbers(found: SysbenchFigures) -> dict[str, int | float | None]:
     }
 
 
-def _configuration(run: Run, each: DatabaseStep, *, several: bool) -> Iterator[str]:
-    if several:
-        yield f"run {run.id}"
+def _configuration(run: Run, each: DatabaseStep) -> Iterator[str]:
     yield each.server.title
     yield stack_line(run.target) or (run.target.path if run.target else NONE)
     yield from _zfs_properties(run)

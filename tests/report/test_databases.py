@@ -13,10 +13,11 @@ from rich.cells import cell_len
 from fstui.measure.kinds.replica_cut import ReplicaCut, ReplicaCutFigures
 from fstui.measure.kinds.sysbench import FileWaits, Interval, Sysbench
 from fstui.model.counters import DeviceTrace
-from fstui.model.run import Run
+from fstui.model.run import Round, Run
 from fstui.model.steps import Step
 from fstui.report import compare, database_files, databases
 from fstui.report import run as report
+from fstui.report.comparison import Comparison
 from fstui.report.database_notes import notes
 from fstui.report.formats import plain
 from fstui.report.sections import text
@@ -41,7 +42,8 @@ def one(*steps: Step) -> Run:
 
 def rows_of(*runs: Run) -> dict[str, tuple[str, ...]]:
     """The cells of the workloads table by their label."""
-    cells = (tuple(map(text, row)) for row in databases.workloads(runs).rows)
+    table = databases.workloads(runs[0]) if len(runs) == 1 else databases.workloads_compared(Comparison(runs))
+    cells = (tuple(map(text, row)) for row in table.rows)
     return {label: tuple(values) for label, *values in cells}
 
 
@@ -108,12 +110,28 @@ def test_runs_on_different_filesystems_share_one_table() -> None:
     dataset = storage.filesystem("zfs", below=("sda",), recordsize="16K", logbias="latency")
     zfs = replace(RUN, id="x7b2c9", steps=STEPS[1:3], target=storage.target(dataset, storage.disk()))
     ext4 = one(*STEPS[1:3])
-    assert databases.workloads([ext4, zfs]).lines == (
+    assert databases.workloads_compared(Comparison([ext4, zfs])).lines == (
         "#1 run k3f9a1 · ext4 › sda1 › sda",
         "#2 run x7b2c9 · zfs › sda · logbias=latency · recordsize=16K",
     )
     assert "#2 tps" in printed(compare.of_runs([ext4, zfs], 80), width=80)
-    assert "#2 total" not in rows_of(ext4, zfs)
+    assert [rows_of(ext4, zfs)[f"#2 {label}"] for label in ("queries read", "total", "min ms", "max ms")] == [
+        ("10", "10"), ("60", "60"), ("0.73", "0.73"), ("624.89", "624.89"),
+    ]  # fmt: skip
+
+
+def test_rounds_are_represented_by_their_median() -> None:
+    def round_(number: int, side: int, tps: float) -> Run:
+        order = Round(series="s", side=side, number=number, of=3)
+        return replace(one(database("oltp_insert", tps, 5, durable=True)), id=f"{side}{number}", round=order)
+
+    runs = [round_(number, side, tps + side) for side in (0, 1) for number, tps in enumerate((30.0, 10.0, 20.0), 1)]
+    rows = rows_of(*runs)
+    assert (rows["#1 tps"], rows["#2 tps"]) == (("20.00",), ("21.00",))
+    assert (rows["#1 tps of all rounds"], rows["#1 total"]) == (("10.0–30.0/s",), ("60",))
+    assert databases.workloads_compared(Comparison(runs)).lines == (
+        "#1 run 01 ×3, median round", "#2 run 11 ×3, median round",
+    )  # fmt: skip
 
 
 def test_a_sweep_over_clients_has_a_curve() -> None:
@@ -179,6 +197,14 @@ def test_an_existing_server_is_described_with_its_settings() -> None:
     settings, log, elsewhere = notes(one(step))
     expected = "MariaDB 10.11.19, db7:3306: sync_binlog = 1, innodb_flush_log_at_trx_commit = 1; read, not changed."
     assert settings == expected
+    for variables in (
+        {"innodb_flush_method": "O_DIRECT", "innodb_doublewrite": "OFF"},
+        {"wal_sync_method": "open_datasync", "full_page_writes": "off"},
+    ):
+        kind = "mariadb" if "innodb_doublewrite" in variables else "postgresql"
+        other = one(database("oltp_insert", 9.0, 5, durable=True, where="existing", kind=kind, variables=variables))
+        stated = [f"{name} = {value}" for name, value in variables.items()]
+        assert ", ".join(stated) in notes(other)[0] and " · ".join(stated) in databases.workloads(other).title
     assert "every replica received everything" in log
     assert "its data, in /data, is not on the measured filesystem" in elsewhere
     assert flushes_of(one(step)) == "–"

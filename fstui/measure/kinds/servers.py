@@ -63,6 +63,8 @@ class ServerKind(NamedTuple):
     """The driver of sysbench that reaches it."""
     durable: tuple[str, ...]
     """The variables that decide whether a commit is durable."""
+    methods: tuple[str, ...]
+    """The variables that decide how it becomes durable: calls, open flags, and protection against torn pages."""
     risks: tuple[Risk, ...]
     logs_bytes: int
     """Largest space for the logs of a throwaway server. A binary log is purged, a WAL is recycled at max_wal_size."""
@@ -102,6 +104,7 @@ MARIADB = ServerKind(
     places=(*_SBIN, "/opt/mariadb/bin"),
     driver="mysql",
     durable=("sync_binlog", "innodb_flush_log_at_trx_commit"),
+    methods=("innodb_flush_method", "innodb_doublewrite"),
     risks=_INNODB,
     logs_bytes=256 << 20,
     version_word="MariaDB",
@@ -116,6 +119,7 @@ MYSQL = ServerKind(
     places=(*_SBIN, "/opt/mysql/bin", "/opt/percona/bin"),
     driver="mysql",
     durable=MARIADB.durable,
+    methods=MARIADB.methods,
     risks=_INNODB,
     logs_bytes=256 << 20,
     pair=ReplicaPair(image_bytes=1 << 30, held_bytes=180 << 20, prepare_s=16.0),
@@ -127,6 +131,7 @@ POSTGRESQL = ServerKind(
     places=("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin", "/usr/libexec/postgresql*"),
     driver="pgsql",
     durable=("fsync", "synchronous_commit"),
+    methods=("wal_sync_method", "full_page_writes"),
     # https://www.postgresql.org/docs/current/wal-async-commit.html
     risks=(Risk("fsync", lossy=OFF), Risk("synchronous_commit", lossy=OFF)),
     logs_bytes=1280 << 20,
@@ -152,7 +157,7 @@ COMMANDS = {
 """All known database servers by command name, as in /proc/PID/comm, which is cut after 15 characters."""
 DURABILITY = frozenset(name for kind in KINDS.values() for name in kind.durable)
 """Options that decide only whether a commit is durable."""
-DECISIVE = DURABILITY | {"log_bin", "innodb_flush_method", "innodb_doublewrite", "full_page_writes", "wal_sync_method"}
+DECISIVE = DURABILITY | {name for kind in KINDS.values() for name in kind.methods} | {"log_bin"}
 """Options that say how a commit becomes durable."""
 _OPENED_TO_SYNC = frozenset({"o_dsync", "open_datasync", "open_sync"})
 
@@ -231,11 +236,19 @@ class Server(Base, frozen=True, kw_only=True):
     @property
     def durability(self) -> tuple[str, ...]:
         """The settings that decide whether its commits are durable: ``name = value``, as the server has them."""
-        return tuple(f"{name} = {self.variables[name]}" for name in self._kind.durable if name in self.variables)
+        return self._stated(self._kind.durable)
+
+    @property
+    def commit_settings(self) -> tuple[str, ...]:
+        """The settings that decide whether and how its commits become durable."""
+        return self._stated((*self._kind.durable, *self._kind.methods))
+
+    def _stated(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(f"{name} = {self.variables[name]}" for name in names if name in self.variables)
 
     @property
     def introduction(self) -> tuple[str, ...]:
-        """Its version, what decides its durability, where its data is stored, and whether it keeps a binary log."""
+        """Its version, the settings of its commits, where its data is stored, and whether it keeps a binary log."""
         stored = (
             f"its data is stored in {self.data_directory}"
             if self.data_directory
@@ -247,7 +260,7 @@ class Server(Base, frozen=True, kw_only=True):
             stored += ", which is not on the filesystem of this directory"
         return (
             self.title,
-            ", ".join(self.durability),
+            ", ".join(self.commit_settings),
             stored,
             *(["it keeps a binary log"] if self.logs_for_replicas else []),
         )
