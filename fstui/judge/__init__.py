@@ -7,6 +7,16 @@ rule never calls another rule, and nothing here imports an interface or starts a
 
 from fstui.judge.explanation import explain, has_page, questions, rule_names
 from fstui.judge.facts import Case
-from fstui.judge.verdict import decisive, judge, order_of_findings
+from fstui.judge.verdict import decisive, judge, leading, order_of_findings
 
-__all__ = ["Case", "decisive", "explain", "has_page", "judge", "order_of_findings", "questions", "rule_names"]
+__all__ = [
+    "Case",
+    "decisive",
+    "explain",
+    "has_page",
+    "judge",
+    "leading",
+    "order_of_findings",
+    "questions",
+    "rule_names",
+]

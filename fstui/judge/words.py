@@ -11,6 +11,7 @@ from fstui.model.host import Host, Writer
 from fstui.model.quantities import duration_ns, rate, ratio, seconds
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Reading
+from fstui.storage.layers.devices import models
 from fstui.storage.layers.facts import Fact
 from fstui.storage.layers.flushes import Range
 
@@ -19,11 +20,17 @@ CHECK_CONTROLLER = (
     "Check the controller's battery or capacitor: charged, and its cache set to write back only with it.",
     "Check that the write caches of the drives behind the controller are off.",
 )
+UNTIL_THEN = (
+    "Until then, keep what must not be lost in a second place as well: a replica that confirms each commit, with its "
+    "own power supply."
+)
 LOOK_FOR_FILTER = (
     "Look for a filter that drops the sync calls: grep Seccomp /proc/self/status. The container may have been started "
     "with syncs suppressed: run fstui outside it."
 )
-VIRTUALBOX = "VirtualBox: set IgnoreFlush to 0 for this disk, then run again."
+_ASK_THE_OWNER = (
+    "Ask the owner of the host whether this disk passes flushes on (VirtualBox: IgnoreFlush=0; QEMU: not cache=unsafe)."
+)
 _MANAGED = "On a managed service, change its parameters."
 _MOST_NAMES = 3
 _NO_TIME_S = 1e-9
@@ -135,9 +142,8 @@ def hypervisor(host: Host) -> tuple[str, ...]:
     """Return what to check on the host of a guest, or nothing on real hardware."""
     if not host.virtualization:
         return ()
-    if host.virtualization in {"oracle", "virtualbox"}:
-        return (VIRTUALBOX,)
-    return ("On the host, check that this disk passes flushes on (VirtualBox: IgnoreFlush=0; QEMU: not cache=unsafe).",)
+    platform = models.platform(host.virtualization)
+    return (platform.ask if platform else _ASK_THE_OWNER,)
 
 
 def durable_commits(lossy: Sequence[str]) -> str:

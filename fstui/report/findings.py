@@ -15,10 +15,10 @@ _NEARLY, _NEARLY_BYTES = 0.05, 10 << 30
 
 
 def leading(judged: Run | Judgement) -> Finding | None:
-    """Return the finding that the verdict is based on; None if there is no such finding."""
-    from fstui.judge import decisive  # noqa: PLC0415  the first screen appears without the rules
+    """Return the finding that the verdict is based on, or the note that says why there is none; else None."""
+    from fstui.judge import leading as found  # noqa: PLC0415  the first screen appears without the rules
 
-    return decisive(judged.findings)
+    return found(judged.findings)
 
 
 def ordered(run: Run) -> tuple[Finding, ...]:

@@ -7,20 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fstui.model.host import Host
+from fstui.storage.layers.devices import models
 from fstui.storage.tree import DATABASE, Tree
 
 _DMI = "/sys/class/dmi/id"
 _DMI_NAMES = ("sys_vendor", "product_name", "product_version", "board_vendor", "bios_vendor", "chassis_asset_tag")
 _AZURE_TAG = "7783-7084-3265-9085-8269-3286-77"
 
-_HYPERVISORS = (
-    (r"VirtualBox|innotek", "virtualbox"),
-    (r"VMware", "vmware"),
-    (r"Parallels", "parallels"),
-    (r"BHYVE", "bhyve"),
-    (r"\bXen\b|HVM domU", "xen"),
-    (r"QEMU|KVM|OpenStack|Google Compute Engine|Amazon EC2|DigitalOcean|Hetzner|Alibaba Cloud|Bochs|RHEV|oVirt", "kvm"),
-)
 _CLOUDS = (
     (r"Amazon EC2", "aws"),
     (r"Google Compute Engine", "gcp"),
@@ -38,8 +31,6 @@ _CLOUDS = (
     (r"OpenStack", "openstack"),
 )
 
-_WSL = re.compile("Microsoft|WSL")
-"""In the kernel's release, as in systemd (src/basic/virt.c, detect_wsl)."""
 _GUEST_BUSES = ("virtio", "vmbus", "xen")
 
 
@@ -51,7 +42,7 @@ def read_host(root: Path = Path("/")) -> Host:
     return Host(
         hostname=tree.word("/proc/sys/kernel/hostname") or "",
         kernel=kernel,
-        virtualization="wsl" if _WSL.search(kernel) else _hypervisor(tree, dmi) or _container(tree),
+        virtualization=models.named_by(release=kernel) or _hypervisor(tree, dmi) or _container(tree),
         cloud=_first(_CLOUDS, " ".join(dmi.values())),
         cpus=_cpus(tree.word("/sys/devices/system/cpu/online") or ""),
         memory_bytes=_memory(tree.text("/proc/meminfo") or ""),
@@ -66,7 +57,7 @@ def _hypervisor(tree: Tree, dmi: Mapping[str, str]) -> str | None:
         return "xen"
     if dmi["sys_vendor"] == "Microsoft Corporation" and "Virtual Machine" in dmi["product_name"]:
         return "microsoft"
-    named = _first(_HYPERVISORS, " ".join(dmi.values()))
+    named = models.named_by(dmi=" ".join(dmi.values()))
     # a bare-metal instance carries its cloud's name as well; only an x86 flag tells it from a guest
     x86 = cpus is not None and re.search(r"^flags\b", cpus, re.MULTILINE) is not None
     if named is not None and (guest or not x86):

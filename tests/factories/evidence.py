@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fstui.judge import judge
+from fstui.judge.undecided import UNDECIDED
 from fstui.model.counters import Idle
 from fstui.model.host import Host, Process, Writer
 from fstui.model.judgement import Finding, Judgement
@@ -49,4 +50,5 @@ def finding(judgement: Judgement, rule: str) -> Finding:
 
 
 def rules(judgement: Judgement) -> set[str]:
-    return {finding.rule for finding in judgement.findings}
+    """Return the rules that have a finding. The note of an undecided run is no rule's."""
+    return {finding.rule for finding in judgement.findings} - {UNDECIDED}

@@ -149,7 +149,7 @@ def docker(box: Box) -> None:
 
 
 GROUNDS = {
-    "Ceph RBD": Ground(on("rbd0", write_cache="write through"), {"rbd0": 0}, CANNOT_TELL, CANNOT_TELL),
+    "Ceph RBD": Ground(on("rbd0", write_cache="write through"), {"rbd0": 0}, PLAUSIBLE, PLAUSIBLE),
     "iSCSI": Ground(on("sda", ISCSI), {"sda": 1}, CONSISTENT),
     "iSCSI, write through": Ground(on("sda", ISCSI, "write through"), {"sda": 0}, CANNOT_TELL, CANNOT_TELL),
     "NVMe/TCP": Ground(nvme_over_tcp, {"nvme0c0n1": 1}, CONSISTENT),
@@ -192,12 +192,12 @@ CLOUDS = {
     "EBS": (AWS, EBS, NVME.format(1), PLAUSIBLE),
     "EBS outside AWS": ("sys_vendor QEMU", EBS, NVME.format(1), CANNOT_TELL),
     "unknown disk on AWS": (AWS, "QEMU NVMe Ctrl", NVME.format(1), CANNOT_TELL),
-    "an instance store": (AWS, "Amazon EC2 NVMe Instance Storage", NVME.format(1), CANNOT_TELL),
+    "an instance store": (AWS, "Amazon EC2 NVMe Instance Storage", NVME.format(1), PLAUSIBLE),
     "a persistent disk": (GOOGLE, "Google PersistentDisk", VIRTIO_SCSI, PLAUSIBLE),
     "Hyperdisk": (GOOGLE, "nvme_card-pd", NVME.format(1), PLAUSIBLE),
-    "a local SSD": (GOOGLE, "nvme_card", NVME.format(1), CANNOT_TELL),
+    "a local SSD": (GOOGLE, "nvme_card", NVME.format(1), PLAUSIBLE),
     "Azure, data": (AZURE, "Msft Virtual Disk", VMBUS.format("f8b3781b"), PLAUSIBLE),
-    "Azure, system": (AZURE, "Msft Virtual Disk", VMBUS.format("f8b3781a"), CANNOT_TELL),
+    "Azure, system": (AZURE, "Msft Virtual Disk", VMBUS.format("f8b3781a"), PLAUSIBLE),
     "Azure, NVMe": (AZURE, "MSFT NVMe Accelerator v1.0", NVME.format(1), PLAUSIBLE),
     "own Hyper-V": ("sys_vendor Microsoft", "Msft Virtual Disk", VMBUS.format("f8b3781b"), CANNOT_TELL),
     "Alibaba": ("sys_vendor Alibaba Cloud", "Alibaba Cloud Elastic Block Storage", NVME.format(1), PLAUSIBLE),

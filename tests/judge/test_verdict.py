@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from fstui.judge import Case, decisive, judge, words
+from fstui.judge import Case, decisive, judge, leading, words
 from fstui.judge.defects import defects
 from fstui.judge.rules import all_rules
 from fstui.measure.kinds import figures_from, settings_from
@@ -246,7 +246,7 @@ FORCED = step("log", sync="none", open_flags=("direct", "dsync"), flushes=0)
         (target(filesystem(below=())), step(), "no device on this host is known to count flushes"),
         (on_disk(filesystem(), disk(write_cache="write through")), step(flushes=0), "considers sda “write through”"),
         (on_disk(filesystem(device_unseen="/dev/sdz")), step(), "the filesystem has devices that are not known"),
-        (on_disk(filesystem(), disk(fua=True)), FORCED, "run a step with fdatasync"),
+        (on_disk(filesystem(), disk(fua=True)), FORCED, "none that it would count is expected"),
         (on_disk(filesystem(), disk(counted=False)), step(flushes=None, share=None), "sda counts no flushes"),
         (
             on_disk(filesystem(), disk(kind="dm-linear", counted=False, because="a driver without a queue")),
@@ -260,6 +260,8 @@ def test_undecided_run_says_why(where: Target, done: Step, words_: str) -> None:
     judgement = verdict(where, done)
     assert judgement.verdict == "cannot-tell"
     assert words_ in judgement.sentence
+    assert leading(judgement.findings) == judgement.findings[-1]
+    assert judgement.findings[-1].next[-1].startswith("Until then")
 
 
 def test_server_on_another_host_is_named_with_its_settings() -> None:

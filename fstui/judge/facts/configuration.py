@@ -54,6 +54,11 @@ class Configuration:
         outcomes = (defect.outcomes[hit.outcome] for defect, hit in self.defects)
         return bool(self.stub_signs) or any(outcome.verdict == "not-durable" for outcome in outcomes)
 
+    @property
+    def has_verdict(self) -> bool:
+        """Whether it already decides, or shows why nothing can be told."""
+        return self.breaks_sync or any(defect.outcomes[hit.outcome].verdict for defect, hit in self.defects)
+
     @cached_property
     def stub_signs(self) -> tuple[str, ...]:
         """A line for each sign that this process cannot sync, so that its steps say nothing about the disk."""

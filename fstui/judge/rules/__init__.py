@@ -29,7 +29,13 @@ QUESTIONS = {
     "notes": "Which other facts matter?",
 }
 """The questions by folder. Of two findings of equal weight, the one that answers the earlier question comes first."""
-RENAMED = {"in-its-shoes": "another-cgroup", "two-clocks": "sysbench-latency", "clock-drift": "sysbench-latency"}
+RENAMED = {
+    "in-its-shoes": "another-cgroup",
+    "two-clocks": "sysbench-latency",
+    "clock-drift": "sysbench-latency",
+    "provider-volume": "stated-durable",
+    "raid-cache": "stated-durable",
+}
 """Old rule names, which saved runs may contain, and today's."""
 _DEFECTS = "defects"
 """The module that reports the rows of ``defects.toml``. It has no page of its own."""

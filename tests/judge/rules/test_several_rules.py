@@ -21,7 +21,7 @@ ROTATING = drive(Medium(class_="hdd-7200", rpm=7200))
 CHEAP_FLAG = step("O_DSYNC", rate=9000, flushes=0.0, open_flags=("dsync",), sync="none")
 RESTING = {
     "consumer-nand-too-fast": evidence(consumer(), write(60), flushed(80)),
-    "raid-cache": evidence(on_disk(filesystem(), drive(CONTROLLER)), flushed(100)),
+    "stated-durable": evidence(on_disk(filesystem(), drive(CONTROLLER)), flushed(100)),
     "bytes-missing": evidence(None, write(20, share=0.0)),
     "remote-filesystem": evidence(target(filesystem("nfs4", "/mnt", below=(SERVER.id,)), SERVER)),
     "virtio-no-flush": evidence(on_disk(filesystem(below=("vda",)), NO_FLUSH), host=GUEST),

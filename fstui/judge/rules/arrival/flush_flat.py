@@ -1,8 +1,8 @@
-"""*consistent, medium or low confidence, if a flush takes longer for more data; cannot-tell, low, if flat in a guest*
+"""*consistent, medium or low confidence, if a flush takes longer for more data; a note, if flat in a guest*
 
 ## What it means
-A flush that has work to do takes longer the more unsynced data there is. In a guest, a flush that adds almost nothing
-and never takes longer means a protected cache on the host, or a host that ignores flushes.
+A flush that has work to do takes longer the more unsynced data there is. In a guest, a flush that never takes longer
+is normal if the host's disk has power-loss protection. A host that ignores flushes looks the same.
 
 ## How it was measured
 fdatasync is timed after O_DIRECT writes of up to 32 MiB, sequential and scattered. Its time grows if:
@@ -57,7 +57,7 @@ def flush_flat(case: Case) -> Iterator[Conclusion]:
         write, flushed = case.costs.write, case.costs.synced
         cheap = write and flushed and flushed.ns - write.ns < CHEAP * write.ns
         if write and flushed and cheap and case.flushes.as_expected(flushed.step):
-            yield _flat(case.host.virtualization, patterns, write, flushed)
+            yield _flat(case, patterns, write, flushed)
 
 
 def _works(case: Case, grown: Sequence[FlushGrowth], lowest: str) -> Conclusion:
@@ -77,18 +77,18 @@ def _works(case: Case, grown: Sequence[FlushGrowth], lowest: str) -> Conclusion:
     )
 
 
-def _flat(virtualization: str, patterns: Sequence[FlushGrowth], write: Cost, flushed: Cost) -> Conclusion:
+def _flat(case: Case, patterns: Sequence[FlushGrowth], write: Cost, flushed: Cost) -> Conclusion:
     largest = max(patterns, key=lambda growth: growth.points[-1].bytes)
     extra = added(write, flushed)
     return Conclusion(
         title=f"a flush adds {extra}, and never more",
         sentence=f"A flush adds {extra} to a write of {duration_ns(write.ns)}, {_why(patterns)} ({largest.summary}), "
-        f"in {words.time_measured([largest.step])}. The host's cache is protected, or the host ignores flushes.",
-        verdict="cannot-tell",
+        f"in {words.time_measured([largest.step])}. That is normal if the host's disk has power-loss protection, and a "
+        "host that ignores flushes looks the same.",
         confidence="low",
         steps=[write.step, flushed.step, *(growth.step for growth in patterns)],
         because=(write.because, flushed.because, *(growth.because for growth in patterns)),
-        next=(_ask_the_host(virtualization), words.CUT_THE_POWER),
+        next=words.hypervisor(case.host),
     )
 
 
@@ -98,11 +98,3 @@ def _why(patterns: Sequence[FlushGrowth]) -> str:
     if all(growth.device_flat and growth.rises for growth in patterns):
         return "and its growth is the filesystem's own work: the device takes no longer"
     return "flat however much unsynced data precedes it"
-
-
-def _ask_the_host(virtualization: str) -> str:
-    if virtualization == "firecracker":
-        return "Ask whoever runs the host: Firecracker flushes only with cache_type=Writeback."
-    if virtualization in {"oracle", "virtualbox"}:
-        return words.VIRTUALBOX
-    return "Ask whoever runs the host: the disk must not ignore flushes (not QEMU cache=unsafe)."

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.costs import NAND_PROGRAM_NS, Cost, added
+from fstui.judge.facts.costs import NAND_PER_S, NAND_PROGRAM_NS, Cost, added
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import has_rate
 from fstui.model.quantities import duration_ns, rate, ratio
@@ -19,7 +19,6 @@ from fstui.storage.layers.devices.disk import is_virtual, over_own_network
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.facts import number, word
 
-NAND_PER_S = 10_000
 FLUSH_TO_FUA = 5
 """If a flushed write takes longer than this many forced writes, the forced write did not wait for the medium."""
 FUA_TO_WRITE = 1.5

@@ -8,11 +8,13 @@ from typing import NamedTuple
 from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
+from fstui.judge.facts.costs import CACHE_PER_S
 from fstui.judge.facts.stack import Stack
 from fstui.model.quantities import count
 from fstui.model.steps import Step
 from fstui.model.storage import Node
 from fstui.storage.layers import kind
+from fstui.storage.layers.devices import models
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.facts import word
 from fstui.storage.layers.filesystems import remote
@@ -26,7 +28,7 @@ class _Sent(NamedTuple):
 
 @rule(place=90)
 def remote_filesystem(case: Case) -> Iterator[Conclusion]:
-    """*cannot-tell, medium confidence*
+    """*plausible, low, if the protocol or the provider documents what a sync means (NFS); else cannot-tell, medium*
 
     ## What it means
     Another machine or a program answers the sync (NFS, CIFS, 9p, virtiofs, FUSE). This host cannot see what it has
@@ -36,7 +38,8 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
     The type and options of the mount, and for NFS the COMMIT calls in `/proc/self/mountstats`.
 
     ## What it proves, and what it does not
-    It proves nothing about the storage. Run fstui where the data is stored.
+    It proves nothing about the storage. An NFS server must have the data on stable storage before it answers; whether
+    it does cannot be seen.
 
     ## What to do next
     Run fsync-rate on the machine that stores the data. On an NFS server, `exportfs -v` must show `sync`.
@@ -50,19 +53,35 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
     if filesystem is None or case.configuration.breaks_sync:
         return
     who, sent = remote.answered_by(filesystem), tuple(_sent(case, filesystem))
+    service = models.service(filesystem.kind, next(node.name for node in case.stack.children(filesystem)))
+    promise = service.promise if service and _may_be_kept(case) else None
+    answered = f"{promise}. This host cannot see whether it does." if promise else _unseen(who)
     yield Conclusion(
         title=f"{filesystem.kind}: {who} answers",
-        sentence=f"{words.named(filesystem)} is served from elsewhere. A sync is answered by {who}, and this host "
-        f"cannot see whether the data is written by then.{_commits(sent)}",
-        verdict="cannot-tell",
-        confidence="medium",
+        sentence=f"{words.named(filesystem)} is served from elsewhere. {answered}{_commits(sent)}",
+        verdict="plausible" if promise else "cannot-tell",
+        confidence="low" if promise else "medium",
         steps=(found.step for found in sent),
         because=(
             *(words.reading(filesystem, found) for what in remote.OPTIONS if (found := filesystem.reading(what))),
             *(f"{step.name}: {count(commits)} COMMITs for {count(syncs)} syncs" for step, syncs, commits in sent),
+            *((f"documented: {service.source}",) if service and promise else ()),
         ),
-        next=(kind(filesystem.kind).judge_there,),
+        next=(
+            service.ask if service else kind(filesystem.kind).judge_there,
+            *(() if promise else (words.UNTIL_THEN,)),
+        ),
     )
+
+
+def _may_be_kept(case: Case) -> bool:
+    """Return whether syncs were measured, and none was faster than a server can be."""
+    fastest = case.costs.fastest_synced
+    return bool(case.steps.synced) and (fastest is None or fastest.rate_per_s <= CACHE_PER_S)
+
+
+def _unseen(who: str) -> str:
+    return f"A sync is answered by {who}, and this host cannot see whether the data is written by then."
 
 
 def _served(stack: Stack) -> Node | None:
@@ -120,7 +139,7 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
         verdict="cannot-tell",
         confidence="medium",
         because=(f"{node.id}: {node.kind}" for node in found),
-        next=("If another host stores the data, run fstui there.", words.CUT_THE_POWER),
+        next=("If another host stores the data, run fstui there.", words.CUT_THE_POWER, words.UNTIL_THEN),
     )
 
 
@@ -136,7 +155,10 @@ def _homeless(stack: Stack) -> Iterator[Conclusion]:
             verdict="cannot-tell",
             confidence="medium",
             because=(f"{node.id}: {node.because}" for node in files),
-            next=("Run fstui where that file is mounted: on the host, or in the container that set the device up.",),
+            next=(
+                "Run fstui where that file is mounted: on the host, or in the container that set the device up.",
+                words.UNTIL_THEN,
+            ),
         )
 
 
@@ -178,5 +200,6 @@ def usb_bridge(case: Case) -> Iterator[Conclusion]:
             next=(
                 "Ask the drive itself: hdparm -W, smartctl -g wcache (through the bridge: smartctl -d sat).",
                 "Connect the drive without the bridge and run again.",
+                words.UNTIL_THEN,
             ),
         )

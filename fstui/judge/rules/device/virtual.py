@@ -7,16 +7,13 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.account import FlushAccount
 from fstui.judge.facts.costs import Cost
 from fstui.model.quantities import duration_ns, rate
 from fstui.model.steps import Step
 from fstui.model.storage import Node
-from fstui.storage.layers.devices import media
-from fstui.storage.layers.devices.disk import over_own_network
-from fstui.storage.layers.devices.media import DMI
-from fstui.storage.layers.devices.models import Model
-from fstui.storage.layers.facts import switch, word
+from fstui.storage.layers.devices import media, models
+from fstui.storage.layers.devices.disk import is_virtual
+from fstui.storage.layers.facts import switch
 
 HOST_CACHE_NS = 60_000
 """A virtual disk that completes a write of 16 KiB faster has it in the host's memory, or in a protected cache."""
@@ -94,7 +91,7 @@ def _no_flush(case: Case, without: list[Node], write: Cost | None) -> Conclusion
         next=(
             "On the host, give the disk a cache that flushes: QEMU cache=none or writeback; Firecracker "
             "cache_type=Writeback.",
-            words.CUT_THE_POWER,
+            words.UNTIL_THEN,
         ),
     )
 
@@ -139,7 +136,7 @@ def network_too_fast(case: Case) -> Iterator[Conclusion]:
     reached by RDMA: these can be that fast.
     """
     devices, fastest = case.commit_devices, case.costs.fastest_synced
-    if not devices or fastest is None or not all(map(_is_cloud_volume, devices)):
+    if not devices or fastest is None or not all(map(media.is_cloud_volume, devices)):
         return
     syncs_lost_above = case.configuration.breaks_sync or case.flushes.missing_bytes
     if case.costs.beyond_network and not syncs_lost_above:
@@ -167,86 +164,38 @@ def _beyond_network(devices: tuple[Node, ...], fastest: Step) -> Conclusion:
     )
 
 
-def _is_cloud_volume(node: Node) -> bool:
-    """Return whether this is a volume that a cloud reaches by an ordinary network.
-
-    A fabric, SAN or server of the user's own and a volume reached by RDMA may answer within tens of microseconds.
-    """
-    grade, row = word(node, "grade"), media.cloud_model(node)
-    of_cloud = row is not None or (grade is not None and grade.value == "cloud")
-    near = over_own_network(node) or (row is not None and row.near)
-    return node.medium is not None and node.medium.class_ == "network" and of_cloud and not near
-
-
-@rule(place=15)
-def provider_volume(case: Case) -> Iterator[Conclusion]:
-    """*plausible, low confidence*
+@rule(place=12)
+def ignored_by_default(case: Case) -> Iterator[Conclusion]:
+    """*cannot-tell, low confidence*
 
     ## What it means
-    A cloud provides this disk as "write through", so the kernel sends no flush that could be counted. The provider
-    documents that it stores several copies of what was written.
+    The hypervisor is documented to ignore a guest's flushes unless it is configured otherwise (VirtualBox). Flushes
+    that reach the virtual disk then prove nothing.
 
     ## How it was measured
-    - the host's name in DMI (`/sys/class/dmi/id`) and the disk's name belong to the same provider
-    - `queue/write_cache` is "write through"
-    - the bytes of a synced step were counted at the disk
+    The hypervisor's name in DMI (`/sys/class/dmi/id`), and its documentation.
 
     ## What it proves, and what it does not
-    The volume itself was not observed. This is the provider's claim, and anyone who runs a hypervisor can set both
-    names, so the confidence is never above low.
+    The setting cannot be seen from inside. The rule does not apply if a flush was observed to do work (`flush-flat`),
+    if a declared platter takes the time of a sync, or if the user declared a protected medium.
 
     ## What to do next
-    Force-stop the instance during `fstui powercut`, with the witness on another host. This tests the path to the
-    volume. Only the provider can cut the power of the volume itself.
-
-    ## Details
-    - The disk's name is its NVMe model, its SCSI vendor and model, or its place on Hyper-V's bus.
-    - Azure's claim holds if host caching is None or ReadOnly. Microsoft's own kernel log shows such data disks as
-      "write through".
-    - Copies in one zone do not survive the loss of that zone.
-    - A volume that reports "write back" is judged by its flushes, as any disk.
+    On the host: `VBoxManage getextradata VM enumerate` shows `IgnoreFlush`; set it to 0 for the disk, and run again.
     """
-    found = _documented(case)
-    through = any(node.write_cache == "write through" for node, _ in found.values())
-    written = _written(case)
-    if through and written and not case.costs.beyond_network:
-        yield _as_documented(case, found, written)
-
-
-def _documented(case: Case) -> dict[str, tuple[Node, Model]]:
-    """Return the devices that a sync waits for, by name, if a provider documents each of them."""
-    named = ((node, media.provided_model(node, case.host)) for node in case.commit_devices)
-    found = {node.id: (node, row) for node, row in named if row is not None and row.promise}
-    return found if len(found) == len(case.commit_devices) else {}
-
-
-def _written(case: Case) -> tuple[FlushAccount, ...]:
-    """Return what the lowest level received in each synced step, or nothing if something is known to be missing."""
-    if case.flushes.missing_bytes or case.flushes.missing_flushes:
-        return ()
-    return tuple(levels[-1] for levels in case.flushes.synced if levels[-1].counted_bytes is not None)
-
-
-def _as_documented(case: Case, found: dict[str, tuple[Node, Model]], written: tuple[FlushAccount, ...]) -> Conclusion:
-    rows = tuple(dict.fromkeys(row for _, row in found.values()))
-    where, kinds = words.listed(found), words.listed(row.says for row in rows)
-    claims = words.listed(row.promise or "" for row in rows)
-    return Conclusion(
-        title=f"{where}: durable, as its provider claims",
-        sentence=f"By its name and the host's, {where} is {kinds}, and it writes through. {claims}. Nothing in "
-        f"{words.time_measured(account.step for account in written)} could confirm that, and anyone who runs a "
-        "hypervisor can set those names.",
-        verdict="plausible",
+    platform = models.platform(case.host.virtualization)
+    found = [node for node in case.commit_devices if is_virtual(node)]
+    working = any(not growth.flat for growth in case.flush_growth) and case.flushes.at_the_bottom
+    if platform is None or not platform.drops_flushes or not found or working:
+        return
+    if case.configuration.breaks_sync or case.rotation.answers or case.commits_are_safe:
+        return
+    where = words.devices(found)
+    yield Conclusion(
+        title=f"{where}: {platform.title} ignores flushes by default",
+        sentence=f"{platform.habit}, and that setting cannot be seen from here. A sync reaches {where}, and may end in "
+        "the host's memory.",
+        verdict="cannot-tell",
         confidence="low",
-        steps=(account.step for account in written),
-        because=(
-            f"the host: {case.host.cloud} ({DMI})",
-            *(line for node, _ in found.values() for line in (media.recognised_by(node), words.write_cache(node))),
-            *(f"documented: {row.source}" for row in rows),
-            *(account.byte_line for account in written),
-        ),
-        next=(
-            "Force-stop the instance during fstui powercut, with the witness on another host: this tests the path to "
-            "the volume. Only the provider can cut the power of the volume itself.",
-        ),
+        because=(f"the host: {platform.title} ({platform.recognised})", f"documented: {platform.source}"),
+        next=(platform.ask, words.UNTIL_THEN),
     )

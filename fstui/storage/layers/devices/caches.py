@@ -66,14 +66,14 @@ def protected_cache(node: Node) -> bool:
     of a drive with capacitors."""
     medium = node.medium
     array = one_of(node, "grade", {"array": True}) is not None
-    protected = medium is not None and (medium.class_ == "raid-cache" or medium.write_cache == "plp")
+    protected = protects_by_controller(node) or (medium is not None and medium.write_cache == "plp")
     return array or protected
 
 
 def safe_drive(node: Node) -> bool:
-    """Return whether the drive loses nothing: its cache is protected, or it has none. RAID controllers do not count."""
+    """Return whether the drive loses nothing, by its model or as declared. RAID controllers do not count."""
     medium = node.medium
-    return has_none(node) or (medium is not None and (medium.class_ in _SAFE_DRIVES or medium.write_cache == "plp"))
+    return medium is not None and (medium.class_ in _SAFE_DRIVES or medium.write_cache == "plp")
 
 
 def safe_medium(node: Node) -> bool:
@@ -92,6 +92,37 @@ def outlives_power_cut(node: Node) -> bool:
     """Return whether the device may acknowledge a flush at once because of its medium."""
     medium = node.medium
     return protected_cache(node) or (medium is not None and medium.class_ in _SAFE_DRIVES)
+
+
+def protects_by_controller(node: Node) -> bool:
+    """Return whether the cache of its RAID controller may have a battery, by its model or as declared."""
+    return node.medium is not None and node.medium.class_ == "raid-cache"
+
+
+def behind_raid_controller(node: Node) -> bool:
+    """Return whether it is a volume of a RAID controller, by its model or its driver, or as declared."""
+    controller = node.reading("controller")
+    by_driver = controller is not None and controller.value in _RAID_DRIVERS and hidden_by_controller(node)
+    return protects_by_controller(node) or one_of(node, "grade", {"raid": True}) is not None or by_driver
+
+
+def reports_no_cache(node: Node) -> tuple[str, ...]:
+    """Return a line for each source that reports that the volatile write cache is absent or off.
+
+    Return nothing if a source contradicts, or if the kernel flushes it.
+    """
+    states = {
+        "drive_cache": {"on": True, "off": False},
+        "vwc": {"present": True, "absent": False},
+        "cache_type": {"write back": True, "write through": False},
+        "ID_ATA_WRITE_CACHE_ENABLED": {"1": True, "0": False},
+    }
+    found = [fact for what, meanings in states.items() if (fact := one_of(node, what, meanings))]
+    off = [fact.reading for fact in found if not fact.value]
+    present_but_off = {fact.reading.what: fact.value for fact in found} == {"vwc": True, "drive_cache": False}
+    if has_cache(node) is not False or (len(off) < len(found) and not present_but_off):
+        return ()
+    return tuple(f"{node.id} {each.what}: {each.value} ({each.path})" for each in off)
 
 
 def answers_for_disks(node: Node) -> bool:

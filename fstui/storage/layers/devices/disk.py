@@ -50,6 +50,11 @@ def is_attached_here(node: Node) -> bool:
     return link(node.link).direct and not (is_virtual(node) or between or fabric or array)
 
 
+def is_passed_through(node: Node) -> bool:
+    """Return whether it is a drive that a controller passes through: it reports its form factor."""
+    return link(node.link).may_be_an_array and number(node, "form_factor") is not None and not is_virtual(node)
+
+
 def _is_a_drive(node: Node) -> bool:
     """Return whether it reports its form factor, or the user declared which drive it is."""
     return number(node, "form_factor") is not None or (node.medium is not None and node.medium.declared)

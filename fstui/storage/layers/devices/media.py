@@ -15,7 +15,7 @@ from fstui.model.host import Host
 from fstui.model.storage import Medium, MediumCache, MediumClass, Node
 from fstui.storage.layers.devices import models
 from fstui.storage.layers.devices.caches import has_none, volatile_cache
-from fstui.storage.layers.devices.disk import is_virtual
+from fstui.storage.layers.devices.disk import is_virtual, over_own_network
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.devices.models import Model
 from fstui.storage.layers.devices.nvme import NETWORKED
@@ -37,6 +37,28 @@ def provided_model(node: Node, host: Host) -> Model | None:
     """Return the row of the disk's name, if the host has the name of the same cloud."""
     row = cloud_model(node)
     return row if row is not None and row.cloud == host.cloud else None
+
+
+def documented_model(node: Node, host: Host) -> Model | None:
+    """Return the row of the disk's name if its provider or its hypervisor, by the host's name, documents what it does
+    with a write. A cloud's own disks are not those of the hypervisor that it uses."""
+    row = provided_model(node, host)
+    if row is None:
+        row = models.known(node.model)
+        if row is None or row.platform is None or (row.platform, None) != (host.virtualization, host.cloud):
+            return None
+    return row if row.promise else None
+
+
+def is_cloud_volume(node: Node) -> bool:
+    """Return whether this is a volume that a cloud reaches by an ordinary network.
+
+    A fabric, SAN or server of the user's own and a volume reached by RDMA may answer within tens of microseconds.
+    """
+    grade, row = word(node, "grade"), cloud_model(node)
+    of_cloud = row is not None or (grade is not None and grade.value == "cloud")
+    near = over_own_network(node) or (row is not None and row.near)
+    return node.medium is not None and node.medium.class_ == "network" and of_cloud and not near
 
 
 def recognised_by(node: Node) -> str:
@@ -90,8 +112,8 @@ def _virtual(node: Node, host: Host) -> Medium:
         return Medium(class_=row.class_, ephemeral=row.ephemeral, write_cache=_virtual_cache(node), because=because)
     what = f"a {node.link} disk" if link(node.link).virtual else f"{node.model} ({_model_path(node)})"
     flag = "; virtual disks say rotational=1 on any host" if node.rotational else ""
-    habit = models.habit(host.virtualization)
-    habit = f". {habit}" if habit else ""
+    platform = models.platform(host.virtualization)
+    habit = f". {platform.habit}" if platform else ""
     because = f"{what}: what is below cannot be seen from here{flag}{habit}"
     return Medium(write_cache=_virtual_cache(node), because=because)
 

@@ -1,4 +1,4 @@
-"""The model table: what a disk's model says of its medium and provider, and what hypervisors do with flushes.
+"""The model table: what a disk's model says of its medium and provider, and what platforms do with flushes.
 
 The data, with its sources, is in models.toml.
 """
@@ -34,8 +34,12 @@ class Model(_Row, frozen=True, kw_only=True, forbid_unknown_fields=True):
     says: str
     cloud: str | None = None
     """The provider, as in ``Host.cloud``."""
+    platform: str | None = None
+    """The hypervisor, as in ``Host.virtualization``."""
     promise: str | None = None
-    """What the provider documents about durability; None: no such document was read."""
+    """What the provider or the hypervisor documents about durability; None: no such document was read."""
+    ask: str | None = None
+    """Who can confirm that, and how."""
     survives: str | None = None
     """For a disk that belongs to its instance: which events keep its data, and which lose it."""
     writes: Writes = "in place"
@@ -44,11 +48,30 @@ class Model(_Row, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A volume that is reached by RDMA and answers within tens of microseconds."""
 
 
-class Hypervisor(_Row, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A hypervisor, and what it is known to do with a guest's flush."""
+class Platform(_Row, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A hypervisor or a storage service, and what it is known to do with a flush."""
 
     name: str
+    """As in ``Host.virtualization`` if it is a hypervisor that can be recognised."""
+    title: str
+    dmi: str | None = None
+    """A pattern of the host's name in DMI."""
+    release: str | None = None
+    """A pattern of the kernel's release."""
+    kinds: tuple[str, ...] = ()
+    """Filesystems and devices that it serves."""
+    mounted_from: str | None = None
+    """A pattern of the source of such a filesystem."""
+    recognised: str
+    """How it is recognised from inside, in words."""
     habit: str
+    """What its default does with a flush."""
+    drops_flushes: bool = False
+    """Its default is documented to acknowledge flushes without passing them on."""
+    promise: str | None = None
+    """What is documented about a write or a flush that it has acknowledged."""
+    ask: str
+    """Who can tell what it is configured to do, with which command, on which machine."""
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,7 +80,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: tuple[Model, ...]
     vmbus: tuple[Model, ...]
     """Rows for disks whose model says nothing, by the id of the controller on Hyper-V's bus and the unit."""
-    hypervisor: tuple[Hypervisor, ...]
+    platform: tuple[Platform, ...]
 
 
 @cache
@@ -78,9 +101,23 @@ def on_vmbus(unit: str) -> Model | None:
     return next((row for row in table().vmbus if re.search(row.pattern, unit)), None)
 
 
-def habit(virtualization: str | None) -> str | None:
-    """Return what that hypervisor is known to do with flushes, or None."""
-    return next((row.habit for row in table().hypervisor if row.name == virtualization), None)
+def platform(virtualization: str | None) -> Platform | None:
+    """Return the hypervisor of that name, or None."""
+    return next((row for row in table().platform if row.name == virtualization), None)
+
+
+def named_by(*, dmi: str = "", release: str = "") -> str | None:
+    """Return the hypervisor with this name in DMI or in the kernel's release, or None."""
+    for row in table().platform:
+        if (row.dmi and re.search(row.dmi, dmi)) or (row.release and re.search(row.release, release)):
+            return row.name
+    return None
+
+
+def service(kind: str, name: str) -> Platform | None:
+    """Return the first service of this kind of filesystem or device whose name fits, or None."""
+    served = (row for row in table().platform if kind in row.kinds)
+    return next((row for row in served if row.mounted_from is None or re.search(row.mounted_from, name)), None)
 
 
 @cache

@@ -23,7 +23,6 @@ MOUNTSTATS = "/proc/self/mountstats"
 OPTIONS = ("vers", "sync_option", "hard", "strict_sync", "cache", "trans")
 """Readings that say how it is mounted."""
 _OTHERS = ("smbfs", "ncpfs", "ceph", "lustre", "afs", "coda", "orangefs", "beegfs", "gpfs")
-_EXPORTS = "On the server: exportfs -v must say sync, not async; run fsync-rate there on the exported directory."
 _FUSE = "Look up whether the program implements fsync, and run fsync-rate on what it stores its data in."
 
 
@@ -162,7 +161,6 @@ KINDS = (
             remote=True,
             needs_device=False,
             because="a sync requests a commit; an async export acknowledges it at once, which cannot be seen here",
-            judge_there=_EXPORTS,
             sync_ends_traced=True,
         )
         for name in ("nfs", "nfs4")

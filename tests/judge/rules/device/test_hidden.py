@@ -43,23 +43,36 @@ def test_9p_over_a_socket_is_answered_by_a_server(trans: str, who: str) -> None:
 
 
 @pytest.mark.parametrize(("commits", "words"), [(2000, "2 000 syncs sent 2 000 COMMITs"), (0, "requested as stable")])
-def test_nfs_commits_are_reported_without_a_verdict(commits: int, words: str) -> None:
+def test_nfs_is_durable_as_far_as_the_protocol_goes(commits: int, words: str) -> None:
     counters = (DeviceCounters(device="mount:/mnt", commits=commits),)
     judgement = verdict(served(), step(changes={"counters": counters}))
-    assert judgement.verdict == "cannot-tell"
-    assert words in judgement.sentence
+    assert (judgement.verdict, judgement.confidence) == ("plausible", "low")
+    assert "stable storage before it answers" in judgement.sentence and words in judgement.sentence
+    assert any("RFC 1813" in line for line in finding(judgement, "remote-filesystem").because)
+
+
+def test_server_faster_than_any_cache_gives_cannot_tell() -> None:
+    assert verdict(served(), step(rate=150_000, ops=10_000)).verdict == "cannot-tell"
+    assert verdict(served()).verdict == "cannot-tell"
+
+
+@pytest.mark.parametrize("kind", ["cifs", "9p", "virtiofs", "fuse.sshfs", "ceph"])
+def test_server_without_a_documented_protocol_gives_cannot_tell(kind: str) -> None:
+    judgement = verdict(served(kind), step())
+    assert (judgement.verdict, judgement.confidence) == ("cannot-tell", "medium")
+    assert finding(judgement, "remote-filesystem").next[-1].startswith("Until then")
 
 
 def test_nostrictsync_is_named() -> None:
     assert "nostrictsync" in verdict(served("cifs", strict_sync="no")).sentence
 
 
-def test_loop_on_a_remote_filesystem_gives_cannot_tell() -> None:
+def test_loop_on_a_remote_filesystem_rests_on_its_server() -> None:
     image = Node(id="file:/x.img", layer="file", kind="file", name="/x.img", below=("mount:/mnt",))
     stack = target(filesystem(below=("loop0",)), loop(), image, *served().stack)
     judgement = verdict(stack, step(flushes={"loop0": 1}))
     assert "flushes-arrive" in rules(judgement)
-    assert judgement.verdict == "cannot-tell"
+    assert (judgement.verdict, judgement.confidence) == ("plausible", "low")
 
 
 def test_local_filesystem_is_not_remote() -> None:

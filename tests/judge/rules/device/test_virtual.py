@@ -9,7 +9,8 @@ import pytest
 from fstui.model.host import Host
 from fstui.model.storage import Medium, Node, Target
 from tests.factories.evidence import GUEST, finding, rules, verdict
-from tests.factories.steps import flushed, own_time, step, timed, write
+from tests.factories.growth import GROWN_US, flushes
+from tests.factories.steps import own_time, step, timed, write
 from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
 
 
@@ -84,6 +85,7 @@ def test_declared_rotating_disk_takes_precedence() -> None:
     assert judgement.verdict == "consistent"
 
 
+AWS = Host(virtualization="kvm", cloud="aws")
 NETWORK = Medium(class_="network", because="the model says a network volume of AWS (EBS)")
 
 
@@ -156,115 +158,23 @@ def test_volume_behind_a_local_cache_may_be_fast() -> None:
     assert "network-too-fast" not in rules(verdict(stack, step(rate=20_000), host=AWS))
 
 
-AWS = Host(virtualization="kvm", cloud="aws")
-EBS = "Amazon Elastic Block Store"
-AZURE = readings(vmbus_id="f8b3781b-1e82-4818-a1c3-63d806ec15bb", lun="0", grade="virtual")
-
-SYSTEM = readings(vmbus_id="00000000-0000-8899-0000-000000000000", lun="0")
+VIRTUALBOX = Host(virtualization="virtualbox")
+VBOX = on_disk(filesystem(), disk(model="VBOX HARDDISK"))
 
 
-def slow_volume(model: str = EBS, name: str = "sda", **changes: Any) -> Node:
-    given = {"link": "nvme", "model": model, "medium": Medium(class_="network"), "readings": readings(grade="cloud")}
-    return disk(name, **{"write_cache": "write through", **given, **changes})
+def test_hypervisor_that_ignores_flushes_by_default_gives_cannot_tell() -> None:
+    """IgnoreFlush is 1 unless it was set to 0, and a flush that is ignored reaches the virtual disk like any other."""
+    judgement = verdict(VBOX, step(), host=VIRTUALBOX)
+    assert (judgement.verdict, judgement.confidence) == ("cannot-tell", "low")
+    found = finding(judgement, "ignored-by-default")
+    assert "IgnoreFlush" in found.next[0] and found.next[-1].startswith("Until then")
+    assert verdict(VBOX, step(), host=GUEST).verdict == "consistent"
 
 
-def on(*devices: Node) -> Target:
-    return on_disk(filesystem(), *devices)
+def test_flush_that_does_work_shows_that_it_is_not_ignored() -> None:
+    judgement = verdict(VBOX, step(), flushes(GROWN_US, own={"sda": 1.0}), host=VIRTUALBOX)
+    assert (judgement.verdict, "ignored-by-default" in rules(judgement)) == ("consistent", False)
 
 
-@pytest.mark.parametrize(("model", "cloud", "word"), [
-    (EBS, "aws", "several servers of one Availability Zone"), ("nvme_card-pd", "gcp", "several physical disks"),
-    ("Google PersistentDisk", "gcp", "replicated as it is written"), ("MSFT NVMe Accelerator v1.0", "azure", "three"),
-    ("Alibaba Cloud Elastic Block Storage", "alibaba", "all three copies"), ("ORACLE BlockVolume", "oracle", "copies"),
-    ("DO Volume", "digitalocean", "copies"),
-])  # fmt: skip
-def test_documented_volume_is_plausible(model: str, cloud: str, word: str) -> None:
-    judgement = verdict(on(slow_volume(model)), step(flushes=0, rate=900), host=Host(virtualization="kvm", cloud=cloud))
-    assert (judgement.verdict, judgement.confidence) == ("plausible", "low")
-    found = finding(judgement, "provider-volume")
-    assert word in found.sentence
-    assert any(line.startswith("documented: ") for line in found.because)
-    assert f"the host: {cloud} (/sys/class/dmi/id)" in found.because
-
-
-def test_azure_disk_is_recognised_by_its_place_on_the_bus() -> None:
-    data = slow_volume("Msft Virtual Disk", link="hyper-v", readings=AZURE)
-    azure = Host(virtualization="microsoft", cloud="azure")
-    found = finding(verdict(on(data), step(flushes=0), host=azure), "provider-volume")
-    assert "host caching None or ReadOnly" in found.sentence
-    assert "sda vmbus_id: f8b3781b-1e82-4818-a1c3-63d806ec15bb (/read/vmbus_id)" in found.because
-    assert "provider-volume" not in rules(verdict(on(data), step(flushes=0), host=Host(virtualization="microsoft")))
-
-
-@pytest.mark.parametrize(
-    ("node", "host"),
-    [
-        (slow_volume(), GUEST),
-        (slow_volume(), Host(virtualization="kvm", cloud="gcp")),
-        (slow_volume("QEMU NVMe Ctrl"), AWS),
-        (slow_volume("HC Volume"), Host(virtualization="kvm", cloud="hetzner")),
-        (slow_volume("Amazon EC2 NVMe Instance Storage"), AWS),
-        (slow_volume("Msft Virtual Disk", readings=SYSTEM), Host(virtualization="microsoft", cloud="azure")),
-    ],
-    ids=["unnamed host", "other cloud", "unnamed disk", "no document", "instance store", "system disk"],
-)
-def test_volume_needs_both_names_and_a_document(node: Node, host: Host) -> None:
-    judgement = verdict(on(node), step(flushes=0), host=host)
-    assert "provider-volume" not in rules(judgement)
-    assert judgement.verdict == "cannot-tell"
-
-
-def test_volume_with_write_back_is_judged_by_flushes() -> None:
-    cached = slow_volume(write_cache="write back")
-    judgement = verdict(on(cached), step(), host=AWS)
-    assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
-    assert "provider-volume" not in rules(judgement)
-    assert verdict(on(cached), step(flushes=0), host=AWS).verdict == "not-durable"
-
-
-def test_volume_needs_a_run_and_all_bytes() -> None:
-    assert "provider-volume" not in rules(verdict(on(slow_volume()), host=AWS))
-    lacking = verdict(on(slow_volume()), step(flushes=0, share=0.1, open_flags=("direct",)), host=AWS)
-    assert "provider-volume" not in rules(lacking)
-    assert lacking.verdict == "not-durable"
-
-
-def test_volume_faster_than_a_network_is_suspicious() -> None:
-    judgement = verdict(on(slow_volume()), step(flushes=0, rate=20_000, ops=20_000), host=AWS)
-    assert "provider-volume" not in rules(judgement)
-    assert judgement.verdict == "suspicious"
-
-
-def test_volume_reached_by_rdma_may_be_fast() -> None:
-    near = slow_volume("Alibaba Cloud Elastic Block Storage")
-    judgement = verdict(on(near), step(flushes=0, rate=20_000, ops=20_000), host=Host(cloud="alibaba"))
-    assert "network-too-fast" not in rules(judgement)
-
-
-def test_every_mirror_member_needs_a_document() -> None:
-    members = block("md0", "md", "sda", "sdb", readings=readings(level="raid1"))
-    flat: dict[str, Any] = {"flushes": {"sda": 0, "sdb": 0}}
-    both = target(filesystem(below=("md0",)), members, slow_volume(), slow_volume(name="sdb"))
-    assert finding(verdict(both, step(**flat), host=AWS), "provider-volume").title.startswith("sda and sdb")
-    store = slow_volume("Amazon EC2 NVMe Instance Storage", "sdb")
-    mixed = target(filesystem(below=("md0",)), members, slow_volume(), store)
-    assert "provider-volume" not in rules(verdict(mixed, step(**flat), host=AWS))
-
-
-def test_mirror_member_without_flushes_takes_precedence() -> None:
-    members = block("md0", "md", "sda", "sdb", readings=readings(level="raid1"))
-    both = target(filesystem(below=("md0",)), members, slow_volume(), slow_volume(name="sdb", write_cache="write back"))
-    judgement = verdict(both, step(flushes={"sda": 0, "sdb": 0}), host=AWS)
-    assert rules(judgement) == {"flushes-missing"}
-
-
-def test_uncounted_volume_has_no_finding() -> None:
-    uncounted = on(slow_volume(counted=False))
-    assert "provider-volume" not in rules(verdict(uncounted, step(flushes=None, share=None), host=AWS))
-
-
-def test_overridden_write_cache_takes_precedence() -> None:
-    through = slow_volume(readings=readings(vwc="present"))
-    judgement = verdict(on(through), write(500, flushes=0), flushed(600, flushes=0), host=AWS)
-    assert "provider-volume" not in rules(judgement)
-    assert judgement.verdict == "not-durable"
+def test_hypervisor_that_ignores_flushes_is_still_accused_of_missing_ones() -> None:
+    assert verdict(VBOX, step(flushes=0), host=VIRTUALBOX).verdict == "not-durable"

@@ -108,10 +108,6 @@ def test_what_outlives_a_power_cut(medium: Medium | None, cache: bool, drive_its
     assert (protected_cache(node), safe_drive(node), outlives_power_cut(node)) == (cache, drive_itself, outlives)
 
 
-def test_drive_without_volatile_cache_is_safe() -> None:
-    assert safe_drive(drive(vwc="absent"))
-
-
 def test_device_decides_without_kernel_setting() -> None:
     """There is no write_cache before Linux 4.7, and the file may be unreadable."""
     assert has_cache(drive(cache_type="write back"))

@@ -99,9 +99,9 @@ def test_virtual_disk_names_hypervisor_habit(box: Box, product: str, habit: str)
 
 
 def test_model_table_is_package_data() -> None:
-    assert models.habit("firecracker")
-    assert models.habit("none such") is None
-    assert models.habit(None) is None
+    assert models.platform("firecracker")
+    assert models.platform("none such") is None
+    assert models.platform(None) is None
 
 
 @pytest.mark.parametrize(("model", "writes"), [

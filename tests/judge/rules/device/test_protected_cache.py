@@ -10,7 +10,7 @@ from fstui.model.storage import Medium, Node
 from tests.factories.evidence import GUEST, finding, rules, verdict
 from tests.factories.steps import flushed, write
 from tests.factories.storage import block, filesystem, on_disk, readings, target
-from tests.judge.rules.device.drives import CONTROLLER, NAND, OPTANE, PLP, drive, over_cache
+from tests.judge.rules.device.drives import NAND, OPTANE, PLP, drive, over_cache
 
 
 @pytest.mark.parametrize(
@@ -65,18 +65,6 @@ def test_disk_behind_a_protected_log_must_be_observed_too() -> None:
 
 
 @pytest.mark.parametrize(
-    "medium",
-    [Medium(class_="ssd"), Medium(class_="network"), Medium(class_="ssd", ephemeral=True)],
-    ids=["a local drive", "a network volume", "an instance store"],
-)
-def test_drive_that_reports_no_cache_has_low_confidence(medium: Medium) -> None:
-    stack = on_disk(filesystem(), drive(medium, write_cache="write through", readings=readings(vwc="absent")))
-    judgement = verdict(stack, write(500, flushes=0), flushed(600, flushes=0))
-    assert (judgement.verdict, judgement.confidence) == ("plausible", "low")
-    assert "a drive without a volatile cache" in judgement.sentence
-
-
-@pytest.mark.parametrize(
     ("tw", "ts", "hit"), [(20, 59, True), (20, 60, False), (5, 9.9, False)], ids=["cheap", "dear", "101 010/s"]
 )
 def test_cheap_flush_boundaries(tw: float, ts: float, hit: bool) -> None:
@@ -110,28 +98,3 @@ def test_write_back_cache_is_judged_by_its_fast_device(kind: str, mode: str | No
         flushed(40, flushes={"sda": 1, "sdb": 0}, **shares),
     )
     assert ("protected-cache" in rules(verdict(stack, *steps))) is hit
-
-
-@pytest.mark.parametrize(
-    ("per_s", "hit"), [(4_999, False), (5_000, True), (23_000, True), (30_000, True), (30_001, False)]
-)
-def test_raid_cache_boundaries(per_s: float, hit: bool) -> None:
-    judgement = verdict(on_disk(filesystem(), drive(CONTROLLER)), flushed(1e6 / per_s))
-    assert ("raid-cache" in rules(judgement)) is hit
-    if hit:
-        assert (judgement.verdict, judgement.confidence) == ("plausible", "low")
-        assert "battery" in judgement.sentence
-
-
-def test_slow_raid_controller_is_consistent() -> None:
-    judgement = verdict(on_disk(filesystem(), drive(CONTROLLER)), flushed(8_000))
-    assert judgement.verdict == "consistent"
-
-
-def test_single_drive_at_that_rate_is_no_controller() -> None:
-    assert "raid-cache" not in rules(verdict(None, flushed(100)))
-
-
-def test_raid_cache_needs_a_single_writer() -> None:
-    stack = on_disk(filesystem(), drive(CONTROLLER))
-    assert "raid-cache" not in rules(verdict(stack, flushed(100, writers=16)))

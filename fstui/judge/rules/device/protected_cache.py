@@ -1,0 +1,72 @@
+"""*plausible: high confidence if the model is known on real hardware, medium if you declared it, otherwise low*
+
+## What it means
+A flush costs almost nothing, which is correct for this drive. It has power-loss protection, or is Optane.
+
+## How it was measured
+- the drive is known by its model or your declaration
+- the flush adds less than twice the time of an O_DIRECT write
+- at most 100 000 synced writes per second were done
+
+## What it proves, and what it does not
+It is plausible, not proven: capacitors age, and a declaration may be wrong.
+
+## What to do next
+Check the drive's health (`smartctl -a`). To be certain, run a power-cut test: `fstui powercut`.
+
+## Details
+If a fast device caches for slower disks (bcache, dm-cache, a SLOG), the fast device counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fstui.judge import words
+from fstui.judge.declaration import Conclusion, rule
+from fstui.judge.facts import Case
+from fstui.judge.facts.costs import CACHE_PER_S, Cost, added
+from fstui.model.judgement import Confidence
+from fstui.model.quantities import duration_ns
+from fstui.model.storage import Node
+from fstui.storage.layers.devices.caches import safe_drive
+
+
+@rule(place=50)
+def protected_cache(case: Case) -> Iterator[Conclusion]:
+    devices, write, flushed = case.commit_devices, case.costs.write, case.costs.synced
+    fastest = case.costs.fastest_synced
+    if not devices or not all(map(safe_drive, devices)) or not (write and flushed and fastest):
+        return
+    if flushed.ns - write.ns < 2 * write.ns and fastest.rate_per_s <= CACHE_PER_S:
+        yield _cheap_flush(case, devices, write, flushed)
+
+
+def _cheap_flush(case: Case, devices: tuple[Node, ...], write: Cost, flushed: Cost) -> Conclusion:
+    steps, kinds = [write.step, flushed.step], words.listed(dict.fromkeys(map(_kind, devices)))
+    adds = added(write, flushed)
+    return Conclusion(
+        title=f"a flush adds {adds}, on {kinds}",
+        sentence=f"A flush adds {adds} to a write of {duration_ns(write.ns)} at {words.devices(devices)} "
+        f"({words.time_measured(steps)}). That is normal on {kinds}: durable, if its cache survives a power cut as it "
+        f"claims.{case.lowest_devices.doubt()}",
+        verdict="plausible",
+        confidence=_confidence(case),
+        steps=steps,
+        because=(write.because, flushed.because, *map(words.medium, devices)),
+        next=("Check the drive's health: smartctl -a shows the state of its capacitor.", words.CUT_THE_POWER),
+    )
+
+
+def _confidence(case: Case) -> Confidence:
+    """Return low if a lower device is not known to be safe, or if bytes may be in memory above the drive."""
+    bottom = case.flushes.bytes_at_the_bottom
+    if not case.lowest_devices.verified or not bottom:
+        return "low"
+    return "medium" if any(node.medium and node.medium.declared for node in case.lowest_devices.all) else "high"
+
+
+def _kind(node: Node) -> str:
+    if node.medium and node.medium.class_ == "optane":
+        return "Optane"
+    return "a power-loss-protected drive"

@@ -1,0 +1,163 @@
+"""*plausible, low confidence*
+
+## What it means
+The device, its controller or its provider states that what it has acknowledged survives a power cut, and nothing
+contradicts that. The kernel sends no flush that could be counted, or the flush has nothing to do.
+
+## How it was measured
+Each device that a sync waits for must have one of these statements, and its bytes must have been counted:
+
+- a drive: it reports that it has no volatile write cache (SCSI mode page 8, `hdparm -W`, NVMe's `vwc`), or its model
+  has power-loss protection
+- a volume of a RAID controller or of a storage array, by its model or its driver
+- an instance store, or a disk whose provider or hypervisor documents what it does with a write; the disk's name and the
+  host's name in DMI must agree
+- Ceph RBD
+
+## What it proves, and what it does not
+Durable, if the statement is true. Nothing here can confirm that, and anyone who runs a hypervisor can set those names.
+So the confidence is never above low.
+
+## What to do next
+Check what was stated: the battery, the capacitor, the settings of the provider. To be certain, run a power-cut test
+(`fstui powercut`); force-stop a cloud instance, with the witness on another host.
+
+## Details
+The rule does not apply if something contradicts: any source reports that the cache is on, bytes or flushes are missing,
+or the syncs are faster than a cloud's network (10 000/s), the NAND of a consumer drive (10 000/s), a platter, or any
+protected cache (100 000/s) allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from fstui.judge import words
+from fstui.judge.declaration import Conclusion, rule
+from fstui.judge.facts import Case
+from fstui.judge.facts.account import FlushAccount
+from fstui.judge.facts.costs import CACHE_PER_S, NAND_PER_S
+from fstui.model.host import Host
+from fstui.model.storage import Node
+from fstui.storage.layers.devices import media, models
+from fstui.storage.layers.devices.caches import (
+    behind_raid_controller,
+    has_cache,
+    protects_by_controller,
+    reports_no_cache,
+    safe_drive,
+)
+from fstui.storage.layers.devices.disk import is_attached_here, is_passed_through, over_own_network
+from fstui.storage.layers.devices.media import DMI
+from fstui.storage.layers.facts import word
+
+_DRIVE = "Ask the drive again after its next power cycle (smartctl -g wcache): many drives forget the setting."
+_STORE = "Only the provider can confirm it, and the data is gone with the instance in any case."
+_ARRAY = "Check the array: its battery, and that its write cache is mirrored or off without it."
+_HEALTH = ("Check the drive's health: smartctl -a shows the state of its capacitor.",)
+_CLOUD = (
+    "Force-stop the instance during fstui powercut, with the witness on another host: this tests the path to the "
+    "volume. Only the provider can cut the power of the volume itself."
+)
+
+
+class Statement(NamedTuple):
+    """Why what a device has acknowledged may be durable, although no flush could be counted."""
+
+    says: str
+    """What the device is: ``a volume of a RAID controller``."""
+    condition: str
+    """A sentence without its end: what was stated, or on what it depends."""
+    because: tuple[str, ...]
+    next: tuple[str, ...]
+
+
+@rule(place=15)
+def stated_durable(case: Case) -> Iterator[Conclusion]:
+    devices, written = case.commit_devices, _written(case)
+    if not devices or not written or all(map(_is_judged_by_flushes, devices)) or _is_contradicted(case):
+        return
+    found = [each for node in devices if (each := _statement(node, case.host))]
+    if len(found) == len(devices):
+        yield _plausible(case, found, written)
+
+
+def _is_judged_by_flushes(node: Node) -> bool:
+    """Return whether it has a cache that must be flushed, so that its flushes are counted."""
+    return has_cache(node) is True and not protects_by_controller(node)
+
+
+def _written(case: Case) -> tuple[FlushAccount, ...]:
+    """Return what the lowest level received in each synced step, or nothing if something is known to be wrong."""
+    if case.flushes.missing_bytes or case.flushes.missing_flushes or case.configuration.has_verdict:
+        return ()
+    return tuple(levels[-1] for levels in case.flushes.synced if levels[-1].counted_bytes is not None)
+
+
+def _is_contradicted(case: Case) -> bool:
+    """Return whether the syncs are faster than what was stated allows."""
+    fastest = case.costs.fastest_synced
+    per_s = fastest.rate_per_s if fastest is not None else 0.0
+    consumer = any((grade := word(node, "grade")) and grade.value == "consumer" for node in case.commit_devices)
+    network = any(map(media.is_cloud_volume, case.commit_devices))
+    slow = (consumer and per_s > NAND_PER_S) or (network and case.costs.beyond_network)
+    return per_s > CACHE_PER_S or slow or bool(case.rotation.too_fast)
+
+
+def _statement(node: Node, host: Host) -> Statement | None:
+    row, document = models.known(node.model), media.documented_model(node, host)
+    service = models.service(node.kind, node.name)
+    if document is not None:
+        names = (f"the host: {host.cloud or host.virtualization} ({DMI})", media.recognised_by(node))
+        because = (*names, f"documented: {document.source}")
+        return Statement(document.says, document.promise or "", because, (document.ask or _CLOUD,))
+    if service is not None and service.promise:
+        return Statement(service.title, service.promise, (f"documented: {service.source}",), (service.ask,))
+    if row is not None and row.cloud != (host.cloud if row.cloud else None):
+        return None  # the disk has the name of another cloud
+    if row is not None and row.grade == "array":
+        return Statement(row.says, "It is durable if that cache is protected as its maker states", (), (_ARRAY,))
+    if behind_raid_controller(node):
+        says = row.says if row is not None and row.grade == "raid" else "a volume of a RAID controller"
+        condition = "It is durable if the battery or capacitor is healthy and the drives' own caches are off"
+        return Statement(says, condition, (words.medium(node),), words.CHECK_CONTROLLER)
+    return _of_drive(node, row)
+
+
+def _of_drive(node: Node, row: models.Model | None) -> Statement | None:
+    """Return what the drive itself states, by what it reports or by its model."""
+    reported = reports_no_cache(node)
+    if row is not None and row.ephemeral and has_cache(node) is False:
+        return Statement(row.says, "It reports no volatile write cache, as the kernel sees it", reported, (_STORE,))
+    if safe_drive(node) and not reported:
+        return Statement(
+            "a drive with a protected cache", "It is durable if that is true", (words.medium(node),), _HEALTH
+        )
+    alone = is_attached_here(node) or is_passed_through(node)
+    if reported and alone and not over_own_network(node):
+        return Statement("a drive", "By its own report, it has no volatile write cache", reported, (_DRIVE,))
+    return None
+
+
+def _plausible(case: Case, found: Sequence[Statement], written: tuple[FlushAccount, ...]) -> Conclusion:
+    where, stated = words.devices(case.commit_devices), tuple(dict.fromkeys(found))
+    kinds = words.listed(dict.fromkeys(each.says for each in stated))
+    conditions = ". ".join(dict.fromkeys(each.condition for each in stated))
+    return Conclusion(
+        title=f"{where}: durable, if what is stated is true",
+        sentence=f"{where} is {kinds}. {conditions}. Nothing in "
+        f"{words.time_measured(account.step for account in written)} contradicts that, and nothing here can confirm it."
+        f"{case.lowest_devices.doubt(known=case.commit_devices)}",
+        verdict="plausible",
+        confidence="low",
+        steps=(account.step for account in written),
+        because=dict.fromkeys(
+            (
+                *(line for each in stated for line in each.because),
+                *map(words.write_cache, case.commit_devices),
+                *(account.byte_line for account in written),
+            )
+        ),
+        next=dict.fromkeys(line for each in stated for line in each.next),
+    )

@@ -1,0 +1,18 @@
+"""*a note*
+
+## What it means
+No rule could judge the storage: the evidence is absent or contradictory. The verdict is cannot-tell.
+
+## How it was measured
+The steps ran and their syncs returned, but no flush could be counted, or none was needed, and no device, provider or
+protocol states what it does with an acknowledged write.
+
+## What it proves, and what it does not
+It says what is established, and the one thing that is not. The storage may be as durable as any other.
+
+## What to do next
+The note names who can answer, with which command, on which machine. Until then, do not rely on this storage alone.
+
+## Details
+This is no rule of its own: it is written if no other finding has a verdict.
+"""

@@ -1,0 +1,125 @@
+"""The note of a run that no rule could judge: what is established, what is not, and who can answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fstui.judge import words
+from fstui.judge.facts import Case
+from fstui.judge.facts.account import FlushAccount
+from fstui.judge.facts.stack import Level
+from fstui.judge.facts.steps import MIN_SYNCS
+from fstui.model.judgement import Finding
+from fstui.model.quantities import count
+from fstui.model.storage import Node
+from fstui.storage.layers import kind
+from fstui.storage.layers.devices.disk import PARTITION, is_virtual
+from fstui.storage.layers.devices.links import link
+
+UNDECIDED = "undecided"
+_COUNT_FLUSHES = "Run fsync-rate there: it counts the flushes of each sync."
+_ARRAY = (
+    "Ask the administrator of the target whether it writes through: on a Linux target, targetcli shows "
+    "emulate_write_cache, and fsync-rate can run there."
+)
+
+
+def undecided(case: Case) -> Finding:
+    """Return the note."""
+    title, sentence, steps = _reasons(case)
+    return Finding(
+        rule=UNDECIDED, verdict=None, confidence="low", scope="storage", title=title, sentence=sentence, next=steps
+    )
+
+
+def _reasons(case: Case) -> tuple[str, str, tuple[str, ...]]:
+    """Return the title, the sentence and the next steps."""
+    if not case.stack.nodes:
+        for unseen in (each.promised for each in case.commits.all if each.promised.existing):
+            settings = f" Its settings: {', '.join(unseen.settings)}." if unseen.settings else ""
+            sentence = f"The storage of {unseen.database} is not on this host, so its flushes are not known.{settings}"
+            return "its storage is on another host", sentence, ("Run fstui on the host that stores its data.",)
+        return "nothing is known", "Nothing is known about the storage stack, so nothing can be judged.", ()
+    if not case.steps.all:
+        sentence = (
+            "The configuration shows no fault, and nothing was measured yet: run fsync-rate to count its flushes."
+        )
+        return "not measured", sentence, (_COUNT_FLUSHES,)
+    if not case.steps.synced:
+        return "too few syncs", _unsynced(case), (_COUNT_FLUSHES,)
+    syncs = sum(done.syncs for done in case.steps.synced)
+    covered = words.time_measured(done.step for done in case.steps.synced)
+    established = f"{count(syncs)} syncs returned in {covered}, and nothing contradicts durability."
+    title, why, steps = _why(case)
+    return title, f"{established} Not established: {why}", (*steps, words.UNTIL_THEN)
+
+
+def _unsynced(case: Case) -> str:
+    failures = [step.error for step in case.steps.all if step.error]
+    if len(failures) == len(case.steps.all):
+        return f"Every step failed, the first with {failures[0].said}: nothing can be judged."
+    return (
+        f"No step was completed in which one writer synced at least {MIN_SYNCS} times, so no flushes could be counted: "
+        "run fsync-rate, or allow more seconds."
+    )
+
+
+def _why(case: Case) -> tuple[str, str, tuple[str, ...]]:
+    top = case.stack.levels[0] if case.stack.levels else None
+    if top is None or not top.devices:
+        why = "what arrived, because no device on this host is known to count flushes for it."
+        return "no device is known", why, ("Run fstui on the host that stores the data, or outside the container.",)
+    if case.stack.has_unseen_devices:
+        why = "what arrived, because the filesystem has devices that are not known."
+        return "devices that are not known", why, ("Run fstui on the host, where these devices are known.",)
+    tops = [accounts[0] for done in case.steps.synced if (accounts := case.flushes.accounts(done))]
+    return _of_topmost_level(case, top, tops)
+
+
+def _of_topmost_level(case: Case, level: Level, accounts: list[FlushAccount]) -> tuple[str, str, tuple[str, ...]]:
+    where = words.devices(level.devices)
+    through = tuple(device for device in level.devices if device.write_cache == "write through")
+    if through == level.devices or (through and any(account.counted is not None for account in accounts)):
+        names = words.devices(through)
+        why = (
+            f"that {names} has no volatile cache. Only the kernel's setting says so: it considers {names} “write "
+            "through” and sends no flush."
+        )
+        return f"{names}: nothing confirms that it has no cache", why, tuple(_who_answers(case, through))
+    if all(account.counted is None for account in accounts):
+        return f"{where}: flushes not counted", _uncounted(level), (words.CUT_THE_POWER,)
+    why = f"that a flush reaches {where}: none that it would count is expected in these steps."
+    return "no flush is expected", why, ("Run a step with fdatasync, as in fsync-rate.",)
+
+
+def _who_answers(case: Case, through: tuple[Node, ...]) -> Iterator[str]:
+    """Yield who can tell whether the devices have a cache, and how."""
+    first = through[0]
+    if link(first.link).private:
+        yield _ARRAY
+    elif case.host.virtualization and (is_virtual(first) or link(first.link).may_be_an_array):
+        yield from words.hypervisor(case.host)
+    elif first.link == "nvme":
+        yield f"As root on this host, fstui asks the drive itself (nvme id-ctrl /dev/{first.id}: vwc). Run it as root."
+    elif first.link in {"sata", "sas", "scsi"}:
+        yield f"As root on this host: smartctl -g wcache /dev/{first.id}, or hdparm -W /dev/{first.id}."
+    else:
+        yield words.CUT_THE_POWER
+
+
+def _uncounted(level: Level) -> str:
+    where = words.devices(level.devices)
+    if all(device.counted for device in level.devices):
+        between = [node for node in level.path if node not in level.devices and node.kind != PARTITION.name]
+        layers = words.listed(f"{node.id} ({node.kind})" for node in between) or "the filesystem"
+        return (
+            f"how {layers} {'pass' if len(between) > 1 else 'passes'} on a flush, which does not show in what {where} "
+            "counted."
+        )
+    if any(kind(device.kind).counts_flushes for device in level.devices):
+        return (
+            f"what arrived, because {where} counts no flushes (a kernel before 5.5, or queue/iostats is 0: echo 1 "
+            "there and run again)."
+        )
+    reasons = "; ".join(f"{device.id}: {device.because}" for device in level.devices if device.because)
+    return f"what arrived, because {where} has no request queue that counts flushes.{f' {reasons}.' if reasons else ''}"

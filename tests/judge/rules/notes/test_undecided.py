@@ -1,0 +1,37 @@
+"""What is said of a run that nothing could judge: what is established, what is not, and who can answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from fstui.model.host import Host
+from fstui.model.storage import Node
+from tests.factories.evidence import GUEST, METAL, finding, verdict
+from tests.factories.steps import step
+from tests.factories.storage import disk, filesystem, on_disk
+
+THROUGH = "write through"
+
+
+@pytest.mark.parametrize(
+    ("device", "host", "who"),
+    [
+        (disk(write_cache=THROUGH), METAL, "smartctl -g wcache /dev/sda"),
+        (disk(write_cache=THROUGH, link="nvme"), METAL, "Run it as root"),
+        (disk(write_cache=THROUGH, link="iscsi"), METAL, "emulate_write_cache"),
+        (disk(write_cache=THROUGH, link="mmc"), METAL, "fstui powercut"),
+        (disk(write_cache=THROUGH, link="virtio"), GUEST, "virsh dumpxml"),
+        (disk(write_cache=THROUGH, link="scsi"), Host(virtualization="xen"), "xl configuration"),
+    ],
+)
+def test_note_says_who_can_answer(device: Node, host: Host, who: str) -> None:
+    judgement = verdict(on_disk(filesystem(), device), step(flushes=0), host=host)
+    found = finding(judgement, "undecided")
+    assert (judgement.verdict, found.verdict) == ("cannot-tell", None)
+    assert found.sentence.startswith("2 000 syncs returned") and "Not established: that sda" in found.sentence
+    assert who in found.next[0]
+    assert found.next[-1].startswith("Until then")
+
+
+def test_configuration_alone_needs_no_note() -> None:
+    assert verdict().findings == ()
