@@ -40,8 +40,6 @@ Kind = TypeVar("Kind")
 
 
 class Rate(Base, frozen=True, kw_only=True):
-    """One step of a run."""
-
     step: str
     per_s: float
     p99_ns: int | None = None
@@ -285,8 +283,6 @@ def _of_node(node: Node) -> Iterator[tuple[str, str]]:
 
 
 class _Watched(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a watch."""
-
     schema: str
     sentence: str
     honest: str = ""

@@ -207,7 +207,6 @@ class Timeline:
 
     @property
     def whole(self) -> Histogram:
-        """The histogram of all stretches."""
         self._settle()
         return self._whole
 

@@ -11,8 +11,6 @@ from fstui.model.settings import Settings
 
 
 class PlannedStep(Base, frozen=True, kw_only=True):
-    """One step with all its settings."""
-
     name: str
     settings: Settings
     skip: str | None = None

@@ -20,8 +20,6 @@ RunStatus = Literal["finished", "stopped", "failed"]
 
 
 class ScenarioRef(Base, frozen=True, kw_only=True):
-    """The scenario as it was run."""
-
     name: str
     title: str
     settings: dict[str, Any] = {}
@@ -92,7 +90,6 @@ class Evidence(Base, frozen=True, kw_only=True):
     """The user's references for such storage. Used like ``before``."""
 
     def changed(self, layer: str, setting: str) -> bool:
-        """Return whether that setting of a layer changed during the run."""
         return any(step.changes(layer, setting) for step in self.steps)
 
 

@@ -20,8 +20,6 @@ from fstui.state.ledger import Entry
 
 
 class Saved(NamedTuple):
-    """A saved verification."""
-
     path: Path
     run: Run
     figures: PowerCutFigures

@@ -53,14 +53,12 @@ class Files:
         self._blocks: dict[int, dict[int, Record]] = {}
 
     def numbers(self) -> list[int]:
-        """Return the numbers of the existing files."""
         try:
             return sorted(int(name) for name in os.listdir(self.home) if name.isdecimal())
         except OSError:
             return []
 
     def at(self, number: int, offset: int) -> Record:
-        """Return the record at this place."""
         if number not in self._blocks:
             self._blocks[number] = dict(self.read(number))
         everywhere = self._blocks[number].get(-1)

@@ -111,7 +111,6 @@ def _steps(found: Comparison, name: str) -> Iterator[ComparedStep]:
 
 
 def _records(sides: Sequence[ComparedSide], steps: Sequence[ComparedStep]) -> Section:
-    """Return one row for each step and side."""
     by_letter = {side.letter: side for side in sides}
     rows = []
     for step in steps:

@@ -34,8 +34,6 @@ _SAME = 1.1
 
 
 class StepRound(NamedTuple):
-    """A step in one round of a side."""
-
     run: Run
     step: Step
 

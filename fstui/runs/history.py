@@ -35,8 +35,6 @@ READING_S = 20.0
 
 
 class Saved(NamedTuple):
-    """A run, and the file that it was read from."""
-
     run: Run
     path: str
     altered: bool = False

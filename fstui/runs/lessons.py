@@ -91,8 +91,6 @@ class Claim(Table, frozen=True, kw_only=True):
 
 
 class Lesson(Table, frozen=True, kw_only=True):
-    """One lesson."""
-
     name: str
     number: int
     title: str
@@ -114,8 +112,6 @@ class Found(NamedTuple):
 
 
 class Started(NamedTuple):
-    """A run of a lesson that was started."""
-
     plan: Plan
     running: RunInProgress
 
@@ -181,7 +177,6 @@ def _without_end(step: PlannedStep) -> PlannedStep:
 
 
 def found(claim: Claim, runs: Mapping[str, Run]) -> Found:
-    """Compare a claim with the runs."""
     if claim.verdict is not None:
         return Found(claim.says, runs[claim.run].verdict == claim.verdict)
     of = _figure(claim.figure, _step(claim.of, runs))

@@ -28,8 +28,6 @@ async def own() -> tuple[OwnReference, ...]:
 
 
 class Added(NamedTuple):
-    """The result of adding runs."""
-
     references: tuple[OwnReference, ...]
     left_out: tuple[str, ...]
     """Runs that cannot be references, with the reason."""

@@ -37,8 +37,6 @@ NO_DIRECT = "the filesystem refuses O_DIRECT of this kind"
 
 
 class StepRunner:
-    """Runs one step."""
-
     def __init__(
         self,
         index: int,

@@ -31,8 +31,6 @@ MOST_WRITERS = 8
 
 
 class Watching:
-    """A watch."""
-
     def __init__(self, machine: Machine, *, pid: int | None = None, target: Target | None = None) -> None:
         """``pid``: only this process and its children. ``target``: only its filesystem."""
         self._machine = machine

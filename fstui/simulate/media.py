@@ -116,7 +116,6 @@ class Network:
 def medium(
     made: parameters.Platter | parameters.Nand | parameters.Persistent | parameters.Network, chance: random.Random
 ) -> Medium:
-    """Return the medium with these parameters."""
     match made:
         case parameters.Platter():
             return Platter(made)

@@ -52,7 +52,6 @@ class Program:
         self._pause_ns = host.made.host.program_us * US
 
     def begin(self) -> None:
-        """Start the clock."""
         self.started_ns = self.ended_ns = self.host.now_ns
 
     def until(self, now_ns: float) -> Iterator[Done]:

@@ -17,7 +17,6 @@ HOST = Host(hostname="simulated", kernel="6.12.0", cpus=4, memory_bytes=16 << 30
 
 
 def mount_point(made: Simulated) -> str:
-    """Return its mount point."""
     return f"/simulated/{made.name}"
 
 
@@ -27,7 +26,6 @@ def name_of(found: Target) -> str | None:
 
 
 def inventory(made: Simulated) -> Inventory:
-    """Return the inventory of the host."""
     host = replace(HOST, virtualization=made.host.virtualization, cloud=made.host.cloud)
     return Inventory(host=host, filesystems=(target(made),))
 

@@ -71,7 +71,6 @@ class Observation:
         self._requests.setdefault((device, what), Histogram()).add([took_ns])
 
     def seen(self) -> Watched:
-        """Return the result."""
         elapsed_s = (self._host.now_ns - self._since_ns) / 1e9
         moved = difference(self._before, self._host.counters())
         devices = tuple(self._device(one) for one in moved if one.writes or one.flushes)

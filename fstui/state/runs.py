@@ -55,8 +55,6 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Document(NamedTuple):
-    """A run that was read."""
-
     run: Run
     altered: bool
     """The digest in the document does not match it."""

@@ -42,7 +42,6 @@ class HeldDirectory(NamedTuple):
 
     @classmethod
     def of(cls, path: Path) -> HeldDirectory:
-        """Return an existing directory."""
         found = path.stat()
         return cls(str(path), found.st_dev, found.st_ino)
 

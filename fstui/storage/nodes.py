@@ -29,8 +29,6 @@ class Found(NamedTuple):
 
 
 class BlockDevices:
-    """The block devices of one survey."""
-
     def __init__(self, sources: Sources, readers: Readers) -> None:
         self._tree = sources.tree
         self._readers = readers

@@ -158,7 +158,6 @@ class Graph:
         return self._with_roles_below(node, roles)
 
     def _with_roles_below(self, node: Node, roles: Sequence[Role]) -> Node:
-        """Return the layer with the roles of the layers below it."""
         own = tuple((node_id, role) for node_id, role in roles if node_id in node.below)
         self._roles[node.id] = own
         return msgspec.structs.replace(node, below_roles={node_id: role.value for node_id, role in own})

@@ -96,7 +96,6 @@ def key_names(command: Command, keymap: Mapping[str, str]) -> list[str]:
 
 
 def key_name(command: Command, keymap: Mapping[str, str]) -> str:
-    """Return the key that the footer shows."""
     if command.shown_as and command.id not in keymap:
         return command.shown_as
     return key_names(command, keymap)[0]

@@ -61,12 +61,12 @@ class Costs:
 
     @cached_property
     def synced(self) -> Cost | None:
-        """Ts."""
+        """Ts, of a write with fdatasync."""
         return _shortest(map(_whole, self._fdatasynced))
 
     @cached_property
     def dsync(self) -> Cost | None:
-        """Td."""
+        """Td, of a write with O_DIRECT and O_DSYNC."""
         return _shortest(_whole(done) for done in self._overwrites if done.call == "O_DSYNC" and done.direct)
 
     @cached_property

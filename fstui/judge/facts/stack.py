@@ -173,7 +173,6 @@ class Stack:
         return node.layer == "block" and not self._within(node)
 
     def ends_level(self, device: str) -> bool:
-        """Return whether a level ends at the device of that name."""
         return any(device == node.id for level in self.levels for node in level.devices)
 
     def without_copy(self, lost: tuple[Node, ...]) -> tuple[Node, ...]:

@@ -54,13 +54,11 @@ _Kind = TypeVar("_Kind", StepSettings, StepFigures)
 
 @cache
 def settings_kinds() -> dict[str, type[StepSettings]]:
-    """Return the settings struct of each kind of step."""
     return _kinds(StepSettings)
 
 
 @cache
 def figures_kinds() -> dict[str, type[StepFigures]]:
-    """Return the figures struct of each kind of step that has one."""
     return _kinds(StepFigures)
 
 

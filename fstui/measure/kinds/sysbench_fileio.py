@@ -13,8 +13,6 @@ _BYTES_PER_S = 256 << 20
 
 
 class SysbenchFileio(StepSettings, frozen=True, kw_only=True, tag="sysbench_fileio"):
-    """The options of sysbench."""
-
     seconds: float = 10.0
     block_bytes: int = 16384
     file_bytes: int = 1048576
@@ -39,8 +37,6 @@ class SysbenchFileio(StepSettings, frozen=True, kw_only=True, tag="sysbench_file
 
 
 class SysbenchFileioFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench_fileio"):
-    """The figures that sysbench prints."""
-
     transactions: Count = 0
     """The number of writes."""
     written_bytes: Count = 0

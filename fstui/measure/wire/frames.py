@@ -67,12 +67,10 @@ class Samples(NamedTuple):
 
     @property
     def begins_ns(self) -> memoryview:
-        """The begin of each operation."""
         return self.readings_ns[: -self.parts : self._stride]
 
     @property
     def ends_ns(self) -> memoryview:
-        """The end of each operation."""
         return self.readings_ns[self.parts :: self._stride]
 
     def durations_ns(self, part: int) -> tuple[int, ...]:

@@ -94,7 +94,6 @@ def mount(source: str, point: int, fstype: str, options: str = "") -> None:
 
 
 def mount_points(run: str) -> list[str]:
-    """Return the mount points of that laboratory."""
     return [each.mount_point for each in _mounts_of(run)]
 
 

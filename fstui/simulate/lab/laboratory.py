@@ -35,8 +35,6 @@ _LIBRARIES = ("/usr/lib/*/libeatmydata.so*", "/usr/lib*/libeatmydata.so*", "/usr
 
 
 class Storage(Base, frozen=True, kw_only=True):
-    """One storage of the laboratory."""
-
     name: str
     kind: Name
     opened: bool = False

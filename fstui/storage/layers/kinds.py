@@ -121,7 +121,6 @@ class Kind(Base, frozen=True, kw_only=True):
     """The mount option that enables barriers; None: a module parameter does, if 0 is written to its file."""
 
     def node(self, node_id: str, name: str, **more: Any) -> Node:
-        """Return a layer of this kind."""
         fields = {"layer": self.layer, "sync": self.sync, "because": self.because, **more}
         return Node(id=node_id, kind=self.name, name=name, **fields)
 
@@ -188,7 +187,6 @@ class Kind(Base, frozen=True, kw_only=True):
         return ()
 
     def counters(self, tree: Tree, nodes: Sequence[Node]) -> Iterable[DeviceCounters]:
-        """Return the counters that filesystems of this kind have."""
         return ()
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:

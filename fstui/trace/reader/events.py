@@ -43,8 +43,6 @@ class Garbled(Exception):  # noqa: N818  the caller counts it as a lost event
 
 
 class Field(NamedTuple):
-    """One field of an event."""
-
     at: int
     size: int
     signed: bool

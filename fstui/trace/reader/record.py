@@ -37,7 +37,6 @@ class Lines:
         self.closed = False
 
     def next(self, timeout_s: float | None) -> list[dict[str, Any]]:
-        """Return the lines that arrived."""
         if not select.select([0], [], [], timeout_s)[0]:
             return []
         data = os.read(0, 65536)

@@ -76,13 +76,10 @@ class Row:
 
 
 class Rows:
-    """All rows of a span."""
-
     def __init__(self) -> None:
         self.rows: dict[Key, Row] = {}
 
     def row(self, key: Key) -> Row:
-        """Return the row of this key, and create it if it is new."""
         found = self.rows.get(key)
         if found is None:
             found = self.rows[key] = Row(key)
@@ -110,8 +107,6 @@ class Rows:
 
 
 class DeviceSpan:
-    """The work of one device."""
-
     def __init__(self) -> None:
         self.counters: DiskCounters | None = None
         self.flushes, self.writes = Durations(), Durations()

@@ -136,8 +136,6 @@ class Instance:
 
 
 class Cpu:
-    """The buffer of one CPU."""
-
     def __init__(self, path: str) -> None:
         self.stats_path = f"{path}/stats"
         try:

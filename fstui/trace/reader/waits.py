@@ -100,7 +100,6 @@ class Waits:
             self._files[thread] = (device, inode, time_ns)
 
     def sync_ended(self, time_ns: int, thread: int, answer: int = 0) -> None:
-        """End the sync of a file."""
         if thread not in self._calls:
             file = self._files.pop(thread, None)
             if file is not None:
@@ -122,7 +121,6 @@ class Waits:
             self._fua[device, sector] = (time_ns, thread)
 
     def fua_completed(self, time_ns: int, device: int, sector: int) -> None:
-        """End a FUA write."""
         since_ns, thread = self._fua.pop((device, sector), (0, 0))
         if thread:
             self._add((thread, device, 0, -1), time_ns - since_ns, 0)
@@ -144,7 +142,6 @@ class Waits:
                 yield thread, File(device, inode), since_ns
 
     def threads(self) -> set[int]:
-        """Return all threads that wait or have waited."""
         counted = {key[0] for kind in (self.done, self.timeless, self.failed) for key in kind}
         return counted | {thread for thread, _, _ in self.open()}
 

@@ -130,7 +130,6 @@ class Session:
         ]
 
     def remove(self) -> None:
-        """Remove the instances."""
         try:
             self._devices.remove()
         finally:
@@ -145,7 +144,6 @@ class SecondOfRows:
         self._known: dict[tuple[int, File], Row] = {}
 
     def row(self, thread: int, file: File) -> Row:
-        """Return the row of a thread and a file."""
         known = self._known.get((thread, file))
         if known is None:
             known = self._known[thread, file] = self._new(thread, self._programs[thread], file)

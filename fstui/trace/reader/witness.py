@@ -152,7 +152,6 @@ class Witness:
             self._add_up(time.monotonic_ns() - LATE_NS)
 
     def begin(self, from_ns: int) -> None:
-        """Begin a step."""
         self._sums = {device.number: DeviceSums(device) for device in self._devices}
         os.setpriority(os.PRIO_PROCESS, 0, NICE)
         self.recording.collect()

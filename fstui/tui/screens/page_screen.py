@@ -23,8 +23,6 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~])")
 
 
 class PageScreen(BaseScreen):
-    """A page that scrolls."""
-
     KEYS: ClassVar[tuple[Command, ...]] = (COPY, HELP, BACK, QUIT, *LIST)
     HELP_TEXT = "A page to read."
 
@@ -102,7 +100,6 @@ def comparison_screen(runs: Sequence[Run]) -> PageScreen:
 
 
 def explain_screen(rule_name: str) -> PageScreen:
-    """Return the page of a rule."""
     from fstui.report import explanation  # noqa: PLC0415  it imports the rules
 
     return PageScreen(explanation.markdown(rule_name))

@@ -54,8 +54,6 @@ class Table(DataTable[Text]):
     """Show the rows that a function returns for a width. The cursor stays on its row when rows come and go."""
 
     class Clicked(Message):
-        """A table was clicked on."""
-
         def __init__(self, table: Table) -> None:
             super().__init__()
             self.table = table

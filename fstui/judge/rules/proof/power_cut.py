@@ -156,7 +156,6 @@ def _nothing_proven(step: Step, figures: PowerCutFigures) -> Conclusion:
 
 
 def _lines(figures: PowerCutFigures) -> Iterator[str]:
-    """Yield the lines of evidence."""
     yield f"acknowledged: {count(figures.acknowledged)} records; {count(figures.checked)} were not overwritten later"
     for claim, sums in figures.by_claim.items():
         yield f"{claim}: {count(sums.get('lost', 0))} of {count(sums.get('checked', 0))} lost"

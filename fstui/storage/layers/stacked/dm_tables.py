@@ -142,7 +142,6 @@ def _mirror(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 
 def named_roles(table: Table, name_of: Callable[[str], str | None]) -> tuple[tuple[str, Reading], ...]:
-    """Return the roles by kernel name."""
     found = ((name_of(number), role) for number, role in table.roles)
     return tuple((name, Reading(what="role", value=role, path=PATH)) for name, role in found if name is not None)
 

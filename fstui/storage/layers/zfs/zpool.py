@@ -59,7 +59,6 @@ class Status(NamedTuple):
 
 
 def pool_statuses(claims: Claims) -> Mapping[str, Status]:
-    """Return the pools by name."""
     found = {}
     for command, answer in claims.items():
         if command.startswith("zpool status ") and answer.error is None:
@@ -123,8 +122,6 @@ class Pool(NamedTuple):
 
 
 class Pools:
-    """The pools of one survey."""
-
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
         self._statuses = pool_statuses(sources.claims)
