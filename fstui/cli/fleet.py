@@ -39,12 +39,6 @@ _PYZ = "fstui.pyz"
 _JSON = ("--format", "json")
 _MOST_SCENARIO = 48_000
 """It becomes a part of one argument, which has at most 128 KiB (execve(2))."""
-_REMOVED = {
-    "gateway": "ProxyJump in ~/.ssh/config",
-    "topology": "ProxyJump in ~/.ssh/config",
-    "at_once": "--fanout, the number of hosts at a time",
-}
-"""Options that were removed, and what to use instead."""
 
 
 @click.group("fleet")
@@ -87,7 +81,6 @@ _connection_options = _with(
     click.option("--installed", metavar="COMMAND", help="Copy no file: COMMAND starts fstui on the hosts."),
     click.option("--remove", is_flag=True, help="At the end, remove that file from the hosts."),
     _ssh_options,
-    *(click.option(f"--{name.replace('_', '-')}", hidden=True) for name in _REMOVED),
     report_options(),
 )
 _write_options = _with(
@@ -219,13 +212,6 @@ def clean(directory: Path, **how: Any) -> int:
     return signals.exit_code or (FAILED if troubles else 0)
 
 
-@fleet.command("export", hidden=True, context_settings={"ignore_unknown_options": True})
-@click.argument("words", nargs=-1)
-def export(words: Sequence[str]) -> int:
-    """Say what replaced this command."""
-    raise Refused("fstui fleet export was removed: use fstui fleet show DIR --format json or csv instead")
-
-
 def _allowed(how: dict[str, Any]) -> list[str]:
     return [*(["--yes"] if how["yes"] else []), *(["--trust-dir"] if how["trust_dir"] else [])]
 
@@ -240,9 +226,6 @@ def _passed_on(words: Sequence[str]) -> list[str]:
 
 
 def _request(command: str, arguments: Sequence[str], how: dict[str, Any]) -> int:
-    for name, instead in _REMOVED.items():
-        if how[name] is not None:
-            raise Refused(f"--{name.replace('_', '-')} was removed: use {instead}")
     nodes = nodes_of(how["nodes"])
     request = replace(
         _base_request(command, how),

@@ -12,7 +12,6 @@ from fstui.cli.delivery import print_report
 from fstui.cli.options import report_options
 from fstui.cli.output import put, say, width
 from fstui.cli.terminal import check_terminal
-from fstui.model.errors import Refused
 from fstui.report import formats, teaching
 from fstui.runs import lab as laboratory
 from fstui.runs import simulation
@@ -146,13 +145,6 @@ def open_(name: str, format_: str, output: Path | None) -> None:
     Example: fstui lab open oak
     """
     asyncio.run(print_report(teaching.of_envelope(asyncio.run(laboratory.open_envelope(name))), format_, output))
-
-
-@lab.command("cut", hidden=True)
-@click.argument("name", required=False)
-def cut(name: str | None) -> None:
-    """Say what replaced this command."""
-    raise Refused("'lab cut' was removed. Cut the power of a simulated disk: fstui --simulate hdd-7200-lying, key p")
 
 
 @lab.command("remove")

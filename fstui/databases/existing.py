@@ -142,7 +142,7 @@ class Existing:
         return None
 
     async def stop(self) -> str | None:
-        """Drop the run's database. Returns None, or the sentence that says that it still exists."""
+        """Drop the run's database. Returns None, or a sentence with the reason why it still exists."""
         return await drop(self.sysbench, self.connection, self._entry)
 
 
@@ -162,7 +162,7 @@ async def _exists(sysbench: str, maintenance: Connection, name: str) -> bool:
 
 
 async def drop(sysbench: str, connection: Connection, entry: ledger.Entry) -> str | None:
-    """Drop a database that a run made. Returns None, or the sentence that says why it still exists."""
+    """Drop a database that a run made. Returns None, or a sentence with the reason why it still exists."""
     family = family_of(connection)
     what = f"database {connection.database} on {where(connection)}"
     maintenance = msgspec.structs.replace(connection, database=family.maintenance)

@@ -18,7 +18,7 @@ from fstui.trace import child as tracing
 
 
 async def remove(entry: ledger.Entry) -> str | None:
-    """Remove what an entry of the ledger names. Returns None, or the sentence that says why it is still there."""
+    """Remove what an entry of the ledger names. Returns None, or a sentence with the reason why it was not removed."""
     if not _belongs_to_run(entry):
         return f"{named(entry)}: left alone: its name is not one that run {entry.run} would have given it"
     if entry.kind == "database":

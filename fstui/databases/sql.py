@@ -48,7 +48,7 @@ async def query(
             environment={"FSTUI_SQL": "\n".join(statements), **environment(connection)},
         )
     if status:
-        raise DatabaseError(said(text) or f"sysbench ended with status {status}")
+        raise DatabaseError(error_in(text) or f"sysbench ended with status {status}")
     return [tuple(line.split("\t")[1:]) for line in text.splitlines() if line.startswith("row\t")]
 
 
@@ -84,7 +84,7 @@ def tls_files(connection: Connection) -> dict[str, str]:
     return {f"{name}.pem": str(Path(path).absolute()) for name, path in named.items()}
 
 
-def said(text: str) -> str:
+def error_in(text: str) -> str:
     """Return the error in sysbench's output: the last FATAL line that is not about its script or the statement."""
     reasons = [reason for reason in _FATAL.findall(text) if not _NO_REASON.match(reason)]
     return _PREFIX.sub("", reasons[-1], count=1) if reasons else ""

@@ -51,17 +51,17 @@ class _Keeper(NamedTuple):
     """The keeper's process, and the ledger's entry of the data directory that it makes."""
 
     child: Child
-    noting: asyncio.Future[ledger.Entry]
+    recording: asyncio.Future[ledger.Entry]
 
     async def end(self) -> bool:
         """Let it end the server and remove its data. Return whether it did so in time."""
         self.child.hang_up()
-        await asyncio.wait({self.noting})
+        await asyncio.wait({self.recording})
         if await self.child.reap(END_S) is None:
             self.child.abandon()
             return False
-        if not self.noting.cancelled() and self.noting.exception() is None:
-            await strike_out_gone(self.noting.result())  # what was not removed stays in the ledger
+        if not self.recording.cancelled() and self.recording.exception() is None:
+            await strike_out_gone(self.recording.result())  # what was not removed stays in the ledger
         return True
 
 
@@ -93,12 +93,12 @@ class Throwaway:
         ``begun`` is called with the keeper's process id. Raises DatabaseError, Refused, OSError.
         """
         name = f"server-{number}"
-        noting = asyncio.ensure_future(record(run_id, "server", f"{workspace.path}/{name}"))
+        recording = asyncio.ensure_future(record(run_id, "server", f"{workspace.path}/{name}"))
         try:
-            keeper = _Keeper(await Child.start("measure.helpers.serve", own_session=settings.own_session), noting)
+            keeper = _Keeper(await Child.start("measure.helpers.serve", own_session=settings.own_session), recording)
         except BaseException:
-            noting.cancel()
-            await asyncio.wait({noting})
+            recording.cancel()
+            await asyncio.wait({recording})
             raise
         try:
             begun(keeper.child.pid)
@@ -108,9 +108,9 @@ class Throwaway:
             raise
         return cls(program, sysbench, workspace, name, keeper)
 
-    async def noted(self) -> None:
+    async def recorded(self) -> None:
         """Wait until the ledger has its entry, or could not store it: then ``make`` raises the error."""
-        await asyncio.wait({self._keeper.noting})
+        await asyncio.wait({self._keeper.recording})
 
     async def make(self, settings: Sysbench, limit_s: float = START_S) -> None:
         """Make and start it, and wait until it answers. Raises DatabaseError with its error, Refused, OSError."""
@@ -143,7 +143,7 @@ class Throwaway:
 
     async def _go(self, settings: Sysbench, limit_s: float, fields: dict[str, Any]) -> None:
         words = self._family.command_line(self._program, DATA, f"{DATA}/{self._family.socket}", settings)
-        await asyncio.shield(self._keeper.noting)  # raises OSError if the ledger could not store the entry
+        await asyncio.shield(self._keeper.recording)  # raises OSError if the ledger could not store the entry
         self._keeper.child.send(json.dumps({**fields, "argv": words}))
         self.pid, inside = await self._started(limit_s)
         self.described = await self._described(settings, inside)
@@ -203,7 +203,7 @@ class Throwaway:
         return f"{self._program.title} ended by itself ({how}){complaint}"
 
     async def stop(self) -> str | None:
-        """End it and remove its data. Returns None, or the sentence that says what is still there."""
+        """End it and remove its data. Returns None, or a sentence about what was not removed."""
         if await self._keeper.end():
             return None
         return f"{self._program.title} (process {self.pid}) did not end within {END_S:.0f} s"

@@ -57,7 +57,7 @@ def _reasons(case: Case) -> tuple[str, str, tuple[str, ...]]:
 def _unsynced(case: Case) -> str:
     failures = [step.error for step in case.steps.all if step.error]
     if len(failures) == len(case.steps.all):
-        return f"Every step failed, the first with {failures[0].said}: nothing can be judged."
+        return f"Every step failed, the first with {failures[0].text}: nothing can be judged."
     return (
         f"No step was completed in which one writer synced at least {MIN_SYNCS} times, so no flushes could be counted: "
         "run fsync-rate, or allow more seconds."

@@ -24,7 +24,7 @@ class Declaration(Base, frozen=True, kw_only=True, omit_defaults=True):
 
     @classmethod
     def of(cls, medium: str | None, write_cache: str | None) -> Declaration:
-        """Return the declaration for the user's words. Raise Refused for an unknown one."""
+        """Return the declaration for the user's words. Raises Refused for an unknown one."""
         return cls(medium=_known(medium, MEDIA, "medium"), write_cache=_known(write_cache, CACHES, "write cache"))
 
     def __bool__(self) -> bool:
@@ -39,8 +39,8 @@ class Declaration(Base, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def words(self) -> str:
         """For example ``medium hdd-7200, write cache none``."""
-        said = {"medium": self.medium, "write cache": self.write_cache}
-        return ", ".join(f"{what} {word}" for what, word in said.items() if word)
+        values = {"medium": self.medium, "write cache": self.write_cache}
+        return ", ".join(f"{what} {word}" for what, word in values.items() if word)
 
 
 NOTHING = Declaration()
@@ -54,18 +54,18 @@ def declared(target: Target, declaration: Declaration) -> Target:
     return msgspec.structs.replace(target, stack=stack)
 
 
-def _declared(node: Node, said: Declaration) -> Node:
+def _declared(node: Node, declaration: Declaration) -> Node:
     read = node.medium or Medium()
-    class_ = said.medium or read.class_
+    class_ = declaration.medium or read.class_
     rpm = int(class_.removeprefix("hdd-")) if class_.startswith("hdd-") else None
-    implied = _CACHE_OF.get(said.medium) if said.medium else None
+    implied = _CACHE_OF.get(declaration.medium) if declaration.medium else None
     medium = Medium(
         class_=class_,
-        rpm=rpm if said.medium else read.rpm,
-        write_cache=said.write_cache or implied or read.write_cache,
+        rpm=rpm if declaration.medium else read.rpm,
+        write_cache=declaration.write_cache or implied or read.write_cache,
         ephemeral=read.ephemeral,
         declared=True,
-        because=f"declared by you{' (remembered)' if said.remembered else ''}: {said.words}",
+        because=f"declared by you{' (remembered)' if declaration.remembered else ''}: {declaration.words}",
     )
     return msgspec.structs.replace(node, medium=medium)
 

@@ -51,7 +51,7 @@ class Form(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
 def chosen(form: Form, overrides: Mapping[str, str]) -> dict[str, Any]:
     """Return the value of every setting, with the user's ``key=value`` pairs applied.
 
-    Raise Refused for an unknown key, a value of the wrong type, or a value that is not allowed.
+    Raises Refused for an unknown key, a value of the wrong type, or a value that is not allowed.
     """
     values: dict[str, Any] = {key: setting.value for key, setting in form.settings.items()}
     for key, text in overrides.items():
@@ -89,7 +89,7 @@ def size_of(text: str) -> int | None:
 
 
 def seconds_of(text: str) -> int | float:
-    """Return the seconds of ``3``, ``0.5``, ``3s``, ``10m`` or ``2h``. Raise ValueError."""
+    """Return the seconds of ``3``, ``0.5``, ``3s``, ``10m`` or ``2h``. Raises ValueError."""
     if duration := _DURATION.fullmatch(text):
         seconds = float(duration[1]) * _SECONDS[duration[2]]
         return int(seconds) if seconds.is_integer() else seconds
@@ -113,7 +113,7 @@ def _scalar(key: str, example: Scalar, text: str, unit: str) -> Scalar:
 
 
 def check_value(key: str, setting: Setting, value: Scalar) -> None:
-    """Raise Refused if the setting does not allow the value."""
+    """Raises Refused if the setting does not allow the value."""
     if setting.choices is not None and value not in setting.choices:
         allowed = ", ".join(map(str, setting.choices))
         raise Refused(f"{key} takes {allowed}; not '{value}'")

@@ -24,7 +24,7 @@ class Failure(Base, frozen=True, kw_only=True):
     message: str
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         """For example ``pwrite: No space left on device``."""
         return f"{self.call}: {self.message.removeprefix(f'[Errno {self.errno}] ')}"
 

@@ -125,7 +125,7 @@ class Target(Base, frozen=True, kw_only=True):
     """It cannot hold files (proc, sysfs, cgroup …)."""
 
     def node(self, node_id: str) -> Node:
-        """Return the layer with that id. Raise KeyError if there is none."""
+        """Return the layer with that id. Raises KeyError if there is none."""
         for node in self.stack:
             if node.id == node_id:
                 return node

@@ -49,7 +49,7 @@ class Header(Base, frozen=True, kw_only=True):
 
 
 def decode_header(fields: dict[str, Any]) -> Header:
-    """Return the header. Raise Refused if a field is invalid."""
+    """Return the header. Raises Refused if a field is invalid."""
     try:
         header = msgspec.convert(fields, Header)
         _ = header.settings

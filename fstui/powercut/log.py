@@ -80,7 +80,7 @@ class Log:
         self.ended: str | None = None
         self.last_ms = 0
         """Time of the newest acknowledgement."""
-        self.heard_ms = 0
+        self.last_line_ms = 0
         """Time of the newest line of any kind."""
 
     @property
@@ -94,7 +94,7 @@ class Log:
         return sum(len(writer.at_ms) for writer in self.writers.values())
 
     def add(self, line: bytes) -> None:
-        """Add a line without its newline. Raise BadLog."""
+        """Add a line without its newline. Raises BadLog."""
         match parse_line(line):
             case Ack(writer, sequence, at_ms) as ack:
                 known = self.writers.setdefault(writer, Acknowledged(sequence))
@@ -102,16 +102,16 @@ class Log:
                     raise BadLog(f"writer {writer} acknowledges {sequence} after {known.last}: lines are missing")
                 known.at_ms.append(at_ms)
                 self.newest = ack
-                self.last_ms = self.heard_ms = max(self.last_ms, at_ms)
+                self.last_ms = self.last_line_ms = max(self.last_ms, at_ms)
             case Alive(at_ms):
-                self.heard_ms = max(self.heard_ms, at_ms)
+                self.last_line_ms = max(self.last_line_ms, at_ms)
             case End(at_ms, reason):
-                self.heard_ms = max(self.heard_ms, at_ms)
+                self.last_line_ms = max(self.last_line_ms, at_ms)
                 self.ended = reason
 
 
 def parse_line(line: bytes) -> Ack | Alive | End:
-    """Parse any line except the header. Raise BadLog."""
+    """Parse any line except the header. Raises BadLog."""
     try:
         match line[: LONGEST_LINE + 1].split(b" "):
             case [b"ack", writer, sequence, at_ms]:
@@ -133,7 +133,7 @@ def _number(digits: bytes) -> int:
 
 
 def parse_header(line: bytes) -> dict[str, Any]:
-    """Parse the first line. Raise BadLog."""
+    """Parse the first line. Raises BadLog."""
     try:
         header = json.loads(line) if len(line) <= LONGEST_HEADER else None
     except (ValueError, RecursionError):
@@ -150,7 +150,7 @@ def _beginning(line: bytes) -> str:
 
 
 def parse(data: bytes) -> Log:
-    """Parse a whole log and ignore an incomplete last line. Raise BadLog with the line number."""
+    """Parse a whole log and ignore an incomplete last line. Raises BadLog with the line number."""
     if not data:
         raise BadLog("it is empty: the witness received nothing")
     *lines, _ = data.split(b"\n")
@@ -173,7 +173,7 @@ class LineBuffer:
         """The data after the last newline."""
 
     def feed(self, data: bytes, longest: int) -> Iterator[bytes]:
-        """Yield the complete lines. Raise BadLog if the incomplete one is longer than ``longest`` bytes."""
+        """Yield the complete lines. Raises BadLog if the incomplete one is longer than ``longest`` bytes."""
         *lines, self.rest = (self.rest + data).split(b"\n")
         yield from lines
         if len(self.rest) > longest:

@@ -29,7 +29,7 @@ def sync_directory(path: str) -> None:
 
 
 def prepare(directory: str, run: str, streams: list[Stream]) -> tuple[int, int]:
-    """Create and sync the directory and the files to overwrite. Return device and inode. Raise CallError."""
+    """Create and sync the directory and the files to overwrite. Return device and inode. Raises CallError."""
     directory_fd = calling("mkdir", make, directory)
     os.fchdir(directory_fd)
     for stream in streams:
@@ -75,7 +75,7 @@ class Output:
         self.fd = -1
 
     def put(self, sequence: int) -> None:
-        """Write and sync the record. Raise CallError."""
+        """Write and sync the record. Raises CallError."""
         number, offset = self.stream.place(sequence)
         new = number != self.number
         if new:

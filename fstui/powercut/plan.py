@@ -83,7 +83,7 @@ class Plan(Base, frozen=True, kw_only=True):
 
 
 def make_plan(settings: Mapping[str, str]) -> Plan:
-    """Return the plan for the user's ``key=value`` pairs. Raise Refused for an invalid one."""
+    """Return the plan for the user's ``key=value`` pairs. Raises Refused for an invalid one."""
     values = chosen(FORM, settings)
     typed = msgspec.convert(values, PowerCut)
     ways = product(msgspec.convert(typed.sync, tuple[Sync, ...]), msgspec.convert(typed.writes, tuple[Writes, ...]))

@@ -45,7 +45,7 @@ class Machine(Protocol):
         """Return every filesystem with its stack."""
 
     async def inspect(self, directory: str) -> Place:
-        """Resolve a directory. Raise Refused."""
+        """Resolve a directory. Raises Refused."""
 
 
 class Verified(NamedTuple):
@@ -58,7 +58,7 @@ class Verified(NamedTuple):
 async def verify(
     directory: str, witnessed: Witnessed, earlier: Earlier, machine: Machine, declared: Declared
 ) -> Verified:
-    """Return the judged run of this cut, not yet saved. Raise Refused with a sentence for the user."""
+    """Return the judged run of this cut, not yet saved. Raises Refused with a sentence for the user."""
     began = time.monotonic()
     header = witnessed.header
     if declared.unmountable:
@@ -89,7 +89,7 @@ async def _read_records(
 
 
 async def read_file(file: str) -> bytes:
-    """Read the log file in a child process, because its disk may hang, too. Raise Refused."""
+    """Read the log file in a child process, because its disk may hang, too. Raises Refused."""
     path = Path(os.path.expanduser(file))  # noqa: ASYNC240, PTH111  does not access the disk
     try:
         return await in_child(Path.read_bytes, path, timeout_s=READ_S, where=file)
@@ -98,7 +98,7 @@ async def read_file(file: str) -> bytes:
 
 
 def read_log(data: bytes) -> Witnessed:
-    """Parse the witness's log. Raise Refused if it is empty, damaged, or contains no acknowledgement."""
+    """Parse the witness's log. Raises Refused if it is empty, damaged, or contains no acknowledgement."""
     try:
         log = lines.parse(data)
         header = decode_header(log.header)
@@ -159,7 +159,7 @@ def _check_filesystem(header: Header, now: Target, place: Place) -> None:
 
 
 async def _records(place: Place, witnessed: Witnessed) -> ReadBack:
-    """Return the state of the records. Raise Refused if they cannot be read."""
+    """Return the state of the records. Raises Refused if they cannot be read."""
     log, header, _ = witnessed
     read = await _read_back(place, header, {number: writer.last for number, writer in log.writers.items()})
     if read.error is not None:

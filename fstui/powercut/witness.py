@@ -46,7 +46,7 @@ class Witness:
     """Stores one log."""
 
     def __init__(self, path: Path) -> None:
-        """Create the file. Raise Refused if it exists or cannot be created."""
+        """Create the file. Raises Refused if it exists or cannot be created."""
         self.path = path
         self._fd = _create(path)
         self.log: Log | None = None
@@ -59,7 +59,7 @@ class Witness:
         self._recent: list[tuple[float, int]] = [(now, 0)]
 
     def listen(self, source: int, show: Callable[[View], None], every_s: float) -> None:
-        """Read until the writer or the connection ends. Raise BadLog, LogFull; KeyboardInterrupt is not caught."""
+        """Read until the writer or the connection ends. Raises BadLog, LogFull; KeyboardInterrupt is not caught."""
         shown_at = 0.0
         while True:
             readable, _, _ = select.select([source], [], [], min(SYNC_S, every_s))
@@ -98,7 +98,7 @@ class Witness:
         return View(acknowledged, self.durable, rate, last, now - self._ack_at, now - self._line_at)
 
     def sync(self) -> None:
-        """Sync the log. Raise LogFull."""
+        """Sync the log. Raises LogFull."""
         try:
             os.fdatasync(self._fd)
         except OSError as error:
@@ -108,7 +108,7 @@ class Witness:
         self.durable = self.log.acknowledged if self.log else 0
 
     def close(self) -> None:
-        """Sync and close the log; remove it if it is empty. Raise LogFull."""
+        """Sync and close the log; remove it if it is empty. Raises LogFull."""
         try:
             if self.log is None:
                 self.path.unlink(missing_ok=True)
@@ -164,7 +164,7 @@ class Witness:
 
 
 def _create(path: Path) -> int:
-    """Create the log and return its file descriptor. Raise Refused."""
+    """Create the log and return its file descriptor. Raises Refused."""
     try:
         fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
         sync_directory(path.resolve().parent)

@@ -48,7 +48,7 @@ def report(**fields: Any) -> None:
 
 
 def write_records(output: Output, began_ns: int, pause_ns: int, stopping: Callable[[], bool]) -> None:
-    """Write records until stopped. Raise CallError; BrokenPipeError if nothing reads the acknowledgements."""
+    """Write records until stopped. Raises CallError; BrokenPipeError if nothing reads the acknowledgements."""
     writer, sequence = output.stream.writer, output.stream.first
     due = clock()
     while not stopping():

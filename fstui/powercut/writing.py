@@ -76,7 +76,7 @@ class Writing:
 
     @classmethod
     async def start(cls, cut: Cut) -> Writing:
-        """Record the directory in the ledger and start the writer. Raise Refused, OSError."""
+        """Record the directory in the ledger and start the writer. Raises Refused, OSError."""
         try:
             mount_point = cut.header.target.mount_point
             entry = await record(cut.header.run, "directory", cut.header.directory, mount_point)
@@ -112,7 +112,7 @@ class Writing:
         self._send(f"stop {reason}")
 
     async def ready(self) -> None:
-        """Wait until the writer is ready. Raise Refused if it cannot start; nothing is left behind."""
+        """Wait until the writer is ready. Raises Refused if it cannot start; nothing is left behind."""
         answer = await self._next()
         if answer is None or "refused" in answer:
             await self._process.wait()

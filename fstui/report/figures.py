@@ -121,7 +121,7 @@ def failure(step: Step) -> str:
     """Return why a step did not finish, or an empty string."""
     if step.error is None:
         return step.reason or ""
-    return f"{step.reason} ({step.error.said})" if step.reason else step.error.said
+    return f"{step.reason} ({step.error.text})" if step.reason else step.error.text
 
 
 def writes_at_most(plan: Plan) -> str:

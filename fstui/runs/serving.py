@@ -67,7 +67,7 @@ class Serving:
             with contextlib.suppress(DatabaseError, OSError, Refused):
                 server = await self._begin(settings)
                 self._expected = settings, server
-                await server.noted()
+                await server.recorded()
 
     async def serve(self, planned: PlannedStep, ending: asyncio.Event, sync_s: float) -> Served | Failure | None:
         if isinstance(planned.settings, ReplicaCut):
@@ -225,7 +225,7 @@ class Processors:
 
 
 def _autogroup() -> dict[str, bool]:
-    """Say whether the kernel divides CPUs among sessions first (sched(7)); empty if it has no such feature."""
+    """Return whether the kernel divides CPUs among sessions first (sched(7)); empty if it has no such feature."""
     try:
         return {"autogroup": Path("/proc/sys/kernel/sched_autogroup_enabled").read_text().strip() == "1"}
     except OSError:

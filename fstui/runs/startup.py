@@ -56,7 +56,7 @@ async def of_other_hosts() -> list[Entry]:
 
 
 async def remove(entry: Entry) -> str | None:
-    """Remove what an entry names. Returns None, or the sentence that says why it is still there."""
+    """Remove what an entry names. Returns None, or a sentence with the reason why it was not removed."""
     from fstui.databases import leftovers  # noqa: PLC0415  not needed at startup
 
     return await leftovers.remove(entry)

@@ -43,7 +43,7 @@ class StepRunner:
         planned: PlannedStep,
         machine: Machine,
         stack: tuple[Node, ...],
-        tell: Callable[[Event], None],
+        emit: Callable[[Event], None],
         *,
         trace: Trace | None = None,
     ) -> None:
@@ -51,7 +51,7 @@ class StepRunner:
         self._planned = planned
         self._machine = machine
         self._stack = stack
-        self._tell = tell
+        self._emit = emit
         self._trace = trace or NoTrace()
         self._own: tuple[int, ...] | None = ()
         self._recorder = Recorder(index, planned, stack)
@@ -63,7 +63,7 @@ class StepRunner:
         self._ready_at: float | None = None
         self._drawn_at = self._began
         self._preparing = StepPreparing(index=index, name=planned.name, done=0, total=0)
-        self._heard_at = self._began
+        self._last_frame_at = self._began
         self.facts: dict[str, Any] | None = None
         self.prepared_bytes = 0
         self.abandoned = False
@@ -78,7 +78,7 @@ class StepRunner:
 
     async def run(self, directory: HeldDirectory, facts: bool, served: Served | None = None) -> Step:
         """Measure until the end or the stop. Errors of the storage are in the step and are not raised."""
-        self._tell(self._preparing)
+        self._emit(self._preparing)
         self._served = served is not None
         if served:
             self._recorder.reported.note(served.figures)
@@ -110,20 +110,20 @@ class StepRunner:
             if isinstance(frame, Samples):
                 self._recorder.add(frame)
             else:
-                self._hear(probe, frame)
+                self._on_frame(probe, frame)
             if self._recorder.done:
                 return
 
-    def _hear(self, probe: RunningProbe, frame: Frame) -> None:
+    def _on_frame(self, probe: RunningProbe, frame: Frame) -> None:
         fields = checked_fields(frame)
-        self._heard_at = time.monotonic()
+        self._last_frame_at = time.monotonic()
         match frame.kind:
             case "facts":
                 self.facts = fields
             case "preparing":
                 self.prepared_bytes = fields["done"]
                 self._preparing = StepPreparing(index=self._index, name=self._planned.name, **fields)
-                self._tell(self._preparing)
+                self._emit(self._preparing)
             case "ready":
                 self._ready_at = time.monotonic()
                 self._watch_processors(probe)
@@ -131,7 +131,7 @@ class StepRunner:
                 self._recorder.begin(before)
                 self._trace.begin(before.monotonic_ns, self._own or ())
                 probe.go()
-                self._tell(StepStarted(index=self._index, name=self._planned.name))
+                self._emit(StepStarted(index=self._index, name=self._planned.name))
             case "inflight":
                 self._recorder.in_flight(fields["writer"], fields["since_ns"], fields["call"])
             case "figures":
@@ -169,12 +169,12 @@ class StepRunner:
     def _draw(self) -> None:
         newest = self._recorder.newest
         if newest is not None and not self._recorder.done:
-            self._tell(StepProgressed(snapshot=self._recorder.snapshot(newest.monotonic_ns)))
-        elif self._ready_at is None and (silent_s := time.monotonic() - self._heard_at) > SILENT_S:
-            self._tell(msgspec.structs.replace(self._preparing, silent_s=silent_s))
+            self._emit(StepProgressed(snapshot=self._recorder.snapshot(newest.monotonic_ns)))
+        elif self._ready_at is None and (silent_s := time.monotonic() - self._last_frame_at) > SILENT_S:
+            self._emit(msgspec.structs.replace(self._preparing, silent_s=silent_s))
 
     def _stuck(self) -> bool:
-        """Say whether the probe was stopped and its operation does not return."""
+        """Return whether the probe was stopped and its operation does not return."""
         return self._stopped_at is not None and time.monotonic() - self._stopped_at > STUCK_S
 
     def _note_end(self, listening: asyncio.Future[None], status: int | None) -> None:
@@ -208,7 +208,7 @@ class StepRunner:
         return "skipped" if self._no_direct(error) else "failed"
 
     def _no_direct(self, error: Failure) -> bool:
-        """Say whether the filesystem refuses O_DIRECT (UBIFS, JFFS2, ramfs), or blocks of this size (open(2))."""
+        """Return whether the filesystem refuses O_DIRECT (UBIFS, JFFS2, ramfs), or blocks of this size (open(2))."""
         refused = error.errno == errno.EINVAL and error.call in {"open", "pwrite"} and not self._recorder.ops
         return refused and self._planned.settings.direct
 

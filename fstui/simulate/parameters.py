@@ -168,7 +168,7 @@ def names() -> list[str]:
 
 
 def load(name: str, changes: dict[str, Any] | None = None) -> Simulated:
-    """Load a disk by name or file. ``changes``: ``disk.platter.rpm`` → value. Raise Refused with file and key."""
+    """Load a disk by name or file. ``changes``: ``disk.platter.rpm`` → value. Raises Refused with file and key."""
     path = _path_of(name)
     try:
         document = msgspec.toml.decode(path.read_bytes())
@@ -187,7 +187,7 @@ def load(name: str, changes: dict[str, Any] | None = None) -> Simulated:
 
 
 def changed(made: Simulated, text: str) -> Simulated:
-    """Return the disk with ``KEY=VALUE`` applied. Raise Refused if that is invalid or impossible during a run."""
+    """Return the disk with ``KEY=VALUE`` applied. Raises Refused if that is invalid or impossible during a run."""
     key, value = change(text)
     document = msgspec.to_builtins(made)
     _put(document, key, value)
@@ -206,7 +206,7 @@ def changed(made: Simulated, text: str) -> Simulated:
 
 
 def change(text: str) -> tuple[str, Any]:
-    """Split ``KEY=VALUE`` and convert the value. Raise Refused."""
+    """Split ``KEY=VALUE`` and convert the value. Raises Refused."""
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise Refused(f"'{text}' is not KEY=VALUE, as in disk.platter.rpm=5400")

@@ -192,7 +192,7 @@ def of_other_hosts() -> list[Entry]:
 
 
 def is_of_this_boot(entry: Entry) -> bool:
-    """Say whether the entry was written since the last boot of this host, so that device numbers are still valid."""
+    """Return whether the entry was written since the last boot of this host, so that device numbers are still valid."""
     return entry.boot == _word("/proc/sys/kernel/random/boot_id") != ""
 
 
@@ -214,7 +214,7 @@ def _is_of_this_host(entry: Entry) -> bool:
 
 
 def _owner_lives(entry: Entry) -> bool | None:
-    """Say whether the owner of the entry is running; None if that cannot be checked from here."""
+    """Return whether the owner of the entry is running; None if that cannot be checked from here."""
     if not is_of_this_boot(entry):
         return False if _is_of_this_host(entry) else None
     if entry.pid_namespace != _namespace("pid"):  # it was written in a container, or by the host of this container
@@ -226,7 +226,7 @@ def _owner_lives(entry: Entry) -> bool | None:
 
 
 def _is_empty(pid_namespace: str) -> bool:
-    """Say whether no process lives in a pid namespace.
+    """Return whether no process lives in a pid namespace.
 
     That is known only in the first pid namespace, and only if ``hidepid`` does not hide the first process.
     """

@@ -163,7 +163,7 @@ class Workspace:
         return cls(HeldDirectory(path, *answer["identity"]), keeper, entry, answer)
 
     async def remove(self, patience_s: float = _REMOVE_S) -> str | None:
-        """Remove the directory. Returns None, or the sentence that says why it is still there."""
+        """Remove the directory. Returns None, or a sentence with the reason why it was not removed."""
         self._keeper.hang_up()
         try:
             answer = json.loads(await self._keeper.answer(patience_s, self.held.path, "target") or b"{}")
@@ -225,7 +225,7 @@ def _mount_of(path: str) -> tuple[str, str]:
 
 
 def _is_hidden(entry: ledger.Entry, fsid: int) -> bool:
-    """Say whether another filesystem is mounted where the entry's filesystem was. ``fsid``: of the one there now."""
+    """Return whether another filesystem is mounted where the entry's filesystem was. ``fsid``: of the one there now."""
     there = _mounted().get(entry.mount_point)
     if there is None:
         return False

@@ -77,7 +77,7 @@ class TracingChild:
         return started
 
     async def stop(self) -> str | None:
-        """End the program, which removes its instances. Returns None, or the sentence that says that they remain."""
+        """End the program, which removes its instances. Returns None, or a sentence with the reason why they remain."""
         status = await self._child.end(END_S, "home")
         if status is None:
             self._child.abandon()
@@ -159,7 +159,7 @@ async def start_watch(target: Target | None, pid: int | None, filesystems: Seque
 
 
 def _needs_calls(target: Target) -> bool:
-    """Say whether system calls must be recorded, because the filesystem has no events for the end of a sync.
+    """Return whether system calls must be recorded, because the filesystem has no events for the end of a sync.
 
     Read-only filesystems do not need it, nor those whose files are in another filesystem.
     """

@@ -32,7 +32,7 @@ FEWEST = 20
 
 
 class Conclusion(NamedTuple):
-    """What the time goes into, and the sentence that says so."""
+    """The main cause of the waiting, and a sentence about it."""
 
     culprit: Culprit
     sentence: str

@@ -15,7 +15,7 @@ from fstui.databases.families import Connection, DatabaseError, Tls
 from fstui.databases.mysql import MySQL
 from fstui.databases.postgresql import PostgreSQL
 from fstui.databases.programs import Program
-from fstui.databases.sql import FAMILIES, environment, family_of, said, where
+from fstui.databases.sql import FAMILIES, environment, error_in, family_of, where
 from fstui.measure.kinds.servers import KINDS, ServerName, kind_of
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
@@ -119,7 +119,7 @@ def test_throwaway_postgresql_listens_only_on_its_socket() -> None:
     ],
 )
 def test_reason_in_sysbenchs_output_is_found(text: str, reason: str) -> None:
-    assert said(f"{text}\nFATAL: `x' function failed: sql.lua:4: no\n") == reason
+    assert error_in(f"{text}\nFATAL: `x' function failed: sql.lua:4: no\n") == reason
 
 
 @pytest.mark.parametrize(

@@ -263,18 +263,3 @@ def test_an_invalid_host_name_is_refused(fleet: Fleet, installed: str, nodes: st
     done = fleet(*run(f"--nodes={nodes}", "--installed", installed))
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("words", "instead"),
-    [
-        (run("--nodes", "db1", "--gateway", "door"), "use ProxyJump in ~/.ssh/config"),
-        (run("--nodes", "db1", "--topology", "file"), "use ProxyJump in ~/.ssh/config"),
-        (run("--nodes", "db1", "--at-once", "2"), "use --fanout"),
-        (("export", "out", "all.sqlite"), "--format json or csv"),
-    ],
-)
-def test_a_removed_option_names_its_replacement(fleet: Fleet, words: tuple[str, ...], instead: str) -> None:
-    done = fleet(*words)
-    assert done.returncode == 2
-    assert instead in " ".join(done.stderr.split())

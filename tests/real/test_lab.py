@@ -191,8 +191,3 @@ def test_existing_directory_is_refused(workshop: Path) -> None:
     done = headless.call("lab", "make", workshop / "mine")
     assert done.returncode == 2 and b"exists" in done.stderr
     assert (workshop / "mine").read_text() == "mine"
-
-
-def test_removed_command_names_its_replacement() -> None:
-    done = headless.call("lab", "cut", "oak")
-    assert done.returncode == 2 and b"fstui --simulate" in done.stderr

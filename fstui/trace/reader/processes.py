@@ -59,7 +59,7 @@ class Lineage:
 
 
 def in_outermost_namespace() -> bool:
-    """Say whether the process numbers that we see are those of the events."""
+    """Return whether the process numbers that we see are those of the events."""
     return os.readlink("/proc/self/ns/pid") == OUTERMOST
 
 
@@ -70,7 +70,7 @@ def family(roots: Collection[int]) -> list[int]:
 
 
 def descends(pid: int, parents: Mapping[int, int], roots: Collection[int]) -> bool:
-    """Say whether a process descends from one of the roots.
+    """Return whether a process descends from one of the roots.
 
     Processes may get a new parent while /proc is read, which can make a loop: the number of steps is limited.
     """

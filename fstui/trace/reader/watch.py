@@ -100,7 +100,7 @@ class Session:
         seen.clear()
 
     def is_wanted(self, thread: int, program: Program, file: File, device: int) -> bool:
-        """Say whether to report this row. A FUA write of a kernel thread belongs to no program."""
+        """Return whether to report this row. A FUA write of a kernel thread belongs to no program."""
         if program.is_kernel and not file.inode and file.fd < 0:
             return False
         return self._device in (None, device) and self._watcher.is_of_family(thread)

@@ -133,10 +133,10 @@ def steps_failed(case: Case) -> Iterator[Conclusion]:
         some = f"{count(len(failed))} of {count(len(case.steps.all))} steps failed"
         yield Conclusion(
             title=f"{some}, the first in {first.call}",
-            sentence=f"{some}, the first ({step.name}) with {first.said}. Only the other steps are judged.",
+            sentence=f"{some}, the first ({step.name}) with {first.text}. Only the other steps are judged.",
             scope="step",
             steps=(each for each, _ in failed),
-            because=(f"{each.name}: {error.said}" for each, error in failed),
+            because=(f"{each.name}: {error.text}" for each, error in failed),
             next=("Check that the directory exists and is writable, then run again.",),
         )
 
