@@ -25,8 +25,10 @@ from fstui.report.sections import Cell, Report, Section, Value, glyph, number, r
 from fstui.report.text import NONE, SPEEDS
 
 MOST_ROWS, MOST_GROUPS, MOST_CHANGES = 40, 12, 3
-LEAST, LEAST_OF_ONE = 1.25, 2.0
-"""Smaller changes of a rate are not shown. A single step has no interval, and its rate varies more."""
+LEAST, LEAST_WITHOUT = 1.25, 2.0
+"""Smaller changes of a rate are not shown: with an interval, and without one."""
+LEAST_PARTS = 3
+"""Fewer have no interval."""
 _SENTENCE = 300
 _CSV = (
     "host", "target", "run", "verdict", "confidence", "speed", "step", "per_s", "p99_ns", "ratio_to_peers", "layers",
@@ -207,7 +209,8 @@ class Change(NamedTuple):
     before: HostResult
     after: HostResult
     ratio: Ratio | None
-    """Of the rates, after to before: the median of the steps that both have, and their interval."""
+    """Of the rates, after to before: the median of the steps that both have, and an interval that contains that of
+    each step. The parts of a step are compared each with each, as rounds of different series are."""
     settings: tuple[str, ...]
 
     @property
@@ -219,7 +222,7 @@ class Change(NamedTuple):
         """Whether the rates changed by more than they vary."""
         if self.ratio is None or self.ratio.undecided:
             return False
-        return abs(log(self.ratio.times)) > log(LEAST if self.ratio.rounds > 1 else LEAST_OF_ONE)
+        return abs(log(self.ratio.times)) > log(LEAST if self.ratio.rounds > 1 else LEAST_WITHOUT)
 
     @property
     def changed(self) -> bool:
@@ -260,15 +263,25 @@ def compared(before: Fleet, after: Fleet) -> Report:
 
 
 def _change(before: HostResult, after: HostResult) -> Change:
-    rates = {one.step: one.per_s for one in before.rates if one.per_s > 0}
-    each = [one.per_s / rates[one.step] for one in after.rates if one.step in rates and one.per_s > 0]
+    earlier = {one.step: one for one in before.rates if one.per_s > 0}
+    pairs = [(earlier[one.step], one) for one in after.rates if one.step in earlier and one.per_s > 0]
     facts = tuple(
         f"{name} {before.facts.get(name, NONE)} → {after.facts.get(name, NONE)}"
         for name in sorted({*before.facts, *after.facts})
         if before.facts.get(name) != after.facts.get(name)
     )
-    ratio = Ratio(median(each), min(each), max(each), len(each)) if len(each) > 1 else Ratio(each[0]) if each else None
-    return Change(before, after, ratio, facts)
+    return Change(before, after, _ratio(pairs), facts)
+
+
+def _ratio(pairs: Sequence[tuple[Rate, Rate]]) -> Ratio | None:
+    if not pairs:
+        return None
+    times = median(after.per_s / before.per_s for before, after in pairs)
+    fewest = min(len(one.parts) for pair in pairs for one in pair)
+    if fewest < LEAST_PARTS:
+        return Ratio(times)
+    low = min(min(after.parts) / max(before.parts) for before, after in pairs)
+    return Ratio(times, low, max(max(after.parts) / min(before.parts) for before, after in pairs), fewest)
 
 
 def _change_row(change: Change) -> tuple[Cell | str, ...]:

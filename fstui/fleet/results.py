@@ -22,6 +22,7 @@ from fstui.model.host import Host
 from fstui.model.judgement import NOT_TRUSTED, VERDICTS, Answer, Confidence, Finding, Speed, Verdict
 from fstui.model.quantities import counted
 from fstui.model.run import Run
+from fstui.model.steps import Step
 from fstui.model.storage import Node, Target
 from fstui.report.findings import leading
 from fstui.state.files import write_atomically
@@ -33,6 +34,8 @@ ABOUT = "fleet.json"
 NAMED = "fstui-fleet-{:%Y%m%d-%H%M%S}"
 MOST_BYTES = 32 << 20
 """Of one document. The longest scenario has a few MB."""
+PARTS = 5
+"""As many as the rounds with which compare finds a difference by chance in 1 of 16 cases."""
 _LONGEST = 60
 """A longer value, such as a list of options, explains nothing in one sentence."""
 _MOST_WORDS = 600
@@ -45,6 +48,8 @@ class Rate(Base, frozen=True, kw_only=True):
     p99_ns: int | None = None
     synced: bool = True
     """At least some of its operations were synced."""
+    parts: tuple[float, ...] = ()
+    """The rates of consecutive parts of the step, of equal length: how much the rate varies within the run."""
 
 
 class HostResult(Base, frozen=True, kw_only=True):
@@ -214,6 +219,7 @@ def _of_run(node: str, run: Run, altered: bool) -> HostResult:
                 per_s=step.rate_per_s,
                 p99_ns=step.latency_ns.p99 if step.latency_ns else None,
                 synced=step.syncs > 0,
+                parts=_parts(step),
             )
             for step in run.steps
             if step.status == "finished" and step.ops and step.settings.uniform
@@ -226,6 +232,16 @@ def _of_run(node: str, run: Run, altered: bool) -> HostResult:
         altered=altered,
         stopped="" if run.status == "finished" else run.status,
     )
+
+
+def _parts(step: Step) -> tuple[float, ...]:
+    """Return the rates of the parts in which operations ended; empty if the step was too short."""
+    if len(step.timeline) < PARTS or step.elapsed_s <= 0:
+        return ()
+    ops = [0] * PARTS
+    for point in step.timeline:
+        ops[min(int(point.t_s / step.elapsed_s * PARTS), PARTS - 1)] += point.ops
+    return tuple(round(number * PARTS / step.elapsed_s, 1) for number in ops if number)
 
 
 def _stack(target: Target) -> dict[str, str]:

@@ -11,6 +11,7 @@ from fstui.fleet.report import changes, compared, report_of
 from fstui.fleet.results import About, Fleet, Rate, results_of
 from fstui.measure.kinds.documents import decode_run
 from fstui.model.errors import Refused
+from fstui.model.steps import TimelinePoint
 from fstui.model.storage import Node
 from fstui.report.formats import render_report, report_names
 from fstui.report.formats.json import line
@@ -97,19 +98,31 @@ def test_two_fleets_are_compared(format_: str) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "moved"),
     [
-        pytest.param((800, 400), (900, 380), False, id="the interval of the steps holds 1"),
-        pytest.param((800, 400), (880, 450), False, id="by little"),
-        pytest.param((800,), (1200,), False, id="one step has no interval"),
-        pytest.param((800, 400), (400, 250), True, id="every step is slower"),
-        pytest.param((800,), (300,), True, id="one step is far slower"),
+        pytest.param([(800, 600, 1100)], [(1144, 700, 1200)], False, id="the parts overlap"),
+        pytest.param([(800, 780, 820)], [(880, 860, 890)], False, id="by little"),
+        pytest.param([(800, 780, 820), (400, 390, 410)], [(400, 390, 410), (800, 780, 820)], False, id="each way"),
+        pytest.param([(800, 780, 820), (400, 390, 410)], [(400, 390, 410), (250, 240, 260)], True, id="all slower"),
+        pytest.param([(800,)], [(1200,)], False, id="no interval"),
+        pytest.param([(800,)], [(300,)], True, id="no interval, but far slower"),
     ],
 )
-def test_small_variations_are_no_change(before: tuple[int, ...], after: tuple[int, ...], moved: bool) -> None:
-    def measured(rates: tuple[int, ...]) -> Fleet:
-        return fleet(replace(host("db1"), rates=tuple(Rate(step=f"{at}", per_s=one) for at, one in enumerate(rates))))
+def test_small_variations_are_no_change(
+    before: list[tuple[int, ...]], after: list[tuple[int, ...]], moved: bool
+) -> None:
+    def measured(rates: list[tuple[int, ...]]) -> Fleet:
+        steps = [Rate(step=f"{at}", per_s=per_s, parts=tuple(parts) * 2) for at, (per_s, *parts) in enumerate(rates)]
+        return fleet(replace(host("db1"), rates=tuple(steps)))
 
     (change,) = changes(measured(before), measured(after))
     assert change.changed == moved
+
+
+def test_the_parts_of_a_step_are_those_of_its_timeline() -> None:
+    points = tuple(TimelinePoint(t_s=0.1 * at, ops=10 if at < 8 else 0) for at in range(10))
+    run = decode_run(HONEST)
+    step = replace(run.steps[0], status="finished", ops=80, elapsed_s=1.0, timeline=points)
+    (found,) = results_of("db1", "run", line(replace(run, steps=(step,))))
+    assert found.rates[0].parts == (100.0, 100.0, 100.0, 100.0)
 
 
 def test_a_directory_that_is_not_empty_is_refused(tmp_path: Path) -> None:
