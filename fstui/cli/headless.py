@@ -154,7 +154,7 @@ class Headless:
         """Return the activity of the devices, and reasons against a run; neither if the user need not confirm it."""
         if self._options.plan_only or self._options.yes or self._session.simulated:
             return None, ()
-        return await caution.look(self._session, site, plan.room_bytes)
+        return await caution.look(self._session, site, plan.room_bytes, plan.max_bytes)
 
     def _ask(self, concerns: Sequence[str]) -> None:
         """Raises Refused if there are reasons against the run and the user does not confirm it."""
@@ -163,7 +163,9 @@ class Headless:
         what = f"{self._options.directory}: {', '.join(concerns)}"
         self._interruption.release()  # Ctrl-C ends a question like any other program
         if not agreed(what, "Run it anyway?", yes=False):
-            raise Refused(f"{what}. Nothing was written. Use --yes to run it anyway")
+            raise Refused(
+                f"{what}. Nothing was written. Use --yes to run it anyway, or 'fstui check', which writes at most 7 MB"
+            )
         self._interruption.listen(lambda: None)  # the run gets its own stop below
 
     @property

@@ -124,7 +124,7 @@ def check(
 ) -> int:
     """Test every writable filesystem, or those of the DIRs: is it durable, and is it slow?
 
-    fstui writes to each filesystem for at most two seconds and 20 MB, then removes everything. It names and skips
+    fstui writes to each filesystem for at most two seconds and 7 MB, then removes everything. It names and skips
     filesystems that cannot hold files, are read-only, in memory, or mounted a second time, or do not answer. It saves
     every check like a run.
 

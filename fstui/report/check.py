@@ -115,8 +115,13 @@ def _explained(row: Checked) -> Iterator[Section]:
     run = row.run
     if run is None:
         return
-    slow = run.speed.answer in TOO_SLOW
+    slow, layer = (
+        run.speed.answer in TOO_SLOW,
+        next((one for one in run.findings if one.rule == "container-layer"), None),
+    )
     if run.verdict in _GOOD and not slow:
+        if layer is not None:
+            yield Section(f"{GLYPHS[run.verdict]} {row.name}", lines=(layer.sentence,), points=(("next", layer.next),))
         return
     lines = [run.sentence, *([speed_words(run.speed)] if slow else [])]
     more = () if run.simulated else (f"fstui show {run.id}",)  # a simulated run is not saved

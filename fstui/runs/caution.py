@@ -23,6 +23,8 @@ TOO_BUSY = 0.9
 BUSY = 0.5
 """If a device is busy for more of the time than this, other programs notice gigabytes of writes."""
 MUCH_BYTES = 1 << 30
+SMALL_BYTES = 8_000_000
+"""A run that writes at most this much, such as a check, is no burden for a busy device or a nearly full filesystem."""
 LITTLE_ROOM, LITTLE_ROOM_BYTES = 0.1, 1 << 30
 """Space that is left during the run is little if it is less than both: a tenth of the filesystem, and 1 GiB."""
 LITTLE_MEMORY_BYTES = 128 << 20
@@ -42,12 +44,15 @@ async def watched(session: Session, targets: Iterable[Target]) -> Idle:
     return watch.seen
 
 
-async def look(session: Session, site: Site, room_bytes: int) -> tuple[Idle | None, tuple[str, ...]]:
+async def look(
+    session: Session, site: Site, room_bytes: int, writes_bytes: int = 0
+) -> tuple[Idle | None, tuple[str, ...]]:
     """Watch the devices of one site. Returns what they did, and the reasons not to run there, if these are wanted."""
     if session.simulated or agreed_before():
         return None, ()
     idle = await watched(session, [site.read])
-    return idle, concerns(session, site, busy_shares(idle), room_bytes)
+    small = writes_bytes if writes_bytes <= SMALL_BYTES else 0  # only the app asks about a large one
+    return idle, concerns(session, site, busy_shares(idle), room_bytes, small)
 
 
 def busy_shares(idle: Idle) -> dict[str, float]:
@@ -63,10 +68,12 @@ def concerns(
 ) -> tuple[str, ...]:
     """Return the reasons not to run there, each with its number; none for a replay, or if the environment says yes.
 
-    ``writes_bytes``: the total that is written, on which only the app asks.
+    ``writes_bytes``: the total that is written, if it is known. Only the app asks about a large one.
     """
     if session.simulated or agreed_before():
         return ()
+    if 0 < writes_bytes <= SMALL_BYTES:
+        return tuple(_memory())
     return (*_busy(site.read, busy, writes_bytes), *_room(site, room_bytes), *_memory())
 
 

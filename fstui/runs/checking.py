@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from fstui.model.counters import Idle
 from fstui.model.errors import Refused
 from fstui.model.events import Event
+from fstui.model.judgement import NOT_TRUSTED, Judgement
 from fstui.model.quantities import seconds
 from fstui.model.storage import Target
 from fstui.runs import caution, scenarios
@@ -22,12 +23,13 @@ CHECK = "check"
 FIT = "fit"
 ENOUGH_TRACED = 200
 """Syncs of a step if the trace says who requested flushes."""
-MOST_BYTES = {CHECK: 20_000_000, FIT: 200_000_000}
+MOST_BYTES = {CHECK: caution.SMALL_BYTES, FIT: 200_000_000}
 """The most that is written, and removed again, per filesystem."""
 PATIENCE_S = 20.0
 """The most time for a filesystem: two seconds, and the time before and after on a slow host."""
 
 
+NO_FLAGS: Mapping[str, Judgement] = {}
 _NAME_IT = "name it to have it checked"
 
 
@@ -69,8 +71,8 @@ class Checkup:
         if self._directories:
             await self._named()
         else:
-            inventory = (await self._session.with_space(self._session.survey().inventory)).inventory
-            await self.choose(inventory.filesystems)
+            survey = await self._session.with_space(self._session.survey().inventory)
+            await self.choose(survey.inventory.filesystems, survey.flags)
         self.idle = await caution.watched(self._session, (subject.site.read for subject in self.subjects))
         self.subjects = [subject._replace(concerns=self._concerns(subject.site)) for subject in self.subjects]
 
@@ -92,8 +94,11 @@ class Checkup:
             site.check_open()
             self.subjects.append(Subject(directory, site))
 
-    async def choose(self, filesystems: Sequence[Target]) -> None:
-        """Choose the filesystems that can be written to, each once, and leave the others out."""
+    async def choose(self, filesystems: Sequence[Target], flags: Mapping[str, Judgement] = NO_FLAGS) -> None:
+        """Choose the filesystems that can be written to, each once, and leave the others out.
+
+        ``flags``: the verdicts on their configuration, by mount point.
+        """
         mounts = [target.mount_point for target in filesystems]
         seen: dict[object, str] = {}
         fit: list[Target] = []
@@ -103,6 +108,8 @@ class Checkup:
             reason = reason if twin == target.mount_point else f"the same filesystem as {twin}"
             if reason:
                 silent = target.silent_s is not None and not target.pseudo
+                if twin == target.mount_point and (known := _by_configuration(flags.get(target.mount_point))):
+                    reason = f"{known}; {_NAME_IT if reason.endswith(_NAME_IT) else reason}"
                 self.left_out.append(LeftOut(target.mount_point, reason, trouble=silent))
             else:
                 fit.append(target)
@@ -126,7 +133,8 @@ class Checkup:
         return left_out
 
     def _concerns(self, site: Site) -> tuple[str, ...]:
-        return caution.concerns(self._session, site, caution.busy_shares(self.idle), MOST_BYTES[self._scenario])
+        most = MOST_BYTES[self._scenario]
+        return caution.concerns(self._session, site, caution.busy_shares(self.idle), most, most)
 
 
 async def followed(running: RunInProgress) -> AsyncIterator[Event]:
@@ -159,6 +167,12 @@ def _unfit(target: Target) -> str:
         return f"in memory ({target.fstype}): {_NAME_IT}"
     inside = kind(target.fstype).over_filesystem and target.mount_point != "/"
     return f"stored in another filesystem, as that of a container: {_NAME_IT}" if inside else ""
+
+
+def _by_configuration(judgement: Judgement | None) -> str:
+    """Return what the configuration alone decides, without a byte written; empty if it decides nothing."""
+    found = next((each for each in judgement.findings if each.verdict in NOT_TRUSTED), None) if judgement else None
+    return f"{found.verdict}, {found.confidence} confidence: {found.title}" if found else ""
 
 
 def _same(target: Target) -> object:

@@ -27,6 +27,8 @@ PREFIX = ".fstui-"
 POWER_CUT = f"{PREFIX}powercut-"
 """The prefix of a directory with the records of a power cut."""
 LEFT_OVER = 0.05
+LITTLE_BYTES, ENOUGH_LEFT_BYTES = 2 << 20, 64 << 20
+"""A run that occupies at most this much, such as a check, needs to leave no more than this."""
 _ANSWER_S = 10.0
 _REMOVE_S = 15.0
 _FSID_FROM_UUID = frozenset({"ext2", "ext3", "ext4", "btrfs", "zfs"})
@@ -117,12 +119,15 @@ def check_room(place: Place, room_bytes: int) -> None:
     if place.space is None:  # the filesystem states no size
         return
     total_bytes, free_bytes = place.space.total_bytes, place.space.free_bytes
-    wanted = 2 * room_bytes + int(LEFT_OVER * total_bytes)
+    left_over = int(LEFT_OVER * total_bytes)
+    if room_bytes <= LITTLE_BYTES:
+        left_over = min(left_over, ENOUGH_LEFT_BYTES)
+    wanted = 2 * room_bytes + left_over
     if free_bytes < wanted:
         raise Refused(
             f"{place.path} is too full: {size(free_bytes)} are free and {size(wanted)} are needed "
-            f"(twice the {size(room_bytes)} of the run, and 5 % of {size(total_bytes)} left over). "
-            "Free some space or choose a smaller scenario."
+            f"(twice the {size(room_bytes)} of the run, and {size(left_over)} of {size(total_bytes)} left over). "
+            "Free some space, or run 'fstui check', which needs the least."
         )
 
 

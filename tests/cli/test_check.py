@@ -33,7 +33,7 @@ def test_each_check_is_saved_within_its_limits(fstui: Fstui, target: Path) -> No
     assert run.scenario is not None and run.scenario.name == "check"
     longest_s = sum(step.latency_ns.max / 1e9 for step in run.steps if step.latency_ns)
     assert sum(step.elapsed_s for step in run.steps) <= 2.0 + longest_s
-    assert run.written_bytes <= 20_000_000
+    assert run.written_bytes <= 7_000_000
     assert all(step.syncs <= 500 for step in run.steps)
     assert run.idle is not None and run.idle.elapsed_s >= 1.0
     assert nothing_left(target)

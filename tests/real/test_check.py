@@ -49,7 +49,7 @@ def test_durable_lying_in_memory_and_full_filesystems(workshop: Path) -> None:
     for run in (first, second, third):
         longest_s = sum(step.latency_ns.max / 1e9 for step in run.steps if step.latency_ns)
         assert sum(step.elapsed_s for step in run.steps) <= 2.0 + longest_s
-        assert run.written_bytes <= 20_000_000
+        assert run.written_bytes <= 7_000_000
 
 
 def test_read_only_filesystem_is_refused_by_name(workshop: Path) -> None:

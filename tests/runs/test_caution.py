@@ -37,6 +37,11 @@ def test_a_busy_device_is_named_with_its_share() -> None:
     assert reasons(busy=0.97) == ("its device sda is 97% busy",)
 
 
+def test_a_check_is_no_burden_for_a_busy_device_or_a_nearly_full_filesystem() -> None:
+    assert reasons(writes=6_200_000, busy=0.97, free_bytes=GIB // 2, total_bytes=8 * GIB) == ()
+    assert len(reasons(writes=9_000_000, busy=0.97, free_bytes=GIB // 2, total_bytes=8 * GIB)) == 2
+
+
 def test_gigabytes_on_a_half_busy_device_raise_a_concern() -> None:
     assert reasons(writes=3 * GIB) == ("its device sda is 50% busy, and this writes up to 3.0 GiB",)
     assert reasons(writes=3 * GIB, busy=0.4) == ()

@@ -11,6 +11,8 @@ from fstui.model.storage import Target
 from fstui.runs.checking import Checkup, LeftOut, grouped
 from fstui.runs.session import Session
 from fstui.runs.site import usual_directories
+from tests.factories.evidence import verdict
+from tests.factories.storage import filesystem, target
 
 
 def mounted(point: Path | str, fstype: str = "ext4", source: str = "/dev/sda1", **more: object) -> Target:
@@ -42,6 +44,22 @@ async def test_unsuitable_filesystems_are_left_out_with_the_reason(tmp_path: Pat
         "/var/lib/docker/overlay2/1/merged": "stored in another filesystem, as that of a container: name it to have it "
         "checked",
     }
+
+
+async def test_what_the_configuration_decides_is_said_without_a_write(tmp_path: Path) -> None:
+    merged = "/var/lib/docker/overlay2/1/merged"
+    overlay = filesystem("overlay", merged, below=(), volatile="volatile")
+    flags = {merged: verdict(target(overlay)), "/dev/shm": verdict(target(filesystem("tmpfs", "/dev/shm", below=())))}
+    checkup = Checkup(Session.here(trace=False))
+    await checkup.choose(
+        [mounted(merged, "overlay"), mounted("/dev/shm", "tmpfs"), mounted("/proc", pseudo=True)], flags
+    )
+    volatile, memory, other = (one.reason for one in checkup.left_out)
+    assert volatile.startswith(
+        "not-durable, high confidence, overlay mounted volatile: syncs omitted; stored in another"
+    )
+    assert memory.startswith("not-durable, high confidence, in memory (tmpfs); ")
+    assert other == "holds no files"
 
 
 async def test_a_filesystem_that_is_mounted_twice_is_checked_once(tmp_path: Path) -> None:

@@ -194,3 +194,13 @@ def test_a_filesystem_without_a_size_is_not_too_full() -> None:
     check_room(Place("/ramfs", None), 1 << 40)
     with pytest.raises(Refused, match=r"/tmpfs is too full"):
         check_room(Place("/tmpfs", Space(total_bytes=1 << 30, free_bytes=1 << 20)), 1 << 20)
+
+
+@pytest.mark.parametrize(("room", "fits"), [(1 << 20, True), (32 << 20, False)])
+def test_a_nearly_full_filesystem_has_space_for_a_check(room: int, fits: bool) -> None:
+    place = Place("/srv", Space(total_bytes=100 << 30, free_bytes=1 << 30))
+    if fits:
+        check_room(place, room)
+    else:
+        with pytest.raises(Refused, match="fstui check"):
+            check_room(place, room)
