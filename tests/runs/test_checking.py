@@ -55,10 +55,9 @@ async def test_what_the_configuration_decides_is_said_without_a_write(tmp_path: 
         [mounted(merged, "overlay"), mounted("/dev/shm", "tmpfs"), mounted("/proc", pseudo=True)], flags
     )
     volatile, memory, other = (one.reason for one in checkup.left_out)
-    assert volatile.startswith(
-        "not-durable, high confidence, overlay mounted volatile: syncs omitted; stored in another"
-    )
-    assert memory.startswith("not-durable, high confidence, in memory (tmpfs); ")
+    named = "name it to have it checked"
+    assert volatile == f"not-durable, high confidence: overlay mounted volatile: syncs omitted; {named}"
+    assert memory == f"not-durable, high confidence: in memory (tmpfs); {named}"
     assert other == "holds no files"
 
 
