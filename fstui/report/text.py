@@ -100,14 +100,24 @@ def wrap(text: str, width: int) -> list[str]:
     return _broken(text, width, break_long_words=False)
 
 
-def fold(text: str, width: int) -> list[str]:
-    """Break safe text at spaces, and words that are longer than the width."""
-    return _broken(text, width, break_long_words=True)
+def fold(text: str, width: int, first: str = "", indent: str = "") -> list[str]:
+    """Break safe text at spaces, and words that are longer than the width.
+
+    ``first`` starts the first line, ``indent`` the others.
+    """
+    return _broken(text, width, first, indent, break_long_words=True)
 
 
-def _broken(text: str, width: int, *, break_long_words: bool) -> list[str]:
+def _broken(text: str, width: int, first: str = "", indent: str = "", *, break_long_words: bool) -> list[str]:
     whole = _THOUSANDS.sub("\0", escape_controls(text))  # 211 402 is one word; escaped text contains no NUL
-    lines = textwrap.wrap(whole, max(width, 1), break_long_words=break_long_words, break_on_hyphens=False)
+    lines = textwrap.wrap(
+        whole,
+        max(width, 1),
+        initial_indent=first,
+        subsequent_indent=indent,
+        break_long_words=break_long_words,
+        break_on_hyphens=False,
+    )
     return [line.replace("\0", " ") for line in lines]
 
 

@@ -80,6 +80,8 @@ class FstuiApp(App[int]):
         self.fault: Exception | None = None
         self._opening = opening
         self._is_quitting = False
+        self._theme_chosen = False
+        """The saved theme may be older than what is shown."""
         self._run_over = asyncio.Event()
         self._last_filters = [ControlFilter(), *([AsciiFilter()] if self.ascii_only else [])]
 
@@ -104,7 +106,7 @@ class FstuiApp(App[int]):
             return
         self.left_behind, self.keymap = before.left_behind, before.keys
         self.set_keymap(self.keymap)
-        if before.theme:
+        if before.theme and not self._theme_chosen:
             self.show_theme(before.theme)
         if isinstance(self.screen, BaseScreen):
             self.screen.redraw()
@@ -236,6 +238,7 @@ class FstuiApp(App[int]):
     async def keep_theme(self, name: str) -> None:
         from fstui.runs import startup  # noqa: PLC0415
 
+        self._theme_chosen = True
         self.show_theme(name)
         with self.reporting("The theme could not be saved"):
             await startup.keep_theme(name)

@@ -24,8 +24,10 @@ SELECTED = "reverse"
 """The row under the cursor, as in Textual's tables."""
 KEY = "bold cyan"
 """A key that can be pressed."""
-HEAT = ("cyan", "bold cyan", "bold magenta")
-"""A few, some or most of the operations. These colours mean neither good nor bad."""
+AREA = "cyan"
+"""Bars and areas. This colour means neither good nor bad."""
+HEAT = ("dim cyan", "cyan", "bold cyan")
+"""A few, some or most of the operations: the more, the brighter, also without colours."""
 
 _VERDICT_STYLES: dict[Verdict, str] = {
     "lost": BAD, "not-durable": BAD, "suspicious": DOUBT, "cannot-tell": HEAD, "plausible": HEAD,
@@ -43,15 +45,14 @@ _TEXTUAL_DEFAULT = "ansi-dark"
 
 
 class Colours(NamedTuple):
-    """The colours of a theme as ``#rrggbb``. ``few`` and ``most`` are the ends of a heat map."""
+    """The colours of a theme as ``#rrggbb``. ``area`` is for bars, areas and heat maps."""
 
     paper: str
     ink: str
     bad: str
     good: str
     doubt: str
-    few: str
-    most: str
+    area: str
     help: str
     dark: bool = True
 
@@ -60,19 +61,19 @@ class Colours(NamedTuple):
 # in lightness as well.
 COLOURS = {
     "dark": Colours(
-        paper="#16181c", ink="#d8d8d8", bad="#ff6b6b", good="#6bd37c", doubt="#ffcc55", few="#5cc8f2", most="#d78cff",
+        paper="#16181c", ink="#d8d8d8", bad="#ff6b6b", good="#6bd37c", doubt="#ffcc55", area="#5cc8f2",
         help="Light on dark, the same on any terminal.",
     ),
     "light": Colours(
-        paper="#fafafa", ink="#1b1b1b", bad="#b00020", good="#1a7f37", doubt="#8a5a00", few="#0b6e99", most="#7a2e9d",
+        paper="#fafafa", ink="#1b1b1b", bad="#b00020", good="#1a7f37", doubt="#8a5a00", area="#0b6e99",
         help="Dark on light, for a bright room or a projector.", dark=False,
     ),
     "high-contrast": Colours(
-        paper="#000000", ink="#ffffff", bad="#ff7070", good="#00ff66", doubt="#ffff00", few="#00ffff", most="#ff90ff",
+        paper="#000000", ink="#ffffff", bad="#ff7070", good="#00ff66", doubt="#ffff00", area="#00ffff",
         help="Colours on black with a contrast of at least 7:1.",
     ),
     "colour-blind": Colours(
-        paper="#101418", ink="#e0e0e0", bad="#d55e00", good="#56b4e9", doubt="#f0e442", few="#9aa0a6", most="#cc79a7",
+        paper="#101418", ink="#e0e0e0", bad="#d55e00", good="#56b4e9", doubt="#f0e442", area="#9aa0a6",
         help="Orange is bad, blue is good: distinct without red and green, and in greyscale.",
     ),
 }  # fmt: skip
@@ -113,7 +114,7 @@ def set_theme(app: App[int], name: str) -> None:
         app.ansi_theme_light = _terminal_theme(colours)
     app.register_theme(
         Theme(
-            name=name, primary=colours.few, error=colours.bad, success=colours.good, warning=colours.doubt,
+            name=name, primary=colours.area, error=colours.bad, success=colours.good, warning=colours.doubt,
             foreground=colours.ink, background=colours.paper, surface=colours.paper, panel=colours.paper,
             dark=colours.dark,
         )
@@ -124,8 +125,8 @@ def set_theme(app: App[int], name: str) -> None:
 def _terminal_theme(colours: Colours) -> TerminalTheme:
     """Return black, red, green, yellow, blue, magenta, cyan and white; the bright colours are the same."""
     paper, ink = _rgb(colours.paper), _rgb(colours.ink)
-    bad, good, doubt, few, most = map(_rgb, (colours.bad, colours.good, colours.doubt, colours.few, colours.most))
-    eight = [paper, bad, good, doubt, few, most, few, ink]
+    bad, good, doubt, area = map(_rgb, (colours.bad, colours.good, colours.doubt, colours.area))
+    eight = [paper, bad, good, doubt, area, area, area, ink]
     return TerminalTheme(paper, ink, eight, eight)
 
 

@@ -139,6 +139,14 @@ def test_charts_need_room_and_samples() -> None:
     assert charts(recent_of(read(0, 0)), 80, 20) == ()
 
 
+def test_a_chart_says_that_fstui_was_not_running() -> None:
+    words = "before fstui started"
+    lines = [line.plain for line in charts(recent_of(*(read(at, 7 * at) for at in range(0, 41, 2))), 80, 12)]
+    assert sum(line.count(words) for line in lines) == 1
+    full = charts(recent_of(*(read(at, 7 * at) for at in range(0, 801, 2))), 80, 12)
+    assert not any(words in line.plain for line in full)
+
+
 def test_an_idle_device_has_a_line_at_zero() -> None:
     lines = charts(recent_of(*(read(at, 7) for at in range(0, 401, 2))), 80, 12)
     assert any("0 ┤⣀⣀⣀" in line.plain for line in lines)

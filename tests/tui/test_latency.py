@@ -135,8 +135,20 @@ def test_a_sparkline_follows_the_latency() -> None:
     assert set(charts.sparkline(seconds(1.0, (MS, 9)), 16)) == {"▁"}
     slower = tuple(point(at / 60, (MS if at < 30 else 12 * MS, 9)) for at in range(60))
     drawn = charts.sparkline(slower, 16)
-    assert len(drawn) == 16 and drawn[0] == "▁" and drawn[-1] == "█"
+    assert len(drawn) == 16 and drawn[0] == "▁" and drawn[-1] == "▇", "lines do not touch"
     assert charts.sparkline((), 16) == ""
+
+
+def test_a_sparkline_shows_the_p99() -> None:
+    spiky = tuple(replace(one, p99_ns=MS * (1 + 9 * (one.t_s >= 0.5))) for one in seconds(1.0, (MS, 9)))
+    assert charts.sparkline(spiky, 4) == "▁▁▇▇"
+
+
+def test_the_brightness_of_a_map_is_explained() -> None:
+    (rule, *_) = result.picture(RUN, RUN.steps[3], 80, 9)
+    assert rule.plain.endswith(" few ⣿⣿⣿ many ──") and rule.cell_len == 80
+    (rule, *_) = result.picture(RUN, RUN.steps[3], 30, 9)
+    assert "few" not in rule.plain and rule.cell_len == 30
 
 
 def test_a_sparkline_has_only_the_gaps_of_the_data() -> None:

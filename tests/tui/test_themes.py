@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from itertools import combinations
 
 import pytest
@@ -10,6 +11,7 @@ from textual.color import Color
 from textual.command import Hit
 from textual.constants import DIM_FACTOR
 
+from fstui.runs import startup
 from fstui.state import paths
 from fstui.tui.palette import Entries
 from fstui.tui.styles import COLOURS, DEFAULT_THEME, Colours
@@ -52,7 +54,7 @@ def contrast(one: str, other: str) -> float:
 def test_every_colour_contrasts_with_the_background(colours: Colours) -> None:
     least = 7.0 if colours is COLOURS["high-contrast"] else 4.5  # WCAG 2.2, 1.4.3 and 1.4.6
     faint = dimmed(colours.ink, colours.paper)  # headings, labels, units
-    for name in (colours.ink, faint, colours.bad, colours.doubt, colours.good, colours.few, colours.most):
+    for name in (colours.ink, faint, colours.bad, colours.doubt, colours.good, colours.area):
         assert contrast(name, colours.paper) >= least, name
 
 
@@ -89,6 +91,22 @@ async def test_a_theme_is_found_applied_and_saved() -> None:
         again.keep_theme(DEFAULT_THEME)
         await again.workers.wait_for_complete()
         assert again.native_ansi_color
+
+
+async def test_a_chosen_theme_stays_until_it_is_saved(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hang(name: str) -> None:
+        await asyncio.Event().wait()
+
+    paths.config_dir().mkdir(parents=True)
+    (paths.config_dir() / "theme.toml").write_text('theme = "dark"\n')
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await app.workers.wait_for_complete()
+        monkeypatch.setattr(startup, "keep_theme", hang)
+        app.keep_theme("light")
+        await pilot.pause()
+        await app.look_back().wait()  # the first screen does this when the palette closes
+        assert app.theme == "light"
 
 
 async def test_an_unknown_theme_is_reported() -> None:

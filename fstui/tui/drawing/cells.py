@@ -5,7 +5,6 @@ Functions that measure or cut a text escape its control characters first, becaus
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import takewhile, zip_longest
@@ -17,8 +16,8 @@ from rich.style import Style
 from rich.text import Text
 
 from fstui.report.characters import escape_controls
-from fstui.report.text import cut_left
-from fstui.tui.styles import FAINT, HEAD
+from fstui.report.text import cut_left, fold
+from fstui.tui.styles import FAINT, HEAD, SELECTED
 
 Run = tuple[str, str]
 """Text and its style."""
@@ -134,12 +133,24 @@ def meter(share: float | None, cells: int, style: str) -> tuple[Run, Run]:
     return (filled, style), ("─" * (cells - len(filled)), FAINT)
 
 
+def selectable(runs: Sequence[Run], *, selected: bool, glyph: Run = (" ", "")) -> Text:
+    """Draw a row with a margin for its glyph; the selected row is reversed and has no other colours."""
+    body = [(words, SELECTED) for words, _ in runs] if selected else runs
+    return line(("▌" if selected else " ", HEAD), (f"{glyph[0]} ", glyph[1]), *body)
+
+
 def heading(columns: Sequence[Column], margin: str = "  ") -> Text:
     return line((margin + row(columns, {column.title: column.title for column in columns}), FAINT))
 
 
-def rule(width: int, left: str = "", right: str = "") -> Text:
-    """Draw a horizontal line with a title and a remark: ``── left ──── right ──``."""
+def rule(width: int, left: str = "", right: str = "", legend: Sequence[Run] = ()) -> Text:
+    """Draw a horizontal line with a title and a remark: ``── left ──── right ──``.
+
+    ``legend`` takes the place of the remark, if there is room.
+    """
+    if legend and not right and cell_len(left) + sum(cell_len(words) for words, _ in legend) + 12 <= width:
+        room = width - sum(cell_len(words) for words, _ in legend) - 4
+        return rule(room, left).append(" ").append_text(line(*legend)).append(" ──", FAINT)
     left, right = escape_controls(left), escape_controls(right)
     head = line(("── ", FAINT), (fit(left, min(cell_len(left), width - 7)), HEAD), (" ", FAINT)) if left else line()
     tail = f" {right} ──" if right and head.cell_len + cell_len(right) + 6 <= width else ""
@@ -148,13 +159,8 @@ def rule(width: int, left: str = "", right: str = "") -> Text:
 
 def wrapped(text: str, width: int, indent: str = "   ", first: str | None = None) -> list[str]:
     """Wrap the text. ``indent`` starts each line, ``first`` the first one."""
-    wrapper = textwrap.TextWrapper(
-        width=max(width, 20),
-        initial_indent=indent if first is None else first,
-        subsequent_indent=indent,
-        break_on_hyphens=False,
-    )
-    return wrapper.wrap(escape_controls(text)) or [indent if first is None else first]
+    first = indent if first is None else first
+    return fold(text, max(width, 20), first, indent) or [first]
 
 
 def window(count: int, draw: Callable[[int], Text], selected: int, height: int) -> list[Text]:

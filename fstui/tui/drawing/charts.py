@@ -15,7 +15,7 @@ from fstui.model.steps import TimelinePoint
 from fstui.report.latency_map import LogScale, with_ends
 from fstui.tui.drawing.cells import Run, fit, fit_right, line, rule
 from fstui.tui.iostats import IoStats
-from fstui.tui.styles import DOUBT, FAINT, HEAD, HEAT
+from fstui.tui.styles import AREA, DOUBT, FAINT, HEAD
 
 MIN_AREA_LINES = 6
 """Height of a rule, a name, three lines of chart and the time axis."""
@@ -53,8 +53,10 @@ def round_up(value: float, ends: Sequence[float] = (1, 2, 3, 5, 10)) -> float:
 
 
 def sparkline(timeline: Sequence[TimelinePoint], width: int) -> str:
-    """Draw the median latency over time: one decade is the full height, blank where no operation ended."""
-    known = [(point.t_s, end_s, point.p50_ns) for point, end_s in with_ends(timeline, 1.0) if point.p50_ns]
+    """Draw the p99 of the latency over time: one decade is the full height, blank where no operation ended."""
+    known = [
+        (point.t_s, end_s, ns) for point, end_s in with_ends(timeline, 1.0) if (ns := point.p99_ns or point.max_ns)
+    ]
     if not known:
         return ""
     first_s, last_s = known[0][0], known[-1][1]
@@ -68,11 +70,14 @@ def sparkline(timeline: Sequence[TimelinePoint], width: int) -> str:
 
 
 def blocks(latencies: Sequence[float | None]) -> str:
-    """Draw a block for each latency: one decade, or more if they differ more, is the full height. None is blank."""
+    """Draw a block for each latency; None is blank.
+
+    One decade, or more if they differ more, is the full height: seven eighths of a line, so that lines do not touch.
+    """
     known = [value for value in latencies if value]
     low = min(known)
     decades = max(1.0, log10(max(known) / low))
-    return "".join(_BLOCKS[1 + min(int(log10(value / low) / decades * 8), 7)] if value else " " for value in latencies)
+    return "".join(_BLOCKS[1 + min(int(log10(value / low) / decades * 7), 6)] if value else " " for value in latencies)
 
 
 def axis_labels(labels: Sequence[tuple[int, str]]) -> str:
@@ -172,6 +177,7 @@ def areas(
     lines = [rule(width, name, f"the last {_minutes(room.span_s)}")]
     for first in range(0, min(rows * room.columns, len(counted)), room.columns):
         charts = [_area(figure, series, room.cells, chart_height) for figure in counted[first : first + room.columns]]
+        _say_why_blank(charts[0], series)
         lines += [line(*(run for chart in charts for run in chart[at])) for at in range(chart_height)]
     times = fit(f"{_minutes(room.span_s)} ago", room.cells - 4) + " now"
     return (*lines, line((fit(" " * (_LABEL + 1) + times, room.chart_width) * room.columns, FAINT)))
@@ -188,9 +194,18 @@ def _area(figure: Figure, series: Sequence[IoStats | None], cells: int, height: 
         label = figure.words(top) if row == rows - 1 else "0" if row == 0 else ""
         dots = [_dots(value, top, row, rows) for value in values]
         area = "".join(map(_braille, dots[::2], dots[1::2]))
-        style = DOUBT if (row + 0.5) / rows * top >= figure.doubtful else HEAT[0]
+        style = DOUBT if (row + 0.5) / rows * top >= figure.doubtful else AREA
         drawn.append([(f"{label:>{_LABEL - 1}} {'┤' if label else '│'}", FAINT), (area, style), (" ", "")])
     return drawn
+
+
+def _say_why_blank(chart: list[list[Run]], series: Sequence[IoStats | None]) -> None:
+    """Write into the left part of a chart that fstui was not running yet."""
+    blank = next((at for at, sample in enumerate(series) if sample is not None), 0) // 2
+    words, middle = "before fstui started", chart[(len(chart) + 1) // 2]
+    if blank > len(words) + 1:
+        area, style = middle[1]
+        middle[1:2] = [(fit(words.center(blank), blank), FAINT), (area[blank:], style)]
 
 
 def _braille(left: int, right: int) -> str:

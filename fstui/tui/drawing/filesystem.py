@@ -16,7 +16,7 @@ from fstui.tui.drawing import io_path
 from fstui.tui.drawing.cells import Run, fit, labelled, line, rule, wrapped
 from fstui.tui.drawing.storage import BUSY_MUCH, Entry, number
 from fstui.tui.iostats import IoStats, Recent, joined, together
-from fstui.tui.styles import BAD, DOUBT, FAINT, HEAD, HEAT, verdict_style
+from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, HEAD, verdict_style
 
 if TYPE_CHECKING:
     from fstui.runs.history import Summary
@@ -93,7 +93,7 @@ def _edge(now: IoStats) -> Run:
         f"{number(now.reads_per_s)} reads/s",
         "" if now.in_flight is None else f"{now.in_flight} in flight",
     ]
-    return ", ".join(filter(None, parts)), DOUBT if (now.busy or 0) >= BUSY_MUCH else HEAT[0]
+    return ", ".join(filter(None, parts)), DOUBT if (now.busy or 0) >= BUSY_MUCH else AREA
 
 
 def _of_each(ms: float | None) -> str:

@@ -21,7 +21,7 @@ from fstui.runs.history import ALTERED, Summary
 from fstui.tui.drawing import charts
 from fstui.tui.drawing.cells import Column, fit, fit_left, fit_right, line, rule, shown, wrapped
 from fstui.tui.drawing.cells import Run as Part
-from fstui.tui.styles import DOUBT, FAINT, HEAD, HEAT, not_bold, speed_style, verdict_style
+from fstui.tui.styles import AREA, DOUBT, FAINT, HEAD, not_bold, speed_style, verdict_style
 from fstui.tui.widgets.lines import UNBOUNDED
 from fstui.tui.widgets.table import LateCells, Rows, row_cells
 
@@ -131,7 +131,7 @@ def _row(summary: Summary, columns: Sequence[Column], scale: LogScale, bar: int,
         "HOST": summary.hostname,
         "NOTE": summary.note,
     }
-    styles = {"": style, "WHEN": FAINT if same_day else "", "VERDICT": style, "BAR": HEAT[0]}
+    styles = {"": style, "WHEN": FAINT if same_day else "", "VERDICT": style, "BAR": AREA}
     if summary.speed in ("slow", "stalls"):
         styles["SLOW?"] = speed_style(summary.speed)[1]
     return row_cells(columns, values, styles)

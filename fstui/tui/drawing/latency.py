@@ -30,6 +30,8 @@ COLUMN_S = 1.0
 _DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
 """Braille dots of the left and the right half of a cell, from the bottom up."""
 _SOME, _MANY = 0.02, 0.25
+LEGEND = (("few ", FAINT), *(("⣿", style) for style in HEAT), (" many", FAINT))
+"""What the brightness of a map means."""
 _REFERENCES = ("limit", "last", "publ.", "idle")
 
 DISTRIBUTION_AXIS = LogScale(1e3, 1e9)
@@ -75,8 +77,9 @@ def heat_map(view: View, width: int, height: int, axis: LogScale | None = None) 
     """Draw the map, highest latency first, and the time axis below it.
 
     A braille dot marks where operations lie, with 2 × 4 dots per cell. The style of a cell shows its share of the
-    operations in its column; red is a stall, yellow is faster than the device can be. A step of known length fills the
-    map from left to right; a step without one scrolls by whole columns. ``axis`` is shared with other maps.
+    operations in its column (see ``LEGEND``); red is a stall, yellow is faster than the device can be. A step of known
+    length fills the map from left to right; a step without one scrolls by whole columns. ``axis`` is shared with other
+    maps.
     """
     ladder_width = LADDER if width >= LADDER_FROM else 0
     cells, rows = max(width - LABEL - ladder_width, 4), max(height - 1, 1)

@@ -18,7 +18,7 @@ from fstui.tui.drawing import io_path, latency
 from fstui.tui.drawing.cells import ACTION, Column, clickable, ends, fit, fit_right, line, rule, shown, wrapped
 from fstui.tui.drawing.latency import Distribution
 from fstui.tui.progress import Progress
-from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD, HEAD, HEAT, KEY, not_bold, step_style, verdict_style
+from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, GOOD, HEAD, KEY, not_bold, step_style, verdict_style
 from fstui.tui.widgets.table import Rows, row_cells
 
 STAGES = ("predict", "run", "compare", "explain", "question")
@@ -41,7 +41,7 @@ def listed(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) ->
             "LESSON": lesson.title,
             "TAKES": f"{done.right} of 2 right, {done.day}" if done else f"{'━' * lesson.minutes} {lesson.minutes} min",
         }
-        styles = {"": GOOD if done else FAINT, "TAKES": _RIGHT[done.right] if done else HEAT[0]}
+        styles = {"": GOOD if done else FAINT, "TAKES": _RIGHT[done.right] if done else AREA}
         cells[lesson.name] = row_cells(columns, values, styles)
     return Rows(columns, cells, {})
 
@@ -210,7 +210,7 @@ def distributions(planned: Sequence[LessonRun], started: Mapping[str, Progress],
         for index, step in enumerate(run.steps):
             name = str(step["name"]) if len(planned) == 1 else f"{run.label}: {step['name']}"
             seen, _ = _measured_step(str(step["name"]), index, progress)
-            style = HEAT[0] if seen is None or not seen.syncs else _style(progress)
+            style = AREA if seen is None or not seen.syncs else _style(progress)
             steps.append(Distribution(name, seen.timeline, seen.latency_ns, style) if seen else Distribution(name))
     return [line(), *latency.distributions(steps, width, latency.distributions_height(len(steps), height))]
 
@@ -231,7 +231,7 @@ def _measured(lesson: Lesson, done: Taken | None, width: int) -> list[Text]:
             name = str(step["name"])
             known = rates.get(f"{run.label}/{name}")
             label = name if len(lesson.runs) == 1 else f"{run.label}: {name}"
-            drawn = (bar(known / most, cells), HEAT[0]) if known else ("╌" * cells + " ?", FAINT)
+            drawn = (bar(known / most, cells), AREA) if known else ("╌" * cells + " ?", FAINT)
             lines.append(line(f"  {fit(label, _RATE)}{fit_right(f'{rate(known)}/s' if known else '', 12)}  ", drawn))
     return lines
 
@@ -256,13 +256,13 @@ def _step(name: str, index: int, progress: Progress | None, most: float, cells: 
     each = ratio(flushes / seen.syncs) if seen.syncs else "–"
     numbers = f"{fit_right(rate(seen.rate_per_s), 9)}{fit_right(p50, 9)}{fit_right(each, 12)}"
     drawn = bar(seen.rate_per_s / most, cells) if cells and seen.rate_per_s else ""
-    return line("  ", glyph, f" {fit(name, _STEP)}{numbers}  ", (drawn, _style(progress) if seen.syncs else HEAT[0]))
+    return line("  ", glyph, f" {fit(name, _STEP)}{numbers}  ", (drawn, _style(progress) if seen.syncs else AREA))
 
 
 def _style(progress: Progress | None) -> str:
     """Return the colour of the verdict as soon as there is one."""
     run = progress.run if progress else None
-    return not_bold(verdict_style(run.verdict)[1]) if run and run.verdict != "cannot-tell" else HEAT[0]
+    return not_bold(verdict_style(run.verdict)[1]) if run and run.verdict != "cannot-tell" else AREA
 
 
 def _verdict(progress: Progress | None, width: int) -> Iterator[Text]:

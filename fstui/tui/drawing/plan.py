@@ -22,7 +22,7 @@ from fstui.tui import offers
 from fstui.tui.drawing import charts, io_path
 from fstui.tui.drawing.cells import Column, fit, line, rule, shown, title_line, wrapped
 from fstui.tui.offers import Choices, Offer
-from fstui.tui.styles import BAD, DOUBT, FAINT, HEAT
+from fstui.tui.styles import AREA, BAD, DOUBT, FAINT
 from fstui.tui.widgets.table import Rows, row_cells
 
 _BAR = 12
@@ -54,7 +54,7 @@ def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None
     cells = {}
     for at, offer in enumerate(offers):
         values = {"SCENARIO": offer.name, "ANSWERS": offer.form.question}
-        styles = {"LASTS": HEAT[0], "TAKES": HEAT[0], "WRITES": FAINT if offer.refusal else ""}
+        styles = {"LASTS": AREA, "TAKES": AREA, "WRITES": FAINT if offer.refusal else ""}
         if offer.refusal:
             values |= {"TIME": "–", "WRITES": "refused"}
         elif isinstance(offer.plan, power_cut.Plan):

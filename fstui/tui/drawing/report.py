@@ -14,7 +14,7 @@ from fstui.report.database_notes import notes
 from fstui.report.formats import plain
 from fstui.report.sections import Report, Section
 from fstui.report.text import GLYPHS
-from fstui.tui.drawing.cells import fit, labelled, line, wrapped
+from fstui.tui.drawing.cells import fit, labelled, line, selectable, wrapped
 from fstui.tui.styles import FAINT, HEAD, verdict_style
 
 _UNFOLDED = 1_000
@@ -77,7 +77,7 @@ def details(run: Run, before: Run | None = None) -> list[Detail]:
 
 
 def row(detail: Detail, width: int, *, selected: bool) -> Text:
-    return line(("▌" if selected else " ", HEAD), "  ", (fit(detail.title, width - 3), HEAD if selected else FAINT))
+    return selectable([(fit(detail.title, width - 4), FAINT)], selected=selected)
 
 
 def _drawn(section: Section) -> Callable[[int], list[Text]]:

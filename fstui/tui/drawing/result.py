@@ -30,18 +30,20 @@ from fstui.tui.drawing.cells import (
     line,
     row,
     rule,
+    selectable,
     shown,
+    styled_row,
     title_line,
     window,
     wrapped,
 )
 from fstui.tui.drawing.report import Detail
-from fstui.tui.drawing.run import NONE, PERCENTILES, numbers, percentile, words_row
-from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD, HEAD, speed_style, step_style, verdict_style
+from fstui.tui.drawing.run import CURVE, NONE, PERCENTILES, numbers, percentile, with_long_curves, words_row
+from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD, HEAD, HEAT, speed_style, step_style, verdict_style
 
 STEPS = (
     Column("STEP", gap=0, cut="middle"),
-    Column("OVER TIME", 16, from_width=100, gap=2),
+    Column(CURVE, 16, from_width=100, gap=2),
     Column("RATE/S", 9, right=True),
     Column("P50", 8, right=True),
     Column("P90", 8, right=True, from_width=120),
@@ -54,8 +56,6 @@ STEPS = (
 )
 _NAME, _WIDE = 20, 90
 """A terminal that is not wide cuts the names of rules, to leave room for their titles."""
-_LONG_CURVES = 150
-"""On a terminal of at least this width the curve takes the space that is left; on others the step's name does."""
 FINDINGS = (
     Column("RULE", _NAME, gap=0),
     Column("VERDICT", 11),
@@ -123,7 +123,10 @@ def picture(run: Run, step: Step | None, width: int, height: int, axis: LogScale
     """Draw the latencies of a step. ``axis`` is shared with other pictures."""
     if step is None or not step.timeline:
         return []
-    return [rule(width, step.name), *latency.heat_map(latency.step_view(run, step), width, height - 1, axis)]
+    return [
+        rule(width, step.name, legend=latency.LEGEND),
+        *latency.heat_map(latency.step_view(run, step), width, height - 1, axis),
+    ]
 
 
 def step_of(run: Run, chosen: Finding | None) -> Step | None:
@@ -180,9 +183,10 @@ def findings(found: Sequence[Finding], selected: int | None, width: int, height:
 
 def steps(run: Run, more: Sequence[Detail], selected: int | None, width: int, height: int) -> list[Text]:
     """Draw a line for each step and for each further section, and the maps of all steps if there is room."""
-    columns = shown(_columns(run, width), width - 4)
+    names = [step.name for step in run.steps]
+    columns = shown(with_long_curves(STEPS, names, width), width - 4)
     counts = Counts(run)
-    names = distinct([step.name for step in run.steps], columns[0].width)
+    names = distinct(names, columns[0].width)
     rows = [
         _step(step, name, counts, columns, index == selected)
         for index, (step, name) in enumerate(zip(run.steps, names, strict=True))
@@ -195,13 +199,6 @@ def steps(run: Run, more: Sequence[Detail], selected: int | None, width: int, he
         *window(len(rows), rows.__getitem__, selected or 0, height - 1),
         *([line(), *pictures] if pictures else []),
     ]
-
-
-def _columns(run: Run, width: int) -> Sequence[Column]:
-    if width < _LONG_CURVES:
-        return STEPS
-    longest = max([_NAME, *(len(step.name) for step in run.steps)])
-    return (replace(STEPS[0], width=longest), replace(STEPS[1], width=0), *STEPS[2:])
 
 
 def saved(run: Run, saved_to: str | None, save_error: str | None, width: int) -> Text:
@@ -224,17 +221,15 @@ def _finding(finding: Finding, columns: Sequence[Column], selected: bool) -> Tex
         "CONFIDENCE": finding.confidence,
         "TITLE": finding_title(finding),
     }
-    words = row(columns, values).rstrip()
-    return line(("▌" if selected else " ", HEAD), (f"{glyph} ", style), (words, HEAD if selected else ""))
+    return selectable([(row(columns, values), "")], selected=selected, glyph=(glyph, style))
 
 
 def _step(step: Step, name: str, counts: Counts, columns: Sequence[Column], selected: bool) -> Text:
     glyph, style = step_style(step.status) if step.status != "finished" else (" ", "")
-    mark = "▌" if selected else " "
     values = {"STEP": name}
     if step.ops and not step.settings.uniform:
         words = words_row(columns, name, figures.words(step))
-        return line((mark, HEAD), (glyph, style), " ", (words, HEAD if selected else ""))
+        return selectable([(words, "")], selected=selected, glyph=(glyph, style))
     if step.ops:
         arrived = counts.bytes_ratio(step)
         values |= numbers(step, step.settings, counts, columns)
@@ -242,7 +237,8 @@ def _step(step: Step, name: str, counts: Counts, columns: Sequence[Column], sele
         values["BYTES"] = NONE if arrived is None else ratio(arrived)
     else:
         values["RATE/S"] = step.status
-    return line((mark, HEAD), (glyph, style), " ", (row(columns, values), HEAD if selected else ""))
+    runs = styled_row(columns, values, {CURVE: HEAT[0]})
+    return selectable(runs, selected=selected, glyph=(glyph, style))
 
 
 _MIN_MAP_WIDTH, _GAP = 44, 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.text import Text
 
@@ -15,7 +16,7 @@ from fstui.model.storage import Node, Target
 from fstui.report import figures
 from fstui.report.findings import leading
 from fstui.report.findings import title as finding_title
-from fstui.tui.drawing import charts, io_path
+from fstui.tui.drawing import charts, io_path, latency
 from fstui.tui.drawing.cells import (
     Column,
     distinct,
@@ -28,17 +29,19 @@ from fstui.tui.drawing.cells import (
     row,
     rule,
     shown,
+    styled_row,
     title_line,
     window,
 )
 from fstui.tui.drawing.cells import Run as Words
 from fstui.tui.iostats import IoStats
 from fstui.tui.progress import Progress
-from fstui.tui.styles import BAD, FAINT, HEAD, speed_style, step_style, verdict_style
+from fstui.tui.styles import BAD, FAINT, HEAD, HEAT, speed_style, step_style, verdict_style
 
+CURVE = "P99 OVER TIME"
 STEPS = (
     Column("STEP", gap=0, cut="middle"),
-    Column("OVER TIME", 16, from_width=96, gap=2),
+    Column(CURVE, 16, from_width=96, gap=2),
     Column("RATE/S", 9, right=True),
     Column("P50", 8, right=True),
     Column("P99", 8, right=True, from_width=60),
@@ -55,7 +58,7 @@ ENDS = (
 )
 COUNTED = ("WRITES", "BYTES", "FLUSHES", "PER SYNC")
 NONE = "–"
-_BUSY = 0.01
+_BUSY, _LONG_CURVES = 0.01, 150
 PERCENTILES = {"P50": "p50", "P90": "p90", "P99": "p99", "P99.9": "p99_9", "MAX": "max"}
 
 
@@ -68,13 +71,22 @@ def title(progress: Progress, simulated: str | None, width: int) -> Text:
 
 def steps(progress: Progress, selected: int | None, width: int, height: int) -> list[Text]:
     """Draw a row for each planned step. The numbers of the running step change in place."""
-    columns = shown(STEPS, width - 5)
-    names = distinct([step.name for step in progress.plan.steps], columns[0].width)
+    names = [step.name for step in progress.plan.steps]
+    columns = shown(with_long_curves(STEPS, names, width), width - 5)
+    names = distinct(names, columns[0].width)
 
     def draw(at: int) -> Text:
         return _step(progress, at, names[at], columns)
 
     return [heading(columns, margin="   "), *window(len(names), draw, selected or 0, height - 1)]
+
+
+def with_long_curves(columns: Sequence[Column], names: Sequence[str], width: int) -> Sequence[Column]:
+    """On a wide screen, let the curve take the room that is left, instead of the names of the steps."""
+    if width < _LONG_CURVES:
+        return columns
+    longest = max(map(cell_len, names), default=0)
+    return (replace(columns[0], width=max(longest, 20)), replace(columns[1], width=0), *columns[2:])
 
 
 def map_rule(progress: Progress, paused: bool, width: int) -> Text:
@@ -93,7 +105,8 @@ def map_rule(progress: Progress, paused: bool, width: int) -> Text:
         return rule(width, f"{name} · preparing its file", pause or done)
     sign = " · p95 of each second" if planned.settings.reports_itself else ""
     limit = f" ╌ limit {duration_ns(planned.limit_ns)}, one revolution" if planned.limit_ns and width >= 70 else ""
-    return rule(width, f"{name}{sign}{limit}", pause or _elapsed(progress, index))
+    # What changes is on the left, because a line is sent up to its last changed cell.
+    return rule(width, f"{name} · {_elapsed(progress, index)}{sign}{limit}", pause, latency.LEGEND)
 
 
 def both_ends(progress: Progress, width: int, height: int) -> list[Text]:
@@ -219,7 +232,7 @@ def _step(progress: Progress, index: int, name: str, columns: Sequence[Column]) 
         values |= numbers(progress.snapshot, planned.settings, counts, columns) if progress.snapshot else {}
     else:
         glyph, style = ("–", FAINT) if planned.skip else ("·", FAINT)
-    return line(" ", (glyph, style), " " + row(columns, values))
+    return line(" ", (glyph, style), " ", *styled_row(columns, values, {CURVE: HEAT[0]}))
 
 
 def _reported_row(columns: Sequence[Column], name: str, seen: Snapshot) -> str:
@@ -240,9 +253,9 @@ def numbers(
 ) -> dict[str, str]:
     """Return the cells of a step that has a rate, by the titles of their columns."""
     per_sync = counts.flushes_per_sync(seen, settings)
-    curve = next((column.width for column in columns if column.title == "OVER TIME"), 0)
+    curve = next((column.width for column in columns if column.title == CURVE), 0)
     return {
-        "OVER TIME": charts.sparkline(seen.timeline, curve) if curve else "",
+        CURVE: charts.sparkline(seen.timeline, curve) if curve else "",
         "RATE/S": rate(seen.rate_per_s),
         "FLUSH/SYNC": NONE if per_sync is None else ratio(per_sync),
         **{title: percentile(seen.latency_ns, field) for title, field in PERCENTILES.items()},

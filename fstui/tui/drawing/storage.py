@@ -20,9 +20,9 @@ from fstui.report import findings
 from fstui.report.characters import escape_controls
 from fstui.report.stack import in_memory, stack_line
 from fstui.tui.drawing import io_path
-from fstui.tui.drawing.cells import Column, Run, cell, line, meter, row, title_line, window
+from fstui.tui.drawing.cells import Column, Run, cell, line, meter, row, selectable, title_line, window
 from fstui.tui.iostats import IoStats, Recent, joined, together
-from fstui.tui.styles import BAD, DOUBT, FAINT, HEAD, HEAT, SELECTED, verdict_style
+from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, verdict_style
 
 _TREND, _MAX_TREND, _MIN_PATH = "OVER TIME", 40, 20
 USED_MUCH, BUSY_MUCH = 0.9, 0.8
@@ -293,7 +293,7 @@ def _row(entry: Entry, columns: Sequence[Column], now: IoStats, trend: str, *, r
     used = 1 - space.free_bytes / space.total_bytes if space else None
     bars = {"USED": (used, USED_MUCH), "BUSY": (None if repeated else now.busy, BUSY_MUCH)}
     rest = FAINT if not entry.flagged and (entry.in_memory or not entry.target) else ""
-    styles = dict.fromkeys(values, rest) | {"FLAG": style or rest, _TREND: HEAT[0]}
+    styles = dict.fromkeys(values, rest) | {"FLAG": style or rest, _TREND: AREA}
     if repeated or entry.in_memory:
         values |= dict.fromkeys(_OF_DEVICES, "")
         styles["DEVICE"] = FAINT
@@ -301,13 +301,11 @@ def _row(entry: Entry, columns: Sequence[Column], now: IoStats, trend: str, *, r
     for column in columns:
         if column.title in bars:
             share, much = bars[column.title]
-            colour = DOUBT if share is not None and share >= much else rest or HEAT[0]
+            colour = DOUBT if share is not None and share >= much else rest or AREA
             runs += [(" " * column.gap, ""), *meter(share, column.width, colour)]
         else:
             runs.append((cell(column, values[column.title]), styles[column.title]))
-    if selected:
-        runs = [(words, SELECTED) for words, _ in runs]
-    return line(("▌" if selected else " ", HEAD), (f"{glyph} ", style), *runs)
+    return selectable(runs, selected=selected, glyph=(glyph, style))
 
 
 def _haystack(entry: Entry) -> str:

@@ -28,6 +28,8 @@ from fstui.tui.widgets.lines import Slices
 
 DRAW_S = 0.25
 """Time between two updates of the terminal."""
+_OVERRUN = 1.02
+"""A step that takes this much longer than planned is drawn on the same axis."""
 PAUSE = Command("run.hold", "space", "pause", "pause view", "Pause the view. The measurement continues.")
 PLUG = Command("run.plug", "p", "plug", "pull plug", "Cut the simulated disk's power, and see what it lost.")
 CHANGE = Command("run.turn", "t", "change", "change", "Change a parameter of the simulated disk during the run.")
@@ -192,8 +194,9 @@ class RunScreen(BaseScreen):
         marks = self._marks_of(index)
         if seen is None:
             return View(length_s=length_s, marks=marks)
-        while length_s and length_s * 1.1 < seen.elapsed_s:
-            length_s *= 2  # the columns of a step that takes longer are halved seldom, not with every drawing
+        planned_s = length_s or 0.0
+        while length_s and length_s * _OVERRUN < seen.elapsed_s:
+            length_s += planned_s / 4  # a step that takes longer changes the axis seldom, and little
         timeline = (seen.figures.timeline() if seen.figures else ()) or seen.timeline
         stall = progress.snapshot.stall if progress.snapshot else None
         failed = progress.snapshot is None and progress.done[index].error is not None
