@@ -41,7 +41,7 @@ async def _print_scenarios(name: str | None, format_: str, output: Path | None) 
 
 async def _one(name: str) -> Report:
     if name == power_cut.NAME:
-        return plans.of_power_cut(power_cut.usual())
+        return plans.of_power_cut(power_cut.default_plan())
     return plans.of_scenario(*await _planned(name, await available.named(name)))
 
 
@@ -50,7 +50,7 @@ async def _all() -> Report:
     found = [await _planned(*one) for one in (*available.shipped_ones(), *own)]
     for mistake in broken:  # a broken file of the user's own does not hide the others
         say(f"fstui: {mistake}")
-    return plans.of_scenarios(found, power_cut.usual())
+    return plans.of_scenarios(found, power_cut.default_plan())
 
 
 async def _planned(name: str, scenario: Scenario) -> tuple[Scenario, Plan]:

@@ -129,7 +129,7 @@ def _listener(host: str, port: int) -> int | None:
 
 
 def _working_directory(pid: int | None) -> str | None:
-    """Both families work in their data directory; PostgreSQL reports its own only to an administrator."""
+    """Return the working directory, which is the data directory. PostgreSQL reports it only to an administrator."""
     try:
         return str(Path(f"/proc/{pid}/cwd").readlink()) if pid else None
     except OSError:
@@ -173,7 +173,8 @@ def differences(options: Mapping[str, Any], in_force: Mapping[str, str]) -> Iter
 
 
 def _same(requested: str, has: str) -> bool:
-    """Values that cannot be compared count as equal: a bare number in the server's unit, and -1, its own choice."""
+    """Return whether the values are equal, or cannot be compared: -1 is the server's choice, and a bare number is in
+    the server's unit."""
     requested, has = _SWITCH.get(requested, requested), _SWITCH.get(has, has)
     wanted, found = _QUANTITY.fullmatch(requested), _QUANTITY.fullmatch(has)
     if not wanted or not found or {wanted[2], found[2]} - _UNITS.keys():

@@ -66,7 +66,7 @@ async def installed() -> Installed:
 
 
 def look() -> Installed:
-    """Do the same in a child process: a directory in PATH may hang."""
+    """Run ``installed`` in a child process, because a directory in PATH may hang."""
     return asyncio.run(installed())
 
 

@@ -79,7 +79,7 @@ class Throwaway:
         self._keeper = keeper
 
     @classmethod
-    async def expected(
+    async def reserve(
         cls,
         settings: Sysbench,
         *,
@@ -115,13 +115,13 @@ class Throwaway:
     async def make(self, settings: Sysbench, limit_s: float = START_S) -> None:
         """Make and start it, and wait until it answers. Raises DatabaseError with its error, Refused, OSError."""
         try:
-            await self._go(settings, limit_s, self._to_make())
+            await self._start(settings, limit_s, self._first_request())
         except BaseException:
             await self._keeper.end()
             raise
 
-    def _to_make(self) -> dict[str, Any]:
-        """Return what the keeper needs to know once (see ``measure.helpers.serve``)."""
+    def _first_request(self) -> dict[str, Any]:
+        """Return the fields that the keeper needs once (see ``measure.helpers.serve``)."""
         family = self._family
         return {
             **self._workspace.as_settings,
@@ -139,9 +139,9 @@ class Throwaway:
 
     async def restart(self, settings: Sysbench, limit_s: float) -> None:
         """Restart it with these options on its data. Raises DatabaseError with the server's error; stop it then."""
-        await self._go(settings, limit_s, {})
+        await self._start(settings, limit_s, {})
 
-    async def _go(self, settings: Sysbench, limit_s: float, fields: dict[str, Any]) -> None:
+    async def _start(self, settings: Sysbench, limit_s: float, fields: dict[str, Any]) -> None:
         words = self._family.command_line(self._program, DATA, f"{DATA}/{self._family.socket}", settings)
         await asyncio.shield(self._keeper.recording)  # raises OSError if the ledger could not store the entry
         self._keeper.child.send(json.dumps({**fields, "argv": words}))

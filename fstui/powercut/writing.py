@@ -105,7 +105,7 @@ class Writing:
         return writing
 
     def stop(self, reason: str) -> None:
-        """Ask the writer to stop. The second call kills it."""
+        """Request the writer to stop. The second call kills it."""
         if self._stopping:
             self._kill()
         self._stopping = True

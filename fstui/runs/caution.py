@@ -19,9 +19,9 @@ from fstui.storage.host import available_memory
 
 IDLE_S = 1.0
 TOO_BUSY = 0.9
-"""If a device is busy for more of the time than this, other programs wait for what fstui adds."""
+"""If a device is busy for a larger share of the time, fstui's I/O delays other programs."""
 BUSY = 0.5
-"""If a device is busy for more of the time than this, other programs notice gigabytes of writes."""
+"""If a device is busy for a larger share of the time, gigabytes of writes delay other programs."""
 MUCH_BYTES = 1 << 30
 SMALL_BYTES = 8_000_000
 """A run that writes at most this much, such as a check, is no burden for a busy device or a nearly full filesystem."""
@@ -47,7 +47,10 @@ async def watched(session: Session, targets: Iterable[Target]) -> Idle:
 async def look(
     session: Session, site: Site, room_bytes: int, writes_bytes: int = 0
 ) -> tuple[Idle | None, tuple[str, ...]]:
-    """Watch the devices of one site. Returns what they did, and the reasons not to run there, if these are wanted."""
+    """Watch the devices of a site for a second. Returns their activity, and the reasons not to run there.
+
+    Returns neither in a simulation, or if the user has agreed before.
+    """
     if session.simulated or agreed_before():
         return None, ()
     idle = await watched(session, [site.read])

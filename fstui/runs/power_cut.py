@@ -38,13 +38,13 @@ __all__ = [
     "Writing",
     "changed",
     "concerns",
+    "default_plan",
     "is_root",
     "make_cut",
     "plan",
     "read_file",
     "save",
     "so_far",
-    "usual",
     "verify",
     "write_command",
 ]
@@ -60,7 +60,7 @@ def plan(site: Site, settings: Mapping[str, str]) -> Plan:
     return cut
 
 
-def usual() -> Plan:
+def default_plan() -> Plan:
     """Return the plan with the default settings."""
     return make_plan({})
 
@@ -79,7 +79,7 @@ async def concerns(session: Session, cut: Cut) -> tuple[str, ...]:
 
 
 async def so_far(target: Target) -> SoFar:
-    """Return what is known of earlier power cuts of that storage. Raises Refused, OSError."""
+    """Return the earlier power cuts of that storage, and those to be verified. Raises Refused, OSError."""
     return await in_home(power_cuts.so_far, target.identity, timeout_s=HISTORY_S)
 
 
@@ -92,7 +92,7 @@ async def verify(session: Session, directory: str, log: bytes, declared: Declare
 
 
 async def save(session: Session, verified: Verified) -> tuple[str | None, str | None]:
-    """Return where it is saved, or why not."""
+    """Save the run. Returns its path, and the reason if it could not be saved; one of them is None."""
     if verified.saved_to is not None:
         return verified.saved_to, None
     return await session.machine.save(verified.run)

@@ -46,5 +46,5 @@ class Flags:
 
 
 def flags(inventory: Inventory) -> dict[str, Judgement]:
-    """Return the judgements once."""
+    """Return the judgement of each configuration by mount point, without keeping it."""
     return Flags().of(inventory)

@@ -58,7 +58,7 @@ class RunInProgress:
     def __init__(
         self, plan: Plan, site: Site, machine: Machine, idle: Idle | None = None, round_: Round | None = None
     ) -> None:
-        """``idle``: what the devices did just before, if that was watched."""
+        """``idle``: the activity of the devices just before, if it was measured."""
         self.id = secrets.token_hex(3)
         self._plan = plan
         self._site = site

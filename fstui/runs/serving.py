@@ -41,7 +41,7 @@ class Serving:
         self._workspace = workspace
         self._wanted: Sysbench | None = None
         self._server: Throwaway | Existing | None = None
-        self._expected: tuple[Sysbench, Throwaway] | None = None
+        self._reserved: tuple[Sysbench, Throwaway] | None = None
         self._filled: tuple[int, ...] | None = None
         self._started = 0
         self._sync_s = 0.0
@@ -66,7 +66,7 @@ class Serving:
         if isinstance(settings, Sysbench) and not existing.is_meant(settings):
             with contextlib.suppress(DatabaseError, OSError, Refused):
                 server = await self._begin(settings)
-                self._expected = settings, server
+                self._reserved = settings, server
                 await server.recorded()
 
     async def serve(self, planned: PlannedStep, ending: asyncio.Event, sync_s: float) -> Served | Failure | None:
@@ -103,7 +103,7 @@ class Serving:
         try:
             await self._end()
         finally:
-            await self._drop_expected()
+            await self._drop_reserved()
 
     async def _end(self) -> None:
         server, self._server, self._wanted, self._filled = self._server, None, None, None
@@ -149,28 +149,28 @@ class Serving:
         if existing.is_meant(settings):
             sysbench = await programs.find_sysbench()
             return await Existing.open(sysbench, settings, workspace=self._workspace.path, run_id=self._run_id)
-        server = await self._take_expected(settings) or await self._begin(settings)
+        server = await self._take_reserved(settings) or await self._begin(settings)
         await server.make(settings, start_limit_s(self._sync_s))
         return server
 
     async def _begin(self, settings: Sysbench) -> Throwaway:
         self._started += 1
-        return await Throwaway.expected(
+        return await Throwaway.reserve(
             settings, workspace=self._workspace, run_id=self._run_id, number=self._started, begun=self._begun
         )
 
-    async def _take_expected(self, settings: Sysbench) -> Throwaway | None:
+    async def _take_reserved(self, settings: Sysbench) -> Throwaway | None:
         """Return the server that was prepared, unless it was for another kind of step."""
-        if self._expected and self._expected[0].at == settings.at:
-            (_, server), self._expected = self._expected, None
+        if self._reserved and self._reserved[0].at == settings.at:
+            (_, server), self._reserved = self._reserved, None
             return server
-        await self._drop_expected()
+        await self._drop_reserved()
         return None
 
-    async def _drop_expected(self) -> None:
-        expected, self._expected = self._expected, None
-        if expected:
-            await self._end_of(expected[1])
+    async def _drop_reserved(self) -> None:
+        reserved, self._reserved = self._reserved, None
+        if reserved:
+            await self._end_of(reserved[1])
 
 
 async def _pair(settings: ReplicaCut) -> Served | Failure:

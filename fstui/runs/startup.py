@@ -21,7 +21,7 @@ class Saved(NamedTuple):
     declared: dict[str, Declaration]
     """By target identity."""
     left_behind: list[Entry]
-    """By killed runs; it can be removed without a question."""
+    """What killed runs left; it can be removed without confirmation."""
     keys: dict[str, str]
     """Command → key, where the user has changed it."""
     theme: str = ""
@@ -41,7 +41,7 @@ async def read() -> Saved:
 
 
 async def left_behind() -> list[Entry]:
-    """Return what killed runs have left and what can be removed without a question. Raises Refused, OSError."""
+    """Return what killed runs left and what can be removed without confirmation. Raises Refused, OSError."""
     return await in_home(_left_behind)
 
 

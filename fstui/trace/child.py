@@ -131,7 +131,7 @@ class WatchTrace(TracingChild):
         return await cls._start(name, "trace.reader.watch", pid=pid, device=device, calls=calls)
 
     def end(self) -> None:
-        """Ask for the result."""
+        """Request the result."""
         self._child.hang_up()
 
     async def seconds(self) -> AsyncIterator[Watched | Ended]:

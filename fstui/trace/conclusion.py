@@ -1,4 +1,4 @@
-"""What a watch found: who waits and what the time goes into, whether the storage is honest, and whether it is slow."""
+"""Conclude from a watch: which program waits, and for what; whether the storage is durable; whether it is slow."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Program(NamedTuple):
 
 
 def conclude(whole: Watched) -> Conclusion:
-    """Conclude from a trace. Kernel threads, as that of a loop device, wait for a program that is listed as well."""
+    """Conclude from a trace. Kernel threads are skipped: the programs for which they sync are listed as well."""
     programs = _programs([row for row in whole.waits if not row.kernel])
     if not programs:
         return Conclusion("nobody", f"No program waits: in {whole.elapsed_s:.1f} s, none requested a sync.")

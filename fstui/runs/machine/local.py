@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 CLAIMS_S, RECENT_S = 60.0, 5.0
 """The greatest age of tools' answers in a list, and before a run."""
 START_S = 30.0
-"""A program of fstui that has printed nothing by then has no CPU to run on. Later silence is due to the storage."""
+"""Time for a child program to print its first line: without one, it had no CPU. Later silence is due to the storage."""
 SILENT_S = 1.0
 """A filesystem is shown as silent when no filesystem has answered statvfs for this long: on a busy host thousands of
 answers take time."""
 TOOLS_S = 7.0
-"""Slightly longer than the 6 s after which the program gives a tool up."""
+"""Slightly longer than the 6 s after which the child program gives up on a tool."""
 SAVE_S = 10.0
 
 

@@ -37,7 +37,7 @@ CHUNK_NS = 50e6
 """The model's time between two frames, as a probe sends them every 50 ms."""
 SECOND_NS = 1e9
 FILE_S = 0.1
-"""About as long as writing the file takes before the clock starts."""
+"""Approximate time to write the file before the measurement starts."""
 
 
 class SimulatedMachine(Machine):

@@ -1,4 +1,4 @@
-"""Say to which process the thread of an event belongs: one of fstui's own, a kernel thread, or another program.
+"""Find out to which process the thread of an event belongs: fstui's own, a kernel thread, or another program.
 
 /proc lists the threads that exist now, and the kernel's fork events those that are started later. So a thread that
 ended long before its events are read is still known.

@@ -14,9 +14,9 @@ from fstui.trace.reader.recording import Recording, Wanted
 from fstui.trace.reader.tracefs import MIB, SHARE_OF_MEMORY, available_bytes
 
 LATE_NS = 1_000_000_000
-"""If many pages are kept, events older than this are added up at once: a step's begin is announced sooner than that."""
+"""If many pages are kept, events older than this are added up: the start of a step is announced earlier than that."""
 FIRST_LOOK_S = 0.05
-"""When the buffers are read for the first time in a step."""
+"""Time from the start of a step until the buffers are read for the first time."""
 MOST_KEPT_BYTES = 6 * MIB
 NICE = 19
 """Lowest priority while a step is measured, so that the measurement gets the CPU first."""
