@@ -17,12 +17,13 @@ from fstui.judge import judge
 from fstui.measure import kinds as measures
 from fstui.measure.kinds import documents
 from fstui.measure.kinds.sync_writes import SyncWrites
-from fstui.measure.kinds.sysbench import Sysbench
+from fstui.measure.kinds.sysbench import Sysbench, SysbenchFigures
 from fstui.model.documents import encode
 from fstui.model.errors import Refused
 from fstui.model.run import Run
 from fstui.model.settings import UnknownFigures, UnknownSettings
 from fstui.model.steps import Step
+from fstui.model.watch import LostWrite
 from fstui.report import formats
 from tests.factories.databases import OLTP
 from tests.factories.runs import saved
@@ -84,6 +85,13 @@ def test_steps_of_the_first_version_have_their_kinds(path: Path) -> None:
 def test_settings_and_figures_contain_the_kind_of_step() -> None:
     step = json.loads(encode(GROWTH))
     assert step["settings"]["probe"] == step["figures"]["probe"] == "dirty_flush"
+
+
+def test_renamed_fields_keep_their_names_in_documents() -> None:
+    figures = SysbenchFigures(host_cpu_share=0.5)
+    lost = LostWrite(device=None, inode=1, errno=5, returned=2)
+    assert json.loads(encode(figures))["box_cpu_share"] == 0.5 and json.loads(encode(lost))["told"] == 2
+    assert measures.figures_from(json.loads(encode(figures))) == figures
 
 
 def test_unknown_kind_of_step_is_kept_and_decides_nothing() -> None:
