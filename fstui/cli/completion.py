@@ -188,11 +188,11 @@ def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Co
 
 def pages_and_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete a name that ``fstui explain`` knows."""
-    from fstui.report import explanation  # noqa: PLC0415
-    from fstui.report import glossary as words  # noqa: PLC0415
+    from fstui.report import explanation, glossary, symptoms  # noqa: PLC0415
     from fstui.runs import rules  # noqa: PLC0415
 
-    names = (*rules.rule_names(), *explanation.documentation(), *words.words())
+    messages = (page.name for page in symptoms.symptoms().page)
+    names = (*rules.rule_names(), *explanation.documentation(), *glossary.words(), *messages)
     return _beginning(incomplete, ((name, "") for name in names))
 
 

@@ -34,35 +34,40 @@ _ENVIRONMENT = (
 
 
 @click.command("explain")
-@click.argument("name", metavar="[RULE | PAGE | WORD]", required=False, shell_complete=completion.pages_and_words)
+@click.argument("words", metavar="[RULE | PAGE | WORD | MESSAGE]", nargs=-1, shell_complete=completion.pages_and_words)
 @format_option("plain", "markdown")
-def explain(name: str | None, format_: str) -> None:
-    """Explain a rule or a word, or show a page of the documentation. Without an argument, list them all.
+def explain(words: tuple[str, ...], format_: str) -> None:
+    """Explain a rule, a word or a log message, or show a page of the documentation. Without an argument, list them all.
+
+    MESSAGE is a line from the log of etcd, PostgreSQL, Redis, the kernel or others, in quotation marks. Its page shows
+    what it means, the command that tells the disk, the CPU and a neighbour apart, and what to do then.
 
     \b
     Examples:
       fstui explain flushes-arrive
       fstui explain supported-storage
+      fstui explain "apply request took too long"
     """
-    from fstui.report import explanation  # noqa: PLC0415  it imports Markdown and the rules
-    from fstui.report import glossary as words  # noqa: PLC0415
+    from fstui.report import explanation, glossary, symptoms  # noqa: PLC0415  it imports Markdown and the rules
     from fstui.report.text import WIDTH  # noqa: PLC0415
     from fstui.runs import rules  # noqa: PLC0415
 
     documentation = explanation.documentation()
+    name = " ".join(words)
     name = "fit" if name == "etcd-fit" else name  # a note of saved runs that is now a row of the table
-    if name is None:
+    if not words:
         put(explanation.overview(width() or WIDTH))
     elif rules.has_page(name):
         put(rules.explain(name).rstrip() + "\n" if format_ == "markdown" else explanation.render(name))
-    elif name in documentation:
-        text = documentation[name]
-        put(text if format_ == "markdown" else explanation.document(text, width() or WIDTH))
-    elif (word := words.find(name)) is not None:
+    elif (word := glossary.find(name)) is not None:
         put(explanation.render_word(word))
+    elif (text := documentation.get(name) or symptoms.markdown(name)) is not None:
+        put(text if format_ == "markdown" else explanation.document(text, width() or WIDTH))
     else:
-        known = (*rules.rule_names(), *documentation, *words.words())
-        raise Refused(f"no rule, page or word is called '{name}'.{meant(name, known)} 'fstui explain' lists them all")
+        known = (*rules.rule_names(), *documentation, *glossary.words())
+        raise Refused(
+            f"no rule, page, word or message is called '{name}'.{meant(name, known)} 'fstui explain' lists them all"
+        )
 
 
 _SCHEMAS = (

@@ -1,4 +1,4 @@
-"""The pages of ``fstui explain``: of rules, of the words of the glossary, and of ``fstui/docs``."""
+"""The pages of ``fstui explain``: of rules, of ``fstui/docs``, of log messages, and of the words of the glossary."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.markdown import Markdown
 from rich.text import Text
 
 from fstui.judge import explain, questions
-from fstui.report import glossary
+from fstui.report import glossary, symptoms
 from fstui.report.characters import page
 from fstui.report.text import WIDTH, hanging, wrap
 
@@ -38,6 +38,8 @@ def overview(width: int) -> str:
         found += [question.words, *hanging(rows, width), ""]
     pages = [(f"  {name}", text.partition("\n")[0].removeprefix("# ")) for name, text in documentation().items()]
     found += ["Documentation", *hanging(pages, width), ""]
+    rows = [(f"  {one.product}", one.name) for one in symptoms.symptoms().page]
+    found += ["Log messages and settings", *hanging(rows, width), ""]
     names = ", ".join(glossary.titled(name) for name in glossary.words())
     found += ["Words", *(f"  {part}" for part in wrap(names, width - 2)), ""]
     return page([*found, "fstui explain NAME shows a page, or what a word means."])

@@ -241,6 +241,14 @@ def test_a_page_of_the_documentation_is_shown_and_listed(fstui: Fstui) -> None:
     assert fstui("explain", "supported-storage", "--format", "markdown").stdout.startswith(b"# Supported storage\n")
 
 
+def test_a_log_line_shows_its_page(fstui: Fstui) -> None:
+    line = '{"level":"warn","caller":"wal/wal.go:802","msg":"slow fdatasync","took":"2.3s","expected-duration":"1s"}'
+    text = fstui("explain", line).stdout.decode()
+    assert "fstui watch" in text and "The CPU is busy" in text and max(map(len, text.splitlines())) <= 80
+    assert fstui("explain", "slow", "fdatasync").stdout.decode() == text
+    assert fstui("explain", line, "--format", "markdown").stdout.startswith(b"# etcd: slow fdatasync\n")
+
+
 @pytest.mark.parametrize("arguments", [("explain",), ("explain", "in-memory")])
 def test_explain_works_without_docstrings(
     fstui: Fstui, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]

@@ -1,0 +1,137 @@
+"""Messages of databases, storage and the kernel about durable writes, each with what to do (``symptoms.toml``)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from fstui.model.base import Base
+
+WATCH = "sudo fstui watch --seconds 30"
+FILE = Path(__file__).with_suffix(".toml")
+_ENOUGH = 0.75
+"""The share of a message's words, weighted by how rare they are, that a similar text must contain."""
+_ALIKE, _SHORT = 0.8, 4
+"""How similar a word with a typing error must be, and the length of words in which an error makes another word."""
+_MOST_WORDS = 200
+"""Of a text without a known message. Looking for typing errors in more takes long."""
+_DIR = re.compile(r"\bDIR\b")
+_ESCAPES = re.compile(r"\x1b\[[\d;]*m")
+
+
+class Outcome(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the command says, and what to do then."""
+
+    when: str
+    then: str
+
+
+class Symptom(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A page: what a message means, the command that separates the causes, and what to do."""
+
+    product: str
+    says: tuple[str, ...]
+    """What finds the page; the first one is its name. ``…`` stands for any words."""
+    means: str
+    run: tuple[str, ...] = (WATCH,)
+    outcome: tuple[Outcome, ...] = ()
+    directory: str = "DIR"
+    sources: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.says[0]
+
+
+class Symptoms(Base, frozen=True, kw_only=True):
+    """The whole file. ``watch``: the outcomes of pages without their own."""
+
+    watch: tuple[Outcome, ...]
+    page: tuple[Symptom, ...]
+
+
+_Row = TypeVar("_Row", Outcome, Symptom)
+
+
+def read(data: bytes) -> Symptoms:
+    """Return the pages. Raises ValueError, which names the row with the mistake."""
+    document = msgspec.toml.decode(data)
+    return Symptoms(watch=_rows(document, "watch", Outcome), page=_rows(document, "page", Symptom))
+
+
+def _rows(document: Mapping[str, Any], name: str, kind: type[_Row]) -> tuple[_Row, ...]:
+    found = []
+    for number, row in enumerate(document[name], 1):
+        try:
+            found.append(msgspec.convert(row, kind))
+        except msgspec.ValidationError as error:
+            raise ValueError(f"{FILE.name}, [[{name}]] number {number}: {error}") from None
+    return tuple(found)
+
+
+@cache
+def symptoms() -> Symptoms:
+    """Return what the shipped file contains."""
+    return read(FILE.read_bytes())
+
+
+def find(text: str) -> Symptom | None:
+    """Return the page of a message, or of a log line that contains it, even if its words differ a little."""
+    words = _words(text)
+    joined = f" {' '.join(words)} "
+    every = [(says, page) for page in symptoms().page for says in page.says]
+    contained = [(len(says), page) for says, page in every if _pattern(says).search(joined)]
+    if contained:
+        return max(contained, key=lambda one: one[0])[1]
+    partly = [page for says, page in every if joined in f" {' '.join(_words(says))} "]
+    if (len(words) > 1 and partly) or len({page.name for page in partly}) == 1:
+        return partly[0]
+    share, alike = max(((_likeness(_words(says), words), page) for says, page in every), key=lambda one: one[0])
+    return alike if share >= _ENOUGH else None
+
+
+def markdown(text: str) -> str | None:
+    """Return the page of a message as Markdown, or None."""
+    page = find(text)
+    if page is None:
+        return None
+    outcomes = page.outcome or symptoms().watch
+    rows = (f"- **{one.when}**: {_DIR.sub(page.directory, one.then)}" for one in outcomes)
+    return "\n".join([
+        f"# {page.product}: {page.name}", page.means,
+        "", "```sh", *page.run, "```",
+        "", "What it says, and what to do:", "", *rows,
+        "", "Sources:", "", *(f"- {source}" for source in page.sources), "",
+    ])  # fmt: skip
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[a-z0-9]+", _ESCAPES.sub(" ", text).lower())
+
+
+@cache
+def _pattern(says: str) -> re.Pattern[str]:
+    return re.compile(r"(?: \w+)*?".join(f" {' '.join(_words(part))}" for part in says.split("…")) + "(?= )")
+
+
+def _likeness(says: Iterable[str], words: Iterable[str]) -> float:
+    """Return how much of a message a text contains. Words of few messages count for more."""
+    rare, given = _rareness(), list(dict.fromkeys(words))[:_MOST_WORDS]
+    known = set(says)
+    matched = [
+        word for word in known if word in given or (len(word) > _SHORT and get_close_matches(word, given, 1, _ALIKE))
+    ]
+    return sum(rare[word] for word in matched) / sum(rare[word] for word in known) if len(matched) > 1 else 0.0
+
+
+@cache
+def _rareness() -> Mapping[str, float]:
+    counts = Counter(word for page in symptoms().page for says in page.says for word in set(_words(says)))
+    return {word: 1 / count for word, count in counts.items()}

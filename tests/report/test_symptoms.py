@@ -1,0 +1,157 @@
+"""Log messages: a pasted line finds its page, and every page names commands and sources that exist."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import pytest
+
+from fstui.cli.commands import COMMANDS
+from fstui.judge.fitness import products
+from fstui.report import symptoms
+from fstui.trace import conclusion
+
+PAGES = symptoms.symptoms().page
+LINES = {
+    "slow fdatasync": [
+        '{"level":"warn","ts":"2024-02-07T10:32:51.123Z","caller":"wal/wal.go:802","msg":"slow fdatasync",'
+        '"took":"2.331012521s","expected-duration":"1s"}',
+        "2020-10-21 09:56:00.246542 W | wal: sync duration of 1.363283431s, expected less than 1s",
+    ],
+    "apply request took too long": [
+        '{"level":"warn","ts":1527101858.6985068,"caller":"etcdserver/util.go:115","msg":"apply request took too long",'
+        '"took":0.114101529,"expected-duration":0.1,"prefix":"","request":"header:<ID:102> put:<key:\\"a\\">"}',
+        '2020-10-21 09:56:00.246542 W | etcdserver: read-only range request "key:\\"/kubernetes.io/x\\" " with result '
+        '"range_response_count:1 size:407" took too long (113.372697ms) to execute',
+    ],
+    "failed to send out heartbeat on time": [
+        "etcdserver: failed to send out heartbeat on time (exceeded the 100ms timeout for 1.220602923s, to d35e0)",
+        '{"level":"warn","caller":"etcdserver/raft.go:370","msg":"failed to send out heartbeat; took too long, server '
+        'is overloaded likely from slow disk","heartbeat-interval":0.1}',
+    ],
+    "Slow SQL (started": [
+        'Apr 20 13:02:36 n1 k3s[84782]: time="2023-04-20T13:02:36+02:00" level=info msg="Slow SQL (started: 2023-04-20 '
+        '13:02:33.99 +000 CEST m=+15.1) (total time: 2.104021479s): INSERT INTO kine(name, created) values(?, ?)"',
+    ],
+    "checkpoint complete … sync=": [
+        "2024-06-02 12:04:45.933 UTC [1340363] LOG:  checkpoint complete: wrote 1249077 buffers (41.4%); 0 WAL file(s) "
+        "added, 0 removed, 1308 recycled; write=1620.047 s, sync=13.123 s, total=1626.893 s; sync files=345, "
+        "longest=0.908 s, average=0.001 s; distance=21429735 kB, estimate=21429735 kB",
+    ],
+    "fsyncgate": [
+        '2018-04-10 12:00:00 UTC [731] PANIC:  could not fsync file "base/16384/16397": Input/output error',
+        "fsyncgate",
+    ],
+    "Asynchronous AOF fsync is taking too long": [
+        "25201:M 07 May 2024 13:32:54.017 * Asynchronous AOF fsync is taking too long (disk is busy?). Writing the AOF "
+        "buffer without waiting for fsync to complete, this may slow down Redis.",
+    ],
+    "fsync-ing the write ahead log": [
+        "2017-02-10 18:55:46,382 [myid:3] - WARN  [SyncThread:3:FileTxnLog@338] - fsync-ing the write ahead log in "
+        "SyncThread:3 took 1062ms which will adversely effect operation latency. See the ZooKeeper guide",
+        "sync: fsync-ing the write ahead log took",
+    ],
+    "disk stall detected": [
+        "F240502 03:12:07.102 88 kv/kvserver/store.go ⋮ [n3] 7 disk stall detected: pebble unable to write to "
+        "‹/mnt/data1/cockroach/000042.log› in 20.31 seconds",
+        "F240502 03:12:07 file write stall detected: unable to sync log files within 20s",
+    ],
+    "timed out enqueuing operation": [
+        '2025-01-09T10:00:00Z [ERROR] agent.server: failed to wait for barrier: error="timed out enqueuing operation"',
+    ],
+    "serverStatus was very slow": [
+        '{"t":{"$date":"2023-09-11T17:00:08.133+00:00"},"s":"I","c":"COMMAND","id":20499,"ctx":"ftdc",'
+        '"msg":"serverStatus was very slow","attr":{"timeStats":{"after basic":0,"at end":1095}}}',
+    ],
+    "health check of … took … above the warn threshold": [
+        "[2026-02-12T21:51:51,711][WARN ][o.o.m.f.FsHealthService  ] [wazuh-indexer-0] health check of "
+        "[/var/lib/wazuh-indexer/nodes/0] took [5806ms] which is above the warn threshold of [5s]",
+    ],
+    "Error while flushing log for": [
+        "[2024-03-01 10:00:00,000] ERROR Error while flushing log for orders-0 in dir /data/kafka with offset 4711 "
+        "(kafka.server.LogDirFailureChannel) java.io.IOException: Input/output error",
+    ],
+    "page_cleaner: 1000ms intended loop took": [
+        "2016-12-13T10:51:39.909382Z 0 [Note] InnoDB: page_cleaner: 1000ms intended loop took 4013ms. The settings "
+        "might not be optimal. (flushed=1438 and evicted=0, during the time.)",
+    ],
+    "O_DIRECT_NO_FSYNC": ["innodb_flush_method = O_DIRECT_NO_FSYNC"],
+    "FSYNCS/SECOND": ["FSYNCS/SECOND:     39.18"],
+    "cache=unsafe": [
+        "-drive file=/var/lib/images/vm1.qcow2,format=qcow2,if=none,id=drive-virtio0,cache=unsafe,aio=io_uring",
+        "<driver name='qemu' type='qcow2' cache='unsafe'/>",
+    ],
+    "slow operation observed for": [
+        "2022-02-10T16:20:23.310+0000 7fc34e229700  0 bluestore(/var/lib/ceph/osd/ceph-40) log_latency_fn slow "
+        "operation observed for _txc_committed_kv, latency = 6.485089964s, txc = 0x55d96303af00",
+        "Health check failed: 12 slow ops, oldest one blocked for 174 sec, daemons [osd.2,osd.3] have slow ops.",
+    ],
+    "task … blocked for more than … seconds": [
+        "[ 5800.688705] INFO: task jbd2/sdf1-8:667 blocked for more than 120 seconds.",
+        '"echo 0 > /proc/sys/kernel/hung_task_timeout_secs" disables this message.',
+    ],
+    "Buffer I/O error on dev": [
+        "[46305.392387] Buffer I/O error on dev sdc1, logical block 1061, lost async page write",
+        "[46305.386143] blk_update_request: I/O error, dev sdc, sector 10536 op 0x1:(WRITE) flags 0x800 phys_seg 1",
+        "Jun 01 12:00:00 h kernel: I/O error, dev nvme0n1, sector 1234 op 0x1:(WRITE) flags 0x8800 phys_seg 2",
+    ],
+    "nvme … timeout, aborting": [
+        "[  614.172351] nvme nvme0: I/O 831 QID 5 timeout, aborting",
+        "kernel: nvme nvme1: I/O tag 17 (0011) opcode 0x1 (Write) QID 6 timeout, completion polled",
+    ],
+    "Assuming drive cache: write through": [
+        "[33121.821233] sd 6:0:0:0: [sdc] No Caching mode page found",
+        "[33121.821237] sd 6:0:0:0: [sdc] Assuming drive cache: write through",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [page.name for page in PAGES])
+def test_pasted_log_lines_find_their_page(name: str) -> None:
+    found = {line: page.name if (page := symptoms.find(line)) else None for line in LINES[name]}
+    assert set(found.values()) == {name}, found
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("APPLY REQUEST took  too\nlong", "apply request took too long"),
+        ("\x1b[33mslow\x1b[0m fdatasync", "slow fdatasync"),
+        ("Asynchronus AOF fsync takes too long", "Asynchronous AOF fsync is taking too long"),
+        ("blocked for more than 120 seconds", "task … blocked for more than … seconds"),
+        ("pveperf", "FSYNCS/SECOND"),
+        ("flushh", None),
+        ("bariers-off", None),
+        ("the backup took longer than expected", None),
+        ("", None),
+    ],
+)
+def test_search_is_tolerant_but_does_not_guess(text: str, name: str | None) -> None:
+    page = symptoms.find(text)
+    assert (page and page.name) == name
+
+
+def test_a_mistake_in_the_file_names_its_row() -> None:
+    good = '[[watch]]\nwhen = "a"\nthen = "b"\n[[page]]\nproduct = "p"\nsays = ["s"]\nmeans = "m"\nsources = []\n'
+    assert symptoms.read(good.encode()).page[0].name == "s"
+    with pytest.raises(ValueError, match=r"symptoms\.toml, \[\[page\]\] number 2: .*`mean`"):
+        symptoms.read(f'{good}[[page]]\nproduct = "q"\nsays = ["t"]\nmean = "m"\nsources = []\n'.encode())
+
+
+def test_general_outcomes_are_what_a_watch_concludes() -> None:
+    concluded = inspect.getsource(conclusion)
+    outcomes = [one.when for one in symptoms.symptoms().watch]
+    assert [when for when in outcomes if when[0].isupper() and f'"{when}' not in concluded] == []
+    assert len(outcomes) == 6
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.product)
+def test_commands_and_sources_of_a_page_exist(page: symptoms.Symptom) -> None:
+    text = symptoms.markdown(page.name)
+    assert text is not None and not re.search(r"\bDIR\b|O_/", text.replace(page.directory, "/srv"))
+    assert page.sources and all(source.startswith("http") for source in page.sources)
+    called = re.findall(r"fstui ([a-z]+)", text)
+    assert called and set(called) <= COMMANDS.keys()
+    known = [product.name for product in products()]
+    assert all(name.strip("'") in known for name in re.findall(r"--for ('[^']+'|\w+)", text))
