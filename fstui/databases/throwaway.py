@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import pwd
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -22,6 +24,7 @@ from fstui.databases.sql import FAMILIES
 from fstui.measure.children import Child
 from fstui.measure.kinds.servers import KINDS, Server
 from fstui.measure.kinds.sysbench import Sysbench
+from fstui.model.quantities import seconds
 from fstui.state import ledger
 from fstui.state.ledger import record, strike_out_gone
 from fstui.state.workspace import HeldDirectory
@@ -53,16 +56,23 @@ class _Keeper(NamedTuple):
     child: Child
     recording: asyncio.Future[ledger.Entry]
 
-    async def end(self) -> bool:
-        """Let it end the server and remove its data. Return whether it did so in time."""
+    async def end(self) -> float | None:
+        """Let it end the server and remove its data. Return None, or how long it was waited for in vain, in s.
+
+        After a stop, it is waited for only as long as the disk works.
+        """
         self.child.hang_up()
         await asyncio.wait({self.recording})
-        if await self.child.reap(END_S) is None:
+        began, ended = time.monotonic(), False
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(END_S):
+                ended = await self.child.end(END_S, "target") is not None
+        if not ended:
             self.child.abandon()
-            return False
+            return time.monotonic() - began
         if not self.recording.cancelled() and self.recording.exception() is None:
             await strike_out_gone(self.recording.result())  # what was not removed stays in the ledger
-        return True
+        return None
 
 
 class Throwaway:
@@ -204,9 +214,10 @@ class Throwaway:
 
     async def stop(self) -> str | None:
         """End it and remove its data. Returns None, or a sentence about what was not removed."""
-        if await self._keeper.end():
+        waited_s = await self._keeper.end()
+        if waited_s is None:
             return None
-        return f"{self._program.title} (process {self.pid}) did not end within {END_S:.0f} s"
+        return f"{self._program.title} (process {self.pid}) did not end within {seconds(waited_s)}"
 
 
 def within(workspace: HeldDirectory) -> list[str]:

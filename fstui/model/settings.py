@@ -46,6 +46,15 @@ class Commits(NamedTuple):
     """Libraries in its process that stub syncs."""
 
 
+class Silence(NamedTuple):
+    """A time in which a program completed nothing, although it usually completes ten operations in it."""
+
+    since_s: float
+    until_s: float
+    lasts: bool
+    """It still went on when the program last reported."""
+
+
 class Figures:
     """Results of one kind of step, in addition to rates, latencies and counters."""
 
@@ -73,6 +82,10 @@ class Figures:
 
     def timeline(self) -> tuple[TimelinePoint, ...]:
         """Return the reports of a program, interval by interval, instead of samples."""
+        return ()
+
+    def silences(self) -> tuple[Silence, ...]:
+        """Return when a program that reports intervals completed nothing."""
         return ()
 
     def latency(self, histogram: Sequence[tuple[int, int]]) -> Latency | None:

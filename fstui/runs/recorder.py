@@ -53,6 +53,8 @@ class Recorder:
         self.newest: Counters | None = None
         self.trace: tuple[DeviceTrace, ...] | None = None
         self.done = False
+        self.never_ended: Stall | None = None
+        """Its program, if it had to be abandoned and did not say in which operation it is."""
         self._saved_turns: tuple[Turn, ...] = ()
         self._in_flight: dict[int, tuple[int, str]] = {}
         self._cut_off = 0
@@ -154,12 +156,28 @@ class Recorder:
             self.timeline.add([now_ns], [now_ns - since_ns], self.started_ns)
             self._cut_off += 1
 
-    def _stalls(self) -> Stalls:
-        """Return the stalls. An operation that never returned always counts as one."""
+    def _stalls(self, status: StepStatus, elapsed_ns: int) -> Stalls:
+        """Return the stalls. An operation that never returned always counts as one.
+
+        A server that failed has its own reason for its silence, such as a full disk.
+        """
+        if status != "failed" and (silences := self._figures.silences()):
+            ends_s = [elapsed_ns / 1e9 if one.lasts else one.until_s for one in silences]
+            lost_s = sum(end_s - one.since_s for one, end_s in zip(silences, ends_s, strict=True))
+            return Stalls(count=len(silences), lost_s=round(lost_s, 3))
+        if self.never_ended:
+            return Stalls(count=1, lost_s=round(self.never_ended.elapsed_s, 3))
         seen = self.whole.stalls() if self.settings.uniform else Stalls()
         if seen.count >= self._cut_off:
             return seen
         return Stalls(count=self._cut_off, lost_s=round(self.whole.max / 1e9, 3))
+
+    def _unanswered(self, status: StepStatus, elapsed_ns: int) -> Stall | None:
+        """Return the operation that had not returned when the step ended."""
+        if self._cut_off and self.newest:
+            return self._stall(self.newest.monotonic_ns)
+        silence = self._stall(self.started_ns + elapsed_ns) if status == "stopped" and not self._in_flight else None
+        return silence or self.never_ended
 
     def moved(self) -> tuple[DeviceCounters, ...]:
         """Return what every layer counted since ``begin``."""
@@ -211,8 +229,8 @@ class Recorder:
             write_ns=self.writes.latency(),
             sync_ns=self.sync_parts.latency(),
             histogram=self.whole.table() or tuple(self.reported.histogram),
-            stalls=self._stalls(),
-            unanswered=self._stall(self.newest.monotonic_ns) if self._cut_off and self.newest else None,
+            stalls=self._stalls(status, elapsed_ns),
+            unanswered=self._unanswered(status, elapsed_ns),
             timeline=self.timeline.points(),
             counters=self.moved(),
             turns=self._saved_turns or (self.intervals.turns() if self.settings.writers == 1 else ()),
@@ -234,7 +252,9 @@ class Recorder:
 
     def _stall(self, now_ns: int) -> Stall | None:
         if not self._in_flight:
-            return None
+            silence = next((one for one in self._figures.silences() if one.lasts), None)
+            elapsed_s = (now_ns - self.started_ns) / 1e9
+            return Stall(call="a transaction", elapsed_s=elapsed_s - silence.since_s) if silence else None
         writer, (since_ns, call) = min(self._in_flight.items(), key=lambda item: item[1])
         return Stall(call=call, elapsed_s=(now_ns - since_ns) / 1e9, writer=writer)
 

@@ -19,7 +19,7 @@ from fstui.model.base import Amount, Base, Count
 from fstui.model.events import Event, StepPreparing, StepProgressed, StepStarted
 from fstui.model.host import Process
 from fstui.model.plan import PlannedStep
-from fstui.model.steps import Failure, Step, StepStatus, Turn
+from fstui.model.steps import Failure, Stall, Step, StepStatus, Turn
 from fstui.model.storage import Node
 from fstui.runs.machine.base import Machine, NoTrace, RunningProbe, Served, Trace
 from fstui.runs.recorder import Recorder
@@ -101,6 +101,9 @@ class StepRunner:
             await asyncio.wait({listening})
             status = await self._probe.finish(timeout_s=0.1 if self._stuck() else STUCK_S)
         self.abandoned = status is None
+        if self.abandoned and self._ready_at is not None and self._stopped_at is not None:
+            program = self._planned.settings.program or "the probe"
+            self._recorder.never_ended = Stall(call=program, elapsed_s=time.monotonic() - self._stopped_at)
         self._note_end(listening, status)
         await self._read_trace()
         return self._step()

@@ -65,6 +65,24 @@ def begun(directory: Path, event: str, *settings: str, name: str = "oltp") -> It
         process.communicate()
 
 
+def silent(process: subprocess.Popen[bytes]) -> None:
+    """Read events until the server has not answered for a while."""
+    assert process.stdout
+    for line in process.stdout:
+        if (json.loads(line).get("snapshot") or {}).get("stall"):
+            return
+
+
+@contextmanager
+def frozen(directory: Path) -> Iterator[None]:
+    """Halt every write to that filesystem (fsfreeze(8))."""
+    subprocess.run(["fsfreeze", "--freeze", directory], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["fsfreeze", "--unfreeze", directory], check=True)
+
+
 @contextmanager
 def roomy(workshop: Path) -> Iterator[Storage]:
     servers.needed("mariadb")
@@ -122,6 +140,19 @@ def settle(condition: Any) -> None:
         while not condition():
             assert limit.poll() is None, f"not within {WAIT_S} s"
         limit.kill()
+
+
+def test_server_on_a_frozen_filesystem_has_no_verdict(workshop: Path) -> None:
+    with roomy(workshop) as storage:
+        with begun(storage.directory, "StepProgressed", "seconds=30") as process:
+            with frozen(storage.directory):
+                silent(process)
+                process.send_signal(signal.SIGINT)
+                code, run, _ = headless.ended(process)
+            settle(lambda: is_gone(storage.directory))
+        (step,) = run.steps
+        assert step.unanswered and step.unanswered.call == "a transaction" and step.stalls.count == 1
+        assert (code, run.verdict, run.speed.answer) == (130, "cannot-tell", "stalls")
 
 
 def test_killed_server_is_reported_and_replaced(workshop: Path) -> None:

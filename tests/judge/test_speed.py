@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from fstui.judge.references import library
 from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.measure.kinds.sysbench import Interval
 from fstui.model.counters import DeviceCounters, DeviceTimes, DeviceTrace, Idle
 from fstui.model.host import Process, Writer
 from fstui.model.judgement import Speed
@@ -16,6 +17,7 @@ from fstui.model.rate_limit import RateLimit
 from fstui.model.run import Earlier
 from fstui.model.steps import Stall, Stalls, Step
 from fstui.model.storage import Medium, MediumClass, Node, Reading, Target
+from tests.factories.databases import database, with_figures
 from tests.factories.evidence import HONEST_PROCESS, verdict
 from tests.factories.steps import latency, step
 from tests.factories.storage import disk, filesystem, on_disk, target
@@ -291,3 +293,34 @@ def test_fast_but_not_durable_is_not_normal() -> None:
     judged = verdict(SSD, lying)
     assert judged.verdict == "not-durable"
     assert judged.speed.answer == "unknown"
+
+
+def silent_server(where: str = "throwaway", *, never: bool = False) -> Step:
+    """Return a database step without a transaction for three of five seconds."""
+    intervals = tuple(
+        Interval(t_s=second, tps=tps, qps=tps, p95_ms=1.0)
+        for second, tps in enumerate((80, 0, 0, 0, 80 * (not never)), 1)
+    )
+    done = database("oltp_read_write", 32, 64, durable=True, where=where)
+    stalled = replace(done, stalls=Stalls(count=1, lost_s=3.0))
+    if never:
+        stalled = replace(stalled, status="stopped", unanswered=Stall(call="a transaction", elapsed_s=4.2))
+    return with_figures(stalled, intervals=intervals, transactions=160)
+
+
+@pytest.mark.parametrize(
+    ("never", "title"),
+    [(False, "3.0 s for one operation of oltp_read_write high"), (True, "4.2 s for a transaction that never returned")],
+)
+def test_silence_of_a_server_is_a_stall(never: bool, title: str) -> None:
+    found = answered(SSD, step(), silent_server(never=never))
+    assert (found.answer, found.title) == ("stalls", title)
+
+
+def test_silence_of_an_existing_server_is_not_called_a_stall() -> None:
+    assert answered(SSD, step(), silent_server("existing")).answer != "stalls"
+
+
+def test_server_that_never_answered_leaves_no_verdict() -> None:
+    found = verdict(SSD, step(), silent_server(never=True))
+    assert (found.verdict, found.confidence) == ("cannot-tell", "high")

@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
+from fstui.measure.kinds.sysbench import Sysbench
 from fstui.measure.wire.frames import Samples
 from fstui.model.counters import Counters, DeviceCounters
-from fstui.model.steps import Turn
+from fstui.model.plan import PlannedStep
+from fstui.model.steps import Stall, Stalls, StepStatus, Turn
 from fstui.runs.recorder import MOST, SHORTEST_NS, Intervals, Recorder
 from tests.bench import long
 from tests.factories.runs import START_NS, counted, planned, target
@@ -168,6 +170,43 @@ def test_a_step_that_ends_early_by_design_gives_no_reason() -> None:
 
 
 MS = 1_000_000
+
+
+def sysbench(*tps: float) -> Recorder:
+    """Return the recorder of a database step with these transactions in each second."""
+    begun = Recorder(0, PlannedStep(name="oltp", settings=Sysbench(server="mariadb")), target().stack)
+    begun.begin(Counters(monotonic_ns=START_NS, devices=()))
+    for second, each in enumerate(tps, 1):
+        interval = {"t_s": second, "tps": each, "qps": 2 * each, "p95_ms": 0.0}
+        begun.reported.note({"intervals": [interval], "transactions": round(sum(tps[:second]))})
+    begun.end(START_NS, START_NS + round((len(tps) + 0.5) * 1000) * MS, held_ns=0)
+    return begun
+
+
+@pytest.mark.parametrize(
+    ("tps", "status", "stalls", "unanswered_s"),
+    [
+        ((80, 90, 0, 0, 0), "stopped", Stalls(count=1, lost_s=3.5), 3.5),
+        ((0, 0), "stopped", Stalls(count=1, lost_s=2.5), 2.5),
+        ((80, 0, 0, 70), "finished", Stalls(count=1, lost_s=2.0), None),
+        ((80, 0, 90, 0, 0), "finished", Stalls(count=2, lost_s=3.5), None),
+        ((80, 90), "stopped", Stalls(), None),
+        ((1, 0, 0, 1, 0, 1, 0, 0), "stopped", Stalls(), None),  # it always takes seconds
+        ((80, 0, 0), "failed", Stalls(), None),  # the failure is the reason
+    ],
+)
+def test_silence_of_a_server_is_a_stall(
+    tps: tuple[float, ...], status: StepStatus, stalls: Stalls, unanswered_s: float | None
+) -> None:
+    step = sysbench(*tps).step(status, 0.0)
+    assert step.stalls == stalls
+    assert step.unanswered == (Stall(call="a transaction", elapsed_s=unanswered_s) if unanswered_s else None)
+
+
+def test_silence_of_a_server_is_shown_while_it_lasts() -> None:
+    running = sysbench(80, 0, 0)
+    stall = running.snapshot(START_NS + 3200 * MS).stall
+    assert stall and (stall.call, stall.elapsed_s) == ("a transaction", 2.2)
 
 
 def read(intervals: Intervals, at_ms: int, ops: int, *, took_ms: int = 2, last: bool = False) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -10,8 +11,11 @@ import msgspec
 import pytest
 
 from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.measure.kinds.sysbench_fileio import SysbenchFileio
 from fstui.measure.wire.frames import BadFrame, Frame, Samples
-from fstui.model.events import Event, StepPreparing
+from fstui.model.counters import Counters
+from fstui.model.events import Event, StepPreparing, StepStarted
+from fstui.model.plan import PlannedStep
 from fstui.model.settings import OpenFlag
 from fstui.runs import stepping
 from fstui.runs.machine.replay import ReplayMachine
@@ -67,6 +71,40 @@ async def test_a_probe_that_hangs_while_preparing_is_reported(monkeypatch: pytes
     assert ages_s == sorted(ages_s)
     assert {(event.done, event.total) for event in events if event.silent_s} == {(1 << 20, 4 << 20)}
     assert step.status == "stopped"
+
+
+class StuckProbe(SilentProbe):
+    """A probe whose external program never ends."""
+
+    async def frames(self) -> AsyncIterator[Frame | Samples]:
+        yield Frame("ready", {})
+        await asyncio.Event().wait()
+
+    def go(self) -> None:
+        pass
+
+    async def finish(self, timeout_s: float) -> int | None:
+        return None
+
+
+async def test_a_program_that_never_ends_is_unanswered(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Machine(ReplayMachine):
+        async def start(self, *_: object) -> StuckProbe:  # type: ignore[override]
+            return StuckProbe()
+
+        def counters(self, *_: object) -> Counters:
+            return Counters(monotonic_ns=time.monotonic_ns(), devices=())
+
+    def hear(event: Event) -> None:
+        if isinstance(event, StepStarted):
+            runner.stop()
+
+    monkeypatch.setattr(stepping, "STUCK_S", 0.0)
+    planned = PlannedStep(name="sysbench", settings=SysbenchFileio())
+    runner = StepRunner(0, planned, Machine(saved()), (), hear)
+    step = await runner.run(HeldDirectory("/data", 0, 0), facts=False)
+    assert step.status == "stopped" and step.stalls.count == 1
+    assert step.unanswered and step.unanswered.call == "sysbench"
 
 
 class RefusedProbe(SilentProbe):

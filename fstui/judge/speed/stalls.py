@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from fstui.judge.facts import Case
 from fstui.judge.facts.steps import SyncStep
 from fstui.model.quantities import duration_ns
+from fstui.model.settings import Figures
 from fstui.model.steps import STARVED_SHARE, Latency, Step
 
 STALL_NS = 250_000_000
@@ -53,7 +55,7 @@ class StalledStep(NamedTuple):
 
 def stalled_steps(case: Case) -> tuple[StalledStep, ...]:
     """Return the steps in which an operation stalled, the longest operation first."""
-    return tuple(sorted(_stalled_steps(case), key=lambda stalled: -stalled.ns))
+    return tuple(sorted(chain(_stalled_steps(case), _silent_servers(case)), key=lambda stalled: -stalled.ns))
 
 
 def _stalled_steps(case: Case) -> Iterator[StalledStep]:
@@ -69,6 +71,19 @@ def _stalled_steps(case: Case) -> Iterator[StalledStep]:
             and _too_long(done, step.latency_ns, flash)
         ):
             yield StalledStep(step, step.latency_ns.max)
+
+
+def _silent_servers(case: Case) -> Iterator[StalledStep]:
+    """Yield the steps of fstui's own servers that completed nothing for a while. Existing ones may wait for a lock."""
+    for step in case.steps.all:
+        figures = step.figures or Figures()
+        commits = step.settings.commits(figures)
+        silences = figures.silences() if step.stalls.count and not step.changed else ()
+        if silences and commits and commits.counted and not commits.existing:
+            times_ns = [(one.until_s - one.since_s) * 1e9 for one in silences]
+            times_ns += [step.unanswered.elapsed_s * 1e9] if step.unanswered else []
+            times_ns += [step.latency_ns.max] if step.latency_ns else []
+            yield StalledStep(step, round(max(times_ns)), step.unanswered.call if step.unanswered else "")
 
 
 def _waits_for_storage(done: SyncStep) -> bool:

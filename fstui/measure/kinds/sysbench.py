@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, groupby
 from math import prod
 from typing import Literal
 
@@ -14,7 +14,7 @@ from fstui.measure.kinds import MOST_BYTES, MOST_SECONDS, StepFigures
 from fstui.measure.kinds.servers import KINDS, Server, ServerKind, ServerName, ServerSettings
 from fstui.model.base import Amount, Base, Count, Share
 from fstui.model.quantities import count, counted, duration_ns
-from fstui.model.settings import Amounts, Commits, Figures
+from fstui.model.settings import Amounts, Commits, Figures, Silence
 from fstui.model.steps import Latency, TimelinePoint
 
 MOST_THREADS = 1024
@@ -26,6 +26,8 @@ CROWDED = 0.9
 HOST_BOUND, SHARED = 0.95, 0.3
 """The processor also limits a step if the host used the first share of its processor time and the step used the second
 share of the time that its clients could use."""
+SILENT_TIMES = 10
+"""A silence lasts at least as long as this many transactions usually take."""
 _READ_ONLY = frozenset({"oltp_read_only", "oltp_point_select"})
 _ROW_BYTES = 200
 _ROW_BYTES_HELD = 240
@@ -281,6 +283,18 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
             )
             for part in self.intervals
         )
+
+    def silences(self) -> tuple[Silence, ...]:
+        """Return the times without a transaction. A disk that needs a second for each one is slow, and not silent."""
+        groups = [(moves, list(parts)) for moves, parts in groupby(self.intervals, lambda part: part.tps > 0)]
+        busy_s = sum(part.length_s for moves, parts in groups for part in parts if moves)
+        least_s = SILENT_TIMES * busy_s / max(self.transactions, 1)
+        silent = [
+            Silence(parts[0].t_s - parts[0].length_s, parts[-1].t_s, lasts=parts[-1] is self.intervals[-1])
+            for moves, parts in groups
+            if not moves
+        ]
+        return tuple(one for one in silent if one.until_s - one.since_s >= least_s)
 
     def latency(self, histogram: Sequence[tuple[int, int]]) -> Latency | None:
         """Return sysbench's minimum, mean, maximum and p95, and the other percentiles from its histogram."""
