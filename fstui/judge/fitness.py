@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Literal, NamedTuple
 
@@ -12,7 +12,7 @@ import msgspec
 from fstui.judge.facts import Case
 from fstui.judge.facts.steps import MIN_SYNCS, SyncStep
 from fstui.judge.speed.stalls import starved
-from fstui.model.judgement import Fit, Fitness
+from fstui.model.judgement import Fit, Fitness, Speed
 from fstui.model.quantities import duration_ns, rate
 from fstui.model.steps import Latency
 
@@ -57,6 +57,19 @@ def fits(case: Case) -> Iterator[Fit]:
     for product in products():
         if done := measured.get(product.operation):
             yield _fit(product, done)
+
+
+def with_products(speed: Speed, fit: Sequence[Fit]) -> Speed:
+    """Add to an answer about speed for which products the storage is fast enough."""
+    enough = [one.product for one in fit if one.answer in ("fits", "light-load")]
+    too_slow = [one.product for one in fit if one.answer == "does-not-fit"]
+    if speed.answer not in ("normal", "slow") or not (enough or too_slow):
+        return speed
+    title = f"too slow for {too_slow[0]}" if too_slow else f"enough for {enough[0]}"
+    lists = (("Too slow for", too_slow), ("Enough for", enough))
+    sentences = [f"{words} {', '.join(names)}." for words, names in lists if names]
+    sentence = " ".join([speed.sentence, *sentences])
+    return msgspec.structs.replace(speed, title=f"{speed.title}; {title}", sentence=sentence)
 
 
 def _operation(done: SyncStep) -> Operation | None:

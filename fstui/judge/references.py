@@ -123,10 +123,15 @@ def class_of(media: frozenset[MediumClass]) -> PublishedClass | None:
     return PublishedClass(f"{len(per_s)} published rates for {of}", min(per_s))
 
 
-def any_class() -> PublishedClass:
-    """Return all classes together."""
-    per_s = [one.per_s for one in _durable()]
-    return PublishedClass(f"{len(per_s)} published rates for any medium", min(per_s))
+@cache
+def typical() -> tuple[tuple[str, float], ...]:
+    """Return the median published rate of durable writes for the common kinds of disks, slowest first."""
+    kinds = (
+        ("rotating disks", _ROTATING),
+        ("SSDs without power-loss protection", {"ssd"}),
+        ("SSDs with power-loss protection", {"ssd-plp"}),
+    )
+    return tuple((words, median(one.per_s for one in _durable() if one.medium in media)) for words, media in kinds)
 
 
 def _durable() -> tuple[Reference, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from fstui.judge.facts import Case
-from fstui.judge.fitness import fits
+from fstui.judge.fitness import fits, with_products
 from fstui.judge.rules import all_rules
 from fstui.judge.speed import speed
 from fstui.judge.undecided import UNDECIDED, undecided
@@ -26,13 +26,14 @@ def judge(evidence: Evidence) -> Judgement:
     first = " ".join(finding.sentence for finding in before)
     verdict: Verdict = (ground and ground.verdict) or "cannot-tell"
     why = ground or undecided(case)
+    fit = tuple(fits(case))
     return Judgement(
         verdict=verdict,
         confidence=why.confidence,
         sentence=f"{first} {why.sentence}".strip(),
         findings=found if ground or not case.steps.all else (*found, why),
-        speed=speed(case, verdict),
-        fit=tuple(fits(case)),
+        speed=with_products(speed(case, verdict), fit),
+        fit=fit,
     )
 
 

@@ -104,6 +104,15 @@ def test_fit_never_changes_the_verdict() -> None:
     assert judgement.verdict == "consistent"
 
 
+def test_speed_headline_names_a_product() -> None:
+    enough, too_slow = verdict(None, log(2.0, 900)).speed, verdict(None, log(50.0, 900)).speed
+    assert enough.title.endswith("; enough for etcd") and enough.sentence.endswith("Enough for etcd, ZooKeeper.")
+    assert (
+        too_slow.title.endswith("; too slow for etcd")
+        and "Too slow for etcd. Enough for ZooKeeper." in too_slow.sentence
+    )
+
+
 def test_scenario_measures_every_operation() -> None:
     _, steps = scenarios.expand(scenarios.load("fit"), {})
     assert {product.operation for product in products()} == {"log", "append", "append-fsync", "overwrite", "direct"}

@@ -6,6 +6,8 @@ import shlex
 from collections.abc import Sequence
 
 from fstui.judge.facts import Case
+from fstui.judge.facts.steps import SyncStep
+from fstui.judge.references import typical
 from fstui.judge.speed.reasons import Reason, reasons
 from fstui.judge.speed.stalls import (
     LONGEST_PAUSE,
@@ -15,20 +17,21 @@ from fstui.judge.speed.stalls import (
     starved,
     without_cpu_ns,
 )
-from fstui.judge.speed.yardsticks import Yardstick, rated, yardsticks
+from fstui.judge.speed.yardsticks import Yardstick, best_small, per_s, rated, yardsticks
 from fstui.judge.words import capital
 from fstui.model.judgement import NOT_TRUSTED, Speed, Verdict
-from fstui.model.quantities import counted, duration_ns, seconds
+from fstui.model.quantities import counted, duration_ns, rate, seconds
 from fstui.model.steps import Step
 
 IN_THE_DEVICE = 0.5
 """A stall is attributed to the device if one of its requests took at least this share of the stall."""
 NO_REASON = "No cause was found."
 LOOK_AT_DMESG = "Look for errors of the device in the kernel's log: 'dmesg'."
-NO_REFERENCE = (
-    "There is no reference for this rate: its class of medium is not known or has few published rates, and fewer than "
-    "three earlier runs are saved."
-)
+_PLACES = (
+    "slower than rotating disks", "between rotating disks and SSDs",
+    "between SSDs without and with power-loss protection", "faster than SSDs with power-loss protection",
+)  # fmt: skip
+"""By how many of the typical rates are not above."""
 RECORD_A_BASELINE = (
     "Run this scenario three times while the system is healthy, to record a baseline. Or declare the medium: --medium."
 )
@@ -78,7 +81,7 @@ def _compared(case: Case, verdict: Verdict, found: Sequence[Yardstick]) -> Speed
             "The syncs returned quickly, but perhaps before the disk had written anything. So the speed of the disk "
             "itself is not known.",
         )
-    return _no_reference(case, found)
+    return _no_reference(case, verdict, found)
 
 
 def _stalls(case: Case, stalled: Sequence[StalledStep]) -> Speed:
@@ -144,7 +147,7 @@ def _without_cpu(step: Step, line: str, ns: int) -> Speed:
     )
 
 
-def _no_reference(case: Case, found: Sequence[Yardstick]) -> Speed:
+def _no_reference(case: Case, verdict: Verdict, found: Sequence[Yardstick]) -> Speed:
     if not any(rated(case)):
         return _unknown("no rate was measured", "No step synced each write for long enough to have a rate.")
     if found:
@@ -155,7 +158,26 @@ def _no_reference(case: Case, found: Sequence[Yardstick]) -> Speed:
             because=_lines(found),
             next=(RECORD_A_BASELINE,),
         )
-    return _unknown("no reference for this kind of device", f"{NO_REFERENCE} {_longest(case)}", RECORD_A_BASELINE)
+    if verdict in NOT_TRUSTED:
+        return _unknown("its durability is in doubt", "Something other than the disk may answer its syncs.")
+    best = best_small(case)
+    if best is None:
+        return _unknown("no small writes were synced", "Its blocks are too large to compare, or not each was synced.")
+    return _among_all_kinds(case, best)
+
+
+def _among_all_kinds(case: Case, best: SyncStep) -> Speed:
+    """Compare a device of an unknown class with what is typical for each kind of disk."""
+    did, place = f"{rate(per_s(best))}/s", _PLACES[sum(each <= per_s(best) for _, each in typical())]
+    medians = ", ".join(f"{kind} {rate(each)}/s" for kind, each in typical())
+    return Speed(
+        answer="normal",
+        yardstick="what is typical for each kind of disk",
+        title=f"{did}, {place}",
+        sentence=f"{best.step.name} did {did}: {place}, by the medians of published rates. There is no reference for "
+        f"exactly this kind of device. {_longest(case)}".strip(),
+        because=(f"{best.step.name}: {did}; medians: {medians}",),
+    )
 
 
 def _longest(case: Case) -> str:

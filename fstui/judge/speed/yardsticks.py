@@ -10,7 +10,7 @@ from typing import NamedTuple
 from fstui.judge.facts import Case
 from fstui.judge.facts.rotation import SLOWEST_RPM, rewrites_per_s, rpm
 from fstui.judge.facts.steps import MIN_SYNCS, SyncStep, has_rate
-from fstui.judge.references import NEVER_SYNCED, any_class, class_of, comparable, operation_of, published
+from fstui.judge.references import NEVER_SYNCED, class_of, comparable, operation_of, published
 from fstui.judge.speed.reasons import limits_met
 from fstui.model.quantities import counted, duration_ns, rate
 from fstui.model.steps import Step
@@ -18,6 +18,8 @@ from fstui.storage.layers import kind
 
 FAR = 2
 """How many times slower than the slowest reference a step must be to be called slow."""
+LEAST_PER_S = 50
+"""Even etcd, which writes little, requires this many commits per second."""
 ENOUGH_BEFORE = 3
 MOST_BLOCK_BYTES = 65536
 """Published blocks have 512 bytes to 16 KiB. In much larger ones the bytes take the time, not the sync."""
@@ -97,6 +99,18 @@ def rated(case: Case) -> Iterable[SyncStep]:
     return (done for done in case.steps.measured if done.call and has_rate(done.step) and _is_rate(done))
 
 
+def best_small(case: Case) -> SyncStep | None:
+    """Return the fastest step whose time was not taken by its bytes."""
+    small = [done for done in rated(case) if done.settings.block_bytes <= MOST_BLOCK_BYTES]
+    return max((done for done in small if done.settings.sync_every == 1), key=per_s, default=None)
+
+
+def per_s(done: SyncStep) -> float:
+    """Return operations per second, or how many of a paced step would fit into one."""
+    paced = done.settings.ops_per_s and done.step.latency_ns
+    return 1e9 / max(1, paced.mean) if paced else done.step.rate_per_s
+
+
 def _is_rate(done: SyncStep) -> bool:
     return done.syncs >= MIN_SYNCS or (done.syncs >= FEW_SYNCS and _is_long(done))
 
@@ -105,18 +119,16 @@ def yardsticks(case: Case) -> tuple[Yardstick, ...]:
     """Return the yardsticks that apply, the most specific first. The last two can only show that a run is slow."""
     steps = tuple(rated(case))
     unpaced = [done for done in steps if not done.settings.ops_per_s]
-    long = list(filter(_is_long, steps))
     own = ", ".join(dict.fromkeys(one.name for one in case.evidence.own))
     found = [
         _yardstick(f"your own {own}", unpaced, partial(_with_own, case)),
         _yardstick(counted(len(case.evidence.before), "earlier run"), steps, partial(_with_earlier, case)),
     ]
-    only_slow = [_yardstick(f"a {SLOWEST_RPM} rpm disk", long, partial(_with_limits, case))]
+    only_slow = [_yardstick(f"a {SLOWEST_RPM} rpm disk", filter(_is_long, steps), partial(_with_limits, case))]
     if known := class_of(case.commit_media):
         found.append(_yardstick(known.name, unpaced, partial(_with_class, case, known.slowest_per_s)))
-    else:
-        name, slowest = any_class()
-        only_slow.append(_yardstick(name, long, partial(_with_any_class, case, slowest)))
+    elif best := best_small(case):
+        only_slow.append(_yardstick(f"the {LEAST_PER_S}/s that etcd requires", filter(_is_long, [best]), _with_least))
     if slowest_rpm := _slowest_rpm(case):
         found.append(_yardstick(f"{slowest_rpm} rpm", unpaced, partial(_with_revolutions, case, slowest_rpm)))
     return (*(one for one in found if one.comparisons), *(one for one in only_slow if one.slow))
@@ -158,12 +170,10 @@ def _with_class(case: Case, slowest: float, done: SyncStep) -> StepComparison | 
     return StepComparison(done.step, slowest / FAR / work, normal_from / work, _slowest(slowest))
 
 
-def _with_any_class(case: Case, slowest: float, done: SyncStep) -> StepComparison | None:
-    """If the class is not known, half of the slowest durable write that was ever published is slow on anything."""
-    if done.settings.sync_every != 1 or done.settings.block_bytes > MOST_BLOCK_BYTES:
-        return None
-    floor = slowest / FAR / _work(case, done)
-    return StepComparison(done.step, floor, floor, _slowest(slowest), done.settings.ops_per_s > 0)
+def _with_least(done: SyncStep) -> StepComparison:
+    """A disk of any kind whose best step does less is slow."""
+    floor = float(LEAST_PER_S)
+    return StepComparison(done.step, floor, floor, "etcd.io, hardware: at least 50/s", done.settings.ops_per_s > 0)
 
 
 def _with_revolutions(case: Case, slowest_rpm: int, done: SyncStep) -> StepComparison:
