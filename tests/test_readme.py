@@ -55,9 +55,7 @@ def test_named_files_exist(place: str) -> None:
     assert (CHECKOUT / place).exists() or place == "tests/run"
 
 
-CALLS = re.findall(
-    r"(?:^|HOST |\| )(?:(?:~/)?\.fstui/bin/)?fstui ([a-z][^|<>#\n]*)", "".join(blocks("sh")), re.MULTILINE
-)
+CALLS = re.findall(r"(?:^|HOST |\| )fstui ([a-z][^|<>#\n]*)", "".join(blocks("sh")), re.MULTILINE)
 
 
 @pytest.mark.parametrize("call", CALLS)

@@ -98,7 +98,7 @@ def _ended_by_click(error: Exception) -> int:
     import click  # noqa: PLC0415  the app starts without it
 
     match error:
-        case click.exceptions.NoArgsIsHelpError():
+        case click.UsageError() if type(error).__name__ == "NoArgsIsHelpError":  # since click 8.2
             for line in error.format_message().splitlines():
                 say(line)
             return REFUSED

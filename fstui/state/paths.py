@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
-
-from platformdirs import PlatformDirs
 
 from fstui.measure.children import CALL_S, in_child
 from fstui.model.errors import Refused
 
-_DIRECTORIES = PlatformDirs("fstui")
 _Result = TypeVar("_Result")
 
 
 def state_dir() -> Path:
     """Return ``$XDG_STATE_HOME/fstui``, by default ``~/.local/state/fstui``. Raises Refused if there is no home."""
-    with _home_needed("XDG_STATE_HOME"):
-        return _DIRECTORIES.user_state_path
+    return _directory("XDG_STATE_HOME", ".local/state")
 
 
 def config_dir() -> Path:
     """Return ``$XDG_CONFIG_HOME/fstui``, by default ``~/.config/fstui``. Raises Refused if there is no home."""
-    with _home_needed("XDG_CONFIG_HOME"):
-        return _DIRECTORIES.user_config_path
+    return _directory("XDG_CONFIG_HOME", ".config")
 
 
 def runs_dir() -> Path:
@@ -44,9 +38,12 @@ async def in_home(function: Callable[..., _Result], *arguments: object, timeout_
     return await in_child(function, *arguments, timeout_s=timeout_s, where=str(state_dir()))
 
 
-@contextmanager
-def _home_needed(variable: str) -> Iterator[None]:
+def _directory(variable: str, default: str) -> Path:
+    """Return the directory that the variable names. A relative one is ignored, as the XDG specification says."""
+    named = Path(os.environ.get(variable, ""))
+    if named.is_absolute():
+        return named / "fstui"
     try:
-        yield
+        return Path.home() / default / "fstui"
     except RuntimeError:
         raise Refused(f"User {os.getuid()} has no home directory to keep runs in. Set HOME or {variable}.") from None
