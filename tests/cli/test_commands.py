@@ -123,8 +123,9 @@ def test_a_mistake_is_one_sentence_that_names_the_thing(fstui: Fstui, arguments:
 @pytest.mark.parametrize("group", ["lab", "powercut", "fleet"])
 def test_a_group_without_a_command_shows_help(fstui: Fstui, group: str) -> None:
     done = fstui(group)
-    first, *others = done.stderr.decode().splitlines()
-    assert (first, done.returncode) == (f"Usage: fstui {group} [OPTIONS] COMMAND [ARGS]...", 2)
+    first, *others = (done.stderr or done.stdout).decode().splitlines()
+    assert first == f"Usage: fstui {group} [OPTIONS] COMMAND [ARGS]..."
+    assert done.returncode == (2 if done.stderr else 0)  # click before 8.2 prints help to stdout
     assert "Commands:" in others
 
 
@@ -229,7 +230,7 @@ def test_rules_are_listed_by_question(fstui: Fstui) -> None:
 
 def test_a_rule_is_explained(fstui: Fstui) -> None:
     lines = fstui("explain", "flushes-arrive").stdout.decode().splitlines()
-    assert lines[0] == "flushes-arrive" and "  What it means" in lines
+    assert lines[0] == "flushes-arrive" and "What it means" in map(str.strip, lines)  # rich before 15 centres it
     assert not any(set("#*`") & set(line) or len(line) > 80 for line in lines)
     assert fstui("explain", "flushes-arrive", "--format", "markdown").stdout.startswith(b"# flushes-arrive\n")
 
