@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
 from textual.events import MouseScrollDown
 from textual.pilot import Pilot
 
@@ -36,6 +37,42 @@ async def test_click_selects_a_row_or_runs_a_command_of_the_footer() -> None:
         assert isinstance(app.screen, HistoryScreen)
         await clicked(pilot, "Esc back")
         assert not isinstance(app.screen, HistoryScreen)
+
+
+async def test_double_click_opens_a_filesystem_and_a_saved_run() -> None:
+    runs.save(screens.RUN)
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        y = next(at for at, line in enumerate(shown(app)) if "/boot" in line)
+        await pilot.click(offset=(5, y), times=2)
+        await pilot.pause()
+        assert isinstance(app.screen, PlanScreen) and app.screen.offers.directory == "/boot"
+        await pressed(pilot, "escape", "h")
+        y = next(at for at, line in enumerate(shown(app)) if "odirect-truth" in line)
+        await pilot.click(offset=(5, y), times=2)
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert isinstance(app.screen, ResultScreen)
+
+
+async def test_click_on_a_head_sorts() -> None:
+    for number, rate in enumerate((300, 100, 200)):
+        at, step = f"2026-10-0{number + 1}T08:00:00+00:00", screens.STEPS[3]
+        step = replace(step, rate_per_s=float(rate))
+        runs.save(replace(screens.RUN, id=f"run{number}", started_at=at, steps=(step,)))
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        lines = await clicked(pilot, "MOUNT")
+        assert lines[2][3:].startswith("/ ") and "sorted by mount" in lines[-2]
+        lines = await clicked(pilot, "FLAG")
+        assert lines[2][3:].startswith("/srv/queue") and "sorted" not in lines[-2]
+        await pressed(pilot, "h")
+        assert isinstance(app.screen, HistoryScreen) and app.screen.rows
+        assert [one.id for one in app.screen.rows] == ["run2", "run1", "run0"]
+        await clicked(pilot, "RATE/S")
+        assert [one.id for one in app.screen.rows] == ["run0", "run2", "run1"]
+        await clicked(pilot, "WHEN")
+        assert [one.id for one in app.screen.rows] == ["run2", "run1", "run0"]
 
 
 async def test_click_chooses_an_answer_until_it_is_revealed() -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.text import Text
 
+from fstui.model.judgement import VERDICTS
 from fstui.model.quantities import rate
 from fstui.model.run import Run
 from fstui.report import history as report
@@ -55,6 +57,23 @@ def rows(runs: Sequence[Summary], width: int) -> Rows:
         cells[one.path] = partial(_row, one, columns, scale, bar, same_day=one.started_at[:10] == day)
         day = one.started_at[:10]
     return Rows(columns, LateCells(cells), {"BAR": f"{_power_of_ten(scale.low)}…{_power_of_ten(scale.high)}"})
+
+
+def in_order(runs: Sequence[Summary], title: str) -> list[Summary]:
+    """Sort by the column of that title: times and rates from the highest, verdicts from the worst, texts by letter."""
+    newest_first = sorted(runs, key=lambda one: one.started_at, reverse=True)
+    keys: dict[str, Callable[[Summary], Any]] = {
+        "": lambda one: VERDICTS.index(one.verdict) if one.verdict else len(VERDICTS),
+        "SLOW?": lambda one: one.speed or "",
+        "SCENARIO": lambda one: one.scenario,
+        "RATE/S": lambda one: -one.rate_per_s,
+        "TARGET": lambda one: one.target,
+        "RUN": lambda one: one.id,
+        "HOST": lambda one: one.hostname,
+        "NOTE": lambda one: (not one.note, one.note),
+    }
+    keys |= {"VERDICT": keys[""], "BAR": keys["RATE/S"]}
+    return sorted(newest_first, key=keys[title]) if title in keys else newest_first
 
 
 def chart(summaries: Sequence[Summary], chosen: Summary, width: int, height: int) -> list[Text]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -20,7 +21,7 @@ from fstui.report import findings
 from fstui.report.characters import escape_controls
 from fstui.report.stack import in_memory, stack_line
 from fstui.tui.drawing import io_path
-from fstui.tui.drawing.cells import Column, Run, cell, line, meter, row, selectable, title_line, window
+from fstui.tui.drawing.cells import ACTION, Column, Run, cell, clickable, line, meter, selectable, title_line, window
 from fstui.tui.iostats import IoStats, Recent, joined, together
 from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, verdict_style
 
@@ -49,7 +50,8 @@ _EXPENDABLE = ("READ/S", "MB/S", "A WRITE", _TREND, "WRITE/S", "TYPE", "BUSY", "
 _OF_DEVICES = ("READ/S", "WRITE/S", "MB/S", "A WRITE", "FLUSH/S", "A FLUSH", "BUSY", _TREND)
 _MEASURED = 100
 """The columns are as wide as the texts of this many rows: there may be thousands."""
-SORTS = ("flag", "mount", "writes")
+SORTS = {"flag": "FLAG", "mount": "MOUNT", "used": "USED", "busy": "BUSY", "writes": "WRITE/S", "flushes": "FLUSH/S"}
+"""The name of each order, and the column whose head chooses it."""
 _HALF_S, _WIDE_HALF_S, _WIDE = 10, 4, 110
 """Seconds of a cell of the trend, for a small and for a wide screen."""
 
@@ -90,6 +92,12 @@ class Entry(msgspec.Struct, frozen=True, dict=True):
     def verdict(self) -> Verdict | None:
         """The verdict on the configuration alone; None if no defect is known."""
         return findings.verdict(self.target, self.judgement) if self.target else None
+
+    @property
+    def used(self) -> float | None:
+        """The share of its space that is used."""
+        space = self.target.space if self.target else None
+        return 1 - space.free_bytes / space.total_bytes if space else None
 
     @cached_property
     def trouble(self) -> str:
@@ -138,12 +146,15 @@ def entries(
         if pseudo or not target.pseudo
     ]
     found = [entry for entry in filesystems if not words or words.lower() in _haystack(entry)]
-    if sort == "mount":
-        found.sort(key=lambda entry: entry.name)
-    elif sort == "writes":
-        found.sort(key=lambda entry: -(stats_of(entry, stats).writes_per_s or 0))
-    else:
-        found.sort(key=lambda entry: entry.severity)
+    orders: dict[str, Callable[[Entry], Any]] = {
+        "flag": lambda entry: entry.severity,
+        "mount": lambda entry: entry.name,
+        "used": lambda entry: -(entry.used or 0),
+        "busy": lambda entry: -(stats_of(entry, stats).busy or 0),
+        "writes": lambda entry: -(stats_of(entry, stats).writes_per_s or 0),
+        "flushes": lambda entry: -(stats_of(entry, stats).flushes_per_s or 0),
+    }
+    found.sort(key=orders[sort])
     unused = [Entry(None, device=node) for node in inventory.unused]
     return found + [entry for entry in unused if not words or words.lower() in _haystack(entry)]
 
@@ -212,7 +223,7 @@ def table(
         return _row(entry, columns, stats_of(entry, stats), trend, repeated=repeated, selected=at == selected)
 
     titles = {one.title: one.title for one in columns} | {_TREND: f"LAST {cells * half_s} S"}
-    return [line(("   " + row(columns, titles), FAINT)), *window(len(rows), draw, selected, height - 1)]
+    return [_heads(columns, titles), *window(len(rows), draw, selected, height - 1)]
 
 
 def table_lines(rows: Sequence[Entry]) -> int:
@@ -230,6 +241,16 @@ def hint(inventory: Inventory, pseudo: bool, sort: str, words: str) -> str:
     if not inventory.host.udev:
         parts.append("no udev database: names from /sys")
     return " " + " · ".join(parts)
+
+
+def _heads(columns: Sequence[Column], titles: Mapping[str, str]) -> Text:
+    """Draw the heads of the columns. A click on some of them sorts."""
+    text, orders = line(("   ", FAINT)), {title: sort for sort, title in SORTS.items()}
+    for column in columns:
+        head = line((cell(column, titles[column.title]), FAINT))
+        sort = orders.get(column.title)
+        text.append_text(clickable(head, {ACTION: f"sort_by('{sort}')"}) if sort else head)
+    return text
 
 
 def _fitted(rows: Sequence[Entry], width: int) -> list[Column]:
@@ -290,8 +311,7 @@ def _row(entry: Entry, columns: Sequence[Column], now: IoStats, trend: str, *, r
         _TREND: trend,
         "FLAG": entry.flag,
     }
-    used = 1 - space.free_bytes / space.total_bytes if space else None
-    bars = {"USED": (used, USED_MUCH), "BUSY": (None if repeated else now.busy, BUSY_MUCH)}
+    bars = {"USED": (entry.used, USED_MUCH), "BUSY": (None if repeated else now.busy, BUSY_MUCH)}
     rest = FAINT if not entry.flagged and (entry.in_memory or not entry.target) else ""
     styles = dict.fromkeys(values, rest) | {"FLAG": style or rest, _TREND: AREA}
     if repeated or entry.in_memory:

@@ -29,6 +29,9 @@ class BaseScreen(Screen[None]):
     HELP_TEXT: ClassVar[str] = ""
     """What this screen shows, for the help page."""
 
+    DOUBLE_CLICK: ClassVar[str] = ""
+    """The action of a double click on a row."""
+
     _notice = ""
     _answered = ""
     """The notice that was shown when the last key was pressed: a question, which that key may answer."""
@@ -141,6 +144,13 @@ class BaseScreen(Screen[None]):
 
     def on_lines_row_chosen(self, chosen: Lines.RowChosen) -> None:
         self.choose_row(chosen.part.id or "", chosen.row)
+
+    async def on_lines_opened(self) -> None:
+        if self.DOUBLE_CLICK:
+            await self.run_action(self.DOUBLE_CLICK)
+
+    async def on_table_opened(self) -> None:
+        await self.on_lines_opened()
 
     async def on_lines_turned(self, turned: Lines.Turned) -> None:
         """Move the selection by the mouse wheel as by the keys."""

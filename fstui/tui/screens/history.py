@@ -44,6 +44,7 @@ class HistoryScreen(BaseScreen):
         QUIT,
         *LIST,
     )
+    DOUBLE_CLICK = "open"
     HELP_TEXT = (
         "Every run is saved as one document. On the command line: fstui history, fstui show, fstui compare, and "
         "fstui show --again, which judges a saved run again with the rules of this version."
@@ -64,6 +65,7 @@ class HistoryScreen(BaseScreen):
         self._documents: dict[str, Run | None] = {}
         """The documents read so far, by path; None for one that cannot be read."""
         self._reading = False
+        self._sort = "WHEN"
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
@@ -91,7 +93,12 @@ class HistoryScreen(BaseScreen):
             self._empty = "The saved runs could not be read."
         self._show_rows()
 
+    def on_table_head_clicked(self, clicked: Table.HeadClicked) -> None:
+        self._sort = clicked.title
+        self._show_rows()
+
     def _show_rows(self) -> None:
+        self.rows = drawing.in_order(self.rows, self._sort) if self.rows else self.rows
         self.table.refill()
         self._show_chosen()
 

@@ -37,6 +37,7 @@ class LessonsScreen(BaseScreen):
     """A row for each lesson, and what the selected one is about."""
 
     KEYS = (Command("lessons.take", "enter", "take", "take", "Take this lesson."), HELP, BACK, QUIT, *LIST)
+    DOUBLE_CLICK = "take"
     HELP_TEXT = (
         "Twelve lessons of five to seven minutes about what makes data durable, on simulated disks. Nothing is written "
         "to this host except which lessons you have taken."

@@ -56,6 +56,7 @@ class ResultScreen(BaseScreen):
         QUIT,
         *LIST,
     )
+    DOUBLE_CLICK = "view"
     HELP_TEXT = (
         "The verdict covers the measured seconds. No test within a host proves durability: only a power-cut test "
         "with a witness does. The line below the verdict says whether the storage is slow. Move through the findings, "

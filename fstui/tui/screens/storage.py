@@ -46,7 +46,7 @@ class StorageScreen(BaseScreen):
         Command("storage.filter", "slash", "filter", "filter", "Show only the rows that contain these words."),
         HISTORY,
         Command("storage.all", "a", "toggle_pseudo", "all", "Show or hide filesystems that cannot hold files."),
-        Command("storage.sort", "o", "sort", "sort", "Sort by flag, mount point or writes per second."),
+        Command("storage.sort", "o", "sort", "sort", "Sort by the next column. A click on a head does the same."),
         COPY,
         HELP,
         QUIT,
@@ -54,6 +54,7 @@ class StorageScreen(BaseScreen):
         Command("storage.unfilter", "escape", "unfilter", "", "Remove the filter."),
         *LIST,
     )
+    DOUBLE_CLICK = "run_here"
     HELP_TEXT = (
         "All mounted filesystems that can hold files, the worst first. Flags come from the configuration alone, "
         "with the file and the value that they are based on, or say that a filesystem is full or read-only. To test "
@@ -74,7 +75,7 @@ class StorageScreen(BaseScreen):
         self.selected = 0
         self.pseudo = False
         self.words = ""
-        self.sort = storage.SORTS[0]
+        self.sort = next(iter(storage.SORTS))
         self.host_activity = HostActivity()
         self.recent = Recent[Mapping[str, IoStats]]()
         self.saved_runs: Sequence[Summary] | None = None
@@ -231,7 +232,11 @@ class StorageScreen(BaseScreen):
         self.refresh_rows()
 
     def action_sort(self) -> None:
-        self.sort = storage.SORTS[(storage.SORTS.index(self.sort) + 1) % len(storage.SORTS)]
+        sorts = list(storage.SORTS)
+        self.action_sort_by(sorts[(sorts.index(self.sort) + 1) % len(sorts)])
+
+    def action_sort_by(self, sort: str) -> None:
+        self.sort = sort
         self.refresh_rows()
 
     async def action_filter(self) -> None:

@@ -107,6 +107,9 @@ class Lines(Part):
             super().__init__()
             self.part, self.row = part, row
 
+    class Opened(Message):
+        """A row was clicked twice."""
+
     class Turned(Message):
         """The mouse wheel was turned over rows, by this many rows."""
 
@@ -159,7 +162,7 @@ class Lines(Part):
         """Select the row that was clicked, or run the action of a key in the footer."""
         for span, mark in self._marks[event.y] if event.y < len(self._marks) else ():
             if (row := mark.get(ROW)) is not None:
-                self.post_message(self.RowChosen(self, row))
+                self.post_message(self.RowChosen(self, row) if event.chain == 1 else self.Opened())
             elif span.start <= event.x < span.end:
                 await self.app.run_action(mark[ACTION], default_namespace=self.screen)
 

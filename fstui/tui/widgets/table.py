@@ -7,6 +7,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from rich.text import Text
+from textual.events import Click
 from textual.message import Message
 from textual.widgets import DataTable
 
@@ -58,6 +59,16 @@ class Table(DataTable[Text]):
             super().__init__()
             self.table = table
 
+    class Opened(Message):
+        """A row was clicked twice."""
+
+    class HeadClicked(Message):
+        """The head of a column was clicked."""
+
+        def __init__(self, title: str) -> None:
+            super().__init__()
+            self.title = title
+
     can_focus = False  # the screen has the keys, which a user may have changed
     DEFAULT_CSS = """
     Table { height: auto; background: transparent; scrollbar-size: 1 1; overflow-x: hidden; }
@@ -69,6 +80,7 @@ class Table(DataTable[Text]):
         super().__init__(cursor_type="row", cell_padding=0, show_header=header, id=id)
         self._draw = draw
         self._cells: Mapping[str, Cells] = {}
+        self._titles: list[str] = []
         self._pending: str | int | None = None
         """The row for the cursor once there are rows."""
 
@@ -77,8 +89,11 @@ class Table(DataTable[Text]):
         """The key of the row under the cursor."""
         return self.ordered_rows[self.cursor_row].key.value if self.row_count else None
 
-    def on_click(self) -> None:
-        self.post_message(self.Clicked(self))
+    def on_click(self, event: Click) -> None:
+        self.post_message(self.Clicked(self) if event.chain == 1 else self.Opened())
+
+    def on_data_table_header_selected(self, selected: DataTable.HeaderSelected) -> None:
+        self.post_message(self.HeadClicked(self._titles[selected.column_index]))
 
     def on_resize(self) -> None:
         self.refill()
@@ -92,6 +107,7 @@ class Table(DataTable[Text]):
         columns, cells, titles = self._draw(self.size.width)
         self._cells = {}  # clearing may scroll, and there are no columns for rows yet
         self.clear(columns=True)
+        self._titles = [column.title for column in columns]
         heads = styled_row(columns, {one.title: one.title for one in columns} | dict(titles), {})
         for column, (head, _) in zip(columns, heads, strict=True):
             self.add_column(Text(head, FAINT), width=column.width + column.gap)
