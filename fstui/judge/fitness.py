@@ -20,7 +20,7 @@ Operation = Literal["log", "append", "append-fsync", "overwrite", "direct"]
 
 
 class Product(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a product does on storage, and the threshold that it publishes."""
+    """An operation of a product on storage, and the threshold that its documentation states."""
 
     name: str
     does: str
@@ -34,7 +34,7 @@ class Product(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def limited(self) -> bool:
-        """Whether it publishes a threshold."""
+        """Whether its documentation states a threshold."""
         return any(limit is not None for limit in (self.p99_ms, self.longest_ms, self.least_per_s))
 
 
@@ -73,7 +73,7 @@ def with_products(speed: Speed, fit: Sequence[Fit]) -> Speed:
 
 
 def _operation(done: SyncStep) -> Operation | None:
-    """Return which operation of a product this step is; None without one, and for too few syncs."""
+    """Return the operation of a product that this step corresponds to; None if there is none, or too few syncs."""
     if not done.synced_alone or done.syncs < MIN_SYNCS:
         return None
     return next((operation for operation, is_it in _OPERATIONS.items() if is_it(done)), None)
@@ -98,7 +98,7 @@ _OPERATIONS: dict[Operation, Callable[[SyncStep], bool]] = {
 
 
 class _Limit(NamedTuple):
-    """A published threshold, the figure that it limits, and how many times the figure is beyond it."""
+    """A threshold, the figure that it limits, and by what factor the figure exceeds it."""
 
     required: str
     measured: str

@@ -26,7 +26,7 @@ Operation = Literal[
 ]  # fmt: skip
 NEVER_SYNCED: tuple[Operation, ...] = ("O_DIRECT", "ioping")
 ENOUGH = 8
-"""Fewer published rates of durable writes are no basis for a class of medium."""
+"""Least number of published rates of durable writes that describe a class of medium."""
 _BY_SETTINGS: dict[tuple[tuple[str, ...], str], Operation] = {
     ((), "fdatasync"): "fdatasync",
     ((), "fsync"): "fsync",
@@ -52,7 +52,7 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     latency_us: float | None = None
     source: str
     note: str | None = None
-    """Why to read it with care."""
+    """Why to be careful with it."""
 
 
 class _Library(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -60,7 +60,7 @@ class _Library(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PublishedClass(NamedTuple):
-    """The durable writes of any kind that were published for a class of medium."""
+    """All durable writes that were published for a class of medium."""
 
     name: str
     """``53 published rates for ssd``"""
@@ -76,9 +76,9 @@ class Placement(NamedTuple):
     media: frozenset[MediumClass]
     """The classes of the published references. Empty for all classes, if the medium is not known."""
     published: tuple[Reference, ...]
-    """Slowest first."""
+    """The published references, slowest first."""
     own: tuple[Reference, ...] = ()
-    """The user's own, slowest first."""
+    """The user's own references, slowest first."""
 
     @property
     def slower(self) -> int:
@@ -104,7 +104,8 @@ def library() -> tuple[Reference, ...]:
 
 
 def published(operation: Operation | None, media: Iterable[MediumClass] = ()) -> tuple[Reference, ...]:
-    """Return those of an operation (None: any) on any of these classes (none given: all), slowest first."""
+    """Return the published references of an operation (None: of all) on these classes (empty: on all), slowest
+    first."""
     wanted = set(media)
     return tuple(
         reference
@@ -146,7 +147,7 @@ def comparable(media: frozenset[MediumClass]) -> frozenset[MediumClass]:
 
 
 def operation_of(settings: SyncWrites) -> Operation | None:
-    """Return the library's name of what a step with these settings does, or None if nothing like it was published."""
+    """Return the library's name of the operation of these settings; None if none was published."""
     if settings.sync_every != 1 or settings.ops_per_s:
         return None
     if settings.prefill != "written":
@@ -206,7 +207,7 @@ def own_references(case: Case, operation: Operation) -> tuple[Reference, ...]:
 
 
 def applicable(every: Sequence[OwnReference], case: Case) -> tuple[OwnReference, ...]:
-    """Return those for the same classes of medium, or for the same models if the classes are not known."""
+    """Return the references for the same classes of medium, or for the same models if the classes are unknown."""
     media, models = _media(case), _models(case)
     known = bool(comparable(case.commit_media))
     return tuple(one for one in every if one.media == media and (known or (models and one.models == models)))
@@ -228,7 +229,7 @@ def of_runs(name: str, runs: Sequence[Run]) -> tuple[OwnReference, ...]:
 
 
 def why_unsuitable(run: Run) -> str:
-    """Return why a run cannot be a reference for its storage, or an empty string."""
+    """Return why a run cannot be a reference for its storage; empty if it can."""
     case = Case(run)
     reasons = {
         "it was simulated, not measured": run.simulated,

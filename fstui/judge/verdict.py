@@ -14,7 +14,7 @@ from fstui.model.run import Evidence
 
 _CONFIDENCE: tuple[Confidence, ...] = ("high", "medium", "low")
 _FIRST: tuple[Verdict, ...] = (*NOT_DURABLE, "kept", "suspicious")
-"""These decide in this order. Of the other verdicts the most confident decides."""
+"""If there is one of these, the first in this order is the verdict. Among the others the most confident one is."""
 
 
 def judge(evidence: Evidence) -> Judgement:

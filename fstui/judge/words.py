@@ -83,7 +83,7 @@ def names(steps: Iterable[Step]) -> tuple[str, ...]:
 
 
 def time_measured(steps: Iterable[Step]) -> str:
-    """Say how long the steps took together: ``the 3.0 s measured``. A step that is given twice counts once."""
+    """Return the time that the steps took together: ``the 3.0 s measured``. A step that is given twice counts once."""
     total_s = sum({id(step): step.elapsed_s for step in list(steps)}.values())
     return f"the {duration_ns(1e9 * total_s) if 0 < total_s < _SHORT_S else seconds(total_s)} measured"
 

@@ -49,12 +49,13 @@ class Case:
 
     @cached_property
     def commit_media(self) -> frozenset[MediumClass]:
-        """The classes of medium of those devices."""
+        """The classes of medium of the lowest devices that a sync waits for."""
         return frozenset(node.medium.class_ if node.medium else "unknown" for node in self.commit_devices)
 
     @property
     def commits_are_safe(self) -> bool:
-        """Whether those devices lose nothing, by model or declaration, so that a flush has nothing to do there."""
+        """Whether the devices that a sync waits for lose nothing, by model or declaration: a flush has nothing to do
+        there."""
         return bool(self.commit_devices) and all(map(safe_medium, self.commit_devices))
 
     @cached_property

@@ -1,9 +1,9 @@
 """One flush account: the flushes and bytes of one step at one level of the stack, and what they show.
 
 **Nothing is subtracted.** Other processes only add flushes. An honest ext4 showed 2.01 flushes per sync next to one
-neighbour that called fsync. Minus the rate of the idle device that is 0.79, and 0.34 next to four of them: a baseline
-would report a durable disk as not durable. A filesystem with ``barrier=0`` showed 2.7 to 3.6 flushes per sync next to a
-neighbour that commits on the same disk. It follows:
+neighbour that called fsync. After subtraction of the rate of the idle device, 0.79 would be left, or 0.34 next to four
+neighbours, and a durable disk would be reported as not durable. A filesystem with ``barrier=0`` showed 2.7 to 3.6
+flushes per sync next to a neighbour that commits on the same disk. It follows:
 
 - Too few flushes are too few, whoever else wrote: no process can take a flush away.
 - Enough flushes show something only if no other process wrote. They show nothing if more than 5 % too many flushes or
@@ -35,16 +35,15 @@ Outcome = Literal["missing", "complete", "noisy", "not counted"]
 arrived, and no other process can have sent them. ``noisy``: enough arrived, but they may be those of other
 processes. ``not counted``: what arrived or what is expected is not known, or no flush is expected."""
 ENOUGH = 0.9
-"""Less than this share of what is expected is too little."""
+"""A number below this share of the expected one is too small."""
 EXACT_SHARE = 0.002
-"""Share of the flushes that may be missing if the expected number or its minimum of one is exact; at least one sync's.
-
-In more than 300 such steps on honest storage (ext, XFS, btrfs, ZFS) none was missing. A library that drops every
-twelfth or twentieth sync would stay above 0.9."""
+"""Share of the flushes that may be missing, but at least those of one sync, if the expected number or its minimum of
+one is exact. In more than 300 such steps on honest storage (ext, XFS, btrfs, ZFS) none was missing. A library that
+drops every twelfth or twentieth sync would stay above 0.9."""
 TOLERANCE = 0.05
-"""What exceeds the expected number by more than this share came from another process."""
+"""A surplus of more than this share of the expected number came from another process."""
 _COMMIT_EVERY_S, _COMMIT_FLUSHES, _COMMIT_BYTES = 5, 2, 65536
-"""The filesystem's own commits."""
+"""Flushes and bytes of the filesystem's own commits."""
 
 
 class Arrival(NamedTuple):
@@ -53,7 +52,7 @@ class Arrival(NamedTuple):
     devices: tuple[Node, ...]
     flushes: float
     expected: Range | None
-    """Per sync."""
+    """Expected flushes per sync."""
     syncs: int
     traced: Traced | None
     """None if the flushes are those that devices counted."""
@@ -63,7 +62,7 @@ class Arrival(NamedTuple):
         return self.flushes / self.syncs if self.syncs else 0.0
 
     def line(self, step: Step, *, what: str, syncs: str = "syncs", more: str = "") -> str:
-        """Return the line of evidence. ``what`` are the flushes, ``syncs`` the operations."""
+        """Return the line of evidence. ``what``: the name of the flushes. ``syncs``: the name of the operations."""
         arrived = f"{count(self.flushes)} {what} for {count(self.syncs)} {syncs} at {words.devices(self.devices)}"
         return f"{step.name}: {arrived} ({ratio(self.per_sync)}, {words.expected(self.expected)} expected{more})"
 
@@ -77,12 +76,12 @@ class FlushAccount(NamedTuple):
     step: Step
     level: Level
     devices: tuple[Node, ...]
-    """Those that took part."""
+    """The devices that took part in the step."""
     syncs: int
     expected: Range | None
-    """Flushes per sync; None if not known."""
+    """Expected flushes per sync; None if unknown."""
     counted: Range | None
-    """Flushes; None if a device does not count them."""
+    """Counted flushes; None if a device does not count them."""
     expected_bytes: Range
     """The fewest bytes that have to arrive, and the most that may."""
     counted_bytes: Range | None
@@ -106,14 +105,14 @@ class FlushAccount(NamedTuple):
 
     @property
     def counters_lack(self) -> bool:
-        """Whether the devices counted too few, the flushes of all processes together."""
+        """Whether the devices counted too few flushes, all processes together."""
         if self.counted is None or self.expected is None:
             return False
         return self._too_few(self.counted.low, self.expected)
 
     @property
     def trace_lacks(self) -> bool:
-        """Whether the trace saw too few, even with all that may be fstui's own."""
+        """Whether the trace shows too few flushes, including those that only may be fstui's own."""
         return self.traced is not None and self._too_few(self.traced.own.high, self.traced.expected)
 
     @property
@@ -125,7 +124,7 @@ class FlushAccount(NamedTuple):
 
     @property
     def complete_by_trace(self) -> bool:
-        """Whether fstui itself requested all expected flushes, and no counter contradicts."""
+        """Whether fstui itself requested all expected flushes, and the counters do not contradict that."""
         seen = self.traced
         if seen is None or seen.expected.low < 1:
             return False
@@ -162,7 +161,8 @@ class FlushAccount(NamedTuple):
 
     @property
     def others_flush_often(self) -> bool:
-        """Whether, at the rate of the idle device, their flushes would be more than 5 % of the syncs."""
+        """Whether the flushes of other processes, at the rate of the idle device, would be more than 5 % of the
+        syncs."""
         return (self.by_others_per_s or 0.0) * self.step.elapsed_s > TOLERANCE * self.syncs
 
     @property
@@ -179,7 +179,7 @@ class FlushAccount(NamedTuple):
 
     @property
     def arrival(self) -> Arrival:
-        """The flushes by what decides: the counters, or the trace if the counters show nothing."""
+        """The flushes according to the counters, or to the trace if the counters show nothing."""
         if self.traced is None or self.counters_lack or self.complete_by_counters:
             flushes = self.counted.low if self.counted else 0
             return Arrival(self._lacking_devices, flushes, self.expected, self.syncs, None)

@@ -28,14 +28,14 @@ from fstui.storage.layers.flushes import Range
 
 
 class CommitStep(NamedTuple):
-    """A step whose operations are commits, and the durability that they promise."""
+    """A step whose operations are commits, and the durability that its settings state."""
 
     step: Step
     promised: Commits
 
     @property
     def as_syncs(self) -> SyncStep:
-        """Each commit as one sync of the binary log or the WAL, whatever it promised."""
+        """Each commit as one sync of the binary log or the WAL, whether or not it is durable."""
         step, flags = self.step, self.promised.log_flags
         syncs = Step(
             name=step.name,
@@ -59,7 +59,7 @@ class CommitStep(NamedTuple):
 
 
 class CountedCommits(NamedTuple):
-    """One client's commits, their account, and their flushes by the counters or by the trace."""
+    """The commits of one client, with their account and their flushes by the counters or the trace."""
 
     step: Step
     promised: Commits
@@ -106,7 +106,7 @@ class DatabaseCommits:
 
     @cached_property
     def lacking(self) -> tuple[CountedCommits, ...]:
-        """Those of them whose flushes did not arrive."""
+        """The counted commits whose flushes did not arrive."""
         return tuple(commits for commits in self.counted if commits.lacking)
 
     def comparison(self, commits: CountedCommits) -> tuple[str, ...]:
@@ -118,13 +118,14 @@ class DatabaseCommits:
         return (f"{wanted.call} by fstui: {ratio(per_sync)} flushes each, on the same filesystem",)
 
     def _counted(self, commits: CommitStep) -> CountedCommits | None:
-        """Return the commits by whichever of counters and trace misses some; None if nothing is expected."""
+        """Return the commits with the account that lacks flushes, by counters or trace; None if no flush is
+        expected."""
         accounts = self._flushes.compute(commits.as_syncs)
         found = [each for each in (self._by_counters(commits, accounts), self._by_trace(commits, accounts)) if each]
         return next((each for each in found if each.lacking), next(iter(found), None))
 
     def _by_counters(self, commits: CommitStep, accounts: LevelAccounts) -> CountedCommits | None:
-        """Return the commits as the topmost counting level has them."""
+        """Return the commits with the account of the topmost level that counts."""
         account = next((account for account in accounts if account.counted), None)
         if account is None or account.counted is None or account.expected is None or not account.expected.low:
             return None
@@ -136,7 +137,7 @@ class DatabaseCommits:
         return CountedCommits(*commits, account, arrival)
 
     def _by_trace(self, commits: CommitStep, accounts: LevelAccounts) -> CountedCommits | None:
-        """Return the commits as traced below the filesystem, whether that layer counts or not."""
+        """Return the commits with the flushes in the trace below the filesystem, whether or not that layer counts."""
         top = next(iter(accounts), None)
         if top is None or top.traced is None or top.traced.expected.low < 1:
             return None

@@ -30,7 +30,7 @@ Requested = Callable[[Node], float | None]
 OPEN = Range(inf, 0)
 """Nothing is known: any number may have arrived, and none has to be sent."""
 TOOK_PART = 0.1
-"""A member with less than this share of the busiest member's bytes holds no data of the step."""
+"""A member with less than this share of the busiest member's bytes contains no data of the step."""
 
 
 class Edge(NamedTuple):
@@ -74,7 +74,7 @@ class Composition:
         return self._arrived(self._filesystem, what, paths, {})
 
     def counting(self, what: Quantity) -> tuple[Node, ...]:
-        """Return the layers that count what has to arrive there; if none counts, those where it ends."""
+        """Return the layers that count the flushes or bytes; where none counts, those at the end of the path."""
         ends = {end.id: end for end in self._ends(self._filesystem, what)}
         known = tuple(end for end in ends.values() if self._own(end, what) != OPEN)
         return known or tuple(ends.values())
@@ -147,7 +147,7 @@ class Composition:
         return Range(min(part.low for part in parts), max(part.high for part in parts)) if parts else OPEN
 
     def _sharing(self, node: Node, what: Quantity) -> list[Edge]:
-        """Return the edges to members that share it. A member without bytes received no FUA write."""
+        """Return the edges to members that share the flushes or bytes. A member without bytes received no FUA write."""
         sharing = [edge for edge in self.edges(node) if edge.how(what) == "shared"]
         return [edge for edge in sharing if what != "fua" or self._bytes_below(edge.node) > 0]
 
@@ -162,7 +162,7 @@ class Composition:
         return max(*copies, parts) if copies else parts if amounts else inf
 
     def _own(self, node: Node, what: Quantity) -> Range | None:
-        """Return what the layer counts itself; None if the layers below have to answer."""
+        """Return what the layer itself counts; None if the layers below it count instead."""
         if what == "bytes":
             return self._own_bytes(node)
         requested = self._requested(node)
@@ -186,7 +186,7 @@ class Composition:
         return None if written is None else Range(written, written)
 
     def _ends(self, node: Node, what: Quantity) -> Iterator[Node]:
-        """Yield the layer that counts on each path; a layer on two paths twice."""
+        """Yield the layer that counts on each path. A layer on two paths appears twice."""
         if self._own(node, what) is not None:
             yield node
             return
@@ -220,10 +220,10 @@ def _sum(parts: list[Range]) -> Range:
 
 
 class Received(NamedTuple):
-    """What arrived below a filesystem. For the ranges see ``Composition.arrived``."""
+    """The flushes and bytes that arrived below a filesystem. For the ranges see ``Composition.arrived``."""
 
     devices: tuple[Node, ...]
-    """Those that count what has to arrive at them."""
+    """The devices that count what arrives at them."""
     flushes: Range | None
     """None if not known."""
     written: Range | None
@@ -253,7 +253,7 @@ def received(stack: Stack, level: Level, step: Step | Snapshot, *, fua: bool) ->
 
 
 def below_within(stack: Stack, level: Level) -> Below:
-    """Return a function that returns the layers below another one within that level, with their roles."""
+    """Return a function that returns the layers below a layer within that level, with their roles."""
     within = {node.id for node in level.path}
 
     def below(node: Node) -> tuple[tuple[Node, str | None], ...]:
@@ -279,7 +279,8 @@ def counters_of(node: Node, step: Step | Snapshot) -> DeviceCounters | None:
 
 
 def _written(composed: Composition, step: Step | Snapshot) -> Range | None:
-    """Return the bytes that arrived; if it is not known how layers share them, the sum over the devices with data."""
+    """Return the bytes that arrived. If it is unknown how layers share them, return the sum over the devices with
+    data."""
     arrived = _known(composed.arrived("bytes"))
     if arrived is not None:
         return arrived

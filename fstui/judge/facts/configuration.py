@@ -43,20 +43,20 @@ class Found(NamedTuple):
 
 
 class Configuration:
-    """The defects of a stack, and the signs that syncs of this process are stubbed out."""
+    """The defects of a stack, and the signs that a library or filter stubs the syncs of this process."""
 
     def __init__(self, evidence: Evidence, stack: Stack, steps: Steps) -> None:
         self._evidence, self._stack, self._steps = evidence, stack, steps
 
     @cached_property
     def breaks_sync(self) -> bool:
-        """Whether it already explains why flushes are missing, so that counting them adds nothing."""
+        """Whether the configuration explains missing flushes, so that counting them adds nothing."""
         outcomes = (defect.outcomes[hit.outcome] for defect, hit in self.defects)
         return bool(self.stub_signs) or any(outcome.verdict == "not-durable" for outcome in outcomes)
 
     @property
     def has_verdict(self) -> bool:
-        """Whether it already decides, or shows why nothing can be told."""
+        """Whether the configuration decides the verdict, or shows why there can be none."""
         return self.breaks_sync or any(defect.outcomes[hit.outcome].verdict for defect, hit in self.defects)
 
     @cached_property
@@ -196,7 +196,7 @@ def _cache_line(node: Node) -> str:
 
 
 def _contradicts(node: Node) -> Reading | None:
-    """Return the reading by which the device's write cache is on."""
+    """Return the reading that shows that the device's write cache is on; None if there is none."""
     fact = volatile_cache(node)
     return fact.reading if fact and fact.value else None
 
@@ -234,7 +234,7 @@ def _is_only_read(node: Node, evidence: Evidence) -> bool:
 
 
 def _gets_requests(node: Node, evidence: Evidence, stack: Stack) -> bool:
-    """Return whether multipath devices alone use it: their flushes ignore the path's own setting."""
+    """Return whether only multipath devices use it: their flushes ignore the setting of the path itself."""
     above = [each for each in stack.nodes if node.id in each.below]
     return bool(above) and all(
         dm.sends_requests(each) and each.write_cache != _THROUGH and not evidence.changed(each.id, "write cache")

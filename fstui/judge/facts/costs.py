@@ -19,9 +19,9 @@ from fstui.model.steps import Latency, Step
 NETWORK_PER_S = 10_000
 """A round trip within a zone takes 50 to 250 µs, and a cloud's volume writes several copies before it answers."""
 NAND_PER_S = 10_000
-"""Writes to NAND, each flushed, that one writer cannot exceed on a drive without protection."""
+"""Most flushed writes per second by one writer on a drive without protection, which go to NAND."""
 CACHE_PER_S = 100_000
-"""No protected cache behind a bus answers one writer more often."""
+"""Most writes per second that a protected cache behind a bus completes for one writer."""
 NAND_PROGRAM_NS = 200_000
 """The time that SLC takes to program a page; MLC and TLC take 600 µs and more."""
 MEAN_TO_MEDIAN = 3

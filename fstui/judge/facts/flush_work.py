@@ -26,11 +26,11 @@ ARRIVED = 0.95
 FASTEST_BYTES_PER_NS = 10.0
 """10 GB/s. A faster flush copied memory: a loop device in tmpfs took 46 to 82 µs over 256 MiB."""
 GROWN = 1.5
-"""Each of the two largest amounts takes this many times as long as every smaller one. One may have met the write of
-another process; two are unlikely to."""
+"""A flush grows if each of the two largest amounts takes this many times as long as every smaller one. A write of
+another process may slow down one of them, but hardly both."""
 OWN_SHARE, OWN_MS = 0.25, 2
-"""The device's own flushes account for this share of the growth, and at least this many ms (its counters have whole
-ms). btrfs itself works longer for more extents on a device that ignores flushes."""
+"""A device does work if its own flushes account for this share of the growth, and at least this many ms (its counters
+have whole ms). btrfs itself works longer for more extents on a device that ignores flushes."""
 _LARGEST, _FEWEST = 2, 3
 
 
@@ -43,7 +43,7 @@ class FlushGrowth(NamedTuple):
 
     @property
     def rises(self) -> bool:
-        """Whether the largest amount takes longer, for whatever reason."""
+        """Whether the largest amount takes longer, for any reason."""
         *smaller, last = self.points
         return last.sync_ns >= GROWN * max(point.sync_ns for point in smaller[: 1 - _LARGEST])
 
@@ -76,7 +76,7 @@ class FlushGrowth(NamedTuple):
 
     @property
     def working(self) -> set[str]:
-        """Those of them whose own flushes took longer."""
+        """The flushed devices whose own flushes took longer."""
         return {device for device in self.flushed if self._works(device)}
 
     @property
@@ -160,16 +160,17 @@ class LowestDevices:
 
     @cached_property
     def unverified(self) -> tuple[Node, ...]:
-        """Those that may have ignored every flush, as far as this evidence goes."""
+        """The devices that may have ignored every flush, according to this evidence."""
         return tuple(node for node in self.all if not self._is_verified(node))
 
     @property
     def verified(self) -> bool:
-        """Whether there are such devices and each is verified: required for more than low confidence in durability."""
+        """Whether there are lowest devices and each is verified: required for more than low confidence in
+        durability."""
         return bool(self.all) and not self.unverified
 
     def doubt(self, known: Iterable[Node] = ()) -> str:
-        """Return a sentence, after a space, that names the unverified devices apart from memory and ``known``."""
+        """Return a sentence, after a space, that names the unverified devices, except memory and ``known``."""
         named = {node.id for node in (*known, *self._stack.in_memory)}
         left = [node for node in self.unverified if node.id not in named]
         if not left:
@@ -179,6 +180,7 @@ class LowestDevices:
         return f" It does not show that {words.devices(left)} did any work."
 
     def _is_verified(self, node: Node) -> bool:
-        """Nothing is verified in a guest: the host's memory may do the work, and the medium may not be what it says."""
+        """Return whether the device works or is known to be safe. Not in a guest: the host's memory may do the work,
+        and the reported medium may be wrong."""
         works = node.id in self._working and is_attached_here(node)
         return self._host.virtualization is None and (works or safe_medium(node))

@@ -55,12 +55,12 @@ _PAGE = 4096
 
 
 class _Sends(NamedTuple):
-    """What a filesystem is expected to send down in one step."""
+    """The flushes and bytes that a filesystem is expected to send down in one step."""
 
     flushes: ExpectedFlushes | None
-    """Per sync; None if not known."""
+    """Flushes per sync; None if unknown."""
     bytes: Range
-    """The fewest that have to arrive, and the most that may."""
+    """The least number of bytes that must arrive, and the largest that may."""
 
 
 def accounts_of(stack: Stack, done: SyncStep, others: OtherWriters) -> LevelAccounts:
@@ -104,7 +104,7 @@ def _sent_by_backing_filesystems(stack: Stack, above: FlushAccount) -> Iterator[
 
 
 def _sync(filesystem: Node, done: SyncStep) -> Sync | None:
-    """Return how the step syncs. Data in an inode is written with the inode, as the metadata of an append is."""
+    """Return how the step syncs. Data in an inode is written with the inode, like the metadata of an append."""
     inode = ext.keeps_in_inode(filesystem, done.settings.file_bytes)
     return done.sync._replace(overwrites=False) if done.sync and inode else done.sync
 
@@ -130,7 +130,7 @@ def _account(stack: Stack, level: Level, done: SyncStep, others: OtherWriters, s
 
 
 def _expected_at(stack: Stack, level: Level, found: Received, expected: ExpectedFlushes | None) -> Range | None:
-    """Return the flushes per sync that each of those devices is expected to count."""
+    """Return the flushes per sync that each of the found devices is expected to count."""
     devices = found.devices
     if expected is None or not devices:
         return None
@@ -152,7 +152,7 @@ def _is_known(account: FlushAccount) -> bool:
 
 
 def _passed_on(account: FlushAccount, filesystem: Node, share: Range, files: int) -> ExpectedFlushes | None:
-    """Return what the filesystem below ``files`` loop devices is expected to send: each may get every flush."""
+    """Return what the filesystem below ``files`` loop devices is expected to send: each of them may get every flush."""
     each = expected_of_backing(filesystem)
     if each is None or account.expected is None:
         return None

@@ -32,7 +32,7 @@ class OtherWriters:
         self.writers: tuple[Writer, ...] = idle.writers if idle else ()
 
     def flushes_per_s(self, devices: Iterable[Node]) -> float | None:
-        """Return their flushes per second at all these devices together; None if not measured."""
+        """Return the flushes per second of other processes at these devices together; None if not measured."""
         if self._idle is None:
             return None
         ids = {device.id for device in devices}

@@ -31,7 +31,7 @@ class Proven(NamedTuple):
 
     @property
     def noisy(self) -> bool:
-        """Whether the writes of other processes cannot be distinguished at the topmost level."""
+        """Whether the flushes of other processes cannot be told apart at the topmost level."""
         return any(accounts[0].outcome == "noisy" for accounts in self.steps)
 
 
@@ -85,7 +85,7 @@ class RunFlushes:
 
     @cached_property
     def withheld(self) -> tuple[Withheld, ...]:
-        """Layers that received fstui's flushes and did not pass them on, by the trace; each pair once."""
+        """Layers that received fstui's flushes and did not forward them, according to the trace; each pair once."""
         if not self._stack.levels:
             return ()
         top = self._stack.levels[0]
@@ -94,7 +94,7 @@ class RunFlushes:
 
     @cached_property
     def own_flushes(self) -> tuple[str, ...]:
-        """A line about the step with most syncs, if the trace saw fewer of fstui's own flushes."""
+        """A line about the step with the most syncs, if the trace shows too few of fstui's own flushes."""
         top = next(iter(self._stack.levels), None)
         most = max(self._steps.synced, key=lambda done: done.syncs, default=None)
         line = own_flushes_line(self._stack, top, most) if top and most else None
@@ -107,10 +107,11 @@ class RunFlushes:
 
     @cached_property
     def proven(self) -> Proven | None:
-        """How far down the syncs are known to arrive; None if flushes or bytes are missing, or none are expected.
+        """The level down to which the syncs are known to arrive; None if flushes or bytes are missing, or none are
+        expected.
 
-        Steps with an exact number of expected flushes are preferred: if a filesystem may send one or two per sync,
-        the difference can hide a neighbour's.
+        Steps with an exact number of expected flushes are preferred: if a filesystem may send one or two per sync, the
+        difference may come from another process.
         """
         counted = tuple(accounts for accounts in self.synced if _is_counted(accounts[0]))
         if not counted or self.missing_flushes or self.missing_bytes:
@@ -139,7 +140,8 @@ class RunFlushes:
 
     @cached_property
     def at_the_bottom(self) -> FlushAccount | None:
-        """The lowest level in a step whose flushes and bytes were all counted there, without any others."""
+        """The account of the lowest level in a step whose flushes and bytes were all counted there, without those of
+        others."""
         return next((accounts[-1] for accounts in self.synced if accounts[-1].complete_by_counters), None)
 
     @property
@@ -150,7 +152,7 @@ class RunFlushes:
 
     @property
     def arrived(self) -> bool:
-        """Whether the syncs are known to arrive as flushes, at one level at least."""
+        """Whether the syncs are known to arrive as flushes, at least at one level."""
         return self.proven is not None and self.proven.depth > 0
 
     def counting_levels(self, step: Step) -> LevelAccounts:
@@ -242,7 +244,7 @@ def _lacking_bytes(steps: Iterable[LevelAccounts]) -> tuple[FlushAccount, ...]:
 
 
 def _proven_depth(steps: tuple[LevelAccounts, ...]) -> int:
-    """Return the number of levels, from the top, that more steps prove than are noisy there."""
+    """Return the number of levels, from the top, for which more steps are proof than are noisy."""
     depth = 0
     for level in zip(*steps, strict=True):
         outcomes = [account.outcome for account in level]

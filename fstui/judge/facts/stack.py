@@ -31,7 +31,7 @@ class Level(NamedTuple):
 
     @property
     def claims_fua(self) -> bool | None:
-        """Whether the filesystem's data devices support FUA; None if they do not say, or if they differ.
+        """Whether the filesystem's data devices support FUA; None if that is unknown or differs between them.
 
         The device of an external journal or log does not count.
         """
@@ -41,7 +41,7 @@ class Level(NamedTuple):
         return claims.pop() if len(claims) == 1 else None
 
     def _claims_fua(self, name: str) -> bool | None:
-        """Return what that device says, or the disk of a partition."""
+        """Return whether that device supports FUA, or the disk of a partition; None if unknown."""
         node = next((node for node in self.path if node.id == name), None)
         if node is None or node.fua is not None or len(node.below) != 1:
             return node.fua if node is not None else None
@@ -59,7 +59,7 @@ class Stack:
     def __init__(self, target: Target | None) -> None:
         self.nodes = target.stack if target else ()
         self.block_bytes = target.space.block_bytes if target and target.space else 0
-        """Of the topmost filesystem; 0 if unknown."""
+        """Block size of the topmost filesystem; 0 if unknown."""
 
     @cached_property
     def lowest(self) -> tuple[Node, ...]:
@@ -176,11 +176,12 @@ class Stack:
         return any(device == node.id for level in self.levels for node in level.devices)
 
     def without_copy(self, lost: tuple[Node, ...]) -> tuple[Node, ...]:
-        """Return those of the lost layers that hold data which neither a copy nor parity can replace."""
+        """Return the layers among ``lost`` whose data neither a copy nor parity can replace."""
         return self._fatal(self.nodes[0], lost) if self.nodes and lost else ()
 
     def without_checked_copy(self, stale: tuple[Node, ...]) -> tuple[Node, ...]:
-        """Return those of the layers with old data after a power cut that no layer above would detect and repair."""
+        """Return the layers among ``stale`` that return old data after a power cut, which no layer above would detect
+        and repair."""
         stale = tuple(node for node in stale if node in self.written)
         if not stale:
             return ()
@@ -189,9 +190,9 @@ class Stack:
         return tuple(node for node in stale if node in together or self._fatal(top, (node,), returns=True))
 
     def _fatal(self, node: Node, lost: tuple[Node, ...], *, returns: bool = False) -> tuple[Node, ...]:
-        """Return those of the lost layers that make ``node`` lose data.
+        """Return the layers among ``lost`` that make ``node`` lose data.
 
-        ``returns``: they come back with old data, and may be read although no write waits for them.
+        ``returns``: they return with old data, and may be read although no write waits for them.
         """
         if node in lost:
             return (node,)
@@ -208,7 +209,7 @@ class Stack:
         return tuple(each for fatal in (*found, *(broken.values() if too_many else ())) for each in fatal)
 
     def _reached(self, follows: Callable[[Forwarded], bool]) -> tuple[Node, ...]:
-        """Return the layers that anything is forwarded to, along those edges."""
+        """Return the layers that receive something along the edges that ``follows`` accepts."""
         found = _walk(
             self.nodes[:1],
             lambda node: [

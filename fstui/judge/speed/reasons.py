@@ -12,11 +12,12 @@ from fstui.model.storage import Reading
 from fstui.storage.layers import kind
 
 NEAR = 4
-"""A limit is met if it allows at most this many times the measured rate: flushes and journal writes use it up, too."""
+"""A limit is a reason if it allows at most this many times the measured rate, because flushes and journal writes count,
+too."""
 BUSY_SHARE = 0.2
-"""A device that was busy for this share of fstui's idle time is a reason."""
+"""A device is a reason if it was busy for at least this share of the time in which fstui was idle."""
 SHARED = 0.1
-"""From this many flushes of other processes per sync of fstui, they are a reason."""
+"""Other processes are a reason if they cause at least this many flushes per sync of fstui."""
 
 
 class Reason(NamedTuple):
@@ -49,7 +50,8 @@ def _limits(case: Case, step: Step) -> Iterator[Reason]:
 
 
 def _is_met(limit: Reading, step: Step) -> bool:
-    """``253:0 wiops`` = ``100``: operations or bytes per second. A limit of reads does not slow writes down."""
+    """Return whether a limit such as ``253:0 wiops`` = ``100`` slows down the step's writes. A limit of reads does
+    not."""
     what = limit.what.rpartition(" ")[2]
     if not limit.value.isdecimal() or what[:1] == "r" or not step.elapsed_s:
         return False
@@ -75,7 +77,7 @@ def _busy(case: Case) -> Iterator[Reason]:
 
 
 def _during(case: Case, step: Step) -> Iterator[Reason]:
-    """Flushes and writes of other processes during the step, from the kernel's trace if there is one."""
+    """Yield the flushes and writes of other processes during the step, from the kernel's trace if there is one."""
     of_others = max((one.asked_by_others or 0 for one in step.trace or ()), default=0)
     noisy = [account for account in case.flushes.noisy if account.step is step]
     if of_others >= SHARED * max(step.syncs, 1):

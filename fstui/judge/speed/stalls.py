@@ -13,17 +13,18 @@ from fstui.model.settings import Figures
 from fstui.model.steps import STARVED_SHARE, Latency, Step
 
 STALL_NS = 250_000_000
-"""Healthy storage of any class answers one writer sooner."""
+"""Healthy storage of any class answers one writer within this time."""
 LONGEST_PAUSE = "the longest pause of a healthy device"
 """The yardstick of a stall."""
 P50_TIMES = 10
 """With several writers, which wait for each other, a stall also takes this many times the p50."""
 _NOT_ROTATING = frozenset({"ssd", "ssd-plp", "optane", "raid-cache", "memory"})
-"""Here an operation that the step counted as a stall (0.1 s and ten times the p50) is enough."""
+"""On these media, an operation that the step counted as a stall (0.1 s and ten times the p50) is one."""
 CPU_EXPLAINS = 0.5
 """If this share of a stall was spent without a CPU, the storage may have answered long before."""
 STOLEN_SHARE = 0.05
-"""Time that the hypervisor took counts only from this share of a step on: spread over a long step it is no stall."""
+"""Time that the hypervisor took counts only if it is at least this share of the step: in a long step it is spread over
+many operations."""
 
 
 class StalledStep(NamedTuple):
@@ -87,7 +88,8 @@ def _silent_servers(case: Case) -> Iterator[StalledStep]:
 
 
 def _waits_for_storage(done: SyncStep) -> bool:
-    """Writes without a sync wait for the page cache, which may make them wait for other files."""
+    """Return whether the writes wait for the storage. Without a sync they wait for the page cache, which may write
+    other files."""
     return done.call is not None or done.direct
 
 

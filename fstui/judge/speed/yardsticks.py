@@ -26,7 +26,7 @@ MOST_BLOCK_BYTES = 65536
 MOST_REVOLUTIONS = 10
 """A durable write waits for a few revolutions and seeks: its data and a journal record, each with a flush."""
 FEW_SYNCS, LONG_ENOUGH_S = 5, 0.5
-"""This few syncs are a rate if they took this long: a check of two seconds sees 14 syncs of a disk that does 10 per
+"""Even few syncs are a rate if they took this long: a check of two seconds sees 14 syncs of a disk that does 10 per
 second. The cause of a shorter slow step may be over by now."""
 CPU_BELOW = 4
 """Kernel threads that complete a write wait for a CPU, too: up to this many times the writer's waiting time is lost."""
@@ -41,7 +41,7 @@ class StepComparison(NamedTuple):
     evidence: str
     """The reference with its number: ``the slowest did 83/s``."""
     paced: bool = False
-    """The step's rate is only its pace, so the time of each operation counts."""
+    """The user limited the rate of the step, so the time of each operation counts."""
 
     @property
     def per_s(self) -> float:
@@ -58,7 +58,7 @@ class StepComparison(NamedTuple):
         return self.per_s >= self.normal_from_per_s
 
     def slow_without(self, lost_ns: int) -> bool:
-        """Return whether the step would be slow without the time that it, and kernel threads, had no CPU."""
+        """Return whether the step would be slow without ``lost_ns``, in which it or the kernel's threads had no CPU."""
         left_s = self.step.elapsed_s - CPU_BELOW * lost_ns / 1e9
         return left_s > 0 and not self.paced and self.step.ops / left_s < self.slow_below_per_s
 
@@ -81,7 +81,7 @@ class Yardstick(NamedTuple):
 
     @property
     def slow(self) -> bool:
-        """Half of the steps or more: other processes may have slowed a single step."""
+        """Whether at least half of the steps are slow: other processes may have slowed down a single one."""
         return bool(self.comparisons) and 2 * sum(one.slow for one in self.comparisons) >= len(self.comparisons)
 
     @property
@@ -139,7 +139,7 @@ def _yardstick(name: str, steps: Iterable[SyncStep], compare: Callable[[SyncStep
 
 
 def _with_own(case: Case, done: SyncStep) -> StepComparison | None:
-    """Slow is below half of the slowest of the user's own runs."""
+    """Compare with the user's own runs: below half of the slowest is slow."""
     same = [one for one in case.evidence.own if one.operation == operation_of(done.settings)]
     if not same:
         return None
@@ -149,7 +149,8 @@ def _with_own(case: Case, done: SyncStep) -> StepComparison | None:
 
 
 def _with_earlier(case: Case, done: SyncStep) -> StepComparison | None:
-    """Slow is below half of the lower quartile, which is low for storage whose rate goes up and down."""
+    """Compare with earlier runs: below half of the lower quartile is slow. It is low for storage with a varying
+    rate."""
     means = [mean for run in case.evidence.before if (mean := run.mean_ns.get(done.step.name))]
     if len(means) < ENOUGH_BEFORE:
         return None
@@ -160,7 +161,8 @@ def _with_earlier(case: Case, done: SyncStep) -> StepComparison | None:
 
 
 def _with_class(case: Case, slowest: float, done: SyncStep) -> StepComparison | None:
-    """Slow is below half of the slowest published durable write, divided by the work that the filesystem adds."""
+    """Compare with the class: below half of the slowest published durable write is slow, divided by the work that the
+    filesystem adds."""
     operation = operation_of(done.settings)
     if operation is None or operation in NEVER_SYNCED or done.settings.block_bytes > MOST_BLOCK_BYTES:
         return None
@@ -183,7 +185,7 @@ def _with_revolutions(case: Case, slowest_rpm: int, done: SyncStep) -> StepCompa
 
 
 def _with_limits(case: Case, done: SyncStep) -> StepComparison:
-    """A limit that applies and allows fewer writes than the slowest disk does is slow on any storage."""
+    """Compare with a limit that applies: if it allows fewer writes than the slowest disk does, the storage is slow."""
     per_s = rewrites_per_s(SLOWEST_RPM)
     applies = any("iops" in limit.what and int(limit.value) < per_s for limit in limits_met(case, done.step))
     evidence = f"{per_s:.0f} revolutions per second"
