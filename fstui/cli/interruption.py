@@ -78,7 +78,7 @@ class Interruption:
 
     @property
     def patience_s(self) -> float | None:
-        """Seconds to wait for a reader that takes nothing; None: for ever, until a signal arrives."""
+        """Seconds to wait for a reader that reads nothing; None: no limit until a signal arrives."""
         return None if self.signal is None else READER_S
 
     def _arrived(self, number: signal.Signals) -> None:

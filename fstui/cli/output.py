@@ -32,7 +32,7 @@ class ReaderGone(Exception):  # noqa: N818  not an error: the reader has seen en
 def put(document: str | bytes, patience_s: float | None = None) -> None:
     """Write to stdout and flush. Raises ReaderGone, OSError.
 
-    ``patience_s``: a reader that takes nothing for this long counts as gone; None: wait for ever.
+    ``patience_s``: a reader that reads nothing for this long counts as gone; None: wait without a limit.
     """
     if sys.stdout is None:  # closed before fstui started
         raise ReaderGone
@@ -57,9 +57,9 @@ def _encoded(document: str, encoding: str) -> bytes:
 
 
 def pour(stream_fd: int, data: bytearray, patience_s: float | None) -> None:
-    """Write ``data`` and remove from it what was written, until the reader takes nothing for ``patience_s``.
+    """Write ``data`` and remove from it what was written, until the reader reads nothing for ``patience_s``.
 
-    Raises OSError. A pipe with any room takes PIPE_BUF bytes (pipe(7)).
+    Raises OSError. A pipe that select(2) reports as writable has room for PIPE_BUF bytes (pipe(7)).
     """
     while data and select.select([], [stream_fd], [], patience_s)[1]:
         del data[: os.write(stream_fd, data[: select.PIPE_BUF])]

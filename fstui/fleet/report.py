@@ -28,7 +28,7 @@ MOST_ROWS, MOST_GROUPS, MOST_CHANGES = 40, 12, 3
 LEAST, LEAST_WITHOUT = 1.25, 2.0
 """Smaller changes of a rate are not shown: with an interval, and without one."""
 LEAST_PARTS = 3
-"""Fewer have no interval."""
+"""A result of fewer parts gets no interval."""
 _SENTENCE = 300
 _CSV = (
     "host", "target", "run", "verdict", "confidence", "speed", "step", "per_s", "p99_ns", "ratio_to_peers", "layers",

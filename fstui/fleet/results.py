@@ -33,7 +33,7 @@ SCHEMA = "fstui.fleet/1"
 ABOUT = "fleet.json"
 NAMED = "fstui-fleet-{:%Y%m%d-%H%M%S}"
 MOST_BYTES = 32 << 20
-"""Of one document. The longest scenario has a few MB."""
+"""Largest size of one document. The longest scenario has a few MB."""
 PARTS = 5
 """As many as the rounds with which compare finds a difference by chance in 1 of 16 cases."""
 _LONGEST = 60

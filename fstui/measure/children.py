@@ -32,13 +32,13 @@ _READ_BYTES = 1 << 18
 CALL_S, REAP_S, LOOK_S, MOST_S = 2.0, 0.5, 0.1, 60.0
 HOME = "the state directory"
 HURRIED_S, AGAIN_S = 0.5, 0.2
-"""After a stop, how long a child may do nothing; the same after another child at that place was abandoned."""
+"""After a stop: how long a child may make no progress; the same if another child was abandoned at that place."""
 Result = TypeVar("Result")
 Place = Literal["home", "target"]
 
 
 class NoAnswer(Refused):
-    """A child did nothing for too long: the disk that it reads or writes may hang."""
+    """A child made no progress for too long: the disk that it reads or writes may hang."""
 
     def __init__(self, where: str, waited_s: float) -> None:
         self.reason = f"did not answer within {seconds(waited_s)}: its disk or server may hang"
@@ -56,7 +56,7 @@ class ShutdownDeadline(NamedTuple):
     """Places where a child was abandoned."""
 
     def limit_s(self, of: Place) -> float:
-        """Return how long nothing may change."""
+        """Return how long a child may make no progress."""
         return AGAIN_S if of in self.given_up else HURRIED_S
 
 
@@ -165,11 +165,11 @@ class Child:
             return None
 
     async def answer(self, patience_s: float, where: str, of: Place) -> bytes:
-        """Return its next line. Raises NoAnswer if it did nothing for ``patience_s``, or for less after a stop."""
+        """Return its next line. Raises NoAnswer if it made no progress for ``patience_s``, or for less after a stop."""
         return await _patiently(self, self.read_line(), patience_s, where, of)
 
     async def end(self, patience_s: float, of: Place) -> int | None:
-        """Hang up and wait for its end in the same way. Return None if it did not end."""
+        """Hang up and wait for its end, as long as it makes progress. Return None if it did not end."""
         self.hang_up()
         try:
             return await _patiently(self, self._process.wait(), patience_s, "", of)
@@ -211,7 +211,7 @@ async def in_child(
 
 
 async def call_helper(name: str, *arguments: object, timeout_s: float = CALL_S, where: str = HOME) -> Any:
-    """Do the same for ``module.function`` of a child program, which fstui must not import."""
+    """Call ``module.function`` of a child program, which fstui must not import. Raises what ``in_child`` raises."""
     return await _call([], f"fstui.{name}", arguments, timeout_s, where)
 
 

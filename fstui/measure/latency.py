@@ -135,7 +135,8 @@ class Histogram:
         self._loose.clear()
 
     def percentiles(self, shares: Iterable[float]) -> list[int]:
-        """Return the value below which each share (0 to 1, ascending) of the values is. Empty if there are none."""
+        """Return for each share (0 to 1, ascending) the value that this share of the values does not exceed. Empty if
+        there are none."""
         if not self.total:
             return []
         found: list[int] = []

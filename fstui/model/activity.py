@@ -36,10 +36,10 @@ class RunningDatabase(Base, frozen=True, kw_only=True):
 
 
 class HostActivity(Base, frozen=True, kw_only=True):
-    """The result of one look."""
+    """The processes that write and the database servers, as they were found at one moment."""
 
     writers: tuple[ActiveWriter, ...] = ()
-    """The busiest first."""
+    """In descending order of the bytes that they write."""
     databases: tuple[RunningDatabase, ...] = ()
     hidden: bool = False
     """The processes of other users could not be read."""

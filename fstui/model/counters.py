@@ -34,9 +34,9 @@ class Counters(Base, frozen=True, kw_only=True):
     """The counters of every layer, read one after the other."""
 
     monotonic_ns: int
-    """When the first was read."""
+    """When the counters of the first layer were read."""
     until_ns: int | None = None
-    """When the last was read; None if unknown."""
+    """When the counters of the last layer were read; None if unknown."""
     devices: tuple[DeviceCounters, ...] = ()
 
     def device(self, device: str) -> DeviceCounters | None:
@@ -71,9 +71,11 @@ class DeviceTrace(Base, frozen=True, kw_only=True):
 
     device: str
     asked_by_us: int | None
-    """By fstui's probes and the servers it started. None here and below: unknown, because an event was lost."""
+    """Flushes that fstui's probes, and the servers that it started, requested. None here and below: unknown, because an
+    event was lost."""
     asked_by_kernel_threads: int | None
-    """By a journal's thread, a loop's worker, writeback. None also in a pid namespace, where they count as others."""
+    """Flushes that a journal's thread, a loop's worker or writeback requested. None also in a pid namespace, where they
+    count as others."""
     asked_by_others: int | None
     fua_writes: int | None
     """FUA writes of all processes."""

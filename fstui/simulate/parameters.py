@@ -128,11 +128,11 @@ class Host(Part, frozen=True, kw_only=True):
 
     syscall_us: float = 1.0
     copy_us: float = 0.6
-    """To copy one page into the page cache."""
+    """The time to copy one page into the page cache."""
     submit_us: float = 6.0
     complete_us: float = 6.0
     wake_us: float = 12.0
-    """To wake up another thread, of the journal or a pool."""
+    """The time to wake up another thread, of the journal or a pool."""
     program_us: float = 1.0
     """CPU time of the program between two operations."""
     virtualization: str | None = None

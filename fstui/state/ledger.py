@@ -135,7 +135,7 @@ async def remove(entry: Entry, removing: Awaitable[object]) -> str | None:
 
 
 async def strike_out_gone(*entries: Entry) -> None:
-    """Remove those of the entries whose path does not exist, in a child process."""
+    """Remove the entries whose path does not exist, in a child process."""
     with suppress(OSError, NoAnswer):
         await in_child(_strike_gone, entries, timeout_s=_CHILD_S)
 

@@ -32,7 +32,7 @@ class _File(Generic[T]):
             return self._nothing
 
     def write(self, value: T) -> None:
-        """Write it with one line per field, for people who read it."""
+        """Write the value with one line per field, for people who read the file."""
         data = msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n"
         files.write_private(paths.state_dir() / self._name, data)
 
@@ -108,13 +108,13 @@ def own_references() -> tuple[OwnReference, ...]:
 
 
 def add_references(new: Sequence[OwnReference]) -> None:
-    """Keep them in place of those of the same names."""
+    """Add references; they replace older ones with the same names."""
     names = {one.name for one in new}
     _REFERENCES.write((*(one for one in own_references() if one.name not in names), *new))
 
 
 def remove_references(name: str) -> None:
-    """Remove those of that name. Raises Refused if there are none."""
+    """Remove the references of that name. Raises Refused if there are none."""
     before = own_references()
     kept = tuple(one for one in before if one.name != name)
     if len(kept) == len(before):

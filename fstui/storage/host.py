@@ -72,7 +72,8 @@ def _hypervisor(tree: Tree, dmi: Mapping[str, str]) -> str | None:
 
 
 def _firecracker(tree: Tree) -> bool:
-    """Firecracker has no DMI. Its ACPI tables name it (root only), otherwise its usual kernel command line does."""
+    """Return whether this is a guest of Firecracker. It has no DMI: its ACPI tables name it (root only), otherwise its
+    usual kernel command line does."""
     table = tree.data("/sys/firmware/acpi/tables/DSDT", 36)
     if table is not None:
         return table[10:16] == b"FIRECK"  # the OEM id of the table header
@@ -96,7 +97,7 @@ def _first(table: tuple[tuple[str, str], ...], text: str) -> str | None:
 
 
 def _cpus(online: str) -> int:
-    """``0-3,6`` is five."""
+    """Return the number of CPUs in a list: 5 for ``0-3,6``."""
     count = 0
     for match in re.finditer(r"(\d{1,6})(?:-(\d{1,6}))?", online):
         count += int(match[2] or match[1]) - int(match[1]) + 1

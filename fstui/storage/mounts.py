@@ -49,7 +49,8 @@ def covered(every: Sequence[Mount], shown: Sequence[Mount]) -> tuple[Mount, ...]
 
 
 def holder(path: str, by_mount_point: Mapping[str, Mount]) -> Mount | None:
-    """Return the mount that holds an absolute path: the longest mount point that begins it. Touches no file."""
+    """Return the mount that holds an absolute path: the one with the longest mount point that is a prefix of the path.
+    Touches no file."""
     for candidate in (path, *parents(path)):
         if candidate in by_mount_point:
             return by_mount_point[candidate]

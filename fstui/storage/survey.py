@@ -30,7 +30,7 @@ from fstui.storage.process import read_process
 from fstui.storage.tree import Names, Tree, Udev
 
 MAX_DEPTH = 64
-"""Layers on top of each other; a deeper graph is cut off."""
+"""A stack with more layers on top of each other is cut off."""
 
 
 def survey(root: Path = Path("/"), claims: Claims = UNASKED) -> Inventory:

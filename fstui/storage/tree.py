@@ -30,7 +30,7 @@ class Tree:
     def data(self, path: str, limit_bytes: int = SMALL_BYTES) -> bytes | None:
         """Return the first bytes of a file, or None."""
         try:
-            # plain descriptors: the counters are read many times a second; O_NONBLOCK: a fifo must not hold us
+            # plain descriptors: the counters are read many times a second; O_NONBLOCK: do not wait for a fifo
             descriptor = os.open(self._root + path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except (OSError, ValueError):  # ValueError: a NUL in the name
             return None

@@ -24,7 +24,7 @@ OPENAT2, RESOLVE_NO_MAGICLINKS, RESOLVE_IN_ROOT = 437, 0x02, 0x10
 
 
 def options(driver: str, words: list[str], data: str, root: str) -> dict[str, str]:
-    """Return them by name, for a server that speaks this protocol of sysbench; empty for any other server.
+    """Return the options of a server by name. Empty for a driver of sysbench other than ``mysql`` and ``pgsql``.
 
     ``root``: the root directory of the server's process, to which the names of its files belong.
     """
@@ -105,7 +105,7 @@ def option_files(root: str, directory: str) -> list[str]:
 
 
 def lines(root: str, file: str) -> list[str]:
-    """Return its lines without comments and blank lines; none if it cannot be read."""
+    """Return the lines of a file without comments and blank lines; none if it cannot be read."""
     try:
         held = open_in_root(root, file)
         try:

@@ -77,7 +77,7 @@ class ReplicaCutFigures(StepFigures, frozen=True, kw_only=True, tag="replica_cut
     """Transactions after it has applied all that it received. After a cut of both servers it starts without replication
     (``--skip-slave-start``) and applies nothing more."""
     lost_on_primary: Count = 0
-    """Acknowledged transactions that it does not have."""
+    """Acknowledged transactions that the primary does not have."""
     lost_on_replica: Count = 0
     lost_everywhere: Count = 0
     on_replica_alone: Count = 0

@@ -107,7 +107,7 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
 
     @property
     def at(self) -> tuple[str | int, ...]:
-        """Steps with equal values here share a server, which is restarted if their options differ."""
+        """What steps must have in common to share a server. It is restarted if their options differ."""
         return self.server, self.host, self.port, self.socket, self.user, self.login_path, self.session
 
     @property
@@ -117,7 +117,7 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
 
     @property
     def data(self) -> tuple[int, int, int]:
-        """Steps with equal values here share their tables."""
+        """What steps must have in common to share tables."""
         return self.schemas, self.tables, self.rows
 
     @property

@@ -19,7 +19,7 @@ from fstui.measure.wire.stdio import CallError, calling, clock, cut_short, inter
 
 CHUNK_BYTES = 1 << 20
 PIECES_PER_S = 4
-"""For a file that is filled at a limited rate."""
+"""Pieces per second of a file that is filled at a limited rate."""
 LISTEN_NS = 50_000_000
 PAGE = os.sysconf("SC_PAGE_SIZE")
 PATIENCE_NS = 30_000_000_000

@@ -56,7 +56,7 @@ class Server:
 
     @contextlib.contextmanager
     def named(self) -> Iterator[None]:
-        """Say in an error which server it is about."""
+        """Give the server START_S for what is done here, and name it in errors."""
         self.deadline = time.monotonic() + START_S
         try:
             yield
@@ -248,7 +248,7 @@ class Clients:
         return is_ack
 
     def commit(self, seconds: float, commands: CommandLines) -> None:
-        """Let them commit for ``seconds``. Raises Trouble if they end before, SystemExit on ``stop``."""
+        """Let the clients commit for ``seconds``. Raises Trouble if they end before, SystemExit on ``stop``."""
         until_ns = self.started_ns + int(seconds * 1e9)
         limit_ns = until_ns + LATE_S * 1_000_000_000
         while (now_ns := clock()) < until_ns or not self.acknowledged:

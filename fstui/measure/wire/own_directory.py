@@ -127,5 +127,6 @@ def _empty(held: int, mount: int | None) -> None:
 
 
 def names_in(held: int) -> list[str]:
-    """List it through a new descriptor: on CIFS (Linux 6.12) one that was listed before returns the old names."""
+    """Return the names in the directory, read through a new descriptor: on CIFS (Linux 6.12) a descriptor that was read
+    before returns the old names."""
     return os.listdir(f"/proc/self/fd/{held}")

@@ -22,7 +22,7 @@ class Fact(NamedTuple, Generic[T]):
 
 
 def word(node: Node, what: str) -> Fact[str] | None:
-    """Return the first reading of that name as it was read."""
+    """Return the first reading of that name, with its value as it was read."""
     reading = node.reading(what)
     return Fact(reading.value, reading) if reading is not None else None
 

@@ -15,7 +15,7 @@ number is not known."""
 
 
 class Forwarded(NamedTuple):
-    """What one of the layers below gets."""
+    """What a layer forwards to one of the layers below it."""
 
     flushes: How
     forced: How
@@ -66,7 +66,7 @@ BYTES_ALONE = Forwarded("sometimes", "sometimes", "shared")
 CLONES = Forwarded("sometimes", "shared", "shared")
 """A path of a request-based multipath device. It gets whole requests, whose flushes it does not count."""
 AT_TIMES = Forwarded("sometimes", "sometimes", "sometimes")
-"""Journals, logs and metadata, which are written with commits."""
+"""Journals, logs and metadata: only some commits write to them."""
 ONLY_READ = AT_TIMES._replace(only_read=True)
 """The origin of a snapshot."""
 LOGGED_FIRST = Forwarded("each", "each", "each", with_writes=True)
@@ -85,5 +85,5 @@ _BY_ROLE = {
 
 
 def by_role(role: str | None, otherwise: Forwarded) -> Forwarded:
-    """Return what a layer of this role gets; ``otherwise`` if it holds the data."""
+    """Return what a layer of this role gets; ``otherwise`` if the role says that it holds the data."""
     return _BY_ROLE.get(role or "", otherwise)

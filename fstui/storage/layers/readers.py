@@ -98,7 +98,7 @@ class DeviceReader:
         return Device(self.row.name, name, self.slaves(name), self.queue(name))
 
     def with_answers(self, node: Node, roles: tuple[Role, ...]) -> tuple[Node, tuple[Role, ...]]:
-        """Return the device and the roles of the devices below, with what tools answered."""
+        """Return the device and the roles of the devices below, with readings from the output of tools."""
         return node, roles
 
     def slaves(self, name: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Kinds that are only a row: nothing is read of them but what every filesystem or device has."""
+"""Kinds without a reader of their own: they have only the readings of all filesystems or all devices."""
 
 from __future__ import annotations
 

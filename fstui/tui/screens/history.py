@@ -22,7 +22,7 @@ from fstui.tui.screens.page_screen import comparison_screen, report_screen
 from fstui.tui.widgets.table import Rows, Table
 
 MIN_CHART, MAX_CHART = 7, 24
-"""Lines."""
+"""Lines on the screen."""
 MAX_COMPARED = 6
 NO_RUN = "No run is saved yet. Run a scenario first."
 NO_MATCH = "No saved run matches the filter. Press / to change it."

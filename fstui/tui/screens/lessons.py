@@ -30,7 +30,7 @@ from fstui.tui.widgets.table import Rows, Table
 
 DRAW_S = 0.25
 MIN_MAP, DISTRIBUTIONS = 6, 14
-"""Lines."""
+"""Lines on the screen."""
 
 
 class LessonsScreen(BaseScreen):

@@ -19,7 +19,7 @@ from fstui.storage.tree import Tree
 
 
 class Link(Base, frozen=True, kw_only=True):
-    """What is true of every disk on such a link. The defaults are for an unknown link."""
+    """Properties of all disks on such a link. The defaults are for an unknown link."""
 
     name: str
     virtual: bool = False

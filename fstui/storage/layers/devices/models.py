@@ -23,7 +23,7 @@ class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Model(_Row, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a model says. ``class_`` is unknown if it says nothing of the medium."""
+    """What the model of a disk tells. ``class_`` is unknown if it does not tell the medium."""
 
     pattern: str
     class_: MediumClass = msgspec.field(default="unknown", name="class")
@@ -39,7 +39,7 @@ class Model(_Row, frozen=True, kw_only=True, forbid_unknown_fields=True):
     promise: str | None = None
     """What the provider or the hypervisor documents about durability; None: no such document was read."""
     ask: str | None = None
-    """Who can confirm that, and how."""
+    """Who can confirm the promise, and how."""
     survives: str | None = None
     """For a disk that belongs to its instance: which events keep its data, and which lose it."""
     writes: Writes = "in place"

@@ -45,7 +45,7 @@ class BtrfsReader(FilesystemReader):
         return (*super().settings(mount, device), *unchecked, *(level for level in levels if level))
 
     def _level(self, what: str, kept: str, device: str) -> Reading | None:
-        """If data and metadata share their block groups (``mkfs.btrfs --mixed``), those count for both."""
+        """Return the profile of data or of metadata. ``mkfs.btrfs --mixed`` stores both in block groups of one kind."""
         home = f"{_DIRECTORY}/{self._uuid_of.get(device)}/allocation"
         for directory in (f"{home}/{kept}", f"{home}/mixed"):
             levels = sorted(_LEVELS.intersection(self.tree.names(directory)))
@@ -98,7 +98,7 @@ class Btrfs(Kind, frozen=True, kw_only=True):
         return max(0, whole - sum(trouble.what == "missing" for trouble in node.state))
 
     def corrects(self, node: Node, members: int) -> int:
-        """If each block has copies, the checksums tell which one is right."""
+        """Every member but one if each block has copies: the checksums tell which one is right."""
         levels = [word(node, what) for what, _ in _LEVEL_OF]
         copied = all(level is not None and level.value in _COPIES for level in levels)
         unchecked = node.reading("checksums") is not None or flagged_unchecked(node)
