@@ -44,7 +44,7 @@ async def print_report(
 
 def _pour_into(path: Path, data: bytes, patience_s: float | None) -> None:
     """Write to a pipe or a device. Raises OSError, also if a pipe has no reader (fifo(7), ENXIO)."""
-    stream = os.open(path, os.O_WRONLY | os.O_CLOEXEC | (0 if patience_s is None else os.O_NONBLOCK))
+    stream = files.open_named(path, os.O_WRONLY | os.O_CLOEXEC | (0 if patience_s is None else os.O_NONBLOCK))
     try:
         left = bytearray(data)
         pour(stream, left, patience_s)
@@ -108,7 +108,7 @@ class EventLines:
         if self._output is None:
             return sys.stdout.fileno()
         try:
-            return os.open(self._output, _OPEN & ~os.O_NONBLOCK | nonblock, 0o666)
+            return files.open_named(self._output, _OPEN & ~os.O_NONBLOCK | nonblock)
         except OSError as error:
             if error.errno != errno.ENXIO:
                 raise

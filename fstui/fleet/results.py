@@ -25,7 +25,7 @@ from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Target
 from fstui.report.findings import leading
-from fstui.state.files import write_atomically
+from fstui.state.files import open_parent, write_atomically
 from fstui.storage.layers import kind
 from fstui.storage.layers.devices.links import link
 
@@ -130,6 +130,7 @@ def make(directory: Path | None) -> Path:
     place = directory or Path(NAMED.format(datetime.now()))
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(open_parent(place / ABOUT)[0])
         if any(place.iterdir()):
             raise Refused(f"--into {place}: it is not empty. Name a new directory")
     except OSError as error:

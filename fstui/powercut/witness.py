@@ -16,7 +16,7 @@ from typing import NamedTuple
 from fstui.model.errors import Refused
 from fstui.powercut.header import Header, boot_id, decode_header
 from fstui.powercut.log import LONGEST_HEADER, LONGEST_LINE, Ack, BadLog, LineBuffer, Log, parse_header
-from fstui.state.files import sync_directory
+from fstui.state.files import open_named, sync_directory
 
 SYNC_S = 0.2
 SILENT_S = 3.0
@@ -166,7 +166,7 @@ class Witness:
 def _create(path: Path) -> int:
     """Create the log and return its file descriptor. Raises Refused."""
     try:
-        fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        fd = open_named(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
         sync_directory(path.resolve().parent)
     except FileExistsError:
         raise Refused(f"{path} already exists: name a new file, because every cut needs its own log") from None

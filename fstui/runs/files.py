@@ -8,7 +8,9 @@ from pathlib import Path
 
 from fstui.measure.children import in_child
 from fstui.model.errors import Refused
-from fstui.state.files import write_atomically, write_private
+from fstui.state.files import open_named, open_parent, write_atomically, write_private
+
+__all__ = ["check", "is_stream", "open_named", "put", "write"]
 
 WRITE_S = 10.0
 
@@ -45,6 +47,10 @@ def check_file(path: Path) -> None:
         raise Refused(f"--output {path} is a directory: name a file in it")
     if not path.parent.is_dir():
         raise Refused(f"--output {path}: there is no directory {path.parent}")
+    try:
+        os.close(open_parent(path)[0])
+    except OSError as error:
+        raise Refused(f"--output {path}: {error.strerror}") from None
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise Refused(f"--output {path} is not writable for this user")
 
@@ -54,13 +60,24 @@ def put_file(path: Path, data: bytes) -> None:
 
     A pipe or a device is written to as it is, and so is a file in a directory that takes no new ones.
     """
-    real = path.resolve()  # the file that a link leads to is replaced, not the link
-    if not real.exists():
-        write_atomically(real, data, mode=0o666 & ~_umask())
-    elif stat.S_ISREG(real.stat().st_mode) and os.access(real.parent, os.W_OK):
-        write_atomically(real, data, mode=stat.S_IMODE(real.stat().st_mode))
-    else:
-        real.write_bytes(data)
+    parent, name = open_parent(path)  # the file that a link leads to is replaced, not the link
+    directory = Path(f"/proc/self/fd/{parent}")
+    try:
+        found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        mode, replaced = stat.S_IMODE(found.st_mode), stat.S_ISREG(found.st_mode) and os.access(directory, os.W_OK)
+    except FileNotFoundError:
+        mode, replaced = 0o666 & ~_umask(), True
+    try:
+        if replaced:
+            write_atomically(directory / name, data, mode)
+        else:
+            with os.fdopen(open_named(path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC), "wb") as file:
+                file.write(data)
+    except OSError as error:
+        error.filename = str(path)
+        raise
+    finally:
+        os.close(parent)
 
 
 def _is_stream(path: Path) -> bool:

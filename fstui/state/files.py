@@ -13,6 +13,9 @@ from pathlib import Path
 
 TEMPORARY = ".tmp"
 """The suffix of temporary files."""
+_DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+_MOST_PARTS = 400
+"""Of a path with all its links, which may lead in a circle."""
 MOST_BYTES = 256 << 20
 """Far more than any document has, and little enough to read into memory."""
 
@@ -30,6 +33,91 @@ def read_regular(path: Path, flags: int = 0) -> tuple[bytes, os.stat_result]:
         if found.st_size > MOST_BYTES:
             raise OSError(errno.EFBIG, "it is too large for a file of fstui", str(path))
         return file.read(), found
+
+
+def open_parent(path: Path) -> tuple[int, str]:
+    """Return a descriptor (O_PATH) of the directory of a file that a user named, and the name of the file in it.
+
+    Follows no link that another user could have placed as a trap. The kernel refuses these only in sticky directories,
+    and only with fs.protected_symlinks=1 (proc_sys_fs(5)). Raises OSError.
+    """
+    directory, rest = os.open("/", _DIRECTORY), _parts(path.absolute())
+    try:
+        for _ in range(_MOST_PARTS):
+            name = rest.pop()
+            try:
+                found = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+            except FileNotFoundError:
+                if not rest:
+                    return directory, name
+                raise
+            try:
+                is_link = stat.S_ISLNK(os.fstat(found).st_mode)
+                if not rest and (not is_link or _in_proc(directory)):
+                    return directory, name
+                if is_link:
+                    _check_link(found, directory)
+                    target = os.readlink("", dir_fd=found)
+                    rest += _parts(Path(target))
+                    into = os.open("/" if target.startswith("/") else ".", _DIRECTORY, dir_fd=directory)
+                else:
+                    into = os.open(name, _DIRECTORY | os.O_NOFOLLOW, dir_fd=directory)
+            finally:
+                os.close(found)
+            os.close(directory)
+            directory = into
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    except BaseException as error:
+        os.close(directory)
+        if isinstance(error, OSError):
+            error.filename = str(path)
+        raise
+
+
+def _parts(path: Path) -> list[str]:
+    """Return the names in a path, the last one first."""
+    return [part for part in reversed(path.parts) if part != "/"] or ["."]
+
+
+def _in_proc(directory: int) -> bool:
+    """Return whether links there may lead to no path, as /dev/stdout does (proc(5))."""
+    with suppress(OSError):
+        return os.fstat(directory).st_dev == Path("/proc").stat().st_dev
+    return False
+
+
+def _check_link(link: int, directory: int) -> None:
+    """Raises OSError for a link that may be a trap: root follows only its own links.
+
+    Other users do not follow what fs.protected_symlinks=1 would refuse.
+    """
+    owner, above = os.fstat(link).st_uid, os.fstat(directory)
+    shared = above.st_mode & stat.S_ISVTX and above.st_mode & stat.S_IWOTH and above.st_uid != owner
+    if owner not in (0, os.geteuid()) and (shared or os.geteuid() == 0):
+        raise OSError(errno.ELOOP, "a link of another user leads there. Name the file itself")
+
+
+def open_named(path: Path, flags: int, mode: int = 0o666) -> int:
+    """Open a file that a user named, without the links that ``open_parent`` refuses. Raises OSError.
+
+    A file is not emptied if it has several names, in a directory where others may create them.
+    """
+    directory, name = open_parent(path)
+    try:
+        follow = 0 if _in_proc(directory) else os.O_NOFOLLOW
+        fd = os.open(name, flags & ~os.O_TRUNC | follow, mode, dir_fd=directory)
+        found, above = os.fstat(fd), os.fstat(directory)
+        if flags & os.O_TRUNC and stat.S_ISREG(found.st_mode):
+            if found.st_nlink > 1 and (above.st_mode & 0o022 or above.st_uid not in (0, os.geteuid())):
+                os.close(fd)
+                raise OSError(errno.EMLINK, "the file has another name, and others may have made it")
+            os.ftruncate(fd, 0)
+        return fd
+    except OSError as error:
+        error.filename = str(path)
+        raise
+    finally:
+        os.close(directory)
 
 
 def write_atomically(path: Path, data: bytes, mode: int = 0o600, *, sync: bool = True) -> None:
