@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import pkgutil
 import queue
 import shlex
 import shutil
@@ -23,6 +24,8 @@ ALL_S = 6.0
 MAX_BYTES = 100_000
 """Limit for one answer: the reader accepts lines of up to a quarter of a megabyte."""
 PRINTING = threading.Lock()
+OWN = {"nvme": "nvme_admin.py"}
+"""Programs that fstui has itself, so that they need not be installed."""
 PROGRAMS = frozenset({"dmsetup", "hdparm", "losetup", "nvme", "smartctl", "stat", "zfs", "zpool"})
 """The programs that may run: all of them can be called so that they only read."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -60,12 +63,12 @@ def run(command: list[str]) -> dict[str, str]:
     """Return what the command printed, or why there is no answer."""
     if command[0] not in PROGRAMS:
         return {"error": f"fstui does not run {command[0]}"}
-    program = shutil.which(command[0], path=PATH)
-    if program is None:
+    installed = shutil.which(command[0], path=PATH)
+    if installed is None and command[0] not in OWN:
         return {"error": f"{command[0]} is not installed"}
     try:
         child = subprocess.Popen(
-            [program, *command[1:]],
+            [*(own(command[0]) if command[0] in OWN else [installed or ""]), *command[1:]],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -83,6 +86,13 @@ def run(command: list[str]) -> dict[str, str]:
         first = next((line.strip() for line in output.split("\n") if line.strip()), "")
         return {"error": first or f"exit status {child.returncode}"}
     return {"output": output}
+
+
+def own(name: str) -> list[str]:
+    """Return the command line of a program of fstui. Its source is passed on, because it may be in a zip file."""
+    source = pkgutil.get_data("fstui.measure.helpers", OWN[name])
+    assert source is not None, "it is part of the package"
+    return [sys.executable, "-I", "-S", "-c", source.decode()]
 
 
 if __name__ == "__main__":

@@ -42,8 +42,14 @@ def test_program_answers_every_command_and_runs_only_its_tools() -> None:
     assert set(answers["zpool no-such-action"]) == {"error"}
 
 
+def test_nvme_is_asked_without_an_installed_tool() -> None:
+    answers = ask(["nvme", "id-ctrl", "/dev/no-such", "-o", "json"], ["nvme", "get-feature", "/dev/null", "-f", "6"])
+    assert answers["nvme id-ctrl /dev/no-such -o json"] == {"error": "No such file or directory"}
+    assert answers["nvme get-feature /dev/null -f 6"] == {"error": "Inappropriate ioctl for device"}
+
+
 def test_tool_that_hangs_delays_no_other_answer(tmp_path: Path) -> None:
-    fake = tmp_path / "nvme"
+    fake = tmp_path / "zpool"
     fake.write_text("#!/bin/sh\n[ $1 = hang ] && exec sleep 60\necho $1\n")
     fake.chmod(0o755)
     program = f"""
@@ -51,10 +57,10 @@ import fstui.measure.helpers.claims as claims
 claims.PATH, claims.EACH_S = "{tmp_path}:/usr/bin:/bin", 0.3
 claims.main()
 """
-    asked = json.dumps([["nvme", "hang"], ["nvme", "answer"]])
+    asked = json.dumps([["zpool", "hang"], ["zpool", "answer"]])
     run = [sys.executable, "-c", program]
     done = subprocess.run(run, input=asked, capture_output=True, text=True, check=True, timeout=30)
     assert answers_in(done.stdout) == {
-        "nvme answer": {"output": "answer\n"},
-        "nvme hang": {"error": "no answer for 0 s"},
+        "zpool answer": {"output": "answer\n"},
+        "zpool hang": {"error": "no answer for 0 s"},
     }

@@ -1,0 +1,60 @@
+"""The questions to an NVMe controller, with a made-up kernel."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+
+import pytest
+
+from fstui.measure.helpers import nvme_admin
+from fstui.measure.helpers.nvme_admin import COMMAND, GET_FEATURES, IDENTIFY, NVME_IOCTL_ADMIN_CMD, VWC_AT
+
+
+@pytest.fixture
+def kernel(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Answer like a controller: [volatile write cache, value of the feature, status]."""
+    answers = [7, 1, 0]
+
+    def ioctl(_: int, request: int, buffer: bytearray) -> int:
+        assert request == NVME_IOCTL_ADMIN_CMD
+        opcode, *_rest, address, _, size, cdw10 = COMMAND.unpack(buffer)[:11]
+        if opcode == IDENTIFY:
+            assert (size, cdw10) == (4096, 1)
+            ctypes.memset(address + VWC_AT, answers[0], 1)
+        else:
+            assert (opcode, size, cdw10) == (GET_FEATURES, 0, 6)
+            buffer[-4:] = answers[1].to_bytes(4, "little")
+        return answers[2]
+
+    monkeypatch.setattr("fcntl.ioctl", ioctl)
+    return answers
+
+
+def asked(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, action: str) -> str:
+    monkeypatch.setattr(sys, "argv", ["nvme", action, "/dev/null"])
+    nvme_admin.main()
+    return capsys.readouterr().out
+
+
+def test_structure_has_the_size_in_the_number_of_the_call() -> None:
+    assert COMMAND.size == NVME_IOCTL_ADMIN_CMD >> 16 & 0x3FFF == 72
+
+
+def test_presence_and_state_are_printed_as_nvme_does(
+    kernel: list[int], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert json.loads(asked(capsys, monkeypatch, "id-ctrl")) == {"vwc": 7}
+    assert asked(capsys, monkeypatch, "get-feature") == "Current value:0x00000001\n"
+    kernel[:2] = [0, 0]
+    assert json.loads(asked(capsys, monkeypatch, "id-ctrl")) == {"vwc": 0}
+    assert asked(capsys, monkeypatch, "get-feature") == "Current value:0x00000000\n"
+
+
+def test_error_of_the_controller_is_no_answer(
+    kernel: list[int], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel[2] = 0x2002
+    with pytest.raises(OSError, match="NVMe status 0x2002"):
+        asked(capsys, monkeypatch, "get-feature")
