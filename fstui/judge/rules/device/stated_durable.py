@@ -106,7 +106,7 @@ def _is_contradicted(case: Case) -> bool:
 
 
 def _statement(node: Node, host: Host) -> Statement | None:
-    row, document = models.known(node.model), media.documented_model(node, host)
+    row, document = media.cloud_model(node) or models.known(node.model), media.documented_model(node, host)
     service = models.service(node.kind, node.name)
     if document is not None:
         names = (f"the host: {host.cloud or host.virtualization} ({DMI})", media.recognised_by(node))

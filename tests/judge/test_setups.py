@@ -1,0 +1,49 @@
+"""What fstui says of common production setups, with three scenarios."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fstui.model.judgement import NOT_TRUSTED
+from tests.judge.setups import PAGE, Setup, groups, judged, page
+
+SETUPS = [setup for group in groups() for setup in group.rows]
+GOOD = {"consistent", "plausible", "kept"}
+
+
+def test_there_are_at_least_60_setups_and_each_has_a_name_of_its_own() -> None:
+    assert len({setup.name for setup in SETUPS}) == len(SETUPS) >= 60
+
+
+@pytest.mark.parametrize("setup", SETUPS, ids=lambda setup: setup.name)
+def test_setup_is_judged_as_expected(setup: Setup, tmp_path: Path) -> None:
+    found = judged(setup, "odirect-truth", tmp_path)
+    assert (found.verdict, found.confidence) == (setup.verdict, setup.confidence), found.sentence
+    assert found.speed.answer == setup.speed, found.speed
+
+
+@pytest.mark.parametrize("setup", SETUPS, ids=lambda setup: setup.name)
+def test_scenarios_agree(setup: Setup) -> None:
+    """A scenario with less evidence may be less certain; it does not contradict."""
+    verdicts = {judged(setup, scenario).verdict for scenario in ("check", "fsync-rate", "odirect-truth")}
+    assert len(verdicts) == 1 or verdicts <= GOOD, verdicts
+
+
+def test_cannot_tell_and_unknown_are_rare() -> None:
+    found = [judged(setup, "odirect-truth") for setup in SETUPS]
+    assert sum(each.verdict == "cannot-tell" for each in found) <= 0.15 * len(found)
+    trusted = [each for each in found if each.verdict not in NOT_TRUSTED]
+    assert sum(each.speed.answer == "unknown" for each in trusted) <= 0.05 * len(found)
+
+
+@pytest.mark.parametrize("setup", [one for one in SETUPS if one.verdict == "cannot-tell"], ids=lambda setup: setup.name)
+def test_doubt_says_who_can_answer_and_what_to_do_until_then(setup: Setup) -> None:
+    found = judged(setup, "odirect-truth")
+    next_steps = next(each.next for each in found.findings if each.verdict == "cannot-tell" or each.rule == "undecided")
+    assert len(next_steps) >= 2 and next_steps[-1].startswith("Until then")
+
+
+def test_page_shows_these_results() -> None:
+    assert PAGE.read_text() == page(), "run python -m tests.judge.setups"
