@@ -30,9 +30,9 @@ def lowest(counters: Iterable[DeviceCounters], target: Target | None) -> tuple[D
 
 
 class Counts:
-    """What the kernel counted in the steps of a run, at the level of the stack that the findings are about.
+    """What the kernel counted of fstui's own in the steps of a run, at the level that the findings are about.
 
-    All figures are None if they are not known.
+    All figures are None if they are not known, as where other processes also wrote.
     """
 
     def __init__(self, evidence: Evidence) -> None:
@@ -40,15 +40,31 @@ class Counts:
 
     def flushes(self, step: Step | Snapshot, settings: Settings) -> float | None:
         """Return the flushes that arrived. In a mirror, those of the member that received fewest."""
+        found = self._case.received_from_fstui(step, settings)
+        return found.flushes.low if found and found.flushes else None
+
+    def flushes_at_most(self, step: Step, settings: Settings) -> float | None:
+        """Return the flushes that arrived, with those of other processes."""
         found = self._case.received(step, settings)
         return found.flushes.low if found and found.flushes else None
+
+    def shared_devices(self, steps: Iterable[Step]) -> tuple[str, ...]:
+        """Return the devices where flushes or bytes of a step are unknown because other processes also wrote."""
+        shared: dict[str, None] = {}
+        for step in steps:
+            every, own = (
+                receive(step, step.settings) for receive in (self._case.received, self._case.received_from_fstui)
+            )
+            if every and own and (every.flushes, every.written) != (own.flushes, own.written):
+                shared.update(dict.fromkeys(node.id for node in every.devices))
+        return tuple(shared)
 
     def shared_with_others(self, step: Step) -> bool:
         """Return whether the count contains flushes of other processes."""
         return self._case.shared_with_others(step)
 
     def written_bytes(self, step: Step) -> float | None:
-        found = self._case.received(step, step.settings)
+        found = self._case.received_from_fstui(step, step.settings)
         return found.written.low if found and found.written else None
 
     def flushes_per_sync(self, step: Step | Snapshot, settings: Settings) -> float | None:

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from fstui.judge import Case
 from fstui.judge.facts.account import FlushAccount
+from fstui.judge.facts.traced import Traced, requested_by_others
 from fstui.model.counters import DeviceCounters
 from fstui.model.quantities import count, counted, ratio, size
 from fstui.model.run import Evidence, Run
@@ -65,6 +66,12 @@ class _Drawing:
         self._target, self._step = target, step
         self._accounts = {account.level.filesystem.id: account for account in accounts}
         self._ending = {device.id: account for account in accounts for device in account.devices}
+        self._traced = {
+            account.traced.devices[0].id: (account, account.traced)
+            for account in accounts
+            if account.traced and len(account.traced.devices) == 1
+        }
+        self._shared = any(account.others_wrote for account in accounts)
         self._drawn: set[str] = set()
 
     def draw(self) -> Iterator[Line]:
@@ -95,17 +102,25 @@ class _Drawing:
             return Line(f"{lead}{'╳' if stopped else '│'}")
         account = self._ending.get(node.id)
         state, conclusion = _conclusion(account) if account else ("", "")
-        words = ", ".join(filter(None, [*self._passed_on(counters), conclusion]))
+        above, traced = self._traced.get(node.id, (None, None))
+        if above and traced and (others := requested_by_others([traced])):
+            words = f"{_own(above, traced, conclusion)}; {others}"
+        elif self._shared:
+            words = ", ".join([*self._passed_on(counters, each=False), conclusion or "of all processes"])
+        else:
+            words = ", ".join(filter(None, [*self._passed_on(counters), conclusion]))
         return Line(f"{lead}{'╳' if state == 'dropped' else '│'} {words}", state)
 
-    def _passed_on(self, counters: DeviceCounters) -> Iterator[str]:
+    def _passed_on(self, counters: DeviceCounters, *, each: bool = True) -> Iterator[str]:
+        """``each``: with the shares of what fstui requested, if no other process wrote."""
         step = self._step
         if counters.written_bytes is not None:
-            share = f" ({ratio(counters.written_bytes / step.bytes)})" if step.bytes else ""
+            share = f" ({ratio(counters.written_bytes / step.bytes)})" if step.bytes and each else ""
             yield f"{size(counters.written_bytes)}{share}"
         if step.syncs:
-            each = f" ({ratio(counters.flushes / step.syncs)} a sync)" if counters.flushes is not None else ""
-            yield "flushes not counted" if counters.flushes is None else f"{count(counters.flushes)} flushes{each}"
+            flushes = counters.flushes
+            share = f" ({ratio(flushes / step.syncs)} a sync)" if flushes is not None and each else ""
+            yield "flushes not counted" if flushes is None else f"{count(flushes)} flushes{share}"
 
     def _expects(self, node: Node, *, stopped: bool) -> str:
         """Return how many flushes are expected below this layer, or why none pass."""
@@ -119,6 +134,17 @@ class _Drawing:
         return f"expects {each} for each sync" if high else "expects no flush here"
 
 
+def _own(account: FlushAccount, seen: Traced, conclusion: str) -> str:
+    """Return fstui's own flushes by the trace: ``✓ 500 of 500 flushes arrived``."""
+    low, high = seen.expected
+    expected = low * account.syncs
+    of = f" of {count(expected)}" if low == high and seen.own.low <= expected else ""
+    own = f"{count(seen.own.low)}{of} flushes"
+    if account.outcome == "complete":
+        return f"✓ {own} arrived"
+    return f"{own} by fstui, {conclusion}" if conclusion else f"{own} by fstui"
+
+
 def _conclusion(account: FlushAccount) -> tuple[State, str]:
     if account.outcome == "missing" and account.expected:
         missing = account.expected.low * account.syncs - account.arrival.flushes
@@ -127,7 +153,7 @@ def _conclusion(account: FlushAccount) -> tuple[State, str]:
         return "dropped", "✗ bytes missing"
     if account.outcome == "complete":
         return "arrived", "✓ all arrived"
-    return ("unknown", "? other processes wrote") if account.others_wrote else ("", "")
+    return ("unknown", "? other processes also wrote") if account.others_wrote else ("", "")
 
 
 def _name(node: Node) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from fstui.judge.words import listed
 from fstui.model.quantities import count, counted, seconds, size
 from fstui.model.run import Run
 from fstui.model.settings import UnknownSettings
@@ -16,7 +17,7 @@ from fstui.report.database_notes import notes
 from fstui.report.findings import leading, ordered, title
 from fstui.report.sections import Cell, Report, Section, Value, glyph, records, right, verdict
 from fstui.report.stack import stack_line
-from fstui.report.text import moment, simulated_words, speed_words, verdict_words
+from fstui.report.text import NONE, moment, simulated_words, speed_words, verdict_words
 
 _FINDINGS = ("", "FINDING", "VERDICT", "CONFIDENCE", "WHAT")
 _LAYERS = ("STEP", "LAYER", "WRITES", "BYTES", "SYNCS", "FLUSHES", "PER SYNC")
@@ -98,6 +99,8 @@ def _steps(run: Run, counts: figures.Counts) -> Section:
         rows.append((name, *map(right, numbers)))
     notes = [f"{step.name}: {words}" for step in run.steps if (words := figures.words(step))]
     notes += [f"{step.name} {step.status}: {figures.failure(step)}" for step in run.steps if figures.failure(step)]
+    if shared := counts.shared_devices(run.steps):
+        notes.append(f"{NONE}: other processes, or a layer, also wrote to {listed(shared)}: fstui's share is unknown")
     return Section("", figures.STEP_HEADER, tuple(rows), tuple(notes))
 
 

@@ -25,8 +25,8 @@ LATENCY = Latency(
     min=900_000, mean=1_230_000, p50=1_200_000, p90=2_000_000, p95=3_000_000, p99=5_900_000, p99_9=None, max=28_000_000
 )
 SYNCED = Step(
-    name="fdatasync", settings=SyncWrites(), ops=1680, syncs=1680, bytes=1680 * 16384, elapsed_s=2.0, rate_per_s=840.0,
-    latency_ns=LATENCY, sync_ns=LATENCY, histogram=((1_200_000, 1680),),
+    name="fdatasync", settings=SyncWrites(block_bytes=16384), ops=1680, syncs=1680, bytes=1680 * 16384, elapsed_s=2.0,
+    rate_per_s=840.0, latency_ns=LATENCY, sync_ns=LATENCY, histogram=((1_200_000, 1680),),
     counters=(
         DeviceCounters(device="sda1", writes=1690, written_bytes=1680 * 16384),
         DeviceCounters(device="sda", writes=1690, written_bytes=1680 * 16384, flushes=1680),

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from fstui.judge import judge
 from fstui.measure.kinds.dirty_flush import DirtyFlush, DirtyFlushFigures, Growth
-from fstui.model.counters import DeviceCounters
+from fstui.model.counters import DeviceCounters, Idle
 from fstui.model.host import Writer
 from fstui.model.run import Evidence
 from fstui.model.settings import OpenFlag
@@ -56,17 +56,15 @@ def test_several_lowest_devices_are_added_up() -> None:
     assert arrived(step, target) == 1.0
 
 
-@pytest.mark.parametrize(
-    ("raid", "flushes", "bytes_"), [("raid1", 1.0, 1.0), ("raid10", 1.0, 1.0), ("raid0", 1.0, 2.0)]
-)
-def test_raid_members_share_bytes_but_not_flushes(raid: str, flushes: float, bytes_: float) -> None:
+@pytest.mark.parametrize(("raid", "share"), [("raid1", 1.0), ("raid10", 1.0), ("raid0", 0.5)])
+def test_raid_members_share_bytes_but_not_flushes(raid: str, share: float) -> None:
     level = Reading(what="level", value=raid, path="/sys/block/md0/md/level")
     md = Node(id="md0", layer="block", kind="md", name="md0", below=("sda", "sdb"), readings=(level,))
     target = stacked(replace(FILESYSTEM, below=("md0",)), md, DISK, replace(DISK, id="sdb", name="sdb"))
-    every = DeviceCounters(device="sda", flushes=1680, written_bytes=1680 * 16384)
+    every = DeviceCounters(device="sda", flushes=1680, written_bytes=int(share * 1680 * 16384))
     step = replace(SYNCED, counters=(every, replace(every, device="sdb", flushes=1700)))
-    assert per_sync(step, target) == pytest.approx(flushes, abs=0.02)
-    assert arrived(step, target) == bytes_
+    assert per_sync(step, target) == pytest.approx(1.0, abs=0.02)
+    assert arrived(step, target) == 1.0
 
 
 def test_a_loop_on_a_busy_disk_is_counted_at_the_loop() -> None:
@@ -104,6 +102,28 @@ def test_fstuis_own_flushes_are_counted_as_the_judge_does(ours: int, flushes: fl
     step = made.step(flushes=flushes, share=flushes, changes={"trace": (made.traced(us=ours, others=4000),)})
     target = storage.on_disk(storage.filesystem(), storage.disk())
     assert Counts(evidence(target, step)).flushes_per_sync(step, step.settings) == each
+
+
+def test_what_other_processes_may_have_added_is_not_fstuis_own() -> None:
+    seen = evidence(storage.on_disk(storage.filesystem(), storage.disk()), made.step(flushes=3.0, share=3.0))
+    (step,), counts = seen.steps, Counts(seen)
+    assert (counts.flushes_per_sync(step, step.settings), counts.bytes_ratio(step)) == (None, None)
+    assert counts.flushes_at_most(step, step.settings) == 3 * step.syncs
+    assert counts.shared_devices(seen.steps) == ("sda",)
+
+
+def test_too_few_flushes_are_shown_whoever_else_wrote() -> None:
+    seen = evidence(storage.on_disk(storage.filesystem(), storage.disk()), made.step(flushes=0.5, share=3.0))
+    (step,) = seen.steps
+    assert Counts(seen).flushes_per_sync(step, step.settings) == 0.5
+
+
+def test_bytes_of_a_device_that_was_busy_before_are_not_fstuis_own() -> None:
+    alone = evidence(storage.on_disk(storage.filesystem(), storage.disk()), made.step(sync="fsync", share=40.0))
+    busy = Idle(elapsed_s=1.0, counters=(DeviceCounters(device="sda", written_bytes=1 << 30, writes=9, flushes=0),))
+    (step,) = alone.steps
+    assert Counts(alone).bytes_ratio(step) == 40.0
+    assert Counts(replace(alone, idle=busy)).bytes_ratio(step) is None
 
 
 def test_a_traced_fua_write_is_counted() -> None:

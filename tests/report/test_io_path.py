@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from fstui.model.run import Evidence
 from fstui.report import io_path
 from tests.factories import screens
-from tests.factories.steps import step
+from tests.factories.steps import step, traced
 from tests.factories.storage import block, disk, filesystem, on_disk, target
 from tests.printing import printed_run
 
@@ -24,6 +24,20 @@ def test_on_durable_storage_all_flushes_arrive() -> None:
     (arrived,) = (text for text, state in lines if state == "arrived")
     assert arrived.startswith("│ ") and "(1.00 a sync)" in arrived and arrived.endswith("✓ all arrived")
     assert not any(state == "dropped" for _, state in lines)
+
+
+def test_traced_flushes_of_fstui_and_of_others_are_apart() -> None:
+    trace = (traced(us=2000, kernel=714, others=78),)
+    evidence = Evidence(target=on_disk(), steps=(step(flushes=1.4, share=2, changes={"trace": trace}),))
+    (arrived,) = (text for text, state in drawn(evidence) if state == "arrived")
+    assert arrived == "│ ✓ 2 000 of 2 000 flushes arrived; other programs 78, kernel threads 714"
+
+
+def test_counters_with_other_writers_are_not_related_to_syncs() -> None:
+    lines = drawn(Evidence(target=on_disk(), steps=(step(flushes=3, share=2),)))
+    (unknown,) = (text for text, state in lines if state == "unknown")
+    assert unknown.endswith(" flushes, ? other processes also wrote")
+    assert "a sync)" not in unknown and "(2.00)" not in unknown
 
 
 def test_dropped_flushes_are_counted_at_their_edge() -> None:

@@ -56,7 +56,7 @@ def test_the_whole_result_in_plain_text() -> None:
         "  ext4 /srv   expects 1 for each sync",
         "  │ 26.2 MiB (1.00), flushes not counted",
         "  sda1  partition",
-        "  │ 26.2 MiB (1.00), 1 680 flushes (1.00 a sync), ? other processes wrote",
+        "  │ 26.2 MiB (1.00), 1 680 flushes (1.00 a sync), ✓ all arrived",
         "  sda  VBOX HARDDISK, hdd-7200",
         "",
         *ruler.of_run(RUN),

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from fstui.judge.facts.account import TOLERANCE
+from fstui.judge.facts.account import COMMIT_BYTES, TOLERANCE
 from fstui.judge.facts.commits import DatabaseCommits
 from fstui.judge.facts.composition import Received, counted_at, received
 from fstui.judge.facts.configuration import Configuration
 from fstui.judge.facts.costs import Costs
 from fstui.judge.facts.flush_work import FlushGrowth, LowestDevices, flush_growth
+from fstui.judge.facts.flushes import LevelAccounts
 from fstui.judge.facts.other_writers import OtherWriters
 from fstui.judge.facts.rotation import Rotation
 from fstui.judge.facts.run_flushes import RunFlushes
-from fstui.judge.facts.stack import Stack
-from fstui.judge.facts.steps import Steps, writes_fua
+from fstui.judge.facts.stack import Level, Stack
+from fstui.judge.facts.steps import MIN_SYNCS, Steps, writes_fua
 from fstui.model.run import Evidence
 from fstui.model.settings import Settings
 from fstui.model.steps import Snapshot, Step
@@ -71,12 +72,11 @@ class Case:
         return LowestDevices(self.host, self.stack, working)
 
     def received(self, seen: Step | Snapshot, settings: Settings) -> Received | None:
-        """Return what arrived of a step at the level that the findings are about; None without a stack.
+        """Return what arrived of a step, of all processes, at the level that the findings are about.
 
-        ``settings`` are the step's: a snapshot does not have them.
+        None without a stack. ``settings`` are the step's: a snapshot does not have them.
         """
-        lacking = (commits.account.level for commits in self.commits.lacking if commits.step is seen)
-        level = next(lacking, self.flushes.level)
+        level = self._level(seen)
         if level is None:
             return None
         in_effect = self.steps.in_effect(settings)
@@ -84,11 +84,42 @@ class Case:
         flushes = self._traced(seen) if level is self.stack.levels[0] else None
         return found._replace(flushes=flushes or found.flushes or counted_at(found.devices, seen))
 
+    def received_from_fstui(self, seen: Step | Snapshot, settings: Settings) -> Received | None:
+        """Return the same without what other processes may have added, which is None then.
+
+        The kernel's trace tells flushes apart, but not bytes. Too few are too few, whoever else wrote.
+        """
+        found, level = self.received(seen, settings), self._level(seen)
+        if found is None or level is None:
+            return None
+        account = next((one for one in self._accounts(seen) if one.level is level), None)
+        if account and (account.lacks_flushes or account.lacks_bytes):
+            return found
+        few, complete = TOLERANCE * max(seen.syncs, MIN_SYNCS), account is not None and account.complete_by_counters
+        idle_flushes = (self.others.flushes_per_s(found.devices) or 0.0) * seen.elapsed_s
+        wrote = not complete and max(idle_flushes, self._traced_others(seen, found)) > few
+        wrote = wrote or (account is not None and account.others_wrote)
+        if wrote:
+            found = found._replace(flushes=self._traced(seen) if level is self.stack.levels[0] else None)
+        idle_bytes = self.others.bytes_per_s(found.devices) * seen.elapsed_s
+        enough = found.written is not None and found.written.low > seen.bytes
+        if enough and (wrote or idle_bytes > max(TOLERANCE * seen.bytes, COMMIT_BYTES)):
+            found = found._replace(written=None)
+        return found
+
+    def _level(self, seen: Step | Snapshot) -> Level | None:
+        lacking = (commits.account.level for commits in self.commits.lacking if commits.step is seen)
+        return next(lacking, self.flushes.level)
+
+    def _accounts(self, seen: Step | Snapshot) -> LevelAccounts:
+        done = self.steps.of(seen) if isinstance(seen, Step) else None
+        return self.flushes.accounts(done) if done and done.call and done.syncs else ()
+
     def _traced(self, seen: Step | Snapshot) -> Range | None:
-        """Return fstui's own flushes and FUA writes if the findings rest on the kernel's trace."""
-        for top, *_ in self.flushes.synced:
-            if top.step is seen and top.arrival.traced and (top.outcome == "complete" or top.trace_lacks):
-                return Range(top.arrival.flushes, top.arrival.flushes)
+        """Return fstui's own flushes and FUA writes if the kernel's trace tells them apart."""
+        top = next(iter(self._accounts(seen)), None)
+        if top and top.arrival.traced and (top.outcome == "complete" or top.trace_lacks):
+            return Range(top.arrival.flushes, top.arrival.flushes)
         return None
 
     def shared_with_others(self, step: Step) -> bool:
@@ -100,6 +131,11 @@ class Case:
         if found is None or found.flushes is None:
             return False
         idle = (self.others.flushes_per_s(found.devices) or 0.0) * step.elapsed_s
+        return max(idle, self._traced_others(step, found)) > TOLERANCE * found.flushes.low
+
+    @staticmethod
+    def _traced_others(seen: Step | Snapshot, found: Received) -> int:
+        """Return the flushes that other programs requested of these devices; 0 without a trace."""
+        trace = (seen.trace if isinstance(seen, Step) else None) or ()
         devices = {node.id for node in found.devices}
-        traced = sum(trace.asked_by_others or 0 for trace in step.trace or () if trace.device in devices)
-        return max(idle, traced) > TOLERANCE * found.flushes.low
+        return sum(one.asked_by_others or 0 for one in trace if one.device in devices)

@@ -42,7 +42,7 @@ one is exact. In more than 300 such steps on honest storage (ext, XFS, btrfs, ZF
 drops every twelfth or twentieth sync would stay above 0.9."""
 TOLERANCE = 0.05
 """A surplus of more than this share of the expected number came from another process."""
-_COMMIT_EVERY_S, _COMMIT_FLUSHES, _COMMIT_BYTES = 5, 2, 65536
+_COMMIT_EVERY_S, _COMMIT_FLUSHES, COMMIT_BYTES = 5, 2, 65536
 """Flushes and bytes of the filesystem's own commits."""
 
 
@@ -169,7 +169,7 @@ class FlushAccount(NamedTuple):
     def surplus_bytes(self) -> float:
         """Bytes that the step cannot have caused, with an allowance for the filesystem's own commits."""
         most = max(
-            self.expected_bytes.high * (1 + TOLERANCE), self.expected_bytes.high + self._own_commits * _COMMIT_BYTES
+            self.expected_bytes.high * (1 + TOLERANCE), self.expected_bytes.high + self._own_commits * COMMIT_BYTES
         )
         return (
             self.counted_bytes.high - self.expected_bytes.high

@@ -40,6 +40,13 @@ class OtherWriters:
         seen = [found.flushes for found in counters if found.flushes is not None]
         return sum(seen) / self._idle.elapsed_s if seen else None
 
+    def bytes_per_s(self, devices: Iterable[Node]) -> float:
+        """Return the bytes per second that they wrote to all these devices together; 0 if not measured."""
+        if self._idle is None:
+            return 0.0
+        ids = {device.id for device in devices}
+        return sum(one.written_bytes or 0 for one in self._idle.counters if one.device in ids) / self._idle.elapsed_s
+
     @cached_property
     def busy_shares(self) -> tuple[tuple[str, float], ...]:
         """The devices of the stack, each with the share of the idle time in which it was busy, the busiest first."""

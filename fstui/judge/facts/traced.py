@@ -15,7 +15,7 @@ Only the topmost level is traced. Below a loop device, and below most layers, wo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from fstui.judge import words
@@ -45,6 +45,9 @@ class Traced(NamedTuple):
     """From those that fstui's threads requested to all that can be fstui's own."""
     others: int
     """Flushes that other programs requested of the same devices."""
+    kernel_threads: int
+    """Flushes that kernel threads requested: a journal, the worker of a loop device, writeback. They may be fstui's own
+    or those of other programs."""
 
 
 def traced(stack: Stack, level: Level, done: SyncStep, expected: ExpectedFlushes | None) -> Traced | None:
@@ -64,7 +67,18 @@ def traced(stack: Stack, level: Level, done: SyncStep, expected: ExpectedFlushes
         expected=expected.plain,
         own=Range(own.arrived(what).low, possible.arrived(what).low),
         others=sum(seen[_traced_at(stack, node).id].asked_by_others or 0 for node in devices),
+        kernel_threads=sum(seen[_traced_at(stack, node).id].asked_by_kernel_threads or 0 for node in devices),
     )
+
+
+def requested_by_others(found: Iterable[Traced]) -> str:
+    """Return who else requested flushes: ``other programs 78, kernel threads 714``; empty if no process did."""
+    seen = list(found)
+    numbers = {
+        "other programs": sum(one.others for one in seen),
+        "kernel threads": sum(one.kernel_threads for one in seen),
+    }
+    return ", ".join(f"{who} {count(number)}" for who, number in numbers.items() if number)
 
 
 class Withheld(NamedTuple):
@@ -103,10 +117,13 @@ def own_flushes_line(stack: Stack, level: Level, done: SyncStep) -> str | None:
     own = sum(map(_own, found))
     if not found or own >= PASSED_ON * done.syncs:
         return None
-    others = sum(each.asked_by_others or 0 for each in found)
+    others, kernel_threads = (
+        sum(number or 0 for number in numbers)
+        for numbers in zip(*((each.asked_by_others, each.asked_by_kernel_threads) for each in found), strict=True)
+    )
     return (
         f"{done.step.name}: {count(done.syncs)} syncs, {count(own)} flushes by fstui at {words.devices(first)}, "
-        f"{count(others)} by others ({TRACE})"
+        f"{count(others)} by other programs, {count(kernel_threads)} by kernel threads ({TRACE})"
     )
 
 

@@ -38,7 +38,7 @@ from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.account import FlushAccount
 from fstui.judge.facts.run_flushes import Proven
-from fstui.judge.facts.traced import TRACE
+from fstui.judge.facts.traced import TRACE, requested_by_others
 from fstui.model.quantities import count, rate, size
 from fstui.storage.layers import kind
 
@@ -87,8 +87,8 @@ def _witness(last: Sequence[FlushAccount]) -> str:
     traced = [account.traced for account in last if account.arrival.traced and account.traced]
     if not traced:
         return _bytes(last)
-    others = sum(seen.others for seen in traced)
-    next_to = f", while other processes requested {count(others)}" if others else ""
+    others = requested_by_others(traced)
+    next_to = f" ({others})" if others else ""
     lowest = words.devices(last[0].devices)
     below = f"; further down, at {lowest}, they cannot be attributed" if traced[0].devices != last[0].devices else ""
     return f", fstui's own by {TRACE}{next_to}{below}"

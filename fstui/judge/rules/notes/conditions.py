@@ -10,6 +10,7 @@ from fstui.judge.facts import Case
 from fstui.judge.facts.account import FlushAccount
 from fstui.judge.facts.process import io_limits, named
 from fstui.judge.facts.steps import has_rate
+from fstui.judge.facts.traced import TRACE, requested_by_others
 from fstui.model.host import Process
 from fstui.model.quantities import count, counted, rate, ratio, seconds, size
 
@@ -95,7 +96,7 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
     noisy = case.flushes.noisy
     if while_idle or noisy:
         yield Conclusion(
-            title=f"others write: {while_idle[0]}"
+            title=f"others write: {while_idle[0]} while fstui was idle"
             if while_idle
             else f"more than fstui sent, during {noisy[0].step.name}",
             sentence=f"{_who(case, while_idle)} {_meaning(noisy)}",
@@ -104,6 +105,7 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
             because=(
                 *(f"while idle: {line}" for line in while_idle),
                 *map(_surplus, noisy),
+                *_requested(case),
                 *(
                     f"writer: {writer.name} ({writer.pid}), {size(writer.written_bytes)}"
                     for writer in case.others.writers
@@ -114,13 +116,19 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
 
 def _who(case: Case, while_idle: list[str]) -> str:
     if while_idle:
-        return f"Other processes also write to the same devices ({words.listed(while_idle)})."
+        return f"While fstui was idle, other processes wrote to the same devices ({words.listed(while_idle)})."
     devices = case.flushes.noisy[0].devices
     quiet = "" if case.others.flushes_per_s(devices) is None else ", though not while fstui was idle"
     return (
         f"More arrived at {words.devices(devices)} than fstui sent. Either another process wrote there{quiet}, or the "
         "filesystem or a lower layer adds writes of its own."
     )
+
+
+def _requested(case: Case) -> Iterator[str]:
+    """Yield what others requested during the steps. Nothing is known of them without a trace."""
+    if others := requested_by_others(top.traced for top, *_ in case.flushes.synced if top.traced):
+        yield f"during the steps: flushes requested by {others} ({TRACE})"
 
 
 def _meaning(noisy: tuple[FlushAccount, ...]) -> str:

@@ -253,12 +253,12 @@ def test_commits_of_the_filesystem_are_no_other_writers() -> None:
 
 
 def test_trace_attributes_flushes_next_to_other_writers() -> None:
-    measured = step(flushes=3, share=2, changes={"trace": (traced(us=2000, others=4000),)})
+    measured = step(flushes=3, share=2, changes={"trace": (traced(us=2000, others=4000, kernel=714),)})
     judgement = verdict(None, measured, idle=busy("sda", 900, "mysqld"))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
     assert judgement.sentence == (
-        "Each of 2 000 syncs reached sda as 1.00 flushes (1 expected), fstui's own by the kernel's trace, while other "
-        "processes requested 4 000. This covers the 1.0 s measured; only a power cut proves more."
+        "Each of 2 000 syncs reached sda as 1.00 flushes (1 expected), fstui's own by the kernel's trace (other "
+        "programs 4 000, kernel threads 714). This covers the 1.0 s measured; only a power cut proves more."
     )
     (line,) = finding(judgement, "flushes-arrive").because
     assert (

@@ -64,7 +64,7 @@ def test_additional_flushes_may_come_from_a_layer() -> None:
     unseen = finding(verdict(None, step(flushes=2.7), idle=None), "other-writers")
     assert "another process wrote there, or the filesystem or a lower layer" in unseen.sentence
     neighbour = finding(verdict(None, step(flushes=2.7), idle=busy("sda", 300)), "other-writers")
-    assert "Other processes also write to the same devices (sda 300 flushes/s" in neighbour.sentence
+    assert "While fstui was idle, other processes wrote to the same devices (sda 300 flushes/s" in neighbour.sentence
 
 
 DEGRADED = Reading(what="degraded", value="1", path="/sys/block/md0/md/degraded")
