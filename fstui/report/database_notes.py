@@ -78,17 +78,25 @@ def _per_sync(counts: Counts, step: Step) -> str:
 
 
 def _about_processors(databases: Sequence[DatabaseStep]) -> Iterator[str]:
-    limited = [each for each in databases if each.figures.limited_by_processor]
+    """Name each step once: limited by its own processor time, or crowded by other processes."""
+    limited = [each for each in databases if each.figures.limited_by_processor and not each.figures.crowded]
     if limited:
         shares = ", ".join(f"{each.step.name} ({_percent(each.figures.cpu_share)})" for each in limited)
         yield f"The processor, not the storage, limited {shares}."
-    starved = [each for each in databases if each.settings.own_session and each.figures.starved_by_others]
-    if starved:
-        shares = ", ".join(f"{each.step.name} ({_percent(each.figures.others_cpu_share)})" for each in starved)
+    crowded = [each for each in databases if each.figures.crowded]
+    if crowded:
+        shares = ", ".join(
+            f"{each.step.name} (others {_percent(each.figures.others_cpu_share)}, server and clients "
+            f"{_percent((each.figures.host_cpu_share or 0) - (each.figures.others_cpu_share or 0))})"
+            for each in crowded
+        )
+        limit = "limited" if all(each.figures.limited_by_processor for each in crowded) else "may have limited"
+        yield f"Other processes kept the processors busy, which {limit} {shares}."
+    if any(each.settings.own_session and each.figures.autogroup for each in crowded):
         yield (
-            f"Other processes kept the processors busy during {shares}. This kernel divides processor time between "
-            "sessions (sched_autogroup_enabled = 1), and server and clients have sessions of their own. Started from "
-            "one shell, they would reach another rate: --set session=shared runs them in fstui's session."
+            "This kernel divides processor time between sessions (sched_autogroup_enabled = 1), and server and clients "
+            "have sessions of their own. Started from one shell, they would reach another rate: --set session=shared "
+            "runs them in fstui's session."
         )
 
 

@@ -254,8 +254,15 @@ def crowded(**figures: Any) -> Run:
 
 
 def test_a_busy_host_with_autogroup_suggests_a_shared_session() -> None:
-    (note,) = (note for note in notes(crowded()) if "session" in note)
-    assert "oltp_insert high (80 %)" in note and "--set session=shared" in note
+    crowd, sessions = (note for note in notes(crowded()) if "rocessor" in note)
+    expected = "which may have limited oltp_insert high (others 80 %, server and clients 17 %)."
+    assert crowd == f"Other processes kept the processors busy, {expected}"
+    assert "--set session=shared" in sessions
+
+
+def test_a_busy_processor_is_reported_in_one_sentence() -> None:
+    (note,) = (note for note in notes(crowded(cpu_share=0.3, autogroup=False)) if "rocessor" in note)
+    assert note.startswith("Other processes kept the processors busy, which limited oltp_insert high (others 80 %")
 
 
 @pytest.mark.parametrize("figures", [{"autogroup": False}, {"host_cpu_share": 0.5}, {"others_cpu_share": 0.1}])

@@ -270,10 +270,9 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
         return own >= PROCESSOR_BOUND or (host >= HOST_BOUND and own >= SHARED)
 
     @property
-    def starved_by_others(self) -> bool:
-        """Whether other processes kept the processors busy, and the kernel divides processor time among sessions."""
-        crowded = (self.host_cpu_share or 0.0) >= CROWDED and (self.others_cpu_share or 0.0) >= SHARED
-        return bool(self.autogroup) and crowded
+    def crowded(self) -> bool:
+        """Whether other processes kept the processors busy."""
+        return (self.host_cpu_share or 0.0) >= CROWDED and (self.others_cpu_share or 0.0) >= SHARED
 
     def timeline(self) -> tuple[TimelinePoint, ...]:
         """Return the intervals. Their p50 is sysbench's p95, because it prints the p50 only at the end."""

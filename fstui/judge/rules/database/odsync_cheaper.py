@@ -12,6 +12,9 @@ their flushes (field 16 of `/sys/block/X/stat`) are compared.
 It does not show which layer is at fault. Through the page cache the kernel treats both alike, so the difference comes
 from another layer. With O_DIRECT, O_DSYNC may be a single FUA write and honestly cheaper: see `fua-ignored`.
 
+Other processes that write to the same devices, or use the processors, can slow one step down and not the other. If
+there are any, a difference alone is not reported, only missing flushes.
+
 ## What to do next
 Run `odirect-truth` in the same directory and compare what reached the device. Until then, run a database with
 `innodb_flush_method = O_DIRECT` or `fsync`, PostgreSQL with `wal_sync_method = fdatasync`.
@@ -25,7 +28,10 @@ from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.account import ENOUGH
 from fstui.judge.facts.steps import MIN_SYNCS, SyncStep
+from fstui.judge.speed.stalls import starved
+from fstui.measure.kinds.sysbench import SysbenchFigures
 from fstui.model.quantities import rate, ratio
+from fstui.model.steps import Step
 from fstui.storage.layers.flushes import Call
 
 CHEAPER = 3.0
@@ -38,8 +44,20 @@ def odsync_cheaper(case: Case) -> Iterator[Conclusion]:
     by_flag, by_call = rewrites.get("O_DSYNC"), rewrites.get("fdatasync")
     if case.configuration.breaks_sync or by_flag is None or by_call is None:
         return
-    if 0 < CHEAPER * by_call.step.rate_per_s <= by_flag.step.rate_per_s:
-        yield _cheaper(case, by_flag, by_call)
+    if not 0 < CHEAPER * by_call.step.rate_per_s <= by_flag.step.rate_per_s:
+        return
+    per_sync = case.flushes.per_sync(by_flag)
+    missing = per_sync is not None and per_sync < ENOUGH and _expects_flushes(case, by_flag)
+    if missing or not _disturbed(case, by_flag.step, by_call.step):
+        yield _cheaper(case, by_flag, by_call, missing=missing)
+
+
+def _disturbed(case: Case, *steps: Step) -> bool:
+    """Return whether other processes may explain a difference: they wrote to the devices or used the processors."""
+    if case.others.while_idle or case.flushes.noisy or any(map(starved, steps)):
+        return True
+    figures = (step.figures for step in case.steps.all)
+    return any(isinstance(found, SysbenchFigures) and found.crowded for found in figures)
 
 
 def _buffered_rewrites(case: Case) -> dict[Call | None, SyncStep]:
@@ -52,15 +70,13 @@ def _buffered_rewrites(case: Case) -> dict[Call | None, SyncStep]:
     return found
 
 
-def _cheaper(case: Case, by_flag: SyncStep, by_call: SyncStep) -> Conclusion:
+def _cheaper(case: Case, by_flag: SyncStep, by_call: SyncStep, *, missing: bool) -> Conclusion:
     flag_per_s, call_per_s = rate(by_flag.step.rate_per_s), rate(by_call.step.rate_per_s)
     times = ratio(by_flag.step.rate_per_s / by_call.step.rate_per_s)
-    per_sync = case.flushes.per_sync(by_flag)
-    missing = per_sync is not None and per_sync < ENOUGH and _expects_flushes(case, by_flag)
     return Conclusion(
         title=f"O_DSYNC {flag_per_s}/s, write + fdatasync {call_per_s}/s",
         sentence=f"Writes through O_DSYNC completed {times} times as often as write + fdatasync of the same blocks "
-        f"({flag_per_s}/s and {call_per_s}/s). {_meaning(per_sync)}",
+        f"({flag_per_s}/s and {call_per_s}/s). {_meaning(case.flushes.per_sync(by_flag))}",
         verdict="suspicious" if missing else None,
         confidence="medium",
         steps=[by_flag.step, by_call.step],
@@ -71,11 +87,11 @@ def _cheaper(case: Case, by_flag: SyncStep, by_call: SyncStep) -> Conclusion:
 
 def _meaning(per_sync: float | None) -> str:
     if per_sync is None:
-        return "No layer counts flushes here, so it is not known whether each arrived; run again without other load."
+        return "No layer counts flushes here, so it is not known whether each arrived."
     if per_sync >= ENOUGH:
         return (
             "Each reached the device as a flush all the same, so the flag works and the difference comes from another "
-            "layer; run again without other load."
+            "layer."
         )
     return (
         "Both promise the same, so something does less for the flag than for the call. A database with "

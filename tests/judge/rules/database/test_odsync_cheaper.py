@@ -6,7 +6,8 @@ import pytest
 
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Target
-from tests.factories.evidence import finding, rules, verdict
+from tests.factories.databases import database, with_figures
+from tests.factories.evidence import busy, finding, rules, verdict
 from tests.factories.steps import step
 from tests.factories.storage import disk, filesystem, loop, on_disk, on_loop, readings
 
@@ -32,6 +33,18 @@ def test_far_cheaper_without_counters_is_a_note() -> None:
 def test_far_cheaper_with_its_flushes_is_a_note() -> None:
     found = finding(verdict(None, SYNC, dsync(9000, 1.0)), RULE)
     assert found.verdict is None and "the flag works" in found.sentence
+
+
+@pytest.mark.parametrize("noise", ["writers", "waited for a CPU", "crowded"])
+def test_a_difference_is_not_reported_next_to_others(noise: str) -> None:
+    crowded = database("oltp_insert", 9.0, 5, durable=True, cpu_share=0.2)
+    crowded = with_figures(crowded, host_cpu_share=0.97, others_cpu_share=0.8)
+    waited_ns = 3_000_000_000 if noise == "waited for a CPU" else None
+    slow = step(rate=204, changes={"cpu_wait_ns": waited_ns})
+    steps = (slow, *([crowded] if noise == "crowded" else []))
+    idle = busy("sda", 30) if noise == "writers" else None
+    assert RULE not in rules(verdict(None, *steps, dsync(797, 1.0), idle=idle))
+    assert finding(verdict(None, *steps, dsync(797, 0.0), idle=idle), RULE).verdict == "suspicious"
 
 
 def test_little_cheaper_is_not_reported() -> None:
