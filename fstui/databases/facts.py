@@ -94,15 +94,23 @@ def probe_settings(sysbench: str, connection: Connection, server: Server) -> dic
 
 
 def peer_of(connection: Connection) -> int | None:
-    """Return the process that answers: at the unix socket (unix(7), SO_PEERCRED), or at a port of this host.
+    """Return the server that answers: at the unix socket (unix(7), SO_PEERCRED), or at a port of this host.
 
-    None if it is on another host, or if this user is not allowed to see it.
+    None if it is on another host, if this user is not allowed to see it, or if the process that answers is no server:
+    it forwards to a container or through a tunnel.
     """
-    if not connection.socket:
-        return _listener(connection.host, connection.port or family_of(connection).port)
+    if connection.socket:
+        pid = _owner(family_of(connection).socket_path(connection))
+    else:
+        pid = _listener(connection.host, connection.port or family_of(connection).port)
+    stat = proc.stat(pid) if pid else None
+    return pid if stat and stat.name in SERVERS else None
+
+
+def _owner(path: str) -> int | None:
     try:
         with socket.socket(socket.AF_UNIX) as client:
-            client.connect(family_of(connection).socket_path(connection))
+            client.connect(path)
             pid: int = _UCRED.unpack(client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))[0]
             return pid or None
     except OSError:
@@ -121,11 +129,10 @@ def _listener(host: str, port: int) -> int | None:
         listening = [found for found in psutil.net_connections("tcp") if found.status == psutil.CONN_LISTEN]
     except (OSError, psutil.Error):
         return None
-    places = {(address, port), ("0.0.0.0", port), ("::", port)}
-    pid = next((found.pid for found in listening if tuple(found.laddr) in places), None)
-    # a process that is no server forwards the port, to a container or through a tunnel
-    stat = proc.stat(pid) if pid else None
-    return pid if stat and stat.name in SERVERS else None
+    by_place = {tuple(found.laddr): found.pid for found in listening}
+    # the kernel prefers the listener at the exact address
+    places = ((address, port), ("0.0.0.0", port), ("::", port))
+    return next((by_place[place] for place in places if place in by_place), None)
 
 
 def _working_directory(pid: int | None) -> str | None:

@@ -37,8 +37,9 @@ def _reasons(case: Case) -> tuple[str, str, tuple[str, ...]]:
     if not case.stack.nodes:
         for unseen in (each.promised for each in case.commits.all if each.promised.existing):
             settings = f" Its settings: {', '.join(unseen.settings)}." if unseen.settings else ""
-            sentence = f"The storage of {unseen.database} is not on this host, so its flushes are not known.{settings}"
-            return "its storage is on another host", sentence, ("Run fstui on the host that stores its data.",)
+            where = "on another filesystem" if unseen.located else "in a place that is not known"
+            sentence = f"{unseen.database} stores its data {where}, so its flushes were not counted.{settings}"
+            return f"the data is {where}", sentence, ("Run fstui where the data is stored.",)
         return "nothing is known", "Nothing is known about the storage stack, so nothing can be judged.", ()
     if not case.steps.all:
         sentence = (

@@ -40,6 +40,8 @@ class Commits(NamedTuple):
     """They write to the measured filesystem, so the counters of its devices include them."""
     existing: bool = False
     """The database existed before the run, and its settings belong to its owner."""
+    located: bool = True
+    """Its process was found on this host, so the filesystem of its data is known."""
     log_flags: tuple[OpenFlag, ...] = ()
     """How its log is opened; empty if it is written and then synced."""
     preloads: tuple[str, ...] = ()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -73,3 +75,11 @@ def test_difference_names_both_values(asked: object, has: str) -> None:
 
 def test_unknown_variable_is_not_compared() -> None:
     assert list(differences({"loose_option": 1}, {"version": "15"})) == []
+
+
+def test_a_process_that_forwards_a_socket_is_no_server(tmp_path: Path) -> None:
+    forwarded = tmp_path / "db.sock"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(forwarded))
+        listener.listen()
+        assert facts.peer_of(Connection(driver="mysql", socket=str(forwarded), user="app")) is None

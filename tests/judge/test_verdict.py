@@ -264,10 +264,15 @@ def test_undecided_run_says_why(where: Target, done: Step, words_: str) -> None:
     assert judgement.findings[-1].next[-1].startswith("Until then")
 
 
-def test_server_on_another_host_is_named_with_its_settings() -> None:
-    remote = commits(None, where="existing", on_target=False)
+@pytest.mark.parametrize(
+    ("located", "where"),
+    [(True, "on another filesystem"), (False, "in a place that is not known")],
+    ids=["here", "elsewhere or behind a tunnel"],
+)
+def test_server_with_data_elsewhere_is_named_with_its_settings(located: bool, where: str) -> None:
+    remote = commits(None, where="existing", on_target=False, located=located)
     judgement = judge(Evidence(steps=(remote,)))
-    assert judgement.sentence.startswith("The storage of MariaDB 10.11.19 is not on this host")
+    assert judgement.sentence.startswith(f"MariaDB 10.11.19 stores its data {where}")
     assert "sync_binlog = 1" in judgement.sentence
 
 

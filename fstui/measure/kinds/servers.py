@@ -255,7 +255,7 @@ class Server(Base, frozen=True, kw_only=True):
             else "it does not say where its data is stored"
         )
         if not self.located:
-            stored = "its process is not on this machine: the filesystem of its data is not known"
+            stored = "its process was not found on this host, so the filesystem of its data is not known"
         elif not self.on_target:
             stored += ", which is not on the filesystem of this directory"
         return (

@@ -156,6 +156,7 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
             durable=counted and not server.lossy,
             counted=counted,
             existing=server.existing,
+            located=server.located,
             log_flags=server.log_flags,
             preloads=server.preloads,
         )
