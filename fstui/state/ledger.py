@@ -186,6 +186,11 @@ def living() -> list[Entry]:
     return [entry for entry in others if _owner_lives(entry) is True]
 
 
+def running() -> frozenset[str]:
+    """Return the ids of the runs of this host that have not ended."""
+    return frozenset(entry.run for entry in entries() if _owner_lives(entry) is True)
+
+
 def of_other_hosts() -> list[Entry]:
     """Return the entries of other hosts that share this state directory."""
     return [entry for entry in entries() if not _is_of_this_host(entry) and not is_of_this_boot(entry)]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Collection
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -16,7 +17,7 @@ from fstui.model.documents import encode, is_altered
 from fstui.model.errors import Refused
 from fstui.model.judgement import Answer, Verdict
 from fstui.model.run import Baselines, Earlier, Round, Run, RunStatus
-from fstui.state import paths, user_data
+from fstui.state import ledger, paths, user_data
 from fstui.state.files import make_private, sync_directory, write_atomically
 from fstui.state.outlines import Outline, Read, RunNotFound, decode, read_outlines
 
@@ -33,7 +34,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     id: str = ""
     started_at: str = ""
     elapsed_s: float = 0.0
-    status: RunStatus | None = None
+    status: RunStatus | Literal["running"] | None = None
     verdict: Verdict | None = None
     speed: Answer | None = None
     """None if the run was saved before fstui judged the speed."""
@@ -130,8 +131,8 @@ def history(most: int | None = None, limit_s: float = math.inf) -> list[Summary]
 
     ``most``: only this many of the newest. Raises Unfinished after ``limit_s``, which only a first reading takes.
     """
-    notes, saved = user_data.notes(), _files()
-    return [_summary(one, notes.get(_id(one.path), "")) for one in read_outlines(saved[:most], saved, limit_s)]
+    notes, saved, running = user_data.notes(), _files(), ledger.running()
+    return [_summary(one, notes.get(_id(one.path), ""), running) for one in read_outlines(saved[:most], saved, limit_s)]
 
 
 def delete(path: Path) -> None:
@@ -181,7 +182,7 @@ def _place(run: Outline | Run) -> object:
     return run.target and (run.target.identity, run.target.mount_point, run.host.hostname)
 
 
-def _summary(read: Read, note: str) -> Summary:
+def _summary(read: Read, note: str, running: Collection[str]) -> Summary:
     if read.found is None:
         return Summary(path=str(read.path), note=note, unreadable=read.problem)
     outline = read.found.outline
@@ -192,7 +193,8 @@ def _summary(read: Read, note: str) -> Summary:
         id=outline.id,
         started_at=outline.started_at,
         elapsed_s=outline.elapsed_s,
-        status=outline.status,
+        # the document of a run that has not ended is that of a killed run
+        status="running" if outline.status == "stopped" and outline.id in running else outline.status,
         verdict=outline.verdict,
         speed=outline.speed.answer if outline.speed.title else None,
         scenario=outline.scenario.name if outline.scenario else "",

@@ -14,7 +14,7 @@ from fstui.model.run import Run, ScenarioRef
 from fstui.model.steps import Step
 from fstui.model.storage import Target
 from fstui.runs import history
-from fstui.state import files, outlines, paths, runs, user_data
+from fstui.state import files, ledger, outlines, paths, runs, user_data
 from fstui.state.files import write_atomically
 from fstui.state.outlines import RunNotFound, Unfinished, UnreadableRun
 
@@ -207,6 +207,14 @@ def test_delete_removes_a_run_and_its_note_and_nothing_else(tmp_path: Path) -> N
     with pytest.raises(Refused, match="is not a saved run"):
         runs.delete(elsewhere)
     assert elsewhere.exists() and user_data.notes() == {"x7b2c9": "good cable"}
+
+
+def test_a_run_that_has_not_ended_is_running() -> None:
+    runs.save(msgspec.structs.replace(a_run("k3f9a1"), status="stopped"))
+    entry = ledger.enter("k3f9a1", "directory", "/srv/.fstui-k3f9a1")
+    assert [one.status for one in runs.history()] == ["running"]
+    ledger.strike(entry)
+    assert [one.status for one in runs.history()] == ["stopped"]
 
 
 def test_the_history_shows_the_rate_of_the_first_synced_step() -> None:
