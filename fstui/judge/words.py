@@ -25,11 +25,14 @@ UNTIL_THEN = (
     "own power supply."
 )
 LOOK_FOR_FILTER = (
-    "Look for a filter that drops the sync calls: grep Seccomp /proc/self/status. The container may have been started "
-    "with syncs suppressed: run fstui outside it."
+    "Look for a filter that drops the sync calls: 'grep Seccomp /proc/self/status'. The container may have been "
+    "started with syncs suppressed: run fstui outside it."
 )
 _ASK_THE_OWNER = (
     "Ask the owner of the host whether this disk passes flushes on (VirtualBox: IgnoreFlush=0; QEMU: not cache=unsafe)."
+)
+LOOK_AT_LIBRARIES = (
+    "Look for a library that stubs syncs in the server's process: 'grep -e eatmydata -e nosync /proc/PID/maps'."
 )
 _MANAGED = "On a managed service, change its parameters."
 _MOST_NAMES = 3

@@ -10,7 +10,7 @@ from fstui.model.quantities import counted, duration_ns, rate, seconds, size
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report.documents import CheckDocument, Unchecked
-from fstui.report.findings import leading, title
+from fstui.report.findings import FREE_OF_DEFECTS, leading, next_steps, title
 from fstui.report.sections import Cell, Report, Section, Value, glyph, number, records, speed, text, verdict
 from fstui.report.text import GLYPHS, NONE, simulated_words, speed_words
 
@@ -19,7 +19,6 @@ _RECORDS = (
     "filesystem", "run", "verdict", "confidence", "commits_per_s", "p99_ns", "speed", "flag", "next", "trouble",
 )  # fmt: skip
 MOST_NAMES = 3
-_GOOD = ("consistent", "kept", "plausible")
 
 
 class Checked(NamedTuple):
@@ -76,10 +75,9 @@ def commits(run: Run) -> Step | None:
 
 def next_step(run: Run) -> str:
     """Return the first thing to do; empty for storage without a defect that is not slow."""
-    found = leading(run)
-    if run.verdict not in _GOOD and found and found.next:
-        return found.next[0]
-    return next(iter(run.speed.next), "") if run.speed.answer in TOO_SLOW else ""
+    if run.verdict in FREE_OF_DEFECTS and run.speed.answer not in TOO_SLOW:
+        return ""
+    return next(iter(next_steps(run)), "")
 
 
 def _cells(row: Checked) -> tuple[Cell | str, ...]:
@@ -119,7 +117,7 @@ def _explained(row: Checked) -> Iterator[Section]:
         run.speed.answer in TOO_SLOW,
         next((one for one in run.findings if one.rule == "container-layer"), None),
     )
-    if run.verdict in _GOOD and not slow:
+    if run.verdict in FREE_OF_DEFECTS and not slow:
         if layer is not None:
             yield Section(f"{GLYPHS[run.verdict]} {row.name}", lines=(layer.sentence,), points=(("next", layer.next),))
         return

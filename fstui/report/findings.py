@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from fstui.model.judgement import VERDICTS, Finding, Judgement, Verdict
+from fstui.model.judgement import TOO_SLOW, VERDICTS, Finding, Judgement, Verdict
 from fstui.model.run import Run
 from fstui.model.storage import Target
 from fstui.report.stack import in_memory
 from fstui.storage.layers import kind
 
 _GOOD: tuple[Verdict, ...] = ("consistent", "kept")
+FREE_OF_DEFECTS: tuple[Verdict, ...] = (*_GOOD, "plausible")
 _FULL, _FULL_BYTES = 0.01, 1 << 30
 _NEARLY, _NEARLY_BYTES = 0.05, 10 << 30
 """A filesystem is nearly full if less is free than both: a twentieth of it, and 10 GiB. A large one has room left."""
@@ -25,6 +26,14 @@ def ordered(run: Run) -> tuple[Finding, ...]:
     """Return the finding that the verdict is based on, then the others in the judge's order."""
     deciding = leading(run)
     return tuple(sorted(run.findings, key=lambda finding: finding is not deciding))
+
+
+def next_steps(run: Run) -> tuple[str, ...]:
+    """Return what to do next: about the speed if that is the problem, otherwise about the verdict."""
+    found = leading(run)
+    about_verdict, about_speed = found.next if found else (), run.speed.next
+    slow = run.speed.answer in TOO_SLOW and run.verdict in FREE_OF_DEFECTS
+    return (about_speed or about_verdict) if slow else (about_verdict or about_speed)
 
 
 def flags(judgement: Judgement | None) -> tuple[Finding, ...]:

@@ -225,6 +225,11 @@ def test_both_answers_why_what_next_and_where_to_look() -> None:
     assert "812/s" in lines[5] and lines[-1].endswith("fstui show k3f9a1")
 
 
+def test_slow_storage_gets_the_next_step_about_its_speed() -> None:
+    run = replace(screens.RUN, verdict="consistent", speed=SLOW)
+    assert f"next     {SLOW.next[0]}" in printed_run(run, "brief").splitlines()
+
+
 def test_any_run_has_few_lines() -> None:
     for run in (samples.RUN, samples.FAILED_RUN, screens.RUN, Run(id="x", started_at="")):
         assert len(printed_run(run, "brief").splitlines()) <= 9

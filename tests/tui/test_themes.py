@@ -116,4 +116,4 @@ async def test_an_unknown_theme_is_reported() -> None:
     async with app.run_test(size=(120, 24)) as pilot:
         await app.workers.wait_for_complete()
         await pilot.pause()
-        assert app.native_ansi_color and "no theme 'solarised'" in shown(app)[-1]
+        assert app.native_ansi_color and "no theme 'solarised'" in shown(app)[-2]

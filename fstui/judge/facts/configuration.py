@@ -5,6 +5,7 @@ A row names a reading of one layer, or one of the conditions below if more than 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -183,8 +184,8 @@ def _behind_server(node: Node) -> bool:
 def _barriers_on(filesystem: Node, barrier: Reading) -> str:
     option = kind(filesystem.kind).barriers_on
     if option is None:
-        return f"echo 0 > {barrier.path}, then run fsync-rate there."
-    return f"mount -o remount,{option} {filesystem.name}, then run fsync-rate there."
+        return f"Turn barriers on, then run fsync-rate there: echo 0 > {barrier.path}"
+    return f"Turn barriers on, then run fsync-rate there: mount -o remount,{option} {shlex.quote(filesystem.name)}"
 
 
 def _cache_line(node: Node) -> str:

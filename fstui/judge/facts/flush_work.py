@@ -18,8 +18,9 @@ from fstui.model.host import Host
 from fstui.model.quantities import duration_ns, ratio, size
 from fstui.model.steps import Step
 from fstui.model.storage import Node
+from fstui.storage.layers.devices import models
 from fstui.storage.layers.devices.caches import safe_medium
-from fstui.storage.layers.devices.disk import is_attached_here
+from fstui.storage.layers.devices.disk import is_attached_here, is_virtual
 
 ARRIVED = 0.95
 """If less had reached the device before the flush, the growth may be that of a cache above it."""
@@ -170,11 +171,15 @@ class LowestDevices:
         return bool(self.all) and not self.unverified
 
     def doubt(self, known: Iterable[Node] = ()) -> str:
-        """Return a sentence, after a space, that names the unverified devices, except memory and ``known``."""
+        """Return a sentence, after a space, that names the unverified devices apart from memory and ``known``.
+
+        If these are all, and disks of a hypervisor, it says what that is known to do.
+        """
         named = {node.id for node in (*known, *self._stack.in_memory)}
         left = [node for node in self.unverified if node.id not in named]
         if not left:
-            return ""
+            platform = models.platform(self._host.virtualization) if any(map(is_virtual, self.unverified)) else None
+            return f" {platform.habit}." if platform else ""
         if self._host.virtualization:
             return f" What the host does with data for {words.devices(left)} cannot be seen from here."
         return f" It does not show that {words.devices(left)} did any work."

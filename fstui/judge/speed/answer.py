@@ -33,7 +33,8 @@ _PLACES = (
 )  # fmt: skip
 """By how many of the typical rates are not above."""
 RECORD_A_BASELINE = (
-    "Run this scenario three times while the system is healthy, to record a baseline. Or declare the medium: --medium."
+    "Run this scenario three times while the system is healthy, to record a baseline. Or declare the medium, as in "
+    "'--medium ssd'."
 )
 
 
@@ -210,4 +211,4 @@ def _next(case: Case, why: Sequence[Reason]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(reason.next for reason in why))
     target = case.evidence.target
     mount = f" --mount {shlex.quote(target.mount_point)}" if target else ""
-    return (f"Run 'sudo fstui watch{mount}' to see which layer takes the time.", LOOK_AT_DMESG)
+    return (f"See which layer takes the time: sudo fstui watch{mount}", LOOK_AT_DMESG)

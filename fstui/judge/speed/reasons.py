@@ -63,7 +63,8 @@ def _trouble(case: Case) -> Iterator[Reason]:
     troubled = [(node, state) for node in case.stack.nodes for state in node.state]
     if troubled:
         said = words.listed(f"{words.named(node)} {state.what}: {state.value}" for node, state in troubled)
-        yield Reason(f"the stack is in trouble ({said})", f"stack: {said}", "Repair the stack first; see dmesg.")
+        repair = "Repair the stack first: 'dmesg' says more."
+        yield Reason(f"the stack is in trouble ({said})", f"stack: {said}", repair)
 
 
 def _busy(case: Case) -> Iterator[Reason]:
@@ -90,7 +91,7 @@ def _during(case: Case, step: Step) -> Iterator[Reason]:
 def _others(case: Case, what: str, because: str) -> Reason:
     writers = case.others.writers
     named = f" ({words.writers(writers)})" if writers else ""
-    return Reason(what + named, f"others: {because}", "Measure again when they are idle: fstui watch names them.")
+    return Reason(what + named, f"others: {because}", "Measure again when they are idle: 'fstui watch' names them.")
 
 
 def _remote(case: Case) -> Iterator[Reason]:

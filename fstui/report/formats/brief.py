@@ -8,7 +8,7 @@ from fstui.model.quantities import seconds
 from fstui.model.run import Run
 from fstui.report import figures
 from fstui.report.characters import page
-from fstui.report.findings import leading
+from fstui.report.findings import leading, next_steps
 from fstui.report.sections import Report
 from fstui.report.stack import stack_line
 from fstui.report.text import moment, speed_words, verdict_words
@@ -32,8 +32,8 @@ def _lines(run: Run) -> Iterator[str]:
     found = leading(run)
     if found and found.because:
         yield f"because  {found.because[0]}"
-    if next_ := (found.next if found and found.next else run.speed.next):
-        yield f"next     {next_[0]}"
+    if steps := next_steps(run):
+        yield f"next     {steps[0]}"
     if measured := [step for step in run.steps if step.ops]:
         named = [step for step in measured if found and step.name in found.steps]
         step = max(named or measured, key=lambda step: step.syncs)

@@ -10,6 +10,7 @@ from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.configuration import Found
 from fstui.model.judgement import Confidence, Finding
+from fstui.storage.layers.filesystems.overlay import upper_path
 
 
 @rule(place=20)
@@ -40,6 +41,7 @@ def _texts(case: Case, found: Found) -> dict[str, str]:
     battery, drives = words.CHECK_CONTROLLER
     return {
         **found.defect.outcomes[found.hit.outcome].missing,
+        **({"upper": shlex.quote(upper)} if (upper := upper_path(layer)) else {}),
         **{reading.what: shlex.quote(reading.value) for reading in layer.readings},
         "id": layer.id,
         "name": layer.name,

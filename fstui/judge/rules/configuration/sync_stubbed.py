@@ -53,9 +53,10 @@ def _this_process(case: Case, signs: Sequence[str]) -> Conclusion:
         scope="process",
         because=(*signs, *case.flushes.own_flushes),
         next=(
-            "Run fstui without it: unset LD_PRELOAD, empty /etc/ld.so.preload; outside this container, if "
-            "grep Seccomp /proc/self/status says 2.",
-            "Check whether the database runs with it: grep eatmydata /proc/PID/maps, grep Seccomp /proc/PID/status.",
+            "Run fstui without it: unset LD_PRELOAD, empty /etc/ld.so.preload, or run it outside this container if "
+            "'grep Seccomp /proc/self/status' says 2.",
+            "Check whether the database runs with it: 'grep eatmydata /proc/PID/maps', 'grep Seccomp "
+            "/proc/PID/status'.",
         ),
     )
 

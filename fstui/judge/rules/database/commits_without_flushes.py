@@ -76,7 +76,8 @@ def _despite_settings(case: Case, found: Sequence[CountedCommits]) -> Conclusion
             *case.commits.comparison(worst),
         ),
         next=(
-            "Look at the server's process: grep -E 'eatmydata|nosync' /proc/PID/maps; grep Seccomp /proc/PID/status.",
+            words.LOOK_AT_LIBRARIES,
+            "Look for a filter of the server's system calls: 'grep Seccomp /proc/PID/status'.",
         ),
     )
 

@@ -72,7 +72,7 @@ def _broken(cuts: Sequence[Cut]) -> Conclusion:
         scope="process",
         steps=[cut.step for cut in cuts],
         because=map(_because, cuts),
-        next=("Look at what the server loads: grep -E 'eatmydata|nosync' /proc/PID/maps, and LD_PRELOAD here.",),
+        next=(words.LOOK_AT_LIBRARIES,),
     )
 
 

@@ -80,7 +80,7 @@ def _faster_than_nand(devices: tuple[Node, ...], write: Cost | None, flushed: Co
         steps=steps,
         because=(flushed.because, *([write.because] if write else []), *map(words.medium, devices)),
         next=(
-            "Look up whether this model has power-loss protection. If so, declare it: --medium ssd-plp.",
+            "Look up whether this model has power-loss protection. If so, declare it: '--medium ssd-plp'.",
             words.CUT_THE_POWER,
         ),
     )
@@ -233,7 +233,9 @@ def _exceeded(stack: Stack, payload: float, durable: list[Step], direct: list[St
                 for line in words.readings(node, word(node, "link_rate"), number(node, "payload_mb_s"))
             ),
         ),
-        next=("Look for a cache above the link: in a controller or a layer of this host (lsblk -s, dmsetup table).",),
+        next=(
+            "Look for a cache above the link, in a controller or in a layer of this host: 'lsblk -s', 'dmsetup table'.",
+        ),
     )
 
 

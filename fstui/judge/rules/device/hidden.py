@@ -198,7 +198,7 @@ def usb_bridge(case: Case) -> Iterator[Conclusion]:
                 for line in (words.write_cache(node), *words.readings(node, word(node, "usb_bridge")))
             ),
             next=(
-                "Ask the drive itself: hdparm -W, smartctl -g wcache (through the bridge: smartctl -d sat).",
+                "Ask the drive itself: 'hdparm -W DEVICE', or through the bridge 'smartctl -d sat -g wcache DEVICE'.",
                 "Connect the drive without the bridge and run again.",
                 words.UNTIL_THEN,
             ),

@@ -54,7 +54,7 @@ def _cheap_flush(case: Case, devices: tuple[Node, ...], write: Cost, flushed: Co
         confidence=_confidence(case),
         steps=steps,
         because=(write.because, flushed.because, *map(words.medium, devices)),
-        next=("Check the drive's health: smartctl -a shows the state of its capacitor.", words.CUT_THE_POWER),
+        next=("Check the drive's health: 'smartctl -a DEVICE' shows the state of its capacitor.", words.CUT_THE_POWER),
     )
 
 

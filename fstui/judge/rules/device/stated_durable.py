@@ -55,7 +55,7 @@ from fstui.storage.layers.facts import word
 _DRIVE = "Ask the drive again after its next power cycle (smartctl -g wcache): many drives forget the setting."
 _STORE = "Only the provider can confirm it, and the data is gone with the instance in any case."
 _ARRAY = "Check the array: its battery, and that its write cache is mirrored or off without it."
-_HEALTH = ("Check the drive's health: smartctl -a shows the state of its capacitor.",)
+_HEALTH = ("Check the drive's health: 'smartctl -a DEVICE' shows the state of its capacitor.",)
 _CLOUD = (
     "Force-stop the instance during fstui powercut, with the witness on another host: this tests the path to the "
     "volume. Only the provider can cut the power of the volume itself."

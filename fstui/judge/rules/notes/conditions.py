@@ -62,7 +62,7 @@ def disturbed(case: Case) -> Iterator[Conclusion]:
             because=(
                 f"{step.name}: delayed {seconds(step.held_ns / 1e9)} of {seconds(step.elapsed_s)}" for step in delayed
             ),
-            next=("Run again when the machine is less busy, or with more seconds per step.",),
+            next=("Run again when the machine is less busy, or with more seconds per step ('--set seconds=10').",),
         )
 
 
@@ -174,7 +174,7 @@ def stack_state(case: Case) -> Iterator[Conclusion]:
             sentence=f"The stack is in trouble ({words.listed(said)}). Measurements now do not show how it behaves "
             "when healthy.",
             because=(words.reading(node, state) for node, state in troubled),
-            next=("Look at the kernel's log (dmesg), repair this first, then run again.",),
+            next=("Look at the kernel's log ('dmesg'), repair this first, then run again.",),
         )
 
 

@@ -21,7 +21,9 @@ _UNSUPPORTED = frozenset({errno.EINVAL, errno.EOPNOTSUPP})
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _STOPPED = frozenset({errno.EIO, errno.EUCLEAN})
 """Errors of a filesystem that has shut itself down or found its data corrupted (EFSCORRUPTED is EUCLEAN)."""
-_SAVE_DATA = "Look at the kernel's log (dmesg) and the disk's own (smartctl -a), and copy the data off first."
+_SAVE_DATA = (
+    "Look at the kernel's log ('dmesg') and the disk's own ('smartctl -a DEVICE'), and copy the data off first."
+)
 
 
 @rule(place=20)
@@ -181,8 +183,8 @@ def stood_still(case: Case) -> Iterator[Conclusion]:
         steps=held,
         because=(line for step in held for line in _evidence(step)),
         next=(
-            "Look at the kernel's log (dmesg), and, as root, at which process waits for which device (fstui watch). "
-            "fsfreeze and snapshots delay every write.",
+            "Look at the kernel's log: 'dmesg' names blocked tasks.",
+            "See which process waits for which device: 'sudo fstui watch'. fsfreeze and snapshots delay every write.",
         ),
     )
 

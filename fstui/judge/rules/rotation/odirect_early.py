@@ -42,7 +42,7 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
             steps=[pace.step for pace in paces],
             because=(*(pace.because for pace in paces), *worst.platter.because),
             next=(
-                "Make sure that the real drive's write cache is off: hdparm -W, smartctl -g wcache.",
+                "Make sure that the real drive's write cache is off: 'hdparm -W DEVICE', 'smartctl -g wcache DEVICE'.",
                 *words.hypervisor(case.host),
                 words.CUT_THE_POWER,
             ),

@@ -78,6 +78,12 @@ def upper_directory(node: Node) -> Fact[str] | None:
     return word(node, "upperdir")
 
 
+def upper_path(node: Node) -> str | None:
+    """Return the absolute path of the upper directory, or None if it is not known."""
+    known = (word(node, what) for what in ("upperdir_at", "upperdir"))
+    return next((fact.value for fact in known if fact and fact.value.startswith("/")), None)
+
+
 def stat_command(path: str) -> Command:
     """Return the command that prints inode and times of a directory."""
     return ("stat", "--format=%i %.9Y %.9Z %.9W", "--", path)

@@ -144,8 +144,8 @@ class Md(Array, frozen=True, kw_only=True):
             option="a partial parity log (ppl)",
             misses="flush before the answer",
             means="is answered before the members are flushed",
-            undo="Switch the members' write caches off (hdparm -W 0), or use drives with power-loss protection. "
-            "Removing the log instead opens the write hole.",
+            undo="Switch the members' write caches off ('hdparm -W 0 DEVICE'), or use drives with power-loss "
+            "protection. Removing the log instead opens the write hole.",
             flushed_later=True,
         )
 

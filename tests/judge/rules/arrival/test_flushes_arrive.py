@@ -309,3 +309,10 @@ def test_trace_replaces_a_device_without_counters() -> None:
         "Each of 2 000 syncs reached sda as 1.00 flushes (1 expected), fstui's own by the kernel's trace."
         in judgement.sentence
     )
+
+
+def test_the_habit_of_the_hypervisor_is_named() -> None:
+    virtual = on_disk(filesystem(), disk(link="virtio"))
+    found = finding(verdict(virtual, step(), host=Host(virtualization="firecracker")), "flushes-arrive")
+    assert "Firecracker's default cache type, Unsafe, never flushes" in found.sentence
+    assert "cache_type=Writeback" in found.next[0]
