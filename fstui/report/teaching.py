@@ -62,6 +62,8 @@ def in_truth(made: Simulated, promised: Reach, places: Sequence[DataPlace]) -> R
         return promised._replace(place=place, note="the sync never left the process", stopped=True)
     if any(part and part.cache and part.cache.flush == "ignored" for part in made.parts):
         return promised._replace(place=max(len(places) - 2, 0), note="answered by the cache", stopped=True)
+    if failing := made.disk.fails_write:
+        return promised._replace(note=f"except write {failing}")
     return promised
 
 

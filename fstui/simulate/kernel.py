@@ -23,6 +23,14 @@ TXG_NS = 5 * S
 """zfs_txg_timeout."""
 
 
+class SyncError(Exception):
+    """A sync returned EIO."""
+
+    def __init__(self, at_ns: float) -> None:
+        super().__init__()
+        self.at_ns = at_ns
+
+
 class Storage(Protocol):
     """A block device below a filesystem."""
 
@@ -69,6 +77,7 @@ class Filesystem:
         device = made.log or made.front or made.disk
         self._sends_flushes = made.filesystem.barrier and device.write_cache == "write back"
         self._sends_fua = self._sends_flushes and device.fua
+        self._fails_write = made.disk.fails_write
 
     def write(self, at_ns: float, offset: int, size: int, stamp: int, *, new: bool = False) -> float:
         """Write to the page cache. ``new``: the file grows, or an allocated block is written for the first time."""
@@ -87,7 +96,7 @@ class Filesystem:
         return self._made_durable(end, data_only=True)
 
     def sync(self, at_ns: float, *, data_only: bool) -> float:
-        """Run fsync or fdatasync."""
+        """Run fsync or fdatasync. Raises SyncError if the disk fails: once, because the page is clean afterwards."""
         at_ns += self._host.syscall_us * US
         if self.stubbed:
             return at_ns
@@ -97,7 +106,10 @@ class Filesystem:
         end = at_ns
         for offset, (size, stamp) in dirty.items():
             at_ns += self._host.submit_us * US
-            end = max(end, self._storage.write(at_ns, Extent(offset, size), {offset: stamp}))
+            if stamp != self._fails_write:
+                end = max(end, self._storage.write(at_ns, Extent(offset, size), {offset: stamp}))
+        if self._fails_write in (stamp for _, stamp in dirty.values()):
+            raise SyncError(max(end, at_ns))
         return self._made_durable(end + self._host.complete_us * US if dirty else end, data_only=data_only)
 
     def _made_durable(self, at_ns: float, *, data_only: bool) -> float:

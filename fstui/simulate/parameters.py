@@ -88,6 +88,8 @@ class Device(Part, frozen=True, kw_only=True):
     """The speed of its link."""
     flush_us: float = 0.0
     """Additional time for a flush."""
+    fails_write: int = 0
+    """The program's write with this number fails with an I/O error (buffered writes on ext4); 0: none."""
     platter: Platter | None = None
     nand: Nand | None = None
     persistent: Persistent | None = None
@@ -133,6 +135,8 @@ class Host(Part, frozen=True, kw_only=True):
     complete_us: float = 6.0
     wake_us: float = 12.0
     """The time to wake up another thread, of the journal or a pool."""
+    retries_sync: bool = False
+    """The program repeats a failed sync and accepts the second answer. Otherwise it stops with the error."""
     program_us: float = 1.0
     """CPU time of the program between two operations."""
     virtualization: str | None = None

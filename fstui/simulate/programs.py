@@ -15,6 +15,7 @@ from fstui.measure.kinds import StepSettings
 from fstui.measure.kinds.dirty_flush import DirtyFlush
 from fstui.measure.kinds.sqlite_commits import SqliteCommits
 from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.simulate.kernel import SyncError
 from fstui.simulate.media import US
 from fstui.simulate.simulated_host import SimulatedHost
 from fstui.storage.counters import difference
@@ -49,6 +50,8 @@ class Program:
         self.started_ns = self.ended_ns = host.now_ns
         self.over = False
         self.figures: dict[str, Any] = {}
+        self.failed_call = ""
+        """The call that returned EIO and ended the program."""
         self._pause_ns = host.made.host.program_us * US
 
     def begin(self) -> None:
@@ -97,11 +100,17 @@ class Writes(Program):
                         yield done.pop(writer)
                     continue
             kept = done.setdefault(writer, Done(writer, parts, int(at_ns), []))
-            end = self._one(at_ns, writer, kept.marks)
-            heapq.heapreplace(self._queue, (end, writer))
+            try:
+                end = self._one(at_ns, writer, kept.marks)
+            except SyncError as error:
+                kept.marks.pop()  # the write before it
+                end, self.failed_call = error.at_ns, self.settings.sync
+                self._queue.clear()
+            else:
+                heapq.heapreplace(self._queue, (end, writer))
             self.ended_ns = max(self.ended_ns, end)
         self.over = not self._queue
-        yield from done.values()
+        yield from (one for one in done.values() if one.marks)
 
     def _is_over(self, elapsed_ns: float, ops: int) -> bool:
         length_ns = self.settings.seconds * 1e9
@@ -129,12 +138,20 @@ class Writes(Program):
         synced = self._flagged
         if settings.sync != "none":
             if self._ops[writer] % settings.sync_every == 0:
-                at_ns = filesystem.sync(at_ns, data_only=settings.sync == "fdatasync")
+                at_ns = self._synced(at_ns, data_only=settings.sync == "fdatasync")
                 synced = True
             marks.append(int(at_ns))
         if synced:
             self.host.acknowledge(at_ns, offset, self._stamp)
         return at_ns
+
+    def _synced(self, at_ns: float, *, data_only: bool) -> float:
+        try:
+            return self.host.filesystem.sync(at_ns, data_only=data_only)
+        except SyncError as error:
+            if not self.host.made.host.retries_sync:
+                raise
+            return self.host.filesystem.sync(error.at_ns, data_only=data_only)
 
     def _offset(self, number: int) -> int:
         size: int = self.settings.block_bytes
@@ -159,7 +176,11 @@ class Commits(Program):
         marks: list[int] = []
         length_ns = settings.seconds * 1e9
         while at_ns < now_ns and not self.over:
-            at_ns = self._one(at_ns + self._pause_ns + 15 * US)
+            try:
+                at_ns = self._one(at_ns + self._pause_ns + 15 * US)
+            except SyncError as error:
+                at_ns, self.failed_call, self.over = error.at_ns, "fsync", True
+                break
             marks.append(int(at_ns))
             elapsed_ns = at_ns - self.started_ns
             enough = self._commits >= LEAST_OPS or elapsed_ns >= length_ns + EXTRA_NS

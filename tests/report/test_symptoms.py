@@ -41,6 +41,7 @@ LINES = {
     ],
     "fsyncgate": [
         '2018-04-10 12:00:00 UTC [731] PANIC:  could not fsync file "base/16384/16397": Input/output error',
+        "2021-09-26T11:22:17.825250Z 0 [ERROR] [MY-013622] [InnoDB] [FATAL] fsync() returned EIO, aborting.",
         "fsyncgate",
     ],
     "Asynchronous AOF fsync is taking too long": [

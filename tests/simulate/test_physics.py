@@ -105,6 +105,16 @@ def test_lying_disk_loses_acknowledged_data(disk: str) -> None:
     assert figures.any_lost and figures.lost + figures.present == figures.checked
 
 
+def test_failed_sync_is_reported_once_and_its_data_is_lost() -> None:
+    appends = {"offsets": "append", "prefill": "none"}
+    again = cut(host("hdd-7200", disk__fails_write=5, host__retries_sync=True), **appends)
+    assert again.missing == again.lost == 1 and again.acknowledged > 5
+    stopped = cut(host("hdd-7200", disk__fails_write=5), **appends)
+    assert stopped.kept and stopped.acknowledged == 4
+    work = program(host("hdd-7200", disk__fails_write=5), SqliteCommits(seconds=1.0))
+    assert work is not None and list(work.until(9e9)) and work.over and work.failed_call == "fsync"
+
+
 def test_several_writers_lose_nothing_on_a_durable_disk() -> None:
     assert cut(host("hdd-7200"), writers=8).kept and cut(host("ssd-consumer"), writers=4).kept
 

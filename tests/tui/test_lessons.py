@@ -40,7 +40,7 @@ async def test_from_the_list_to_the_last_answer(name: str) -> None:
         assert any(f"No: {lesson.question.right} is right." in line for line in answered)
         assert any("✓ right" in line for line in answered) and not any("✓ measured" in line for line in answered)
         listed = await pressed(pilot, "enter")
-        assert isinstance(app.screen, LessonsScreen) and "1 of 12 taken" in listed[0]
+        assert isinstance(app.screen, LessonsScreen) and "1 of 13 taken" in listed[0]
     assert (await lessons.taken())[name].right == 1
 
 

@@ -6,6 +6,8 @@ It reads and writes nothing of this host.
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
@@ -147,6 +149,10 @@ class SimulatedProbe(PlayedProbe):
             for done in work.until(until_ns):
                 yield Samples.of(done.writer, done.parts, done.start_ns, done.marks)
             await machine.pass_time(work.ended_ns if work.over else max(until_ns, work.ended_ns))
+        if work.failed_call:
+            eio = errno.EIO
+            yield Frame("error", {"call": work.failed_call, "errno": eio, "message": os.strerror(eio), "writer": 0})
+            return
         if work.figures:
             yield Frame("figures", work.figures)
         end_ns = work.ended_ns if work.over else machine.host.now_ns

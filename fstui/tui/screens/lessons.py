@@ -39,8 +39,8 @@ class LessonsScreen(BaseScreen):
     KEYS = (Command("lessons.take", "enter", "take", "take", "Take this lesson."), HELP, BACK, QUIT, *LIST)
     DOUBLE_CLICK = "take"
     HELP_TEXT = (
-        "Twelve lessons of five to seven minutes about what makes data durable, on simulated disks. Nothing is written "
-        "to this host except which lessons you have taken."
+        "Thirteen lessons of five to seven minutes about what makes data durable, on simulated disks. Nothing is "
+        "written to this host except which lessons you have taken."
     )
 
     def __init__(self, pace: float = 1.0) -> None:
