@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -244,8 +245,15 @@ def _request(command: str, arguments: Sequence[str], how: dict[str, Any]) -> int
     runs = ["the saved runs"] if any(host.run for host in found.boxes) else []
     left = campaign.most_bytes_left
     if what := [*([f"the file and what it unpacked ({size(left)} each)"] if left else []), *runs]:
-        say(f"on the hosts stay {' and '.join(what)}: fstui fleet clean {directory} removes them")
+        say(f"on the hosts stay {' and '.join(what)}. To remove them: {_cleaning(directory, request)}")
     return signals.exit_code or _exit_code(found, how.get("fail_on", ()))
+
+
+def _cleaning(directory: Path, request: Request) -> str:
+    """Return the command that reaches the same hosts, users and directories as the request did."""
+    named = {"--place": request.place, "--become": request.become, "--ssh": request.ssh if request.ssh != "ssh" else ""}
+    options = [word for name, value in named.items() if value for word in (name, value)]
+    return shlex.join(["fstui", "fleet", "clean", str(directory), *options])
 
 
 def _campaign() -> ModuleType:

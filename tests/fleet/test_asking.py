@@ -139,9 +139,11 @@ def test_what_stays_on_hosts_is_said_and_removed(fleet: Fleet, installed: str, t
     done = fleet(*run("--nodes", "db1", "--pyz", str(file), "--place", str(tmp_path / "place")))
     last = " ".join(done.stderr.split("\n")[-2].split())
     assert last.startswith("on the hosts stay the file and what it unpacked (")
-    assert last.endswith("each) and the saved runs: fstui fleet clean out removes them")
+    assert "each) and the saved runs. To remove them: fstui fleet clean out --place " in last
     assert (tmp_path / "place/unpacked").is_dir()
-    cleaned = fleet("clean", "out", "--place", str(tmp_path / "place"))
+    *_, command, option = last.partition("fstui fleet ")[2].partition(" --ssh ")[0].rpartition(" --place ")
+    assert (command, option) == (" --place ", str(tmp_path / "place"))
+    cleaned = fleet("clean", "out", "--place", option)
     assert (cleaned.returncode, cleaned.stderr) == (0, "db1: removed\n")
     assert not (tmp_path / "place").exists()
     assert [path.name for path in saved.iterdir()] == ["20261126-120000-other1.json"]
