@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 
 from fstui.measure.kinds.documents import decode_run
 from fstui.measure.kinds.sync_writes import SyncWrites
-from fstui.model.judgement import Finding, Speed
+from fstui.model.judgement import Finding, Fit, Speed
 from fstui.model.run import Run
 from fstui.model.steps import Failure, Step
 from fstui.report import formats
@@ -89,6 +89,13 @@ async def test_published_rates_are_below_the_steps() -> None:
         assert max(map(len, page)) <= 80
         await pilot.press("escape")
         assert isinstance(pilot.app.screen, ResultScreen)
+
+
+async def test_products_that_it_is_fast_enough_for_are_below() -> None:
+    etcd = Fit(product="etcd", does="", answer="fits", measured="900/s", required="50/s", step="log", source="etcd.io")
+    async with opened(msgspec.structs.replace(screens.RUN, fit=(etcd,))) as pilot:
+        await pilot.press("end", "up", "up", "v")
+        assert any(line.split() == ["etcd", "✓", "fits", "900/s", "50/s"] for line in shown(pilot.app))
 
 
 async def test_tables_of_databases_are_below_the_steps() -> None:

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from fstui.model.run import Run
 from fstui.report import comparison, databases, io_path, ruler
+from fstui.report import fit as products
 from fstui.report import run as report
 from fstui.report.database_notes import notes
 from fstui.report.formats import plain
@@ -66,6 +67,8 @@ def details(run: Run, before: Run | None = None) -> list[Detail]:
         points = (("because", run.speed.because), ("next", run.speed.next))
         why = Section(lines=(run.speed.sentence,), points=points)
         found.append(Detail(f"is it slow? {run.speed.title}", _drawn(why), IS_IT_SLOW))
+    if run.fit:
+        found.append(Detail("fast enough for which products?", _drawn(products.section(run)._replace(title=""))))
     path = io_path.section(run)
     for section in filter(None, (None if path.empty else path, *report.tables(run), *databases.seconds(run, _ALL))):
         found.append(Detail(section.title, _drawn(section)))
