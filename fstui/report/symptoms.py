@@ -20,8 +20,8 @@ _ENOUGH = 0.75
 """The share of a message's words, weighted by how rare they are, that a similar text must contain."""
 _ALIKE, _SHORT = 0.8, 4
 """How similar a word with a typing error must be, and the length of words in which an error makes another word."""
-_MOST_WORDS = 200
-"""Of a text without a known message. Looking for typing errors in more takes long."""
+_MOST_WORDS = 1000
+"""A search in a longer text takes seconds; only its beginning is searched."""
 _DIR = re.compile(r"\bDIR\b")
 _ESCAPES = re.compile(r"\x1b\[[\d;]*m")
 
@@ -84,7 +84,7 @@ def symptoms() -> Symptoms:
 
 def find(text: str) -> Symptom | None:
     """Return the page of a message, or of a log line that contains it, even if its words differ a little."""
-    words = _words(text)
+    words = _words(text)[:_MOST_WORDS]
     joined = f" {' '.join(words)} "
     every = [(says, page) for page in symptoms().page for says in page.says]
     contained = [(len(says), page) for says, page in every if _pattern(says).search(joined)]
@@ -123,7 +123,7 @@ def _pattern(says: str) -> re.Pattern[str]:
 
 def _likeness(says: Iterable[str], words: Iterable[str]) -> float:
     """Return how much of a message a text contains. Words of few messages count for more."""
-    rare, given = _rareness(), list(dict.fromkeys(words))[:_MOST_WORDS]
+    rare, given = _rareness(), set(words)
     known = set(says)
     matched = [
         word for word in known if word in given or (len(word) > _SHORT and get_close_matches(word, given, 1, _ALIKE))

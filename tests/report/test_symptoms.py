@@ -122,6 +122,7 @@ def test_pasted_log_lines_find_their_page(name: str) -> None:
         ("Asynchronus AOF fsync takes too long", "Asynchronous AOF fsync is taking too long"),
         ("blocked for more than 120 seconds", "task … blocked for more than … seconds"),
         ("pveperf", "FSYNCS/SECOND"),
+        ("slow fdatasync " + "task " * 20_000, "slow fdatasync"),
         ("flushh", None),
         ("bariers-off", None),
         ("the backup took longer than expected", None),
