@@ -115,8 +115,8 @@ async def test_a_step_without_a_rate_is_shown_in_words() -> None:
     async with opened(msgspec.structs.replace(screens.RUN, steps=(screens.FLUSHING,))) as pilot:
         await pilot.press("end", "up")
         lines = shown(pilot.app)
-        assert any(line.startswith("▌  flush of") and line.endswith("flush 124 µs, +400 µs per MiB") for line in lines)
-        assert any("124 µs, +400 µs per MiB" in line and "measured" not in line for line in lines[3:8])
+        assert any(line.startswith("▌  flush of") and line.endswith("flush 124 µs, +400 µs/MiB") for line in lines)
+        assert any("124 µs, +400 µs/MiB" in line and "measured" not in line for line in lines[3:8])
         assert not any("whole operation" in line for line in lines)
 
 

@@ -63,8 +63,9 @@ class Growth(Base, frozen=True, kw_only=True):
 
     @property
     def slope(self) -> str:
-        """``+400 µs``, per MiB."""
-        return f"{'−' if self.slope_ns_per_mib < 0 else '+'}{duration_ns(abs(self.slope_ns_per_mib))}"
+        """``+400 µs/MiB``. More data never makes a flush shorter, so a falling line is noise."""
+        per_mib_ns = round(self.slope_ns_per_mib)
+        return f"+{duration_ns(per_mib_ns)}/MiB" if per_mib_ns > 0 else "no growth"
 
 
 class DirtyFlushFigures(StepFigures, frozen=True, kw_only=True, tag="dirty_flush"):
@@ -81,11 +82,9 @@ class DirtyFlushFigures(StepFigures, frozen=True, kw_only=True, tag="dirty_flush
 
     @property
     def words(self) -> str:
-        """``flush 124 µs, +400 µs per MiB, scattered +1.2 ms``."""
+        """``flush 124 µs, +400 µs/MiB, scattered +1.2 ms/MiB``."""
         if not self.patterns:
             return ""
         (_, first), *others = self.patterns.items()
         start = f"flush {duration_ns(first.intercept_ns)}," if first.intercept_ns > 0 else "flush"
-        return ", ".join(
-            [f"{start} {first.slope} per MiB", *(f"{pattern} {growth.slope}" for pattern, growth in others)]
-        )
+        return ", ".join([f"{start} {first.slope}", *(f"{pattern} {growth.slope}" for pattern, growth in others)])
