@@ -110,6 +110,8 @@ class Watched(Base, frozen=True, kw_only=True):
     """The part of that time in which the devices' requests were traced; less if there are too many."""
     lost: int = 0
     """Events that did not fit into the kernel's buffers and are missing from the counts."""
+    cpu_pressure_s: float | None = None
+    """The time in which at least one process of this host waited for a CPU; None if the kernel does not report it."""
     waits: tuple[Waiting, ...] = ()
     """The longest wait first."""
     devices: tuple[WatchedDevice, ...] = ()

@@ -59,7 +59,7 @@ class Watching:
             if isinstance(seen, Ended):
                 yield WatchFinished(report=self._report(inventory, seen, refused))
             else:
-                yield WatchedSecond(second=seen, sentence=_concluded(seen, refused).sentence)
+                yield WatchedSecond(second=seen, sentence=_concluded(seen, refused, inventory).sentence)
 
     async def _traced(self, trace: Waits, seconds: float | None) -> AsyncIterator[Watched | Ended]:
         ending = asyncio.ensure_future(self._end_after(seconds, trace))
@@ -99,7 +99,7 @@ class Watching:
         yield Ended(whole.seen(), ())
 
     def _report(self, inventory: Inventory, ended: Ended, refused: str | None) -> WatchReport:
-        found = _concluded(ended.whole, refused)
+        found = _concluded(ended.whole, refused, inventory)
         found_answers = answers(ended.whole, inventory, (self._target,) if self._target else inventory.filesystems)
         return WatchReport(
             started_at=self._started_at,
@@ -118,8 +118,8 @@ class Watching:
         )
 
 
-def _concluded(seen: Watched, refused: str | None) -> Conclusion:
-    return conclude_from_proc(seen, refused) if refused else conclude(seen)
+def _concluded(seen: Watched, refused: str | None, inventory: Inventory) -> Conclusion:
+    return conclude_from_proc(seen, refused) if refused else conclude(seen, inventory.filesystems)
 
 
 class ProcSpan:

@@ -25,6 +25,8 @@ MUCH = 0.5
 QUICK_NS = 2_000_000
 """A sync that takes less is not a sign of a slow disk: a program that waits for many of them makes too many."""
 MOSTLY = 0.5
+CROWDED = 0.5
+"""If some process waited for a CPU for this share of the time, that may explain what the devices do not."""
 STUCK_NS = 1_000_000_000
 LYING = ("not-durable", "suspicious")
 FEWEST = 20
@@ -45,6 +47,19 @@ class Answers(NamedTuple):
     speed: Speed
 
 
+class Disk(NamedTuple):
+    """The device that a sync waits for, and the part of one sync that it needs."""
+
+    name: str
+    ns: float
+    words: str
+    """``the device``, or ``vda, below loop0,``."""
+
+    @property
+    def is_below(self) -> bool:
+        return self.words != "the device"
+
+
 class Program(NamedTuple):
     """The programs of one name, with all their files."""
 
@@ -63,8 +78,11 @@ class Program(NamedTuple):
         return self.waited_ns / max(1, self.timed)
 
 
-def conclude(whole: Watched) -> Conclusion:
-    """Conclude from a trace. Kernel threads are skipped: the programs for which they sync are listed as well."""
+def conclude(whole: Watched, filesystems: Sequence[Target] = ()) -> Conclusion:
+    """Conclude from a trace. Kernel threads are skipped: the programs for which they sync are listed as well.
+
+    ``filesystems``: those of the host, which show the disks below a loop device.
+    """
     programs = _programs([row for row in whole.waits if not row.kernel])
     if not programs:
         return Conclusion("nobody", f"No program waits: in {whole.elapsed_s:.1f} s, none requested a sync.")
@@ -81,37 +99,70 @@ def conclude(whole: Watched) -> Conclusion:
             f"No program waits long: {program.worst.who} waits most, {share:.1%} of its time, for {rate(per_s)} syncs "
             f"per second of {duration_ns(program.mean_ns)} each.",
         )
-    return _conclude_of(program, per_s, share, whole)
+    return _conclude_of(program, per_s, share, whole, _disk_of(program, whole, filesystems))
 
 
-def _conclude_of(program: Program, per_s: float, share: float, whole: Watched) -> Conclusion:
-    who, mean, device = program.worst.who, duration_ns(program.mean_ns), duration_ns(program.device_ns)
-    where = program.worst.where
+def _conclude_of(program: Program, per_s: float, share: float, whole: Watched, disk: Disk) -> Conclusion:
+    who, where, mean = program.worst.who, program.worst.where, duration_ns(program.mean_ns)
+    needs = f"{disk.words} needs {duration_ns(disk.ns)} of that"
     if program.mean_ns <= QUICK_NS:
         syncs = (
             f"{who} makes {rate(per_s)} syncs/s of {where} and spends {_times(share)} in them. Each takes {mean}, and "
-            f"the device needs {device} of that."
+            f"{needs}."
         )
         if share < MUCH:
             return Conclusion("nobody", f"Programs wait little: {syncs}")
         return Conclusion("program", f"The program makes too many syncs: {syncs}")
-    if program.device_ns >= MOSTLY * program.mean_ns:
-        disk = program.worst.device or "its device"
+    if disk.ns >= MOSTLY * program.mean_ns:
         sentence = (
-            f"The disk is slow: {disk} itself takes {device} of the {mean} that {who} waits for a sync of {where}."
+            f"The disk is slow: {disk.name} itself takes {duration_ns(disk.ns)} of the {mean} that {who} waits for a "
+            f"sync of {where}."
         )
         return Conclusion("disk", sentence)
+    waits = f"{who} waits {mean} for a sync of {where}, and {needs}"
     if program.cpu_ns >= MOSTLY * program.waited_ns:
-        return Conclusion(
-            "cpu",
-            f"The CPU is busy: {who} waits {mean} for a sync of {where}, and the device needs {device} of that. Up to "
-            f"{program.cpu_ns / program.waited_ns:.0%} of the time it waits for a CPU.",
-        )
-    return Conclusion(
-        "filesystem",
-        f"The filesystem is slow: {who} waits {mean} for a sync of {where}, and the device needs {device} of that"
-        f"{_commits(program.worst.device, whole.commits, whole.elapsed_s)}.",
-    )
+        share = program.cpu_ns / program.waited_ns
+        return Conclusion("cpu", f"The CPU is busy: {waits}. Up to {share:.0%} of the time it waits for a CPU.")
+    if _pressure(whole) >= CROWDED:
+        return Conclusion("cpu", f"The CPU is busy: {waits}. {_crowded(whole)}.")
+    slow = "A layer above the disk" if disk.is_below else "The filesystem"
+    commits = _commits(program.worst.device, whole.commits, whole.elapsed_s)
+    return Conclusion("filesystem", f"{slow} is slow: {waits}{commits}.")
+
+
+def _pressure(whole: Watched) -> float:
+    """Return the share of the time in which some process waited for a CPU."""
+    return (whole.cpu_pressure_s or 0.0) / whole.elapsed_s if whole.elapsed_s else 0.0
+
+
+def _crowded(whole: Watched) -> str:
+    return f"Some process of this host was waiting for a CPU {_pressure(whole):.0%} of the time"
+
+
+def _disk_of(program: Program, whole: Watched, filesystems: Sequence[Target]) -> Disk:
+    """Return the device that a sync waits for. The requests of a loop device also wait for the layers below it."""
+    top = program.worst.device
+    counters = {device.device: device for device in whole.devices}
+    below = [
+        Disk(node.id, ns, f"{node.id}, below {top},")
+        for target in filesystems
+        if any(node.id == top for node in target.stack) and any(node.kind == "loop" for node in target.stack)
+        for node in target.lowest
+        if node.id != top and node.id in counters and (ns := _request_ns(counters[node.id])) is not None
+    ]
+    whole_disk = Disk(top or "its device", program.device_ns, "the device")
+    slowest = max(below, key=lambda disk: disk.ns, default=whole_disk)
+    return slowest if slowest.ns < whole_disk.ns else whole_disk
+
+
+def _request_ns(device: WatchedDevice) -> float | None:
+    """Return the mean time of a write and a flush together."""
+    means = [
+        spent_ms * 1e6 / number
+        for spent_ms, number in ((device.write_ms, device.writes), (device.flush_ms, device.flushes))
+        if spent_ms is not None and number
+    ]
+    return sum(means) if means else None
 
 
 def conclude_from_proc(whole: Watched, why: str) -> Conclusion:
@@ -188,7 +239,7 @@ def _honest(inventory: Inventory, concerned: Sequence[Target]) -> str:
 def _speed(whole: Watched, concerned: Sequence[Target]) -> Speed:
     longest = max((row for row in whole.waits if not row.kernel), key=_longest_ns, default=None)
     if longest is not None and _longest_ns(longest) >= STALL_NS:
-        return _stalled(longest)
+        return _stalled(longest, whole)
     found = [(name, times, media) for name, times, media in _flushed(whole, concerned) if media]
     if not found:
         sentence = f"No device whose kind is known completed {FEWEST} flushes."
@@ -196,7 +247,7 @@ def _speed(whole: Watched, concerned: Sequence[Target]) -> Speed:
     return _of_class(*max(found, key=lambda one: one[1].p50))
 
 
-def _stalled(row: Waiting) -> Speed:
+def _stalled(row: Waiting, whole: Watched) -> Speed:
     took = duration_ns(_longest_ns(row))
     if row.latency_ns is not None and row.cpu_ns >= CPU_EXPLAINS * row.latency_ns.max:
         words = (
@@ -204,12 +255,13 @@ def _stalled(row: Waiting) -> Speed:
             "nothing about the storage."
         )
         return Speed(title="this host was short of CPU", sentence=words)
+    crowded = f" {_crowded(whole)}, which may explain it." if _pressure(whole) >= CROWDED else ""
     device = f" On average, the device needed {duration_ns(row.device_ns)} per sync." if row.device_ns else ""
     return Speed(
         answer="stalls",
         yardstick=LONGEST_PAUSE,
         title=f"{row.who} waited {took} for one sync",
-        sentence=f"The file: {row.where}.{device}",
+        sentence=f"The file: {row.where}.{device}{crowded}",
         because=(f"{row.who}: at most {took}",),
     )
 

@@ -8,7 +8,7 @@ from fstui.model.host import Inventory, Writer
 from fstui.model.storage import Medium, Target
 from fstui.model.watch import Commits, Waiting, Watched, WatchedDevice
 from fstui.trace.conclusion import Answers, answers, conclude, conclude_from_proc
-from tests.factories.storage import disk, filesystem, on_disk
+from tests.factories.storage import disk, filesystem, on_disk, on_loop
 from tests.factories.watched import DATABASE, MS
 
 SSD = on_disk(filesystem(), disk(medium=Medium(class_="ssd")))
@@ -59,6 +59,34 @@ def test_what_the_time_goes_into(rows: list[Waiting], culprit: str, words: str) 
     found = conclude(watched(*rows))
     assert found.culprit == culprit
     assert words in found.sentence
+
+
+def test_neither_disk_nor_filesystem_is_slow_while_processes_wait_for_a_cpu() -> None:
+    found = conclude(watched(waiting(200, 40.0, 2.0), cpu_pressure_s=7.4))
+    assert found.culprit == "cpu" and "waiting for a CPU 74% of the time" in found.sentence
+    assert conclude(watched(waiting(200, 40.0, 2.0), cpu_pressure_s=2.0)).culprit == "filesystem"
+    assert conclude(watched(waiting(200, 40.0, 38.0), cpu_pressure_s=7.4)).culprit == "disk"
+
+
+@pytest.mark.parametrize(
+    ("flush_ms", "pressure_s", "culprit", "words"),
+    [
+        (8, 0.0, "filesystem", "A layer above the disk is slow: mariadbd (50) waits 7.0 ms"),
+        (8, 8.0, "cpu", "sda, below loop0, needs 60.0 µs of that"),
+        (1200, 0.0, "disk", "The disk is slow: sda itself takes 6.0 ms of the 7.0 ms"),
+    ],
+)
+def test_a_loop_device_waits_for_the_disk_below(flush_ms: int, pressure_s: float, culprit: str, words: str) -> None:
+    seen = watched(
+        waiting(200, 7.0, 6.4, device="loop0"),
+        devices=(
+            WatchedDevice(device="loop0", writes=200, write_ms=1000, flushes=200, flush_ms=300),
+            WatchedDevice(device="sda", writes=200, write_ms=4, flushes=200, flush_ms=flush_ms),
+        ),
+        cpu_pressure_s=pressure_s,
+    )
+    found = conclude(seen, (on_disk(filesystem(name="/")), on_loop(filesystem(name="/"), below=disk())))
+    assert found.culprit == culprit and words in found.sentence
 
 
 def test_a_slow_filesystem_is_reported_with_its_journal() -> None:

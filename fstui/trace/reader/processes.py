@@ -144,6 +144,13 @@ def program_of(thread: int) -> Program | None:
     return None
 
 
+def cpu_pressure_s() -> float | None:
+    """Return the seconds since boot in which at least one process waited for a CPU; None without PSI."""
+    with contextlib.suppress(OSError, ValueError), open("/proc/pressure/cpu", "rb") as file:
+        return int(file.readline().rpartition(b"total=")[2]) / 1e6
+    return None
+
+
 def waited_for_cpu_ns(thread: int) -> int | None:
     """Return how long a thread has been runnable without running: the second number of schedstat."""
     with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{thread}/schedstat", "rb") as file:

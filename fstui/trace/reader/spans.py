@@ -143,6 +143,8 @@ class Span:
         self.looked_s = 0.0
         """The part of that time in which the devices' requests were recorded."""
         self.lost = 0
+        self.cpu_pressure_s: float | None = None
+        """The time in which at least one process of this host waited for a CPU."""
         self.rows = Rows()
         self.devices: dict[str, DeviceSpan] = {}
         self.commits: dict[str, Durations] = {}
@@ -154,6 +156,8 @@ class Span:
         self.elapsed_s += later.elapsed_s
         self.looked_s += later.looked_s
         self.lost += later.lost
+        if later.cpu_pressure_s is not None:
+            self.cpu_pressure_s = (self.cpu_pressure_s or 0.0) + later.cpu_pressure_s
         self.rows.merge(later.rows)
         for name, device in later.devices.items():
             self.device(name).merge(device)
@@ -167,6 +171,7 @@ class Span:
             "elapsed_s": self.elapsed_s,
             "looked_s": self.looked_s,
             "lost": self.lost,
+            "cpu_pressure_s": self.cpu_pressure_s,
             "waits": [row.as_dict(self._device_ns(row, syncs)) for row in rows[:MOST_SENT]],
             "devices": [device.as_dict(name) for name, device in sorted(self.devices.items())],
             "commits": [

@@ -19,7 +19,7 @@ from typing import Any
 from fstui.measure.wire.stdio import read_settings
 from fstui.trace.reader.devices import DeviceRecording, read_counters
 from fstui.trace.reader.files import Names, block_device, request_devices
-from fstui.trace.reader.processes import WORKERS, Program, Programs, in_outermost_namespace
+from fstui.trace.reader.processes import WORKERS, Program, Programs, cpu_pressure_s, in_outermost_namespace
 from fstui.trace.reader.record import ignore_signals, remove_entry, say
 from fstui.trace.reader.spans import MOST_ROWS, Key, Row, Span
 from fstui.trace.reader.tracefs import PREFIX, Untraceable
@@ -40,6 +40,7 @@ class Session:
         self._lost = 0
         self._share = 1.0
         self._since = time.monotonic()
+        self._pressure_s = cpu_pressure_s()
         if not in_outermost_namespace():
             raise Untraceable("the process numbers of a container's pid namespace are not those of the kernel's events")
         self._watcher = Watcher(name, pid=pid, device=device, calls=calls)
@@ -68,6 +69,9 @@ class Session:
         span = Span()
         span.elapsed_s, self._since = now - self._since, now
         span.looked_s = span.elapsed_s * self._share
+        before_s, self._pressure_s = self._pressure_s, cpu_pressure_s()
+        if before_s is not None and self._pressure_s is not None:
+            span.cpu_pressure_s = self._pressure_s - before_s
         lost = self._watcher.recording.lost() + self._devices.lost()
         span.lost, self._lost = lost - self._lost, lost
         self._names.begin()
