@@ -149,6 +149,12 @@ def hypervisor(host: Host) -> tuple[str, ...]:
     return (platform.ask if platform else _ASK_THE_OWNER,)
 
 
+def served_by(nodes: Iterable[Node]) -> tuple[str, ...]:
+    """Return who can tell what the services that provide these devices do with a flush."""
+    services = (models.service(node.kind, node.name, node.model) for node in nodes)
+    return tuple(dict.fromkeys(service.ask for service in services if service))
+
+
 def durable_commits(lossy: Sequence[str]) -> str:
     """Return the durable values for these settings of a database."""
     settings = " ".join(lossy)

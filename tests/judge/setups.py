@@ -6,7 +6,7 @@ Run ``python -m tests.judge.setups`` after a change of setups.toml or of a rule,
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from fstui.model.judgement import Answer as SpeedAnswer
 from fstui.model.judgement import Confidence, Judgement, Verdict
 from fstui.model.steps import Step
 from fstui.storage.claims import Answer, Claims
+from fstui.storage.layers.devices import models
 from fstui.storage.survey import survey
 from tests.factories.box import Box
 from tests.factories.evidence import quiet, verdict
@@ -24,7 +25,7 @@ from tests.factories.looking import target
 from tests.factories.steps import flushed, forced, own_time, timed, write
 
 DATA = Path(__file__).with_suffix(".toml")
-PAGE = Path(__file__).parents[2] / "fstui/docs/common-setups.md"
+DOCS = Path(__file__).parents[2] / "fstui/docs"
 _VMBUS = "LNXSYSTM:00/LNXSYBUS:00/ACPI0004:00/MSFT1000:00/{}-1e82-4818-a1c3-63d806ec15bb/host1/target1:0:0/1:0:0:{}"
 HOMES = {
     "nvme": "pci0000:00/0000:0{}:1f.0/nvme/nvme{}",
@@ -262,5 +263,29 @@ def _table(group: Group) -> str:
     return "\n".join(lines)
 
 
+def platforms() -> str:
+    """Return the page about hypervisors and storage services in Markdown."""
+    rows = "\n".join(
+        f"| {' | '.join((row.title, row.recognised, row.habit, row.ask, row.source))} |"
+        for row in sorted(models.table().platform, key=lambda row: row.title.lower())
+    )
+    return f"""# What platforms do with a flush
+
+What hypervisors and storage services do with a flush by default, how fstui recognises them from inside, and where to
+look. A documented promise makes storage *plausible* with low confidence. A platform that is documented to ignore
+flushes is *cannot-tell*, unless a flush was observed to do work.
+
+The page is written from `fstui/storage/layers/devices/models.toml`, which has the rows, and checked by a test.
+
+| platform | recognised by | default | who can tell | source |
+|---|---|---|---|---|
+{rows}
+"""
+
+
+PAGES: dict[str, Callable[[], str]] = {"common-setups": page, "platforms": platforms}
+
+
 if __name__ == "__main__":
-    PAGE.write_text(page())
+    for name, written in PAGES.items():
+        (DOCS / f"{name}.md").write_text(written())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fstui.model.judgement import NOT_TRUSTED
-from tests.judge.setups import PAGE, Setup, groups, judged, page
+from tests.judge.setups import DOCS, PAGES, Setup, groups, judged
 
 SETUPS = [setup for group in groups() for setup in group.rows]
 GOOD = {"consistent", "plausible", "kept"}
@@ -45,5 +45,6 @@ def test_doubt_says_who_can_answer_and_what_to_do_until_then(setup: Setup) -> No
     assert len(next_steps) >= 2 and next_steps[-1].startswith("Until then")
 
 
-def test_page_shows_these_results() -> None:
-    assert PAGE.read_text() == page(), "run python -m tests.judge.setups"
+@pytest.mark.parametrize("name", PAGES)
+def test_page_shows_these_results(name: str) -> None:
+    assert (DOCS / f"{name}.md").read_text() == PAGES[name](), "run python -m tests.judge.setups"

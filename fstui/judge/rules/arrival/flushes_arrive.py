@@ -78,7 +78,7 @@ def _arrived(case: Case, proven: Proven) -> Conclusion:
             *(accounts[0].flush_line for accounts in complete if accounts not in steps),
             *(("idle: not measured, so other writers cannot be excluded",) if unsampled else ()),
         ),
-        next=(*words.hypervisor(case.host), words.CUT_THE_POWER),
+        next=(*words.served_by(first.devices), *words.hypervisor(case.host), words.CUT_THE_POWER),
     )
 
 

@@ -139,7 +139,12 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
         verdict="cannot-tell",
         confidence="medium",
         because=(f"{node.id}: {node.kind}" for node in found),
-        next=("If another host stores the data, run fstui there.", words.CUT_THE_POWER, words.UNTIL_THEN),
+        next=(
+            *words.served_by(found),
+            "If another host stores the data, run fstui there.",
+            words.CUT_THE_POWER,
+            words.UNTIL_THEN,
+        ),
     )
 
 

@@ -107,7 +107,7 @@ def _is_contradicted(case: Case) -> bool:
 
 def _statement(node: Node, host: Host) -> Statement | None:
     row, document = media.cloud_model(node) or models.known(node.model), media.documented_model(node, host)
-    service = models.service(node.kind, node.name)
+    service = models.service(node.kind, node.name, node.model)
     if document is not None:
         names = (f"the host: {host.cloud or host.virtualization} ({DMI})", media.recognised_by(node))
         because = (*names, f"documented: {document.source}")

@@ -62,6 +62,8 @@ class Platform(_Row, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Filesystems and devices that it serves."""
     mounted_from: str | None = None
     """A pattern of the source of such a filesystem."""
+    model: str | None = None
+    """A pattern of the model of a disk that it serves."""
     recognised: str
     """How it is recognised from inside, in words."""
     habit: str
@@ -114,10 +116,14 @@ def named_by(*, dmi: str = "", release: str = "") -> str | None:
     return None
 
 
-def service(kind: str, name: str) -> Platform | None:
-    """Return the first service of this kind of filesystem or device whose name fits, or None."""
-    served = (row for row in table().platform if kind in row.kinds)
-    return next((row for row in served if row.mounted_from is None or re.search(row.mounted_from, name)), None)
+def service(kind: str, name: str, model: str | None = None) -> Platform | None:
+    """Return the service that provides a filesystem of this kind and source, or a device of this kind or model."""
+    for row in table().platform:
+        if row.model and model and re.search(row.model, model):
+            return row
+        if kind in row.kinds and (row.mounted_from is None or re.search(row.mounted_from, name)):
+            return row
+    return None
 
 
 @cache

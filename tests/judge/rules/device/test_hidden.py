@@ -88,7 +88,7 @@ def test_unknown_layer_gives_cannot_tell(flushes: float) -> None:
     judgement = verdict(under("drbd", "sda"), step(flushes=flushes))
     assert judgement.verdict == "cannot-tell"
     assert "fstui does not know the layer drbd (x)" in judgement.sentence
-    assert "fstui powercut" in finding(judgement, "unknown-layer").next[1]
+    assert "fstui powercut" in finding(judgement, "unknown-layer").next[2]
 
 
 @pytest.mark.parametrize("flushes", [0, 1])
