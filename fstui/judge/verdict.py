@@ -22,7 +22,7 @@ def judge(evidence: Evidence) -> Judgement:
     case = Case(evidence)
     found = order_of_findings(finding for rule in all_rules() for finding in rule(case))
     ground = decisive(found)
-    before = [finding for finding in found if finding.rule in _said_first() and finding is not ground]
+    before = [finding for finding in found if finding.rule in _said_first() and finding.verdict is None]
     first = " ".join(finding.sentence for finding in before)
     verdict: Verdict = (ground and ground.verdict) or "cannot-tell"
     why = ground or undecided(case)

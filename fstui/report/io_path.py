@@ -69,7 +69,7 @@ class _Drawing:
         self._traced = {
             account.traced.devices[0].id: (account, account.traced)
             for account in accounts
-            if account.traced and len(account.traced.devices) == 1
+            if account.arrival.traced and account.traced and len(account.traced.devices) == 1
         }
         self._shared = any(account.others_wrote for account in accounts)
         self._drawn: set[str] = set()

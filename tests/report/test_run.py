@@ -24,6 +24,7 @@ from fstui.report.formats import json as json_report
 from fstui.state.runs import Summary
 from tests.factories import samples, screens
 from tests.factories.samples import FAILED, FAILED_RUN, NASTY, RUN, SYNCED, TARGET, nasty
+from tests.factories.steps import traced
 from tests.printing import printed, printed_run
 
 
@@ -65,6 +66,12 @@ def test_the_whole_result_in_plain_text() -> None:
         "",
         "saved /home/ann/k3f9a1.json",
     ]
+
+
+def test_a_traced_run_says_what_the_trace_cost() -> None:
+    words = "Rates and latencies cover the whole of each step."
+    assert words not in printed_run(RUN)
+    assert words in printed_run(replace(RUN, steps=(replace(SYNCED, trace=(traced(us=1680),)),)))
 
 
 def test_a_failed_step_says_which_call_failed_and_how() -> None:

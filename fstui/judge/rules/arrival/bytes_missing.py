@@ -33,7 +33,7 @@ from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.account import FlushAccount, fewest_bytes
-from fstui.model.quantities import ratio, size
+from fstui.model.quantities import rate, ratio, size
 from fstui.model.storage import Reading
 from fstui.storage.layers.filesystems import ext
 
@@ -48,7 +48,7 @@ _WITHOUT_INLINE = (
 _LOOK_FOR_CACHE = "Look for a caching layer between the filesystem and the device: lsblk -s, dmsetup table."
 
 
-@rule(place=20)
+@rule(place=20, said_first=True)
 def bytes_missing(case: Case) -> Iterator[Conclusion]:
     if case.flushes.missing_bytes:
         yield _not_arrived(case, case.flushes.missing_bytes)
@@ -86,8 +86,8 @@ def _not_direct(found: Sequence[FlushAccount]) -> Conclusion:
     where, written, arrived = words.devices(worst.devices), size(worst.step.bytes), size(worst.arrived_bytes)
     return Conclusion(
         title=f"not direct: {arrived} of {written} at {where}",
-        sentence=f"O_DIRECT did not bypass the page cache: of {written}, {arrived} reached {where} in "
-        f"{words.time_measured([worst.step])}. A layer above keeps the rest in memory, so this rate is not the disk's.",
+        sentence=f"O_DIRECT alone was acknowledged {rate(worst.step.rate_per_s)} times a second from memory: of "
+        f"{written}, {arrived} reached {where} in {words.time_measured([worst.step])}.",
         scope="step",
         steps=[account.step for account in found],
         because=[account.byte_line for account in found],

@@ -104,6 +104,14 @@ def test_o_direct_without_a_sync_gives_a_note() -> None:
     assert judgement.verdict == "consistent"
 
 
+def test_headline_says_that_o_direct_was_answered_from_memory() -> None:
+    direct = step("O_DIRECT", rate=12_985, sync="none", open_flags=("direct",), flushes=0, share=0)
+    judgement = verdict(on_loop(device=loop(dio="0")), step(flushes=HONEST), direct)
+    assert judgement.verdict == "consistent"
+    assert judgement.sentence.startswith("O_DIRECT alone was acknowledged 12 985 times a second from memory: of ")
+    assert "written and synced" not in verdict(None, step(flushes=0, share=0)).sentence
+
+
 def test_ext4_data_journal_buffers_o_direct() -> None:
     direct = step("O_DIRECT", sync="none", open_flags=("direct",), flushes=0, share=0)
     judgement = verdict(on_disk(filesystem(data="journal")), step(flushes=3, share=2), direct)
