@@ -17,6 +17,8 @@ class Word(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
     text: str
     also: tuple[str, ...] = ()
     """Other names of the term."""
+    heads: tuple[str, ...] = ()
+    """Heads of columns that the entry explains. In a sentence, such words mean something else."""
     source: str = ""
     """The document that the facts come from."""
     see: tuple[str, ...] = ()
@@ -37,7 +39,8 @@ def words() -> dict[str, Word]:
 def find(name: str) -> str | None:
     """Return the term with this name or other name, in any spelling, or None."""
     wanted = _plain(name)
-    return next((word for word, of in words().items() if wanted in {_plain(word), *map(_plain, of.also)}), None)
+    names = ((word, {_plain(word), *map(_plain, (*of.also, *of.heads))}) for word, of in words().items())
+    return next((word for word, known in names if wanted in known), None)
 
 
 def used_in(text: str) -> tuple[str, ...]:

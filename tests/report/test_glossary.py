@@ -7,6 +7,7 @@ import re
 import pytest
 
 from fstui.report import glossary
+from fstui.tui.drawing import storage
 
 WORDS = glossary.words()
 
@@ -37,6 +38,12 @@ def test_no_name_belongs_to_two_terms() -> None:
 )  # fmt: skip
 def test_term_is_found_in_any_spelling(name: str, word: str | None) -> None:
     assert glossary.find(name) == word
+
+
+def test_heads_of_columns_are_explained_but_no_words_of_a_text() -> None:
+    heads = [column.title for column in storage.COLUMNS if re.match("A |.*/S$|BUSY", column.title)]
+    assert len(heads) == 7 and {glossary.find(head) for head in heads} == {"device-columns"}
+    assert glossary.used_in("While the disk is busy, a write waits.") == ()
 
 
 def test_terms_of_a_text_are_whole_words() -> None:
