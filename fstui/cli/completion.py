@@ -188,11 +188,10 @@ def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Co
 
 def pages_and_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete a name that ``fstui explain`` knows."""
-    from fstui.report import explanation, glossary, symptoms  # noqa: PLC0415
+    from fstui.report import explanation, glossary  # noqa: PLC0415
     from fstui.runs import rules  # noqa: PLC0415
 
-    messages = (page.name for page in symptoms.symptoms().page)
-    names = (*rules.rule_names(), *explanation.documentation(), *glossary.words(), *messages)
+    names = (*rules.rule_names(), *explanation.documentation(), *glossary.words())
     return _beginning(incomplete, ((name, "") for name in names))
 
 
