@@ -179,7 +179,8 @@ class Workspace:
         if answer.get("removed"):  # the keeper has also removed the entry
             return None
         if "error" in answer:
-            return f"{self.held.path}: not removed: {answer['error']}; `fstui clean` tries again"
+            why = " (the filesystem has stopped: see dmesg)" if answer["errno"] == errno.EIO else ""
+            return f"{self.held.path}: not removed: {answer['error']}{why}; `fstui clean` tries again"
         return await remove_left_behind(self._entry)  # the keeper itself was killed
 
 

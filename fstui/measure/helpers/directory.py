@@ -35,6 +35,8 @@ ELSEWHERE = (
     "leads to what is not mounted here: in another mount namespace (nsenter -m -t PID runs fstui there), or unmounted"
 )
 REMOVE_S = 8.0
+STOPPED = frozenset({errno.EIO, errno.EROFS, errno.EUCLEAN, errno.ESHUTDOWN, errno.ENODEV, errno.ENXIO})
+"""Errors of a filesystem that has stopped: trying again does not help."""
 STATX_DIOALIGN = 0x2000
 GETFLAGS, GETFLAGS_POWERPC = 0x80086601, 0x40086601
 FLAGS = {"S": 0x8, "C": 0x800000, "N": 0x10000000}
@@ -226,8 +228,8 @@ def remove_held(held: int) -> None:
             return own_directory.remove(held)
         except NotOwn:
             raise
-        except OSError:
-            if time.monotonic() > until:
+        except OSError as error:
+            if error.errno in STOPPED or time.monotonic() > until:
                 raise
             time.sleep(0.05)
 

@@ -23,6 +23,7 @@ from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_inter
 
 ROW_BYTES = 240  # of sysbench's table, with its index
 FULL_INTERVALS = 2
+DISK_FULL = "the disk is full, and the server waits for space instead of answering"
 HISTOGRAM_ROWS = 100
 PROGRESS_NS = 250_000_000
 WAITS = ("writes", "bytes", "syncs", "write_ns", "sync_ns")
@@ -37,7 +38,15 @@ def bytes_of(settings: dict[str, Any]) -> int:
     return int(settings["schemas"] * settings["tables"] * settings["rows"] * ROW_BYTES)
 
 
-def finish(program: Program, check: Callable[[], object] = exit_if_interrupted) -> None:
+def look() -> None:
+    """Raises Trouble if the disk is full, because MariaDB waits until space is freed; SystemExit if the engine hangs
+    up."""
+    exit_if_interrupted()
+    if is_full():
+        raise Trouble(DISK_FULL)
+
+
+def finish(program: Program, check: Callable[[], object] = look) -> None:
     """Wait for the end of sysbench. Raises Trouble if it fails; SystemExit if the engine hangs up."""
     if status := program.finish(check=check):
         raise Trouble(reason(program.text, status))
@@ -67,7 +76,7 @@ def warm_up(settings: dict[str, Any]) -> None:
 
     def check() -> None:
         nonlocal reported_ns
-        exit_if_interrupted()
+        look()
         if clock() - reported_ns > PROGRESS_NS:
             reported_ns = clock()
             send("preparing", done=filled, total=filled)
@@ -135,7 +144,7 @@ class Measurement:
                 program.kill()
             elif self.silent_intervals >= FULL_INTERVALS and is_full():
                 program.kill()
-                raise Trouble("the disk is full, and the server waits for space instead of answering")
+                raise Trouble(DISK_FULL)
             elif clock() - began > (seconds + LATE_S) * 1e9:
                 program.kill()
                 raise Trouble(f"sysbench was still running {LATE_S} s after its time: the server does not answer")

@@ -1,5 +1,6 @@
 """The functions and programs for a directory whose storage may hang."""
 
+import errno
 import json
 import os
 import shlex
@@ -349,3 +350,29 @@ def test_remove_lists_a_directory_through_a_new_descriptor(tmp_path: Path, monke
     finally:
         os.close(held)
     assert not path.exists()
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.EROFS])
+def test_removal_from_a_stopped_filesystem_fails_at_once(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    tries: list[int] = []
+
+    def remove(held: int) -> None:
+        tries.append(held)
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(own_directory, "remove", remove)
+    with pytest.raises(OSError, match=os.strerror(code)):
+        directory.remove_held(7)
+    assert tries == [7]
+
+
+def test_removal_is_tried_again_while_a_program_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = [OSError(errno.ENOTEMPTY, "Directory not empty"), None]
+
+    def remove(held: int) -> None:
+        if trouble := answers.pop(0):
+            raise trouble
+
+    monkeypatch.setattr(own_directory, "remove", remove)
+    directory.remove_held(7)
+    assert answers == []
