@@ -7,7 +7,7 @@ rule never calls another rule, and nothing here imports an interface or starts a
 
 from fstui.judge.explanation import explain, has_page, questions, rule_names
 from fstui.judge.facts import Case
-from fstui.judge.verdict import decisive, judge, leading, order_of_findings
+from fstui.judge.verdict import decisive, judge, leading
 
 __all__ = [
     "Case",
@@ -16,7 +16,6 @@ __all__ = [
     "has_page",
     "judge",
     "leading",
-    "order_of_findings",
     "questions",
     "rule_names",
 ]

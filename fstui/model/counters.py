@@ -39,10 +39,6 @@ class Counters(Base, frozen=True, kw_only=True):
     """When the counters of the last layer were read; None if unknown."""
     devices: tuple[DeviceCounters, ...] = ()
 
-    def device(self, device: str) -> DeviceCounters | None:
-        """Return that device's counters, or None if they were not read."""
-        return next((counters for counters in self.devices if counters.device == device), None)
-
 
 class Idle(Base, frozen=True, kw_only=True):
     """The activity of the devices while fstui was idle: 1 s before the run, plus the pauses between steps."""

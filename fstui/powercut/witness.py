@@ -80,11 +80,6 @@ class Witness:
         """Whether the writer runs on this host, so that the witness would lose its power, too."""
         return self.header is not None and bool(boot_id()) and self.header.boot == boot_id()
 
-    @property
-    def cut_off(self) -> bool:
-        """Whether data arrived after the last complete line; it is not stored."""
-        return bool(self._lines.rest) and self.log is not None
-
     def view(self) -> View:
         """Return the current state."""
         now = time.monotonic()

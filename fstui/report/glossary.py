@@ -23,11 +23,6 @@ class Word(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The document that the facts come from."""
     see: tuple[str, ...] = ()
 
-    @property
-    def first(self) -> str:
-        """The first sentence, or its part before a colon."""
-        return re.split(r"(?<=[.:]) ", self.text.strip(), maxsplit=1)[0].rstrip(":").rstrip(".") + "."
-
 
 @cache
 def words() -> dict[str, Word]:

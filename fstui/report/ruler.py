@@ -68,15 +68,15 @@ def _headings(placement: Placement) -> Iterator[str]:
         yield f"faster than {placement.slower} of {len(placement.published)} published rates for {of}"
 
 
-def of_library(references: Sequence[Reference], own: Sequence[OwnReference], width: int = WIDTH) -> Report:
+def of_library(references: Sequence[Reference], own: Sequence[OwnReference]) -> Report:
     """Return the user's own references, a ruler for each operation, and the sources."""
     by_operation = sorted(references, key=lambda reference: (reference.operation.lower(), reference.per_s))
     sources, sections = _Sources(by_operation), [*of_own(own).sections]
     for operation, group in groupby(by_operation, key=lambda reference: reference.operation):
         rows = list(group)
-        drawn = (*_ruler([*map(sources.row, rows)], width - 2), *_notes(rows, width - 2))
+        drawn = (*_ruler([*map(sources.row, rows)], WIDTH - 2), *_notes(rows, WIDTH - 2))
         sections.append(Section(f"{operation}, per second", drawn=drawn))
-    sections.append(Section("sources" if references else "", drawn=tuple(sources.lines(width - 2))))
+    sections.append(Section("sources" if references else "", drawn=tuple(sources.lines(WIDTH - 2))))
     values = [(one.operation, one.device, one.setup, one.per_s, one.medium, one.source) for one in by_operation]
     document = ReferencesDocument(own=tuple(own), published=tuple(by_operation))
     return Report("", tuple(sections), document, records(_RECORDS, values))

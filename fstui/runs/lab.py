@@ -12,7 +12,7 @@ from fstui.simulate.lab.laboratory import Lab, Made, Storage, run
 from fstui.state import workspace
 from fstui.state.paths import in_home
 
-__all__ = ["Lab", "Made", "Storage", "make", "open_envelope", "remove", "run", "standing"]
+__all__ = ["make", "open_envelope", "remove", "run", "standing"]
 
 PATIENCE_S = 20.0
 

@@ -34,7 +34,6 @@ from fstui.state.paths import in_home
 from fstui.state.user_data import Taken
 
 __all__ = [
-    "Claim",
     "Lesson",
     "LessonRun",
     "Taken",

@@ -31,7 +31,6 @@ __all__ = [
     "Declared",
     "LogFull",
     "Plan",
-    "SoFar",
     "Verified",
     "View",
     "Witness",

@@ -25,7 +25,6 @@ from fstui.state.files import read_regular
 
 __all__ = [
     "Form",
-    "Known",
     "Scalar",
     "Scenario",
     "Setting",

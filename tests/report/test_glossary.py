@@ -16,7 +16,7 @@ WORDS = glossary.words()
 def test_term_is_explained_in_plain_sentences(name: str) -> None:
     word = WORDS[name]
     assert not set("`*#|[]") & set(word.text)
-    assert 3 < len(word.first) <= len(word.text) and word.first.endswith(".")
+    assert word.text.strip().endswith(".")
 
 
 def test_terms_link_to_terms_that_exist() -> None:

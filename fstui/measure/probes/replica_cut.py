@@ -99,10 +99,10 @@ class Server:
         with self.named():
             return query(client, *statements, limit_s=ANSWER_S, check=self.check)
 
-    def wait_for_row(self, statement: str, wanted: str, otherwise: str) -> None:
-        """Repeat the query until the last field of its first row is ``wanted``. Raises Trouble with ``otherwise``."""
+    def wait_for(self, statement: str, otherwise: str) -> None:
+        """Repeat the query until the last field of its first row is 1. Raises Trouble with ``otherwise``."""
         until = time.monotonic() + ANSWER_S
-        while not ((rows := self.query(statement)) and rows[0][-1] == wanted):
+        while not ((rows := self.query(statement)) and rows[0][-1] == "1"):
             self.check()
             if time.monotonic() > until:
                 raise Trouble(f"{self.settings['title']}, the {self.role}: {otherwise} within {ANSWER_S:.0f} s")
@@ -167,9 +167,9 @@ class Pair:
         self.step()
         self.replica.query(*self.settings["follow"])
         made = f"SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{self.settings['database']}'"
-        self.replica.wait_for_row(made, "1", "did not follow the primary")
+        self.replica.wait_for(made, "did not follow the primary")
         if self.settings["joined"]:
-            self.primary.wait_for_row(self.settings["joined"], "1", "saw no semi-synchronous replica")
+            self.primary.wait_for(self.settings["joined"], "saw no semi-synchronous replica")
         for server in self.both:  # the cut must lose only what follows
             own_filesystem.sync(server.mounted)
         send(
@@ -213,7 +213,7 @@ class Pair:
         """
         if self.replica.running:
             self.replica.query(self.settings["no_more"])
-            self.replica.wait_for_row(self.settings["applied"], "1", "had not applied what it has received")
+            self.replica.wait_for(self.settings["applied"], "had not applied what it has received")
         else:
             self.replica.start(" again")
         self.primary.start(" again")

@@ -11,7 +11,6 @@ Engine → probe: the settings as one line of JSON, then the lines ``go`` and ``
 from __future__ import annotations
 
 import json
-import os
 import struct
 import sys
 from collections.abc import Iterator, Sequence
@@ -108,11 +107,6 @@ def _samples_frame(writer: int, parts: int, apart: bool, start_ns: int, marks: S
 def _packed(writer: int, parts: int, apart: bool, start_ns: int, marks: Sequence[int]) -> bytes:
     # quicker than array("q", marks)
     return struct.pack(f"{_SAMPLES_HEADER.format}{len(marks)}{_TIME}", writer, parts, int(apart), start_ns, *marks)
-
-
-def send(kind: str, **fields: Any) -> None:
-    """Write one JSON frame to stdout."""
-    os.write(1, encode(kind, **fields))
 
 
 class Decoder:

@@ -39,8 +39,8 @@ class Column(msgspec.Struct, frozen=True):
     """The place to cut a long text. Names of steps differ at both ends, paths differ at the end."""
 
 
-def clickable(text: Text, mark: dict[str, Any], start: int = 0, end: int | None = None) -> Text:
-    text.stylize(Style.from_meta(mark), start, end)
+def clickable(text: Text, mark: dict[str, Any]) -> Text:
+    text.stylize(Style.from_meta(mark))
     return text
 
 
