@@ -43,8 +43,3 @@ class Flags:
         assert evidence.target is not None
         known = self._known.get(evidence.target.mount_point)
         return known if known and known[0] == evidence else (evidence, judge(evidence))
-
-
-def flags(inventory: Inventory) -> dict[str, Judgement]:
-    """Return the judgement of each configuration by mount point, without keeping it."""
-    return Flags().of(inventory)

@@ -183,15 +183,6 @@ def path_of(run_id: str) -> str:
     return str(INSTANCES / f"fstui-{run_id}")
 
 
-async def existing() -> list[str]:
-    """Return the usual paths of all instances of fstui, of living runs as well; none if this user may not look."""
-    try:
-        names = await call_helper("trace.reader.record.names", timeout_s=REMOVE_S, where="tracefs")
-    except (NoAnswer, OSError):
-        return []
-    return [str(INSTANCES / name) for name in names]
-
-
 async def remove_left_behind(entry: ledger.Entry) -> str | None:
     """Remove the instances that a killed run left. Returns None, or a sentence with the reason why they remain.
 

@@ -14,7 +14,7 @@ from fstui.model.storage import Space
 from fstui.runs.activity import IdleWatch
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.machine.replay import ReplayMachine
-from fstui.runs.rules import Flags, flags
+from fstui.runs.rules import Flags
 from tests.factories import storage
 from tests.factories.evidence import HONEST_PROCESS
 from tests.factories.runs import counted, saved, target
@@ -44,7 +44,7 @@ def test_flags_are_by_mount_point() -> None:
         storage.target(storage.filesystem(name="/off", barrier="nobarrier"), storage.disk()), path="/off"
     )
     pseudo = msgspec.structs.replace(off, mount_point="/proc", pseudo=True)
-    found = flags(Inventory(filesystems=(target(), off, pseudo), process=HONEST_PROCESS))
+    found = Flags().of(Inventory(filesystems=(target(), off, pseudo), process=HONEST_PROCESS))
     assert sorted(found) == ["/off", "/srv"]
     assert found["/off"].verdict == "not-durable"
     assert [finding.rule for finding in found["/off"].findings] == ["barriers-off"]

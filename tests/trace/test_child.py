@@ -24,6 +24,7 @@ from fstui.trace import child as tracing
 from fstui.trace.child import RunTrace, Untraceable
 from fstui.trace.reader import tracefs
 from fstui.trace.reader.witness import Witness, device_of
+from tests.trace.instances import is_there
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,7 +61,7 @@ def refusal(*before: str) -> str:
 @pytest.mark.root
 async def test_an_instance_is_in_the_ledger_until_it_is_removed(own_user: Path) -> None:
     trace = await RunTrace.start("one", [any_disk()])
-    assert tracing.path_of("one") in await tracing.existing()
+    assert is_there(tracing.path_of("one"))
     (entry,) = ledger.entries()
     assert (entry.kind, entry.what) == ("trace", "/sys/kernel/tracing/instances/fstui-one")
     problem = await remove(entry)
@@ -68,7 +69,7 @@ async def test_an_instance_is_in_the_ledger_until_it_is_removed(own_user: Path) 
     assert tracefs.Instance(tracefs.find(), "fstui-one").read("tracing_on") == "1\n", "it still records"
     assert await trace.stop() is None
     assert ledger.entries() == []
-    assert tracing.path_of("one") not in await tracing.existing()
+    assert not is_there(tracing.path_of("one"))
 
 
 RUN = """
@@ -95,10 +96,10 @@ def kill_a_run_and_its_child() -> None:
 async def test_instances_left_by_kill_9_are_removed_by_the_ledger(own_user: Path) -> None:
     kill_a_run_and_its_child()
     (entry,) = ledger.stale()
-    assert entry.what in await tracing.existing()
+    assert is_there(entry.what)
     while (problem := await remove(entry)) is not None:  # until the kernel has let go of the killed child's files
         assert problem.endswith("another process uses it")
-    assert entry.what not in await tracing.existing()
+    assert not is_there(entry.what)
     assert ledger.stale() == []
 
 

@@ -19,11 +19,11 @@ from fstui.runs.machine.replay import ReplayMachine
 from fstui.runs.machine.simulated import SimulatedMachine
 from fstui.simulate.parameters import load
 from fstui.state import ledger
-from fstui.trace.child import existing
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.screens.watch import WatchScreen
 from tests.factories import screens
 from tests.factories.watched import SECOND
+from tests.trace.instances import is_there
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import pressed, shown
 
@@ -150,8 +150,8 @@ async def test_closing_the_screen_ends_its_child() -> None:
         await pilot.pause()
         await seconds_seen(pilot, 1)
         (entry,) = ledger.entries()
-        assert entry.what in await existing()
+        assert is_there(entry.what)
         await pressed(pilot, "escape")
         assert isinstance(app.screen, StorageScreen)
-        assert entry.what not in await existing()
+        assert not is_there(entry.what)
         assert ledger.entries() == []

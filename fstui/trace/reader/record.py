@@ -110,14 +110,6 @@ def remove(name: str) -> None:
         raise OSError(error.errno, "another process uses it") from None if error.errno == errno.EBUSY else error
 
 
-def names() -> list[str]:
-    """List the instances of fstui, both of living runs and left behind. Raises OSError."""
-    try:
-        return sorted(name for name in os.listdir(f"{find()}/instances") if name.startswith(PREFIX))
-    except Untraceable as problem:
-        raise OSError(None, str(problem)) from None
-
-
 def ignore_signals() -> None:
     """Ignore the signals of the terminal: fstui ends this program by closing its stdin."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -1,0 +1,12 @@
+"""Instances of tracefs, also on hosts that have not mounted it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fstui.trace.reader import tracefs
+
+
+def is_there(path: str) -> bool:
+    """Return whether the instance with this usual path exists."""
+    return (Path(tracefs.find()) / "instances" / Path(path).name).exists()
