@@ -14,7 +14,7 @@ from textual.binding import Binding, BindingType
 
 from fstui.model.errors import meant
 from fstui.tui.drawing.cells import ACTION, clickable, line
-from fstui.tui.styles import KEY
+from fstui.tui.styles import BUTTON, KEY
 
 if TYPE_CHECKING:
     from fstui.tui.screens.base_screen import BaseScreen
@@ -105,13 +105,13 @@ def footer(commands: Iterable[Command], keymap: Mapping[str, str], width: int) -
     """Return one line: ``Enter run here  / filter``. If it is too long, commands are left out from the right."""
     shown = [command for command in commands if command.label]
     keys = {command.id: key_name(command, keymap) for command in shown}
-    while len(shown) > 1 and sum(len(keys[one.id]) + len(one.label) + 3 for one in shown) - 1 > width:
+    while len(shown) > 1 and sum(len(keys[one.id]) + len(one.label) + 3 for one in shown) > width:
         shown.remove(_expendable(shown))
     text = line(" ")
     for command in shown:
-        named = line((keys[command.id], KEY), f" {command.label}")
-        text.append_text(clickable(named, {ACTION: command.action})).append("  ")
-    text.rstrip()
+        named = line((keys[command.id], KEY), (f" {command.label} ", BUTTON))
+        text.append_text(clickable(named, {ACTION: command.action})).append(" ")
+    text.right_crop(1)
     return text
 
 

@@ -20,14 +20,18 @@ BAD = "bold red"
 GOOD = "bold green"
 FAINT = "dim"
 HEAD = "bold"
+BRAND = "bold reverse cyan"
+"""The name of the program, at the top."""
 SELECTED = "reverse"
 """The row under the cursor, as in Textual's tables."""
+BUTTON = "dim reverse"
+"""What a key does, as a button that can be clicked."""
 KEY = "bold cyan"
 """A key that can be pressed."""
 AREA = "cyan"
 """Bars and areas. This colour means neither good nor bad."""
-HEAT = ("dim cyan", "cyan", "bold cyan")
-"""A few, some or most of the operations: the more, the brighter, also without colours."""
+HEAT = ("dim cyan", "cyan", "bold")
+"""A few, some or most of the operations: the more, the brighter, on any background and also without colours."""
 
 _VERDICT_STYLES: dict[Verdict, str] = {
     "lost": BAD, "not-durable": BAD, "suspicious": DOUBT, "cannot-tell": HEAD, "plausible": HEAD,

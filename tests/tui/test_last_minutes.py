@@ -176,7 +176,7 @@ async def test_saved_runs_are_shown_with_their_trend() -> None:
     for at, times in enumerate((1.0, 2.0, 0.5)):
         runs.save(busy.run_of_the_queue(f"aaa11{at}", 1 + at, times))
     app = PreparedApp(busy.BusyMachine())
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with app.run_test(size=(109, 40)) as pilot:
         await pilot.pause()
         lines = await after_ticks(app, 1)
         words = next(line for line in lines if line.startswith("  runs"))

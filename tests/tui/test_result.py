@@ -361,4 +361,4 @@ async def test_a_wide_terminal_shows_full_rule_names() -> None:
     async with app.run_test(size=(200, 60)) as pilot:
         app.open_result(msgspec.structs.replace(screens.RUN, findings=(finding,)), None, None)
         await pilot.pause()
-        assert any(line.startswith("▌✗ odirect-before-platter not-durable") for line in shown(app))
+        assert any(line.startswith("│▌✗ odirect-before-platter not-durable") for line in shown(app))

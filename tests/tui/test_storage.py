@@ -52,7 +52,7 @@ async def test_memory_is_not_a_defect() -> None:
 
 
 async def test_numbers_of_a_device_are_drawn_once() -> None:
-    async with PreparedApp().run_test(size=(120, 24)) as pilot:
+    async with PreparedApp().run_test(size=(109, 24)) as pilot:
         screen = pilot.app.screen
         assert isinstance(screen, StorageScreen)
         screen.tick()
@@ -157,7 +157,7 @@ async def test_columns_do_not_move_when_numbers_change() -> None:
 @pytest.mark.parametrize("width", (72, 84, 99, 125))
 async def test_the_reason_is_complete_at_any_width(width: int) -> None:
     async with PreparedApp().run_test(size=(width, 24)) as pilot:
-        words = " ".join(" ".join(shown(pilot.app)).split())
+        words = " ".join(" ".join(shown(pilot.app)).replace("│", " ").split())
     assert screens.BARRIERS_OFF.sentence and screens.BARRIERS_OFF.sentence in words
 
 

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from fstui.report.characters import escape_controls
 from fstui.report.text import cut_left, fold
-from fstui.tui.styles import FAINT, HEAD, SELECTED
+from fstui.tui.styles import BRAND, FAINT, HEAD, SELECTED
 
 Run = tuple[str, str]
 """Text and its style."""
@@ -98,8 +98,9 @@ def ends(left: Sequence[Run | str], right: str, width: int, right_style: str = "
 
 def title_line(name: str, where: str, remark: str, width: int, mark: str = "") -> Text:
     """Draw the first line of a screen: ``fstui  MARK  name   where          remark``."""
-    words = [f"  {word}" if word else "" for word in (mark, name)]
-    return ends([" ", ("fstui", HEAD), *((word, HEAD) for word in words), f"   {where}"], remark, width)
+    runs = [*((f"  {word}", HEAD) for word in (mark, name) if word), (f"   {where}", "")]
+    (first, style), *others = runs
+    return ends([(" fstui ", BRAND), (first[1:], style), *others], remark, width)
 
 
 def shown(columns: Sequence[Column], width: int) -> tuple[Column, ...]:
@@ -155,6 +156,17 @@ def rule(width: int, left: str = "", right: str = "", legend: Sequence[Run] = ()
     head = line(("── ", FAINT), (fit(left, min(cell_len(left), width - 7)), HEAD), (" ", FAINT)) if left else line()
     tail = f" {right} ──" if right and head.cell_len + cell_len(right) + 6 <= width else ""
     return head.append("─" * max(width - head.cell_len - cell_len(tail), 0) + tail, FAINT)
+
+
+def framed(texts: Sequence[Text], width: int, height: int) -> list[Text]:
+    """Draw a frame around lines that are two cells narrower. The first one is a rule, which becomes its top."""
+    lines = []
+    for at in range(height - 1):
+        text = texts[at].copy() if at < len(texts) else line()
+        left, right = ("╭", "╮") if at == 0 else ("├", "┤") if text.plain.startswith("──") else ("│", "│")
+        text.pad_right(width - 2 - text.cell_len)
+        lines.append(line((left, FAINT)).append_text(text).append(right, FAINT))
+    return [*lines, line(("╰" + "─" * (width - 2) + "╯", FAINT))]
 
 
 def wrapped(text: str, width: int, indent: str = "   ", first: str | None = None) -> list[str]:

@@ -177,7 +177,8 @@ def areas(
     lines = [rule(width, name, f"the last {_minutes(room.span_s)}")]
     for first in range(0, min(rows * room.columns, len(counted)), room.columns):
         charts = [_area(figure, series, room.cells, chart_height) for figure in counted[first : first + room.columns]]
-        _say_why_blank(charts[0], series)
+        if not first:
+            _say_why_blank(charts[0], series)
         lines += [line(*(run for chart in charts for run in chart[at])) for at in range(chart_height)]
     times = fit(f"{_minutes(room.span_s)} ago", room.cells - 4) + " now"
     return (*lines, line((fit(" " * (_LABEL + 1) + times, room.chart_width) * room.columns, FAINT)))

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from math import prod
 
+from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.text import Text
 
@@ -25,7 +26,7 @@ from fstui.tui.offers import Choices, Offer
 from fstui.tui.styles import AREA, BAD, DOUBT, FAINT
 from fstui.tui.widgets.table import Rows, row_cells
 
-_BAR = 12
+_BAR, _LONG_BAR, _VERY_WIDE = 12, 36, 150
 _MUCH = 10
 """A run that writes more than a tenth of the free space has its bar in another colour."""
 _SECONDS, _BYTES = LogScale(1, 3600), LogScale(1 << 20, 1 << 40)
@@ -50,7 +51,8 @@ def title(directory: str, target: Target | None, simulated: str | None, width: i
 
 def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None) -> Rows:
     """Return a row for each scenario with its cost; the index is the key."""
-    columns = shown(SCENARIOS, width - 1)
+    bar = _LONG_BAR if width >= _VERY_WIDE else _BAR
+    columns = shown([replace(one, width=bar) if one.width == _BAR else one for one in SCENARIOS], width - 1)
     cells = {}
     for at, offer in enumerate(offers):
         values = {"SCENARIO": offer.name, "ANSWERS": offer.form.question}
@@ -62,8 +64,8 @@ def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None
         elif plan := offer.plan:
             values |= {"TIME": "until s" if plan.seconds is None else clock(plan.seconds)}
             values |= {"WRITES": writes_at_most(plan)}
-            values["LASTS"] = "" if plan.seconds is None else charts.bar(plan.seconds, _SECONDS, _BAR)
-            values["TAKES"] = charts.bar(plan.max_bytes or 0, _BYTES, _BAR)
+            values["LASTS"] = "" if plan.seconds is None else charts.bar(plan.seconds, _SECONDS, bar)
+            values["TAKES"] = charts.bar(plan.max_bytes or 0, _BYTES, bar)
             if free_bytes is not None and (plan.max_bytes or 0) * _MUCH > free_bytes:
                 styles["TAKES"] = DOUBT
         cells[str(at)] = row_cells(columns, values, styles)

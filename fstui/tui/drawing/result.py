@@ -84,7 +84,7 @@ def verdict(run: Run, width: int) -> Text:
     word = verdict_word(run.verdict)
     room = width - len(word) - len(run.confidence) - 20
     title = fit(title, min(len(title), room)) if room > 12 else ""
-    return ends([" ", (f"{glyph} ", style), (word, style), f"  {run.confidence} confidence"], title, width)
+    return ends([(f" {glyph} {word} ", f"reverse {style}"), f" {run.confidence} confidence"], title, width)
 
 
 def speed(run: Run, width: int) -> list[Text]:
@@ -93,7 +93,7 @@ def speed(run: Run, width: int) -> list[Text]:
         return []
     glyph, style = speed_style(run.speed.answer)
     word = f"{glyph} {speed_word(run.speed.answer)}"
-    return [line(" ", (word, style), fit(f"  {run.speed.title}", width - len(word) - 2).rstrip())]
+    return [line((f" {word} ", f"reverse {style}"), fit(f" {run.speed.title}", width - len(word) - 2).rstrip())]
 
 
 def explanation(run: Run, finding: Finding | None, width: int, height: int) -> list[Text]:

@@ -226,11 +226,6 @@ def table(
     return [_heads(columns, titles), *window(len(rows), draw, selected, height - 1)]
 
 
-def table_lines(rows: Sequence[Entry]) -> int:
-    """Return the lines that the whole table takes."""
-    return 1 + len(rows)
-
-
 def hint(inventory: Inventory, pseudo: bool, sort: str, words: str) -> str:
     hidden = sum(1 for target in inventory.filesystems if target.pseudo)
     parts = [] if pseudo or not hidden else [f"{counted(hidden, 'pseudo filesystem')} hidden"]

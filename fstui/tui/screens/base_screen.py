@@ -54,9 +54,10 @@ class BaseScreen(Screen[None]):
         *,
         classes: str = "",
         lines: Callable[[], int] | None = None,
+        frame: bool = False,
     ) -> Lines:
         """Return a part of the screen. ``lines`` returns its height, if that is known without drawing."""
-        part = Lines(draw, lines=lines, id=id)
+        part = Lines(draw, lines=lines, frame=frame, id=id)
         part.set_classes(classes)
         return part
 

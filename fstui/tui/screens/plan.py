@@ -63,6 +63,7 @@ class PlanScreen(BaseScreen):
         """The selected option of a matrix."""
         self.scenarios = Table(self._draw_scenarios, id="scenarios")
         self.settings = Table(self._draw_settings, id="settings", header=False)
+        self.scenarios.border_title = "scenarios"
         self.pane = self.scenarios
         self.activity = Activity()
         self._to_start = ""
@@ -147,6 +148,9 @@ class PlanScreen(BaseScreen):
         return self.offers.site.read if self.offers.site else None
 
     def _show_selected(self) -> None:
+        if self.offer:
+            self.settings.border_title = Text(self.offer.name)
+            self.settings.border_subtitle = Text(drawing.extent(self.offer, self.offers.choices))
         self.settings.refill()
         self.redraw()
 

@@ -94,12 +94,12 @@ class ResultScreen(BaseScreen):
         yield self.lines("verdict", lambda width, height: [drawing.verdict(self.result, width)], classes="line")
         yield self.lines("speed", lambda width, height: drawing.speed(self.result, width))
         with Horizontal(id="answer"):
-            yield self.lines("detail", self._draw_detail)
-            yield self.lines("picture", self._draw_picture, classes="wide")
+            yield self.lines("detail", self._draw_detail, frame=True)
+            yield self.lines("picture", self._draw_picture, classes="wide", frame=True)
         with Horizontal(id="found"):
-            yield self.lines("findings", self._draw_findings)
-            yield self.lines("path", self._draw_io_path, classes="huge")
-        yield self.lines("steps", self._draw_steps, classes="rest")
+            yield self.lines("findings", self._draw_findings, frame=True)
+            yield self.lines("path", self._draw_io_path, classes="huge", frame=True)
+        yield self.lines("steps", self._draw_steps, classes="rest", frame=True)
         yield self.lines("saved", self._draw_saved, classes="line")
         yield self.footer_lines()
 
@@ -188,7 +188,8 @@ class ResultScreen(BaseScreen):
         )
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
-        return self._explained(self.chosen, width, UNBOUNDED if self.whole else height)
+        top = [rule(width, _name(self.chosen))] if self.part("detail").has_frame else []
+        return [*top, *self._explained(self.chosen, width, UNBOUNDED if self.whole else height - len(top))]
 
     @property
     def _step(self) -> Step | None:
@@ -222,6 +223,13 @@ class ResultScreen(BaseScreen):
 
     def _draw_saved(self, width: int, height: int) -> list[Text]:
         return [drawing.saved(self.result, self.saved_to, self.save_error, width)]
+
+
+def _name(chosen: Finding | Step | Detail | None) -> str:
+    """Return the name of a row."""
+    if isinstance(chosen, Finding):
+        return chosen.rule
+    return chosen.name if isinstance(chosen, Step) else chosen.title if chosen else ""
 
 
 def _named(chosen: Finding | Step | Detail | None, width: int) -> list[Text]:

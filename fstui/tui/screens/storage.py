@@ -21,7 +21,7 @@ from fstui.model.storage import Node, Target
 from fstui.runs.site import usual_directories
 from fstui.tui.commands import COPY, HELP, HISTORY, LIST, QUIT, Command
 from fstui.tui.drawing import filesystem, storage
-from fstui.tui.drawing.cells import line
+from fstui.tui.drawing.cells import line, rule
 from fstui.tui.iostats import Activity, IoStats, Recent
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import DOUBT
@@ -86,8 +86,8 @@ class StorageScreen(BaseScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        yield self.lines("table", self._draw_table, lines=lambda: storage.table_lines(self.rows))
-        yield self.lines("detail", self._draw_detail, classes="rest")
+        yield self.lines("table", self._draw_table, lines=self._table_lines, frame=True)
+        yield self.lines("detail", self._draw_detail, classes="rest", frame=True)
         yield self.lines("hint", self._draw_hint, classes="line")
         yield self.footer_lines()
 
@@ -263,8 +263,13 @@ class StorageScreen(BaseScreen):
     def _draw_title(self, width: int, height: int) -> list[Text]:
         return [storage.title(self.inventory, self.rows, self.fstui.session.simulated, width)]
 
+    def _table_lines(self) -> int:
+        return len(self.rows) + 1 + self.part("table").has_frame
+
     def _draw_table(self, width: int, height: int) -> list[Text]:
-        return storage.table(self.rows, self.activity.stats, self.recent, self.selected, width=width, height=height)
+        top = [rule(width, "filesystems", f"sorted by {self.sort}")] if self.part("table").has_frame else []
+        room, stats = height - len(top), self.activity.stats
+        return [*top, *storage.table(self.rows, stats, self.recent, self.selected, width=width, height=room)]
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
         row, host = self.row, self.inventory.host.hostname

@@ -14,12 +14,14 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from fstui.tui.drawing.cells import ACTION, ROW
+from fstui.tui.drawing.cells import ACTION, ROW, framed
 from fstui.tui.styles import FAINT
 
 Draw = Callable[[int, int], Sequence[Text]]
 """Returns the lines for a width and a height."""
 UNBOUNDED = 10_000
+FRAMES_FROM = 110
+"""Narrower screens have no cells for frames."""
 _WHEEL_LINES = 3
 _PIECES = 14
 
@@ -124,11 +126,16 @@ class Lines(Part):
         draw: Draw,
         *,
         lines: Callable[[], int] | None = None,
+        frame: bool = False,
         id: str | None = None,  # noqa: A002
     ) -> None:
-        """``lines`` returns the full height, if it is known without drawing."""
+        """``lines`` returns the full height, if it is known without drawing.
+
+        ``frame``: on a wide screen, draw a frame around the lines. The first of them is a rule.
+        """
         super().__init__(draw, id=id)
         self._full_height = lines
+        self._frame = frame
         self._offset = 0
         self._height_drawn = 0
         self._marks: list[list[tuple[Span, dict[str, Any]]]] = []
@@ -141,14 +148,21 @@ class Lines(Part):
         super().redraw()
 
     def draw_texts(self, width: int, height: int) -> Sequence[Text]:
-        texts = self._draw(width, height)
-        self._offset = min(self._offset, max(len(texts) - height, 0))
-        shown = list(texts[self._offset : self._offset + height])
-        left = len(texts) - self._offset - height
+        frame = self.has_frame and width > 2 and height > 1
+        room = height - frame
+        texts = self._draw(width - 2 * frame, room)
+        self._offset = min(self._offset, max(len(texts) - room, 0))
+        shown = list(texts[self._offset : self._offset + room])
+        left = len(texts) - self._offset - room
         if left > 0:
             shown[-1] = Text(f"   … {left + 1} more (PgDn)", style=FAINT, end="")
+        shown = framed(shown, width, height) if frame else shown
         self._marks = [list(_marks(text)) for text in shown]
         return [_without_marks(text) for text in shown]
+
+    @property
+    def has_frame(self) -> bool:
+        return self._frame and self.screen.size.width >= FRAMES_FROM
 
     def scroll_lines(self, by: int) -> None:
         self._offset = max(self._offset + by, 0)
@@ -184,7 +198,8 @@ class Lines(Part):
         return self._height_drawn
 
     def _height_for(self, width: int) -> int:
-        return self._full_height() if self._full_height else len(self._draw(width, UNBOUNDED))
+        frame = self.has_frame
+        return frame + (self._full_height() if self._full_height else len(self._draw(width - 2 * frame, UNBOUNDED)))
 
 
 class Slices(Part):
