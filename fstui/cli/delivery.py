@@ -57,7 +57,7 @@ def _pour_into(path: Path, data: bytes, patience_s: float | None) -> None:
 class EventLines:
     """``--format events``: one JSON event per line, to stdout or to a file, while there is a reader.
 
-    Writing never waits: what the reader has not taken stays in memory, and a slow reader gets fewer progress events.
+    Writing never waits: what the reader has not read stays in memory, and a slow reader gets fewer progress events.
     """
 
     def __init__(self, output: Path | None) -> None:

@@ -84,9 +84,7 @@ _connection_options = _with(
     _ssh_options,
     report_options(),
 )
-_write_options = _with(
-    yes_option, click.option("--force", "yes", is_flag=True, hidden=True), trust_option, fail_on_option()
-)
+_write_options = _with(yes_option, trust_option, fail_on_option())
 _more_argument = click.argument("more", nargs=-1, metavar="[-- OPTION…]", type=click.UNPROCESSED)
 """Options of the remote command."""
 _OWN_OPTIONS = ("--format", "--output", "--rounds", "--plan")

@@ -34,9 +34,9 @@ class Campaign:
         nodes: Iterable[str],
         directory: Path,
         file: Path | None,
-        heard: Callable[[str, str], object],
+        on_answer: Callable[[str, str], object],
     ) -> None:
-        """``heard`` is called with each host that has answered and its answer in a few words."""
+        """``on_answer`` is called with each host that has answered and its answer in a few words."""
         self._request = request
         self._directory = directory
         self._file = file
@@ -46,7 +46,7 @@ class Campaign:
         self._to_copy: list[str] = []
         self._began = time.monotonic()
         self._started_at = local_time().isoformat(timespec="seconds")
-        self._heard = heard
+        self._on_answer = on_answer
         self._nodes = tuple(nodes)
         self._results: list[HostResult] = []
         self._troubles: dict[str, str] = {}
@@ -75,7 +75,7 @@ class Campaign:
 
     def _trouble(self, node: str, words: str) -> None:
         self._troubles[node] = words
-        self._heard(node, words)
+        self._on_answer(node, words)
 
     def _looked(self, node: str, answer: Output) -> None:
         if not ssh.trouble(answer, self._mark) and answer.word(self._mark, "copy") is not None:
@@ -111,7 +111,7 @@ class Campaign:
         self._results += found
         if not found or answer.word(self._mark, "end") not in _ENDED:
             self._remarks[node] = ssh.refusal(answer, self._mark)
-        self._heard(node, ", ".join(dict.fromkeys(host.verdict or host.sentence for host in found)))
+        self._on_answer(node, ", ".join(dict.fromkeys(host.verdict or host.sentence for host in found)))
 
     def _concluded(self) -> Fleet:
         answered = {host.node for host in self._results} | self._remarks.keys() | self._troubles.keys()
@@ -129,7 +129,7 @@ class Campaign:
         return Fleet(about=about, boxes=tuple(self._results))
 
 
-def clean(request: Request, fleet: Fleet, fanout: Fanout, heard: Callable[[str, str], object]) -> dict[str, str]:
+def clean(request: Request, fleet: Fleet, fanout: Fanout, on_answer: Callable[[str, str], object]) -> dict[str, str]:
     """Remove from each host what the request of that fleet left there. Return the hosts where that failed, and why."""
     mark = f"fstui-fleet-{secrets.token_hex(8)}"
     troubles: dict[str, str] = {}
@@ -137,7 +137,7 @@ def clean(request: Request, fleet: Fleet, fanout: Fanout, heard: Callable[[str, 
     def ended(node: str, answer: Output) -> None:
         if trouble := ssh.trouble(answer, mark) or ("" if answer.word(mark, "end") == "0" else "its answer was cut"):
             troubles[node] = trouble
-        heard(node, trouble or "removed")
+        on_answer(node, trouble or "removed")
 
     lines = {}
     for node in fleet.about.nodes:

@@ -35,7 +35,7 @@ NAMED = "fstui-fleet-{:%Y%m%d-%H%M%S}"
 MOST_BYTES = 32 << 20
 """Largest size of one document. The longest scenario has a few MB."""
 PARTS = 5
-"""As many as the rounds with which compare finds a difference by chance in 1 of 16 cases."""
+"""Parts of a step whose rates are kept. With 5, as with 5 rounds, chance alone makes a difference in 1 of 16 cases."""
 _LONGEST = 60
 """A longer value, such as a list of options, explains nothing in one sentence."""
 _MOST_WORDS = 600

@@ -51,7 +51,7 @@ _ALIVE = ("-oServerAliveInterval=5", "-oServerAliveCountMax=3")
 _IGNORING_SIGNALS = "trap '' INT HUP; exec"
 """Ctrl-C goes to every process of the terminal. fstui handles it; ssh inherits the ignored signals."""
 
-Heard = Callable[[str, "Output"], None]
+OnAnswer = Callable[[str, "Output"], None]
 
 
 class Output(NamedTuple):
@@ -108,8 +108,8 @@ class Fanout:
         """End running connections soon and start no others. Safe in a signal handler."""
         self.stopped = True
 
-    def each(self, lines: Mapping[str, str], heard: Heard, *, timeout_s: float) -> None:
-        """Run each host's line in the local shell (``%h`` is the host), and call ``heard`` with its answer."""
+    def each(self, lines: Mapping[str, str], on_answer: OnAnswer, *, timeout_s: float) -> None:
+        """Run each host's line in the local shell (``%h`` is the host), and call ``on_answer`` with its answer."""
         if self.stopped or not lines:
             return
         task: Task = task_self()
@@ -120,7 +120,7 @@ class Fanout:
         workers = []
         for line, nodes in by_line.items():
             worker = _Worker(NodeSet.fromlist(nodes), None, timeout_s, command=line, stderr=True)
-            worker.heard = heard
+            worker.on_answer = on_answer
             workers.append(worker)
             task.schedule(worker)
         timer = task.timer(LOOK_S, handler=_Ticking(self, workers), interval=LOOK_S, autoclose=True)
@@ -172,7 +172,7 @@ class _Client(ExecClient):  # type: ignore[misc]
             bytes(self._out), bytes(self._err), ended, time.monotonic() - (self.began or 0.0), self._flooded
         )
         self._out, self._err = bytearray(), bytearray()
-        self.worker.heard(self.key, answer)
+        self.worker.on_answer(self.key, answer)
 
 
 class _Worker(ExecWorker):  # type: ignore[misc]
@@ -183,7 +183,7 @@ class _Worker(ExecWorker):  # type: ignore[misc]
     """
 
     SHELL_CLASS = _Client
-    heard: Heard
+    on_answer: OnAnswer
 
     def let_end(self) -> None:
         """Close the stdin of running connections, and drop those that have not started."""

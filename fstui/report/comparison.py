@@ -30,7 +30,7 @@ _PARTS = " ▏▎▍▌▋▊▉"
 _LEAD = 4
 _LEAST_BAR = 8
 _SAME = 1.1
-"""Any two runs differ by less than this factor."""
+"""Two runs whose rates differ by less than this factor have the same rates."""
 
 
 class StepRound(NamedTuple):
@@ -57,7 +57,7 @@ class Side(NamedTuple):
 
     @property
     def durable(self) -> bool:
-        """Nothing proves otherwise."""
+        """Whether nothing proves that acknowledged writes can be lost."""
         return self.run.verdict not in NOT_DURABLE
 
     @property

@@ -20,7 +20,7 @@ from fstui.report.text import NONE, sparkline
 from fstui.storage.layers.zfs.datasets import PROPERTIES
 
 AT_MOST = "≤ "
-"""Before a count that contains flushes of other processes."""
+"""The mark before a count that contains flushes of other processes."""
 PREFIX = "oltp_"
 _ROWS = {
     "queries read": "queries_read",
