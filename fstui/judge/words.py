@@ -47,6 +47,11 @@ def capital(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
+def command(text: str) -> str:
+    """Put a command in quotes, so that its ends are seen and no line breaks within it, unless it has quotes itself."""
+    return text if "'" in text else f"'{text}'"
+
+
 def listed(items: Iterable[str]) -> str:
     """Join the items: ``sda``, ``sda and sdb``, ``sda, sdb and sdc``."""
     *most, last = list(items) or [""]

@@ -143,7 +143,9 @@ def _headline(check: Check) -> str:
     written = sum(row.run.written_bytes for row in check.rows if row.run)
     done = counted(sum(row.run is not None for row in check.rows), "filesystem")
     removed = "written and removed" if not _simulated(check) else "written to a simulated disk"
-    return f"{done} checked in {seconds(check.elapsed_s)}, {size(written)} {removed}"
+    return (
+        f"{done} checked in {seconds(check.elapsed_s)}, {size(written)} {removed}; only a power cut proves durability"
+    )
 
 
 def _record(row: Checked) -> tuple[Value, ...]:

@@ -98,7 +98,12 @@ def _steps(run: Run, counts: figures.Counts) -> Section:
         name, *numbers = figures.step_cells(step, counts)
         rows.append((name, *map(right, numbers)))
     notes = [f"{step.name}: {words}" for step in run.steps if (words := figures.words(step))]
-    notes += [f"{step.name} {step.status}: {figures.failure(step)}" for step in run.steps if figures.failure(step)]
+    alike: dict[str, list[str]] = {}
+    for step in run.steps:
+        if reason := figures.failure(step):
+            status = "" if step.status == "finished" else f" {step.status}"
+            alike.setdefault(f"{status}: {reason}", []).append(step.name)
+    notes += [f"{'; '.join(names)}{reason}" for reason, names in alike.items()]
     if shared := counts.shared_devices(run.steps):
         notes.append(f"{NONE}: other processes, or a layer, also wrote to {listed(shared)}: fstui's share is unknown")
     return Section("", figures.STEP_HEADER, tuple(rows), tuple(notes))

@@ -24,6 +24,7 @@ NARROWEST = 24
 NONE = "–"
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _THOUSANDS = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")
+_COMMAND = re.compile(r"(?:^|(?<=[\s(]))'[^']+'(?=[\s).,;:]|$)")
 
 
 def verdict_words(verdict: Verdict, confidence: Confidence) -> str:
@@ -109,7 +110,8 @@ def fold(text: str, width: int, first: str = "", indent: str = "") -> list[str]:
 
 
 def _broken(text: str, width: int, first: str = "", indent: str = "", *, break_long_words: bool) -> list[str]:
-    whole = _THOUSANDS.sub("\0", escape_controls(text))  # 211 402 is one word; escaped text contains no NUL
+    # 211 402 is one word, and so is a command in quotes, which is copied; escaped text contains no NUL
+    whole = _COMMAND.sub(lambda found: found[0].replace(" ", "\0"), _THOUSANDS.sub("\0", escape_controls(text)))
     lines = textwrap.wrap(
         whole,
         max(width, 1),

@@ -92,7 +92,7 @@ class Checkup:
         for directory in dict.fromkeys(self._directories):
             site = await self._session.look_up(directory)
             site.check_open()
-            self.subjects.append(Subject(directory, site))
+            self.subjects.append(Subject(site.read.path, site))
 
     async def choose(self, filesystems: Sequence[Target], flags: Mapping[str, Judgement] = NO_FLAGS) -> None:
         """Choose the filesystems that can be written to, each once, and leave the others out.

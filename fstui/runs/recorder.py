@@ -245,7 +245,7 @@ class Recorder:
         if self.settings.ends_early(self.ops):
             return None
         if elapsed_s < 0.9 * self.length_s:
-            return f"ended early, after {elapsed_s:.2f} s: it had written all that the plan allows"
+            return "ended early: it had written all that the plan allows"
         if elapsed_s > 1.1 * self.length_s and self.ops <= 50 + self.settings.writers:
             return f"took {elapsed_s:.1f} s, because {self.ops} operations needed that long"
         return None

@@ -125,9 +125,9 @@ def _conclude_of(program: Program, per_s: float, share: float, whole: Watched, d
         return Conclusion("cpu", f"The CPU is busy: {waits}. Up to {share:.0%} of the time it waits for a CPU.")
     if _pressure(whole) >= CROWDED:
         return Conclusion("cpu", f"The CPU is busy: {waits}. {_crowded(whole)}.")
-    slow = "A layer above the disk" if disk.is_below else "The filesystem"
+    slow = "A layer above the disk is slow" if disk.is_below else "The filesystem is slow"
     commits = _commits(program.worst.device, whole.commits, whole.elapsed_s)
-    return Conclusion("filesystem", f"{slow} is slow: {waits}{commits}.")
+    return Conclusion("filesystem", f"{slow}: {waits}{commits}.")
 
 
 def _pressure(whole: Watched) -> float:

@@ -241,3 +241,8 @@ def test_no_value_is_repeated() -> None:
 
 def test_numbers_are_not_broken_when_a_sentence_is_wrapped() -> None:
     assert wrap("It took 1 234 567 operations.", 14) == ["It took", "1 234 567", "operations."]
+
+
+def test_commands_in_quotes_are_not_broken() -> None:
+    sentence = "Switch the drive's cache off ('hdparm -W 0 /dev/sda'), then run again."
+    assert wrap(sentence, 41) == ["Switch the drive's cache off", "('hdparm -W 0 /dev/sda'), then run again."]

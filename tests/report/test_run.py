@@ -86,6 +86,12 @@ def test_a_skipped_step_says_why() -> None:
     assert "O_DIRECT skipped: no O_DIRECT on tmpfs" in printed_run(replace(RUN, steps=(step,)))
 
 
+def test_steps_that_ended_alike_are_named_in_one_line() -> None:
+    early = [replace(step, status="finished", reason="ended early") for step in RUN.steps[:2]]
+    names = "; ".join(step.name for step in early)
+    assert f"{names}: ended early" in printed_run(replace(RUN, steps=tuple(early)))
+
+
 def test_simulation_and_leftovers_are_named() -> None:
     text = printed_run(replace(RUN, simulated="a lying disk", left_behind=("/srv/.fstui-k3f9a1",)))
     assert "SIMULATED: a lying disk." in text

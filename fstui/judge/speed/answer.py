@@ -18,7 +18,7 @@ from fstui.judge.speed.stalls import (
     without_cpu_ns,
 )
 from fstui.judge.speed.yardsticks import Yardstick, best_small, per_s, rated, yardsticks
-from fstui.judge.words import capital
+from fstui.judge.words import capital, command
 from fstui.model.judgement import NOT_TRUSTED, Speed, Verdict
 from fstui.model.quantities import counted, duration_ns, rate, seconds
 from fstui.model.steps import Step
@@ -55,7 +55,7 @@ def speed(case: Case, verdict: Verdict) -> Speed:
         return _without_cpu(stalled[0].step, stalled[0].line, stalled[0].without_cpu_ns)
     if case.configuration.breaks_sync:
         return _unknown(
-            "its syncs do not reach the disk", "Its syncs do not reach the disk, so their time does not show its speed."
+            "the syncs do not reach the disk", "The syncs do not reach the disk, so their time does not show its speed."
         )
     return _compared(case, verdict, yardsticks(case))
 
@@ -211,4 +211,4 @@ def _next(case: Case, why: Sequence[Reason]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(reason.next for reason in why))
     target = case.evidence.target
     mount = f" --mount {shlex.quote(target.mount_point)}" if target else ""
-    return (f"See which layer takes the time: sudo fstui watch{mount}", LOOK_AT_DMESG)
+    return (f"See which layer takes the time: {command(f'sudo fstui watch{mount}')}", LOOK_AT_DMESG)

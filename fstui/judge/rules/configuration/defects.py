@@ -38,10 +38,11 @@ def _confidence(case: Case, found: Found) -> Confidence:
 
 def _texts(case: Case, found: Found) -> dict[str, str]:
     layer, rate = found.hit.layer, case.flushes.rate
+    upper = upper_path(layer)
     battery, drives = words.CHECK_CONTROLLER
     return {
         **found.defect.outcomes[found.hit.outcome].missing,
-        **({"upper": shlex.quote(upper)} if (upper := upper_path(layer)) else {}),
+        **({"test_upper": words.command(f"fstui run fsync-rate {shlex.quote(upper)}")} if upper else {}),
         **{reading.what: shlex.quote(reading.value) for reading in layer.readings},
         "id": layer.id,
         "name": layer.name,

@@ -44,7 +44,7 @@ def mounted_sync(case: Case) -> Iterator[Conclusion]:
         sentence=f"{where} is {how}, so the kernel syncs every write, also of programs that never call fsync. A "
         "program that calls fsync as well does the work twice.",
         because=words.readings(filesystem, mounted, flagged),
-        next=(f"To measure each call by itself, first run: {undo} {shlex.quote(where)}",),
+        next=(f"To measure each call by itself, first run: {words.command(f'{undo} {shlex.quote(where)}')}",),
     )
 
 

@@ -121,7 +121,7 @@ class Bcache(Cached, frozen=True, kw_only=True):
             option=f"{_SYNCHRONOUS} 0",
             misses="flush",
             means="commits no journal of the cache, whose blocks the next start throws away",
-            undo=f"Turn it on, then run again: echo 1 > {reading.path}",
+            undo=f"Turn it on, then run again: 'echo 1 > {reading.path}'",
         )
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:

@@ -138,7 +138,7 @@ def test_overlay_names_its_upper_directory_as_the_next_target() -> None:
     assert finding(judgement, "overlay-volatile").next[0].endswith("fstui run fsync-rate '/srv/up per'")
 
 
-@pytest.mark.parametrize(("found", "named"), [("/srv/upper", "/srv/upper"), (None, "DIR, with its upper")])
+@pytest.mark.parametrize(("found", "named"), [("/srv/upper", "/srv/upper"), (None, "DIR', with its upper")])
 def test_a_relative_upper_directory_is_not_a_next_step(found: str | None, named: str) -> None:
     readings_ = {"upperdir": "upper", **({"upperdir_at": found} if found else {})}
     overlay = filesystem("overlay", "/merged", below=("mount:/srv",), volatile="volatile", **readings_)
@@ -153,7 +153,7 @@ def test_barriers_off_is_the_only_finding_about_flushes(flushes: float) -> None:
     found = finding(judgement, "barriers-off")
     assert (found.verdict, found.confidence, judgement.verdict) == ("not-durable", "high", "not-durable")
     assert "/srv sends no flushes (barriers off) to sda, whose write cache is on" in found.sentence
-    assert found.next == ("Turn barriers on, then run fsync-rate there: mount -o remount,barrier=1 /srv",)
+    assert found.next == ("Turn barriers on, then run fsync-rate there: 'mount -o remount,barrier=1 /srv'",)
     assert "sda write cache: write back (/sys/block/sda/queue/write_cache)" in found.because
 
 
@@ -202,7 +202,7 @@ def test_flushes_below_a_pool_of_files_are_not_counted(flushes: int) -> None:
 def test_barriers_of_zfs_are_switched_on_where_they_were_set() -> None:
     pool = Node(id="pool:tank", layer="pool", kind="zfs", name="tank", lowest=True)
     zfs = filesystem("zfs", below=("pool:tank",), barrier="nobarrier")
-    assert finding(verdict(target(zfs, pool)), "barriers-off").next[0].endswith(": echo 0 > /read/barrier")
+    assert finding(verdict(target(zfs, pool)), "barriers-off").next[0].endswith(": 'echo 0 > /read/barrier'")
 
 
 @pytest.mark.parametrize(("offered", "expected"), [("no", "cannot-tell"), ("yes", "plausible")])
