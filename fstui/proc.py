@@ -133,7 +133,9 @@ def parse_mounts(data: bytes) -> Iterator[Mount]:
 
 def unescape(field: bytes) -> str:
     """Return a name without the kernel's escapes, such as ``\\040`` for a space."""
-    return os.fsdecode(_ESCAPE.sub(lambda match: bytes([int(match[1], 8)]), field))
+    if b"\\" in field:
+        field = _ESCAPE.sub(lambda match: bytes([int(match[1], 8)]), field)
+    return os.fsdecode(field)
 
 
 def _parse_mount(line: bytes, place: int) -> Mount | None:

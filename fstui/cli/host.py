@@ -53,12 +53,16 @@ def list_(format_: str, output: Path | None, simulate: str | None) -> None:
     Example: fstui list --format json
     """
     session = session_on(simulate)[0] if simulate else Session.here()
-    here = asyncio.run(session.with_space(session.survey().inventory))
-    if simulate:
-        say(simulated_words(session.simulated or ""))
+    asyncio.run(_list(session, format_, output))
+
+
+async def _list(session: Session, format_: str, output: Path | None) -> None:
+    here = await session.with_space(session.seen())
+    if session.simulated:
+        say(simulated_words(session.simulated))
     if session.trouble:
         say(f"fstui: {session.trouble}")
-    asyncio.run(print_report(inventory.of_host(*here), format_, output))
+    await print_report(inventory.of_host(*here), format_, output)
 
 
 @click.command("clean")

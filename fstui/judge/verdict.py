@@ -20,7 +20,8 @@ _FIRST: tuple[Verdict, ...] = (*NOT_DURABLE, "kept", "suspicious")
 def judge(evidence: Evidence) -> Judgement:
     """Return the findings, worst first, and the verdict. Without steps, the configuration alone decides."""
     case = Case(evidence)
-    found = order_of_findings(finding for rule in all_rules() for finding in rule(case))
+    rules = all_rules(with_steps=bool(case.steps.all))
+    found = order_of_findings(finding for rule in rules for finding in rule(case))
     ground = decisive(found)
     before = [finding for finding in found if finding.rule in _said_first() and finding.verdict is None]
     first = " ".join(finding.sentence for finding in before)

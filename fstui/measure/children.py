@@ -168,6 +168,14 @@ class Child:
         """Return its next line. Raises NoAnswer if it made no progress for ``patience_s``, or for less after a stop."""
         return await _patiently(self, self.read_line(), patience_s, where, of)
 
+    async def answers(self, patience_s: float, where: str, of: Place) -> AsyncIterator[bytes]:
+        """Yield its lines as they arrive, until its end. Raises NoAnswer as ``answer`` does."""
+        rest = b""
+        while data := await _patiently(self, self._stdout.read(_READ_BYTES), patience_s, where, of):
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                yield line
+
     async def end(self, patience_s: float, of: Place) -> int | None:
         """Hang up and wait for its end, as long as it makes progress. Return None if it did not end."""
         self.hang_up()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from fstui.proc import MOUNTINFO, Mount, parse_mounts
 from fstui.storage.tree import Tree
@@ -13,7 +14,13 @@ _LIMIT_BYTES = 64 << 20
 
 def read_mounts(tree: Tree) -> tuple[Mount, ...]:
     """Return every mount in the order of mountinfo, including hidden ones. Lines that cannot be read are left out."""
-    return tuple(parse_mounts(tree.data(MOUNTINFO, _LIMIT_BYTES) or b""))
+    return _parsed(tree.data(MOUNTINFO, _LIMIT_BYTES) or b"")
+
+
+@lru_cache(maxsize=1)
+def _parsed(data: bytes) -> tuple[Mount, ...]:
+    """Parse thousands of mounts once: a survey reads them three times, and they seldom change."""
+    return tuple(parse_mounts(data))
 
 
 def visible(mounts: Sequence[Mount]) -> tuple[Mount, ...]:

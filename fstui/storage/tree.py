@@ -73,7 +73,7 @@ class Tree:
     def link(self, path: str) -> str | None:
         """Return the target of a symbolic link as it is written, or None."""
         try:
-            return str(Path(self._root + path).readlink())
+            return os.readlink(self._root + path)  # noqa: PTH115  half as fast through Path, and there may be 10 000
         except (OSError, ValueError):
             return None
 

@@ -20,7 +20,8 @@ import msgspec
 import pytest
 
 from fstui.judge import judge, rule_names
-from fstui.judge.rules import RENAMED
+from fstui.judge.facts import Case
+from fstui.judge.rules import RENAMED, all_rules
 from fstui.measure.kinds.documents import decode_run
 from fstui.model.documents import encode
 from tests.judge.sentences import FROZEN, WRITTEN, sentences
@@ -245,3 +246,10 @@ def test_frozen_documents_are_all_there() -> None:
 def test_every_rule_of_that_version_has_a_finding() -> None:
     assert len(known_rules()) == KNOWN
     assert known_rules() <= set(rule_names())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_steps_no_rule_about_steps_judges(name: str) -> None:
+    case = Case(msgspec.structs.replace(decode_run(document(name)), steps=()))
+    left_out = set(all_rules()) - set(all_rules(with_steps=False))
+    assert len(left_out) > 10 and not [found for rule in left_out for found in rule(case)]

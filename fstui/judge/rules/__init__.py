@@ -29,6 +29,8 @@ QUESTIONS = {
     "notes": "Which other facts matter?",
 }
 """The questions by folder. Of two findings of equal weight, the one that answers the earlier question comes first."""
+_OF_STEPS = frozenset({"proof", "arrival", "rotation", "database", "speed"})
+"""Questions that the configuration alone cannot answer."""
 RENAMED = {
     "in-its-shoes": "another-cgroup",
     "two-clocks": "sysbench-latency",
@@ -59,14 +61,15 @@ def pages() -> dict[str, Page]:
 
 
 @cache
-def all_rules() -> tuple[Rule, ...]:
-    """Return every rule, in the order in which they are evaluated."""
+def all_rules(*, with_steps: bool = True) -> tuple[Rule, ...]:
+    """Return every rule, in the order in which they are evaluated. Without steps, half of them have nothing to judge,
+    and a host may have thousands of filesystems."""
     order = list(QUESTIONS)
     found = [
         (order.index(question), rule.place, rule.name, rule)
         for question, module in _modules()
         for rule in vars(import_module(f"{__name__}.{question}.{module}")).values()
-        if isinstance(rule, Rule)
+        if isinstance(rule, Rule) and (with_steps or question not in _OF_STEPS)
     ]
     return tuple(rule for *_, rule in sorted(found, key=lambda entry: entry[:3]))
 

@@ -34,6 +34,7 @@ COVERED = "another filesystem is mounted over it, and no path leads to it"
 ELSEWHERE = (
     "leads to what is not mounted here: in another mount namespace (nsenter -m -t PID runs fstui there), or unmounted"
 )
+FEW_THREADS, LOOK_S = 4, 0.05
 REMOVE_S = 8.0
 STOPPED = frozenset({errno.EIO, errno.EROFS, errno.EUCLEAN, errno.ESHUTDOWN, errno.ENODEV, errno.ENXIO})
 """Errors of a filesystem that has stopped: trying again does not help."""
@@ -56,22 +57,48 @@ def failure(error: OSError) -> dict[str, Any]:
 
 
 def space(mount_points: list[str]) -> None:
-    """Call statvfs for each mount point in its own thread: a dead server delays only its own answer."""
+    """Call statvfs for each mount point in a few threads: a dead server blocks only one of them.
 
-    def ask(mount_point: str) -> None:
-        try:
-            found = os.statvfs(mount_point)
-        except OSError as error:
-            say(mount_point=mount_point, **failure(error))
-        else:
-            unit = found.f_frsize
-            say(mount_point=mount_point, total_bytes=found.f_blocks * unit, free_bytes=found.f_bavail * unit)
+    While nothing is answered, the number of threads doubles.
+    """
+    waiting = iter(mount_points)
+    taking = threading.Lock()
+    answered, done = 0, threading.Event()
 
-    threads = [threading.Thread(target=ask, args=(point,), daemon=True) for point in mount_points]
-    for thread in threads:
-        thread.start()
+    def work() -> None:
+        nonlocal answered
+        while True:
+            with taking:
+                mount_point = next(waiting, None)
+            if mount_point is None:
+                return
+            ask(mount_point)
+            with taking:
+                answered += 1
+                if answered == len(mount_points):
+                    done.set()
+
+    threads: list[threading.Thread] = []
+    while not done.is_set() and len(threads) < len(mount_points):
+        before = answered
+        new = [threading.Thread(target=work, daemon=True) for _ in range(max(len(threads), FEW_THREADS))]
+        for thread in new:
+            thread.start()
+        threads += new
+        while not done.wait(LOOK_S) and answered != before:
+            before = answered
     for thread in threads:
         thread.join()
+
+
+def ask(mount_point: str) -> None:
+    try:
+        found = os.statvfs(mount_point)
+    except OSError as error:
+        say(mount_point=mount_point, **failure(error))
+    else:
+        unit = found.f_frsize
+        say(mount_point=mount_point, total_bytes=found.f_blocks * unit, free_bytes=found.f_bavail * unit)
 
 
 def inspect(path: str) -> dict[str, Any]:

@@ -282,7 +282,7 @@ async def _answers(child: Child, patience_s: float) -> AsyncIterator[Any]:
     try:
         with contextlib.suppress(NoAnswer, ValueError):  # ValueError: a line that is too long or is not JSON
             await child.answer(START_S, "", "target")
-            while line := await child.answer(patience_s, "", "target"):
+            async for line in child.answers(patience_s, "", "target"):
                 yield json.loads(line)
         await child.reap(0.1)
     finally:  # also if the caller was cancelled

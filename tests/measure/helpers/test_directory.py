@@ -8,6 +8,7 @@ import stat
 import struct
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,6 +53,31 @@ def test_space_answers_for_each_mount_point(tmp_path: Path) -> None:
     there = os.statvfs(tmp_path)
     assert found[str(tmp_path)]["total_bytes"] == there.f_blocks * there.f_frsize
     assert 0 <= found["/"]["free_bytes"] <= found["/"]["total_bytes"]
+
+
+def test_dead_servers_do_not_delay_the_space_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    alive, released, answered = threading.Event(), threading.Event(), []
+
+    def statvfs(mount_point: str) -> None:
+        if mount_point.startswith("/dead"):
+            released.wait()
+        raise OSError(errno.EIO, "made up")
+
+    def say(mount_point: str, **_: object) -> None:
+        answered.append(mount_point)
+        if len(answered) == 300:
+            alive.set()
+
+    monkeypatch.setattr(os, "statvfs", statvfs)
+    monkeypatch.setattr(directory, "say", say)
+    wanted = [f"/dead{number}" for number in range(30)] + [f"/alive{number}" for number in range(300)]
+    asking = threading.Thread(target=directory.space, args=(wanted,))
+    asking.start()
+    alive.wait()
+    assert not any(one.startswith("/dead") for one in answered)
+    released.set()
+    asking.join()
+    assert sorted(answered) == sorted(wanted)
 
 
 def test_inspect_follows_links(tmp_path: Path) -> None:
