@@ -127,7 +127,7 @@ def _workloads(shown: Sequence[_Column]) -> Section:
     if not cells:
         return Section()
     names = tuple(dict.fromkeys(workload for found in cells.values() for workload in found))
-    shared, legend = _told_apart(tuple(cells))
+    shared, legend = _shared_and_own(tuple(cells))
     rows = tuple(
         (f"#{number} {label}" if legend else label, *(found.get(name, {}).get(label, NONE) for name in names))
         for number, found in enumerate(cells.values(), 1)
@@ -145,7 +145,7 @@ def by_clients(run: Run) -> Section:
     clients = sorted({number for found in curves.values() for curve in found.values() for number in curve})
     if len(clients) < 2:
         return Section()
-    shared, legend = _told_apart(tuple(curves))
+    shared, legend = _shared_and_own(tuple(curves))
     rows = tuple(
         (
             f"#{number} {workload}" if legend else workload,
@@ -245,7 +245,7 @@ def _zfs_properties(run: Run) -> Iterator[str]:
             yield f"{name}={found.value}"
 
 
-def _told_apart(configurations: Sequence[tuple[str, ...]]) -> tuple[str, tuple[str, ...]]:
+def _shared_and_own(configurations: Sequence[tuple[str, ...]]) -> tuple[str, tuple[str, ...]]:
     """Return what all configurations share, and what each has in addition, with its number."""
     shared = [word for word in configurations[0] if all(word in words for words in configurations)]
     own = (" · ".join(word for word in words if word not in shared) for words in configurations)

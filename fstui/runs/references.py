@@ -55,7 +55,7 @@ def _read(references: tuple[str, ...]) -> tuple[list[Run], tuple[str, ...]]:
     found: list[Run] = []
     left_out: list[str] = []
     for reference in references:
-        every = [(run, why_unsuitable(run)) for path in _documents(reference) for run in _sound(path)]
+        every = [(run, why_unsuitable(run)) for path in _documents(reference) for run in _unaltered(path)]
         if not every:
             raise Refused(f"{reference} has no run")
         if fit := [run for run, reason in every if not reason]:
@@ -80,7 +80,7 @@ def _documents(reference: str) -> list[Path]:
     return found
 
 
-def _sound(path: Path) -> list[Run]:
+def _unaltered(path: Path) -> list[Run]:
     every = runs.read_all(path)
     if any(altered for _, altered in every):
         raise Refused(f"{path}: {ALTERED}")

@@ -68,7 +68,7 @@ class Case:
     def lowest_devices(self) -> LowestDevices:
         """The devices that hold the data, and which of them were observed to do work."""
         grown = (growth.working for growth in self.flush_growth if not growth.flat)
-        working = self.rotation.working.union(*(grown if self.flushes.at_the_bottom else ()))
+        working = self.rotation.working.union(*(grown if self.flushes.complete_at_lowest else ()))
         return LowestDevices(self.host, self.stack, working)
 
     def received(self, seen: Step | Snapshot, settings: Settings) -> Received | None:

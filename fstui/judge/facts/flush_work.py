@@ -81,7 +81,7 @@ class FlushGrowth(NamedTuple):
         return {device for device in self.flushed if self._works(device)}
 
     @property
-    def unarrived(self) -> bool:
+    def held_back(self) -> bool:
         """Whether data of the largest amounts had not reached the device when the flush began."""
         return any((point.arrived_share or 0) < ARRIVED for point in self.points[-_LARGEST:])
 

@@ -60,7 +60,7 @@ class OtherWriters:
         return tuple(sorted(shares, key=lambda share: -share[1]))
 
     @cached_property
-    def while_idle(self) -> tuple[Busy, ...]:
+    def busy_while_idle(self) -> tuple[Busy, ...]:
         """The devices of the stack that were written while fstui was idle, the busiest first."""
         if self._idle is None:
             return ()

@@ -190,12 +190,12 @@ class Rotation:
         return frozenset.intersection(*(frozenset(self._busy(done)) for done in self._rewrites))
 
     @property
-    def answers(self) -> bool:
+    def platters_wait(self) -> bool:
         """Whether every platter takes the time of a sync itself, so that no cache answers early."""
         return self.platter is not None and self.working.issuperset(node.id for node in self.platter.devices)
 
     @cached_property
-    def early(self) -> tuple[Pace, ...]:
+    def direct_too_fast(self) -> tuple[Pace, ...]:
         """O_DIRECT steps that were faster than the platter, apart from those that a cache in memory answered."""
         if self.platter is None:
             return ()

@@ -139,13 +139,13 @@ class RunFlushes:
         return next(reversed(self._stack.levels), None)
 
     @cached_property
-    def at_the_bottom(self) -> FlushAccount | None:
+    def complete_at_lowest(self) -> FlushAccount | None:
         """The account of the lowest level in a step whose flushes and bytes were all counted there, without those of
         others."""
         return next((accounts[-1] for accounts in self.synced if accounts[-1].complete_by_counters), None)
 
     @property
-    def bytes_at_the_bottom(self) -> bool:
+    def bytes_complete_at_lowest(self) -> bool:
         """Whether all synced bytes of a step were counted at the lowest level."""
         last = (accounts[-1] for accounts in self.synced)
         return any(each.counted_bytes is not None and each.expected_bytes.low and not each.lacks_bytes for each in last)

@@ -168,14 +168,14 @@ def left_dirty(path: str, calls: Mapping[str, Sync], raw: Sync | None) -> dict[s
         return tally
     with ExitStack() as closing, suppress(OSError):  # the step that follows meets the same error and reports it
         file = _created(closing, path)
-        ways, began = ways_to_ask(closing), time.monotonic()
+        checks, began = dirty_checks(closing), time.monotonic()
         for number, (name, sync) in zip(count(), cycle(calls.items()), strict=False):
             searching = sum(left for _, left in tally.values()) == 1
             most, longest_s = (SEARCHES, LONGEST_SEARCH_S) if searching else (TRIES, LONGEST_S)
             if number >= most or (number >= LEAST and time.monotonic() - began > longest_s):
                 break
-            left = _leaves_dirty(file, ways, sync)
-            if left is False or (left and not any(_leaves_dirty(file, ways, raw) for _ in range(CONTROLS))):
+            left = _leaves_dirty(file, checks, sync)
+            if left is False or (left and not any(_leaves_dirty(file, checks, raw) for _ in range(CONTROLS))):
                 tried, before = tally.get(name, (0, 0))
                 tally[name] = (tried + 1, before + left)
     return tally
@@ -188,17 +188,17 @@ def _created(closing: ExitStack, path: str) -> File:
     return File(fd, path)
 
 
-def _leaves_dirty(file: File, ways: list[Dirty], sync: Sync) -> bool | None:
+def _leaves_dirty(file: File, checks: list[Dirty], sync: Sync) -> bool | None:
     """Return whether the page is dirty after the sync, or None if no function reported it as dirty before."""
     os.pwrite(file.fd, os.urandom(mmap.PAGESIZE), 0)
-    is_dirty = next((way for way in ways if way(file)), None)
+    is_dirty = next((check for check in checks if check(file)), None)
     if is_dirty is None:
         return None
     sync(file.fd)
     return is_dirty(file)
 
 
-def ways_to_ask(closing: ExitStack) -> list[Dirty]:
+def dirty_checks(closing: ExitStack) -> list[Dirty]:
     """Return the functions that say whether a file's first page is dirty. Use the first that reports it after a write.
 
     Neither writes anything back. cachestat(2) (Linux 6.5) counts the dirty pages of a file, but none on an overlay, as

@@ -61,7 +61,7 @@ def test_growth_needs_both_largest_amounts_to_take_longer(us: Sequence[float], f
 @pytest.mark.parametrize(("arrived", "flat"), [(0.95, False), (0.94, True), (None, True)])
 def test_growth_counts_only_if_the_bytes_had_arrived_before(arrived: float | None, flat: bool) -> None:
     found = growth(GROWN, arrived)
-    assert found.flat is flat and found.unarrived is flat and found.rises
+    assert found.flat is flat and found.held_back is flat and found.rises
 
 
 def test_growth_has_to_be_that_of_the_device() -> None:
@@ -244,5 +244,5 @@ def test_without_a_stack_nothing_is_verified_for() -> None:
 def test_nothing_is_verified_while_other_processes_flush() -> None:
     noisy = step(flushes=3.0, share=2.0, changes={"trace": (traced(us=2000, others=4000),)})
     case = Case(evidence(on_disk(), noisy, growing("sda")[1], idle=busy("sda", 900)))
-    assert case.flushes.arrived and case.flushes.at_the_bottom is None
+    assert case.flushes.arrived and case.flushes.complete_at_lowest is None
     assert not case.lowest_devices.verified

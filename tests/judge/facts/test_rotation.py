@@ -65,7 +65,7 @@ def test_disk_with_a_log_or_flash_waits_for_no_block(model: str, writes: str, pe
 def test_pace_below_that_of_a_log_shows_no_revolution() -> None:
     """A volatile cache that ignores flushes may be as slow."""
     where = on_disk(filesystem(), disk(medium=READ, model="HGST HUS726040AL"))
-    assert not rotation(where, same_block(100)).answers
+    assert not rotation(where, same_block(100)).platters_wait
     array = target(
         filesystem(below=("md0",)),
         block("md0", "md", "sda", "sdb"),
@@ -137,31 +137,31 @@ def test_stated_revolutions_are_accepted_on_other_links(link: str | None) -> Non
 
 
 def test_platter_answers_syncs_at_its_pace() -> None:
-    assert rotation(SPINNING, same_block(118)).answers
-    assert not rotation(SPINNING, same_block(181)).answers
-    assert not rotation(SPINNING, same_block(118), same_block(181)).answers
-    assert not rotation(SPINNING, o_direct(118)).answers
+    assert rotation(SPINNING, same_block(118)).platters_wait
+    assert not rotation(SPINNING, same_block(181)).platters_wait
+    assert not rotation(SPINNING, same_block(118), same_block(181)).platters_wait
+    assert not rotation(SPINNING, o_direct(118)).platters_wait
 
 
 def test_platter_answers_only_if_it_takes_the_time_itself() -> None:
     """With a cgroup limit, or next to a slower disk, a disk that ignores flushes is as slow as a platter."""
-    assert not rotation(SPINNING, same_block(100, own=0.4)).answers
-    assert rotation(SPINNING, same_block(100, own=0.6)).answers
+    assert not rotation(SPINNING, same_block(100, own=0.4)).platters_wait
+    assert rotation(SPINNING, same_block(100, own=0.6)).platters_wait
     array = target(
         filesystem(below=("md0",)), block("md0", "md", "sda", "sdb"), disk(medium=READ), disk("sdb", medium=READ)
     )
     both = same_block(100, flushes={"sda": 1, "sdb": 1})
     idle = msgspec.structs.replace(both.counters[1], flush_ms=3)
     one = msgspec.structs.replace(both, counters=(both.counters[0], idle))
-    assert rotation(array, both).answers
-    assert rotation(array, one).working == {"sda"} and not rotation(array, one).answers
-    assert not rotation(array, both, one).answers
+    assert rotation(array, both).platters_wait
+    assert rotation(array, one).working == {"sda"} and not rotation(array, one).platters_wait
+    assert not rotation(array, both, one).platters_wait
 
 
 def test_writes_take_the_time_without_a_cache() -> None:
     through = on_disk(filesystem(), disk(medium=READ, write_cache="write through"))
-    assert rotation(through, same_block(100, flushes=0)).answers
-    assert not rotation(through, same_block(100, flushes=0, own=0.4)).answers
+    assert rotation(through, same_block(100, flushes=0)).platters_wait
+    assert not rotation(through, same_block(100, flushes=0, own=0.4)).platters_wait
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_writes_take_the_time_without_a_cache() -> None:
     ids=["flushes are missing", "bytes are missing", "rare syncs", "no device time"],
 )
 def test_step_that_does_more_than_rewrite_shows_nothing(done: Step) -> None:
-    assert not rotation(SPINNING, done).answers
+    assert not rotation(SPINNING, done).platters_wait
 
 
 @pytest.mark.parametrize(
@@ -184,8 +184,8 @@ def test_step_that_does_more_than_rewrite_shows_nothing(done: Step) -> None:
     ids=["disturbed", "new file", "append"],
 )
 def test_o_direct_is_early_only_in_plain_rewrites(changes: dict[str, Any]) -> None:
-    assert rotation(declared(), o_direct(900, offsets="same")).early
-    assert not rotation(declared(), o_direct(900, **{"offsets": "same", **changes})).early
+    assert rotation(declared(), o_direct(900, offsets="same")).direct_too_fast
+    assert not rotation(declared(), o_direct(900, **{"offsets": "same", **changes})).direct_too_fast
 
 
 def test_log_has_the_same_limit_at_any_offset() -> None:
@@ -215,12 +215,12 @@ def test_medium_outweighs_a_hard_disk_name() -> None:
 
 
 def test_time_next_to_other_writers_shows_nothing() -> None:
-    assert not rotation(SPINNING, same_block(100, flushes=1.3)).answers
+    assert not rotation(SPINNING, same_block(100, flushes=1.3)).platters_wait
 
 
 def test_random_offsets_may_take_half_a_revolution() -> None:
     same, random = o_direct(200, offsets="same"), o_direct(200, offsets="random")
-    assert [pace.step for pace in rotation(declared(), same, random).early] == [same]
+    assert [pace.step for pace in rotation(declared(), same, random).direct_too_fast] == [same]
 
 
 def test_fastest_pace_exceeds_its_limit_most() -> None:

@@ -19,7 +19,7 @@ import pytest
 from fstui.judge.facts.process import stub_signs
 from fstui.measure.children import command
 from fstui.measure.probes import sync_path
-from fstui.measure.probes.sync_path import File, dirty_kb, left_dirty, ways_to_ask
+from fstui.measure.probes.sync_path import File, dirty_checks, dirty_kb, left_dirty
 from fstui.model.host import Process
 from fstui.storage.process import PATTERN
 from tests.factories import dropping
@@ -221,7 +221,7 @@ def test_dirty_page_is_reported_as_clean_after_a_sync(tmp_path: Path) -> None:
     with ExitStack() as closing:
         file = File(os.open(path, os.O_RDWR | os.O_CREAT), path)
         closing.callback(os.close, file.fd)
-        for is_dirty in ways_to_ask(closing):
+        for is_dirty in dirty_checks(closing):
             os.pwrite(file.fd, b"x", 0)
             if not is_dirty(file):
                 pytest.skip("the page cache does not report it: the directory is in memory")
@@ -232,4 +232,4 @@ def test_dirty_page_is_reported_as_clean_after_a_sync(tmp_path: Path) -> None:
 def test_cachestat_is_not_called_under_a_filter_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sync_path, "read_text", lambda name: "Seccomp:\t2\n")
     with ExitStack() as closing:
-        assert len(ways_to_ask(closing)) == 1
+        assert len(dirty_checks(closing)) == 1

@@ -50,10 +50,10 @@ def flush_flat(case: Case) -> Iterator[Conclusion]:
     if not patterns or case.steps.mounted_sync:  # then every write has been flushed before
         return
     grown = [growth for growth in patterns if not growth.flat]
-    proven = case.flushes.at_the_bottom
+    proven = case.flushes.complete_at_lowest
     if grown and proven:
         yield _works(case, grown, words.devices(proven.devices))
-    elif not grown and case.host.virtualization and not (case.rotation.answers or case.commits_are_safe):
+    elif not grown and case.host.virtualization and not (case.rotation.platters_wait or case.commits_are_safe):
         write, flushed = case.costs.write, case.costs.synced
         cheap = write and flushed and flushed.ns - write.ns < CHEAP * write.ns
         if write and flushed and cheap and case.flushes.as_expected(flushed.step):
@@ -93,7 +93,7 @@ def _flat(case: Case, patterns: Sequence[FlushGrowth], write: Cost, flushed: Cos
 
 
 def _why(patterns: Sequence[FlushGrowth]) -> str:
-    if all(growth.unarrived for growth in patterns):
+    if all(growth.held_back for growth in patterns):
         return "and its growth is that of a cache above the device, not the device's own"
     if all(growth.device_flat and growth.rises for growth in patterns):
         return "and its growth is the filesystem's own work: the device takes no longer"

@@ -54,7 +54,7 @@ def odsync_cheaper(case: Case) -> Iterator[Conclusion]:
 
 def _disturbed(case: Case, *steps: Step) -> bool:
     """Return whether other processes may explain a difference: they wrote to the devices or used the processors."""
-    if case.others.while_idle or case.flushes.noisy or any(map(starved, steps)):
+    if case.others.busy_while_idle or case.flushes.noisy or any(map(starved, steps)):
         return True
     figures = (step.figures for step in case.steps.all)
     return any(isinstance(found, SysbenchFigures) and found.crowded for found in figures)

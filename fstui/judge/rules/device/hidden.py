@@ -55,7 +55,7 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
     who, sent = remote.answered_by(filesystem), tuple(_sent(case, filesystem))
     service = models.service(filesystem.kind, next(node.name for node in case.stack.children(filesystem)))
     promise = service.promise if service and _may_be_kept(case) else None
-    answered = f"{promise}. This host cannot see whether it does." if promise else _unseen(who)
+    answered = f"{promise}. This host cannot see whether it does." if promise else _answered_elsewhere(who)
     yield Conclusion(
         title=f"{filesystem.kind}: {who} answers",
         sentence=f"{words.named(filesystem)} is served from elsewhere. {answered}{_commits(sent)}",
@@ -80,7 +80,7 @@ def _may_be_kept(case: Case) -> bool:
     return bool(case.steps.synced) and (fastest is None or fastest.rate_per_s <= CACHE_PER_S)
 
 
-def _unseen(who: str) -> str:
+def _answered_elsewhere(who: str) -> str:
     return f"A sync is answered by {who}, and this host cannot see whether the data is written by then."
 
 
@@ -129,7 +129,7 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
     ]
     if case.configuration.breaks_sync:
         return
-    yield from _homeless(case.stack)
+    yield from _files_without_filesystem(case.stack)
     if not found:
         return
     names = words.listed(dict.fromkeys(f"{node.kind} ({node.name})" for node in found))
@@ -148,7 +148,7 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
     )
 
 
-def _homeless(stack: Stack) -> Iterator[Conclusion]:
+def _files_without_filesystem(stack: Stack) -> Iterator[Conclusion]:
     """Yield a conclusion about files of loop devices whose filesystem is not known, so that it may be in memory."""
     files = [node for node in stack.written if node.layer == "file" and not node.below]
     if files:
@@ -189,7 +189,7 @@ def usb_bridge(case: Case) -> Iterator[Conclusion]:
     - If a declared rotating disk is as slow as its revolutions, `same-block-rotation` applies instead.
     """
     found = [node for node in case.stack.lowest if link(node.link).hides_drive and node.write_cache == "write through"]
-    if found and not case.configuration.breaks_sync and not case.rotation.answers:
+    if found and not case.configuration.breaks_sync and not case.rotation.platters_wait:
         where = words.devices(found)
         yield Conclusion(
             title=f"{where}: a USB bridge hides the drive's cache",

@@ -60,7 +60,7 @@ def _cheap_flush(case: Case, devices: tuple[Node, ...], write: Cost, flushed: Co
 
 def _confidence(case: Case) -> Confidence:
     """Return low if a lower device is not known to be safe, or if bytes may be in memory above the drive."""
-    bottom = case.flushes.bytes_at_the_bottom
+    bottom = case.flushes.bytes_complete_at_lowest
     if not case.lowest_devices.verified or not bottom:
         return "low"
     return "medium" if any(node.medium and node.medium.declared for node in case.lowest_devices.all) else "high"

@@ -48,7 +48,7 @@ def virtio_no_flush(case: Case) -> Iterator[Conclusion]:
     """
     found = [node for node in case.stack.lowest if node.link == "virtio" and node.write_cache == "write through"]
     without = [node for node in found if _lacks_flush(node)]
-    if case.configuration.breaks_sync or case.rotation.answers:
+    if case.configuration.breaks_sync or case.rotation.platters_wait:
         return
     if without:
         yield _no_flush(case, without, case.costs.write)
@@ -184,10 +184,10 @@ def ignored_by_default(case: Case) -> Iterator[Conclusion]:
     """
     platform = models.platform(case.host.virtualization)
     found = [node for node in case.commit_devices if is_virtual(node)]
-    working = any(not growth.flat for growth in case.flush_growth) and case.flushes.at_the_bottom
+    working = any(not growth.flat for growth in case.flush_growth) and case.flushes.complete_at_lowest
     if platform is None or not platform.drops_flushes or not found or working:
         return
-    if case.configuration.breaks_sync or case.rotation.answers or case.commits_are_safe:
+    if case.configuration.breaks_sync or case.rotation.platters_wait or case.commits_are_safe:
         return
     where = words.devices(found)
     yield Conclusion(

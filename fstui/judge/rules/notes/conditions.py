@@ -91,7 +91,7 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
     """
     while_idle = [
         f"{busy.device} {rate(busy.flushes_per_s)} flushes/s, {rate(busy.writes_per_s)} writes/s"
-        for busy in case.others.while_idle
+        for busy in case.others.busy_while_idle
     ]
     noisy = case.flushes.noisy
     if while_idle or noisy:
@@ -99,7 +99,7 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
             title=f"others write: {while_idle[0]} while fstui was idle"
             if while_idle
             else f"more than fstui sent, during {noisy[0].step.name}",
-            sentence=f"{_who(case, while_idle)} {_meaning(noisy)}",
+            sentence=f"{_who_wrote(case, while_idle)} {_meaning(noisy)}",
             confidence="low",
             steps=(account.step for account in noisy),
             because=(
@@ -114,7 +114,7 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
         )
 
 
-def _who(case: Case, while_idle: list[str]) -> str:
+def _who_wrote(case: Case, while_idle: list[str]) -> str:
     if while_idle:
         return f"While fstui was idle, other processes wrote to the same devices ({words.listed(while_idle)})."
     devices = case.flushes.noisy[0].devices

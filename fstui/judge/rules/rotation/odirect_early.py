@@ -30,7 +30,7 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
     Make sure that the drive's cache is off (`hdparm -W`, `smartctl -g wcache`). VirtualBox: IgnoreFlush=0. QEMU: not
     `cache=unsafe`. To be certain, run a power-cut test.
     """
-    paces = [pace for pace in case.rotation.early if pace.platter.no_cache]
+    paces = [pace for pace in case.rotation.direct_too_fast if pace.platter.no_cache]
     if paces:
         worst = fastest(paces)
         yield Conclusion(
@@ -68,7 +68,7 @@ def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
     ## What to do next
     Add O_DSYNC, or fdatasync after the write. Switch the drive's write cache off and compare.
     """
-    paces = [pace for pace in case.rotation.early if not case.flushes.synced_by_flag(pace.step)]
+    paces = [pace for pace in case.rotation.direct_too_fast if not case.flushes.synced_by_flag(pace.step)]
     if paces:
         worst = fastest(paces)
         yield Conclusion(

@@ -52,7 +52,7 @@ def same_block_rotation(case: Case) -> Iterator[Conclusion]:
 
 def _no_faster(case: Case, pace: Pace) -> Conclusion:
     paces = case.rotation.same_block
-    held_back = case.evidence.process.io_limits or case.others.while_idle
+    held_back = case.evidence.process.io_limits or case.others.busy_while_idle
     low = pace.times > WITHIN or pace.platter.assumed or held_back or not case.lowest_devices.verified
     per_s = rate(pace.step.rate_per_s)
     return Conclusion(
@@ -75,8 +75,8 @@ def _too_fast(case: Case, paces: Sequence[Pace]) -> Conclusion:
     per_s = rate(step.rate_per_s)
     return Conclusion(
         title=f"{per_s}/s, {worst.allowance}",
-        sentence=f"{_what(worst)} synced {per_s} times a second in {words.time_measured([step])}, {worst.times:.1f} × "
-        f"what is possible ({worst.allowance}). {_who_answers(case, worst)}",
+        sentence=f"{_rewritten(worst)} synced {per_s} times a second in {words.time_measured([step])}, "
+        f"{worst.times:.1f} × what is possible ({worst.allowance}). {_who_answers(case, worst)}",
         verdict="suspicious",
         confidence="high" if certain else "medium",
         steps=[pace.step for pace in paces],
@@ -85,7 +85,7 @@ def _too_fast(case: Case, paces: Sequence[Pace]) -> Conclusion:
     )
 
 
-def _what(pace: Pace) -> str:
+def _rewritten(pace: Pace) -> str:
     block = size(pace.step.bytes / max(pace.step.ops, 1))
     return (
         f"One {block} block was rewritten and" if pace.same else f"{block} blocks ({pace.step.name}) were written and"
