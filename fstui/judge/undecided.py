@@ -83,8 +83,8 @@ def _of_topmost_level(case: Case, level: Level, accounts: list[FlushAccount]) ->
     if through == level.devices or (through and any(account.counted is not None for account in accounts)):
         names = words.devices(through)
         why = (
-            f"that {names} has no volatile cache. Only the kernel's setting says so: it considers {names} “write "
-            "through” and sends no flush."
+            f"that {names} {'have' if through[1:] else 'has'} no volatile cache. Only the kernel's setting says so: it "
+            f"considers {names} “write through” and sends no flush."
         )
         return f"{names}: nothing confirms that it has no cache", why, tuple(_who_answers(case, through))
     if all(account.counted is None for account in accounts):

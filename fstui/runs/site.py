@@ -16,6 +16,7 @@ from fstui.model.storage import Reading, Target
 from fstui.runs.machine.base import Machine, RunDirectory
 from fstui.state.workspace import Place, check_open, check_room
 from fstui.storage.layers import kind
+from fstui.storage.layers.facts import UNTORN
 from fstui.storage.layers.readers import with_readings
 
 _FLAGS = {"S": "sync_flag", "N": "inline_data", "C": "nocow_flag"}
@@ -77,6 +78,8 @@ def flagged(target: Target, directory: RunDirectory) -> Target:
     """Return the target with the readings that only a file in the run's directory provides."""
     path = f"lsattr {target.path}"
     readings = tuple(Reading(what=_FLAGS[letter], value=letter, path=path) for letter in directory.file_flags)
+    if directory.untorn_bytes:
+        readings += (Reading(what=UNTORN, value=str(directory.untorn_bytes), path="statx STATX_WRITE_ATOMIC"),)
     return msgspec.structs.replace(target, stack=(with_readings(target.stack[0], readings), *target.stack[1:]))
 
 

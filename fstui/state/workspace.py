@@ -138,6 +138,8 @@ class Workspace:
         self.held = held
         self.dio_alignment: int | None = answer["dio_alignment"]
         """Block alignment that O_DIRECT needs, in bytes. 0: O_DIRECT is not supported; None: unknown."""
+        self.untorn_bytes: int = answer["untorn_bytes"]
+        """The largest write that RWF_ATOMIC keeps whole there, as the filesystem states; 0: none."""
         self.file_flags: str = answer["file_flags"]
         """Flags of a small file there, as letters of lsattr(1): S for synced writes, N for data in the inode."""
         self._keeper = keeper

@@ -73,6 +73,8 @@ class RunDirectory(Protocol):
 
     held: HeldDirectory
     dio_alignment: int | None
+    untorn_bytes: int
+    """The largest write that RWF_ATOMIC keeps whole there, as the filesystem states; 0: none."""
     file_flags: str
     """Flags of a small file there, as letters of lsattr(1): S for synced writes, N for data in the inode."""
 
@@ -84,6 +86,7 @@ class NoDirectory:
     """The directory of a run that makes none."""
 
     dio_alignment: int | None = None
+    untorn_bytes = 0
     file_flags = ""
 
     def __init__(self, path: str) -> None:

@@ -9,6 +9,8 @@ from fstui.model.storage import Node, Reading
 
 T = TypeVar("T")
 
+UNTORN = "atomic_write_unit_max_bytes"
+"""A reading of a device or a filesystem: the largest write that it states to keep whole."""
 DEVICE_UNSEEN = "device_unseen"
 """A reading of a filesystem: the path of one of its devices, which does not exist here."""
 _OFF = frozenset({"nobarrier", "no", "0", "off"})

@@ -20,6 +20,7 @@ from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount
 from fstui.storage.claims import Claims
 from fstui.storage.layers import kinds
+from fstui.storage.layers.facts import UNTORN
 from fstui.storage.layers.kinds import Kind, kind
 from fstui.storage.tree import Names, Tree, Udev
 
@@ -107,7 +108,13 @@ class DeviceReader:
     def queue(self, name: str) -> tuple[Reading, ...]:
         """Return what the kernel reports of every whole device (Documentation/ABI/stable/sysfs-block)."""
         files = ("write_cache", "fua", "rotational", "iostats")
-        return without_none(self.tree.reading(file, f"/sys/block/{name}/queue/{file}") for file in files)
+        untorn = self.tree.reading(UNTORN, f"/sys/block/{name}/queue/{UNTORN}")
+        return without_none(
+            [
+                *(self.tree.reading(file, f"/sys/block/{name}/queue/{file}") for file in files),
+                untorn if untorn is not None and untorn.value != "0" else None,
+            ]
+        )
 
 
 class FilesystemReader:

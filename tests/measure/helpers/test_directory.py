@@ -122,7 +122,7 @@ def test_name_of_any_bytes_is_kept(tmp_path: Path, name: bytes) -> None:
     os.mkdir(path)
     assert directory.inspect(os.fsdecode(path))["path"] == os.fsdecode(path)
     kept = os.fsdecode(path + b"/.fstui-1")
-    answer = ["dio_alignment", "file_flags", "identity", "ready"]
+    answer = ["dio_alignment", "file_flags", "identity", "ready", "untorn_bytes"]
     assert [sorted(one) for one in answers("keep", kept)] == [answer, ["removed"]]
 
 

@@ -52,7 +52,7 @@ async def test_the_start_of_a_program_does_not_count_for_tools(gate: int, monkey
     call = asyncio.ensure_future(local.run_tools((("touch", "x"),)))
     await asyncio.wait([call], timeout=local.TOOLS_S + 0.1)
     os.write(gate, b"begin\n")
-    assert (await call)["touch x"].error == "touch is not installed"
+    assert (await call)["touch x"].error == "fstui does not run touch"
     os.close(gate)
 
 

@@ -89,6 +89,7 @@ def _no_flush(case: Case, without: list[Node], write: Cost | None) -> Conclusion
         steps=[write.step] if write else (),
         because=(*([write.because] if write else []), *(line for node in without for line in _feature_lines(node))),
         next=(
+            *words.hypervisor(case.host),
             "On the host, give the disk a cache that flushes: QEMU cache=none or writeback; Firecracker "
             "cache_type=Writeback.",
             words.UNTIL_THEN,

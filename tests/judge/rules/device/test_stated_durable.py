@@ -120,7 +120,7 @@ def test_paths_to_an_array_need_one_statement_each() -> None:
     unknown = through("sda", link="fc", model="LIO-ORG disk"), through("sdb", link="fc", model="LIO-ORG disk")
     judgement = verdict(target(filesystem(below=("dm-0",)), multipath, *unknown), step(**both))
     assert judgement.verdict == "cannot-tell"
-    assert "that sda and sdb has no volatile cache" in judgement.sentence and "dm-0" not in judgement.sentence
+    assert "that sda and sdb have no volatile cache" in judgement.sentence and "dm-0" not in judgement.sentence
     assert "target" in judgement.findings[-1].next[0]
 
 

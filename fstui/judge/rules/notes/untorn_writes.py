@@ -1,0 +1,57 @@
+"""*a note*
+
+## What it means
+The kernel states that a write of up to this size is untorn: after a power cut, all of it is there, or nothing.
+
+## How it was measured
+It was only read: `queue/atomic_write_unit_max_bytes` of each device, and `STATX_WRITE_ATOMIC` (Linux 6.11) of a file in
+the directory of the run. The smallest of them counts.
+
+## What it proves, and what it does not
+It is reported, not proven. It holds only for writes with `RWF_ATOMIC` (pwritev2), with O_DIRECT and aligned to their
+size. An ordinary write of the same size may still be torn.
+
+## What to do next
+Leave InnoDB's doublewrite buffer and PostgreSQL's `full_page_writes` on, unless the database itself is documented to
+use `RWF_ATOMIC` on this filesystem, or a power-cut test with its own page size showed no torn page.
+
+## Details
+- InnoDB pages have 16 KiB, PostgreSQL's 8 KiB. A unit below that cannot protect them.
+- PostgreSQL's manual allows `full_page_writes = off` if the filesystem prevents partial page writes, such as ZFS. It
+  writes through the page cache, which does not use `RWF_ATOMIC`.
+- A doublewrite protects against torn pages only. It does not replace flushes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fstui.judge import words
+from fstui.judge.declaration import Conclusion, rule
+from fstui.judge.facts import Case
+from fstui.model.quantities import size
+from fstui.storage.layers.facts import UNTORN, number
+
+
+@rule(place=75)
+def untorn_writes(case: Case) -> Iterator[Conclusion]:
+    stated = [(node, fact) for node in case.stack.nodes if (fact := number(node, UNTORN)) and fact.value]
+    if not stated:
+        return
+    amounts = ", ".join(f"{words.named(node)} {size(fact.value)}" for node, fact in stated)
+    filesystem = case.stack.nodes[0]
+    complete = bool(number(filesystem, UNTORN))
+    named = words.named(filesystem)
+    without = "" if complete else f" {named} itself states nothing, so programs there cannot rely on it."
+    yield Conclusion(
+        title=f"untorn writes of up to {size(min(fact.value for _, fact in stated))}, as stated"
+        if complete
+        else "untorn writes stated by the device only",
+        sentence=f"The kernel states which writes with RWF_ATOMIC are untorn: {amounts}. That is reported, not "
+        f"proven.{without}",
+        because=(words.reading(node, fact.reading) for node, fact in stated),
+        next=(
+            "Leave InnoDB's doublewrite and PostgreSQL's full_page_writes on, unless the database is documented to use "
+            "RWF_ATOMIC here.",
+        ),
+    )

@@ -1,0 +1,26 @@
+"""What the kernel states about writes that are never torn."""
+
+from __future__ import annotations
+
+from fstui.storage.layers.facts import UNTORN
+from tests.factories.evidence import finding, rules, verdict
+from tests.factories.steps import step
+from tests.factories.storage import disk, filesystem, on_disk, readings
+
+
+def test_smallest_unit_counts_and_nothing_is_proven() -> None:
+    where = on_disk(filesystem(**{UNTORN: "16384"}), disk(readings=readings(**{UNTORN: "65536"})))
+    found = finding(verdict(where, step()), "untorn-writes")
+    assert (found.verdict, found.title) == (None, "untorn writes of up to 16 KiB, as stated")
+    assert "sda 64 KiB" in found.sentence and "reported, not proven" in found.sentence
+    assert "doublewrite" in found.next[0]
+
+
+def test_filesystem_that_states_nothing_is_named() -> None:
+    found = finding(verdict(on_disk(None, disk(readings=readings(**{UNTORN: "16384"}))), step()), "untorn-writes")
+    assert found.title == "untorn writes stated by the device only"
+    assert "ext4 /srv itself states nothing" in found.sentence
+
+
+def test_devices_that_state_nothing_have_no_note() -> None:
+    assert "untorn-writes" not in rules(verdict(None, step()))
