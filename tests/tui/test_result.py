@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 
 from fstui.measure.kinds.documents import decode_run
 from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.model.counters import DeviceCounters, Idle
 from fstui.model.judgement import Finding, Fit, Speed
 from fstui.model.run import Run
 from fstui.model.steps import Failure, Step
@@ -351,6 +352,17 @@ async def test_enter_twice_shows_the_full_title_of_a_finding() -> None:
         assert isinstance(app.screen, ResultScreen)
         lines = " ".join(" ".join(line.split()) for line in await pressed(pilot, "enter"))
         assert title in lines
+
+
+def test_unknown_parts_of_counts_are_explained() -> None:
+    busy = DeviceCounters(device="sda", writes=900, written_bytes=1 << 30, flushes=700, flush_ms=700)
+    run = msgspec.structs.replace(screens.RUN, idle=Idle(elapsed_s=1.0, counters=(busy,)), findings=())
+    lines = [line.plain for line in drawing.steps(run, (), 0, 80, 12)]
+    assert any(line.startswith("   –: other processes also wrote to sda") for line in lines)
+    detail = " ".join(line.plain for line in drawing.step_detail(run.steps[3], run, 120))
+    assert "1 680 flushes, of all processes" in detail
+    alone = msgspec.structs.replace(run, idle=None)
+    assert not any("other processes" in line.plain for line in drawing.steps(alone, (), 0, 80, 12))
 
 
 async def test_a_wide_terminal_shows_full_rule_names() -> None:

@@ -7,10 +7,12 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from textual.geometry import Region
 from textual.pilot import Pilot
 
 from fstui.measure.kinds.dirty_flush import DirtyFlushFigures, Growth
+from fstui.model.counters import DeviceCounters, Idle
 from fstui.model.errors import Refused
 from fstui.model.events import Event, FindingsChanged, IdleMeasured, StepPreparing, StepProgressed, StepStarted
 from fstui.model.host import Writer
@@ -80,6 +82,29 @@ async def test_other_writers_are_named() -> None:
         await watch(pilot, events)
         named = "   before the start: mysqld (2 of them); sda 12 writes/s, 3 flushes/s"
         assert shown(pilot.app)[-2] == named
+
+
+async def test_counts_of_all_processes_are_no_part_of_fstui() -> None:
+    busy = DeviceCounters(device="sda", writes=900, written_bytes=1 << 30, flushes=700, flush_ms=700)
+    told = [
+        replace(event, idle=Idle(elapsed_s=1.0, counters=(busy,))) if isinstance(event, IdleMeasured) else event
+        for event in screens.events(until=5)
+    ]
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        await watch(pilot, told)
+        lines = shown(pilot.app)
+        assert any("sda, all processes" in line and line.endswith("–") for line in lines)
+        assert any(line.startswith(" ▸ same block, fdatasync") and line.endswith("–") for line in lines)
+
+
+def test_an_axis_grows_by_quarters_only_when_a_step_overruns() -> None:
+    screen = RunScreen(screens.PreparedRunning([]), screens.PLAN, screens.DATA)
+
+    def length_s(elapsed_s: float) -> float | None:
+        screen.progress.current, screen.progress.snapshot = 5, screens.snapshot(5, elapsed_s)
+        return screen._view().length_s
+
+    assert [length_s(at) for at in (1.9, 2.0, 2.03, 2.2, 3.1)] == [2.0, 2.0, 2.0, 2.5, 3.5]
 
 
 async def test_a_stall_is_shown_next_to_the_findings() -> None:

@@ -144,7 +144,7 @@ def io_path_of(run: Run, step: Step | None, width: int) -> list[Text]:
 
 
 def step_detail(step: Step, run: Run, width: int) -> list[Text]:
-    whole = step.latency_ns
+    whole, counts = step.latency_ns, Counts(run)
     lines = [line(part) for part in wrapped(f"{step.name}: {step.status}. {figures.failure(step)}", width - 1)]
     requested = f"{count(step.ops)} operations, {count(step.syncs)} syncs, {size(step.bytes)}"
     requested += f", {step.writers} writers" if step.writers > 1 else ""
@@ -155,13 +155,15 @@ def step_detail(step: Step, run: Run, width: int) -> list[Text]:
         if part is not None and step.settings.uniform:
             known = {title.lower(): field for title, field in PERCENTILES.items() if getattr(part, field) is not None}
             pairs.append((label, " ".join(f"{name} {percentile(part, field)}" for name, field in known.items())))
+    shared = counts.shared_devices([step])
     for device in step.counters:
         flushed = "flushes not counted" if device.flushes is None else f"{count(device.flushes)} flushes"
         written = "" if device.written_bytes is None else f", {size(device.written_bytes)}"
-        pairs.append((device.device, f"{count(device.writes or 0)} writes{written}, {flushed}"))
+        of = ", of all processes" if device.device in shared else ""
+        pairs.append((device.device, f"{count(device.writes or 0)} writes{written}, {flushed}{of}"))
     if step.stalls.count:
         pairs.append(("stalls", f"{step.stalls.count}, {seconds(step.stalls.lost_s)} lost"))
-    if (arrived := Counts(run).bytes_ratio(step)) is not None:
+    if (arrived := counts.bytes_ratio(step)) is not None:
         pairs.append(("bytes at the device", f"{ratio(arrived)} of those written"))
     settings = ", ".join(
         f"{key} {value}" for key, value in step.settings.as_dict().items() if value not in ((), [], 0, "")
@@ -193,10 +195,13 @@ def steps(run: Run, more: Sequence[Detail], selected: int | None, width: int, he
     ]
     rows += [report.row(part, width, selected=index == selected) for index, part in enumerate(more, len(run.steps))]
     titles = heading(columns, margin="── ").plain
-    pictures = gallery(run, width, height - len(rows) - 2)
+    shared = ", ".join(counts.shared_devices(run.steps))
+    note = [line((fit(f"   {NONE}: other processes also wrote to {shared}", width), FAINT))] if shared else []
+    pictures = gallery(run, width, height - len(rows) - len(note) - 2)
     return [
         line((titles, FAINT)),
-        *window(len(rows), rows.__getitem__, selected or 0, height - 1),
+        *window(len(rows), rows.__getitem__, selected or 0, height - 1 - len(note)),
+        *note,
         *([line(), *pictures] if pictures else []),
     ]
 

@@ -124,6 +124,7 @@ def both_ends(progress: Progress, width: int, height: int) -> list[Text]:
     while len(layers) > max(height - 2, 1) and any(not node.lowest for node in layers):
         layers.remove(next(node for node in layers if not node.lowest))
     syncs = 0 if seen is None or (settings.reports_itself and progress.snapshot is seen) else seen.syncs
+    shared = bool(syncs) and settings.uniform and _is_shared(progress, seen, settings)
     requested = {"LAYER": settings.operations or "requested"}
     if seen is not None:
         requested |= {"WRITES": count(seen.ops), "SYNCS": count(seen.syncs)}
@@ -131,11 +132,18 @@ def both_ends(progress: Progress, width: int, height: int) -> list[Text]:
     lines = [heading(columns, margin="   "), line("   " + row(columns, requested))]
     for node in layers[: max(height - 2, 1)]:
         counted = next((device for device in seen.counters if device.device == node.id), None) if seen else None
-        values = {"LAYER": _label(node, progress.target)}
+        values = {"LAYER": f"{node.id}, all processes" if shared else _label(node, progress.target)}
         if counted is not None:
-            values |= dict(zip(COUNTED, figures.counter_cells(counted, syncs, settings), strict=True))
+            values |= dict(zip(COUNTED, figures.counter_cells(counted, 0 if shared else syncs, settings), strict=True))
         lines.append(line("   " + row(columns, values).rstrip()))
     return lines
+
+
+def _is_shared(progress: Progress, seen: Step | Snapshot | None, settings: Settings) -> bool:
+    """Return whether other processes also flushed, so that fstui's part of the counts is unknown."""
+    if seen is None or progress.counts.flushes_per_sync(seen, settings) is not None:
+        return False
+    return any(device.flushes is not None for device in figures.lowest(seen.counters, progress.target))
 
 
 def finding(progress: Progress, width: int) -> Text:
