@@ -54,6 +54,7 @@ class HistoryScreen(BaseScreen):
         """``against``: a run that the next opened one is compared with."""
         super().__init__()
         self.table = Table(self._draw_runs, id="runs")
+        self.table.border_title = "saved runs"
         self.against = against
         self.marked: list[Summary] = []
         self.words = ""
@@ -72,8 +73,8 @@ class HistoryScreen(BaseScreen):
         yield self.table
         yield self.lines("nothing", self._draw_nothing)
         with Container(id="below"):
-            yield self.lines("trend", self._draw_trend)
-            yield self.lines("selected", self._draw_selected)
+            yield self.lines("trend", self._draw_trend, frame=True)
+            yield self.lines("selected", self._draw_selected, frame=True)
         yield self.lines("file", self._draw_file)
         yield self.footer_lines()
 

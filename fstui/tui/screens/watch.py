@@ -15,7 +15,7 @@ from fstui.model.watch import WatchedSecond, WatchEvent, WatchFinished, WatchSta
 from fstui.report import watch
 from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT
 from fstui.tui.drawing import watch as drawing
-from fstui.tui.drawing.cells import line
+from fstui.tui.drawing.cells import line, rule
 from fstui.tui.iostats import IoStats, Recent, of_second
 from fstui.tui.screens.base_screen import BaseScreen
 
@@ -45,8 +45,8 @@ class WatchScreen(BaseScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        yield self.lines("waits", self._draw_waits, classes="rest")
-        yield self.lines("devices", lambda width, _: drawing.devices(self.view, width))
+        yield self.lines("waits", self._draw_waits, classes="rest", frame=True)
+        yield self.lines("devices", lambda width, _: drawing.devices(self.view, width), frame=True)
         yield self.lines("sentence", self._draw_sentence)
         yield self.footer_lines()
 
@@ -100,7 +100,8 @@ class WatchScreen(BaseScreen):
 
     def _draw_waits(self, width: int, height: int) -> list[Text]:
         """Draw the programs, and the last minutes in the room below them."""
-        rows = drawing.waits(self.view, width)
+        top = [rule(width, "programs that wait")] if self.part("waits").has_frame else []
+        rows = [*top, *drawing.waits(self.view, width)]
         minutes = drawing.minutes(self._recent, width, height - len(rows) - 1)
         return [*rows, line(), *minutes] if minutes else rows
 
