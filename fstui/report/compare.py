@@ -102,7 +102,7 @@ def _steps(found: Comparison, name: str) -> Iterator[ComparedStep]:
             highest_rate_per_s=max(rates),
             p50_ns=latency.p50 if latency else None,
             p99_ns=latency.p99 if latency else None,
-            flushes_per_sync=figures.Counts(measured.run).flushes_per_sync(measured.step, measured.step.settings),
+            flushes_per_sync=found.counts(measured.run).flushes_per_sync(measured.step, measured.step.settings),
             times=one.ratio.times,
             times_low=one.ratio.low,
             times_high=one.ratio.high,
@@ -174,7 +174,7 @@ def _step(name: str, found: Comparison) -> Iterator[tuple[str, ...]]:
     if any(words := [figures.words(one.step) if one else "" for one in measured]):
         yield name, "flush", *(each.removeprefix("flush ") or NONE for each in words)
         return
-    cells = [figures.step_cells(one.step, figures.Counts(one.run)) if one else (NONE,) * 7 for one in measured]
+    cells = [figures.step_cells(one.step, found.counts(one.run)) if one else (NONE,) * 7 for one in measured]
     for label, place in _FIGURES:
         yield name if place == 1 else "", label, *(cell[place] for cell in cells)
     if any(spreads := [side.spread(name) for side in found.sides]):

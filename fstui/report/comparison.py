@@ -20,6 +20,7 @@ from fstui.model.judgement import NOT_DURABLE, VERDICTS
 from fstui.model.quantities import duration_ns, rate, ratio
 from fstui.model.run import Run
 from fstui.model.steps import Step
+from fstui.report.figures import Counts
 from fstui.report.sections import Section
 from fstui.report.stack import stack_line
 from fstui.report.text import columns, moment
@@ -124,12 +125,17 @@ class Comparison:
     """Runs side by side, in the order in which they were named. At most ``MOST`` sides are compared."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
+        self._counts: dict[int, Counts] = {}
         grouped: dict[object, list[Run]] = {}
         for at, run in enumerate(runs):
             key = (run.round.series, run.round.side) if run.round else at
             grouped.setdefault(key, []).append(run)
         ordered = (sorted(rounds, key=lambda run: run.round.number if run.round else 0) for rounds in grouped.values())
         self.sides = [Side(letter, tuple(rounds)) for letter, rounds in zip(ascii_uppercase, ordered, strict=False)]
+
+    def counts(self, run: Run) -> Counts:
+        """Return what the kernel counted in that run, which is computed once."""
+        return self._counts.setdefault(id(run), Counts(run))
 
     @cached_property
     def step_names(self) -> list[str]:

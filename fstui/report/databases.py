@@ -72,6 +72,7 @@ class _Column(NamedTuple):
     name: str
     """The run, if there are several."""
     run: Run
+    counts: figures.Counts
     each: DatabaseStep
     spread: str = ""
     """The lowest and highest rate of several rounds."""
@@ -101,29 +102,28 @@ def workloads(run: Run) -> Section:
 
     The title holds what all configurations have in common, the lines below the table what each has in addition.
     """
-    return _workloads([_Column("", run, each) for each in measured(run)])
+    counts = figures.Counts(run)
+    return _workloads([_Column("", run, counts, each) for each in measured(run)])
 
 
 def workloads_compared(found: Comparison) -> Section:
     """Return that table for all sides. Several rounds are represented by the median round of each step."""
-    return _workloads(
-        [
-            _Column(
-                f"run {side.name}{', median round' if len(side.rounds) > 1 else ''}", one.run, each, side.spread(name)
-            )
-            for side in found.sides
-            for name in found.step_names
-            if (one := side.step(name)) and (each := _database_step(one.step))
-        ]
-    )
+    shown = []
+    for side in found.sides:
+        name = f"run {side.name}" + (", median round" if len(side.rounds) > 1 else "")
+        for step in found.step_names:
+            one = side.step(step)
+            if one and (each := _database_step(one.step)):
+                shown.append(_Column(name, one.run, found.counts(one.run), each, side.spread(step)))
+    return _workloads(shown)
 
 
 def _workloads(shown: Sequence[_Column]) -> Section:
     cells: dict[tuple[str, ...], dict[str, dict[str, str]]] = {}
-    for name, run, each, spread in shown:
+    for name, run, counts, each, spread in shown:
         words = (*([name] if name else []), *_configuration(run, each))
         of_rounds = {"tps of all rounds": spread} if spread else {}
-        cells.setdefault(words, {})[each.workload] = {**_figures(each, figures.Counts(run)), **of_rounds}
+        cells.setdefault(words, {})[each.workload] = {**_figures(each, counts), **of_rounds}
     if not cells:
         return Section()
     names = tuple(dict.fromkeys(workload for found in cells.values() for workload in found))
