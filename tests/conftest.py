@@ -30,6 +30,11 @@ def pytest_configure(config: pytest.Config) -> None:
         assert libc.mount(b"none", b"/", None, ctypes.c_ulong(MS_REC | MS_PRIVATE), None) == 0
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Cut the names of tests with long values, which would fill pages of output."""
+    return repr(val[:30]) if isinstance(val, str | bytes) and len(val) > 60 else None
+
+
 @pytest.fixture(autouse=True)
 def own_user(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give each test a home of its own: it neither sees nor leaves what the user has saved."""

@@ -28,7 +28,13 @@ from tests.tui.test_watch import SENTENCE, watch_this
 Compare = Callable[..., bool]
 Before = Callable[[Pilot[Any]], Awaitable[None]]
 SIZES = pytest.mark.parametrize(
-    "size", [(80, 24), (50, 20), (120, 40), (200, 60)], ids=["80x24", "50x20", "120x40", "200x60"]
+    "size",
+    [
+        pytest.param((80, 24), id="80x24"),
+        pytest.param((50, 20), id="50x20"),
+        pytest.param((120, 40), id="120x40", marks=pytest.mark.slow),
+        pytest.param((200, 60), id="200x60", marks=pytest.mark.slow),
+    ],
 )
 SHIPPED = shipped._PLACES
 SAVED = "/home/me/.local/state/fstui/runs/20261120-031244-k3f9a1.json"
