@@ -85,9 +85,9 @@ class Case:
         return found._replace(flushes=flushes or found.flushes or counted_at(found.devices, seen))
 
     def received_from_fstui(self, seen: Step | Snapshot, settings: Settings) -> Received | None:
-        """Return the same without what other processes may have added, which is None then.
+        """Return ``received``, but None for each figure to which other processes may have added.
 
-        The kernel's trace tells flushes apart, but not bytes. Too few are too few, whoever else wrote.
+        The kernel's trace tells flushes apart, but not bytes. A figure that is too low is kept: others only add to it.
         """
         found, level = self.received(seen, settings), self._level(seen)
         if found is None or level is None:

@@ -135,7 +135,8 @@ def _sas(gbit: float) -> float:
     return gbit * 1000 * (128 / 150 if gbit > 12 else 8 / 10) / 8
 
 
-def _lane(gigatransfers: float) -> float:
+def _lane_mb_s(gigatransfers: float) -> float:
+    """Return the payload of one lane of PCIe, without the line code."""
     code = 8 / 10 if gigatransfers <= 5 else 128 / 130 if gigatransfers <= 32 else 242 / 256
     return gigatransfers * 1000 * code / 8
 
@@ -151,7 +152,7 @@ def _pcie(tree: Tree, device: str) -> tuple[Reading, ...]:
     if speed is None or lanes is None or not 0 < lanes <= 64:
         return ()
     shown = Reading(what="link_rate", value=f"{speed.value.removesuffix(' PCIe')} × {lanes}", path=speed.path)
-    return _rated(shown, lambda gigatransfers: _lane(gigatransfers) * lanes)
+    return _rated(shown, lambda gigatransfers: _lane_mb_s(gigatransfers) * lanes)
 
 
 def _usb(tree: Tree, device: str, interface: str) -> tuple[Reading, ...]:
