@@ -150,7 +150,11 @@ def _locked_temporary(path: Path) -> tuple[int, Path]:
     Another process may sweep the new file before it is locked. Then it has no name left, and a further one is created.
     """
     while True:
-        fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=TEMPORARY)
+        try:
+            fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=TEMPORARY)
+        except OSError as error:
+            error.filename = str(path)
+            raise
         with suppress(OSError):  # a filesystem without locks
             fcntl.flock(fd, fcntl.LOCK_EX)
         if os.fstat(fd).st_nlink:

@@ -208,7 +208,7 @@ def start_time(pid: int) -> int | None:
 
 
 def _sweep() -> None:
-    for directory in (paths.ledger_dir(), paths.runs_dir()):
+    for directory in (paths.ledger_dir(), paths.runs_dir(), paths.state_dir()):
         sweep(directory)
 
 

@@ -207,6 +207,14 @@ def test_other_kinds_of_file_are_ignored_without_blocking(kind: str, tmp_path: P
     assert entry not in ledger.entries()
 
 
+def test_index_of_a_killed_writer_is_swept() -> None:
+    files.make_private(paths.runs_dir())
+    left = paths.state_dir() / ".runs.index.x.tmp"
+    left.write_text("half")
+    ledger.stale()
+    assert not left.exists()
+
+
 def test_only_temporary_files_of_dead_writers_are_swept() -> None:
     ledger.enter("run1", "directory", "/srv/.fstui-run1")
     left, written = (paths.ledger_dir() / f".run1-directory.json.{name}.tmp" for name in ("left", "written"))

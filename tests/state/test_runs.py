@@ -181,6 +181,12 @@ def test_an_error_names_its_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_error_names_its_file_and_not_the_temporary_one(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as found:
+        write_atomically(tmp_path / "gone" / "run.json", b"1")
+    assert found.value.filename == str(tmp_path / "gone" / "run.json")
+
+
 @pytest.mark.parametrize("syncs", [1, 2])
 def test_a_failed_fsync_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, syncs: int) -> None:
     """The fsync of the file and of its directory: other permissions would not help."""
