@@ -106,8 +106,9 @@ def _scalar(key: str, example: Scalar, text: str, unit: str) -> Scalar:
             return seconds_of(text)
         return type(example)(text)
     except (ValueError, KeyError, OverflowError):
-        kind = "float" if unit == "s" and isinstance(example, int) else type(example).__name__
-        wanted = {"bool": "true or false", "int": "a whole number", "float": "a number"}[kind]
+        if unit == "s":
+            raise Refused(f"{key} takes a time such as 30s or 10m, not '{text}'") from None
+        wanted = {"bool": "true or false", "int": "a whole number", "float": "a number"}[type(example).__name__]
         of_unit = f" of {unit}" if unit else ""
         raise Refused(f"{key} takes {wanted}{of_unit}, not '{text}'") from None
 

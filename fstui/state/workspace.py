@@ -90,7 +90,7 @@ async def inspect(directory: str, *, trusting: bool = False) -> Place:
 def _closed(directory: str, found: dict[str, Any], trusting: bool) -> str | None:
     """Return why a run may not write there, or None."""
     if found["read_only"]:
-        return f"{directory} is on a filesystem that is mounted read-only. Remount it rw, or name another directory."
+        return f"{directory} is on a read-only filesystem. Remount it read-write, or name another directory."
     if not found["writable"] and os.geteuid() == 0:
         return (
             f"{directory} is not writable for root: it is immutable (lsattr -d), or its NFS server maps root to "
@@ -126,7 +126,7 @@ def check_room(place: Place, room_bytes: int) -> None:
     if free_bytes < wanted:
         raise Refused(
             f"{place.path} is too full: {size(free_bytes)} are free and {size(wanted)} are needed "
-            f"(twice the {size(room_bytes)} of the run, and {size(left_over)} of {size(total_bytes)} left over). "
+            f"(twice the {size(room_bytes)} of the run, and {size(left_over)} of {size(total_bytes)} that stay free). "
             "Free some space, or run 'fstui check', which needs the least."
         )
 

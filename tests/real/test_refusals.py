@@ -59,7 +59,7 @@ def test_block_device(workshop: Path, own_user: Path) -> None:
 def test_read_only_filesystem(workshop: Path, own_user: Path) -> None:
     with disks.on_loop(workshop, options="ro") as storage, nothing_written(storage.directory, own_user):
         sentence = refusal(headless.call("run", "fsync-rate", storage.directory))
-    assert str(storage.directory) in sentence and "read-only" in sentence and "Remount it rw" in sentence
+    assert str(storage.directory) in sentence and "read-only" in sentence and "Remount it read-write" in sentence
 
 
 @contextmanager
