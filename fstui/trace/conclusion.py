@@ -223,7 +223,8 @@ def _commits(device: str | None, commits: Sequence[Commits], elapsed_s: float) -
 def answers(whole: Watched, inventory: Inventory, watched: Sequence[Target]) -> Answers:
     """Answer whether the storage is honest and whether it is slow. ``watched``: the filesystems that were watched."""
     waited_on = {row.device for row in whole.waits}
-    concerned = [target for target in watched if waited_on & {node.id for node in target.stack}]
+    # not those on a loop device whose file is on a filesystem that a program waits for
+    concerned = [target for target in watched if target.stack and waited_on.intersection(target.stack[0].below)]
     return Answers(_honest(inventory, concerned or (watched if len(watched) == 1 else [])), _speed(whole, concerned))
 
 

@@ -163,7 +163,7 @@ def test_mount_with_a_hostile_name_is_handled_safely(workshop: Path, name: bytes
     [
         (("no-such-scenario",), "no-such-scenario", "fsync-rate"),
         (("fsync-rate", "--set", "bogus=1"), "bogus", "seconds"),
-        (("fsync-rate", "--set", "seconds=soon"), "soon", "number"),
+        (("fsync-rate", "--set", "seconds=soon"), "soon", "30s"),
         (("fsync-rate", "--set", "seconds=0"), "seconds", "0.1"),
         (("fsync-rate", "--set", "block=512"), "512", "4096"),
         (("fsync-rate", "--medium", "cheese"), "cheese", "hdd-7200"),

@@ -152,6 +152,17 @@ def test_a_call_in_flight_can_be_a_stall() -> None:
     assert ended(on_sda(3, in_flight_ns=400 * MS)).speed.answer == "stalls"
 
 
+def test_a_filesystem_above_the_one_that_is_waited_for_is_not_judged() -> None:
+    below = on_disk(filesystem(name="/"), disk(medium=Medium(class_="ssd")))
+    above = on_loop(filesystem(name="/"), below=disk())
+    lying = msgspec.structs.replace(above, stack=(filesystem(barrier="nobarrier", below=("loop0",)), *above.stack[1:]))
+    both = Inventory(filesystems=(below, lying))
+    honest = answers(watched(on_sda(3)), both, both.filesystems)
+    assert "no defect" in honest.honest
+    accused = answers(watched(waiting(200, 3, 1.0, device="loop0")), both, both.filesystems)
+    assert "/srv: not-durable" in accused.honest
+
+
 def test_the_configuration_answers_is_it_honest() -> None:
     assert "fstui check" in ended(on_sda(3)).honest
     assert "/srv: not-durable" in ended(on_sda(3), where=LYING).honest
