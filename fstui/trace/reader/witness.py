@@ -19,7 +19,7 @@ FIRST_LOOK_S = 0.05
 """Time from the start of a step until the buffers are read for the first time."""
 MOST_KEPT_BYTES = 6 * MIB
 NICE = 19
-"""Lowest priority while a step is measured, so that the measurement gets the CPU first."""
+"""Lowest priority while a step is measured, after the first look, so that the measurement gets the CPU first."""
 MOST_FILTERED = 128
 """Devices that a filter can name: its text must fit into a page."""
 FLUSHES, WRITES = 'rwbs ~ "*F*"', '(rwbs ~ "*F*" || rwbs ~ "*W*")'
@@ -145,6 +145,7 @@ class Witness:
         """Empty the kernel's buffers, record no more requests if there are many, and add events up if many are kept."""
         now_ns = self.recording.collect()
         if self._from_ns is not None:
+            os.setpriority(os.PRIO_PROCESS, 0, NICE)
             elapsed_s = (now_ns - self._from_ns) / 1e9
             if self.recording.collected_bytes - self._began_bytes > MOST_BYTES_PER_S * max(elapsed_s, FIRST_LOOK_S):
                 self._record_requests(False)
@@ -153,7 +154,6 @@ class Witness:
 
     def begin(self, from_ns: int) -> None:
         self._sums = {device.number: DeviceSums(device) for device in self._devices}
-        os.setpriority(os.PRIO_PROCESS, 0, NICE)
         self.recording.collect()
         self._from_ns, self._began_bytes = from_ns, self.recording.collected_bytes
         self._missed = int(from_ns < self._added_until_ns)
