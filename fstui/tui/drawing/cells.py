@@ -44,6 +44,11 @@ def clickable(text: Text, mark: dict[str, Any]) -> Text:
     return text
 
 
+def drawn_width(text: str) -> int:
+    """Return the cells that the text takes when it is drawn."""
+    return cell_len(escape_controls(text))
+
+
 def fit(text: str, width: int) -> str:
     """Pad the text to the width, or cut it at its end with an ellipsis."""
     text = escape_controls(text)

@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 from msgspec.structs import replace
-from rich.cells import cell_len
 from rich.text import Text
 
 from fstui.model.activity import RunningDatabase
@@ -18,10 +17,21 @@ from fstui.model.judgement import VERDICTS, Finding, Judgement, Verdict
 from fstui.model.quantities import counted, duration_ns, short_size
 from fstui.model.storage import Node, Target
 from fstui.report import findings
-from fstui.report.characters import escape_controls
 from fstui.report.stack import in_memory, stack_line
 from fstui.tui.drawing import io_path
-from fstui.tui.drawing.cells import ACTION, Column, Run, cell, clickable, line, meter, selectable, title_line, window
+from fstui.tui.drawing.cells import (
+    ACTION,
+    Column,
+    Run,
+    cell,
+    clickable,
+    drawn_width,
+    line,
+    meter,
+    selectable,
+    title_line,
+    window,
+)
 from fstui.tui.iostats import IoStats, Recent, joined, together
 from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, verdict_style
 
@@ -257,7 +267,7 @@ def _fitted(rows: Sequence[Entry], width: int) -> list[Column]:
         "FLAG": lambda entry: entry.flag,
     }
     widths = {
-        title: max([len(title), *(cell_len(escape_controls(text(entry))) for entry in rows[:_MEASURED])])
+        title: max([len(title), *(drawn_width(text(entry)) for entry in rows[:_MEASURED])])
         for title, text in texts.items()
     }
     columns = [replace(one, width=one.width or widths[one.title]) for one in COLUMNS if one.title != "I/O PATH"]
