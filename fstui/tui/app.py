@@ -75,6 +75,8 @@ class FstuiApp(App[int]):
         self.running: RunInProgress | None = None
         self.result: tuple[Run, str | None] | None = None
         """The last run and its file, printed as text when the app has ended."""
+        self.save_error: str | None = None
+        """Why that run could not be saved."""
         self.repeated: Run | None = None
         """The run that the running one repeats."""
         self.fault: Exception | None = None
@@ -317,11 +319,11 @@ class FstuiApp(App[int]):
         self.repeated = run
         return ""
 
-    def run_ended(self, run: Run | None, saved_to: str | None) -> None:
+    def run_ended(self, run: Run | None, saved_to: str | None, save_error: str | None) -> None:
         """Record that the run has ended and cleaned up."""
         self.running = None
         if run is not None:
-            self.result = (run, saved_to)
+            self.result, self.save_error = (run, saved_to), save_error
         self._run_over.set()
 
 
@@ -330,7 +332,7 @@ def run_app(session: Session, directory: str | None, opening: Callable[[FstuiApp
     app = FstuiApp(session, directory, opening=opening)
     code = app.run(mouse=wants_mouse())
     with suppress(OSError):  # the terminal may be gone
-        _print_result(app)
+        print_result(app)
     if app.fault is not None and os.environ.get("FSTUI_DEBUG"):
         raise app.fault
     if app.fault is not None:
@@ -346,7 +348,8 @@ def _resume_garbage_collection() -> None:
         gc.enable()
 
 
-def _print_result(app: FstuiApp) -> None:
+def print_result(app: FstuiApp) -> None:
+    """Print the last run as text, and why it could not be saved."""
     if app.result is None:
         return
     from fstui.report import formats  # noqa: PLC0415
@@ -354,5 +357,5 @@ def _print_result(app: FstuiApp) -> None:
     text = str(formats.render(formats.PLAIN, *app.result))
     print(to_ascii(text) if app.ascii_only else text, end="")
     sys.stdout.flush()
-    if app.result[1] is None and not app.session.simulated:
-        print("The run could not be saved.", file=sys.stderr)
+    if app.save_error:
+        print(escape_controls(f"fstui: {app.save_error}"), file=sys.stderr)

@@ -19,6 +19,7 @@ from fstui.runs.machine.replay import ReplayMachine
 from fstui.runs.startup import Saved
 from fstui.state import runs
 from fstui.tui import commands
+from fstui.tui.app import print_result
 from fstui.tui.commands import HELP
 from fstui.tui.palette import Entries
 from fstui.tui.screens.base_screen import BaseScreen
@@ -76,6 +77,16 @@ async def test_quit_stops_the_run_and_waits_for_its_cleanup(key: str, code: int)
     assert running.cleaned
     assert app.return_value == code
     assert app.result is not None and app.result[0].id == screens.RUN.id
+
+
+def test_a_replay_is_not_reported_as_a_run_that_could_not_be_saved(capsys: pytest.CaptureFixture[str]) -> None:
+    app = PreparedApp()
+    app.result = (screens.RUN, None)
+    print_result(app)
+    assert capsys.readouterr().err == ""
+    app.save_error = "the run could not be saved: the disk is full"
+    print_result(app)
+    assert capsys.readouterr().err == "fstui: the run could not be saved: the disk is full\n"
 
 
 async def test_ctrl_c_quits_while_a_value_is_being_typed() -> None:

@@ -374,3 +374,9 @@ async def test_a_wide_terminal_shows_full_rule_names() -> None:
         app.open_result(msgspec.structs.replace(screens.RUN, findings=(finding,)), None, None)
         await pilot.pause()
         assert any(line.startswith("│▌✗ odirect-before-platter not-durable") for line in shown(app))
+
+
+@pytest.mark.parametrize(("simulated", "why"), [("hdd-7200", "simulated disk"), (None, "the replay of a saved run")])
+def test_the_reason_for_an_unsaved_run_is_named(simulated: str | None, why: str) -> None:
+    run = msgspec.structs.replace(screens.RUN, simulated=simulated)
+    assert drawing.saved(run, None, None, 80).plain.rstrip().endswith(why)

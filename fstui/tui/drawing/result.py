@@ -211,7 +211,8 @@ def saved(run: Run, saved_to: str | None, save_error: str | None, width: int) ->
     if run.left_behind:
         return line((fit(f" ! could not be removed: {run.left_behind[0]}", width), BAD))
     if saved_to is None:
-        words = f" ! not saved: {save_error}" if save_error else " not saved: simulated disk"
+        why = "simulated disk" if run.simulated else "this is the replay of a saved run"
+        words = f" ! not saved: {save_error}" if save_error else f" not saved: {why}"
         return line((fit(words, width), DOUBT if save_error else FAINT))
     return line((f" saved {cut_left(saved_to, width - 8)}", FAINT))
 

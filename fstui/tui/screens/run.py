@@ -98,7 +98,7 @@ class RunScreen(BaseScreen):
             self.call_later(self._over)
 
     def _over(self) -> None:
-        self.fstui.run_ended(self.progress.run, self.progress.saved_to)
+        self.fstui.run_ended(self.progress.run, self.progress.saved_to, self.progress.save_error)
         self.over = True
         self._changed = True
         if self.progress.trouble:  # its line on the screen has room for the beginning only
