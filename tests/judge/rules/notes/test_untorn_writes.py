@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fstui.storage.layers.facts import UNTORN
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.steps import step
@@ -9,7 +11,8 @@ from tests.factories.storage import disk, filesystem, on_disk, readings
 
 
 def test_smallest_unit_counts_and_nothing_is_proven() -> None:
-    where = on_disk(filesystem(**{UNTORN: "16384"}), disk(readings=readings(**{UNTORN: "65536"})))
+    stated: dict[str, Any] = {UNTORN: "16384"}
+    where = on_disk(filesystem(**stated), disk(readings=readings(**{UNTORN: "65536"})))
     found = finding(verdict(where, step()), "untorn-writes")
     assert (found.verdict, found.title) == (None, "untorn writes of up to 16 KiB, as stated")
     assert "sda 64 KiB" in found.sentence and "reported, not proven" in found.sentence
