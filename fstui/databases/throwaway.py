@@ -57,7 +57,7 @@ class _Keeper(NamedTuple):
     recording: asyncio.Future[ledger.Entry]
 
     async def end(self) -> float | None:
-        """Let it end the server and remove its data. Return None, or how long it was waited for in vain, in s.
+        """Let it end the server and remove its data. Return None, or the seconds that it was waited for in vain.
 
         After a stop, it is waited for only as long as the disk works.
         """

@@ -54,7 +54,7 @@ class Recorder:
         self.trace: tuple[DeviceTrace, ...] | None = None
         self.done = False
         self.never_ended: Stall | None = None
-        """Its program, if it had to be abandoned and did not say in which operation it is."""
+        """The stall of a program that was abandoned and had not reported in which operation it was."""
         self._saved_turns: tuple[Turn, ...] = ()
         self._in_flight: dict[int, tuple[int, str]] = {}
         self._cut_off = 0

@@ -16,7 +16,7 @@ from fstui.model.storage import Target
 __all__ = ["explain", "has_page", "judged_again", "rule_names"]
 
 _PLAIN = re.compile(r"[\w./-]{2,}", re.ASCII)
-"""A name that looks the same in JSON."""
+"""A name that JSON spells as it is."""
 
 
 def judged_again(run: Run, *, altered: bool = False) -> Run:

@@ -15,7 +15,7 @@ TEMPORARY = ".tmp"
 """The suffix of temporary files."""
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _MOST_PARTS = 400
-"""Of a path with all its links, which may lead in a circle."""
+"""Most names in a path, including those of its links, which may lead in a circle."""
 MOST_BYTES = 256 << 20
 """Far more than any document has, and little enough to read into memory."""
 

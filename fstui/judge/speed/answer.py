@@ -31,7 +31,7 @@ _PLACES = (
     "slower than rotating disks", "between rotating disks and SSDs",
     "between SSDs without and with power-loss protection", "faster than SSDs with power-loss protection",
 )  # fmt: skip
-"""By how many of the typical rates are not above."""
+"""Where a rate is, by the number of typical rates that it reaches."""
 RECORD_A_BASELINE = (
     "Run this scenario three times while the system is healthy, to record a baseline. Or declare the medium, as in "
     "'--medium ssd'."

@@ -173,7 +173,7 @@ def _with_class(case: Case, slowest: float, done: SyncStep) -> StepComparison | 
 
 
 def _with_least(done: SyncStep) -> StepComparison:
-    """A disk of any kind whose best step does less is slow."""
+    """Compare with the least that etcd requires: a disk of any kind whose best step does less is slow."""
     floor = float(LEAST_PER_S)
     return StepComparison(done.step, floor, floor, "etcd.io, hardware: at least 50/s", done.settings.ops_per_s > 0)
 

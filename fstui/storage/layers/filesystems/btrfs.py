@@ -98,7 +98,7 @@ class Btrfs(Kind, frozen=True, kw_only=True):
         return max(0, whole - sum(trouble.what == "missing" for trouble in node.state))
 
     def corrects(self, node: Node, members: int) -> int:
-        """Every member but one if each block has copies: the checksums tell which one is right."""
+        """Return what may be lost if each block has copies, because checksums tell which is right; else 0."""
         levels = [word(node, what) for what, _ in _LEVEL_OF]
         copied = all(level is not None and level.value in _COPIES for level in levels)
         unchecked = node.reading("checksums") is not None or flagged_unchecked(node)
