@@ -85,5 +85,5 @@ _BY_ROLE = {
 
 
 def by_role(role: str | None, otherwise: Forwarded) -> Forwarded:
-    """Return what a layer of this role gets; ``otherwise`` if the role says that it holds the data."""
+    """Return what a layer of this role gets; ``otherwise`` for other roles, whose layers hold the data."""
     return _BY_ROLE.get(role or "", otherwise)
