@@ -86,7 +86,7 @@ def chart(summaries: Sequence[Summary], chosen: Summary, width: int, height: int
     each = max(min(cells // len(recent), _MAX_BAR), 2)
     change = f"{runs[-1].rate_per_s / runs[0].rate_per_s:.2f} × the first of {len(runs)}" if len(runs) > 1 else ""
     bars = _bars(recent, chosen, each, max(height - 3, 1)) if height > 3 else []
-    return [rule(width, f"{chosen.rate_of}, run by run", change), *bars, *_below_bars(recent, chosen, each, width)]
+    return [rule(width, f"{chosen.rate_of} by run", change), *bars, *_below_bars(recent, chosen, each, width)]
 
 
 def elsewhere(summaries: Sequence[Summary], chosen: Summary, width: int, height: int) -> list[Text]:
