@@ -44,7 +44,7 @@ def test_plan_is_made_run_refused_and_history_reports_why(terminal: Tmux, tmp_pa
     target.mkdir()
     terminal.run(f"fstui {target}")
     terminal.wait_for("odirect-truth")
-    terminal.press("Down")  # keys work although the home is silent
+    terminal.press("Down", "Down")  # keys work although the home is silent
     terminal.wait_for("── fsync-rate")
     terminal.wait_for("$ fstui run fsync-rate")
     terminal.press("Enter")

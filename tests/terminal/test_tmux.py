@@ -135,7 +135,7 @@ def test_run_on_this_disk_is_judged_and_can_be_read_again(terminal: Tmux, target
     assert list(target.iterdir()) == []
     run = runs.load("last")
     assert run.status == "finished"
-    assert len(run.steps) == len(scenarios.load("odirect-truth").steps)
+    assert len(run.steps) == len(scenarios.load("check").steps)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])

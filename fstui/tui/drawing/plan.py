@@ -123,7 +123,7 @@ def extent(offer: Offer, chosen: Choices) -> str:
     is_matrix = len(sides) > 1 and prod(sides) == len(offer.plan.steps)
     product = f"{' × '.join(map(str, sides))} = " if is_matrix else ""
     lengths = {step.settings.seconds for step in steps}
-    each = f" × {lengths.pop():g} s" if len(lengths) == 1 else ""
+    each = f" × {length:g} s" if len(lengths) == 1 and (length := lengths.pop()) else ""
     return f"{product}{counted(len(steps), 'step')}{each}"
 
 
