@@ -2,7 +2,7 @@
 
 Rows: fio compared with itself, as a measure of noise; as root by default, with the kernel's trace; and without it.
 Budget: the 95 % interval of the median ratio overlaps 0.97–1.03, and the median is not beyond it on the slower side.
-Where fio / fio is outside 0.9–1.1, the host is too busy and the ratio proves nothing.
+If fio / fio is outside 0.9–1.1, or its interval outside 0.8–1.25, the host is too busy and nothing is proved.
 Storage: memory, ext4 on a loop device, and the same with a limit of writes per second. Latencies are compared on the
 loop device only: in memory they are those of the programs, and the limit delays requests in bursts.
 ``--all``: every way to sync on each of them. ``--tools``: ioping and pg_test_fsync instead of fio, for the methods that
@@ -47,6 +47,9 @@ from tests.real import disks
 
 LOW, HIGH = 0.97, 1.03
 QUIET_LOW, QUIET_HIGH = 0.9, 1.1
+"""For the median of fio / fio."""
+CALM_LOW, CALM_HIGH = 0.8, 1.25
+"""For its interval."""
 LIMIT_PER_S = 200
 """A sync is a write and a flush, and both count."""
 MOST_S = 340.0
@@ -192,7 +195,8 @@ def _cell(ratios: Sequence[float], result: str) -> str:
 
 
 def _result(figure: str, ratios: Sequence[float], noise: Sequence[float]) -> str:
-    if not QUIET_LOW <= statistics.median(noise) <= QUIET_HIGH:
+    first, last = median_interval(noise)
+    if not (QUIET_LOW <= statistics.median(noise) <= QUIET_HIGH and first >= CALM_LOW and last <= CALM_HIGH):
         return NO_PROOF
     return KEPT if within_budget(ratios, is_rate=figure == "rate_per_s") else "MISSED"
 
