@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from fstui.judge.facts import Case
 from fstui.judge.facts.steps import SyncStep
+from fstui.measure.kinds.sysbench import SysbenchFigures
 from fstui.model.quantities import duration_ns
-from fstui.model.settings import Figures
 from fstui.model.steps import STARVED_SHARE, Latency, Step
 
 STALL_NS = 250_000_000
@@ -75,16 +75,21 @@ def _stalled_steps(case: Case) -> Iterator[StalledStep]:
 
 
 def _silent_servers(case: Case) -> Iterator[StalledStep]:
-    """Yield the steps of fstui's own servers that completed nothing for a while. Existing ones may wait for a lock."""
+    """Yield the steps of fstui's own servers that completed nothing for a while.
+
+    Existing servers may wait for a lock, and on a busy host a server may wait for a CPU.
+    """
     for step in case.steps.all:
-        figures = step.figures or Figures()
-        commits = step.settings.commits(figures)
-        silences = figures.silences() if step.stalls.count and not step.changed else ()
-        if silences and commits and commits.counted and not commits.existing:
-            times_ns = [(one.until_s - one.since_s) * 1e9 for one in silences]
-            times_ns += [step.unanswered.elapsed_s * 1e9] if step.unanswered else []
+        figures = step.figures
+        if not isinstance(figures, SysbenchFigures) or not step.stalls.count or step.changed:
+            continue
+        commits, never = step.settings.commits(figures), step.unanswered
+        by_cpu = not never and (figures.limited_by_processor or figures.crowded)
+        if commits and commits.counted and not (commits.existing or by_cpu):
+            times_ns = [(one.until_s - one.since_s) * 1e9 for one in figures.silences()]
+            times_ns += [never.elapsed_s * 1e9] if never else []
             times_ns += [step.latency_ns.max] if step.latency_ns else []
-            yield StalledStep(step, round(max(times_ns)), step.unanswered.call if step.unanswered else "")
+            yield StalledStep(step, round(max(times_ns, default=0)), never.call if never else "")
 
 
 def _waits_for_storage(done: SyncStep) -> bool:
