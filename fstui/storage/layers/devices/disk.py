@@ -100,6 +100,7 @@ class DiskReader(DeviceReader):
             tree.reading("card", f"{directory}/device/type") if attached == "mmc" else None,
             *_on_vmbus(path, directory),
             _grade(model),
+            _faulty_firmware(tree, directory, model),
         )
         return Device(
             kind=_unknown_driver(name) if _has_unknown_driver(path, attached) else self.row.name,
@@ -141,6 +142,12 @@ def _model(tree: Tree, directory: str) -> str | None:
     if model is None or vendor is None or vendor == "ATA" or vendor.startswith("0x") or model.startswith(vendor):
         return model
     return f"{vendor} {model}"
+
+
+def _faulty_firmware(tree: Tree, directory: str, model: str | None) -> Reading | None:
+    """Return the revision of the drive's firmware if something was published against it."""
+    files = (tree.reading("firmware", f"{directory}/device/{file}") for file in ("rev", "firmware_rev"))
+    return next((each for each in files if each is not None and models.fault(model, each.value)), None)
 
 
 def _identity(tree: Tree, directory: str) -> str:

@@ -76,6 +76,15 @@ class Platform(_Row, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Who can tell what it is configured to do, with which command, on which machine."""
 
 
+class Fault(_Row, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Drives of which it was published that they lose what their cache holds, although it was flushed."""
+
+    pattern: str
+    firmware: str
+    """A pattern of the revision as the kernel shows it. Of a SATA drive's revision it keeps four characters."""
+    says: str
+
+
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """models.toml."""
 
@@ -83,6 +92,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     vmbus: tuple[Model, ...]
     """Rows for disks whose model says nothing, by the id of the controller on Hyper-V's bus and the unit."""
     platform: tuple[Platform, ...]
+    fault: tuple[Fault, ...]
 
 
 @cache
@@ -114,6 +124,14 @@ def named_by(*, dmi: str = "", release: str = "") -> str | None:
         if (row.dmi and re.search(row.dmi, dmi)) or (row.release and re.search(row.release, release)):
             return row.name
     return None
+
+
+def fault(model: str | None, firmware: str | None) -> Fault | None:
+    """Return what was published against a drive with this model and firmware, or None."""
+    if not model or not firmware:
+        return None
+    fits = (row for row in table().fault if re.search(row.pattern, model) and re.search(row.firmware, firmware))
+    return next(fits, None)
 
 
 def service(kind: str, name: str, model: str | None = None) -> Platform | None:

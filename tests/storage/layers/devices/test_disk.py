@@ -53,6 +53,14 @@ def test_contradicted_write_through_stops_flushes(box: Box) -> None:
     assert disk.sync == "stops"
 
 
+@pytest.mark.parametrize(("model", "shown"), [("WDC WD20EZRX-00D", ("0A80",)), ("WDC WD40EZRX-00D", ())])
+def test_firmware_is_read_where_a_fault_was_published(box: Box, model: str, shown: tuple[str, ...]) -> None:
+    box.disk("sda", files={"device/vendor": "ATA", "device/model": model, "device/rev": "0A80"})
+    box.mount("/dev/sda", "/srv", "ext4")
+    readings = look(box).node("sda").readings
+    assert tuple(each.value for each in readings if each.what == "firmware") == shown
+
+
 def test_scsi_disk_that_is_not_running(box: Box) -> None:
     box.disk("sda", files={"device/state": "offline"})
     box.disk("sdb", files={"device/state": "running"})

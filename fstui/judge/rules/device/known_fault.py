@@ -1,0 +1,58 @@
+"""*suspicious, low confidence; a note if a copy is stored elsewhere*
+
+## What it means
+Others have published that drives of this model, with this firmware, lost data that they had acknowledged. The write
+cache of this drive is on.
+
+## How it was measured
+Model and firmware were read from `/sys/block/X/device` and looked up in fstui's table. Nothing was measured.
+
+## What it proves, and what it does not
+It is a report about other drives of the same make. This drive may work for years: the reports are of power cuts,
+host crashes and bad sectors. No rate of syncs can show such a fault.
+
+## What to do next
+Turn the drive's write cache off: `hdparm -W0`. Most drives forget that at a power cycle, so let udev or a service
+repeat it. Then run again. Or replace the drive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fstui.judge import words
+from fstui.judge.declaration import Conclusion, rule
+from fstui.judge.facts import Case
+from fstui.model.storage import Node, Reading
+from fstui.storage.layers.devices import models
+from fstui.storage.layers.devices.caches import has_cache
+
+
+@rule(place=95)
+def known_fault(case: Case) -> Iterator[Conclusion]:
+    found = [(node, *each) for node in case.stack.lowest if has_cache(node) and (each := _fault(node))]
+    if not found:
+        return
+    nodes = tuple(node for node, _, _ in found)
+    first, _, published = found[0]
+    yield Conclusion(
+        verdict="suspicious" if case.stack.without_copy(nodes) else None,
+        confidence="low",
+        title=f"{words.devices(nodes)}: published to lose flushed data",
+        sentence=f"It was published of {first.model} with this firmware that {published.says}. The cache of {first.id} "
+        "is on. Nothing was measured here: it is a report about other drives of this model.",
+        because=(
+            *(f"{node.model}: {words.reading(node, firmware)}" for node, firmware, _ in found),
+            *dict.fromkeys(f"published: {row.source}" for _, _, row in found),
+        ),
+        next=(
+            f"Turn its write cache off, now and after each power cycle: 'hdparm -W0 /dev/{first.id}'. Then run again.",
+        ),
+    )
+
+
+def _fault(node: Node) -> tuple[Reading, models.Fault] | None:
+    """Return the firmware's revision and what was published against it."""
+    firmware = node.reading("firmware")
+    row = models.fault(node.model, firmware.value) if firmware is not None else None
+    return (firmware, row) if firmware is not None and row is not None else None

@@ -1,0 +1,41 @@
+"""Drives whose firmware was published to lose flushed data."""
+
+from __future__ import annotations
+
+import pytest
+
+from fstui.storage.layers.devices import models
+from tests.factories.evidence import finding, rules, verdict
+from tests.factories.steps import step
+from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
+
+GREEN = "WDC WD20EZRX-00D"
+
+
+def test_drive_with_its_cache_on_is_flagged() -> None:
+    faulty = disk(model=GREEN, write_cache="write back", readings=readings(firmware="0A80"))
+    found = finding(verdict(on_disk(None, faulty), step()), "known-fault")
+    assert (found.verdict, found.confidence) == ("suspicious", "low")
+    assert "linux-btrfs" in found.because[-1] and "hdparm -W0 /dev/sda" in found.next[0]
+
+
+def test_mirror_has_a_copy_on_another_drive() -> None:
+    faulty = disk(model=GREEN, write_cache="write back", readings=readings(firmware="0A80"))
+    md = block("md0", "md", "sda", "sdb", readings=readings(level="raid1"))
+    found = finding(verdict(target(filesystem(below=("md0",)), md, faulty, disk("sdb")), step()), "known-fault")
+    assert (found.verdict, found.confidence) == (None, "low")
+
+
+@pytest.mark.parametrize(("model", "cache", "firmware"), [
+    (GREEN, "write through", "0A80"),
+    (GREEN, "write back", "0A81"),
+    ("WDC WD20EZRX-22D", "write back", "0A80"),
+])  # fmt: skip
+def test_other_drives_are_not_accused(model: str, cache: str, firmware: str) -> None:
+    where = on_disk(None, disk(model=model, write_cache=cache, readings=readings(firmware=firmware)))
+    assert "known-fault" not in rules(verdict(where, step()))
+
+
+@pytest.mark.parametrize("firmware", ["80.00A80", "0A80", "80.0"])
+def test_revision_is_recognised_as_the_kernel_shortens_it(firmware: str) -> None:
+    assert models.fault(GREEN, firmware)
