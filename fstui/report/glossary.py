@@ -18,7 +18,7 @@ class Word(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
     also: tuple[str, ...] = ()
     """Other names of the term."""
     heads: tuple[str, ...] = ()
-    """Heads of columns that the entry explains. In a sentence, such words mean something else."""
+    """Heads and values of columns that the entry explains. In a sentence, such words mean something else."""
     source: str = ""
     """The document that the facts come from."""
     see: tuple[str, ...] = ()
