@@ -65,6 +65,7 @@ class PublishedClass(NamedTuple):
     name: str
     """``53 published rates for ssd``"""
     slowest_per_s: float
+    slowest_operation: Operation
 
 
 class Placement(NamedTuple):
@@ -117,11 +118,12 @@ def published(operation: Operation | None, media: Iterable[MediumClass] = ()) ->
 def class_of(media: frozenset[MediumClass]) -> PublishedClass | None:
     """Return the published class of these media, or None if one of them is unknown or has few references."""
     compared = comparable(media)
-    per_s = [one.per_s for one in _durable() if one.medium in compared]
-    if len(per_s) < ENOUGH:
+    found = [one for one in _durable() if one.medium in compared]
+    if len(found) < ENOUGH:
         return None
     of = ", ".join(sorted(media)) if compared == media else "rotating disks"
-    return PublishedClass(f"{len(per_s)} published rates for {of}", min(per_s))
+    slowest = min(found, key=lambda one: one.per_s)
+    return PublishedClass(f"{len(found)} published rates for {of}", slowest.per_s, slowest.operation)
 
 
 @cache

@@ -12,6 +12,7 @@ from fstui.model.quantities import duration_ns, rate, ratio, seconds
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Reading
 from fstui.storage.layers.devices import models
+from fstui.storage.layers.devices.caches import is_optane
 from fstui.storage.layers.facts import Fact
 from fstui.storage.layers.flushes import Range
 
@@ -40,6 +41,12 @@ _NO_TIME_S = 1e-9
 """The resolution of a step's clock."""
 _SHORT_S = 0.05
 """Shorter times would be 0.0 in tenths of a second."""
+
+
+def check_health(drive: Node) -> str:
+    """Return the next step for a drive that loses nothing, as its model says."""
+    shows = "." if is_optane(drive) else " shows the state of its capacitor."
+    return f"Check the drive's health: 'smartctl -a DEVICE'{shows}"
 
 
 def capital(words: str) -> str:

@@ -26,7 +26,7 @@ at_tab fstui run fsync-rate "$HOME/data"
 at_tab fstui run fsync-rate --set sec
 at_tab fstui run sysbench-oltp --set server = postg
 at_tab fstui show k3
-at_tab fstui explain flush-f
+at_tab fstui explain flush-c
 """
 
 RC = """
@@ -45,7 +45,7 @@ def test_bash_completes_everything(fstui: Fstui, own_home: Path, monkeypatch: py
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
     done = subprocess.run(["bash", "-c", TRY], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [
-        "history", "fsync-rate", str(own_home / "database"), "seconds=", "postgresql", "k3f9a1", "flush-flat",
+        "history", "fsync-rate", str(own_home / "database"), "seconds=", "postgresql", "k3f9a1", "flush-cost",
     ]  # fmt: skip
 
 
@@ -64,9 +64,9 @@ def test_zsh_adds_no_space_after_a_setting(fstui: Fstui, own_home: Path) -> None
         tmux.type("3")
         tmux.wait_for("--set seconds=3")
         tmux.press("C-u")
-        tmux.type("fstui explain flush-f")
+        tmux.type("fstui explain flush-c")
         tmux.press("Tab")
-        tmux.wait_for("fstui explain flush-flat")
+        tmux.wait_for("fstui explain flush-cost")
 
 
 def test_a_foreign_completion_file_is_not_replaced(fstui: Fstui, own_home: Path) -> None:

@@ -103,7 +103,7 @@ ALLOWED = (
     ),
     Allowed(
         CONFIRMED,
-        "flush-flat",
+        "flush-cost",
         "confidence",
         "machine-btrfs-sata machine-btrfs-virtio machine-dm-cache machine-ext4-virtio machine-hdd-7200 "
         "machine-md-raid1 machine-md-raid10 machine-nvme-ignores-fua machine-overlay machine-scsi-fua "
@@ -138,7 +138,7 @@ ALLOWED = (
     ),
     Allowed(
         FLAT,
-        "flush-flat",
+        "flush-cost",
         "verdict",
         "machine-dm-writecache-ignores-flush machine-hdd-7200-hidden-cache machine-hdd-7200-ignores-flush "
         "machine-md-raid1-ignores-flush machine-md-raid10-ignores-flush machine-nvme-write-through "
@@ -149,7 +149,7 @@ ALLOWED = (
     Allowed(DECLARED, None, "order rules", "machine-raid-controller"),
     Allowed(UNHEARD, None, "confidence", "made-up-virtio-no-flush-suspicious-1"),
     Allowed(UNHEARD, "virtio-no-flush", "confidence", "made-up-virtio-no-flush-suspicious-1"),
-    Allowed(NOTHING, "flush-flat", "figures", "machine-virtio-write-through"),
+    Allowed(NOTHING, "flush-cost", "figures", "machine-virtio-write-through"),
     Allowed(
         UNTIMED, "sync-stubbed", "figures", "storage-libeatmydata-is-found-in-the-process-and-the-disk-is-not-judged"
     ),

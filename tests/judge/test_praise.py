@@ -130,4 +130,4 @@ def test_verified_devices_raise_the_confidence() -> None:
         run(Filesystem(where.stack[0], [(layer, None)]), False, seed)
         steps = measured([layer], chance, {"sda"})
         said.update(confident(judge(evidence(where, *steps, host=METAL, idle=quiet("sda"))).findings))
-    assert said == {"flush-flat", "flushes-arrive", "same-block-rotation", "protected-cache"}
+    assert said == {"flush-cost", "flushes-arrive", "same-block-rotation", "protected-cache"}

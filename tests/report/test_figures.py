@@ -216,12 +216,19 @@ def test_a_comparison_shows_the_growth() -> None:
     assert "124 µs, +400 µs/MiB" in printed(compare.of_runs([run, run]))
 
 
+NO_BYTES, ONE_MIB = {"bytes": 0, "sync_ns": 1_000_000}, {"bytes": 1 << 20, "sync_ns": 7_000_000}
+
+
 @pytest.mark.parametrize(
     ("measured", "words"),
     [
         ({}, ""),
         ({"scattered": {"slope_ns_per_mib": 0, "intercept_ns": 1_000}}, "flush 1.0 µs, no growth"),
         ({"sequential": {"slope_ns_per_mib": 5e6, "intercept_ns": -3_000}}, "flush +5.0 ms/MiB"),
+        (
+            {"sequential": {"slope_ns_per_mib": 5e6, "intercept_ns": 0, "points": [NO_BYTES, ONE_MIB]}},
+            "flush +6.0 ms/MiB",  # from the first point to the last, as in the finding
+        ),
     ],
 )
 def test_partly_measured_flush_growth_has_words(measured: dict[str, Any], words: str) -> None:

@@ -198,8 +198,10 @@ class FlushAccount(NamedTuple):
     @property
     def byte_line(self) -> str:
         """The line of evidence about bytes."""
-        arrived = f"{size(self.arrived_bytes)} of {size(self.expected_bytes.low)}"
-        return f"{self.step.name}: {arrived} at {words.devices(self.devices)} ({ratio(self.byte_share)})"
+        arrived, where = f"{self.step.name}: {size(self.arrived_bytes)}", words.devices(self.devices)
+        if not self.expected_bytes.low:  # the bytes may have gone to another device of the pool
+            return f"{arrived} at {where}"
+        return f"{arrived} of {size(self.expected_bytes.low)} at {where} ({ratio(self.byte_share)})"
 
     @property
     def _exceeds_flushes(self) -> bool:

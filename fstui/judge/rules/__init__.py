@@ -32,6 +32,7 @@ QUESTIONS = {
 _OF_STEPS = frozenset({"proof", "arrival", "rotation", "database", "speed"})
 """Questions that the configuration alone cannot answer."""
 RENAMED = {
+    "flush-flat": "flush-cost",
     "in-its-shoes": "another-cgroup",
     "two-clocks": "sysbench-latency",
     "clock-drift": "sysbench-latency",

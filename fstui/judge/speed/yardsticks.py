@@ -10,9 +10,9 @@ from typing import NamedTuple
 from fstui.judge.facts import Case
 from fstui.judge.facts.rotation import SLOWEST_RPM, rewrites_per_s, rpm
 from fstui.judge.facts.steps import MIN_SYNCS, SyncStep, has_rate
-from fstui.judge.references import NEVER_SYNCED, class_of, comparable, operation_of, published
+from fstui.judge.references import NEVER_SYNCED, PublishedClass, class_of, comparable, operation_of, published
 from fstui.judge.speed.reasons import limits_met
-from fstui.model.quantities import counted, duration_ns, rate
+from fstui.model.quantities import count, counted, duration_ns, rate
 from fstui.model.steps import Step
 from fstui.storage.layers import kind
 
@@ -39,7 +39,7 @@ class StepComparison(NamedTuple):
     slow_below_per_s: float
     normal_from_per_s: float
     evidence: str
-    """The reference with its number: ``the slowest did 83/s``."""
+    """The reference with its number: ``the slowest did 83/s with fsync``."""
     paced: bool = False
     """The user limited the rate of the step, so the time of each operation counts."""
 
@@ -126,7 +126,7 @@ def yardsticks(case: Case) -> tuple[Yardstick, ...]:
     ]
     only_slow = [_yardstick(f"a {SLOWEST_RPM} rpm disk", filter(_is_long, steps), partial(_with_limits, case))]
     if known := class_of(case.commit_media):
-        found.append(_yardstick(known.name, unpaced, partial(_with_class, case, known.slowest_per_s)))
+        found.append(_yardstick(known.name, unpaced, partial(_with_class, case, known)))
     elif best := best_small(case):
         only_slow.append(_yardstick(f"the {LEAST_PER_S}/s that etcd requires", filter(_is_long, [best]), _with_least))
     if slowest_rpm := _slowest_rpm(case):
@@ -160,16 +160,16 @@ def _with_earlier(case: Case, done: SyncStep) -> StepComparison | None:
     return StepComparison(done.step, floor if _is_long(done) else 0.0, floor, f"the median is {did}", paced)
 
 
-def _with_class(case: Case, slowest: float, done: SyncStep) -> StepComparison | None:
+def _with_class(case: Case, published_class: PublishedClass, done: SyncStep) -> StepComparison | None:
     """Compare with the class: below half of the slowest published durable write is slow, divided by the work that the
     filesystem adds."""
     operation = operation_of(done.settings)
     if operation is None or operation in NEVER_SYNCED or done.settings.block_bytes > MOST_BLOCK_BYTES:
         return None
-    same = published(operation, comparable(case.commit_media))
+    same, slowest = published(operation, comparable(case.commit_media)), published_class.slowest_per_s
     normal_from = max(slowest, same[0].per_s / FAR if same else 0.0)
     work = _work(case, done)
-    return StepComparison(done.step, slowest / FAR / work, normal_from / work, _slowest(slowest))
+    return StepComparison(done.step, slowest / FAR / work, normal_from / work, _slowest(published_class))
 
 
 def _with_least(done: SyncStep) -> StepComparison:
@@ -179,8 +179,9 @@ def _with_least(done: SyncStep) -> StepComparison:
 
 
 def _with_revolutions(case: Case, slowest_rpm: int, done: SyncStep) -> StepComparison:
-    floor = slowest_rpm / 60 / MOST_REVOLUTIONS / _work(case, done)
-    evidence = f"{MOST_REVOLUTIONS} revolutions take {duration_ns(MOST_REVOLUTIONS * 60e9 / slowest_rpm)}"
+    revolutions = MOST_REVOLUTIONS * _work(case, done)
+    floor = slowest_rpm / 60 / revolutions
+    evidence = f"at {count(revolutions)} revolutions each, it would do {rate(floor)}/s"
     return StepComparison(done.step, floor, floor, evidence)
 
 
@@ -196,8 +197,8 @@ def _is_long(done: SyncStep) -> bool:
     return done.step.elapsed_s >= LONG_ENOUGH_S
 
 
-def _slowest(per_s: float) -> str:
-    return f"the slowest did {rate(per_s)}/s"
+def _slowest(known: PublishedClass) -> str:
+    return f"the slowest did {rate(known.slowest_per_s)}/s with {known.slowest_operation}"
 
 
 def _slowest_rpm(case: Case) -> int | None:

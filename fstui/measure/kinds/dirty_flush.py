@@ -65,7 +65,15 @@ class Growth(Base, frozen=True, kw_only=True):
     def slope(self) -> str:
         """``+400 µs/MiB``. More data never makes a flush shorter, so a falling line is noise."""
         per_mib_ns = round(self.slope_ns_per_mib)
+        by_amount = {point.bytes: point for point in self.points}
+        if len(by_amount) > 1:  # as the finding states it
+            per_mib_ns = round(per_mib(by_amount[min(by_amount)], by_amount[max(by_amount)]))
         return f"+{duration_ns(per_mib_ns)}/MiB" if per_mib_ns > 0 else "no growth"
+
+
+def per_mib(first: GrowthPoint, last: GrowthPoint) -> float:
+    """Return by how many ns per MiB a flush grows from one amount to another."""
+    return (last.sync_ns - first.sync_ns) / ((last.bytes - first.bytes) / (1 << 20))
 
 
 class DirtyFlushFigures(StepFigures, frozen=True, kw_only=True, tag="dirty_flush"):

@@ -1,4 +1,4 @@
-"""*consistent: medium confidence if each lowest device was observed to work, else low; cannot-tell if other processes
+"""*consistent: medium confidence if each lowest device was seen to do work, else low; cannot-tell if other processes
 write*
 
 ## What it means
@@ -16,9 +16,9 @@ As root, the kernel's trace shows which process requested each flush, which deci
 
 ## What it proves, and what it does not
 No layer above the driver dropped the flushes during the seconds measured. A drive, a bridge or a host may still
-acknowledge a flush and ignore it. Confidence is above low only if each lowest device was observed to work
-(`flush-flat`) or is known to lose nothing. Without a trace, the result is cannot-tell if over 5 % too many arrive, or
-if the idle device flushes for over 5 % of the syncs.
+acknowledge a flush and ignore it. Confidence is above low only if each lowest device was seen to do work
+(`flush-cost`) or is known to lose nothing. Without a trace, the result is cannot-tell if over 5 % too many arrive, or
+if the idle device receives flushes, more than 5 % of the rate of the syncs.
 
 ## What to do next
 If other processes write, stop them or use another disk. To be certain, run a power-cut test.

@@ -38,7 +38,7 @@ def consumer_nand_too_fast(case: Case) -> Iterator[Conclusion]:
     All expected flushes arrived, and one of these is true:
 
     - one writer did more than 10 000 write + fdatasync per second
-    - the write took less than 200 µs, and the flush added less than half of that
+    - the write took less than 200 µs, and the flush added less than half of the write's own time
 
     ## What it proves, and what it does not
     It is a strong sign, not a proof. SLC caches blur the limits, and a small protected buffer looks the same.
@@ -100,8 +100,8 @@ def fua_ignored(case: Case) -> Iterator[Conclusion]:
     """*suspicious, medium confidence*
 
     ## What it means
-    A forced write (FUA) takes no longer than a plain one, while write + flush takes over five times as long. The drive
-    probably answers a forced write before the data is on the medium.
+    A forced write (FUA) takes hardly longer than a plain one, while write + flush takes over five times as long. The
+    drive probably answers a forced write before the data is on the medium.
 
     ## How it was measured
     By the typical times of O_DIRECT (Tw), O_DIRECT + O_DSYNC (Td) and write + fdatasync (Ts):

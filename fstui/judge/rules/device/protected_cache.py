@@ -9,7 +9,7 @@ A flush costs almost nothing, which is correct for this drive. It has power-loss
 - at most 100 000 synced writes per second were done
 
 ## What it proves, and what it does not
-It is plausible, not proven: capacitors age, and a declaration may be wrong.
+It is plausible, not proven: the capacitors of a protected cache age, and a declaration may be wrong.
 
 ## What to do next
 Check the drive's health (`smartctl -a`). To be certain, run a power-cut test: `fstui powercut`.
@@ -29,7 +29,7 @@ from fstui.judge.facts.costs import CACHE_PER_S, Cost, added
 from fstui.model.judgement import Confidence
 from fstui.model.quantities import duration_ns
 from fstui.model.storage import Node
-from fstui.storage.layers.devices.caches import safe_drive
+from fstui.storage.layers.devices.caches import is_optane, safe_drive
 
 
 @rule(place=50)
@@ -44,17 +44,18 @@ def protected_cache(case: Case) -> Iterator[Conclusion]:
 
 def _cheap_flush(case: Case, devices: tuple[Node, ...], write: Cost, flushed: Cost) -> Conclusion:
     steps, kinds = [write.step, flushed.step], words.listed(dict.fromkeys(map(_kind, devices)))
+    claim = "it has no volatile cache" if all(map(is_optane, devices)) else "its cache survives a power cut"
     adds = added(write, flushed)
     return Conclusion(
         title=f"a flush adds {adds}, on {kinds}",
         sentence=f"A flush adds {adds} to a write of {duration_ns(write.ns)} at {words.devices(devices)} "
-        f"({words.time_measured(steps)}). That is normal on {kinds}: durable, if its cache survives a power cut as it "
-        f"claims.{case.lowest_devices.doubt()}",
+        f"({words.time_measured(steps)}). That is normal on {kinds}: durable, if {claim} as it claims."
+        f"{case.lowest_devices.doubt()}",
         verdict="plausible",
         confidence=_confidence(case),
         steps=steps,
         because=(write.because, flushed.because, *map(words.medium, devices)),
-        next=("Check the drive's health: 'smartctl -a DEVICE' shows the state of its capacitor.", words.CUT_THE_POWER),
+        next=(*dict.fromkeys(map(words.check_health, devices)), words.CUT_THE_POWER),
     )
 
 
@@ -67,6 +68,4 @@ def _confidence(case: Case) -> Confidence:
 
 
 def _kind(node: Node) -> str:
-    if node.medium and node.medium.class_ == "optane":
-        return "Optane"
-    return "a power-loss-protected drive"
+    return "Optane" if is_optane(node) else "a power-loss-protected drive"

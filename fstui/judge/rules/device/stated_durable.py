@@ -44,6 +44,7 @@ from fstui.storage.layers.devices import media, models
 from fstui.storage.layers.devices.caches import (
     behind_raid_controller,
     has_cache,
+    is_optane,
     protects_by_controller,
     reports_no_cache,
     safe_drive,
@@ -55,7 +56,6 @@ from fstui.storage.layers.facts import word
 _DRIVE = "Ask the drive again after its next power cycle (smartctl -g wcache): many drives forget the setting."
 _STORE = "Only the provider can confirm it, and the data is gone with the instance in any case."
 _ARRAY = "Check the array: its battery, and that its write cache is mirrored or off without it."
-_HEALTH = ("Check the drive's health: 'smartctl -a DEVICE' shows the state of its capacitor.",)
 _CLOUD = (
     "Force-stop the instance during fstui powercut, with the witness on another host: this tests the path to the "
     "volume. Only the provider can cut the power of the volume itself."
@@ -131,9 +131,8 @@ def _of_drive(node: Node, row: models.Model | None) -> Statement | None:
     if row is not None and row.ephemeral and has_cache(node) is False:
         return Statement(row.says, "It reports no volatile write cache, as the kernel sees it", reported, (_STORE,))
     if safe_drive(node) and not reported:
-        return Statement(
-            "a drive with a protected cache", "It is durable if that is true", (words.medium(node),), _HEALTH
-        )
+        says = f"a drive with {'no volatile' if is_optane(node) else 'a protected'} cache"
+        return Statement(says, "It is durable if that is true", (words.medium(node),), (words.check_health(node),))
     alone = is_attached_here(node) or is_passed_through(node)
     if reported and alone and not over_own_network(node):
         return Statement("a drive", "By its own report, it has no volatile write cache", reported, (_DRIVE,))

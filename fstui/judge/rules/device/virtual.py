@@ -177,7 +177,7 @@ def ignored_by_default(case: Case) -> Iterator[Conclusion]:
     The hypervisor's name in DMI (`/sys/class/dmi/id`), and its documentation.
 
     ## What it proves, and what it does not
-    The setting cannot be seen from inside. The rule does not apply if a flush was observed to do work (`flush-flat`),
+    The setting cannot be seen from inside. The rule does not apply if a flush was observed to do work (`flush-cost`),
     if a declared platter takes the time of a sync, or if the user declared a protected medium.
 
     ## What to do next

@@ -53,8 +53,8 @@ def odirect_alone(case: Case) -> Iterator[Conclusion]:
     """*a note about one step*
 
     ## What it means
-    O_DIRECT bypasses the page cache but sends no flush. On a device with a write cache, a power cut can lose the data;
-    this is true of every disk.
+    O_DIRECT bypasses the page cache but sends no flush. On any device with a volatile write cache, a power cut
+    can lose the data.
 
     ## How it was measured
     Any step with O_DIRECT and without a sync.

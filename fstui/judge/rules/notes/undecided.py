@@ -14,5 +14,5 @@ It says what is established, and the one thing that is not. The storage may be a
 The note names who can answer, with which command, on which machine. Until then, do not rely on this storage alone.
 
 ## Details
-This is no rule of its own: it is written if no other finding has a verdict.
+This is not a rule in itself: it is written if no other finding has a verdict.
 """

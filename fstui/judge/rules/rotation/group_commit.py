@@ -5,8 +5,9 @@ Several writers that commit at the same time may share one flush and one revolut
 exceed the physical limit, while one writer alone does not.
 
 ## How it was measured
-No rule compares the rate, the flushes or the bytes of a step with more than one writer with a limit. 8 writers share a
-flush among about two of them, and 16 writers on one block need only 51 to 72 % of their bytes.
+No rule compares the rate, the flushes or the bytes of a step with more than one writer with a limit. On
+real storage, 8 writers caused 0.45 to 0.7 flushes per sync. On a simulated 7200 rpm disk, 4 writers caused 0.50 and 16
+writers 0.13. 16 writers that overwrite one block may write only 51 to 72 % of their bytes.
 
 ## What it proves, and what it does not
 A high rate with many writers says nothing about durability.

@@ -2,8 +2,8 @@
 
 ## What it means
 A block of a rotating disk passes the head once per revolution, which limits durable rewrites of one block. 5400 rpm
-allow 90 per second, 7200 rpm 120, 10000 rpm 166, 15000 rpm 250. A faster disk has a cache that survives a power cut, or
-it acknowledges writes before they are durable.
+allows 90 per second, 7200 rpm 120, 10 000 rpm 166, 15 000 rpm 250. A faster disk has a cache that survives a power
+cut, or it acknowledges writes before they are durable.
 
 ## How it was measured
 One writer overwrites and syncs one block repeatedly. Every other step that syncs each write counts as well, with half a
@@ -11,8 +11,8 @@ revolution per write. The rpm is stated by the drive (SCSI VPD page B1, ATA) or 
 disk's model name that states none, 15 000 rpm is assumed.
 
 ## What it proves, and what it does not
-- Up to 1.1 times the limit the disk behaves like a platter. Confidence is medium if every lowest device took half of
-  the time itself, else low.
+- Up to 1.1 times the limit the disk behaves like a platter. Confidence is medium if every lowest device took at
+  least half of the time itself, else low.
 - Above 1.5 times, something answers early. Above 5 times with all flushes arriving, it is the device or its host.
 - A non-volatile cache looks the same, so confidence is high only for a disk that you declared. Models known to cache in
   flash are not compared.
@@ -24,8 +24,8 @@ Switch the drive's write cache off (VirtualBox: set IgnoreFlush to 0) and repeat
 - `rotational=1` is not enough: virtual disks, memory cards and arrays report it as well.
 - Not compared: copy-on-write filesystems, caches, RAID controllers, a SAN, an unknown adapter, and several writers,
   which may share a revolution (group commit).
-- A disk of an unknown model, or one that may append to a log on its platters, is allowed 473 µs per write. One with
-  flash of its own is allowed 200 µs.
+- A disk of an unknown model, or one that may append to a log, may take only 473 µs per write, as measured on one; a
+  disk with flash, 200 µs.
 """
 
 from __future__ import annotations

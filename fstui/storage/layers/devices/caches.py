@@ -76,6 +76,11 @@ def safe_drive(node: Node) -> bool:
     return medium is not None and (medium.class_ in _SAFE_DRIVES or medium.write_cache == "plp")
 
 
+def is_optane(node: Node) -> bool:
+    """Return whether it has no volatile cache because its medium needs none."""
+    return node.medium is not None and node.medium.class_ == "optane"
+
+
 def safe_medium(node: Node) -> bool:
     """Return whether nothing can be lost, whatever the device does with a flush: by its model, or as declared by the
     user.

@@ -27,6 +27,12 @@ def test_cheap_flush_on_a_protected_drive_is_plausible(medium: Medium, confidenc
     assert finding(judgement, "protected-cache").title == f"a flush adds 20.0 µs, on {kind}"
 
 
+def test_optane_has_no_capacitor_to_check() -> None:
+    optane, protected = (verdict(on_disk(filesystem(), drive(one)), write(20), flushed(40)) for one in (OPTANE, PLP))
+    said = [" ".join((one.sentence, *finding(one, "protected-cache").next)) for one in (optane, protected)]
+    assert [("capacitor" in words, "no volatile cache" in words) for words in said] == [(False, True), (True, False)]
+
+
 def test_protected_drive_needs_a_measured_flush() -> None:
     assert "protected-cache" not in rules(verdict(on_disk(filesystem(), drive(PLP)), write(20)))
 

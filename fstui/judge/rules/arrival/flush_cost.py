@@ -8,7 +8,7 @@ is normal if the host's disk has power-loss protection. A host that ignores flus
 fdatasync is timed after O_DIRECT writes of up to 32 MiB, sequential and scattered. Its time grows if:
 
 - at least 95 % of the bytes had reached the lowest device before the flush
-- the two largest amounts take 1.5 times as long as every smaller one
+- each of the two largest amounts takes 1.5 times as long as any smaller one
 - the extra bytes per extra time are at most 10 GB/s (more is memory)
 - the device itself takes longer (field 17 of its `stat`, or the trace)
 
@@ -45,7 +45,7 @@ CHEAP = 2
 
 
 @rule(place=40)
-def flush_flat(case: Case) -> Iterator[Conclusion]:
+def flush_cost(case: Case) -> Iterator[Conclusion]:
     patterns = case.flush_growth
     if not patterns or case.steps.mounted_sync:  # then every write has been flushed before
         return

@@ -33,31 +33,31 @@ def test_flat_flush_in_a_guest_is_a_note_with_its_next_step() -> None:
     """The better the host's disk is, the flatter are its flushes."""
     judgement = in_guest(*measured(flushes()))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
-    found = finding(judgement, "flush-flat")
+    found = finding(judgement, "flush-cost")
     assert found.verdict is None and found.next
     assert "a host that ignores flushes looks the same." in found.sentence
     assert "117 µs with none, 118 µs with 32.0 MiB" in found.sentence
 
 
 def test_flat_flush_on_real_hardware_says_nothing() -> None:
-    assert "flush-flat" not in rules(verdict(GUEST_DISK, *measured(flushes()), host=METAL))
+    assert "flush-cost" not in rules(verdict(GUEST_DISK, *measured(flushes()), host=METAL))
 
 
 @pytest.mark.parametrize(("ts", "hit"), [(269, True), (270, False)])
 def test_expensive_flush_is_not_reported(ts: float, hit: bool) -> None:
-    assert ("flush-flat" in rules(in_guest(*measured(flushes(), ts=ts)))) is hit
+    assert ("flush-cost" in rules(in_guest(*measured(flushes(), ts=ts)))) is hit
 
 
 def test_too_few_amounts_are_not_reported() -> None:
-    assert "flush-flat" not in rules(in_guest(*measured()))
+    assert "flush-cost" not in rules(in_guest(*measured()))
     few = flushes((117, 118))
-    assert "flush-flat" not in rules(in_guest(*measured(few)))
+    assert "flush-cost" not in rules(in_guest(*measured(few)))
 
 
 def test_missing_flushes_are_reported_instead() -> None:
     judgement = in_guest(*measured(flushes(), flushes=0))
     assert judgement.verdict == "not-durable"
-    assert "flush-flat" not in rules(judgement)
+    assert "flush-cost" not in rules(judgement)
 
 
 @pytest.mark.parametrize(
@@ -66,18 +66,18 @@ def test_missing_flushes_are_reported_instead() -> None:
     ids=["noisy host", "noise before anything is written"],
 )
 def test_noise_is_no_growth(us: tuple[float, ...]) -> None:
-    assert finding(in_guest(*measured(flushes(us))), "flush-flat").verdict is None
+    assert finding(in_guest(*measured(flushes(us))), "flush-cost").verdict is None
 
 
 def test_slow_flush_that_takes_no_longer_is_no_growth() -> None:
     noise = flushes((9_000, 40_000, 39_000, 30_000, 41_000), own=None)
-    assert finding(in_guest(*measured(noise)), "flush-flat").verdict is None
+    assert finding(in_guest(*measured(noise)), "flush-cost").verdict is None
 
 
 def test_growth_of_a_cache_above_the_device_does_not_count() -> None:
     judgement = in_guest(*measured(flushes((80, 2000, 8000, 25000, 48000), arrived=0.0)))
-    assert finding(judgement, "flush-flat").verdict is None
-    assert "of a cache above the device" in finding(judgement, "flush-flat").sentence
+    assert finding(judgement, "flush-cost").verdict is None
+    assert "of a cache above the device" in finding(judgement, "flush-cost").sentence
 
 
 def test_declared_platter_that_takes_its_time_is_consistent() -> None:
@@ -85,7 +85,7 @@ def test_declared_platter_that_takes_its_time_is_consistent() -> None:
     platter = on_disk(filesystem(below=("vda",)), disk("vda", link="virtio", medium=declared))
     same = own_time(step("same", offsets="same", rate=118, ops=118, device="vda"), 8)
     judgement = in_guest(*measured(flushes(), same, tw=8400, ts=8500), where=platter)
-    assert "flush-flat" not in rules(judgement)
+    assert "flush-cost" not in rules(judgement)
     assert judgement.verdict == "consistent"
 
 
@@ -94,7 +94,7 @@ def test_declared_protected_cache_is_plausible() -> None:
     known = on_disk(filesystem(below=("vda",)), disk("vda", link="virtio", medium=declared))
     judgement = in_guest(*measured(flushes()), where=known)
     assert (judgement.verdict, judgement.confidence) == ("plausible", "low")
-    assert "flush-flat" not in rules(judgement)
+    assert "flush-cost" not in rules(judgement)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_declared_protected_cache_is_plausible() -> None:
     [("firecracker", "=Writeback"), ("virtualbox", "IgnoreFlush"), ("kvm", "=unsafe"), ("crosvm", "QEMU")],
 )
 def test_next_step_names_the_hypervisor(virtualization: str, words: str) -> None:
-    found = finding(in_guest(*measured(flushes()), host=Host(virtualization=virtualization)), "flush-flat")
+    found = finding(in_guest(*measured(flushes()), host=Host(virtualization=virtualization)), "flush-cost")
     assert words in found.next[0]
 
 
@@ -110,7 +110,7 @@ def test_next_step_names_the_hypervisor(virtualization: str, words: str) -> None
 def test_growing_flush_is_consistent_and_low_in_a_guest(host: Host, confidence: str) -> None:
     own = flushes(GROWN_US, own={"sda": 1.0})
     judgement = verdict(on_disk(), write(90), flushed(400), own, host=host)
-    found = finding(judgement, "flush-flat")
+    found = finding(judgement, "flush-cost")
     assert (found.verdict, found.confidence) == ("consistent", confidence)
     assert (judgement.verdict, judgement.confidence) == ("consistent", confidence)
     assert "394 µs per MiB" in found.title
@@ -134,7 +134,7 @@ def test_each_lowest_device_has_to_take_longer(own: dict[str, float] | None, con
     array = block("md0", "md", "sda", "sdb", readings=readings(level="raid1"))
     where = target(filesystem(below=("md0",)), array, disk(), disk("sdb"))
     both: dict[str, Any] = {"flushes": {"sda": 1, "sdb": 1}}
-    found = finding(verdict(where, flushed(400, **both), flushes(GROWN_US, own=own), host=METAL), "flush-flat")
+    found = finding(verdict(where, flushed(400, **both), flushes(GROWN_US, own=own), host=METAL), "flush-cost")
     assert (found.verdict, found.confidence) == ("consistent", confidence)
     assert ("sdb 12 ms" in found.because[0]) is (own is not None)
     assert ("It does not show that sda" in found.sentence) is (confidence == "low")
@@ -144,7 +144,7 @@ def test_each_lowest_device_has_to_take_longer(own: dict[str, float] | None, con
 
 def test_growth_that_no_device_counted_is_low() -> None:
     protected = on_disk(filesystem(), disk(medium=Medium(class_="ssd-plp", write_cache="plp")))
-    found = finding(verdict(protected, flushed(400), flushes(GROWN_US, own=None), host=METAL), "flush-flat")
+    found = finding(verdict(protected, flushed(400), flushes(GROWN_US, own=None), host=METAL), "flush-cost")
     assert (found.verdict, found.confidence) == ("consistent", "low")
 
 
@@ -159,41 +159,41 @@ def test_external_log_that_did_no_work_is_named() -> None:
 @pytest.mark.parametrize("own", [{"vda": 0.0}, {"vda": 0.2}, {}])
 def test_growth_of_the_filesystem_says_nothing_about_the_device(own: dict[str, float]) -> None:
     judgement = in_guest(*measured(flushes(GROWN_US, own=own)))
-    assert finding(judgement, "flush-flat").verdict is None
-    assert "the filesystem's own work" in finding(judgement, "flush-flat").sentence
+    assert finding(judgement, "flush-cost").verdict is None
+    assert "the filesystem's own work" in finding(judgement, "flush-cost").sentence
 
 
 @pytest.mark.parametrize(("extra_us", "hit"), [(3356, True), (3355, False)])
 def test_growth_faster_than_10_gb_per_s_does_not_count(extra_us: float, hit: bool) -> None:
     us = (100, 110, 200, 2000, 100 + extra_us)
     judgement = in_guest(*measured(flushes(us), ts=400))
-    assert ("flush-flat" in rules(judgement)) is hit
+    assert ("flush-cost" in rules(judgement)) is hit
 
 
 def test_one_growing_pattern_is_enough() -> None:
     both = {"sequential": line(FLAT_US), "scattered": line(GROWN_US)}
     figures = msgspec.convert(both, DirtyFlushFigures)
-    found = finding(in_guest(*measured(flushes(figures=figures))), "flush-flat")
+    found = finding(in_guest(*measured(flushes(figures=figures))), "flush-cost")
     assert found.verdict == "consistent"
     assert [line.partition(":")[0] for line in found.because] == ["scattered"]
 
 
 def test_three_amounts_are_enough() -> None:
     judgement = in_guest(*measured(flushes((9000, 40000, 130000)), ts=9000, tw=100))
-    assert finding(judgement, "flush-flat").verdict == "consistent"
+    assert finding(judgement, "flush-cost").verdict == "consistent"
 
 
 @pytest.mark.parametrize("ts", [200, 400], ids=["cheap", "expensive"])
 def test_growth_next_to_other_writers_shows_nothing(ts: float) -> None:
     judgement = in_guest(*measured(flushes(GROWN_US), ts=ts), idle=busy("vda", 900))
-    assert "flush-flat" not in rules(judgement)
+    assert "flush-cost" not in rules(judgement)
 
 
 def test_page_cache_of_a_loop_is_not_the_disk() -> None:
     where = on_loop(device=loop(dio="0"))
     both = {"flushes": {"loop0": 1, "sda": 1}, "share": {"loop0": 1, "sda": 1}}
     judgement = verdict(where, flushed(200, **both), flushes((80, 2000, 8000, 25000, 48000), 0.0), host=METAL)
-    assert "flush-flat" not in rules(judgement)
+    assert "flush-cost" not in rules(judgement)
 
 
 @pytest.mark.parametrize(
@@ -202,15 +202,15 @@ def test_page_cache_of_a_loop_is_not_the_disk() -> None:
     ids=["failed", "disturbed", "no figures", "other figures"],
 )
 def test_step_without_figures_is_not_reported(changes: dict[str, Any]) -> None:
-    assert "flush-flat" not in rules(in_guest(*measured(flushes(GROWN_US, **changes))))
+    assert "flush-cost" not in rules(in_guest(*measured(flushes(GROWN_US, **changes))))
 
 
 def test_sync_mount_leaves_nothing_to_flush() -> None:
     synced = on_disk(filesystem(below=("vda",), sync_option="sync"), GUEST_DISK.stack[1])
     for us in (FLAT_US, GROWN_US):
-        assert "flush-flat" not in rules(in_guest(*measured(flushes(us), flushes=2), where=synced))
+        assert "flush-cost" not in rules(in_guest(*measured(flushes(us), flushes=2), where=synced))
 
 
 def test_tmpfs_is_not_reported() -> None:
     tmpfs = on_disk(filesystem("tmpfs", below=()), disk(readings=readings()))
-    assert "flush-flat" not in rules(verdict(tmpfs, *measured(flushes(GROWN_US))))
+    assert "flush-cost" not in rules(verdict(tmpfs, *measured(flushes(GROWN_US))))
