@@ -159,7 +159,7 @@ def _judge_again(saved: Saved, format_: str, output: Path | None) -> None:
 def compare(references: tuple[str, ...], prices: tuple[str, ...], format_: str, output: Path | None) -> None:
     """Compare saved runs with the first one: the ratio of the rates, and which of them are durable.
 
-    One run of 'fstui run --rounds' stands for all of its rounds; the ratio then has an interval. With --price, also
+    One run of 'fstui run --rounds' represents all of its rounds; the ratio then has an interval. With --price, also
     show how many operations, and how many durable operations, one unit of money buys.
 
     \b

@@ -41,7 +41,7 @@ def of_check(check: Check) -> Report:
     left_out = tuple(f"{_few(names)}: {reason}" for reason, names in check.left_out.items())
     sections = (
         Section("", lines=simulated),
-        Section("", _HEADER, tuple(map(_cells, check.rows))),
+        Section("", _HEADER, tuple(map(_cells, check.rows)), ("Only a power-cut test proves durability.",)),
         *(section for row in check.rows for section in _explained(row)),
         Section("Not checked", lines=left_out),
     )
@@ -143,9 +143,7 @@ def _headline(check: Check) -> str:
     written = sum(row.run.written_bytes for row in check.rows if row.run)
     done = counted(sum(row.run is not None for row in check.rows), "filesystem")
     removed = "written and removed" if not _simulated(check) else "written to a simulated disk"
-    return (
-        f"{done} checked in {seconds(check.elapsed_s)}, {size(written)} {removed}; only a power cut proves durability"
-    )
+    return f"{done} checked in {seconds(check.elapsed_s)}, {size(written)} {removed}"
 
 
 def _record(row: Checked) -> tuple[Value, ...]:
