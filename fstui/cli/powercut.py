@@ -20,6 +20,7 @@ from fstui.model.errors import Refused
 from fstui.model.judgement import VERDICTS, Verdict
 from fstui.model.quantities import count, rate, seconds, short_size
 from fstui.report import formats
+from fstui.report.characters import escape_controls
 from fstui.runs import power_cut
 from fstui.runs.power_cut import SILENT_S, BadLog, Cut, Declared, LogFull, Verified, View, Witness, Writing
 from fstui.runs.session import Session
@@ -117,7 +118,7 @@ def _confirm_root(cut: Cut, root_of: str | None) -> None:
     if root_of is None and sys.stdin is not None and sys.stdin.isatty():
         say(f"{cut.header.target.path} is on the root filesystem: after the cut, this host may not start again.")
         root_of = click.prompt("Type the name of this host to continue", default="", show_default=False, err=True)
-    if root_of != name:
+    if root_of not in (name, escape_controls(name)):  # a name is printed with its control characters escaped
         raise Refused(
             f"{cut.header.target.path} is on the root filesystem: after the cut, the host may not start again. "
             f"Name a directory on another filesystem, or confirm it with --root-of {name}"

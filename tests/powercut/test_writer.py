@@ -7,20 +7,24 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from types import SimpleNamespace
+from typing import IO, Any
 
 import psutil
 import pytest
 
+from fstui.cli import powercut
+from fstui.model.errors import Refused
 from fstui.powercut import log as lines
 from fstui.powercut import power_cuts
 from fstui.powercut.log import Log
 from fstui.powercut.records import ENDED, PREFIX, Stream, unpack
 from fstui.report import formats
+from fstui.report.characters import escape_controls
 from fstui.state import ledger
 from tests.cli.conftest import command
 
-HOST = os.uname().nodename
+HOST = os.uname().nodename.strip()
 Write = Callable[..., subprocess.Popen[bytes]]
 
 
@@ -241,8 +245,16 @@ def test_unwritable_directory_is_refused(target: Path) -> None:
 
 def test_root_filesystem_requires_the_host_name() -> None:
     for words in ((), ("--root-of", "another"), ("--root-of", "")):
-        assert f"--root-of {HOST}" in refused("write", "/", *words)
+        assert f"--root-of {escape_controls(HOST)}" in refused("write", "/", *words)
     assert not [name for name in os.listdir("/") if name.startswith(PREFIX)]
+
+
+@pytest.mark.parametrize("typed", ["a\x1b[31m", r"a\x1b[31m"])
+def test_host_name_is_accepted_as_it_is_printed(typed: str) -> None:
+    header: Any = SimpleNamespace(host=SimpleNamespace(hostname="a\x1b[31m"), target=SimpleNamespace(path="/"))
+    powercut._confirm_root(SimpleNamespace(header=header), typed)  # type: ignore[arg-type]
+    with pytest.raises(Refused):
+        powercut._confirm_root(SimpleNamespace(header=header), "a")  # type: ignore[arg-type]
 
 
 def test_run_refuses_the_power_cut_test(target: Path) -> None:
