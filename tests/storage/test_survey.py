@@ -129,4 +129,5 @@ def test_commands_depend_on_devices_and_user(box: Box) -> None:
     assert for_root - pools == {
         *DRIVES, "dmsetup table",
         "nvme id-ctrl /dev/nvme3 -o json", "nvme get-feature /dev/nvme3 -f 6",
+        "nvme smart-log /dev/nvme3 -o json",
     }  # fmt: skip

@@ -1,12 +1,15 @@
-"""Program: ask an NVMe controller about its volatile write cache, as ``nvme id-ctrl`` and ``nvme get-feature -f 6`` do.
+"""Program: ask an NVMe controller about its volatile write cache and its health, as ``nvme id-ctrl``,
+``nvme get-feature -f 6`` and ``nvme smart-log`` do.
 
-Arguments: those of nvme(1). stdout: ``{"vwc": 1}``, or the value of the feature. Needs root; only reads.
+Arguments: those of nvme(1). stdout: ``{"vwc": 1}``, the value of the feature, or the values of the log page. Needs
+root; only reads.
 """
 
 from __future__ import annotations
 
 import ctypes
 import fcntl
+import json
 import os
 import struct
 import sys
@@ -15,29 +18,48 @@ NVME_IOCTL_ADMIN_CMD = 0xC0484E41
 """_IOWR('N', 0x41, struct nvme_admin_cmd) of include/uapi/linux/nvme_ioctl.h; the structure has 72 bytes."""
 COMMAND = struct.Struct("=BBHIIIQQIIIIIIIIII")
 """opcode, flags, rsvd1, nsid, cdw2, cdw3, metadata, addr, metadata_len, data_len, cdw10 … cdw15, timeout_ms, result."""
-GET_FEATURES, IDENTIFY = 0x0A, 0x06
+GET_FEATURES, IDENTIFY, GET_LOG_PAGE = 0x0A, 0x06, 0x02
 CONTROLLER, VOLATILE_WRITE_CACHE = 1, 6
 """The data structure to identify (CNS), and the feature."""
 VWC_AT = 525
 """Byte of the volatile write cache in Identify Controller (NVM Express base specification)."""
+HEALTH, HEALTH_BYTES, EVERY_NAMESPACE = 2, 512, 0xFFFFFFFF
+"""The log page on health, and its size."""
+HEALTH_AT = {
+    "critical_warning": (0, 1),
+    "percent_used": (5, 1),
+    "unsafe_shutdowns": (144, 16),
+    "media_errors": (160, 16),
+}
+"""First byte and length of each value, little-endian."""
 IDENTIFY_BYTES, TIMEOUT_MS = 4096, 3000
 
 
 def main() -> None:
     action, device = sys.argv[1:3]
     fd = os.open(device, os.O_RDONLY | os.O_NONBLOCK)
-    data = ctypes.create_string_buffer(IDENTIFY_BYTES)
-    if action == "id-ctrl":
+    if action == "smart-log":
+        data = ctypes.create_string_buffer(HEALTH_BYTES)
+        submit(fd, GET_LOG_PAGE, (HEALTH_BYTES // 4 - 1) << 16 | HEALTH, data, EVERY_NAMESPACE)
+        print(
+            json.dumps({name: int.from_bytes(data.raw[at : at + n], "little") for name, (at, n) in HEALTH_AT.items()})
+        )
+    elif action == "id-ctrl":
+        data = ctypes.create_string_buffer(IDENTIFY_BYTES)
         submit(fd, IDENTIFY, CONTROLLER, data)
         print(f'{{"vwc": {data.raw[VWC_AT]}}}')
     else:
         print(f"Current value:{submit(fd, GET_FEATURES, VOLATILE_WRITE_CACHE):#010x}")
 
 
-def submit(fd: int, opcode: int, cdw10: int, data: ctypes.Array[ctypes.c_char] | None = None) -> int:
+def submit(
+    fd: int, opcode: int, cdw10: int, data: ctypes.Array[ctypes.c_char] | None = None, namespace: int = 0
+) -> int:
     """Submit a command and return its result. Raises OSError, also if the controller answers with an error."""
     address, size = (ctypes.addressof(data), len(data)) if data is not None else (0, 0)
-    request = bytearray(COMMAND.pack(opcode, 0, 0, 0, 0, 0, 0, address, 0, size, cdw10, 0, 0, 0, 0, 0, TIMEOUT_MS, 0))
+    request = bytearray(
+        COMMAND.pack(opcode, 0, 0, namespace, 0, 0, 0, address, 0, size, cdw10, 0, 0, 0, 0, 0, TIMEOUT_MS, 0)
+    )
     status = fcntl.ioctl(fd, NVME_IOCTL_ADMIN_CMD, request)
     if status:
         raise OSError(0, f"NVMe status {status:#x}")

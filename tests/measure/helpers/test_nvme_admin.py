@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from fstui.measure.helpers import nvme_admin
-from fstui.measure.helpers.nvme_admin import COMMAND, GET_FEATURES, IDENTIFY, NVME_IOCTL_ADMIN_CMD, VWC_AT
+from fstui.measure.helpers.nvme_admin import COMMAND, GET_FEATURES, GET_LOG_PAGE, IDENTIFY, NVME_IOCTL_ADMIN_CMD, VWC_AT
 
 
 @pytest.fixture
@@ -20,7 +20,12 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     def ioctl(_: int, request: int, buffer: bytearray) -> int:
         assert request == NVME_IOCTL_ADMIN_CMD
         opcode, *_rest, address, _, size, cdw10 = COMMAND.unpack(buffer)[:11]
-        if opcode == IDENTIFY:
+        if opcode == GET_LOG_PAGE:
+            assert (size, cdw10, _rest[2]) == (512, 127 << 16 | 2, 0xFFFFFFFF)
+            ctypes.memset(address, 0x10, 1)
+            ctypes.memset(address + 5, 3, 1)
+            ctypes.memset(address + 144, 1, 2)
+        elif opcode == IDENTIFY:
             assert (size, cdw10) == (4096, 1)
             ctypes.memset(address + VWC_AT, answers[0], 1)
         else:
@@ -50,6 +55,12 @@ def test_presence_and_state_are_printed_as_nvme_does(
     kernel[:2] = [0, 0]
     assert json.loads(asked(capsys, monkeypatch, "id-ctrl")) == {"vwc": 0}
     assert asked(capsys, monkeypatch, "get-feature") == "Current value:0x00000000\n"
+
+
+@pytest.mark.usefixtures("kernel")
+def test_health_is_read_from_its_log_page(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    found = json.loads(asked(capsys, monkeypatch, "smart-log"))
+    assert found == {"critical_warning": 16, "percent_used": 3, "unsafe_shutdowns": 257, "media_errors": 0}
 
 
 def test_error_of_the_controller_is_no_answer(

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage.claims import Question
-from fstui.storage.layers.devices import caches, links, models, nvme
+from fstui.storage.layers.devices import caches, health, links, models, nvme
 from fstui.storage.layers.devices.caches import volatile_cache
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.facts import number, switch, word
@@ -114,7 +114,8 @@ class DiskReader(DeviceReader):
         )
 
     def with_answers(self, node: Node, roles: tuple[Role, ...]) -> tuple[Node, tuple[Role, ...]]:
-        return with_readings(node, caches.cache_readings(node, self.sources.claims)), roles
+        claims = self.sources.claims
+        return with_readings(node, (*caches.cache_readings(node, claims), *health.health_readings(node, claims))), roles
 
 
 def _features(tree: Tree, directory: str) -> tuple[Reading, ...]:
@@ -245,7 +246,8 @@ class Drive(Kind, frozen=True, kw_only=True):
         return "unknown", "write through: the kernel sends no flush, the device states no volatile cache"
 
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
-        return tuple(Question(command, root=True) for node in nodes for command in caches.cache_commands(node))
+        asked = (command for node in nodes for command in (*caches.cache_commands(node), health.health_command(node)))
+        return tuple(Question(command, root=True) for command in asked if command is not None)
 
     def keeps_each_write(self, node: Node) -> bool:
         """Return whether a server of this host provides the disk.

@@ -1,0 +1,82 @@
+"""*suspicious, low confidence, if the capacitor of a drive's cache failed; else a note*
+
+## What it means
+The NVMe drive itself reports a fault: the backup of its cache failed, its endurance is used up, or it could not read or
+write some of its blocks.
+
+## How it was measured
+As root, fstui reads the drive's log page on health (`nvme smart-log`) once. Nothing is written.
+
+## What it proves, and what it does not
+If the backup failed, the drive may lose in a power cut what it acknowledged without a flush, whatever its model
+promises. Some drives turn their cache off then, or become read-only, and lose nothing. That is why confidence is low.
+
+## What to do next
+Copy the data off, and replace the drive. `nvme smart-log` and `smartctl -a` show all values.
+
+## Details
+- Unsafe shutdowns are power cuts that came without a warning. Many of them on a laptop or an old server are no fault.
+- Without a fault, the values are only saved with the device's other readings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fstui.judge import words
+from fstui.judge.declaration import Conclusion, rule
+from fstui.judge.facts import Case
+from fstui.model.quantities import count
+from fstui.model.storage import Node
+from fstui.storage.layers.devices.health import BACKUP_FAILED, HEALTH, backup_failed
+from fstui.storage.layers.facts import number
+
+_USED_UP = 100
+_WARNINGS = {
+    0x01: "few spare blocks are left",
+    0x02: "its temperature is out of range",
+    0x04: "it is degraded by errors",
+    0x08: "its medium is read-only",
+    BACKUP_FAILED: "the backup of its cache failed",
+}
+"""Bits of the critical warning (NVM Express base specification)."""
+
+
+@rule(place=96)
+def drive_health(case: Case) -> Iterator[Conclusion]:
+    failed = [node for node in case.stack.lowest if backup_failed(node)]
+    worn = [node for node in case.stack.lowest if node not in failed and _faults(node)]
+    if failed:
+        lost = case.stack.without_copy(tuple(failed))
+        yield Conclusion(
+            verdict="suspicious" if lost else None,
+            confidence="low",
+            title=f"{words.devices(failed)}: the backup of its cache failed",
+            sentence=f"{words.devices(failed)} itself reports that the capacitor or battery behind its cache failed. "
+            "What it acknowledges may be lost in a power cut, whatever its model promises.",
+            because=_because(failed),
+            next=(f"Replace the drive: 'nvme smart-log /dev/{failed[0].id}' shows its state.",),
+        )
+    if worn:
+        faults = "; ".join(f"{node.id}: {words.listed(_faults(node))}" for node in worn)
+        yield Conclusion(
+            title=f"{words.devices(worn)}: reports a fault",
+            sentence=f"The drive itself reports a fault. {faults}.",
+            because=_because(worn),
+            next=(f"Have a copy of the data: 'nvme smart-log /dev/{worn[0].id}' shows the drive's state.",),
+        )
+
+
+def _because(nodes: list[Node]) -> Iterator[str]:
+    found = ((node, node.reading(what)) for node in nodes for what in HEALTH)
+    return (words.reading(node, reading) for node, reading in found if reading is not None)
+
+
+def _faults(node: Node) -> tuple[str, ...]:
+    """Return what the drive reports against itself, in words."""
+    values = {what: int(fact.value) if (fact := number(node, what)) else 0 for what in HEALTH}
+    return (
+        *(text for bit, text in _WARNINGS.items() if values["critical_warning"] & bit),
+        *(["its rated endurance is used up"] if values["percent_used"] >= _USED_UP else []),
+        *([f"{count(values['media_errors'])} media errors"] if values["media_errors"] else []),
+    )
