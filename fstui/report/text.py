@@ -44,8 +44,17 @@ def speed_words(speed: Speed) -> str:
     return f"{SPEEDS[speed.answer]} {speed_word(speed.answer)}  {speed.title}"
 
 
+def origin(simulated: str | None) -> str:
+    """Return where figures come from that were not measured now: ``SIMULATED hdd-7200`` or ``REPLAY of k3f9a1``."""
+    if not simulated:
+        return ""
+    return simulated.replace("replay", "REPLAY", 1) if simulated.startswith("replay of ") else f"SIMULATED {simulated}"
+
+
 def simulated_words(simulated: str) -> str:
-    """Return the warning about figures of a simulated disk."""
+    """Return the warning about figures of a simulated disk, or of a saved run that is played again."""
+    if simulated.startswith("replay of "):
+        return f"{origin(simulated)}: the figures are those of the saved run."
     return f"SIMULATED: {simulated}. No real storage was measured."
 
 

@@ -108,6 +108,19 @@ async def test_cursor_stays_on_its_run_when_a_newer_one_is_saved() -> None:
         assert "3 saved runs" in lines[0]
 
 
+async def test_escape_at_a_question_closes_only_the_question() -> None:
+    saved("aaa111", 1)
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert any("Delete aaa111" in line for line in (await pressed(pilot, "h", "d")))
+        assert not any("Delete aaa111" in line for line in (await pressed(pilot, "escape")))
+        assert isinstance(app.screen, HistoryScreen)
+        await pressed(pilot, "d", "escape", "d")
+        assert runs.load("aaa111"), "the question was closed, so the key asks again"
+        await pressed(pilot, "escape", "escape")
+        assert not isinstance(app.screen, HistoryScreen)
+
+
 async def settled(pilot: Pilot[int]) -> list[str]:
     """Return the screen when the document of the selected run has been read."""
     for _ in range(2):

@@ -138,9 +138,9 @@ async def test_a_failure_to_save_or_remove_is_shown() -> None:
         assert "could not be removed: /srv/data/.fstui-k3f9a1" in shown(pilot.app)[-2]
 
 
-async def test_a_simulated_run_says_so() -> None:
-    async with opened(msgspec.structs.replace(screens.RUN, simulated="replay")) as pilot:
-        assert "SIMULATED replay" in shown(pilot.app)[0]
+async def test_a_replay_says_so() -> None:
+    async with opened(msgspec.structs.replace(screens.RUN, simulated="replay of aaa111")) as pilot:
+        assert "REPLAY of" in shown(pilot.app)[0]
 
 
 async def test_copying_a_summary_or_everything() -> None:

@@ -33,7 +33,8 @@ class ReplayMachine(Machine):
     def __init__(self, run: Run, pace: float = 1.0) -> None:
         if run.target is None:
             raise Refused(f"run {run.id} has no target: it cannot be replayed")
-        self.simulated: str | None = f"replay of {run.id}"
+        replay = f"replay of {run.id}"
+        self.simulated: str | None = f"{run.simulated}, {replay}" if run.simulated else replay
         self.run = run
         self.pace = pace
         self.started: Step | None = None

@@ -17,6 +17,7 @@ from fstui.model.storage import Target
 from fstui.report.figures import power_cut_writes, writes_at_most
 from fstui.report.latency_map import LogScale
 from fstui.report.plans import BY_HAND
+from fstui.report.text import origin
 from fstui.runs import power_cut
 from fstui.runs.scenarios import Setting
 from fstui.tui import offers
@@ -45,7 +46,7 @@ def title(directory: str, target: Target | None, simulated: str | None, width: i
     free = f"{short_size(target.space.free_bytes)} free" if target and target.space else ""
     device = next((node.model for node in target.lowest if node.model), "") if target else ""
     where = io_path.path(target) if target else directory
-    mark = "SIMULATED" if simulated else ""
+    mark = origin(simulated).partition(" ")[0]
     return title_line("plan", f"{where} {device}".rstrip(), free, width, mark)
 
 

@@ -18,7 +18,7 @@ from fstui.report.figures import Counts
 from fstui.report.findings import leading
 from fstui.report.findings import title as finding_title
 from fstui.report.latency_map import LogScale
-from fstui.report.text import cut_left, speed_word, verdict_word
+from fstui.report.text import cut_left, origin, speed_word, verdict_word
 from fstui.tui.drawing import io_path, latency, report
 from fstui.tui.drawing.cells import (
     Column,
@@ -72,8 +72,8 @@ def title(run: Run, width: int) -> Text:
     where = io_path.path(run.target) if run.target else ""
     when = datetime.fromisoformat(run.started_at).strftime("%-d %b %H:%M")
     status = "" if run.status == "finished" else f" · {run.status}"
-    mark = f"SIMULATED {run.simulated}" if run.simulated else ""
-    return title_line(name, where, f"{when} · {seconds(run.elapsed_s)}{status}", width, mark)
+    remark = f"{when} · {seconds(run.elapsed_s)}{status}"
+    return title_line(name, where, remark, width, origin(run.simulated))
 
 
 def verdict(run: Run, width: int) -> Text:
@@ -196,7 +196,11 @@ def steps(run: Run, more: Sequence[Detail], selected: int | None, width: int, he
     rows += [report.row(part, width, selected=index == selected) for index, part in enumerate(more, len(run.steps))]
     titles = heading(columns, margin="── ").plain
     shared = ", ".join(counts.shared_devices(run.steps))
-    note = [line((fit(f"   {NONE}: other processes also wrote to {shared}", width), FAINT))] if shared else []
+    note = (
+        [line((fit(f"   {NONE}: other processes also wrote to {shared}", width), FAINT))]
+        if shared and len(rows) + 2 <= height
+        else []
+    )
     pictures = gallery(run, width, height - len(rows) - len(note) - 2)
     return [
         line((titles, FAINT)),

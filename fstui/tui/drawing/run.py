@@ -16,6 +16,7 @@ from fstui.model.storage import Node, Target
 from fstui.report import figures
 from fstui.report.findings import leading
 from fstui.report.findings import title as finding_title
+from fstui.report.text import origin
 from fstui.tui.drawing import charts, io_path, latency
 from fstui.tui.drawing.cells import (
     Column,
@@ -65,7 +66,7 @@ PERCENTILES = {"P50": "p50", "P90": "p90", "P99": "p99", "P99.9": "p99_9", "MAX"
 def title(progress: Progress, simulated: str | None, width: int) -> Text:
     left_s = progress.left_s
     time = "until you press s" if left_s is None else f"{clock(left_s)} left"
-    mark = "SIMULATED" if simulated else ""
+    mark = origin(simulated).partition(" ")[0]
     return title_line(progress.plan.scenario.name, io_path.path(progress.target), time, width, mark)
 
 
@@ -141,7 +142,11 @@ def both_ends(progress: Progress, width: int, height: int) -> list[Text]:
 
 def _is_shared(progress: Progress, seen: Step | Snapshot | None, settings: Settings) -> bool:
     """Return whether other processes also flushed, so that fstui's part of the counts is unknown."""
-    if seen is None or progress.counts.flushes_per_sync(seen, settings) is not None:
+    if seen is None:
+        return False
+    if isinstance(seen, Step) and progress.counts.shared_with_others(seen):
+        return True
+    if progress.counts.flushes_per_sync(seen, settings) is not None:
         return False
     return any(device.flushes is not None for device in figures.lowest(seen.counters, progress.target))
 

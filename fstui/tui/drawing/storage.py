@@ -18,6 +18,7 @@ from fstui.model.quantities import counted, duration_ns, short_size
 from fstui.model.storage import Node, Target
 from fstui.report import findings
 from fstui.report.stack import in_memory, stack_line
+from fstui.report.text import origin
 from fstui.tui.drawing import io_path
 from fstui.tui.drawing.cells import (
     ACTION,
@@ -202,8 +203,8 @@ def title(inventory: Inventory, rows: Sequence[Entry], simulated: str | None, wi
     if width >= 70:
         others = f" + {counted(unused, 'unused device')}" if unused else ""
         summary = f"{counted(len(filesystems), 'filesystem')}{others} · {flagged} flagged"
-    mark = f"SIMULATED {simulated}" if simulated else ""
-    return title_line("", f"{host.hostname} · Linux {host.kernel} · {kind}", summary, width, mark)
+    where = f"{host.hostname} · Linux {host.kernel} · {kind}"
+    return title_line("", where, summary, width, origin(simulated))
 
 
 def table(

@@ -12,6 +12,7 @@ from fstui.model.quantities import clock, size
 from fstui.model.storage import Target
 from fstui.model.watch import Watched
 from fstui.report import watch
+from fstui.report.text import origin
 from fstui.tui.drawing import charts, io_path
 from fstui.tui.drawing.cells import Column, heading, line, row, rule, shown, title_line, wrapped
 from fstui.tui.iostats import IoStats, Recent, joined
@@ -55,7 +56,7 @@ class View(msgspec.Struct, frozen=True):
 
 
 def title(view: View, simulated: str | None, width: int) -> Text:
-    mark = "SIMULATED" if simulated else ""
+    mark = origin(simulated).partition(" ")[0]
     return title_line("watch", io_path.path(view.target), clock(view.elapsed_s), width, mark)
 
 

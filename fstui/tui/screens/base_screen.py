@@ -35,6 +35,8 @@ class BaseScreen(Screen[None]):
     _notice = ""
     _answered = ""
     """The notice that was shown when the last key was pressed: a question, which that key may answer."""
+    _question = ""
+    """The last notice that asked for a second key press."""
     _submitted: Callable[[str], object] | None = None
     _typed: Callable[[str], object] | None = None
 
@@ -96,6 +98,11 @@ class BaseScreen(Screen[None]):
         self._notice = words
         self.part("footer").redraw()
 
+    def ask(self, question: str) -> None:
+        """Show a question. Esc closes it."""
+        self._question = question
+        self.say(question)
+
     def copy(self, text: str) -> None:
         self.app.copy_to_clipboard(text)
         self.say("Copied, if your terminal supports OSC 52.")
@@ -129,7 +136,7 @@ class BaseScreen(Screen[None]):
         """Close the prompt, else leave the screen."""
         if prompt := self.query("Input"):
             await prompt.remove()
-        else:
+        elif not self._answered or self._answered != self._question:  # else the key has closed the question
             await self.go_back()
 
     async def go_back(self) -> None:

@@ -199,7 +199,7 @@ class HistoryScreen(BaseScreen):
             return
         question = f"Delete {chosen.id or chosen.path} permanently? Press the same key again to delete it."
         if self._answered != question:
-            self.say(question)
+            self.ask(question)
             return
         self.change(history.delete(chosen.path))
 

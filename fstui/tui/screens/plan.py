@@ -267,10 +267,10 @@ class PlanScreen(BaseScreen):
     def _confirmed(self, plan: Plan, site: Site) -> bool:
         """Return whether there is no concern, or the user has pressed the key again after reading it."""
         found = caution.concerns(self.fstui.session, site, self.activity.busy, plan.room_bytes, plan.max_bytes)
-        if not found or plan is self._confirming:
+        if not found or (plan is self._confirming and self._answered == self._question):
             return True
         self._confirming = plan
-        self.say(f"Warning: {', '.join(found)}. Press the same key again to run it anyway.")
+        self.ask(f"Warning: {', '.join(found)}. Press the same key again to run it anyway.")
         return False
 
     def _choose(self, chosen: Choices) -> None:
