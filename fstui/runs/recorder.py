@@ -165,9 +165,9 @@ class Recorder:
             ends_s = [elapsed_ns / 1e9 if one.lasts else one.until_s for one in silences]
             lost_s = sum(end_s - one.since_s for one, end_s in zip(silences, ends_s, strict=True))
             return Stalls(count=len(silences), lost_s=round(lost_s, 3))
-        if self.never_ended:
-            return Stalls(count=1, lost_s=round(self.never_ended.elapsed_s, 3))
         seen = self.whole.stalls() if self.settings.uniform else Stalls()
+        if self.never_ended and not self._cut_off:
+            return Stalls(count=seen.count + 1, lost_s=round(seen.lost_s + self.never_ended.elapsed_s, 3))
         if seen.count >= self._cut_off:
             return seen
         return Stalls(count=self._cut_off, lost_s=round(self.whole.max / 1e9, 3))

@@ -44,7 +44,7 @@ def test_each_host_gets_its_verdict_and_is_clean(workshop: Path) -> None:  # noq
         words = {
             "db3": "its disk or server may hang",
             "db4": "there is no Python 3.11 or newer",
-            "db5": "mounted read-only",
+            "db5": "read-only filesystem",
             "db6": "the connection broke while it ran",
         }
         troubles = said["about"]["troubles"]

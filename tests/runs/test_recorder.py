@@ -203,6 +203,18 @@ def test_silence_of_a_server_is_a_stall(
     assert step.unanswered == (Stall(call="a transaction", elapsed_s=unanswered_s) if unanswered_s else None)
 
 
+def test_abandoned_probe_counts_the_operation_that_it_named() -> None:
+    step = recorder()
+    step.add(Samples.of(0, 2, START_NS, [START_NS + MS, START_NS + 2 * MS]))
+    step.in_flight(0, START_NS + 2 * MS, "fdatasync")
+    step.count(Counters(monotonic_ns=START_NS + 6002 * MS, devices=()), last=True)
+    step.never_ended = Stall(call="the probe", elapsed_s=1.1)
+    step.cut_off()
+    stopped = step.step("stopped", 0.0)
+    assert stopped.unanswered == Stall(call="fdatasync", elapsed_s=6.0)
+    assert stopped.stalls.count == 1 and stopped.stalls.lost_s == pytest.approx(6.0, rel=0.01)
+
+
 def test_silence_of_a_server_is_shown_while_it_lasts() -> None:
     running = sysbench(80, 0, 0)
     stall = running.snapshot(START_NS + 3200 * MS).stall
