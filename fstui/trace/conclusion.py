@@ -52,12 +52,13 @@ class Disk(NamedTuple):
 
     name: str
     ns: float
-    words: str
-    """``the device``, or ``vda, below loop0,``."""
+    above: str | None = None
+    """The loop device whose requests wait for it."""
 
     @property
-    def is_below(self) -> bool:
-        return self.words != "the device"
+    def words(self) -> str:
+        """``the device``, or ``vda, below loop0,``."""
+        return f"{self.name}, below {self.above}," if self.above else "the device"
 
 
 class Program(NamedTuple):
@@ -125,7 +126,7 @@ def _conclude_of(program: Program, per_s: float, share: float, whole: Watched, d
         return Conclusion("cpu", f"The CPU is busy: {waits}. Up to {share:.0%} of the time it waits for a CPU.")
     if _pressure(whole) >= CROWDED:
         return Conclusion("cpu", f"The CPU is busy: {waits}. {_crowded(whole)}.")
-    slow = "A layer above the disk is slow" if disk.is_below else "The filesystem is slow"
+    slow = "A layer above the disk is slow" if disk.above else "The filesystem is slow"
     commits = _commits(program.worst.device, whole.commits, whole.elapsed_s)
     return Conclusion("filesystem", f"{slow}: {waits}{commits}.")
 
@@ -144,15 +145,20 @@ def _disk_of(program: Program, whole: Watched, filesystems: Sequence[Target]) ->
     top = program.worst.device
     counters = {device.device: device for device in whole.devices}
     below = [
-        Disk(node.id, ns, f"{node.id}, below {top},")
+        Disk(node.id, ns, top)
         for target in filesystems
-        if any(node.id == top for node in target.stack) and any(node.kind == "loop" for node in target.stack)
+        if _is_at_or_above_loop(top, target)
         for node in target.lowest
         if node.id != top and node.id in counters and (ns := _request_ns(counters[node.id])) is not None
     ]
-    whole_disk = Disk(top or "its device", program.device_ns, "the device")
-    slowest = max(below, key=lambda disk: disk.ns, default=whole_disk)
-    return slowest if slowest.ns < whole_disk.ns else whole_disk
+    own = Disk(top or "its device", program.device_ns)
+    slowest = max(below, key=lambda disk: disk.ns, default=own)
+    return slowest if slowest.ns < own.ns else own
+
+
+def _is_at_or_above_loop(device: str | None, target: Target) -> bool:
+    names = [node.id for node in target.stack]
+    return device in names and any(node.kind == "loop" for node in target.stack[names.index(device) :])
 
 
 def _request_ns(device: WatchedDevice) -> float | None:

@@ -8,7 +8,7 @@ from fstui.model.host import Inventory, Writer
 from fstui.model.storage import Medium, Target
 from fstui.model.watch import Commits, Waiting, Watched, WatchedDevice
 from fstui.trace.conclusion import Answers, answers, conclude, conclude_from_proc
-from tests.factories.storage import disk, filesystem, on_disk, on_loop
+from tests.factories.storage import block, disk, filesystem, on_disk, on_loop
 from tests.factories.watched import DATABASE, MS
 
 SSD = on_disk(filesystem(), disk(medium=Medium(class_="ssd")))
@@ -87,6 +87,15 @@ def test_a_loop_device_waits_for_the_disk_below(flush_ms: int, pressure_s: float
     )
     found = conclude(seen, (on_disk(filesystem(name="/")), on_loop(filesystem(name="/"), below=disk())))
     assert found.culprit == culprit and words in found.sentence
+
+
+def test_a_disk_that_also_stores_a_loop_file_is_judged_by_its_own_time() -> None:
+    part = block("sda1", "partition", "sda")
+    above = on_loop(filesystem(name="/", below=("sda1",)), below=disk())
+    both = msgspec.structs.replace(above, stack=(*above.stack[:-1], part, above.stack[-1]))
+    sda = WatchedDevice(device="sda", writes=200, write_ms=4, flushes=200, flush_ms=8)
+    found = conclude(watched(waiting(200, 40.0, 38.0, device="sda1"), devices=(sda,)), (both,))
+    assert found.culprit == "disk" and "sda1 itself takes 38.0 ms" in found.sentence
 
 
 def test_a_slow_filesystem_is_reported_with_its_journal() -> None:

@@ -48,7 +48,7 @@ async def test_the_flags_are_those_of_the_configuration_only() -> None:
         await pilot.pause()
         lines = shown(app)
         assert "0 flagged" in lines[0]
-        assert "  The configuration shows no defect. To test the storage itself, press Enter." in lines
+        assert "  The configuration shows no defect. Run a scenario here to test the storage." in lines
 
 
 async def test_pulling_the_plug_shows_what_was_lost() -> None:

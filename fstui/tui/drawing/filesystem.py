@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _MAX_WRITERS = 4
 _MAX_SCENARIOS, _MAX_BARS = 3, 12
 _INDENT = " " * 8
-_NO_DEFECT = "  The configuration shows no defect. To test the storage itself, press Enter."
+_NO_DEFECT = "The configuration shows no defect. Run a scenario here to test the storage."
 
 
 def detail(
@@ -51,7 +51,7 @@ def detail(
             lines += [line((fit(f"  {words}", width), style))]
     lines += _saved_runs(runs, width) if runs else []
     if target and entry.judgement and not entry.findings and target.silent_s is None:
-        lines += [line(), line((fit(_NO_DEFECT, width).rstrip(), FAINT))]
+        lines += [line(), *(line((part, FAINT)) for part in wrapped(_NO_DEFECT, width - 1, indent="  "))]
     for finding in entry.findings:
         lines += [line(), *_finding(finding, width)]
     return lines
