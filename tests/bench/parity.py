@@ -121,7 +121,7 @@ def _parity(chosen: argparse.Namespace, runner: asyncio.Runner) -> bool:
                 row_until = time.monotonic() + (until - time.monotonic()) / rows_left
                 rows_left -= 1
                 seen = interleaved(bench.contestants(work, each_s), rounds, row_until)
-                good &= told(f"{bench.name}, {work.name}", seen, FIO, FIGURES if name == "loop" else FIGURES[:1])
+                good &= print_rows(f"{bench.name}, {work.name}", seen, FIO, FIGURES if name == "loop" else FIGURES[:1])
     return good
 
 
@@ -133,7 +133,7 @@ def _tools(chosen: argparse.Namespace, runner: asyncio.Runner) -> bool:
         good = True
         if shutil.which("ioping"):
             seen = interleaved({TRACED: direct, "ioping": ping, "ioping again": ping}, chosen.rounds, float("inf"))
-            good = told("O_DIRECT|O_DSYNC", seen, "ioping")
+            good = print_rows("O_DIRECT|O_DSYNC", seen, "ioping")
         if PG_TEST_FSYNC:
             good &= _pg_test_fsync(bench, chosen.rounds)
     return good
@@ -154,7 +154,7 @@ def _pg_test_fsync(bench: Bench, rounds: int) -> bool:
                 tables[who] = by_pg_test_fsync(str(PG_TEST_FSYNC[-1]), bench.directory)
         for way in ways:
             seen[way].append({who: table[way] for who, table in tables.items()})
-    results = [told(f"{way}, one block of 8 KiB", found, "pg_test_fsync") for way, found in seen.items()]
+    results = [print_rows(f"{way}, one block of 8 KiB", found, "pg_test_fsync") for way, found in seen.items()]
     return all(results)
 
 
@@ -166,7 +166,7 @@ def interleaved(contestants: Mapping[str, Contestant], rounds: int, until: float
     return seen
 
 
-def told(name: str, seen: Sequence[Mapping[str, Measured]], other: str, figures: Sequence[str] = FIGURES) -> bool:
+def print_rows(name: str, seen: Sequence[Mapping[str, Measured]], other: str, figures: Sequence[str] = FIGURES) -> bool:
     """Print a row for the noise, and one for each way of fstui. Return whether all budgets are kept and proved."""
     per_s = statistics.median(each[other].rate_per_s for each in seen)
     print(f"{name}: {per_s:,.0f}/s by {other}, n={len(seen)}")
