@@ -21,7 +21,7 @@ SECTIONS = {
         "scenarios": ("catalog", "List what can be run, and what it writes."),
         "run": ("run", "Run a scenario in a directory and judge the storage below it."),
         "watch": ("watch", "Show which programs wait for which files. Writes nothing."),
-        "powercut": ("powercut", "Prove durability by a power cut, with a witness on another host."),
+        "powercut": ("powercut", "Test durability by a power cut, with a witness on another host."),
         "fleet": ("fleet", "Run any of this on many hosts, and report the ones that differ."),
         "clean": ("host", "Remove what a killed run left behind."),
     },

@@ -1,4 +1,4 @@
-"""``fstui powercut write``, ``witness`` and ``verify``: prove durability by a power cut."""
+"""``fstui powercut write``, ``witness`` and ``verify``: test durability by a power cut."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ REDRAW_S, LINE_S = 0.25, 10.0
 
 @click.group("powercut")
 def powercut() -> None:
-    """Prove durability: write with a witness on another host, cut the power, verify.
+    """Test durability: write with a witness on another host, cut the power, verify.
 
     \b
     1. On the witness, a host with a power supply of its own:

@@ -60,16 +60,21 @@ def fits(case: Case) -> Iterator[Fit]:
 
 
 def with_products(speed: Speed, fit: Sequence[Fit]) -> Speed:
-    """Add to an answer about speed for which products the storage is fast enough."""
+    """Add to an answer about speed for which products the storage is fast enough.
+
+    The headline names one with a limit that not every disk meets.
+    """
     enough = [one.product for one in fit if one.answer in ("fits", "light-load")]
     too_slow = [one.product for one in fit if one.answer == "does-not-fit"]
     if speed.answer not in ("normal", "slow") or not (enough or too_slow):
         return speed
-    title = f"too slow for {too_slow[0]}" if too_slow else f"enough for {enough[0]}"
+    demanding = [product.name for product in products() if product.p99_ms or product.least_per_s]
+    title = next((f"; too slow for {name}" for name in too_slow if name in demanding), "")
+    title = title or next((f"; enough for {name}" for name in enough if name in demanding), "")
     lists = (("Too slow for", too_slow), ("Enough for", enough))
     sentences = [f"{words} {', '.join(names)}." for words, names in lists if names]
     sentence = " ".join([speed.sentence, *sentences])
-    return msgspec.structs.replace(speed, title=f"{speed.title}; {title}", sentence=sentence)
+    return msgspec.structs.replace(speed, title=f"{speed.title}{title}", sentence=sentence)
 
 
 def _operation(done: SyncStep) -> Operation | None:
@@ -115,7 +120,7 @@ def _fit(product: Product, done: SyncStep) -> Fit:
         answer = "not-known" if starved(done.step) else "does-not-fit"
     elif limits:
         answer = "fits" if done.step.rate_per_s >= recommended else "light-load"
-    required = [limit.required for limit in limits] + [f"better {recommended:g}/s"] * bool(recommended)
+    required = [limit.required for limit in limits] + [f"recommended {recommended:g}/s"] * bool(recommended)
     measured = [limit.measured + _excess(limit) for limit in limits] or [_commits(product, done.step.rate_per_s)]
     if answer == "not-known":
         measured.append("the host was short of CPU")

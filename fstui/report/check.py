@@ -41,7 +41,7 @@ def of_check(check: Check) -> Report:
     left_out = tuple(f"{_few(names)}: {reason}" for reason, names in check.left_out.items())
     sections = (
         Section("", lines=simulated),
-        Section("", _HEADER, tuple(map(_cells, check.rows)), ("Only a power-cut test proves durability.",)),
+        Section("", _HEADER, tuple(map(_cells, check.rows)), ("Only a power cut can test durability.",)),
         *(section for row in check.rows for section in _explained(row)),
         Section("Not checked", lines=left_out),
     )

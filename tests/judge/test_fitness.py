@@ -40,7 +40,7 @@ def answers(*steps: Step, **changes: Any) -> dict[str, Fit]:
 )
 def test_thresholds_of_etcd(p99_ms: float, rate: float, answer: str) -> None:
     etcd = answers(log(p99_ms, rate))["etcd"]
-    assert (etcd.answer, etcd.required) == (answer, "p99 < 10 ms, 50/s, better 500/s")
+    assert (etcd.answer, etcd.required) == (answer, "p99 < 10 ms, 50/s, recommended 500/s")
     assert "etcd.io" in etcd.source
 
 
