@@ -18,6 +18,7 @@ from fstui.storage.layers.devices.links import link
 
 UNDECIDED = "undecided"
 _COUNT_FLUSHES = "Run fsync-rate there: it counts the flushes of each sync."
+_AS_ROOT = "Run it again as root: the kernel's trace shows flushes that no device counts."
 _ARRAY = (
     "Ask the administrator of the target whether it writes through: on a Linux target, targetcli shows "
     "emulate_write_cache, and fsync-rate can run there."
@@ -88,7 +89,8 @@ def _of_topmost_level(case: Case, level: Level, accounts: list[FlushAccount]) ->
         )
         return f"{names}: nothing confirms that it has no cache", why, tuple(_who_answers(case, through))
     if all(account.counted is None for account in accounts):
-        return f"{where}: flushes not counted", _uncounted(level), (words.CUT_THE_POWER,)
+        traced = any(step.trace for step in case.steps.all)
+        return f"{where}: flushes not counted", _uncounted(level), (words.CUT_THE_POWER if traced else _AS_ROOT,)
     why = f"that a flush reaches {where}: none that it would count is expected in these steps."
     return "no flush is expected", why, ("Run a step with fdatasync, as in fsync-rate.",)
 
@@ -103,7 +105,7 @@ def _who_answers(case: Case, through: tuple[Node, ...]) -> Iterator[str]:
     elif first.link == "nvme":
         yield f"As root on this host, fstui asks the drive itself (nvme id-ctrl /dev/{first.id}: vwc). Run it as root."
     elif first.link in {"sata", "sas", "scsi"}:
-        yield f"As root on this host: smartctl -g wcache /dev/{first.id}, or hdparm -W /dev/{first.id}."
+        yield f"As root on this host: 'smartctl -g wcache /dev/{first.id}', or 'hdparm -W /dev/{first.id}'."
     else:
         yield words.CUT_THE_POWER
 

@@ -33,5 +33,11 @@ def test_note_says_who_can_answer(device: Node, host: Host, who: str) -> None:
     assert found.next[-1].startswith("Until then")
 
 
+def test_uncounted_flushes_are_looked_for_as_root() -> None:
+    uncounted = on_disk(filesystem(), disk(counted=False))
+    found = finding(verdict(uncounted, step(flushes=None, share=None)), "undecided")
+    assert found.next[0].startswith("Run it again as root")
+
+
 def test_configuration_alone_needs_no_note() -> None:
     assert verdict().findings == ()
