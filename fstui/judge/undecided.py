@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 
 from fstui.judge import words
@@ -19,6 +20,12 @@ from fstui.storage.layers.devices.links import link
 UNDECIDED = "undecided"
 _COUNT_FLUSHES = "Run fsync-rate there: it counts the flushes of each sync."
 _AS_ROOT = "Run it again as root: the kernel's trace shows flushes that no device counts."
+_REMEDY = "Fix the cause of the error, then run again."
+_REMEDIES: dict[int | None, str] = {
+    errno.ENOSPC: "Free some space on the filesystem, then run again.",
+    errno.EDQUOT: "Raise the quota or free some space, then run again.",
+    errno.EROFS: "Remount the filesystem read-write, then run again.",
+}
 _ARRAY = (
     "Ask the administrator of the target whether it writes through: on a Linux target, targetcli shows "
     "emulate_write_cache, and fsync-rate can run there."
@@ -43,27 +50,25 @@ def _reasons(case: Case) -> tuple[str, str, tuple[str, ...]]:
             return f"the data is {where}", sentence, ("Run fstui where the data is stored.",)
         return "nothing is known", "Nothing is known about the storage stack, so nothing can be judged.", ()
     if not case.steps.all:
-        sentence = (
-            "The configuration shows no fault, and nothing was measured yet: run fsync-rate to count its flushes."
-        )
+        fault = any(node.state for node in case.stack.nodes)
+        known = "Nothing" if fault else "The configuration shows no fault, and nothing"
+        sentence = f"{known} was measured yet: run fsync-rate to count its flushes."
         return "not measured", sentence, (_COUNT_FLUSHES,)
+    failures = [step.error for step in case.steps.all if step.error]
+    if len(failures) == len(case.steps.all):
+        sentence = f"Every step failed, the first with {failures[0].text}: nothing can be judged."
+        return "every step failed", sentence, (_REMEDIES.get(failures[0].errno, _REMEDY),)
     if not case.steps.synced:
-        return "too few syncs", _unsynced(case), (_COUNT_FLUSHES,)
+        sentence = (
+            f"No step was completed in which one writer synced at least {MIN_SYNCS} times, so no flushes could be "
+            "counted: run fsync-rate, or allow more seconds."
+        )
+        return "too few syncs", sentence, (_COUNT_FLUSHES,)
     syncs = sum(done.syncs for done in case.steps.synced)
     covered = words.time_measured(done.step for done in case.steps.synced)
     established = f"{count(syncs)} syncs returned in {covered}, and nothing contradicts durability."
     title, why, steps = _why(case)
     return title, f"{established} Not established: {why}", (*steps, words.UNTIL_THEN)
-
-
-def _unsynced(case: Case) -> str:
-    failures = [step.error for step in case.steps.all if step.error]
-    if len(failures) == len(case.steps.all):
-        return f"Every step failed, the first with {failures[0].text}: nothing can be judged."
-    return (
-        f"No step was completed in which one writer synced at least {MIN_SYNCS} times, so no flushes could be counted: "
-        "run fsync-rate, or allow more seconds."
-    )
 
 
 def _why(case: Case) -> tuple[str, str, tuple[str, ...]]:

@@ -29,6 +29,11 @@ LOOK_FOR_FILTER = (
     "Look for a filter that drops the sync calls: 'grep Seccomp /proc/self/status'. The container may have been "
     "started with syncs suppressed: run fstui outside it."
 )
+FORCE_STOP = (
+    "A force-stop of the instance during fstui powercut, with the witness on another host, shows only whether data "
+    "left the guest. Only the provider can cut the power of the volume itself."
+)
+_ASK_THE_PROVIDER = "Ask the provider of the cloud whether this disk passes flushes on."
 _ASK_THE_OWNER = (
     "Ask the owner of the host whether this disk passes flushes on (VirtualBox: IgnoreFlush=0; QEMU: not cache=unsafe)."
 )
@@ -157,6 +162,8 @@ def hypervisor(host: Host) -> tuple[str, ...]:
     """Return what to check on the host of a guest, or nothing on real hardware."""
     if not host.virtualization:
         return ()
+    if host.cloud:
+        return (_ASK_THE_PROVIDER,)
     platform = models.platform(host.virtualization)
     return (platform.ask if platform else _ASK_THE_OWNER,)
 

@@ -30,7 +30,7 @@ def test_traced_flushes_of_fstui_and_of_others_are_apart() -> None:
     trace = (traced(us=2000, kernel=714, others=78),)
     evidence = Evidence(target=on_disk(), steps=(step(flushes=1.4, share=2, changes={"trace": trace}),))
     (arrived,) = (text for text, state in drawn(evidence) if state == "arrived")
-    assert arrived == "│ ✓ 2 000 of 2 000 flushes arrived; other programs 78, kernel threads 714"
+    assert arrived == "│ ✓ 2 000 of 2 000 flushes arrived; other programs sent 78 and kernel threads sent 714"
 
 
 def test_counters_with_other_writers_are_not_related_to_syncs() -> None:

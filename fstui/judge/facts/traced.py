@@ -72,13 +72,13 @@ def traced(stack: Stack, level: Level, done: SyncStep, expected: ExpectedFlushes
 
 
 def requested_by_others(found: Iterable[Traced]) -> str:
-    """Return who else requested flushes: ``other programs 78, kernel threads 714``; empty if no process did."""
+    """Return who else requested flushes: ``other programs sent 78 and kernel threads sent 714``; empty if none did."""
     seen = list(found)
     numbers = {
         "other programs": sum(one.others for one in seen),
         "kernel threads": sum(one.kernel_threads for one in seen),
     }
-    return ", ".join(f"{who} {count(number)}" for who, number in numbers.items() if number)
+    return " and ".join(f"{who} sent {count(number)}" for who, number in numbers.items() if number)
 
 
 class Withheld(NamedTuple):

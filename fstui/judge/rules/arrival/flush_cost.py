@@ -43,6 +43,8 @@ from fstui.model.quantities import duration_ns
 CHEAP = 2
 """A flush is cheap if it adds less than this many times the write itself."""
 
+_ALWAYS = "flat however much unsynced data precedes it"
+
 
 @rule(place=40)
 def flush_cost(case: Case) -> Iterator[Conclusion]:
@@ -66,9 +68,10 @@ def _works(case: Case, grown: Sequence[FlushGrowth], lowest: str) -> Conclusion:
     known = all(growth.has_device_times for growth in grown)
     where = words.listed(sorted(set().union(*(growth.working for growth in grown)))) if known else lowest
     return Conclusion(
-        title=f"a flush grows by {duration_ns(steepest.per_mib_ns)} per MiB",
+        title=f"a flush takes {duration_ns(steepest.per_mib_ns)} longer per MiB",
         sentence=f"A flush at {where} takes longer the more unsynced data it finds: {steepest.summary}, in "
-        f"{words.time_measured(steps)}. It does work; only a power cut proves more.{case.lowest_devices.doubt()}",
+        f"{words.time_measured(steps)}. So the flush writes something; only a power cut proves "
+        f"more.{case.lowest_devices.doubt()}",
         verdict="consistent",
         confidence="medium" if known and case.lowest_devices.verified else "low",
         steps=steps,
@@ -79,10 +82,11 @@ def _works(case: Case, grown: Sequence[FlushGrowth], lowest: str) -> Conclusion:
 
 def _flat(case: Case, patterns: Sequence[FlushGrowth], write: Cost, flushed: Cost) -> Conclusion:
     largest = max(patterns, key=lambda growth: growth.points[-1].bytes)
-    extra = added(write, flushed)
+    extra, why = added(write, flushed), _why(patterns)
+    how = "however much data is unsynced" if why == _ALWAYS else "and its growth is not the device's own"
     return Conclusion(
-        title=f"a flush adds {extra}, and never more",
-        sentence=f"A flush adds {extra} to a write of {duration_ns(write.ns)}, {_why(patterns)} ({largest.summary}), "
+        title=f"a flush adds {'' if extra == 'nothing' else 'about '}{extra}, {how}",
+        sentence=f"A flush adds {extra} to a write of {duration_ns(write.ns)}, {why} ({largest.summary}), "
         f"in {words.time_measured([largest.step])}. That is normal if the host's disk has power-loss protection, and a "
         "host that ignores flushes looks the same.",
         confidence="low",
@@ -97,4 +101,4 @@ def _why(patterns: Sequence[FlushGrowth]) -> str:
         return "and its growth is that of a cache above the device, not the device's own"
     if all(growth.device_flat and growth.rises for growth in patterns):
         return "and its growth is the filesystem's own work: the device takes no longer"
-    return "flat however much unsynced data precedes it"
+    return _ALWAYS

@@ -88,10 +88,10 @@ def _witness(last: Sequence[FlushAccount]) -> str:
     if not traced:
         return _bytes(last)
     others = requested_by_others(traced)
-    next_to = f" ({others})" if others else ""
+    next_to = f"; {others}" if others else ""
     lowest = words.devices(last[0].devices)
     below = f"; further down, at {lowest}, they cannot be attributed" if traced[0].devices != last[0].devices else ""
-    return f", fstui's own by {TRACE}{next_to}{below}"
+    return f". By {TRACE} these are fstui's own{next_to}{below}"
 
 
 def _bytes(accounts: Sequence[FlushAccount]) -> str:

@@ -81,7 +81,10 @@ def _cheaper(case: Case, by_flag: SyncStep, by_call: SyncStep, *, missing: bool)
         confidence="medium",
         steps=[by_flag.step, by_call.step],
         because=[_line(done, case.flushes.per_sync(done)) for done in (by_call, by_flag)],
-        next=("Run odirect-truth here: it counts what arrives of both. Until then, prefer O_DIRECT or fsync.",),
+        next=(
+            "Run odirect-truth here: it counts what arrives of both. Until then, use fdatasync or fsync (InnoDB: "
+            "innodb_flush_method = O_DIRECT or fsync).",
+        ),
     )
 
 

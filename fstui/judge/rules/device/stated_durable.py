@@ -20,7 +20,7 @@ So the confidence is never above low.
 
 ## What to do next
 Check what was stated: the battery, the capacitor, the settings of the provider. To be certain, run a power-cut test
-(`fstui powercut`); force-stop a cloud instance, with the witness on another host.
+(`fstui powercut`). A force-stop of a cloud instance shows only whether data left the guest.
 
 ## Details
 The rule does not apply if something contradicts: any source reports that the cache is on, bytes or flushes are missing,
@@ -56,10 +56,6 @@ from fstui.storage.layers.facts import word
 _DRIVE = "Ask the drive again after its next power cycle (smartctl -g wcache): many drives forget the setting."
 _STORE = "Only the provider can confirm it, and the data is gone with the instance in any case."
 _ARRAY = "Check the array: its battery, and that its write cache is mirrored or off without it."
-_CLOUD = (
-    "Force-stop the instance during fstui powercut, with the witness on another host: this tests the path to the "
-    "volume. Only the provider can cut the power of the volume itself."
-)
 
 
 class Statement(NamedTuple):
@@ -111,7 +107,7 @@ def _statement(node: Node, host: Host) -> Statement | None:
     if document is not None:
         names = (f"the host: {host.cloud or host.virtualization} ({DMI})", media.recognised_by(node))
         because = (*names, f"documented: {document.source}")
-        return Statement(document.says, document.promise or "", because, (document.ask or _CLOUD,))
+        return Statement(document.says, document.promise or "", because, (document.ask or words.FORCE_STOP,))
     if service is not None and service.promise:
         return Statement(service.title, service.promise, (f"documented: {service.source}",), (service.ask,))
     if row is not None and row.cloud != (host.cloud if row.cloud else None):

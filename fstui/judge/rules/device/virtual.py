@@ -43,8 +43,8 @@ def virtio_no_flush(case: Case) -> Iterator[Conclusion]:
     ## Details
     - Back ends on protected drives (SPDK, a DPU) are as fast and need no flush. Known clouds use them, so their speed
       is not suspicious.
-    - Firecracker offers no flush exactly if it is configured never to flush (`Unsafe`, its default). Its host's page
-      cache then holds the data, however fast it answers.
+    - Newer versions of Firecracker offer a flush unless they are configured never to flush (`Unsafe`, the default). The
+      host's page cache then holds the data, however fast it answers.
     """
     found = [node for node in case.stack.lowest if node.link == "virtio" and node.write_cache == "write through"]
     without = [node for node in found if _lacks_flush(node)]
@@ -129,8 +129,8 @@ def network_too_fast(case: Case) -> Iterator[Conclusion]:
     A cache on the host or on a local disk may answer. The volume may also be faster than anything that was published.
 
     ## What to do next
-    Look for a cache in between (`lsblk -s`, Azure's host caching). To be certain, force-stop the instance during
-    `fstui powercut`, with the witness on another host.
+    Look for a cache in between (`lsblk -s`, Azure's host caching). A force-stop of the instance during
+    `fstui powercut` shows only whether data left the guest; only the provider can cut the power of the volume.
 
     ## Details
     The rule does not apply to your own NVMe over fabrics, Fibre Channel, iSCSI and Ceph, nor to volumes that are
@@ -160,7 +160,7 @@ def _beyond_network(devices: tuple[Node, ...], fastest: Step) -> Conclusion:
         ),
         next=(
             "Look for a cache in between: lsblk -s, and the volume's host caching (Azure: set it to none).",
-            "To be certain, force-stop the instance during fstui powercut, with the witness on another host.",
+            words.FORCE_STOP,
         ),
     )
 

@@ -38,13 +38,13 @@ def disturbed(case: Case) -> Iterator[Conclusion]:
     Changes that are found: counters, barriers or a write cache were switched, a member was replaced, or data was being
     moved (btrfs replace and balance, pvmove). A setting that is switched and switched back within one step is not seen.
     """
-    every = count(len(case.steps.all))
+    every = counted(len(case.steps.all), "step")
     changed = [step for step in case.steps.all if step.changed]
     if changed:
         changes = list(dict.fromkeys(line for step in changed for line in step.changed))
         yield Conclusion(
             title=f"the storage changed in {counted(len(changed), 'step')}: {changes[0]}",
-            sentence=f"The storage changed before or during {count(len(changed))} of {every} steps "
+            sentence=f"The storage changed before or during {count(len(changed))} of {every} "
             f"({words.listed(changes)}), so these are not judged.",
             verdict="cannot-tell",
             steps=changed,
@@ -54,9 +54,9 @@ def disturbed(case: Case) -> Iterator[Conclusion]:
     delayed = [step for step in case.steps.all if not has_rate(step) and not step.changed]
     if delayed:
         yield Conclusion(
-            title=f"fstui was delayed in {count(len(delayed))} of {every} steps",
-            sentence=f"fstui itself was delayed while measuring {words.listed(step.name for step in delayed)}, so the "
-            "rates of these are not judged.",
+            title=f"fstui was delayed in {count(len(delayed))} of {every}",
+            sentence=f"fstui itself was delayed while measuring {words.listed(step.name for step in delayed)}, so "
+            f"{'its rate is' if len(delayed) == 1 else 'their rates are'} not judged.",
             scope="step",
             steps=delayed,
             because=(
@@ -79,7 +79,7 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
     - the names of the writers, from `/proc/PID/io` where it can be read
 
     ## What it proves, and what it does not
-    Other processes only add flushes. Too few flushes are still too few, but enough of them prove nothing, unless the
+    Other processes only add flushes. Too few flushes still prove a fault; enough flushes prove nothing, unless the
     kernel's trace shows which process sent each. fstui subtracts nothing.
 
     ## What to do next
@@ -128,13 +128,13 @@ def _who_wrote(case: Case, while_idle: list[str]) -> str:
 def _requested(case: Case) -> Iterator[str]:
     """Yield what others requested during the steps. Nothing is known of them without a trace."""
     if others := requested_by_others(top.traced for top, *_ in case.flushes.synced if top.traced):
-        yield f"during the steps: flushes requested by {others} ({TRACE})"
+        yield f"flushes during the steps: {others} ({TRACE})"
 
 
 def _meaning(noisy: tuple[FlushAccount, ...]) -> str:
     if any(account.complete_by_trace for account in noisy):
         return "The kernel's trace tells their flushes from fstui's."
-    return "Others only add flushes: too few are still too few, but enough of them prove nothing."
+    return "Others only add flushes: too few still prove a fault; enough of them prove nothing."
 
 
 def _surplus(account: FlushAccount) -> str:

@@ -82,10 +82,13 @@ def stalls(case: Case) -> Iterator[Conclusion]:
     steps = [step for step in case.steps.all if step.stalls.count]
     if steps:
         number = sum(step.stalls.count for step in steps)
-        lost = seconds(sum(step.stalls.lost_s for step in steps))
+        lost = seconds(sum(step.stalls.lost_s for step in steps))  # of all writers, so it may exceed the measured time
+        writers = max(step.writers for step in steps)
+        of_writers = f" of {writers} writers" if writers > 1 else ""
         yield Conclusion(
-            title=f"{counted(number, 'stall')}, {lost} lost",
-            sentence=f"{counted(number, 'operation')} stalled and took {lost} of {words.time_measured(steps)}. The "
+            title=f"{counted(number, 'stall')}, {lost} in total",
+            sentence=f"{counted(number, 'operation')}{of_writers} stalled, for {lost} in total; the "
+            f"{'step' if len(steps) == 1 else 'steps'} took {seconds(sum(step.elapsed_s for step in steps))}. The "
             f"percentiles count {'it' if number == 1 else 'each of them'} only once.",
             scope="step",
             steps=steps,

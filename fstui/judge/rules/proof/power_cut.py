@@ -139,7 +139,7 @@ def _nothing_proven(step: Step, figures: PowerCutFigures) -> Conclusion:
     advice: tuple[str, ...] = (_AGAIN,)
     if figures.ended is not None:
         title += " while it wrote"
-        sentence += f"the writer had stopped before ({figures.ended}), so all had time to reach the disk."
+        sentence += f"the writer had stopped before the cut ({figures.ended}), so all had time to reach the disk."
     elif figures.cut_seen:
         title, sentence = "no records to check", "No acknowledged record had to be there, so nothing is proven."
     else:

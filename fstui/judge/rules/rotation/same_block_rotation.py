@@ -95,7 +95,8 @@ def _rewritten(pace: Pace) -> str:
 def _who_answers(case: Case, worst: Pace) -> str:
     accounts = case.flushes.counting_levels(worst.step)
     if not case.flushes.as_expected(worst.step) or not accounts[-1].per_sync:
-        return "It has a non-volatile cache, or acknowledges too early."
+        disks = words.devices(worst.platter.devices)
+        return f"A non-volatile cache of {disks} or of something above answers, or {disks} acknowledges too early."
     where = words.devices(accounts[-1].devices)
     return (
         f"Each sync reached {where} as a flush ({ratio(accounts[-1].per_sync)}), so {where} or something behind it has "

@@ -257,8 +257,9 @@ def test_trace_attributes_flushes_next_to_other_writers() -> None:
     judgement = verdict(None, measured, idle=busy("sda", 900, "mysqld"))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
     assert judgement.sentence == (
-        "Each of 2 000 syncs reached sda as 1.00 flushes (1 expected), fstui's own by the kernel's trace (other "
-        "programs 4 000, kernel threads 714). This covers the 1.0 s measured; only a power cut proves more."
+        "Each of 2 000 syncs reached sda as 1.00 flushes (1 expected). By the kernel's trace these are fstui's own; "
+        "other programs sent 4 000 and kernel threads sent 714. This covers the 1.0 s measured; only a "
+        "power cut proves more."
     )
     (line,) = finding(judgement, "flushes-arrive").because
     assert (
@@ -306,7 +307,7 @@ def test_trace_replaces_a_device_without_counters() -> None:
     judgement = verdict(blind, step(flushes=None, share=None, changes={"trace": (traced(us=2000),)}))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
     assert (
-        "Each of 2 000 syncs reached sda as 1.00 flushes (1 expected), fstui's own by the kernel's trace."
+        "Each of 2 000 syncs reached sda as 1.00 flushes (1 expected). By the kernel's trace these are fstui's own."
         in judgement.sentence
     )
 

@@ -45,11 +45,17 @@ def test_stubbed_sync_has_no_latency_note() -> None:
     assert "sync-latency" not in {finding.rule for finding in judge(evidence).findings}
 
 
-@pytest.mark.parametrize(("number", "title"), [(2, "2 stalls, 3.5 s lost"), (1, "1 stall, 3.5 s lost")])
+@pytest.mark.parametrize(("number", "title"), [(2, "2 stalls, 3.5 s in total"), (1, "1 stall, 3.5 s in total")])
 def test_stalls_report_the_time_lost(number: int, title: str) -> None:
     found = finding(verdict(None, step(changes={"stalls": Stalls(count=number, lost_s=3.5)})), "stalls")
     assert found.title == title
-    assert found.because[0].endswith(title.replace(" lost", ""))
+    assert found.because[0].endswith(title.replace(" in total", ""))
+
+
+def test_stalls_of_several_writers_may_last_longer_than_the_step() -> None:
+    stalled = step(ops=200, rate=1000, writers=16, changes={"stalls": Stalls(count=13, lost_s=1.4), "writers": 16})
+    found = finding(verdict(None, stalled), "stalls")
+    assert found.sentence.startswith("13 operations of 16 writers stalled, for 1.4 s in total; the step took 0.2 s.")
 
 
 def lasting(rates: Iterable[float], width_s: float = 10.0, **settings: Any) -> Step:

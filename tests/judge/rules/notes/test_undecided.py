@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
 from fstui.model.host import Host
-from fstui.model.storage import Node
+from fstui.model.steps import Failure
+from fstui.model.storage import Node, Reading
 from tests.factories.evidence import GUEST, METAL, finding, verdict
 from tests.factories.steps import step
 from tests.factories.storage import disk, filesystem, on_disk
@@ -41,3 +44,18 @@ def test_uncounted_flushes_are_looked_for_as_root() -> None:
 
 def test_configuration_alone_needs_no_note() -> None:
     assert verdict().findings == ()
+
+
+@pytest.mark.parametrize(("number", "advice"), [(errno.ENOSPC, "Free some space"), (errno.EIO, "Fix the cause")])
+def test_failed_steps_are_no_lack_of_syncs(number: int, advice: str) -> None:
+    failure = Failure(call="pwrite", errno=number, message="no")
+    found = finding(verdict(None, step(status="failed", changes={"error": failure})), "undecided")
+    assert found.title == "every step failed"
+    assert found.next[0].startswith(advice)
+
+
+def test_degraded_stack_is_not_called_faultless() -> None:
+    degraded = Reading(what="degraded", value="1", path="/sys/block/sda/degraded")
+    judgement = verdict(on_disk(filesystem(), disk(state=(degraded,))))
+    assert "Nothing was measured yet" in judgement.sentence
+    assert "no fault" not in judgement.sentence
