@@ -17,18 +17,20 @@ from fstui.runs import lab as laboratory
 from fstui.runs import simulation
 
 _truth_option = click.option(
-    "--truth", is_flag=True, help="Also print whether the simulated disk NAME is durable: open this last."
+    "--truth", is_flag=True, help="Also print whether the simulated disk DISK is durable. Look at this last."
 )
 
 
 @click.command("lessons")
-@click.argument("name", required=False)
+@click.argument("name", required=False, metavar="[LESSON | DISK]")
 @click.option("--teacher", is_flag=True, help="Print the teacher's page, with the plan of a lecture of 45 minutes.")
-@click.option("--disks", is_flag=True, help="List the simulated disks, or print the parameters of the one named NAME.")
+@click.option("--disks", is_flag=True, help="List the simulated disks, or print the parameters of DISK.")
 @_truth_option
 @report_options()
 def lessons(name: str | None, *, teacher: bool, disks: bool, truth: bool, format_: str, output: Path | None) -> int:
-    """Start a lesson on simulated disks, or the list of lessons. NAME is a name or a number of the list.
+    """Start a lesson on simulated disks, or the list of lessons.
+
+    LESSON is a number or a name from the list. With --disks, DISK is a simulated disk.
 
     --truth, --format and --output belong to --disks.
 
@@ -77,6 +79,8 @@ def simulate(disk: str | None, truth: bool, format_: str, output: Path | None) -
 
 async def _print_disks(name: str | None, truth: bool, format_: str, output: Path | None) -> None:
     if name is None:
+        if truth:
+            raise click.UsageError("--truth needs the name of a disk, as in 'fstui lessons --disks hdd-7200 --truth'.")
         report = teaching.of_disks([simulation.load(one) for one in simulation.names()])
     else:
         report = teaching.of_disk(simulation.named(name), truth=truth)

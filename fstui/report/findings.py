@@ -83,7 +83,11 @@ def severity(target: Target, judgement: Judgement | None) -> tuple[int, bool]:
     return (VERDICTS.index(found) if found else len(VERDICTS)), in_memory(target)
 
 
+def of_one_step(finding: Finding) -> bool:
+    """Return whether it is a verdict on a single step, which must not be mistaken for one on the disk."""
+    return finding.scope == "step" and finding.verdict is not None
+
+
 def title(finding: Finding) -> str:
-    """Return the title. A verdict on a single step is marked, so that it is not mistaken for one on the disk."""
-    of_a_step = finding.scope == "step" and finding.verdict is not None
-    return finding.title + (" (that step only)" if of_a_step else "")
+    """Return the title. A verdict on a single step is marked."""
+    return f"this step only: {finding.title}" if of_one_step(finding) else finding.title

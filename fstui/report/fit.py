@@ -18,7 +18,7 @@ ANSWERS: dict[Fitness, str] = {
     "fits": "✓ fits", "light-load": "~ light load", "does-not-fit": "✗ too slow", "not-known": "? not known",
 }  # fmt: skip
 _HEADER = ("PRODUCT", "", "MEASURED", "REQUIRED")
-_ONE_CLIENT = "Without a published threshold, commits per second of one client, without group commit:"
+_ONE_CLIENT = "No published threshold: commits per second of one client, without group commit"
 _UNANSWERED = "Not answered: no operation of these products was measured, or syncs do not reach the disk."
 
 
@@ -37,8 +37,11 @@ def named(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def section(run: Run, wanted: Sequence[str] = ()) -> Section:
-    """Return the table of a run: of all products whose operation was measured, or of the wanted ones."""
+def sections(run: Run, wanted: Sequence[str] = ()) -> tuple[Section, Section]:
+    """Return the table of a run, then the products without a published threshold.
+
+    They are about all products whose operation was measured, or about the wanted ones.
+    """
     shown = [fit for fit in run.fit if not wanted or fit.product in wanted]
     rows = tuple((fit.product, _answer(fit), fit.measured, fit.required) for fit in shown if fit.answer in ANSWERS)
     others: dict[str, list[str]] = {}
@@ -46,7 +49,7 @@ def section(run: Run, wanted: Sequence[str] = ()) -> Section:
         if fit.answer == "no-threshold":
             others.setdefault(fit.measured, []).append(fit.product)
     points = tuple((measured, ("; ".join(names),)) for measured, names in others.items())
-    return Section("Fast enough for", _HEADER if rows else (), rows, (_ONE_CLIENT,) if points else (), points)
+    return Section("Fast enough for", _HEADER, rows), Section(_ONE_CLIENT, points=points)
 
 
 def of_check(check: Check, wanted: Sequence[str] = ()) -> Report:
@@ -86,8 +89,9 @@ def _of_row(row: Checked, wanted: Sequence[str]) -> Iterator[Section]:
     run = row.run
     simulated = (f"SIMULATED: {run.simulated}.",) if run.simulated else ()
     yield Section(f"{GLYPHS[run.verdict]} {row.name}", lines=(verdict_words(run.verdict, run.confidence), *simulated))
-    table = section(run, wanted)
+    table, others = sections(run, wanted)
     yield table._replace(title="") if table.rows else Section("", lines=(run.sentence, _UNANSWERED))
+    yield others
 
 
 def unmet(run: Run, wanted: Sequence[str]) -> bool:

@@ -14,7 +14,7 @@ from fstui.model.steps import Latency, Step
 from fstui.model.storage import Node
 from fstui.report import database_files, databases, figures, fit, io_path, latency_map, replicas, ruler
 from fstui.report.database_notes import notes
-from fstui.report.findings import leading, ordered, title
+from fstui.report.findings import leading, of_one_step, ordered, title
 from fstui.report.sections import Cell, Report, Section, Value, glyph, records, right, verdict
 from fstui.report.stack import stack_line
 from fstui.report.text import NONE, moment, simulated_words, speed_words, verdict_words
@@ -33,7 +33,7 @@ def of_run(run: Run, saved_to: str | None = None) -> Report:
     sections = (
         Section("", lines=tuple(_head(run))),
         *_answers(run),
-        fit.section(run),
+        *fit.sections(run),
         _findings(run),
         _steps(run, counts),
         io_path.section(run),
@@ -81,7 +81,7 @@ def _answers(run: Run) -> Iterator[Section]:
 def _findings(run: Run) -> Section:
     rows = tuple(
         (
-            glyph(found.verdict),
+            glyph(None if of_one_step(found) else found.verdict),
             found.rule,
             verdict(found.verdict) if found.verdict else "note",
             found.confidence,
@@ -133,7 +133,8 @@ def _layers(run: Run) -> Section:
 def _tail(run: Run) -> Iterator[str]:
     if run.wear_bytes:
         devices = ", ".join(f"{device} {size(written)}" for device, written in sorted(run.wear_bytes.items()))
-        yield f"Written during the run by all processes: {devices}; by fstui's probes {size(run.written_bytes)}"
+        requested = size(run.written_bytes)
+        yield f"Reached the devices: {devices} (from all processes). Requested by fstui's probes: {requested}"
     if any(step.trace for step in run.steps):
         yield "Rates and latencies cover the whole of each step. Tracing its flushes took about 1 µs of each sync."
     if devices := "; ".join(map(_device, run.target.lowest)) if run.target else "":

@@ -26,12 +26,13 @@ def of_disks(disks: Sequence[Simulated]) -> Report:
 def of_disk(made: Simulated, *, truth: bool) -> Report:
     """Return the disk's parameters by the names that change them. Only ``truth`` shows whether it is durable."""
     shown = {key: value for key, value in _parameters(made, "") if truth or not key.endswith(_GIVES_AWAY)}
-    key, value = list(shown.items())[-1]
     words = made.truth if truth else "Whether it is durable: --truth"
-    changing = f"fstui --simulate {made.name},{key}={value} starts the app on it."
+    starting = f"fstui --simulate {made.name} starts the app on it."
+    key, value = list(shown.items())[-1]
+    changing = f"KEY=VALUE after a comma changes a parameter: {made.name},{key}={value}"
     document = DiskDocument(name=made.name, title=made.title, parameters=shown, truth=words if truth else None)
     table = Section("", ("PARAMETER", "VALUE"), tuple(shown.items()))
-    return Report(f"{made.name}: {made.title}", (table, Section("", lines=(words, changing))), document)
+    return Report(f"{made.name}: {made.title}", (table, Section("", lines=(words, starting, changing))), document)
 
 
 def of_lab(lab: Lab) -> Report:

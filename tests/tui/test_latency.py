@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from msgspec.structs import replace
 
@@ -93,6 +95,13 @@ def test_percentiles_and_references_are_at_the_right() -> None:
     beside = [line[80 - latency.LADDER :].split() for line in lines if len(line) > 80 - latency.LADDER + 1]
     names = [words[0].strip("◂·╌") or words[1] for words in beside if words]
     assert names == ["max", "publ.", "p99", "idle", "p90", "last", "p50"]
+
+
+def test_equal_percentiles_are_in_order() -> None:
+    alike = Latency(min=MS, mean=MS, p50=MS, p90=MS, p95=MS, p99=MS, p99_9=MS, max=MS)
+    lines = drawn(View(seconds(1.0, (MS, 99)), latency=alike), height=21)
+    ladder = " ".join(line[80 - latency.LADDER :] for line in lines)
+    assert re.findall(r"max|p99\.9|p99|p90|p50", ladder) == ["max", "p99.9", "p99", "p90", "p50"]
 
 
 @pytest.mark.parametrize("height", [2, 3, 5, 9, 40])

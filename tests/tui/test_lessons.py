@@ -32,13 +32,15 @@ async def test_from_the_list_to_the_last_answer(name: str) -> None:
         await taken(pilot, screen)
         compared = await pressed(pilot, "enter")
         assert "SIMULATED" in compared[0] and any("✓" in line for line in compared)
-        assert any("Right." in line for line in compared) and any("✓ measured" in line for line in compared)
+        assert any("Right." in line for line in compared) and any("✓ right, as measured" in line for line in compared)
         assert any("words: " in line for line in await pressed(pilot, "enter"))
         await pilot.press("enter")
         wrong = 1 if lesson.question.right != 1 else 2
         answered = await pressed(pilot, str(wrong))
         assert any(f"No: {lesson.question.right} is right." in line for line in answered)
-        assert any("✓ right" in line for line in answered) and not any("✓ measured" in line for line in answered)
+        assert any("✓ right" in line for line in answered) and not any(
+            "right, as measured" in line for line in answered
+        )
         listed = await pressed(pilot, "enter")
         assert isinstance(app.screen, LessonsScreen) and "1 of 13 taken" in listed[0]
     assert (await lessons.taken())[name].right == 1
@@ -57,16 +59,35 @@ async def test_a_step_lasts_until_the_plug_is_pulled() -> None:
             elapsed_s = progress.snapshot.elapsed_s if progress and progress.snapshot else 0.0
         assert "press p to pull the plug" in shown(app)[-2]
         await taken(pilot, screen)
+        await pilot.pause()
+        assert any("ssd  A consumer SSD" in line for line in shown(app)), "the last run is in view"
+        assert sum("✗ LOST" in line for line in shown(app)) == 2
         compared = await pressed(pilot, "enter")
         assert any("✓ the durable disk: KEPT" in line for line in compared)
 
 
 def test_an_answer_is_called_measured_only_if_the_runs_show_it() -> None:
     lesson = lessons.find("power-cut")
-    for holds, mark in ((True, "✓ measured"), (False, "✓ expected")):
+    for holds in (True, False):
         claims = [lessons.Found("the lying disk: LOST", True), lessons.Found("the durable disk: KEPT", holds)]
         drawn = "\n".join(part.plain for part in drawing.comparison(lesson.predict, 1, claims, 80))
-        assert mark in drawn
+        assert "✓ right" in drawn and ("right, as measured" in drawn) is holds
+
+
+def test_time_axis_of_a_step_without_an_end_doubles() -> None:
+    assert [drawing._window_s(elapsed_s) for elapsed_s in (0.0, 7.9, 8.1, 54.0)] == [8, 8, 16, 64]
+
+
+async def test_enter_is_named_only_if_it_leads_on() -> None:
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.push_screen(screen := LessonScreen(lessons.find("one-revolution"), pace=0.0))
+        await pilot.pause()
+        assert "Enter" not in shown(app)[-1]
+        assert "Enter start" in (await pressed(pilot, "1"))[-1]
+        await pressed(pilot, "enter")
+        await taken(pilot, screen)
+        assert "Enter continue" in (await pressed(pilot, "enter"))[-1]
 
 
 async def test_bars_of_rates_are_linear() -> None:

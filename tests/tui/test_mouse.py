@@ -83,7 +83,7 @@ async def test_click_chooses_an_answer_until_it_is_revealed() -> None:
         await pilot.pause()
         lines = await clicked(pilot, lesson.lesson.predict.choices[1])
         assert lesson.predicted == 2 and any(line.startswith("  ▸ 2") for line in lines)
-        await clicked(pilot, "Enter go on")
+        await clicked(pilot, "Enter start")
         assert lesson.stage == "run"
         while len(lesson.results) < len(lesson.lesson.runs):
             await pilot.pause()

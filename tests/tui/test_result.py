@@ -282,7 +282,7 @@ async def test_the_speed_is_below_the_verdict() -> None:
 async def test_a_finding_about_one_step_has_no_verdict_colour() -> None:
     of_a_step = msgspec.structs.replace(screens.TOO_FAST, scope="step", verdict="not-durable", title="too fast")
     async with opened(msgspec.structs.replace(screens.RUN, findings=(of_a_step,))) as pilot:
-        assert any("too fast (that step only)" in line and "same-block" in line for line in shown(pilot.app))
+        assert any("this step only: too fast" in line and "same-block" in line for line in shown(pilot.app))
     drawn = drawing.findings([of_a_step], None, 80, 5)[1]
     assert "red" not in " ".join(str(span.style) for span in drawn.spans)
 

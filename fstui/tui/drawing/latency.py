@@ -33,6 +33,7 @@ _SOME, _MANY = 0.02, 0.25
 LEGEND = (("few ", FAINT), *(("⣿", style) for style in HEAT), (" many", FAINT))
 """What the brightness of a map means."""
 _REFERENCES = ("limit", "last", "publ.", "idle")
+_RISING = ("p50", "p90", "p99", "p99.9", "max")
 
 DISTRIBUTION_AXIS = LogScale(1e3, 1e9)
 """1 µs to 1 s for every step, so that nothing moves while results arrive."""
@@ -204,7 +205,7 @@ def _ladder(view: View, axis: LogScale, rows: int) -> dict[int, list[Words]]:
     percentiles = latency_map.ladder(view.latency)
     marks = [mark for mark in view.marks if axis.holds(mark.ns)]
     chosen = [*percentiles[:3], *marks, *percentiles[3:]][:rows]
-    chosen.sort(key=lambda mark: (mark.ns, mark.name == "max"))
+    chosen.sort(key=lambda mark: (mark.ns, mark.name in _RISING and _RISING.index(mark.name)))
     places = [_place(axis, mark.ns, rows) for mark in chosen]
     for at in range(1, len(places)):
         places[at] = max(places[at], places[at - 1] + 1)

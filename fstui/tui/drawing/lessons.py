@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from math import ceil, log2
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -26,7 +27,7 @@ _STEP, _RATE, _BAR, _MIN_BAR = 22, 32, 22, 6
 _THOUSANDS = re.compile(r"(?<=\d) (?=\d{3})")
 _RIGHT = (DOUBT, "", GOOD)
 """The style for 0, 1 and 2 right answers."""
-COLUMNS = (Column("", 1), Column("NO", 2, right=True), Column("LESSON", gap=2), Column("TAKES", 24, gap=2))
+COLUMNS = (Column("", 1), Column("NO", 2, right=True), Column("LESSON", gap=2), Column("TIME, RESULT", 24, gap=2))
 
 
 def listed(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) -> Rows:
@@ -39,9 +40,11 @@ def listed(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) ->
             "": "✓" if done else "·",
             "NO": str(lesson.number),
             "LESSON": lesson.title,
-            "TAKES": f"{done.right} of 2 right, {done.day}" if done else f"{'━' * lesson.minutes} {lesson.minutes} min",
+            "TIME, RESULT": f"{done.right} of 2 right, {done.day}"
+            if done
+            else f"{'━' * lesson.minutes} {lesson.minutes} min",
         }
-        styles = {"": GOOD if done else FAINT, "TAKES": _RIGHT[done.right] if done else AREA}
+        styles = {"": GOOD if done else FAINT, "TIME, RESULT": _RIGHT[done.right] if done else AREA}
         cells[lesson.name] = row_cells(columns, values, styles)
     return Rows(columns, cells, {})
 
@@ -144,7 +147,7 @@ def comparison(choice: Choice, chosen: int | None, claims: Sequence[Found], widt
         lines.append(line(("  ✓ ", GOOD) if claim.holds else ("  ✗ ", BAD), first))
         lines += [line("    " + part) for part in more]
     lines += [line(), line(("  You were asked:", FAINT))]
-    right = "measured" if all(claim.holds for claim in claims) else "expected"
+    right = "right, as measured" if all(claim.holds for claim in claims) else "right"
     return [*lines, *question("", choice, chosen, width, right=right)]
 
 
@@ -180,8 +183,8 @@ def reach(lesson: Lesson, planned: Sequence[Planned], width: int, *, hidden: boo
     """Return how far the data of each step has got when the call returns, or question marks if that is hidden."""
     if not planned:
         return []
-    heading = (io_path.EXPECTED_REACH,) if hidden else (io_path.ACTUAL_REACH, io_path.REACH_LEGEND)
-    lines = [line(), rule(width, *heading)]
+    heading = io_path.EXPECTED_REACH if hidden else io_path.ACTUAL_REACH
+    lines = [line(), rule(width, heading, io_path.REACH_LEGEND)]
     for run, plan in zip(lesson.runs, planned, strict=False):
         steps = [(step.name, step.settings) for step in plan.plan.steps]
         first, *rest = io_path.reach_lines(steps, plan.target, width, hidden=hidden, actual=plan.made)
@@ -197,9 +200,14 @@ def heat_map(progress: Progress, width: int, height: int) -> list[Text]:
     step = progress.snapshot or progress.done.get(-1 if progress.shown is None else progress.shown)
     if step is None or step.latency_ns is None:
         return []
-    length_s = step.length_s if isinstance(step, Snapshot) else step.elapsed_s
+    length_s = (step.length_s or _window_s(step.elapsed_s)) if isinstance(step, Snapshot) else step.elapsed_s
     view = latency.View(step.timeline, step.elapsed_s, length_s or None, (), step.latency_ns)
     return [rule(width, step.name), *latency.heat_map(view, width, height - 1)]
+
+
+def _window_s(elapsed_s: float) -> float:
+    """Return the length of the time axis while a step without an end runs: it doubles when it is full."""
+    return max(8.0, 2.0 ** ceil(log2(max(elapsed_s, 1.0))))
 
 
 def distributions(planned: Sequence[LessonRun], started: Mapping[str, Progress], width: int, height: int) -> list[Text]:

@@ -68,7 +68,11 @@ def details(run: Run, before: Run | None = None) -> list[Detail]:
         why = Section(lines=(run.speed.sentence,), points=points)
         found.append(Detail(f"is it slow? {run.speed.title}", _drawn(why), IS_IT_SLOW))
     if run.fit:
-        found.append(Detail("fast enough for which products?", _drawn(products.section(run)._replace(title=""))))
+        limited, others = products.sections(run)
+        if not limited.empty:
+            found.append(Detail("fast enough for which products?", _drawn(limited._replace(title=""))))
+        if not others.empty:
+            found.append(Detail("how fast for the other products?", _drawn(others)))
     path = io_path.section(run)
     for section in filter(None, (None if path.empty else path, *report.tables(run), *databases.seconds(run, _ALL))):
         found.append(Detail(section.title, _drawn(section)))

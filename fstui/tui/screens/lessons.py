@@ -124,7 +124,7 @@ class LessonScreen(BaseScreen):
     """A page for each stage of the lesson, with pictures next to it or below it. Enter leads to the next stage."""
 
     KEYS = (
-        Command("lesson.next", "enter", "next", "go on", "To the next page, once this one is answered."),
+        Command("lesson.next", "enter", "next", "continue", "To the next page, once this one is answered."),
         Command("lesson.answer", "1,2,3,4", "answer", "answer", "Choose an answer.", "1-3"),
         Command("lesson.plug", "p", "plug", "", "Pull the plug of the simulated disk, when the lesson says so."),
         replace(GLOSSARY, label="words"),
@@ -139,7 +139,7 @@ class LessonScreen(BaseScreen):
     BINDINGS = bindings(command for command in KEYS if command.id not in ("lesson.answer", GLOSSARY.id))
     HELP_TEXT = (
         "A lesson asks for a prediction, runs it on simulated disks in real time, shows the result, explains it, and "
-        "asks one more question. No number of a lesson was measured on real storage: the disks follow a physical "
+        "asks one more question. None of the numbers were measured on real storage: the disks follow a physical "
         "model. Lessons that you have taken are remembered."
     )
 
@@ -188,9 +188,25 @@ class LessonScreen(BaseScreen):
         self.redraw()
 
     def footer_commands(self) -> Iterable[Command]:
-        """Name the digits only if they choose something."""
+        """Name the digits only if they choose something, and Enter only if it leads on."""
         waits = self.stage == "predict" or (self.stage == "question" and self.answered is None)
-        return [command for command in super().footer_commands() if waits or command.id != "lesson.answer"]
+        for command in super().footer_commands():
+            if command.id == "lesson.next" and self._may_continue:
+                yield replace(command, label="start") if self.stage == "predict" else command
+            elif command.id != "lesson.next" and (waits or command.id != "lesson.answer"):
+                yield command
+
+    @property
+    def _may_continue(self) -> bool:
+        """Whether the page is answered, and its runs are over."""
+        match self.stage:
+            case "predict":
+                return self.predicted is not None
+            case "run":
+                return self._is_over
+            case "question":
+                return self.answered is not None
+        return True
 
     async def action_next(self) -> None:
         if self.stage == "predict" and self.predicted is None:
@@ -252,6 +268,12 @@ class LessonScreen(BaseScreen):
             assert progress.run is not None, "a run ends with RunFinished"
             self.results[run.label] = progress.run
         self.redraw()
+        self.call_after_refresh(self._show_last_verdict)
+
+    def _show_last_verdict(self) -> None:
+        pages, text = self.query_one("#pages"), self.query_one("#text")
+        if self.stage == "run":
+            pages.scroll_to(y=text.virtual_region.bottom - pages.size.height, animate=False)
 
     async def save(self) -> None:
         """Save that the lesson was taken, with the number of right answers."""
