@@ -48,7 +48,8 @@ def watch(
     """Show which programs wait for which files to reach the disk, and what the time is spent on. Writes nothing.
 
     As root, fstui reads the kernel's trace; without root, only /proc. The watch ends with a conclusion: the disk is
-    slow, the filesystem is slow, the CPU is busy, the program makes too many syncs, or no program waits.
+    slow, the filesystem or a layer above the disk is slow, the CPU is busy, the program makes too many syncs, no
+    program waits, or the cause is not known. Its tables also show whether another program syncs often.
 
     \b
     Examples:

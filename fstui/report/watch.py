@@ -95,7 +95,7 @@ def waiting_cells(row: Waiting, elapsed_s: float) -> tuple[str, ...]:
         _p50(times),
         _p99(times),
         duration_ns(times.max) if times else NONE,
-        duration_ns(row.device_ns) if row.device_ns is not None else NONE,
+        duration_ns(row.device_ns) if row.device_ns else NONE,
         f"{row.cpu_ns / row.waited_ns:.0%}" if row.waited_ns else NONE,
         f"{row.waited_ns / 1e9 / elapsed_s:.1%}",
         row.where,

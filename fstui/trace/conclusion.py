@@ -95,10 +95,11 @@ def conclude(whole: Watched, filesystems: Sequence[Target] = ()) -> Conclusion:
     per_s = program.syncs / whole.elapsed_s
     share = program.waited_ns / 1e9 / whole.elapsed_s
     if share < WAITS:
+        kernel = any(row.kernel and row.waited_ns / 1e9 >= WAITS * whole.elapsed_s for row in whole.waits)
         return Conclusion(
             "nobody",
-            f"No program waits long: {program.worst.who} waits most, {share:.1%} of its time, for {rate(per_s)} syncs "
-            f"per second of {duration_ns(program.mean_ns)} each.",
+            f"No program waits long{', apart from kernel threads' if kernel else ''}: {program.worst.who} waits most, "
+            f"{share:.1%} of its time, for {rate(per_s)} syncs per second of {duration_ns(program.mean_ns)} each.",
         )
     return _conclude_of(program, per_s, share, whole, _disk_of(program, whole, filesystems))
 
@@ -121,11 +122,15 @@ def _conclude_of(program: Program, per_s: float, share: float, whole: Watched, d
         )
         return Conclusion("disk", sentence)
     waits = f"{who} waits {mean} for a sync of {where}, and {needs}"
-    if program.cpu_ns >= MOSTLY * program.waited_ns:
-        share = program.cpu_ns / program.waited_ns
-        return Conclusion("cpu", f"The CPU is busy: {waits}. Up to {share:.0%} of the time it waits for a CPU.")
-    if _pressure(whole) >= CROWDED:
-        return Conclusion("cpu", f"The CPU is busy: {waits}. {_crowded(whole)}.")
+    cpu = program.cpu_ns / max(1, program.waited_ns)
+    if cpu >= MOSTLY:
+        return Conclusion("cpu", f"The CPU is busy: {waits}. Up to {cpu:.0%} of the time it waits for a CPU.")
+    if _pressure(whole) >= CROWDED:  # the kernel threads that serve the sync may have waited too, which no row shows
+        sentence = (
+            f"The cause is not known: {waits}. The program waits for a CPU for at most {cpu:.0%} of the time. "
+            f"{_crowded(whole)}, so the kernel threads that serve the sync may have waited as well."
+        )
+        return Conclusion("unknown", sentence)
     slow = "A layer above the disk is slow" if disk.above else "The filesystem is slow"
     commits = _commits(program.worst.device, whole.commits, whole.elapsed_s)
     return Conclusion("filesystem", f"{slow}: {waits}{commits}.")

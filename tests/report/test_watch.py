@@ -68,6 +68,11 @@ def test_the_watch_lists_waits_and_ends_with_the_conclusion() -> None:
     ]
 
 
+def test_no_time_in_the_device_is_a_dash() -> None:
+    row = msgspec.structs.replace(ROW, device_ns=0)
+    assert watch.waiting_cells(row, 10.0)[watch.WAITS.index("IN DEVICE")] == "–"
+
+
 @pytest.mark.parametrize(("threads", "words"), [(1, "1 kernel thread"), (2, "2 kernel threads")])
 def test_kernel_threads_have_no_process_id(threads: int, words: str) -> None:
     row = msgspec.structs.replace(

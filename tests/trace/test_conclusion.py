@@ -63,7 +63,7 @@ def test_what_the_time_goes_into(rows: list[Waiting], culprit: str, words: str) 
 
 def test_neither_disk_nor_filesystem_is_slow_while_processes_wait_for_a_cpu() -> None:
     found = conclude(watched(waiting(200, 40.0, 2.0), cpu_pressure_s=7.4))
-    assert found.culprit == "cpu" and "waiting for a CPU 74% of the time" in found.sentence
+    assert found.culprit == "unknown" and "waiting for a CPU 74% of the time" in found.sentence
     assert conclude(watched(waiting(200, 40.0, 2.0), cpu_pressure_s=2.0)).culprit == "filesystem"
     assert conclude(watched(waiting(200, 40.0, 38.0), cpu_pressure_s=7.4)).culprit == "disk"
 
@@ -72,7 +72,7 @@ def test_neither_disk_nor_filesystem_is_slow_while_processes_wait_for_a_cpu() ->
     ("flush_ms", "pressure_s", "culprit", "words"),
     [
         (8, 0.0, "filesystem", "A layer above the disk is slow: mariadbd (50) waits 7.0 ms"),
-        (8, 8.0, "cpu", "sda, below loop0, needs 60.0 µs of that"),
+        (8, 8.0, "unknown", "sda, below loop0, needs 60.0 µs of that"),
         (1200, 0.0, "disk", "The disk is slow: sda itself takes 6.0 ms of the 7.0 ms"),
     ],
 )
@@ -96,6 +96,11 @@ def test_a_disk_that_also_stores_a_loop_file_is_judged_by_its_own_time() -> None
     sda = WatchedDevice(device="sda", writes=200, write_ms=4, flushes=200, flush_ms=8)
     found = conclude(watched(waiting(200, 40.0, 38.0, device="sda1"), devices=(sda,)), (both,))
     assert found.culprit == "disk" and "sda1 itself takes 38.0 ms" in found.sentence
+
+
+def test_kernel_threads_that_wait_are_mentioned() -> None:
+    rows = waiting(10, 2.0, 1.0), waiting(900, 40.0, 38.0, kernel=True, program="kworker")
+    assert conclude(watched(*rows)).sentence.startswith("No program waits long, apart from kernel threads: mariadbd")
 
 
 def test_a_slow_filesystem_is_reported_with_its_journal() -> None:
