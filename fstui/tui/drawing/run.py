@@ -106,7 +106,7 @@ def map_rule(progress: Progress, paused: bool, width: int) -> Text:
         return rule(width, f"{name} · preparing its file", pause or done)
     sign = " · p95 of each second" if planned.settings.reports_itself else ""
     limit = f" ╌ limit {duration_ns(planned.limit_ns)}, one revolution" if planned.limit_ns and width >= 70 else ""
-    # What changes is on the left, because a line is sent up to its last changed cell.
+    # The elapsed time is on the left, because a line is sent up to its last changed cell.
     return rule(width, f"{name} · {_elapsed(progress, index)}{sign}{limit}", pause, latency.LEGEND)
 
 

@@ -218,7 +218,7 @@ def table(
 ) -> list[Text]:
     """Draw the heading and the rows that fit, including the selected one.
 
-    What a device does is drawn once, in the first row that shows it.
+    The numbers of a device are drawn once, in the first row that shows it.
     """
     columns = _fitted(rows, width - 3)
     cells = next((column.width for column in columns if column.title == _TREND), 0)
