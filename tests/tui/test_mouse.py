@@ -41,12 +41,13 @@ async def test_click_selects_a_row_or_runs_a_command_of_the_footer() -> None:
 
 async def test_double_click_opens_a_filesystem_and_a_saved_run() -> None:
     runs.save(screens.RUN)
-    app = PreparedApp()
+    app = PreparedApp(ReplayMachine(screens.RUN, pace=0.0))
     async with app.run_test(size=(80, 24)) as pilot:
-        y = next(at for at, line in enumerate(shown(app)) if "/boot" in line)
+        y = next(at for at, line in enumerate(shown(app)) if "/srv/data" in line)
         await pilot.click(offset=(5, y), times=2)
+        await app.workers.wait_for_complete()
         await pilot.pause()
-        assert isinstance(app.screen, PlanScreen) and app.screen.offers.directory == "/boot"
+        assert isinstance(app.screen, PlanScreen) and app.screen.offers.directory == "/srv/data"
         await pressed(pilot, "escape", "h")
         y = next(at for at, line in enumerate(shown(app)) if "odirect-truth" in line)
         await pilot.click(offset=(5, y), times=2)
