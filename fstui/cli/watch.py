@@ -45,10 +45,12 @@ def watch(
     output: Path | None,
     simulate: str | None,
 ) -> int:
-    """Show which programs wait for which files to reach the disk, and what the time is spent on. Writes nothing.
+    """Show which programs wait for which files to reach the disk, and what the time is spent on.
+
+    It writes nothing to what it watches.
 
     As root, fstui reads the kernel's trace; without root, only /proc. The watch ends with a conclusion: the disk is
-    slow, the filesystem or a layer above the disk is slow, the CPU is busy, the program makes too many syncs, no
+    slow, the filesystem or a layer above the disk is slow, the CPU is busy, the program syncs too often, no
     program waits, or the cause is not known. Its tables also show whether another program syncs often.
 
     \b

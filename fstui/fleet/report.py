@@ -117,8 +117,8 @@ def _groups(hosts: Sequence[HostResult]) -> Iterator[Section]:
     for group in found[:MOST_GROUPS]:
         yield _group(group)
     if left := found[MOST_GROUPS:]:
-        boxes_left = sum(len(group.hosts) for group in left)
-        yield Section("", lines=(f"{len(left)} smaller groups with {boxes_left} hosts: --format json lists them",))
+        nodes = counted(len({host.node for group in left for host in group.hosts}), "host")
+        yield Section("", lines=(f"{counted(len(left), 'smaller group')} with {nodes}: --format json lists them",))
 
 
 def _group(group: Peers) -> Section:
@@ -209,8 +209,8 @@ class Change(NamedTuple):
     before: HostResult
     after: HostResult
     ratio: Ratio | None
-    """Of the rates, after to before: the median of the steps that both have, and an interval that contains that of
-    each step. The parts of a step are compared each with each, as rounds of different series are."""
+    """Rate after / rate before: the median over the steps that both have, and an interval that contains the interval of
+    each step, which is taken over all pairs of its parts."""
     settings: tuple[str, ...]
 
     @property
@@ -244,7 +244,7 @@ def compared(before: Fleet, after: Fleet) -> Report:
     more = (f"and {len(changed) - MOST_ROWS} more",) if len(changed) > MOST_ROWS else ()
     ratios = [one.ratio.times for one in found if one.ratio]
     rates = (
-        (f"rates, after to before: median {median(ratios):.2f} ×, {min(ratios):.2f} to {max(ratios):.2f}",)
+        (f"rate after / rate before: median {median(ratios):.2f} ×, {min(ratios):.2f} to {max(ratios):.2f}",)
         if ratios
         else ()
     )

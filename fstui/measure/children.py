@@ -32,7 +32,7 @@ _READ_BYTES = 1 << 18
 CALL_S, REAP_S, LOOK_S, MOST_S = 2.0, 0.5, 0.1, 60.0
 HOME = "the state directory"
 HURRIED_S, AGAIN_S = 0.5, 0.2
-"""After a stop: how long a child may make no progress; the same if another child was abandoned at that place."""
+"""After a stop: how long a child may make no progress, and the shorter limit once one was abandoned at that place."""
 Result = TypeVar("Result")
 Place = Literal["home", "target"]
 
@@ -97,7 +97,7 @@ class Child:
 
     @classmethod
     async def start(cls, module: str, *arguments: str, own_session: bool = True) -> Child:
-        """Start ``measure.probes.sync_writes`` from fstui/measure/probes/sync_writes.py. Raises OSError."""
+        """Start a child program by the name of its module: ``measure.probes.sync_writes``. Raises OSError."""
         starting = asyncio.ensure_future(
             asyncio.create_subprocess_exec(
                 *command(module, *arguments),
@@ -244,9 +244,10 @@ async def _call(path: list[str], function: object, arguments: object, timeout_s:
 async def _patiently(
     child: Child, answer: Coroutine[Any, Any, Result], quiet_s: float, where: str, of: Place = "home"
 ) -> Result:
-    """Return the answer of a child. Raises NoAnswer if it neither computed nor called the kernel for ``quiet_s``.
+    """Return the answer of a child.
 
     A slow host, or much to read, does not count. After a stop the child is waited for as long as its disk works.
+    Raises NoAnswer if it neither computed nor called the kernel for ``quiet_s``, or did not finish within MOST_S.
     """
     waiting = asyncio.ensure_future(answer)
     began = since = time.monotonic()
@@ -262,7 +263,7 @@ async def _patiently(
             if newest - since >= limit_s or newest - began > MOST_S + quiet_s:
                 if passed:
                     passed.given_up.add(of)
-                raise NoAnswer(where, newest - since)
+                raise NoAnswer(where, newest - (since if newest - since >= limit_s else began))
         return waiting.result()
     finally:
         waiting.cancel()

@@ -23,7 +23,7 @@ class Host(Base, frozen=True, kw_only=True):
 
 
 class Process(Base, frozen=True, kw_only=True):
-    """The measuring process: whether its libc passes syncs to the kernel, and which limits apply to it."""
+    """A process, usually the measuring one: whether its libc passes syncs to the kernel, and which limits apply."""
 
     pipe_fsync_fails: bool | None = None
     """Whether fsync(2) and fdatasync(2) of a pipe fail with EINVAL, as they must. With a stub they succeed."""

@@ -93,7 +93,7 @@ class Commits(Base, frozen=True, kw_only=True):
 
 
 class LostWrite(Base, frozen=True, kw_only=True):
-    """A failed writeback of the page cache. The next fsync of each program that has the file open must report it."""
+    """A failed writeback of the page cache. The next fsync of each open file description must report it."""
 
     device: str | None
     inode: int
@@ -138,7 +138,7 @@ class WatchReport(Base, frozen=True, kw_only=True):
     culprit: Culprit
     sentence: str
     honest: str = ""
-    """What the configuration alone shows about durability, as a sentence. A watch does no syncs of its own."""
+    """What the configuration alone shows about durability, as a sentence. A watch issues no syncs of its own."""
     speed: Speed = Speed()
 
 

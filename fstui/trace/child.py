@@ -60,7 +60,7 @@ class TracingChild:
 
     @classmethod
     async def _start(cls, name: str, module: str, *arguments: str, **settings: Any) -> Self:
-        """``name``: of the instance, and the beginning of the names of further ones. Raises Untraceable."""
+        """Start it. ``name`` names its instance, and further ones begin with it. Raises Untraceable."""
         if os.geteuid() != 0:
             raise Untraceable("only root may trace the kernel")
         try:
@@ -77,7 +77,7 @@ class TracingChild:
         return started
 
     async def stop(self) -> str | None:
-        """End the program, which removes its instances. Returns None, or a sentence with the reason why they remain."""
+        """End the program, which removes its instances. Returns None, or a sentence that says that they remain."""
         status = await self._child.end(END_S, "home")
         if status is None:
             self._child.abandon()

@@ -114,7 +114,7 @@ def _conclude_of(program: Program, per_s: float, share: float, whole: Watched, d
         )
         if share < MUCH:
             return Conclusion("nobody", f"Programs wait little: {syncs}")
-        return Conclusion("program", f"The program makes too many syncs: {syncs}")
+        return Conclusion("program", f"The program syncs too often: {syncs}")
     if disk.ns >= MOSTLY * program.mean_ns:
         sentence = (
             f"The disk is slow: {disk.name} itself takes {duration_ns(disk.ns)} of the {mean} that {who} waits for a "
@@ -124,7 +124,7 @@ def _conclude_of(program: Program, per_s: float, share: float, whole: Watched, d
     waits = f"{who} waits {mean} for a sync of {where}, and {needs}"
     cpu = program.cpu_ns / max(1, program.waited_ns)
     if cpu >= MOSTLY:
-        return Conclusion("cpu", f"The CPU is busy: {waits}. Up to {cpu:.0%} of the time it waits for a CPU.")
+        return Conclusion("cpu", f"The CPU is busy: {waits}. Up to {cpu:.0%} of that time may be a wait for a CPU.")
     if _pressure(whole) >= CROWDED:  # the kernel threads that serve the sync may have waited too, which no row shows
         sentence = (
             f"The cause is not known: {waits}. The program waits for a CPU for at most {cpu:.0%} of the time. "
@@ -177,7 +177,7 @@ def _request_ns(device: WatchedDevice) -> float | None:
 
 
 def conclude_from_proc(whole: Watched, why: str) -> Conclusion:
-    """Conclude without a trace, from what the devices count and who writes most. ``why``: there is no trace."""
+    """Conclude without a trace, from what the devices count and who writes most. ``why`` there is no trace."""
     busiest = max(whole.devices, key=lambda device: device.flushes or 0, default=None)
     sentence = f"fstui cannot see who waits: {why}."
     if busiest is not None and busiest.flushes:

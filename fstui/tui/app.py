@@ -179,7 +179,7 @@ class FstuiApp(App[int]):
         self.leave(128 + signal.SIGINT)
 
     def on_key(self, event: Key) -> None:
-        """Type letters into the prompt that arrived before it had the focus, from a paste or over a slow line."""
+        """Insert letters that arrived before the prompt had the focus, from a paste or over a slow line."""
         prompt = self.screen.query("Input")
         if prompt and event.is_printable and event.character:
             event.prevent_default().stop()
@@ -250,7 +250,7 @@ class FstuiApp(App[int]):
         from fstui.runs.startup import remove  # noqa: PLC0415
 
         failures = [sentence for entry in self.left_behind if (sentence := await remove(entry))]
-        return "; ".join(failures) or f"Removed {len(self.left_behind)}: nothing is left behind."
+        return "; ".join(failures) or f"Removed {len(self.left_behind)} leftovers."
 
     def open_plan(self, directory: str, others: Sequence[str] = (), scenario: str = "") -> None:
         """Choose a scenario for a directory, or for another one on the same mount if it is refused.
@@ -328,7 +328,7 @@ class FstuiApp(App[int]):
 
 
 def run_app(session: Session, directory: str | None, opening: Callable[[FstuiApp], object] | None = None) -> int:
-    """Run the app, then print the last result as text. Return 0, or 128 + the signal that ended the app."""
+    """Run the app, then print the last result as text. Return 0, 1 after an internal error, or 128 + the signal."""
     app = FstuiApp(session, directory, opening=opening)
     code = app.run(mouse=wants_mouse())
     with suppress(OSError):  # the terminal may be gone
@@ -337,7 +337,7 @@ def run_app(session: Session, directory: str | None, opening: Callable[[FstuiApp
         raise app.fault
     if app.fault is not None:
         fault = f"{type(app.fault).__name__}: {app.fault}"
-        print(escape_controls(f"fstui: a fault in fstui itself: {fault}. FSTUI_DEBUG=1 shows where."), file=sys.stderr)
+        print(escape_controls(f"fstui: an internal error: {fault}. FSTUI_DEBUG=1 shows where."), file=sys.stderr)
     return 0 if code is None else code
 
 

@@ -75,7 +75,11 @@ def rows(form: Form) -> list[str]:
 
 
 def meaning(form: Form, name: str) -> str:
-    return form.settings[name].help if name in form.settings else "What fstui cannot read on this host: you declare it."
+    return (
+        form.settings[name].help
+        if name in form.settings
+        else "fstui cannot read this on this host; you can declare it."
+    )
 
 
 def options(setting: Setting) -> list[str]:
@@ -151,6 +155,7 @@ class Offers:
         """Look up the directory, or the first of the others that is not refused. Return a notice if it is another."""
         requested = self.directory
         self.site, self._refusal = await self._looked_up(requested)
+        why = self._refusal
         while self.site is None and self._others:
             self.directory = self._others.pop(0)
             self.site, _ = await self._looked_up(self.directory)
@@ -160,7 +165,7 @@ class Offers:
         self._recall(self.site.declaration)
         if self.directory == requested:
             return ""
-        return f"{requested} is refused: {self.directory} is on the same mount. Press d to choose another directory."
+        return f"Using {self.directory}, on the same mount: {why}"
 
     def waiting(self) -> list[int]:
         """Return the offers that still need a plan; none before the directory has been looked up."""

@@ -1,7 +1,7 @@
 """The supported database servers, and which of their settings make a commit durable.
 
-A new server is a row of ``KINDS``. ``fstui.databases`` has one module per driver of sysbench; a server that speaks one
-of these two protocols needs no module of its own.
+A new server is a row of ``KINDS`` and a name in ``ServerName``. ``fstui.databases`` has one module per driver of
+sysbench; a server that speaks one of these two protocols needs no module of its own.
 """
 
 from __future__ import annotations

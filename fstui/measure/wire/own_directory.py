@@ -93,7 +93,9 @@ def remove(held: int) -> None:
     """
     names = names_in(held)
     if names and MARK not in names:
-        raise NotOwn(None, f"it contains no file {MARK!r}, so fstui did not make it: look into it and remove it")
+        raise NotOwn(
+            None, f"it contains no file {MARK!r}, so fstui did not make it and leaves it alone: check its contents"
+        )
     _empty(held, proc.mount_id(held))
     here = os.readlink(f"/proc/self/fd/{held}")
     if here.endswith(" (deleted)"):

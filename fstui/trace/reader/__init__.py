@@ -2,5 +2,5 @@
 
 A program makes a tracefs instance (``tracefs``), enables events and reads pages (``recording``, ``events``), and adds
 them up (``devices``, ``waits``). ``processes`` and ``files`` name the threads and files of events. Imports the standard
-library only.
+library and what child programs share with their parents.
 """

@@ -17,17 +17,17 @@ from fstui.trace.reader.recording import Recording, Wanted
 
 FLUSH_FIRST, WRITE, FUA = 1, 2, 4
 IN_FLIGHT = 65536
-"""Most requests per device that are remembered until they complete; no device has more in flight."""
+"""At most this many requests per device are remembered until they complete; no device has more in flight."""
 SECTOR = 512
 EVENTS_PER_S = 8000
-"""Most request events to read per second. If there are more, only a part of each second is recorded."""
+"""At most this many request events are read per second. If there are more, only a part of each second is recorded."""
 LEAST_SHARE = 0.02
 WAITED_FOR = 'rwbs ~ "*F*" || rwbs ~ "*WS*"'
 """Filter for flushes, FUA writes and synchronous writes: requests that a process waits for."""
 
 
 def meaning(rwbs: bytes) -> int:
-    """Return the set of FLUSH_FIRST, WRITE and FUA in the letters."""
+    """Return a bit mask of FLUSH_FIRST, WRITE and FUA for the letters."""
     text = rwbs.partition(b"\0")[0]
     first = text[:1] == b"F"
     operation = text[1:2] if first else text[:1]

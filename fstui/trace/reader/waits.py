@@ -157,7 +157,7 @@ class Waits:
 
 
 class LostWrite(NamedTuple):
-    """A write that failed in the background. The next fsync of each open descriptor returns the error once."""
+    """A write that failed in the background. The next fsync of each open file description returns the error once."""
 
     errno: int
     returned: int

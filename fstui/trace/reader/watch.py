@@ -52,7 +52,7 @@ class Session:
             raise
 
     def begin_second(self) -> float:
-        """Return after how many seconds to call ``pause_devices``; 1 means not to."""
+        """Return the share of the next second to record, after which ``pause_devices`` is called; 1: all of it."""
         self._share = self._devices.share
         if self._share < 1:
             self._devices.switch(on=True)

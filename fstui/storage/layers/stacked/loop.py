@@ -1,7 +1,7 @@
 """Loop devices: a file that serves as a disk.
 
-Readings: ``backing_file``, ``named`` (its name really ends in the kernel's mark of a deleted file), ``dio`` (1 | 0),
-``offset``, ``ro``.
+Readings: ``backing_file``, ``named`` (the file's own name ends in the kernel's mark of a deleted file), ``dio``
+(1 | 0), ``offset``, ``ro``.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _ABSENT = "No such file or directory"
 """The message of stat(1) in the C locale."""
 _SECTOR = 512
 _ANONYMOUS = "0:"
-"""Numbers without a device, as of tmpfs. Each subvolume of btrfs and each layer of an overlay has its own, and
-mountinfo shows another one."""
+"""Device numbers without a block device, such as those of tmpfs. Each subvolume of btrfs and each layer of an overlay
+has its own, and mountinfo shows another one."""
 
 
 class Identity(NamedTuple):
@@ -158,13 +158,13 @@ class LoopReader(DeviceReader):
         return holder is not None and above is not None and holder.place > above.place
 
     def _elsewhere(self, name: str, path: str) -> Node | None:
-        """Return the file if its path leads to another one here.
+        """Return the loop's file if its path names a different file in this namespace.
 
         The loop was set up in another mount namespace, or another filesystem was mounted over the file later.
         """
         identity, here = self._identities.get(name), self.sources.holder(path)
         if identity is None:
-            because = "it does not lie at its path here: its filesystem is not known"
+            because = "it is not at this path here: its filesystem is not known"
             return _backing_file(path, (), because) if self._is_another_file(name, path) else None
         if here is None or identity.device == here.device:
             return None

@@ -151,7 +151,7 @@ def in_a_container(box: Box, stat: Answer) -> Target:
 def test_missing_path_is_not_followed(box: Box, said: str, followed: bool) -> None:
     found = in_a_container(box, Answer(error=f"stat: cannot statx '/images/disk.img': {said}"))
     assert edges(found)["file:/images/disk.img"] == (("mount:/images",) if followed else ())
-    assert followed or "does not lie at its path" in found.node("file:/images/disk.img").because
+    assert followed or "is not at this path" in found.node("file:/images/disk.img").because
 
 
 @pytest.mark.parametrize(
