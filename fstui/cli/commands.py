@@ -15,8 +15,8 @@ from fstui.model.errors import Refused, meant
 
 SECTIONS = {
     "Measure": {
-        "list": ("host", "List the filesystems, their devices, and configuration defects."),
-        "check": ("host", "Measure and judge every writable filesystem, two seconds each."),
+        "list": ("host", "List filesystems, devices, and faults in their configuration."),
+        "check": ("host", "Test every writable filesystem, about four seconds each."),
         "fit": ("fit", "Measure for which products a filesystem is fast enough."),
         "scenarios": ("catalog", "List what can be run, and what it writes."),
         "run": ("run", "Run a scenario in a directory and judge the storage below it."),

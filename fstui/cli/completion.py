@@ -100,7 +100,7 @@ def prepare() -> None:
 
 
 @click.command("completion")
-@click.argument("shell", type=click.Choice(tuple(_SHELLS)), required=False)
+@click.argument("shell", metavar="[SHELL]", type=click.Choice(tuple(_SHELLS)), required=False)
 @click.option("--install", is_flag=True, help="Write the script to the directory where the shell looks for it.")
 def completion(shell: str | None, install: bool) -> None:
     """Print a script that completes commands, options, scenarios, settings, rules, runs and directories.

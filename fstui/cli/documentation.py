@@ -78,7 +78,7 @@ _SCHEMAS = (
 
 
 @click.command("schema")
-@click.argument("name", type=click.Choice(_SCHEMAS), default="run")
+@click.argument("name", metavar="[NAME]", type=click.Choice(_SCHEMAS), default="run")
 def schema(name: str) -> None:
     """Print the JSON Schema of a document or of an event. Without NAME: of the run document.
 

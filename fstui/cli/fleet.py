@@ -63,7 +63,7 @@ def _with(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Com
 
 
 _ssh_options = _with(
-    click.option("--place", metavar="DIR", help="Directory on the hosts for that file. Default: ~/.cache/fstui-fleet."),
+    click.option("--place", metavar="DIR", help=f"Directory on the hosts for {_PYZ}. Default: ~/.cache/fstui-fleet."),
     click.option(
         "--become", type=click.Choice(("sudo", "doas")), help="Become root with this command, without a password."
     ),
@@ -80,7 +80,7 @@ _connection_options = _with(
         "--pyz", type=Path, metavar="FILE", help=f"fstui as one file, for the hosts. Default: {_PYZ}, or dist/{_PYZ}."
     ),
     click.option("--installed", metavar="COMMAND", help="Copy no file: COMMAND starts fstui on the hosts."),
-    click.option("--remove", is_flag=True, help="At the end, remove that file from the hosts."),
+    click.option("--remove", is_flag=True, help=f"At the end, remove {_PYZ} from the hosts."),
     _ssh_options,
     report_options(),
 )
@@ -153,7 +153,7 @@ def watch(mount: str | None, more: Sequence[str], seconds: float, **how: Any) ->
 @_more_argument
 @_connection_options
 def list_(more: Sequence[str], **how: Any) -> int:
-    """List the defects of every host. Writes nothing. After --, options of 'fstui list' follow.
+    """List the faults in the configuration of every host. Writes nothing. After --, options of 'fstui list' follow.
 
     Example: fstui fleet list --nodes 'db[1-40]'
     """
@@ -196,9 +196,9 @@ def compare(before: Path, after: Path, format_: str, output: Path | None) -> int
 @click.argument("directory", metavar="DIR", type=Path)
 @_ssh_options
 def clean(directory: Path, **how: Any) -> int:
-    """Remove from the hosts what is left of the request whose documents are in DIR.
+    """Remove what a fleet command left on the hosts. DIR holds its documents.
 
-    That is the carried file, what it unpacked, and the saved runs of that request. The documents in DIR stay.
+    That is fstui.pyz, what it unpacked, and the saved runs of that request. The documents in DIR stay.
 
     Example: fstui fleet clean fstui-fleet-20261120-031244
     """

@@ -48,7 +48,7 @@ from fstui.runs.session import Session
 @simulate_option
 @report_options()
 def list_(format_: str, output: Path | None, simulate: str | None) -> None:
-    """List the filesystems, the devices below them, and defects of their configuration. Writes nothing.
+    """List the filesystems, the devices below them, and faults in their configuration. Writes nothing.
 
     Example: fstui list --format json
     """
@@ -126,11 +126,11 @@ def check(
     trust_dir: bool,
     simulate: str | None,
 ) -> int:
-    """Test every writable filesystem, or those of the DIRs: is it durable, and is it slow?
+    """Test every writable filesystem, or only those that contain a DIR: is it durable, and is it slow?
 
-    fstui writes to each filesystem for at most two seconds and 7 MB, then removes everything. It names and skips
-    filesystems that cannot hold files, are read-only, in memory, or mounted a second time, or do not answer. It saves
-    every check like a run.
+    A filesystem takes about four seconds. fstui writes to it for at most two seconds and 7 MB, then removes
+    everything. It names and skips filesystems that cannot hold files, are read-only, in memory, or mounted a second
+    time, or do not answer. It saves every check like a run.
 
     The exit status is that of 'fstui run', the worst of all filesystems, or 1 if one does not answer.
 

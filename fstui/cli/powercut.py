@@ -35,7 +35,8 @@ def powercut() -> None:
 
     \b
     1. On the witness, a host with a power supply of its own:
-         ssh -o ServerAliveInterval=2 HOST fstui powercut write DIR | fstui powercut witness acks.log
+         ssh -o ServerAliveInterval=2 HOST fstui powercut write DIR |
+           fstui powercut witness acks.log
     2. While it shows acknowledgements, pull HOST's power plug. A reset or a reboot proves nothing.
     3. When HOST is up again:
          ssh HOST fstui powercut verify DIR < acks.log
@@ -162,7 +163,8 @@ def witness(file: Path) -> int:
 @click.option(
     "--storage-was-cut", is_flag=True, help="Only the storage lost its power, not the host (a USB disk, a shelf)."
 )
-@click.option("--unmountable", is_flag=True, help="The filesystem cannot be mounted since the cut.")
+@click.option("--mount-fails", "unmountable", is_flag=True, help="The filesystem cannot be mounted since the cut.")
+@click.option("--unmountable", "unmountable_old", is_flag=True, hidden=True)
 @format_option(*formats.names())
 @output_option()
 @click.option("--fail-on", type=click.Choice(VERDICTS), help="Exit with status 3 if the verdict is this one or worse.")
@@ -170,6 +172,7 @@ def verify(
     directory: str,
     storage_was_cut: bool,
     unmountable: bool,
+    unmountable_old: bool,
     *,
     format_: str,
     output: Path | None,
@@ -186,7 +189,7 @@ def verify(
     if sys.stdin is None or sys.stdin.isatty():
         raise Refused("it reads the witness's log: fstui powercut verify DIR < acks.log")
     data = sys.stdin.buffer.read()
-    declared = Declared(storage_was_cut, unmountable)
+    declared = Declared(storage_was_cut, unmountable or unmountable_old)
     return asyncio.run(_verify((directory, data, declared), format_, output, fail_on))
 
 

@@ -23,12 +23,12 @@ _truth_option = click.option(
 
 @click.command("lessons")
 @click.argument("name", required=False, metavar="[LESSON | DISK]")
-@click.option("--teacher", is_flag=True, help="Print the teacher's page, with the plan of a lecture of 45 minutes.")
+@click.option("--teacher", is_flag=True, help="Print the teacher's page, with the plan of a 45-minute lecture.")
 @click.option("--disks", is_flag=True, help="List the simulated disks, or print the parameters of DISK.")
 @_truth_option
 @report_options()
 def lessons(name: str | None, *, teacher: bool, disks: bool, truth: bool, format_: str, output: Path | None) -> int:
-    """Start a lesson on simulated disks, or the list of lessons.
+    """Start a lesson on simulated disks, or show the list of lessons.
 
     LESSON is a number or a name from the list. With --disks, DISK is a simulated disk.
 

@@ -126,7 +126,7 @@ async def _place(directory: str, machine: Machine) -> Place:
         return await machine.inspect(directory)
     except Refused as refusal:
         raise Refused(
-            f"{refusal} Mount its filesystem first. If it cannot be mounted any more since the cut, add --unmountable."
+            f"{refusal} Mount its filesystem first. If it cannot be mounted any more since the cut, add --mount-fails."
         ) from None
 
 
@@ -136,7 +136,7 @@ async def _check_unmountable(directory: str, header: Header, machine: Machine) -
     except Refused:
         return
     if (await _read_back(place, header, {})).found:
-        raise Refused(f"{place.path} is mounted and contains the records: verify without --unmountable")
+        raise Refused(f"{place.path} is mounted and contains the records: verify without --mount-fails")
 
 
 def _check_host(header: Header, host: Host, declared: Declared) -> None:
@@ -154,7 +154,7 @@ def _check_filesystem(header: Header, now: Target, place: Place) -> None:
     raise Refused(
         f"the log is from {then.fstype} {then.source} on {then.mount_point}, but {place.path} is on {now.fstype} "
         f"{now.source}. Mount the former, and give the directory that was written to. If it cannot be mounted any more "
-        "since the cut, add --unmountable."
+        "since the cut, add --mount-fails."
     )
 
 
@@ -165,7 +165,7 @@ async def _records(place: Place, witnessed: Witnessed) -> ReadBack:
     if read.error is not None:
         raise Refused(
             f"{place.path}: the records cannot be read: {read.error}. Verify as the user that wrote them. If the "
-            "filesystem is damaged, repair it (fsck) and verify again, or add --unmountable if that is impossible."
+            "filesystem is damaged, repair it (fsck) and verify again, or add --mount-fails if that is impossible."
         )
     if read.found and read.sums.keys() != log.writers.keys():
         raise Refused("the records could not be read completely, and nothing was saved. Verify again.")

@@ -20,7 +20,7 @@ def test_a_simulated_disk_is_checked_and_called_simulated(fstui: Fstui) -> None:
 def test_teachers_page_is_printed_without_markup(fstui: Fstui) -> None:
     done = fstui("lessons", "--teacher")
     told = done.stdout.decode()
-    assert done.returncode == 0 and "45 minutes" in told and "0:31" in told
+    assert done.returncode == 0 and "45-minute lecture" in told and "0:31" in told
     assert not any(line.startswith(("#", "|")) for line in told.splitlines()) and "`" not in told
 
 

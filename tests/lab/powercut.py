@@ -154,7 +154,7 @@ def _verify(vm: Vm, machine: LabMachine, log: bytes) -> Cut:
         mounted = True
     except GuestError:
         mounted = False
-        command.append("--unmountable")
+        command.append("--mount-fails")
     answer = vm.run(shlex.join(command), timeout_s=VERIFY_S, environment=STATE, stdin=log.decode())
     if not answer.stdout:
         raise GuestError(f"powercut verify: exit {answer.status}\n{answer.stderr}".rstrip())

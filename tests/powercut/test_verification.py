@@ -191,7 +191,7 @@ async def test_directory_missing_without_a_cut_proves_nothing(tmp_path: Path) ->
 async def test_unmountable_filesystem_is_lost(tmp_path: Path) -> None:
     box = await a_box(tmp_path / "target")
     box.target = tmp_path / "not there"
-    with pytest.raises(Refused, match="--unmountable"):
+    with pytest.raises(Refused, match="--mount-fails"):
         await box.check()
     run = await box.check(unmountable=True)
     assert run.verdict == "lost"

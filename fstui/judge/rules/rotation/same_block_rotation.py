@@ -12,7 +12,7 @@ disk's model name that states none, 15 000 rpm is assumed.
 
 ## What it proves, and what it does not
 - Up to 1.1 times the limit the disk behaves like a platter. Confidence is medium if every lowest device took at
-  least half of the time itself, else low.
+  least half of the time of a step itself, else low. Between 1.1 and 1.5 times it is low as well.
 - Above 1.5 times, something answers early. Above 5 times with all flushes arriving, it is the device or its host.
 - A non-volatile cache looks the same, so confidence is high only for a disk that you declared. Models known to cache in
   flash are not compared.
