@@ -12,7 +12,7 @@ from fstui.model.quantities import duration_ns, rate, ratio, seconds
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Reading
 from fstui.storage.layers.devices import models
-from fstui.storage.layers.devices.caches import is_optane
+from fstui.storage.layers.devices.caches import behind_raid_controller, is_optane
 from fstui.storage.layers.facts import Fact
 from fstui.storage.layers.flushes import Range
 
@@ -49,7 +49,9 @@ _SHORT_S = 0.05
 
 
 def check_health(drive: Node) -> str:
-    """Return the next step for a drive that loses nothing, as its model says."""
+    """Return the next step for a drive that loses nothing, as its model says or as declared."""
+    if behind_raid_controller(drive):
+        return CHECK_CONTROLLER[0]
     shows = "." if is_optane(drive) else " shows the state of its capacitor."
     return f"Check the drive's health: 'smartctl -a DEVICE'{shows}"
 

@@ -133,7 +133,7 @@ def _normal(case: Case, normal: Yardstick, found: Sequence[Yardstick]) -> Speed:
         title=f"{best.did}, like {normal.name}",
         sentence=f"{best.step.name} did {best.did}. That is normal compared with {normal.name}: {best.evidence}. "
         f"{_longest(case)}",
-        because=_lines(found),
+        because=tuple(dict.fromkeys((f"{best.line} ({normal.name})", *_lines(found)))),
     )
 
 

@@ -181,7 +181,7 @@ def _with_least(done: SyncStep) -> StepComparison:
 def _with_revolutions(case: Case, slowest_rpm: int, done: SyncStep) -> StepComparison:
     revolutions = MOST_REVOLUTIONS * _work(case, done)
     floor = slowest_rpm / 60 / revolutions
-    evidence = f"at {count(revolutions)} revolutions each, it would do {rate(floor)}/s"
+    evidence = f"at {count(revolutions)} revolutions each (data, journal, seeks), it would do {rate(floor)}/s"
     return StepComparison(done.step, floor, floor, evidence)
 
 
