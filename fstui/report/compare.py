@@ -149,7 +149,7 @@ _HEADS: tuple[tuple[str, Callable[[Run], str]], ...] = (
     ("status", lambda run: "" if run.status == "finished" else run.status),
     ("scenario", lambda run: run.scenario.name if run.scenario else NONE),
     ("medium", lambda run: _media(run.target)),
-    ("others", _other_writers),
+    ("other writers", _other_writers),
     ("simulated", lambda run: run.simulated or ""),
 )
 

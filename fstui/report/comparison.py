@@ -17,7 +17,7 @@ import msgspec
 from rich.cells import cell_len
 
 from fstui.model.judgement import NOT_DURABLE, VERDICTS
-from fstui.model.quantities import duration_ns, rate, ratio
+from fstui.model.quantities import count, duration_ns, rate, ratio
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report.figures import Counts
@@ -89,6 +89,10 @@ class Side(NamedTuple):
         return f"{rate(min(rates))}–{rate(max(rates))}/s" if len(rates) > 1 else ""
 
 
+_MANY = 1000
+"""Larger ratios are shown without decimals."""
+
+
 class Ratio(msgspec.Struct, frozen=True):
     """How many times as fast, with the interval of several rounds or steps."""
 
@@ -104,7 +108,8 @@ class Ratio(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         interval = "" if self.low is None else f" ({self.low:.2f}–{self.high:.2f})"
-        return f"{self.times:.2f} ×{interval}"
+        times = f"{self.times:.2f}" if self.times < _MANY else count(self.times)
+        return f"{times} ×{interval}"
 
 
 class Ranked(NamedTuple):
@@ -143,10 +148,12 @@ class Comparison:
 
     @property
     def meaning(self) -> str:
-        """How far an interval can be trusted; empty without intervals."""
+        """How far an interval can be trusted, or why there is none."""
         fewest = min((len(side.rounds) for side in self.sides), default=0)
-        if len(self.sides) < 2 or fewest < 2:
+        if len(self.sides) < 2:
             return ""
+        if fewest < 2:
+            return "Without several rounds (--rounds), the ratios have no interval: a difference may be chance."
         chance = 2 ** (fewest - 1)
         return (
             f"(low–high): the ratios of {fewest} rounds. By chance alone, such an interval excludes 1 once in {chance} "

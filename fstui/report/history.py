@@ -10,7 +10,7 @@ from fstui.report.sections import Cell, Report, Section, glyph, number, records,
 from fstui.report.text import GLYPHS, moment, sparkline
 from fstui.state.runs import Summary
 
-_HEADER = ("", "RUN", "STARTED", "TOOK", "SCENARIO", "RATE/S", "VERDICT", "SLOW?", "TARGET", "NOTE")
+_HEADER = ("", "RUN", "STARTED", "TOOK", "SCENARIO", "STEP", "RATE/S", "VERDICT", "SLOW?", "TARGET", "NOTE")
 _RECORDS = (
     "run", "started_at", "elapsed_s", "scenario", "target", "rate_per_s", "verdict", "speed", "status", "note",
 )  # fmt: skip
@@ -50,6 +50,7 @@ def _row(summary: Summary) -> tuple[Cell | str, ...]:
         moment(summary.started_at),
         seconds(summary.elapsed_s),
         summary.scenario,
+        summary.rate_of,
         number(summary.rate_per_s or None, rate),
         verdict(word, *remarks(summary)),
         speed(summary.speed),

@@ -30,19 +30,20 @@ def of_scenarios(planned: Sequence[tuple[Scenario, Plan]], cut: power_cut.Plan) 
     rows = [(scenario.name, scenario.question, _time(plan), writes_at_most(plan)) for scenario, plan in planned]
     rows.append((power_cut.NAME, power_cut.FORM.question, BY_HAND, power_cut_writes(cut)))
     by_hand = f"{power_cut.NAME} needs a person and a second host: see 'fstui powercut --help'."
+    smaller = "A plan for a directory leaves out what is not installed there: see 'fstui run SCENARIO DIR --plan'."
     cells = tuple((name, question, right(time), right(writes)) for name, question, time, writes in rows)
     listed = tuple(
         ScenarioRow(name=scenario.name, question=scenario.question, seconds=plan.seconds, max_bytes=plan.max_bytes)
         for scenario, plan in planned
     )
     values = records(ScenarioRow.__struct_fields__, map(astuple, listed))
-    sections = (Section("", _SCENARIOS, cells), Section("", lines=(by_hand,)))
+    sections = (Section("", _SCENARIOS, cells), Section("", lines=(by_hand, smaller)))
     return Report("", sections, ScenariosDocument(scenarios=listed), values)
 
 
 def of_scenario(scenario: Scenario, plan: Plan) -> Report:
     """Return the scenario's question, its steps, and the settings that can be changed."""
-    takes = f"{counted(len(plan.steps), 'step')}, {_time(plan)} in total, writes {writes_at_most(plan)}"
+    takes = f"{counted(len(plan.steps), 'step')}, {_lasts(plan)}, writes {writes_at_most(plan)}"
     return _of_form(scenario, takes, [step.name for step in plan.steps], plan.command)
 
 
@@ -161,5 +162,9 @@ def _typed(setting: Setting, value: Scalar) -> str:
     return typed_size(int(value)) if setting.unit == "bytes" else f"{value:.12g}"
 
 
+def _lasts(plan: Plan) -> str:
+    return "until stopped" if plan.seconds is None else f"{clock(plan.seconds)} in total"
+
+
 def _time(plan: Plan) -> str:
-    return "until stopped" if plan.seconds is None else clock(plan.seconds)
+    return "no end" if plan.seconds is None else clock(plan.seconds)

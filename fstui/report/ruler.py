@@ -64,8 +64,9 @@ def _headings(placement: Placement) -> Iterator[str]:
         yield f"{placement.per_s / own.per_s:.2f} × your own {own.device}"
     if placement.published:
         classes = ", ".join(sorted({reference.medium for reference in placement.published}))
-        of = classes if placement.media else "any medium, because the kind of this device is not known"
-        yield f"faster than {placement.slower} of {len(placement.published)} published rates for {of}"
+        faster = f"faster than {placement.slower} of {len(placement.published)} published rates"
+        unknown = "compared with all media, because the kind of this device is not known"
+        yield f"{faster} for {classes}" if placement.media else f"{unknown}: {faster}"
 
 
 def of_library(references: Sequence[Reference], own: Sequence[OwnReference]) -> Report:

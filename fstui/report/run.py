@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from fstui.judge.words import listed
-from fstui.model.quantities import count, counted, seconds, size
+from fstui.model.quantities import count, counted, duration_ns, seconds, size
 from fstui.model.run import Run
 from fstui.model.settings import UnknownSettings
 from fstui.model.steps import Latency, Step
@@ -98,6 +98,11 @@ def _steps(run: Run, counts: figures.Counts) -> Section:
         name, *numbers = figures.step_cells(step, counts)
         rows.append((name, *map(right, numbers)))
     notes = [f"{step.name}: {words}" for step in run.steps if (words := figures.words(step))]
+    notes += [
+        f"{step.name}: ended after {count(step.ops)} operations in {duration_ns(step.elapsed_s * 1e9)}, as planned"
+        for step in run.steps
+        if step.status == "finished" and step.settings.ends_early(step.ops)
+    ]
     alike: dict[str, list[str]] = {}
     for step in run.steps:
         if reason := figures.failure(step):
@@ -151,7 +156,10 @@ def _saved(run: Run, saved_to: str | None) -> Iterator[str]:
 def _device(node: Node) -> str:
     medium = node.medium
     stated = [node.model, medium.class_ if medium else None, "(declared)" if medium and medium.declared else None]
-    return f"{node.name}: {' '.join(filter(None, stated)) or 'unknown'}"
+    words = " ".join(filter(None, stated))
+    if words in ("", "unknown"):
+        return f"medium of {node.name}: unknown"
+    return words if words == node.name else f"{node.name}: {words}"
 
 
 def _records(run: Run, counts: figures.Counts) -> Section:

@@ -229,3 +229,12 @@ def test_another_verdict_and_other_rates_are_named() -> None:
     changed = comparison.since(screens.RUN, now)
     assert changed.title.endswith("suspicious before, consistent now; rates 3.00 to 3.00 × of before")
     assert all(row[-1] == "3.00 ×" for row in changed.rows)
+
+
+def test_large_ratios_have_no_decimals() -> None:
+    assert str(Ratio(1100.56)) == "1 101 ×"
+
+
+def test_single_runs_say_that_they_have_no_interval() -> None:
+    other = replace(RUN, id="m4kq7c")
+    assert "have no interval" in Comparison([RUN, other]).meaning

@@ -61,7 +61,7 @@ def test_a_row_with_a_remark_is_marked() -> None:
     lines = ruler.lines(Placement("fsync", 50.0, 4096, frozenset(), (careful,)))
     assert any(line.startswith("  disk 100*") for line in lines)
     assert "  * disk 100: judged too good to be true" in lines
-    assert "any medium" in lines[0]
+    assert "all media" in lines[0]
 
 
 def test_the_whole_library_names_every_device_and_source() -> None:

@@ -86,6 +86,11 @@ def test_a_skipped_step_says_why() -> None:
     assert "O_DIRECT skipped: no O_DIRECT on tmpfs" in printed_run(replace(RUN, steps=(step,)))
 
 
+def test_a_step_that_ended_at_its_number_of_syncs_says_so() -> None:
+    quick = replace(SYNCED, ops=500, elapsed_s=0.0053, settings=SyncWrites(seconds=1.4, enough_ops=500))
+    assert "fdatasync: ended after 500 operations in 5.3 ms, as planned" in printed_run(replace(RUN, steps=(quick,)))
+
+
 def test_steps_that_ended_alike_are_named_in_one_line() -> None:
     early = [replace(step, status="finished", reason="ended early") for step in RUN.steps[:2]]
     names = "; ".join(step.name for step in early)

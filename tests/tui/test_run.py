@@ -59,7 +59,7 @@ async def test_a_running_step_shows_numbers_both_ends_and_findings() -> None:
         assert any("sda1, ext4" in line and "not counted" in line for line in lines)
         assert any("sda, lowest" in line and line.endswith("1.00") for line in lines)
         assert lines[-3] == " ! suspicious so far: 812/s, 7200 rpm allows 120"
-        assert lines[-2] == "   before the start: sda 12 writes/s, 3 flushes/s"
+        assert lines[-2] == "   other writers before the start: sda 12 writes/s, 3 flushes/s"
 
 
 async def test_no_findings_differ_from_not_judged_yet() -> None:
@@ -80,7 +80,7 @@ async def test_other_writers_are_named() -> None:
     events = [idle if isinstance(event, IdleMeasured) else event for event in screens.events(until=5)]
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, events)
-        named = "   before the start: mysqld (2 of them); sda 12 writes/s, 3 flushes/s"
+        named = "   other writers before the start: mysqld (2 of them); sda 12 writes/s, 3 flush…"
         assert shown(pilot.app)[-2] == named
 
 

@@ -232,6 +232,13 @@ async def test_leftovers_of_a_killed_run_can_be_removed() -> None:
         assert ledger.entries() == []
 
 
+async def test_the_title_counts_what_the_filter_hides() -> None:
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        before = shown(pilot.app)[0]
+        await pilot.press("slash", *"nothing", "enter")
+        assert shown(pilot.app)[0] == before
+
+
 async def test_a_host_without_filesystems_is_no_error() -> None:
     app = PreparedApp(screens.PreparedMachine(Inventory()))
     async with app.run_test(size=(80, 24)) as pilot:

@@ -63,7 +63,7 @@ def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None
         elif isinstance(offer.plan, power_cut.Plan):
             values |= {"TIME": BY_HAND, "WRITES": power_cut_writes(offer.plan)}
         elif plan := offer.plan:
-            values |= {"TIME": "until s" if plan.seconds is None else clock(plan.seconds)}
+            values |= {"TIME": "no end" if plan.seconds is None else clock(plan.seconds)}
             values |= {"WRITES": writes_at_most(plan)}
             values["LASTS"] = "" if plan.seconds is None else charts.bar(plan.seconds, _SECONDS, bar)
             values["TAKES"] = charts.bar(plan.max_bytes or 0, _BYTES, bar)

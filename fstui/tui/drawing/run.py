@@ -96,7 +96,7 @@ def map_rule(progress: Progress, paused: bool, width: int) -> Text:
     pause = "" if not paused else "paused: Space shows the result" if progress.run else "paused: Space continues"
     if index is None:
         time = f"for {progress.idle.elapsed_s:.1f} s" if progress.idle else "first"
-        return rule(width, f"measuring other processes {time}", pause)
+        return rule(width, f"counting other processes' writes {time}", pause)
     planned = progress.plan.steps[index]
     name = planned.name
     if (preparing := progress.preparing) and preparing.server_s:
@@ -200,7 +200,7 @@ def others(progress: Progress, width: int) -> Text:
         return line()
     # The names come first, because the line may be cut.
     parts = filter(None, [figures.names_of(idle.writers), *(f"{device} {done}" for device, done in did.items())])
-    return line((fit(f"   before the start: {'; '.join(parts)}", width).rstrip(), FAINT))
+    return line((fit(f"   other writers before the start: {'; '.join(parts)}", width).rstrip(), FAINT))
 
 
 def busy(stats: dict[str, IoStats], target: Target) -> str:
@@ -295,7 +295,7 @@ def _elapsed(progress: Progress, index: int) -> str:
 
 
 def _per_s(value: int | None, elapsed_s: float) -> str:
-    return f"{(value or 0) / elapsed_s:.0f}"
+    return count((value or 0) / elapsed_s)
 
 
 def _width(columns: Sequence[Column]) -> int:

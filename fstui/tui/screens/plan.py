@@ -36,7 +36,7 @@ class PlanScreen(BaseScreen):
         Command("plan.settings", "tab", "other_pane", "settings", "From the scenarios to the settings and back."),
         Command("plan.less", "left", "change(-1)", "", "The previous value; in a matrix, the box on the left."),
         Command("plan.more", "right", "change(1)", "change", "The next value; in a matrix, the next box.", "←→"),
-        Command("plan.toggle", "space", "toggle_box", "", "Switch a box of a matrix on or off."),
+        Command("plan.toggle", "space", "toggle_box", "", "Tick or clear a checkbox of a matrix."),
         Command("plan.type", "e", "type_value", "", "Type a value."),
         Command("plan.directory", "d", "directory", "", "Choose another directory."),
         Command("plan.undo", "u", "undo", "undo", "Undo the last change."),
@@ -48,7 +48,7 @@ class PlanScreen(BaseScreen):
     )
     HELP_TEXT = (
         "What can be run here, which question it answers, how long it takes and how much it writes at most. Medium and "
-        "write cache are for what fstui cannot read: a virtual disk does not know which device is below it. Your "
+        "write cache are for what fstui cannot read: a guest cannot see which device is below a virtual disk. Your "
         "declaration is remembered for this storage and named in the verdict. Physical limits are computed from it."
     )
 

@@ -49,7 +49,7 @@ class ResultScreen(BaseScreen):
         ),
         Command("result.compare", "c", "compare", "compare", "Compare with another saved run."),
         Command("result.view", "v", "view", "", "Show the selected row on a page of its own."),
-        Command("result.open", "enter", "open", "", "Show the selected row on a page of its own. It asks first."),
+        Command("result.open", "enter", "open", "", "Press it twice to show the selected row on a page of its own."),
         HISTORY,
         HELP,
         BACK,

@@ -261,7 +261,10 @@ class StorageScreen(BaseScreen):
         self.copy(text)
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
-        return [storage.title(self.inventory, self.rows, self.fstui.session.simulated, width)]
+        rows = self.rows
+        if self.words:  # the title counts what the filter hides as well
+            rows = storage.entries(self.inventory, self.flags, self.activity.stats, pseudo=self.pseudo)
+        return [storage.title(self.inventory, rows, self.fstui.session.simulated, width)]
 
     def _table_lines(self) -> int:
         return len(self.rows) + 1 + self.part("table").has_frame
