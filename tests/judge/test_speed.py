@@ -296,6 +296,12 @@ def test_trace_shows_whether_the_device_stalled(ms: int, words: str) -> None:
     assert words in found.sentence
 
 
+def test_evidence_includes_the_step_of_the_sentence() -> None:
+    found = answered(SSD, step("append", rate=2000), step("O_DSYNC", rate=9000))
+    assert found.sentence.startswith("O_DSYNC did 9 000/s")
+    assert [line.partition(":")[0] for line in found.because] == ["O_DSYNC", "append"]
+
+
 def test_fast_but_not_durable_is_not_normal() -> None:
     lying = step(rate=20_000, flushes=0)
     judged = verdict(SSD, lying)
