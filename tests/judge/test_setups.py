@@ -13,7 +13,7 @@ SETUPS = [setup for group in groups() for setup in group.rows]
 GOOD = {"consistent", "plausible", "kept"}
 
 
-def test_there_are_at_least_60_setups_and_each_has_a_name_of_its_own() -> None:
+def test_at_least_60_setups_with_distinct_names() -> None:
     assert len({setup.name for setup in SETUPS}) == len(SETUPS) >= 60
 
 

@@ -335,7 +335,7 @@ def test_silence_of_an_existing_server_is_not_called_a_stall() -> None:
     assert answered(SSD, step(), silent_server("existing")).answer != "stalls"
 
 
-def test_silence_of_a_server_on_a_busy_host_is_not_called_a_stall() -> None:
+def test_silence_of_a_server_on_a_busy_host_is_no_stall() -> None:
     busy = with_figures(silent_server(), host_cpu_share=0.97, others_cpu_share=0.6)
     assert answered(SSD, step(), busy).answer != "stalls"
 

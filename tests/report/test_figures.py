@@ -118,7 +118,7 @@ def test_too_few_flushes_are_shown_whoever_else_wrote() -> None:
     assert Counts(seen).flushes_per_sync(step, step.settings) == 0.5
 
 
-def test_bytes_of_a_device_that_was_busy_before_are_not_fstuis_own() -> None:
+def test_bytes_of_a_busy_device_are_not_fstuis_own() -> None:
     alone = evidence(storage.on_disk(storage.filesystem(), storage.disk()), made.step(sync="fsync", share=40.0))
     busy = Idle(elapsed_s=1.0, counters=(DeviceCounters(device="sda", written_bytes=1 << 30, writes=9, flushes=0),))
     (step,) = alone.steps

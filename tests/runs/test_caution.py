@@ -37,7 +37,7 @@ def test_a_busy_device_is_named_with_its_share() -> None:
     assert reasons(busy=0.97) == ("its device sda is 97% busy",)
 
 
-def test_a_check_is_no_burden_for_a_busy_device_or_a_nearly_full_filesystem() -> None:
+def test_a_check_may_run_on_busy_or_nearly_full_storage() -> None:
     assert reasons(writes=6_200_000, busy=0.97, free_bytes=GIB // 2, total_bytes=8 * GIB) == ()
     assert len(reasons(writes=9_000_000, busy=0.97, free_bytes=GIB // 2, total_bytes=8 * GIB)) == 2
 

@@ -106,7 +106,7 @@ def test_links_in_a_circle_are_an_error(shared: Path) -> None:
     assert (found.value.errno, found.value.filename) == (errno.ELOOP, str(shared / "a"))
 
 
-def test_file_with_another_name_in_a_shared_directory_is_not_emptied(shared: Path) -> None:
+def test_hard_linked_file_in_a_shared_directory_is_kept(shared: Path) -> None:
     (shared / "out.json").hardlink_to(shared / "../victim")
     with pytest.raises(OSError, match="another name"):
         write_events(shared / "out.json")

@@ -61,7 +61,7 @@ def test_what_the_time_goes_into(rows: list[Waiting], culprit: str, words: str) 
     assert words in found.sentence
 
 
-def test_neither_disk_nor_filesystem_is_slow_while_processes_wait_for_a_cpu() -> None:
+def test_nothing_is_slow_while_processes_wait_for_a_cpu() -> None:
     found = conclude(watched(waiting(200, 40.0, 2.0), cpu_pressure_s=7.4))
     assert found.culprit == "unknown" and "waiting for a CPU 74% of the time" in found.sentence
     assert conclude(watched(waiting(200, 40.0, 2.0), cpu_pressure_s=2.0)).culprit == "filesystem"
@@ -89,7 +89,7 @@ def test_a_loop_device_waits_for_the_disk_below(flush_ms: int, pressure_s: float
     assert found.culprit == culprit and words in found.sentence
 
 
-def test_a_disk_that_also_stores_a_loop_file_is_judged_by_its_own_time() -> None:
+def test_a_disk_below_a_loop_is_judged_by_its_own_time() -> None:
     part = block("sda1", "partition", "sda")
     above = on_loop(filesystem(name="/", below=("sda1",)), below=disk())
     both = msgspec.structs.replace(above, stack=(*above.stack[:-1], part, above.stack[-1]))
@@ -166,7 +166,7 @@ def test_a_call_in_flight_can_be_a_stall() -> None:
     assert ended(on_sda(3, in_flight_ns=400 * MS)).speed.answer == "stalls"
 
 
-def test_a_filesystem_above_the_one_that_is_waited_for_is_not_judged() -> None:
+def test_a_filesystem_above_the_waited_for_one_is_not_judged() -> None:
     below = on_disk(filesystem(name="/"), disk(medium=Medium(class_="ssd")))
     above = on_loop(filesystem(name="/"), below=disk())
     lying = msgspec.structs.replace(above, stack=(filesystem(barrier="nobarrier", below=("loop0",)), *above.stack[1:]))

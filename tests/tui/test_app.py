@@ -79,7 +79,7 @@ async def test_quit_stops_the_run_and_waits_for_its_cleanup(key: str, code: int)
     assert app.result is not None and app.result[0].id == screens.RUN.id
 
 
-def test_a_replay_is_not_reported_as_a_run_that_could_not_be_saved(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_replay_is_not_called_a_run_that_was_not_saved(capsys: pytest.CaptureFixture[str]) -> None:
     app = PreparedApp()
     app.result = (screens.RUN, None)
     print_result(app)

@@ -33,7 +33,7 @@ def test_optane_has_no_capacitor_to_check() -> None:
     assert [("capacitor" in words, "no volatile cache" in words) for words in said] == [(False, True), (True, False)]
 
 
-def test_controller_has_a_battery_to_check_and_its_volume_no_capacitor() -> None:
+def test_controller_has_a_battery_and_no_capacitor() -> None:
     volume = drive(Medium(class_="raid-cache", write_cache="plp", declared=True))
     advice = finding(verdict(on_disk(filesystem(), volume), write(20), flushed(40)), "protected-cache").next
     assert "the controller's battery" in advice[0] and "smartctl" not in " ".join(advice)

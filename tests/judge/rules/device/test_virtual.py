@@ -162,7 +162,7 @@ VIRTUALBOX = Host(virtualization="virtualbox")
 VBOX = on_disk(filesystem(), disk(model="VBOX HARDDISK"))
 
 
-def test_hypervisor_that_ignores_flushes_by_default_gives_cannot_tell() -> None:
+def test_hypervisor_that_ignores_flushes_gives_cannot_tell() -> None:
     """IgnoreFlush is 1 unless it was set to 0, and a flush that is ignored reaches the virtual disk like any other."""
     judgement = verdict(VBOX, step(), host=VIRTUALBOX)
     assert (judgement.verdict, judgement.confidence) == ("cannot-tell", "low")
@@ -176,5 +176,5 @@ def test_flush_that_does_work_shows_that_it_is_not_ignored() -> None:
     assert (judgement.verdict, "ignored-by-default" in rules(judgement)) == ("consistent", False)
 
 
-def test_hypervisor_that_ignores_flushes_is_still_accused_of_missing_ones() -> None:
+def test_hypervisor_is_still_accused_of_missing_flushes() -> None:
     assert verdict(VBOX, step(flushes=0), host=VIRTUALBOX).verdict == "not-durable"
