@@ -48,7 +48,7 @@ def test_plan_is_made_run_refused_and_history_reports_why(terminal: Tmux, tmp_pa
     terminal.wait_for("── fsync-rate")
     terminal.wait_for("$ fstui run fsync-rate")
     terminal.press("Enter")
-    terminal.wait_for("XDG_STATE_HOME")
+    terminal.wait_for("ledger: did not answer within")
     assert list(target.iterdir()) == []
     terminal.press("Escape", "Escape")
     terminal.wait_for("A FLUSH")

@@ -89,6 +89,8 @@ def begun(terminal: Tmux, target: Path) -> None:
     """Start a run on the target, up to its first steps."""
     terminal.run(f"{FSTUI} {target}")
     terminal.wait_for("$ fstui run")
+    terminal.press("Down", "Down")
+    terminal.wait_for("$ fstui run fsync-rate")
     terminal.press("Enter")
     terminal.wait_for("▸ O_DIRECT")
 

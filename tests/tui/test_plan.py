@@ -360,7 +360,7 @@ class Searching(ReplayMachine):
 async def test_search_for_programs_delays_no_other_scenario() -> None:
     machine = Searching()
     async with PreparedApp(machine, directory="/srv/data").run_test(size=(80, 30)) as pilot:
-        while not any(line.startswith(" latency-watch") and "until s" in line for line in shown(pilot.app)):
+        while not any(line.startswith(" latency-watch") and "no end" in line for line in shown(pilot.app)):
             await pilot.pause(0.05)
         assert any(line.startswith(" sysbench-oltp") and "refused" not in line for line in shown(pilot.app))
         machine.found.set()
