@@ -20,7 +20,7 @@ Operation = Literal["log", "append", "append-fsync", "overwrite", "direct"]
 
 
 class Product(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An operation of a product on storage, and the threshold that its documentation states."""
+    """What a product does on storage when it commits, and the threshold that its documentation or source states."""
 
     name: str
     does: str
@@ -34,7 +34,7 @@ class Product(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def limited(self) -> bool:
-        """Whether its documentation states a threshold."""
+        """Whether a threshold is stated."""
         return any(limit is not None for limit in (self.p99_ms, self.longest_ms, self.least_per_s))
 
 

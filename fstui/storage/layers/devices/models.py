@@ -77,7 +77,7 @@ class Platform(_Row, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Fault(_Row, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Drives of which it was published that they lose what their cache holds, although it was flushed."""
+    """Drives with published reports that they lose what their cache holds, although it was flushed."""
 
     pattern: str
     firmware: str
