@@ -7,6 +7,7 @@ progress to stderr. The module of a command is imported only when the command is
 
 from __future__ import annotations
 
+import gc
 import sys
 
 from fstui import __version__
@@ -23,6 +24,7 @@ def main() -> None:
         except OSError as error:  # a full disk, or a reader that closed its pipe
             sys.exit(f"fstui: {error.strerror}")
         return
+    gc.disable()  # nothing that is imported is garbage; commands and the app enable it again
     try:
         from fstui.cli.execution import execute, leave  # noqa: PLC0415
     except KeyboardInterrupt:  # Ctrl-C while still importing

@@ -45,6 +45,7 @@ def execute(arguments: Sequence[str]) -> int:
 
             prepare()
         gc.set_threshold(_COLLECT_AFTER)
+        gc.enable()
         code = group.main(list(arguments), prog_name="fstui", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except BaseException as error:

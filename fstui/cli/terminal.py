@@ -5,7 +5,6 @@ Nothing here imports click: ``fstui`` without arguments has nothing to parse, an
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 
@@ -31,7 +30,6 @@ def start(directory: str | None = None, *, trusting: bool = False, simulate: str
     if hint and not _is_terminal():
         raise Refused(f"no command is called '{directory}'.{hint} The app, which opens a directory, needs a terminal")
     check_terminal()
-    gc.disable()  # the first screen appears sooner, as nothing imported for it is garbage; the app enables it again
     if simulate is not None:
         return _start_simulated(simulate, directory)
     if directory is not None:

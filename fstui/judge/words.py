@@ -11,7 +11,7 @@ from fstui.model.host import Host, Writer
 from fstui.model.quantities import duration_ns, rate, ratio, seconds
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Reading
-from fstui.storage.layers.devices import models
+from fstui.storage.layers.devices import platforms
 from fstui.storage.layers.devices.caches import behind_raid_controller, is_optane
 from fstui.storage.layers.facts import Fact
 from fstui.storage.layers.flushes import Range
@@ -166,13 +166,13 @@ def hypervisor(host: Host) -> tuple[str, ...]:
         return ()
     if host.cloud:
         return (_ASK_THE_PROVIDER,)
-    platform = models.platform(host.virtualization)
+    platform = platforms.of(host.virtualization)
     return (platform.ask if platform else _ASK_THE_OWNER,)
 
 
 def served_by(nodes: Iterable[Node]) -> tuple[str, ...]:
     """Return who can tell what the services that provide these devices do with a flush."""
-    services = (models.service(node.kind, node.name, node.model) for node in nodes)
+    services = (platforms.service(node.kind, node.name, node.model) for node in nodes)
     return tuple(dict.fromkeys(service.ask for service in services if service))
 
 

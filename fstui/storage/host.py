@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fstui.model.host import Host
-from fstui.storage.layers.devices import models
+from fstui.storage.layers.devices import platforms
 from fstui.storage.tree import DATABASE, Tree
 
 _DMI = "/sys/class/dmi/id"
@@ -42,7 +42,7 @@ def read_host(root: Path = Path("/")) -> Host:
     return Host(
         hostname=tree.word("/proc/sys/kernel/hostname") or "",
         kernel=kernel,
-        virtualization=models.named_by(release=kernel) or _hypervisor(tree, dmi) or _container(tree),
+        virtualization=platforms.named_by(release=kernel) or _hypervisor(tree, dmi) or _container(tree),
         cloud=_first(_CLOUDS, " ".join(dmi.values())),
         cpus=_cpus(tree.word("/sys/devices/system/cpu/online") or ""),
         memory_bytes=_memory(tree.text("/proc/meminfo") or ""),
@@ -57,7 +57,7 @@ def _hypervisor(tree: Tree, dmi: Mapping[str, str]) -> str | None:
         return "xen"
     if dmi["sys_vendor"] == "Microsoft Corporation" and "Virtual Machine" in dmi["product_name"]:
         return "microsoft"
-    named = models.named_by(dmi=" ".join(dmi.values()))
+    named = platforms.named_by(dmi=" ".join(dmi.values()))
     # a bare-metal instance carries its cloud's name as well; only an x86 flag tells it from a guest
     x86 = cpus is not None and re.search(r"^flags\b", cpus, re.MULTILINE) is not None
     if named is not None and (guest or not x86):

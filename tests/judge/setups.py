@@ -16,7 +16,7 @@ from fstui.model.judgement import Answer as SpeedAnswer
 from fstui.model.judgement import Confidence, Judgement, Verdict
 from fstui.model.steps import Step
 from fstui.storage.claims import Answer, Claims
-from fstui.storage.layers.devices import models
+from fstui.storage.layers.devices import platforms
 from fstui.storage.survey import survey
 from tests.factories.box import Box
 from tests.factories.evidence import quiet, verdict
@@ -263,11 +263,11 @@ def _table(group: Group) -> str:
     return "\n".join(lines)
 
 
-def platforms() -> str:
+def platforms_page() -> str:
     """Return the page about hypervisors and storage services in Markdown."""
     rows = "\n".join(
         f"| {' | '.join((row.title, row.recognised, row.habit, row.ask, row.source))} |"
-        for row in sorted(models.table().platform, key=lambda row: row.title.lower())
+        for row in sorted(platforms.table(), key=lambda row: row.title.lower())
     )
     return f"""# What platforms do with a flush
 
@@ -275,7 +275,7 @@ What hypervisors and storage services do with a flush by default, how fstui reco
 look. A documented promise makes storage *plausible* with low confidence. A platform that is documented to ignore
 flushes is *cannot-tell*, unless a flush was observed to do work.
 
-The page is written from `fstui/storage/layers/devices/models.toml`, which has the rows, and checked by a test.
+The page is written from `fstui/storage/layers/devices/platforms.toml`, which has the rows, and checked by a test.
 
 | platform | recognised by | default | who can tell | source |
 |---|---|---|---|---|
@@ -283,7 +283,7 @@ The page is written from `fstui/storage/layers/devices/models.toml`, which has t
 """
 
 
-PAGES: dict[str, Callable[[], str]] = {"common-setups": page, "platforms": platforms}
+PAGES: dict[str, Callable[[], str]] = {"common-setups": page, "platforms": platforms_page}
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from fstui.model.host import Host
 from fstui.model.quantities import duration_ns, ratio, size
 from fstui.model.steps import Step
 from fstui.model.storage import Node
-from fstui.storage.layers.devices import models
+from fstui.storage.layers.devices import platforms
 from fstui.storage.layers.devices.caches import safe_medium
 from fstui.storage.layers.devices.disk import is_attached_here, is_virtual
 
@@ -177,7 +177,7 @@ class LowestDevices:
         named = {node.id for node in (*known, *self._stack.in_memory)}
         left = [node for node in self.unverified if node.id not in named]
         if not left:
-            platform = models.platform(self._host.virtualization) if any(map(is_virtual, self.unverified)) else None
+            platform = platforms.of(self._host.virtualization) if any(map(is_virtual, self.unverified)) else None
             return f" {platform.habit}." if platform else ""
         if self._host.virtualization:
             return f" What the host does with data for {words.devices(left)} cannot be seen from here."

@@ -14,7 +14,7 @@ from fstui.model.quantities import count
 from fstui.model.steps import Step
 from fstui.model.storage import Node
 from fstui.storage.layers import kind
-from fstui.storage.layers.devices import models
+from fstui.storage.layers.devices import platforms
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.facts import word
 from fstui.storage.layers.filesystems import remote
@@ -53,7 +53,7 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
     if filesystem is None or case.configuration.breaks_sync:
         return
     who, sent = remote.answered_by(filesystem), tuple(_sent(case, filesystem))
-    service = models.service(filesystem.kind, next(node.name for node in case.stack.children(filesystem)))
+    service = platforms.service(filesystem.kind, next(node.name for node in case.stack.children(filesystem)))
     promise = service.promise if service and _may_be_kept(case) else None
     answered = f"{promise}. This host cannot see whether it does." if promise else _answered_elsewhere(who)
     yield Conclusion(

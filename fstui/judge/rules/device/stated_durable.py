@@ -40,7 +40,7 @@ from fstui.judge.facts.account import FlushAccount
 from fstui.judge.facts.costs import CACHE_PER_S, NAND_PER_S
 from fstui.model.host import Host
 from fstui.model.storage import Node
-from fstui.storage.layers.devices import media, models
+from fstui.storage.layers.devices import media, models, platforms
 from fstui.storage.layers.devices.caches import (
     behind_raid_controller,
     has_cache,
@@ -103,7 +103,7 @@ def _is_contradicted(case: Case) -> bool:
 
 def _statement(node: Node, host: Host) -> Statement | None:
     row, document = media.cloud_model(node) or models.known(node.model), media.documented_model(node, host)
-    service = models.service(node.kind, node.name, node.model)
+    service = platforms.service(node.kind, node.name, node.model)
     if document is not None:
         names = (f"the host: {host.cloud or host.virtualization} ({DMI})", media.recognised_by(node))
         because = (*names, f"documented: {document.source}")

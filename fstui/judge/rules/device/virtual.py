@@ -11,7 +11,7 @@ from fstui.judge.facts.costs import Cost
 from fstui.model.quantities import duration_ns, rate
 from fstui.model.steps import Step
 from fstui.model.storage import Node
-from fstui.storage.layers.devices import media, models
+from fstui.storage.layers.devices import media, platforms
 from fstui.storage.layers.devices.disk import is_virtual
 from fstui.storage.layers.facts import switch
 
@@ -183,7 +183,7 @@ def ignored_by_default(case: Case) -> Iterator[Conclusion]:
     ## What to do next
     On the host: `VBoxManage getextradata VM enumerate` shows `IgnoreFlush`; set it to 0 for the disk, and run again.
     """
-    platform = models.platform(case.host.virtualization)
+    platform = platforms.of(case.host.virtualization)
     found = [node for node in case.commit_devices if is_virtual(node)]
     working = any(not growth.flat for growth in case.flush_growth) and case.flushes.complete_at_lowest
     if platform is None or not platform.drops_flushes or not found or working:

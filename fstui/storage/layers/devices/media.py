@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from fstui.model.host import Host
 from fstui.model.storage import Medium, MediumCache, MediumClass, Node
-from fstui.storage.layers.devices import models
+from fstui.storage.layers.devices import models, platforms
 from fstui.storage.layers.devices.caches import has_none, volatile_cache
 from fstui.storage.layers.devices.disk import is_virtual, over_own_network
 from fstui.storage.layers.devices.links import link
@@ -112,7 +112,7 @@ def _virtual(node: Node, host: Host) -> Medium:
         return Medium(class_=row.class_, ephemeral=row.ephemeral, write_cache=_virtual_cache(node), because=because)
     what = f"a {node.link} disk" if link(node.link).virtual else f"{node.model} ({_model_path(node)})"
     flag = "; virtual disks say rotational=1 on any host" if node.rotational else ""
-    platform = models.platform(host.virtualization)
+    platform = platforms.of(host.virtualization)
     habit = f". {platform.habit}" if platform else ""
     because = f"{what}: what is below cannot be seen from here{flag}{habit}"
     return Medium(write_cache=_virtual_cache(node), because=because)

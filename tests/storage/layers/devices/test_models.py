@@ -110,30 +110,6 @@ def test_virtual_disk_names_hypervisor_habit(box: Box, product: str, habit: str)
     assert habit in medium(box).because
 
 
-@pytest.mark.parametrize("row", models.table().platform, ids=lambda row: row.name)
-def test_every_platform_says_what_it_does_and_who_can_tell(row: models.Platform) -> None:
-    for pattern in filter(None, (row.dmi, row.release, row.model, row.mounted_from)):
-        assert re.compile(pattern)
-    assert row.ask.endswith(".") and not row.habit.endswith(".") and row.recognised and row.source
-    assert row.promise is None or not row.drops_flushes
-
-
-@pytest.mark.parametrize(("kind", "name", "model", "service"), [
-    ("nfs4", "filer:/x", None, "nfs"), ("nfs4", "fs-1.efs.eu-west-1.amazonaws.com:/", None, "efs"),
-    ("disk", "sda", "IET     VIRTUAL-DISK", "longhorn"), ("disk", "nvme0n1", "Mayastor NVMe controller", "mayastor"),
-    ("drbd", "drbd0", None, "drbd"), ("pxd", "pxd!pxd1", None, "portworx"), ("cifs", "//nas/x", None, None),
-])  # fmt: skip
-def test_service_is_recognised(kind: str, name: str, model: str | None, service: str | None) -> None:
-    found = models.service(kind, name, model)
-    assert (found.name if found else None) == service
-
-
-def test_model_table_is_package_data() -> None:
-    assert models.platform("firecracker")
-    assert models.platform("none such") is None
-    assert models.platform(None) is None
-
-
 @pytest.mark.parametrize(("model", "writes"), [
     ("WDC WD20EZAZ-00GGJB0", "log"), ("WDC WD60EFAX-68SHWN0", "log"), ("ST2000LX001-1RG174", "flash"),
     ("WDC WUS721010ALE6L4", "log"), ("HGST HUH721010AL", "log"), ("WDC WD101KRYZ-01JPDB0", "log"),

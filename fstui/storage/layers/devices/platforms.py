@@ -1,0 +1,71 @@
+"""What hypervisors and storage services do with a flush. The data, with its sources, is in platforms.toml.
+
+It is not part of models.toml because the first screen needs it to name the host.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+from functools import cache
+
+import msgspec
+
+
+class Platform(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A hypervisor or a storage service, and what it is known to do with a flush."""
+
+    name: str
+    """As in ``Host.virtualization`` if it is a hypervisor that can be recognised."""
+    title: str
+    dmi: str | None = None
+    """A pattern of the host's name in DMI."""
+    release: str | None = None
+    """A pattern of the kernel's release."""
+    kinds: tuple[str, ...] = ()
+    """Filesystems and devices that it serves."""
+    mounted_from: str | None = None
+    """A pattern of the source of such a filesystem."""
+    model: str | None = None
+    """A pattern of the model of a disk that it serves."""
+    recognised: str
+    """How it is recognised from inside, in words."""
+    habit: str
+    """What its default does with a flush."""
+    drops_flushes: bool = False
+    """Its default is documented to acknowledge flushes without passing them on."""
+    promise: str | None = None
+    """What is documented about a write or a flush that it has acknowledged."""
+    ask: str
+    """Who can tell what it is configured to do, with which command, on which machine."""
+    source: str
+
+
+@cache
+def table() -> tuple[Platform, ...]:
+    data = pkgutil.get_data(__package__, "platforms.toml")
+    assert data is not None, "it is part of the package"
+    return msgspec.toml.decode(data, type=dict[str, tuple[Platform, ...]])["platform"]
+
+
+def of(virtualization: str | None) -> Platform | None:
+    """Return the hypervisor of that name, or None."""
+    return next((row for row in table() if row.name == virtualization), None)
+
+
+def named_by(*, dmi: str = "", release: str = "") -> str | None:
+    """Return the hypervisor with this name in DMI or in the kernel's release, or None."""
+    for row in table():
+        if (row.dmi and re.search(row.dmi, dmi)) or (row.release and re.search(row.release, release)):
+            return row.name
+    return None
+
+
+def service(kind: str, name: str, model: str | None = None) -> Platform | None:
+    """Return the service that provides a filesystem of this kind and source, or a device of this kind or model."""
+    for row in table():
+        if row.model and model and re.search(row.model, model):
+            return row
+        if kind in row.kinds and (row.mounted_from is None or re.search(row.mounted_from, name)):
+            return row
+    return None
