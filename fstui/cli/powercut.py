@@ -22,7 +22,17 @@ from fstui.model.quantities import count, rate, seconds, short_size
 from fstui.report import formats
 from fstui.report.characters import escape_controls
 from fstui.runs import power_cut
-from fstui.runs.power_cut import SILENT_S, BadLog, Cut, Declared, LogFull, Verified, View, Witness, Writing
+from fstui.runs.power_cut import (
+    SILENT_S,
+    BadLog,
+    Declared,
+    LogFull,
+    PreparedCut,
+    Verified,
+    Witness,
+    WitnessState,
+    Writing,
+)
 from fstui.runs.session import Session
 
 REDRAW_S, LINE_S = 0.25, 10.0
@@ -89,7 +99,7 @@ async def _write(session: Session, directory: str, settings: dict[str, str], roo
     return await interruption.ending(work())
 
 
-async def _written(cut: Cut, interruption: Interruption) -> int:
+async def _written(cut: PreparedCut, interruption: Interruption) -> int:
     _tell(cut)
     writing = await Writing.start(cut)
     interruption.on_signal(lambda: writing.stop(_reason(interruption)))
@@ -114,7 +124,7 @@ def _reason(interruption: Interruption) -> str:
     return f"stopped by {interruption.signal.name}" if interruption.signal else "stopped"
 
 
-def _confirm_root(cut: Cut, root_of: str | None) -> None:
+def _confirm_root(cut: PreparedCut, root_of: str | None) -> None:
     """Raises Refused unless the user names the host."""
     name = cut.header.host.hostname
     if root_of is None and sys.stdin is not None and sys.stdin.isatty():
@@ -127,14 +137,14 @@ def _confirm_root(cut: Cut, root_of: str | None) -> None:
         )
 
 
-def _ask(cut: Cut, concerns: Sequence[str]) -> None:
+def _ask(cut: PreparedCut, concerns: Sequence[str]) -> None:
     """Raises Refused if there are reasons against the test and the user does not confirm it."""
     what = f"{cut.header.target.path}: {', '.join(concerns)}"
     if concerns and not agreed(what, "Write anyway?", yes=False):
         raise Refused(f"{what}. Nothing was written. Use --yes to write anyway")
 
 
-def _tell(cut: Cut) -> None:
+def _tell(cut: PreparedCut) -> None:
     for way in cut.plan.ways:
         say(f"  {way}, {cut.plan.settings.writers} writer(s)")
     most = short_size(cut.plan.room_bytes)
@@ -244,7 +254,7 @@ class _WitnessDisplay:
                 trouble = trouble or str(error)
         return self._concluded(trouble, interrupted)
 
-    def _show(self, view: View) -> None:
+    def _show(self, view: WitnessState) -> None:
         self._introduce()
         if self._redraws:
             print(f"\r\x1b[K{_line(view)}"[:200], end="", file=sys.stderr, flush=True)
@@ -289,7 +299,7 @@ class _WitnessDisplay:
         return INTERRUPTED if interrupted else 0
 
 
-def _line(view: View) -> str:
+def _line(view: WitnessState) -> str:
     if view.last is None:
         return "waiting for the first acknowledgement"
     state = ""

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from fstui.databases.programs import Program
+from fstui.databases.programs import ServerProgram
 from fstui.measure.kinds.servers import Driver
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.base import Base
@@ -78,11 +78,11 @@ class Family(ABC):
     """The name of the socket contains the port, and a host that starts with / is the socket's directory."""
 
     @abstractmethod
-    def command_line(self, program: Program, data: str, socket: str, settings: Sysbench) -> list[str]:
+    def command_line(self, program: ServerProgram, data: str, socket: str, settings: Sysbench) -> list[str]:
         """Return the command line of a throwaway server."""
 
     @abstractmethod
-    def preparation(self, program: Program, data: str) -> list[dict[str, Any]]:
+    def preparation(self, program: ServerProgram, data: str) -> list[dict[str, Any]]:
         """Return the commands that make a server's data in an empty directory. Raises Refused."""
 
     @abstractmethod

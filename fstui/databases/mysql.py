@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from fstui.databases.families import Connection, Family, Tls
-from fstui.databases.programs import Program
+from fstui.databases.programs import ServerProgram
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
 
@@ -60,14 +60,14 @@ class MySQL(Family):
     """``…_buffering`` and ``…_write_through`` exist since MariaDB 10.8 and 11.0, which derives them from
     innodb_flush_method (https://mariadb.com/kb/en/innodb-system-variables/)."""
 
-    def command_line(self, program: Program, data: str, socket: str, settings: Sysbench) -> list[str]:
+    def command_line(self, program: ServerProgram, data: str, socket: str, settings: Sysbench) -> list[str]:
         """Also turn on MariaDB's binary log: without it sync_binlog has no effect."""
         own = ["--skip-networking", "--server-id=1", "--log-bin=binlog", *_BOUNDED, _QUICK_END]
         own += ["--mysqlx=OFF"] if program.kind == "mysql" else _OBSERVED
         options = {"innodb_buffer_pool_size": settings.pool_bytes, **settings.options}
         return [*base(program, data), f"--socket={socket}", *own, *_rendered(options)]
 
-    def preparation(self, program: Program, data: str) -> list[dict[str, Any]]:
+    def preparation(self, program: ServerProgram, data: str) -> list[dict[str, Any]]:
         """Make an administrator without a password: only the server's user and root can reach the socket."""
         if program.kind == "mysql":
             return [{"argv": [*base(program, data), "--initialize-insecure", "--skip-log-bin"]}]
@@ -153,12 +153,12 @@ class MySQL(Family):
         return ""
 
 
-def base(program: Program, data: str) -> list[str]:
+def base(program: ServerProgram, data: str) -> list[str]:
     """Return the words that begin every command line. The server reads no option file of this host."""
     return [program.path, "--no-defaults", f"--datadir={data}", f"--tmpdir={data}", f"--pid-file={data}/server.pid"]
 
 
-def _system_tables(program: Program) -> list[str]:
+def _system_tables(program: ServerProgram) -> list[str]:
     """Return the SQL scripts that mariadb-install-db runs. It is not used itself, as it needs the client's package."""
     prefix = Path(program.path).resolve().parent.parent
     for place in (prefix, Path("/usr")):

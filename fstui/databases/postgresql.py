@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from fstui.databases.families import Connection, Family
-from fstui.databases.programs import Program
+from fstui.databases.programs import ServerProgram
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
 
@@ -51,7 +51,7 @@ class PostgreSQL(Family):
     )  # fmt: skip
     socket_name_has_port = True
 
-    def command_line(self, program: Program, data: str, socket: str, settings: Sysbench) -> list[str]:
+    def command_line(self, program: ServerProgram, data: str, socket: str, settings: Sysbench) -> list[str]:
         stated = {
             "listen_addresses": "",
             "unix_socket_directories": str(Path(socket).parent),
@@ -67,7 +67,7 @@ class PostgreSQL(Family):
             *(word for name, value in stated.items() for word in ("-c", f"{name}={_text(value)}")),
         ]
 
-    def preparation(self, program: Program, data: str) -> list[dict[str, Any]]:
+    def preparation(self, program: ServerProgram, data: str) -> list[dict[str, Any]]:
         """Trust every local connection: only the server's user and root can reach its socket."""
         initdb = Path(program.path).resolve().with_name("initdb")
         if not initdb.is_file():

@@ -27,7 +27,7 @@ def missing(kind: str) -> str:
 NO_SYSBENCH = "sysbench is not installed: apt-get install sysbench"
 
 
-class Program(NamedTuple):
+class ServerProgram(NamedTuple):
     """An installed server."""
 
     kind: str
@@ -70,7 +70,7 @@ def look() -> Installed:
     return asyncio.run(installed())
 
 
-async def find_server(kind: str) -> Program | None:
+async def find_server(kind: str) -> ServerProgram | None:
     """Return the newest server of that kind, or None. A more specific name of the program wins over a newer version."""
     places = KINDS[kind].places
     for name in KINDS[kind].programs:  # stop at the first name that exists: mysqld --version takes a second
@@ -144,7 +144,7 @@ def _candidates(name: str, places: Iterable[str]) -> list[str]:
     return list(found)
 
 
-async def _identified(kind: str, path: str) -> Program | None:
+async def _identified(kind: str, path: str) -> ServerProgram | None:
     status, text = await output_of(path, *KINDS[kind].version_arguments)
     if status:
         return None
@@ -153,7 +153,7 @@ async def _identified(kind: str, path: str) -> Program | None:
         return None
     version = _version_in(text)
     title = "Percona Server" if "Percona" in text else KINDS[kind].title
-    return Program(kind, path, f"{title} {'.'.join(map(str, version))}", version)
+    return ServerProgram(kind, path, f"{title} {'.'.join(map(str, version))}", version)
 
 
 def _version_in(text: str) -> tuple[int, ...]:

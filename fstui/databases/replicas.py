@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from fstui.databases import programs
 from fstui.databases.families import DatabaseError
 from fstui.databases.mysql import MySQL, base
-from fstui.databases.programs import Program
+from fstui.databases.programs import ServerProgram
 from fstui.databases.throwaway import server_user
 from fstui.measure.kinds.replica_cut import ReplicaCut
 from fstui.model.errors import Refused
@@ -146,7 +146,7 @@ async def settings_of(settings: ReplicaCut) -> dict[str, Any]:
     }
 
 
-def _words(program: Program, kind: Replication, role: str, durability: str) -> list[str]:
+def _words(program: ServerProgram, kind: Replication, role: str, durability: str) -> list[str]:
     """Return a server's command line; ``{data}`` is its data directory."""
     number = 1 if role == "primary" else 2
     own = [f"--server-id={number}", "--log-bin=binlog", "--relay-log=relay", f"--socket={{data}}/{MySQL.socket}"]

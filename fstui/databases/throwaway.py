@@ -19,7 +19,7 @@ import msgspec
 from fstui.databases import programs
 from fstui.databases.facts import described
 from fstui.databases.families import Connection, DatabaseError
-from fstui.databases.programs import Program
+from fstui.databases.programs import ServerProgram
 from fstui.databases.sql import FAMILIES
 from fstui.measure.children import Child
 from fstui.measure.kinds.servers import KINDS, Server
@@ -78,7 +78,9 @@ class _Keeper(NamedTuple):
 class Throwaway:
     """A running server."""
 
-    def __init__(self, program: Program, sysbench: str, workspace: HeldDirectory, name: str, keeper: _Keeper) -> None:
+    def __init__(
+        self, program: ServerProgram, sysbench: str, workspace: HeldDirectory, name: str, keeper: _Keeper
+    ) -> None:
         """``name``: its data directory in the run's own."""
         self._family = FAMILIES[KINDS[program.kind].driver]
         self.sysbench = sysbench
@@ -225,7 +227,7 @@ def within(workspace: HeldDirectory) -> list[str]:
     return ["sh", "-c", _ENTER, "sh", workspace.path, f"{workspace.device}:{workspace.inode}"]
 
 
-async def _programs(kind: str) -> tuple[Program, str]:
+async def _programs(kind: str) -> tuple[ServerProgram, str]:
     """Return the server and sysbench. Raises DatabaseError, Refused: they were there when the run was planned."""
     sysbench, program = await asyncio.gather(programs.find_sysbench(), programs.find_server(kind))
     if program is None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from fstui.measure.kinds.servers import COMMANDS
-from fstui.model.host import Host, Writer
+from fstui.model.host import Host, OtherWriter
 from fstui.model.quantities import duration_ns, rate, ratio, seconds
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Reading
@@ -72,14 +72,14 @@ def listed(items: Iterable[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def writers(found: Iterable[Writer]) -> str:
+def writers(found: Iterable[OtherWriter]) -> str:
     """Name the three writers that wrote most: ``mysqld, python3 (4 of them), rsyslogd and others``."""
     times = Counter(writer.name for writer in sorted(found, key=lambda writer: -writer.written_bytes))
     named = [name + (f" ({number} of them)" if number > 1 else "") for name, number in times.items()]
     return listed([*named[:_MOST_NAMES], *(["others"] if len(named) > _MOST_NAMES else [])])
 
 
-def servers(found: Iterable[Writer]) -> str:
+def servers(found: Iterable[OtherWriter]) -> str:
     """Name the writers that are servers: ``mysqld``."""
     return listed(dict.fromkeys(writer.name for writer in found if writer.name in COMMANDS))
 

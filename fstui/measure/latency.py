@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import compress
 
-from fstui.model.steps import Latency, Stalls, TimelinePoint
+from fstui.model.steps import Latency, StallSummary, TimelinePoint
 
 _SUB_BITS = 6
 _EXACT = 2 << _SUB_BITS
@@ -177,14 +177,14 @@ class Histogram:
         """Return (upper edge in ns, count) of every bucket that is not empty, ascending."""
         return tuple((lower_edge(bucket + 1), times) for bucket, times in sorted(self.counts.items()))
 
-    def stalls(self) -> Stalls:
+    def stalls(self) -> StallSummary:
         """Return the number of values above 100 ms and 10 × p50, and the time beyond p50 that they lost."""
         if self.max < STALL_NS:
-            return Stalls()
+            return StallSummary()
         (p50,) = self.percentiles((0.5,))
         limit = stall_limit_ns(p50)
         slow = [(lower_edge(bucket), times) for bucket, times in self.counts.items() if lower_edge(bucket) >= limit]
-        return Stalls(
+        return StallSummary(
             count=sum(times for _, times in slow),
             lost_s=round(sum((value - p50) * times for value, times in slow) / 1e9, 3),
         )

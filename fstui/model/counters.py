@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fstui.model.base import Base
-from fstui.model.host import Writer
+from fstui.model.host import OtherWriter
 
 
 class DeviceCounters(Base, frozen=True, kw_only=True):
@@ -45,7 +45,7 @@ class Idle(Base, frozen=True, kw_only=True):
 
     elapsed_s: float = 0.0
     counters: tuple[DeviceCounters, ...] = ()
-    writers: tuple[Writer, ...] = ()
+    writers: tuple[OtherWriter, ...] = ()
 
 
 class DeviceTimes(Base, frozen=True, kw_only=True):

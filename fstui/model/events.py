@@ -8,7 +8,7 @@ from fstui.model.counters import Idle
 from fstui.model.host import Host
 from fstui.model.judgement import Judgement
 from fstui.model.plan import Plan
-from fstui.model.run import Earlier, Run
+from fstui.model.run import EarlierRun, Run
 from fstui.model.steps import Snapshot, Step
 from fstui.model.storage import Target
 
@@ -24,7 +24,7 @@ class RunStarted(Event, frozen=True, kw_only=True, tag=True):
     host: Host
     untraced: str | None = None
     """Why the kernel's trace is not available, as a sentence."""
-    before: tuple[Earlier, ...] = ()
+    before: tuple[EarlierRun, ...] = ()
     """Earlier runs that this one is compared with, newest first."""
 
 

@@ -44,7 +44,7 @@ class Process(Base, frozen=True, kw_only=True):
     """The command name of that process."""
 
 
-class Writer(Base, frozen=True, kw_only=True):
+class OtherWriter(Base, frozen=True, kw_only=True):
     """Another process that wrote to disks in the same time, from /proc/PID/io."""
 
     pid: int

@@ -37,7 +37,7 @@ class Round(Base, frozen=True, kw_only=True):
     of: Count
 
 
-class Earlier(Base, frozen=True, kw_only=True):
+class EarlierRun(Base, frozen=True, kw_only=True):
     """An earlier run of the same scenario with the same settings, on the same storage of the same host."""
 
     run: str
@@ -66,7 +66,7 @@ class OwnReference(Base, frozen=True, kw_only=True):
 class Baselines(NamedTuple):
     """What is saved on this host to compare a run with."""
 
-    before: tuple[Earlier, ...] = ()
+    before: tuple[EarlierRun, ...] = ()
     own: tuple[OwnReference, ...] = ()
 
 
@@ -84,7 +84,7 @@ class Evidence(Base, frozen=True, kw_only=True):
     steps: tuple[Step, ...] = ()
     untraced: str | None = None
     """Why the kernel's trace was not available; None if it was, or if it was not requested."""
-    before: tuple[Earlier, ...] = ()
+    before: tuple[EarlierRun, ...] = ()
     """Newest first. Used for the answer about speed only, never for the verdict."""
     own: tuple[OwnReference, ...] = ()
     """The user's references for such storage. Used like ``before``."""

@@ -25,7 +25,7 @@ class Amounts(NamedTuple):
     """The part of ``held`` that stays for later steps that share its data."""
 
 
-class Commits(NamedTuple):
+class CommitSettings(NamedTuple):
     """The operations of a step as commits of a database: which durability its settings state."""
 
     database: str
@@ -217,7 +217,7 @@ class Settings:
         """Return how many operations were to be durable. ``timed_syncs`` of them have a separate sync."""
         return timed_syncs
 
-    def commits(self, figures: Figures) -> Commits | None:
+    def commits(self, figures: Figures) -> CommitSettings | None:
         """Return its operations as commits of a database, or None."""
         return None
 

@@ -42,14 +42,14 @@ class Latency(Base, frozen=True, kw_only=True):
     max: Count
 
 
-class Stalls(Base, frozen=True, kw_only=True):
+class StallSummary(Base, frozen=True, kw_only=True):
     """Operations much slower than the rest, and the time lost in them."""
 
     count: Count = 0
     lost_s: Amount = 0.0
 
 
-class Stall(Base, frozen=True, kw_only=True):
+class PendingOperation(Base, frozen=True, kw_only=True):
     """An operation that has not returned yet."""
 
     call: str
@@ -72,7 +72,7 @@ class TimelinePoint(Base, frozen=True, kw_only=True):
     flushes: Count | None = None
 
 
-class Turn(Base, frozen=True, kw_only=True):
+class CounterInterval(Base, frozen=True, kw_only=True):
     """A short interval of a step, between two readings of the counters."""
 
     elapsed_s: Amount
@@ -121,13 +121,13 @@ class Step(Base, frozen=True, kw_only=True):
     sync_ns: Latency | None = None
     histogram: tuple[tuple[Count, Count], ...] = ()
     """(upper bound in ns, count) of whole operations."""
-    stalls: Stalls = Stalls()
-    unanswered: Stall | None = None
+    stalls: StallSummary = StallSummary()
+    unanswered: PendingOperation | None = None
     """The operation that had not returned when fstui stopped waiting: a sample of that age, not part of ``ops``."""
     timeline: tuple[TimelinePoint, ...] = ()
     counters: tuple[DeviceCounters, ...] = ()
     """Differences between the messages ``ready`` and ``done``, for each layer that has counters."""
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[CounterInterval, ...] = ()
     """The counters of a few short intervals of a step with one writer. They show a layer that drops flushes briefly."""
     trace: tuple[DeviceTrace, ...] | None = None
     """The traced flushes of each block device between ``ready`` and ``done``; None: not traced."""
@@ -157,5 +157,5 @@ class Snapshot(Base, frozen=True, kw_only=True):
     sync_ns: Latency | None = None
     timeline: tuple[TimelinePoint, ...] = ()
     counters: tuple[DeviceCounters, ...] = ()
-    stall: Stall | None = None
+    stall: PendingOperation | None = None
     figures: Figures | None = None

@@ -8,7 +8,7 @@ import msgspec
 
 from fstui.model.base import Base
 from fstui.model.counters import DeviceTimes
-from fstui.model.host import Host, Writer
+from fstui.model.host import Host, OtherWriter
 from fstui.model.judgement import Speed
 from fstui.model.quantities import counted
 
@@ -84,7 +84,7 @@ class WatchedDevice(Base, frozen=True, kw_only=True):
     """The device's own time, for synchronous requests."""
 
 
-class Commits(Base, frozen=True, kw_only=True):
+class JournalCommits(Base, frozen=True, kw_only=True):
     """Commits of one journal (jbd2)."""
 
     device: str
@@ -115,8 +115,8 @@ class Watched(Base, frozen=True, kw_only=True):
     waits: tuple[Waiting, ...] = ()
     """The longest wait first."""
     devices: tuple[WatchedDevice, ...] = ()
-    commits: tuple[Commits, ...] = ()
-    writers: tuple[Writer, ...] = ()
+    commits: tuple[JournalCommits, ...] = ()
+    writers: tuple[OtherWriter, ...] = ()
     """By bytes, the most first. Without a trace, this is all that is known about programs."""
 
 

@@ -58,7 +58,7 @@ def fill(stream: Stream, home: str, run: str) -> None:
         os.close(fd)
 
 
-class Output:
+class WriterFiles:
     """The files of one writer, whose current directory is that of the test."""
 
     def __init__(self, run: str, stream: Stream) -> None:

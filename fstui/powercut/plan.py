@@ -49,7 +49,7 @@ NEEDS_A_PERSON = (
 )
 
 
-class Plan(Base, frozen=True, kw_only=True):
+class PowerCutPlan(Base, frozen=True, kw_only=True):
     """The work of the writer, known before the first byte is written."""
 
     scenario: ScenarioRef
@@ -82,13 +82,13 @@ class Plan(Base, frozen=True, kw_only=True):
         return self.room_bytes + int(seconds * each_second) if seconds and each_second else None
 
 
-def make_plan(settings: Mapping[str, str]) -> Plan:
+def make_plan(settings: Mapping[str, str]) -> PowerCutPlan:
     """Return the plan for the user's ``key=value`` pairs. Raises Refused for an invalid one."""
     values = chosen(FORM, settings)
     typed = msgspec.convert(values, PowerCut)
     ways = product(msgspec.convert(typed.sync, tuple[Sync, ...]), msgspec.convert(typed.writes, tuple[Writes, ...]))
     each = [way for way in dict.fromkeys(ways) for _ in range(typed.writers)]
-    return Plan(
+    return PowerCutPlan(
         scenario=ScenarioRef(name=NAME, title=FORM.title, settings=values),
         settings=typed,
         streams=tuple(Stream.of(number, *way, typed.block, typed.file) for number, way in enumerate(each)),

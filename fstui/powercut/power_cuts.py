@@ -19,7 +19,7 @@ from fstui.state import ledger, runs
 from fstui.state.ledger import Entry
 
 
-class Saved(NamedTuple):
+class VerifiedCut(NamedTuple):
     path: Path
     run: Run
     figures: PowerCutFigures
@@ -30,7 +30,7 @@ def figures_of(run: Run) -> PowerCutFigures | None:
     return next((step.figures for step in run.steps if isinstance(step.figures, PowerCutFigures)), None)
 
 
-def verified() -> Iterator[Saved]:
+def verified() -> Iterator[VerifiedCut]:
     """Yield every verification, newest first. Altered ones are skipped, because they prove nothing."""
     for summary in runs.history():
         if summary.scenario == NAME and not (summary.unreadable or summary.altered):
@@ -39,23 +39,23 @@ def verified() -> Iterator[Saved]:
             except Refused:
                 continue
             if (figures := figures_of(run)) is not None:
-                yield Saved(Path(summary.path), run, figures)
+                yield VerifiedCut(Path(summary.path), run, figures)
 
 
-class Earlier(NamedTuple):
+class EarlierCuts(NamedTuple):
     """Earlier results that matter when a cut is verified."""
 
-    decided: Saved | None
+    decided: VerifiedCut | None
     """The newest conclusive verification of the same cut."""
     survived: int
     """How many other cuts the target has survived since its last loss."""
 
 
-def earlier(cut: str, identity: str) -> Earlier:
+def earlier(cut: str, identity: str) -> EarlierCuts:
     """Return what is known before the verification of this cut."""
     saved = list(verified())
     decided = next((found for found in saved if found.figures.cut == cut and found.figures.is_final), None)
-    return Earlier(decided, _survived(saved, identity, besides=cut))
+    return EarlierCuts(decided, _survived(saved, identity, besides=cut))
 
 
 class SoFar(NamedTuple):
@@ -72,7 +72,7 @@ def so_far(identity: str) -> SoFar:
     return SoFar(_survived(verified(), identity) if identity else 0, pending())
 
 
-def _survived(saved: Iterable[Saved], identity: str, besides: str = "") -> int:
+def _survived(saved: Iterable[VerifiedCut], identity: str, besides: str = "") -> int:
     kept: set[str] = set()
     for found in saved:
         figures = found.figures

@@ -108,7 +108,7 @@ class Files:
         return unpack(memoryview(self.buffer)[:got])
 
 
-class Comparison:
+class WriterComparison:
     """Compares the acknowledgements of one writer with its files."""
 
     def __init__(self, directory: str, run: str, stream: Stream, last: int) -> None:
@@ -207,7 +207,7 @@ def main() -> None:
         stream = Stream(*fields)
         last = request["last"].get(str(stream.writer))
         if last is not None:
-            comparison = Comparison(directory, request["run"], stream, last)
+            comparison = WriterComparison(directory, request["run"], stream, last)
             comparison.compare()
             comparison.say()
 

@@ -29,7 +29,7 @@ from fstui.powercut import log as lines
 from fstui.powercut.figures import Declared, ReadBack, Witnessed, figures
 from fstui.powercut.header import Header, decode_header
 from fstui.powercut.log import BadLog, Log
-from fstui.powercut.power_cuts import Earlier
+from fstui.powercut.power_cuts import EarlierCuts
 from fstui.powercut.records import PREFIX
 from fstui.state.workspace import Place
 from fstui.storage.survey import target_of
@@ -38,7 +38,7 @@ READ_S = 30.0
 REAP_S = 0.5
 
 
-class Machine(Protocol):
+class RecordsHost(Protocol):
     """The host with the records."""
 
     def survey(self) -> Inventory:
@@ -56,7 +56,7 @@ class Verified(NamedTuple):
 
 
 async def verify(
-    directory: str, witnessed: Witnessed, earlier: Earlier, machine: Machine, declared: Declared
+    directory: str, witnessed: Witnessed, earlier: EarlierCuts, machine: RecordsHost, declared: Declared
 ) -> Verified:
     """Return the judged run of this cut, not yet saved. Raises Refused with a sentence for the user."""
     began = time.monotonic()
@@ -73,7 +73,7 @@ async def verify(
 
 
 async def _read_records(
-    directory: str, witnessed: Witnessed, machine: Machine, declared: Declared, *, known: bool
+    directory: str, witnessed: Witnessed, machine: RecordsHost, declared: Declared, *, known: bool
 ) -> tuple[ReadBack, Target]:
     """Return the state of the records and the stack below them. ``known``: this cut was verified before."""
     header = witnessed.header
@@ -121,7 +121,7 @@ def _check_complete(log: Log, header: Header) -> None:
             raise BadLog(f"writer {number} begins with record {writer.first}: lines are missing")
 
 
-async def _place(directory: str, machine: Machine) -> Place:
+async def _place(directory: str, machine: RecordsHost) -> Place:
     try:
         return await machine.inspect(directory)
     except Refused as refusal:
@@ -130,7 +130,7 @@ async def _place(directory: str, machine: Machine) -> Place:
         ) from None
 
 
-async def _check_unmountable(directory: str, header: Header, machine: Machine) -> None:
+async def _check_unmountable(directory: str, header: Header, machine: RecordsHost) -> None:
     try:
         place = await machine.inspect(directory)
     except Refused:

@@ -25,7 +25,7 @@ RATE_S = 2.0
 _READ_BYTES = 1 << 16
 
 
-class View(NamedTuple):
+class WitnessState(NamedTuple):
     """What the witness displays."""
 
     acknowledged: int
@@ -58,7 +58,7 @@ class Witness:
         self._synced_at = self._line_at = self._ack_at = now
         self._recent: list[tuple[float, int]] = [(now, 0)]
 
-    def listen(self, source: int, show: Callable[[View], None], every_s: float) -> None:
+    def listen(self, source: int, show: Callable[[WitnessState], None], every_s: float) -> None:
         """Read until the writer or the connection ends. Raises BadLog, LogFull; KeyboardInterrupt is not caught."""
         shown_at = 0.0
         while True:
@@ -80,7 +80,7 @@ class Witness:
         """Whether the writer runs on this host, so that the witness would lose its power, too."""
         return self.header is not None and bool(boot_id()) and self.header.boot == boot_id()
 
-    def view(self) -> View:
+    def view(self) -> WitnessState:
         """Return the current state."""
         now = time.monotonic()
         acknowledged = self.log.acknowledged if self.log else 0
@@ -90,7 +90,7 @@ class Witness:
         since, before = self._recent[0]
         rate = (acknowledged - before) / (now - since) if now > since else 0.0
         last = self.log.newest if self.log else None
-        return View(acknowledged, self.durable, rate, last, now - self._ack_at, now - self._line_at)
+        return WitnessState(acknowledged, self.durable, rate, last, now - self._ack_at, now - self._line_at)
 
     def sync(self) -> None:
         """Sync the log. Raises LogFull."""

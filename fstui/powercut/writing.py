@@ -16,7 +16,7 @@ from fstui.model.host import Inventory
 from fstui.model.storage import Target
 from fstui.powercut.header import Header, boot_id
 from fstui.powercut.log import GONE
-from fstui.powercut.plan import Plan
+from fstui.powercut.plan import PowerCutPlan
 from fstui.powercut.records import PREFIX
 from fstui.state import ledger
 from fstui.state.ledger import record
@@ -26,16 +26,16 @@ _END_S = 6.0
 """The writer itself waits up to 4 s for its processes."""
 
 
-class Cut(NamedTuple):
+class PreparedCut(NamedTuple):
     """A test that is ready to start."""
 
     header: Header
-    plan: Plan
+    plan: PowerCutPlan
     on_root: bool
     """The records go to the root filesystem, so the host may not start again."""
 
 
-class End(NamedTuple):
+class WriterEnd(NamedTuple):
     """Why the writer ended without a power cut."""
 
     reason: str
@@ -47,7 +47,7 @@ class End(NamedTuple):
         return self.reason == GONE
 
 
-def make_cut(plan: Plan, target: Target, fsid: int, inventory: Inventory) -> Cut:
+def make_cut(plan: PowerCutPlan, target: Target, fsid: int, inventory: Inventory) -> PreparedCut:
     """Prepare a test; nothing is written yet. ``target`` is the resolved directory, ``fsid`` that of its filesystem."""
     run = secrets.token_hex(8)
     header = Header(
@@ -62,20 +62,20 @@ def make_cut(plan: Plan, target: Target, fsid: int, inventory: Inventory) -> Cut
         streams=plan.streams,
         version=__version__,
     )
-    return Cut(header, plan, on_root=is_root(target, inventory))
+    return PreparedCut(header, plan, on_root=is_root(target, inventory))
 
 
 class Writing:
     """The running writer. Its acknowledgements go directly to the stdout of fstui."""
 
-    def __init__(self, cut: Cut, process: asyncio.subprocess.Process, entry: ledger.Entry) -> None:
+    def __init__(self, cut: PreparedCut, process: asyncio.subprocess.Process, entry: ledger.Entry) -> None:
         self._cut = cut
         self._process = process
         self._entry = entry
         self._stopping = False
 
     @classmethod
-    async def start(cls, cut: Cut) -> Writing:
+    async def start(cls, cut: PreparedCut) -> Writing:
         """Record the directory in the ledger and start the writer. Raises Refused, OSError."""
         try:
             mount_point = cut.header.target.mount_point
@@ -120,7 +120,7 @@ class Writing:
             reason = answer["refused"] if answer else "its process ended"
             raise Refused(f"{self._cut.header.directory}: {reason}." + (f" {left}" if left else ""))
 
-    async def ended(self) -> End:
+    async def ended(self) -> WriterEnd:
         """Wait until the writer ends."""
         answer = await self._next()
         try:
@@ -131,8 +131,8 @@ class Writing:
             # closes the pipes, about which the event loop would warn at its end
             self._process._transport.close()  # type: ignore[attr-defined]
         if answer is None or "ended" not in answer:
-            return End("its process was killed", failed=True)
-        return End(answer["ended"], answer["failed"])
+            return WriterEnd("its process was killed", failed=True)
+        return WriterEnd(answer["ended"], answer["failed"])
 
     async def _next(self) -> dict[str, Any] | None:
         assert self._process.stderr is not None

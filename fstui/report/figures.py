@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from fstui.judge import Case
 from fstui.judge import words as judges_words
 from fstui.model.counters import DeviceCounters
-from fstui.model.host import Writer
+from fstui.model.host import OtherWriter
 from fstui.model.plan import Plan
 from fstui.model.quantities import count, duration_ns, rate, ratio, short_size, size
 from fstui.model.run import Evidence
@@ -124,7 +124,7 @@ def step_line(step: Step, counts: Counts) -> str:
     return f"{step.name} {per_s}/s · p50 {p50}  p99 {p99}  max {longest}{flushed}{status}"
 
 
-def names_of(writers: Iterable[Writer]) -> str:
+def names_of(writers: Iterable[OtherWriter]) -> str:
     """Return the names of other programs that wrote, the largest amount first.
 
     Kernel workers write on behalf of other programs. They are named only if no other program is known.
@@ -145,7 +145,7 @@ def writes_at_most(plan: Plan) -> str:
     return f"≤ {short_size(plan.max_bytes)}" if plan.bytes_per_s is None else f"{short_size(plan.bytes_per_s)}/s"
 
 
-def power_cut_writes(cut: power_cut.Plan) -> str:
+def power_cut_writes(cut: power_cut.PowerCutPlan) -> str:
     if cut.max_bytes is not None:
         return f"≤ {short_size(cut.max_bytes)}"
     return f"{short_size(cut.bytes_per_s)}/s" if cut.bytes_per_s else "all it can"

@@ -25,7 +25,7 @@ _IDLE = "schedulers with I/O classes only: BFQ, and mq-deadline since Linux 5.14
 BY_HAND = "by hand"
 
 
-def of_scenarios(planned: Sequence[tuple[Scenario, Plan]], cut: power_cut.Plan) -> Report:
+def of_scenarios(planned: Sequence[tuple[Scenario, Plan]], cut: power_cut.PowerCutPlan) -> Report:
     """Return name, question, duration, and the most bytes written. The last scenario is performed by a person."""
     rows = [(scenario.name, scenario.question, _time(plan), writes_at_most(plan)) for scenario, plan in planned]
     rows.append((power_cut.NAME, power_cut.FORM.question, BY_HAND, power_cut_writes(cut)))
@@ -47,7 +47,7 @@ def of_scenario(scenario: Scenario, plan: Plan) -> Report:
     return _of_form(scenario, takes, [step.name for step in plan.steps], plan.command)
 
 
-def of_power_cut(cut: power_cut.Plan) -> Report:
+def of_power_cut(cut: power_cut.PowerCutPlan) -> Report:
     lasts = clock(cut.settings.seconds) if cut.settings.seconds else "until the power goes"
     takes = f"{counted(len(cut.ways), 'way')} at the same time, {lasts}, writes {power_cut_writes(cut)}"
     return _of_form(power_cut.FORM, takes, list(map(str, cut.ways)), power_cut.write_command("DIR", {}))

@@ -9,8 +9,8 @@ import msgspec
 from fstui.report.documents import DiskDocument, DiskRow, DisksDocument, EnvelopeDocument, LabDocument, LabStorage
 from fstui.report.reach import DataPlace, Reach
 from fstui.report.sections import Report, Section
-from fstui.simulate.lab.laboratory import Lab, Storage
-from fstui.simulate.parameters import Part, Simulated
+from fstui.simulate.lab.laboratory import Lab, LabVolume
+from fstui.simulate.parameters import ParameterTable, Simulated
 
 _GIVES_AWAY = (".cache.flush", ".cache.fua", ".syncs_stubbed")
 """Parameters that reveal whether a disk is durable."""
@@ -47,7 +47,7 @@ def of_lab(lab: Lab) -> Report:
     return Report("", (Section("", ("NAME", "DIRECTORY", "ENVELOPE"), rows),), document)
 
 
-def of_envelope(storage: Storage) -> Report:
+def of_envelope(storage: LabVolume) -> Report:
     kind = storage.truth
     rows = (("truth", kind.truth), ("fstui reports", f"{kind.verdict}, by {kind.rule}"), ("visible in", kind.seen))
     document = EnvelopeDocument(name=storage.name, **kind._asdict())
@@ -68,11 +68,11 @@ def in_truth(made: Simulated, promised: Reach, places: Sequence[DataPlace]) -> R
     return promised
 
 
-def _parameters(part: Part, prefix: str) -> Iterator[tuple[str, str]]:
+def _parameters(part: ParameterTable, prefix: str) -> Iterator[tuple[str, str]]:
     """Yield the parameters by name, as a user types them."""
     for field in msgspec.structs.fields(part):
         value = getattr(part, field.name)
-        if isinstance(value, Part):
+        if isinstance(value, ParameterTable):
             yield from _parameters(value, f"{prefix}{field.name}.")
         elif prefix and value not in (None, ""):
             yield f"{prefix}{field.name}", str(value).lower() if isinstance(value, bool) else str(value)

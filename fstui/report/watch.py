@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from fstui.model.counters import DeviceTimes
 from fstui.model.judgement import TOO_SLOW, Answer
 from fstui.model.quantities import count, counted, duration_ns, rate, seconds, size
-from fstui.model.watch import Commits, LostWrite, Waiting, Watched, WatchedDevice, WatchReport
+from fstui.model.watch import JournalCommits, LostWrite, Waiting, Watched, WatchedDevice, WatchReport
 from fstui.report.sections import Cell, Report, Section, records, right
 from fstui.report.text import NONE, speed_words
 
@@ -129,7 +129,7 @@ def device_cells(device: WatchedDevice, elapsed_s: float) -> tuple[str, ...]:
     )
 
 
-def journal(commits: Commits, elapsed_s: float) -> str:
+def journal(commits: JournalCommits, elapsed_s: float) -> str:
     """Return the commits of one journal in a line."""
     longest = f", {duration_ns(commits.latency_ns.max)} at most" if commits.latency_ns else ""
     often = f"{rate(commits.count / elapsed_s)} commits/s, p50 {_p50(commits.latency_ns)}"

@@ -15,7 +15,7 @@ from fstui.measure.children import Child
 from fstui.measure.kinds.servers import COMMANDS, DECISIVE, KINDS, Server
 from fstui.model.activity import HostActivity, RunningDatabase
 from fstui.model.counters import Idle
-from fstui.model.host import Writer
+from fstui.model.host import OtherWriter
 from fstui.model.storage import Node
 from fstui.runs.machine.base import Machine
 from fstui.storage import counters
@@ -77,7 +77,7 @@ class IdleWatch:
             elapsed_s=round(self.seen.elapsed_s + (after.monotonic_ns - before.monotonic_ns) / 1e9, 3),
             counters=counters.add((self.seen.counters, counters.difference(before, after))),
             writers=tuple(
-                Writer(pid=pid, name=name, written_bytes=written)
+                OtherWriter(pid=pid, name=name, written_bytes=written)
                 for (pid, name), written in self._written.most_common(MOST_WRITERS)
             ),
         )

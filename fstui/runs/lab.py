@@ -8,7 +8,7 @@ from pathlib import Path
 from fstui.measure.children import in_child
 from fstui.model.errors import Refused
 from fstui.simulate.lab import laboratory, removal
-from fstui.simulate.lab.laboratory import Lab, Made, Storage, run
+from fstui.simulate.lab.laboratory import Lab, LabVolume, Made, run
 from fstui.state import workspace
 from fstui.state.paths import in_home
 
@@ -35,7 +35,7 @@ async def standing() -> Lab:
     return await in_home(laboratory.standing)
 
 
-async def open_envelope(name: str) -> Storage:
+async def open_envelope(name: str) -> LabVolume:
     """Open an envelope. Raises Refused, OSError."""
     return await in_home(laboratory.open_envelope, name)
 

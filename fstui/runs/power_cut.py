@@ -8,12 +8,12 @@ from fstui.model.storage import Target
 from fstui.powercut import power_cuts, verification, writing
 from fstui.powercut.figures import Declared
 from fstui.powercut.log import BadLog
-from fstui.powercut.plan import FORM, NAME, NEEDS_A_PERSON, Plan, make_plan, write_command
+from fstui.powercut.plan import FORM, NAME, NEEDS_A_PERSON, PowerCutPlan, make_plan, write_command
 from fstui.powercut.power_cuts import SoFar
 from fstui.powercut.records import PREFIX
 from fstui.powercut.verification import Verified, read_file
-from fstui.powercut.witness import SILENT_S, LogFull, View, Witness
-from fstui.powercut.writing import Cut, Writing, is_root
+from fstui.powercut.witness import SILENT_S, LogFull, Witness, WitnessState
+from fstui.powercut.writing import PreparedCut, Writing, is_root
 from fstui.runs import caution
 from fstui.runs.scenarios import changed
 from fstui.runs.session import Session
@@ -27,13 +27,13 @@ __all__ = [
     "PREFIX",
     "SILENT_S",
     "BadLog",
-    "Cut",
     "Declared",
     "LogFull",
-    "Plan",
+    "PowerCutPlan",
+    "PreparedCut",
     "Verified",
-    "View",
     "Witness",
+    "WitnessState",
     "Writing",
     "changed",
     "concerns",
@@ -52,26 +52,26 @@ HISTORY_S = 60.0
 """Time to read the history, on which the verdict depends. A busy host may need it."""
 
 
-def plan(site: Site, settings: Mapping[str, str]) -> Plan:
+def plan(site: Site, settings: Mapping[str, str]) -> PowerCutPlan:
     """Return what the writer would do there. Raises Refused."""
     cut = make_plan(settings)
     site.check(cut.room_bytes)
     return cut
 
 
-def default_plan() -> Plan:
+def default_plan() -> PowerCutPlan:
     """Return the plan with the default settings."""
     return make_plan({})
 
 
-async def make_cut(session: Session, directory: str, settings: Mapping[str, str]) -> Cut:
+async def make_cut(session: Session, directory: str, settings: Mapping[str, str]) -> PreparedCut:
     """Return what the writer needs to begin, without writing anything. Raises Refused."""
     make_plan(settings)  # report a mistake in the settings before accessing the directory
     site = await session.look_up(directory)
     return writing.make_cut(plan(site, settings), site.read, site.place.fsid, session.machine.survey())
 
 
-async def concerns(session: Session, cut: Cut) -> tuple[str, ...]:
+async def concerns(session: Session, cut: PreparedCut) -> tuple[str, ...]:
     """Return the reasons not to write there, as before a run. Raises Refused."""
     site = await session.look_up(cut.header.target.path)
     return (await caution.look(session, site, cut.plan.room_bytes))[1]

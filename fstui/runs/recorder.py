@@ -16,7 +16,7 @@ from fstui.measure.wire.frames import BadFrame, Samples
 from fstui.model.counters import Counters, DeviceCounters, DeviceTrace
 from fstui.model.plan import PlannedStep
 from fstui.model.settings import Figures
-from fstui.model.steps import Failure, Snapshot, Stall, Stalls, Step, StepStatus, Turn
+from fstui.model.steps import CounterInterval, Failure, PendingOperation, Snapshot, StallSummary, Step, StepStatus
 from fstui.model.storage import Node
 from fstui.storage.counters import difference
 
@@ -53,9 +53,9 @@ class Recorder:
         self.newest: Counters | None = None
         self.trace: tuple[DeviceTrace, ...] | None = None
         self.done = False
-        self.never_ended: Stall | None = None
+        self.never_ended: PendingOperation | None = None
         """The stall of a program that was abandoned and had not reported in which operation it was."""
-        self._saved_turns: tuple[Turn, ...] = ()
+        self._saved_turns: tuple[CounterInterval, ...] = ()
         self._in_flight: dict[int, tuple[int, str]] = {}
         self._cut_off = 0
         """Operations that had not returned when the step ended. Each counts with the time that it had taken so far."""
@@ -135,7 +135,7 @@ class Recorder:
         cpu_wait_ns: int | None = None,
         longest_cpu_wait_ns: int | None = None,
         stolen_ns: int | None = None,
-        turns: tuple[Turn, ...] = (),
+        turns: tuple[CounterInterval, ...] = (),
     ) -> None:
         """End the step at the times of the probe's own clock.
 
@@ -156,7 +156,7 @@ class Recorder:
             self.timeline.add([now_ns], [now_ns - since_ns], self.started_ns)
             self._cut_off += 1
 
-    def _stalls(self, status: StepStatus, elapsed_ns: int) -> Stalls:
+    def _stalls(self, status: StepStatus, elapsed_ns: int) -> StallSummary:
         """Return the stalls. An operation that never returned always counts as one.
 
         A server that failed has its own reason for its silence, such as a full disk.
@@ -164,15 +164,15 @@ class Recorder:
         if status != "failed" and (silences := self._figures.silences()):
             ends_s = [elapsed_ns / 1e9 if one.lasts else one.until_s for one in silences]
             lost_s = sum(end_s - one.since_s for one, end_s in zip(silences, ends_s, strict=True))
-            return Stalls(count=len(silences), lost_s=round(lost_s, 3))
-        seen = self.whole.stalls() if self.settings.uniform else Stalls()
+            return StallSummary(count=len(silences), lost_s=round(lost_s, 3))
+        seen = self.whole.stalls() if self.settings.uniform else StallSummary()
         if self.never_ended and not self._cut_off:
-            return Stalls(count=seen.count + 1, lost_s=round(seen.lost_s + self.never_ended.elapsed_s, 3))
+            return StallSummary(count=seen.count + 1, lost_s=round(seen.lost_s + self.never_ended.elapsed_s, 3))
         if seen.count >= self._cut_off:
             return seen
-        return Stalls(count=self._cut_off, lost_s=round(self.whole.max / 1e9, 3))
+        return StallSummary(count=self._cut_off, lost_s=round(self.whole.max / 1e9, 3))
 
-    def _unanswered(self, status: StepStatus, elapsed_ns: int) -> Stall | None:
+    def _unanswered(self, status: StepStatus, elapsed_ns: int) -> PendingOperation | None:
         """Return the operation that had not returned when the step ended."""
         if self._cut_off and self.newest:
             return self._stall(self.newest.monotonic_ns)
@@ -250,13 +250,13 @@ class Recorder:
             return f"took {elapsed_s:.1f} s, because {self.ops} operations needed that long"
         return None
 
-    def _stall(self, now_ns: int) -> Stall | None:
+    def _stall(self, now_ns: int) -> PendingOperation | None:
         if not self._in_flight:
             silence = next((one for one in self._figures.silences() if one.lasts), None)
             elapsed_s = (now_ns - self.started_ns) / 1e9
-            return Stall(call="a transaction", elapsed_s=elapsed_s - silence.since_s) if silence else None
+            return PendingOperation(call="a transaction", elapsed_s=elapsed_s - silence.since_s) if silence else None
         writer, (since_ns, call) = min(self._in_flight.items(), key=lambda item: item[1])
-        return Stall(call=call, elapsed_s=(now_ns - since_ns) / 1e9, writer=writer)
+        return PendingOperation(call=call, elapsed_s=(now_ns - since_ns) / 1e9, writer=writer)
 
 
 def _sum(values: list[int | None]) -> int | None:
@@ -341,15 +341,15 @@ class Intervals:
                 break
             reading.add(begins, ends)
 
-    def turns(self) -> tuple[Turn, ...]:
+    def turns(self) -> tuple[CounterInterval, ...]:
         """Return the intervals that contain operations."""
         found = (_between(first, second) for first, second in pairwise(self._readings))
         return tuple(turn for turn in found if turn.ops)
 
 
-def _between(first: _Reading, second: _Reading) -> Turn:
+def _between(first: _Reading, second: _Reading) -> CounterInterval:
     moved = difference(first.counters, second.counters)
-    return Turn(
+    return CounterInterval(
         elapsed_s=round((second.since_ns - first.until_ns) / 1e9, 4),
         ops=max(0, second.ended - first.begun),
         flushes={each.device: each.flushes for each in moved if each.flushes is not None},

@@ -19,7 +19,7 @@ from fstui.model.base import Amount, Base, Count
 from fstui.model.events import Event, StepPreparing, StepProgressed, StepStarted
 from fstui.model.host import Process
 from fstui.model.plan import PlannedStep
-from fstui.model.steps import Failure, Stall, Step, StepStatus, Turn
+from fstui.model.steps import CounterInterval, Failure, PendingOperation, Step, StepStatus
 from fstui.model.storage import Node
 from fstui.runs.machine.base import Machine, NoTrace, RunningProbe, Served, Trace
 from fstui.runs.recorder import Recorder
@@ -103,7 +103,7 @@ class StepRunner:
         self.abandoned = status is None
         if self.abandoned and self._ready_at is not None and self._stopped_at is not None:
             program = self._planned.settings.program or "the probe"
-            self._recorder.never_ended = Stall(call=program, elapsed_s=time.monotonic() - self._stopped_at)
+            self._recorder.never_ended = PendingOperation(call=program, elapsed_s=time.monotonic() - self._stopped_at)
         self._note_end(listening, status)
         await self._read_trace()
         return self._step()
@@ -246,7 +246,7 @@ class _Done(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
     cpu_wait_ns: Count | None = None
     longest_cpu_wait_ns: Count | None = None
     stolen_ns: Count | None = None
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[CounterInterval, ...] = ()
 
 
 class _Figures(Base, frozen=True, kw_only=True):

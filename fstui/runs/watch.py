@@ -24,7 +24,7 @@ from fstui.runs.machine.base import Machine, Waits
 from fstui.storage.counters import difference
 from fstui.storage.process import writers
 from fstui.trace.child import Ended, Untraceable
-from fstui.trace.conclusion import Conclusion, answers, conclude, conclude_from_proc
+from fstui.trace.conclusion import WatchConclusion, answers, conclude, conclude_from_proc
 
 SECOND = 1.0
 MOST_WRITERS = 8
@@ -118,7 +118,7 @@ class Watching:
         )
 
 
-def _concluded(seen: Watched, refused: str | None, inventory: Inventory) -> Conclusion:
+def _concluded(seen: Watched, refused: str | None, inventory: Inventory) -> WatchConclusion:
     return conclude_from_proc(seen, refused) if refused else conclude(seen, inventory.filesystems)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from fstui.model.counters import DeviceCounters
 from fstui.simulate.media import US, Extent, medium
-from fstui.simulate.parameters import Device
+from fstui.simulate.parameters import DiskParameters
 
 Stamps = Mapping[int, int]
 """Offset in the file → the number of the write."""
@@ -26,7 +26,7 @@ class _Landing(NamedTuple):
 class Disk:
     """One disk. Requests must arrive in order of time."""
 
-    def __init__(self, made: Device, seed: int) -> None:
+    def __init__(self, made: DiskParameters, seed: int) -> None:
         self.made = made
         self.on_request: Callable[[str, str, float], None] | None = None
         """Called after each request with the name of the disk, the name of the time counter, and the time in ns."""
@@ -42,7 +42,7 @@ class Disk:
         self._counted = dict.fromkeys(("writes", "written_bytes", "flushes"), 0)
         self._spent_ns = {"write_ms": 0.0, "flush_ms": 0.0, "busy_ms": 0.0}
 
-    def change(self, made: Device) -> None:
+    def change(self, made: DiskParameters) -> None:
         """Use other parameters from now on; the content is kept."""
         if made.made_of != self.made.made_of:
             self._medium = medium(made.made_of, self._chance)

@@ -31,7 +31,7 @@ class SyncError(Exception):
         self.at_ns = at_ns
 
 
-class Storage(Protocol):
+class BlockTarget(Protocol):
     """A block device below a filesystem."""
 
     def write(self, at_ns: float, extent: Extent, stamps: dict[int, int], *, forced: bool = False) -> float:
@@ -56,10 +56,10 @@ class CachedDisk:
         return self._front.flush(at_ns + self._made.hop_us * US)
 
 
-class Filesystem:
+class SimulatedFile:
     """One file of a filesystem, and the CPU time of its I/O path. Offsets are relative to the file."""
 
-    def __init__(self, made: Simulated, storage: Storage, log: Storage) -> None:
+    def __init__(self, made: Simulated, storage: BlockTarget, log: BlockTarget) -> None:
         self.change(made)
         platter = made.disk.platter
         self._journal_at = platter.tracks // 3 * platter.track_bytes if platter else 1 << 38
@@ -133,12 +133,12 @@ class Filesystem:
         return at_ns + self._host.wake_us * US
 
     def _request(
-        self, storage: Storage, at_ns: float, extent: Extent, stamps: dict[int, int], *, forced: bool = False
+        self, storage: BlockTarget, at_ns: float, extent: Extent, stamps: dict[int, int], *, forced: bool = False
     ) -> float:
         end = storage.write(at_ns + self._host.submit_us * US, extent, stamps, forced=forced)
         return end + self._host.complete_us * US
 
-    def _flush(self, storage: Storage, at_ns: float) -> float:
+    def _flush(self, storage: BlockTarget, at_ns: float) -> float:
         if not self._sends_flushes:
             return at_ns
         return storage.flush(at_ns + self._host.submit_us * US) + self._host.complete_us * US
@@ -150,7 +150,7 @@ class Filesystem:
         return Extent(self._journal_at + self._logged - size, size)
 
 
-class Dataset(Filesystem):
+class ZfsFile(SimulatedFile):
     """A file on a ZFS dataset."""
 
     _group_ends_ns = 0.0

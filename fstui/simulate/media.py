@@ -19,7 +19,7 @@ class Extent(NamedTuple):
     size: int
 
 
-class Medium(Protocol):
+class SimulatedMedium(Protocol):
     """A non-volatile medium."""
 
     def land(self, at_ns: float, extents: Sequence[Extent]) -> float:
@@ -32,7 +32,7 @@ class Medium(Protocol):
 class Platter:
     """A rotating disk: a block is written when it passes under the head."""
 
-    def __init__(self, made: parameters.Platter) -> None:
+    def __init__(self, made: parameters.PlatterParameters) -> None:
         self._made = made
         self._revolution_ns = 60 * S / made.rpm
         self._track = 0
@@ -68,7 +68,7 @@ class Platter:
 class Nand:
     """Flash whose channels program pages in parallel."""
 
-    def __init__(self, made: parameters.Nand, chance: random.Random) -> None:
+    def __init__(self, made: parameters.NandParameters, chance: random.Random) -> None:
         self._made, self._chance = made, chance
 
     def land(self, at_ns: float, extents: Sequence[Extent]) -> float:
@@ -83,7 +83,7 @@ class Nand:
 class Persistent:
     """A medium without a cache: a write is durable when it completes."""
 
-    def __init__(self, made: parameters.Persistent, chance: random.Random) -> None:
+    def __init__(self, made: parameters.PersistentParameters, chance: random.Random) -> None:
         self._made, self._chance = made, chance
 
     def land(self, at_ns: float, extents: Sequence[Extent]) -> float:
@@ -96,7 +96,7 @@ class Persistent:
 class Network:
     """A network volume, with the provider's limit on operations per second."""
 
-    def __init__(self, made: parameters.Network, chance: random.Random) -> None:
+    def __init__(self, made: parameters.NetworkParameters, chance: random.Random) -> None:
         self._made, self._chance = made, chance
         self._paid_ns = -made.burst_ops / made.ops_per_s * S if made.ops_per_s else 0.0
 
@@ -114,13 +114,17 @@ class Network:
 
 
 def medium(
-    made: parameters.Platter | parameters.Nand | parameters.Persistent | parameters.Network, chance: random.Random
-) -> Medium:
+    made: parameters.PlatterParameters
+    | parameters.NandParameters
+    | parameters.PersistentParameters
+    | parameters.NetworkParameters,
+    chance: random.Random,
+) -> SimulatedMedium:
     match made:
-        case parameters.Platter():
+        case parameters.PlatterParameters():
             return Platter(made)
-        case parameters.Nand():
+        case parameters.NandParameters():
             return Nand(made, chance)
-        case parameters.Persistent():
+        case parameters.PersistentParameters():
             return Persistent(made, chance)
     return Network(made, chance)

@@ -14,11 +14,11 @@ from fstui.model.shipped import shipped
 from fstui.model.storage import MediumCache, MediumClass
 
 
-class Part(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ParameterTable(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A table of the TOML file."""
 
 
-class Platter(Part, frozen=True, kw_only=True):
+class PlatterParameters(ParameterTable, frozen=True, kw_only=True):
     """A rotating disk. ``seek_ms``: over a third of the tracks; ``settle_ms``: to the next track."""
 
     rpm: float
@@ -32,7 +32,7 @@ class Platter(Part, frozen=True, kw_only=True):
     """Number of disks in a mirror. They rotate independently, and the slowest one decides."""
 
 
-class Nand(Part, frozen=True, kw_only=True):
+class NandParameters(ParameterTable, frozen=True, kw_only=True):
     """Flash: several channels program pages in parallel."""
 
     program_us: float
@@ -40,13 +40,13 @@ class Nand(Part, frozen=True, kw_only=True):
     channels: int = 4
 
 
-class Persistent(Part, frozen=True, kw_only=True):
+class PersistentParameters(ParameterTable, frozen=True, kw_only=True):
     """3D XPoint: a write is durable when it completes."""
 
     write_us: float
 
 
-class Network(Part, frozen=True, kw_only=True):
+class NetworkParameters(ParameterTable, frozen=True, kw_only=True):
     """A network volume: a write completes when the slowest copy has it."""
 
     round_trip_us: float
@@ -58,7 +58,7 @@ class Network(Part, frozen=True, kw_only=True):
     burst_ops: int = 0
 
 
-class Cache(Part, frozen=True, kw_only=True):
+class Cache(ParameterTable, frozen=True, kw_only=True):
     """The write cache of the disk."""
 
     bytes: int = 64 << 20
@@ -69,7 +69,7 @@ class Cache(Part, frozen=True, kw_only=True):
     fua: Literal["honest", "ignored"] = "honest"
 
 
-class Device(Part, frozen=True, kw_only=True):
+class DiskParameters(ParameterTable, frozen=True, kw_only=True):
     """One disk: what it reports about itself, then its real properties."""
 
     name: str = "sda"
@@ -90,20 +90,20 @@ class Device(Part, frozen=True, kw_only=True):
     """Additional time for a flush."""
     fails_write: int = 0
     """The program's write with this number fails with an I/O error (buffered writes on ext4); 0: none."""
-    platter: Platter | None = None
-    nand: Nand | None = None
-    persistent: Persistent | None = None
-    network: Network | None = None
+    platter: PlatterParameters | None = None
+    nand: NandParameters | None = None
+    persistent: PersistentParameters | None = None
+    network: NetworkParameters | None = None
     cache: Cache | None = None
 
     @property
-    def made_of(self) -> Platter | Nand | Persistent | Network:
+    def made_of(self) -> PlatterParameters | NandParameters | PersistentParameters | NetworkParameters:
         found = self.platter or self.nand or self.persistent or self.network
         assert found is not None, "checked by load()"
         return found
 
 
-class Front(Device, frozen=True, kw_only=True):
+class Front(DiskParameters, frozen=True, kw_only=True):
     """A cache device: every write goes to it, and a flush commits its map of blocks first."""
 
     kind: Literal["dm-cache", "bcache"] = "dm-cache"
@@ -113,7 +113,7 @@ class Front(Device, frozen=True, kw_only=True):
     """Sequential writes of its map with each flush."""
 
 
-class Filesystem(Part, frozen=True, kw_only=True):
+class FilesystemParameters(ParameterTable, frozen=True, kw_only=True):
     """The filesystem on the disk."""
 
     kind: Literal["ext4", "zfs"] = "ext4"
@@ -125,7 +125,7 @@ class Filesystem(Part, frozen=True, kw_only=True):
     """ZFS only: the number of threads that handle a write of the intent log and its completion."""
 
 
-class Host(Part, frozen=True, kw_only=True):
+class HostParameters(ParameterTable, frozen=True, kw_only=True):
     """The host: CPU time along the I/O path."""
 
     syscall_us: float = 1.0
@@ -145,7 +145,7 @@ class Host(Part, frozen=True, kw_only=True):
     """A library such as libeatmydata is loaded into the measuring process."""
 
 
-class Simulated(Part, frozen=True, kw_only=True):
+class Simulated(ParameterTable, frozen=True, kw_only=True):
     """A simulated disk with everything around it."""
 
     name: str
@@ -153,15 +153,15 @@ class Simulated(Part, frozen=True, kw_only=True):
     truth: str
     """What it really does; revealed to the class at the end."""
     seed: int = 1
-    disk: Device
-    log: Device | None = None
+    disk: DiskParameters
+    log: DiskParameters | None = None
     """ZFS only: a separate device for the intent log."""
     front: Front | None = None
-    filesystem: Filesystem = Filesystem()
-    host: Host = Host()
+    filesystem: FilesystemParameters = FilesystemParameters()
+    host: HostParameters = HostParameters()
 
     @property
-    def parts(self) -> tuple[Device | None, ...]:
+    def parts(self) -> tuple[DiskParameters | None, ...]:
         """The disk, the log device and the cache device."""
         return self.disk, self.log, self.front
 

@@ -41,7 +41,7 @@ class Done(NamedTuple):
     marks: list[int]
 
 
-class Program:
+class SimulatedProgram:
     """The work of one step. ``until`` is called with increasing times of the simulated clock."""
 
     def __init__(self, host: SimulatedHost, settings: Any) -> None:
@@ -62,7 +62,7 @@ class Program:
         raise NotImplementedError
 
 
-class Writes(Program):
+class SyncWritesProgram(SimulatedProgram):
     """Writes and syncs blocks of a file."""
 
     def __init__(self, host: SimulatedHost, settings: SyncWrites) -> None:
@@ -163,7 +163,7 @@ class Writes(Program):
         return place * size
 
 
-class Commits(Program):
+class SqliteProgram(SimulatedProgram):
     """SQLite's commits: which files one writes, and which it syncs (sqlite.org/atomiccommit.html, wal.html)."""
 
     def __init__(self, host: SimulatedHost, settings: SqliteCommits) -> None:
@@ -237,7 +237,7 @@ class Commits(Program):
         return self.host.filesystem.write(at_ns, offset, PAGE, self._commits, new=new)
 
 
-class Growing(Program):
+class DirtyFlushProgram(SimulatedProgram):
     """Measures how long a flush takes after increasing amounts of unsynced O_DIRECT writes."""
 
     def __init__(self, host: SimulatedHost, settings: DirtyFlush) -> None:
@@ -316,12 +316,12 @@ def _line(points: Sequence[dict[str, Any]]) -> tuple[int, int]:
     return round(slope), round(intercept)
 
 
-def program(host: SimulatedHost, settings: StepSettings) -> Program | None:
+def program(host: SimulatedHost, settings: StepSettings) -> SimulatedProgram | None:
     """Return the program for that kind of step, or None if it cannot be simulated."""
     host.begin_step()
     if isinstance(settings, SqliteCommits):
-        return Commits(host, settings)
+        return SqliteProgram(host, settings)
     if isinstance(settings, DirtyFlush):
-        return Growing(host, settings)
+        return DirtyFlushProgram(host, settings)
     writes = settings.as_sync_writes()
-    return Writes(host, writes) if writes else None
+    return SyncWritesProgram(host, writes) if writes else None

@@ -8,7 +8,7 @@ from fstui.measure.kinds.powercut import PowerCut, PowerCutFigures
 from fstui.model.counters import Counters
 from fstui.model.steps import Step
 from fstui.simulate.disk import Disk
-from fstui.simulate.kernel import CachedDisk, Dataset, Filesystem
+from fstui.simulate.kernel import CachedDisk, SimulatedFile, ZfsFile
 from fstui.simulate.parameters import Simulated
 
 FIRST_NS = 1e9
@@ -97,9 +97,9 @@ class SimulatedHost:
         holders = (disk.stamp_at(place, at_ns) for disk in self.disks())
         return max((stamp for stamp in holders if stamp is not None), default=None)
 
-    def _new_file(self) -> Filesystem:
+    def _new_file(self) -> SimulatedFile:
         made = self.made
         storage = CachedDisk(made.front, self.front) if made.front and self.front else self.disk
         log = self.log or storage
-        kind = Dataset if made.filesystem.kind == "zfs" else Filesystem
+        kind = ZfsFile if made.filesystem.kind == "zfs" else SimulatedFile
         return kind(made, storage, log)

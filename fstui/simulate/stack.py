@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from fstui.model.host import Host, Inventory
 from fstui.model.storage import Medium, Node, Reading, Space, Target
-from fstui.simulate.parameters import Device, Simulated
+from fstui.simulate.parameters import DiskParameters, Simulated
 from fstui.storage.layers import kind
 from fstui.storage.layers.kinds import sync_of
 
@@ -81,7 +81,7 @@ def _between(made: Simulated) -> tuple[Node, ...]:
     return ()
 
 
-def _disk(made: Device) -> Node:
+def _disk(made: DiskParameters) -> Node:
     rpm = made.platter.rpm if made.platter and made.medium.startswith("hdd") else None
     readings = (Reading(what="grade", value=made.grade, path=f"{WHERE}:model"),) if made.grade else ()
     return Node(

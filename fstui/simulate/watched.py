@@ -11,7 +11,7 @@ from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.measure.latency import Histogram
 from fstui.model.counters import DeviceCounters, DeviceTimes
 from fstui.model.watch import Waiting, Watched, WatchedDevice
-from fstui.simulate.programs import Writes
+from fstui.simulate.programs import SyncWritesProgram
 from fstui.simulate.simulated_host import SimulatedHost
 from fstui.simulate.stack import mount_point
 from fstui.storage.counters import difference
@@ -27,7 +27,7 @@ class WatchedHost:
     def __init__(self, host: SimulatedHost) -> None:
         host.begin_step()
         self._host = host
-        self._program = Writes(host, COMMITS)
+        self._program = SyncWritesProgram(host, COMMITS)
         self._program.begin()
         self._second, self._whole = Observation(host), Observation(host)
         for disk in host.disks():

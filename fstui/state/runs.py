@@ -16,7 +16,7 @@ from fstui.measure.kinds import documents
 from fstui.model.documents import encode, is_altered
 from fstui.model.errors import Refused
 from fstui.model.judgement import Answer, Verdict
-from fstui.model.run import Baselines, Earlier, Round, Run, RunStatus
+from fstui.model.run import Baselines, EarlierRun, Round, Run, RunStatus
 from fstui.state import ledger, paths, user_data
 from fstui.state.files import make_private, sync_directory, write_atomically
 from fstui.state.outlines import Outline, Read, RunNotFound, decode, read_outlines
@@ -149,7 +149,7 @@ def baselines(run: Run) -> Baselines:
     return Baselines(earlier(run), user_data.own_references())
 
 
-def earlier(run: Run) -> tuple[Earlier, ...]:
+def earlier(run: Run) -> tuple[EarlierRun, ...]:
     """Return finished runs of the same scenario with the same settings on the same storage of this host, newest first.
 
     Runs under an I/O limit are left out, because they show the limit and not the storage.
@@ -162,7 +162,7 @@ def earlier(run: Run) -> tuple[Earlier, ...]:
     return tuple(islice((one for one in found if one and one.mean_ns), MOST_BASELINES))
 
 
-def _as_earlier(read: Read, run: Run) -> Earlier | None:
+def _as_earlier(read: Read, run: Run) -> EarlierRun | None:
     """Return what to compare with, or None if the run in that file is not comparable."""
     if read.found is None or read.found.altered or not read.found.outline.is_unrestricted:
         return None
@@ -170,7 +170,7 @@ def _as_earlier(read: Read, run: Run) -> Earlier | None:
     if _question(outline) != _question(run) or _place(outline) != _place(run):
         return None
     means = {step.name: step.latency_ns.mean for step in outline.steps if step.latency_ns and step.is_comparable}
-    return Earlier(run=outline.id, started_at=outline.started_at, mean_ns=means)
+    return EarlierRun(run=outline.id, started_at=outline.started_at, mean_ns=means)
 
 
 def _question(run: Outline | Run) -> object:

@@ -15,7 +15,7 @@ import msgspec
 
 from fstui import proc
 from fstui.model.errors import Refused
-from fstui.model.host import Process, Writer
+from fstui.model.host import OtherWriter, Process
 from fstui.model.storage import Reading
 from fstui.proc import Mount, mapped_files, preloaded
 from fstui.storage import mounts
@@ -105,7 +105,7 @@ def written_so_far() -> Processes:
     }
 
 
-def writers(before: Processes, after: Processes, own: frozenset[int] = frozenset()) -> tuple[Writer, ...]:
+def writers(before: Processes, after: Processes, own: frozenset[int] = frozenset()) -> tuple[OtherWriter, ...]:
     """Return the processes that wrote between two readings, by bytes in descending order. ``own``: pids to leave out.
 
     A process that began in between counts from zero; one that ended in between is missing.
@@ -115,7 +115,7 @@ def writers(before: Processes, after: Processes, own: frozenset[int] = frozenset
         earlier = before.get((pid, start))
         grown = now.written_bytes - (earlier.written_bytes if earlier else 0)
         if grown > 0 and pid not in own:
-            found.append(Writer(pid=pid, name=now.name, written_bytes=grown))
+            found.append(OtherWriter(pid=pid, name=now.name, written_bytes=grown))
     return tuple(sorted(found, key=lambda writer: (-writer.written_bytes, writer.pid)))
 
 

@@ -16,7 +16,7 @@ from fstui.model.judgement import Speed
 from fstui.model.quantities import duration_ns, rate, size
 from fstui.model.run import Evidence
 from fstui.model.storage import MediumClass, Target
-from fstui.model.watch import Commits, Culprit, Waiting, Watched, WatchedDevice
+from fstui.model.watch import Culprit, JournalCommits, Waiting, Watched, WatchedDevice
 
 WAITS = 0.05
 """A program that waits for a smaller share of the time would not notice a disk that is twice as fast."""
@@ -33,7 +33,7 @@ FEWEST = 20
 """Flushes of a device that are needed for a typical time."""
 
 
-class Conclusion(NamedTuple):
+class WatchConclusion(NamedTuple):
     """The main cause of the waiting, and a sentence about it."""
 
     culprit: Culprit
@@ -47,7 +47,7 @@ class Answers(NamedTuple):
     speed: Speed
 
 
-class Disk(NamedTuple):
+class AwaitedDisk(NamedTuple):
     """The device that a sync waits for, and the part of one sync that it needs."""
 
     name: str
@@ -61,7 +61,7 @@ class Disk(NamedTuple):
         return f"{self.name}, below {self.above}," if self.above else "the device"
 
 
-class Program(NamedTuple):
+class WaitingProgram(NamedTuple):
     """The programs of one name, with all their files."""
 
     worst: Waiting
@@ -79,24 +79,24 @@ class Program(NamedTuple):
         return self.waited_ns / max(1, self.timed)
 
 
-def conclude(whole: Watched, filesystems: Sequence[Target] = ()) -> Conclusion:
+def conclude(whole: Watched, filesystems: Sequence[Target] = ()) -> WatchConclusion:
     """Conclude from a trace. Kernel threads are skipped: the programs for which they sync are listed as well.
 
     ``filesystems``: those of the host, which show the disks below a loop device.
     """
     programs = _programs([row for row in whole.waits if not row.kernel])
     if not programs:
-        return Conclusion("nobody", f"No program waits: in {whole.elapsed_s:.1f} s, none requested a sync.")
+        return WatchConclusion("nobody", f"No program waits: in {whole.elapsed_s:.1f} s, none requested a sync.")
     stuck = max((row for row in whole.waits if row.in_flight_ns), key=lambda row: row.in_flight_ns or 0, default=None)
     if stuck is not None and stuck.in_flight_ns and stuck.in_flight_ns > STUCK_NS:
         waited = duration_ns(stuck.in_flight_ns)
-        return Conclusion("unknown", f"{stuck.who} still waits for a sync of {stuck.where}, for {waited} so far.")
+        return WatchConclusion("unknown", f"{stuck.who} still waits for a sync of {stuck.where}, for {waited} so far.")
     program = max(programs, key=lambda each: each.waited_ns)
     per_s = program.syncs / whole.elapsed_s
     share = program.waited_ns / 1e9 / whole.elapsed_s
     if share < WAITS:
         kernel = any(row.kernel and row.waited_ns / 1e9 >= WAITS * whole.elapsed_s for row in whole.waits)
-        return Conclusion(
+        return WatchConclusion(
             "nobody",
             f"No program waits long{', apart from kernel threads' if kernel else ''}: {program.worst.who} waits most, "
             f"{share:.1%} of its time, for {rate(per_s)} syncs per second of {duration_ns(program.mean_ns)} each.",
@@ -104,7 +104,9 @@ def conclude(whole: Watched, filesystems: Sequence[Target] = ()) -> Conclusion:
     return _conclude_of(program, per_s, share, whole, _disk_of(program, whole, filesystems))
 
 
-def _conclude_of(program: Program, per_s: float, share: float, whole: Watched, disk: Disk) -> Conclusion:
+def _conclude_of(
+    program: WaitingProgram, per_s: float, share: float, whole: Watched, disk: AwaitedDisk
+) -> WatchConclusion:
     who, where, mean = program.worst.who, program.worst.where, duration_ns(program.mean_ns)
     needs = f"{disk.words} needs {duration_ns(disk.ns)} of that"
     if program.mean_ns <= QUICK_NS:
@@ -113,27 +115,29 @@ def _conclude_of(program: Program, per_s: float, share: float, whole: Watched, d
             f"{needs}."
         )
         if share < MUCH:
-            return Conclusion("nobody", f"Programs wait little: {syncs}")
-        return Conclusion("program", f"The program syncs too often: {syncs}")
+            return WatchConclusion("nobody", f"Programs wait little: {syncs}")
+        return WatchConclusion("program", f"The program syncs too often: {syncs}")
     if disk.ns >= MOSTLY * program.mean_ns:
         sentence = (
             f"The disk is slow: {disk.name} itself takes {duration_ns(disk.ns)} of the {mean} that {who} waits for a "
             f"sync of {where}."
         )
-        return Conclusion("disk", sentence)
+        return WatchConclusion("disk", sentence)
     waits = f"{who} waits {mean} for a sync of {where}, and {needs}"
     cpu = program.cpu_ns / max(1, program.waited_ns)
     if cpu >= MOSTLY:
-        return Conclusion("cpu", f"The CPU is busy: {waits}. Up to {cpu:.0%} of that time may be a wait for a CPU.")
+        return WatchConclusion(
+            "cpu", f"The CPU is busy: {waits}. Up to {cpu:.0%} of that time may be a wait for a CPU."
+        )
     if _pressure(whole) >= CROWDED:  # the kernel threads that serve the sync may have waited too, which no row shows
         sentence = (
             f"The cause is not known: {waits}. The program waits for a CPU for at most {cpu:.0%} of the time. "
             f"{_crowded(whole)}, so the kernel threads that serve the sync may have waited as well."
         )
-        return Conclusion("unknown", sentence)
+        return WatchConclusion("unknown", sentence)
     slow = "A layer above the disk is slow" if disk.above else "The filesystem is slow"
     commits = _commits(program.worst.device, whole.commits, whole.elapsed_s)
-    return Conclusion("filesystem", f"{slow}: {waits}{commits}.")
+    return WatchConclusion("filesystem", f"{slow}: {waits}{commits}.")
 
 
 def _pressure(whole: Watched) -> float:
@@ -145,18 +149,18 @@ def _crowded(whole: Watched) -> str:
     return f"Some process of this host was waiting for a CPU {_pressure(whole):.0%} of the time"
 
 
-def _disk_of(program: Program, whole: Watched, filesystems: Sequence[Target]) -> Disk:
+def _disk_of(program: WaitingProgram, whole: Watched, filesystems: Sequence[Target]) -> AwaitedDisk:
     """Return the device that a sync waits for. The requests of a loop device also wait for the layers below it."""
     top = program.worst.device
     counters = {device.device: device for device in whole.devices}
     below = [
-        Disk(node.id, ns, top)
+        AwaitedDisk(node.id, ns, top)
         for target in filesystems
         if _is_at_or_above_loop(top, target)
         for node in target.lowest
         if node.id != top and node.id in counters and (ns := _request_ns(counters[node.id])) is not None
     ]
-    own = Disk(top or "its device", program.device_ns)
+    own = AwaitedDisk(top or "its device", program.device_ns)
     slowest = max(below, key=lambda disk: disk.ns, default=own)
     return slowest if slowest.ns < own.ns else own
 
@@ -176,7 +180,7 @@ def _request_ns(device: WatchedDevice) -> float | None:
     return sum(means) if means else None
 
 
-def conclude_from_proc(whole: Watched, why: str) -> Conclusion:
+def conclude_from_proc(whole: Watched, why: str) -> WatchConclusion:
     """Conclude without a trace, from what the devices count and who writes most. ``why`` there is no trace."""
     busiest = max(whole.devices, key=lambda device: device.flushes or 0, default=None)
     sentence = f"fstui cannot see who waits: {why}."
@@ -187,7 +191,7 @@ def conclude_from_proc(whole: Watched, why: str) -> Conclusion:
     if whole.writers:
         writer = whole.writers[0]
         sentence += f" {writer.name} ({writer.pid}) wrote most, {size(writer.written_bytes / whole.elapsed_s)}/s."
-    return Conclusion("unknown", sentence)
+    return WatchConclusion("unknown", sentence)
 
 
 def _flush_time(device: WatchedDevice) -> str:
@@ -196,17 +200,17 @@ def _flush_time(device: WatchedDevice) -> str:
     return f" of {duration_ns(device.flush_ms * 1e6 / device.flushes)} each"
 
 
-def _programs(rows: Sequence[Waiting]) -> list[Program]:
+def _programs(rows: Sequence[Waiting]) -> list[WaitingProgram]:
     by_program: dict[str, list[Waiting]] = defaultdict(list)
     for row in rows:
         by_program[row.program].append(row)
     return list(map(_program, by_program.values()))
 
 
-def _program(rows: Sequence[Waiting]) -> Program:
+def _program(rows: Sequence[Waiting]) -> WaitingProgram:
     timed = [row for row in rows if row.latency_ns is not None]
     syncs = sum(row.syncs for row in timed)
-    return Program(
+    return WaitingProgram(
         worst=max(rows, key=lambda row: row.waited_ns),
         syncs=sum(row.syncs for row in rows),
         waited_ns=sum(row.waited_ns for row in rows),
@@ -221,7 +225,7 @@ def _times(share: float) -> str:
     return f"{share:.0%} of its time" if share < 1.05 else f"the time of {share:.1f} threads"
 
 
-def _commits(device: str | None, commits: Sequence[Commits], elapsed_s: float) -> str:
+def _commits(device: str | None, commits: Sequence[JournalCommits], elapsed_s: float) -> str:
     found = next((one for one in commits if one.device == device), None)
     if found is None or found.latency_ns is None:
         return ""

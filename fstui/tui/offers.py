@@ -120,7 +120,7 @@ class Offer(msgspec.Struct, frozen=True):
 
     name: str
     form: Form
-    plan: Plan | power_cut.Plan | None = None
+    plan: Plan | power_cut.PowerCutPlan | None = None
     command: str = ""
     """The command line that does the same."""
     refusal: str = ""

@@ -18,7 +18,7 @@ from fstui.model.events import (
 )
 from fstui.model.judgement import Judgement
 from fstui.model.plan import Plan, PlannedStep
-from fstui.model.run import Earlier, Evidence, Run
+from fstui.model.run import EarlierRun, Evidence, Run
 from fstui.model.steps import Snapshot, Step
 from fstui.model.storage import Target
 from fstui.report.figures import Counts
@@ -34,7 +34,7 @@ class Progress:
         self.plan = plan
         self.target = target
         self.idle: Idle | None = None
-        self.before: tuple[Earlier, ...] = ()
+        self.before: tuple[EarlierRun, ...] = ()
         self.done: dict[int, Step] = {}
         self.current: int | None = None
         self.preparing: StepPreparing | None = None

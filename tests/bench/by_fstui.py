@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from fstui.databases import programs
-from fstui.databases.programs import Program
+from fstui.databases.programs import ServerProgram
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.events import Event
 from fstui.model.plan import PlannedStep
@@ -25,7 +25,7 @@ from fstui.state.workspace import HeldDirectory
 from tests.databases.servers import MYSQL
 
 
-async def installed(kinds: Iterable[str]) -> tuple[str, list[Program]]:
+async def installed(kinds: Iterable[str]) -> tuple[str, list[ServerProgram]]:
     """Return the path of sysbench and the installed servers of these kinds. Exit if there is none."""
     os.environ["PATH"] = f"{MYSQL}/bin:{os.environ['PATH']}"
     sysbench = await programs.find_sysbench()

@@ -19,7 +19,7 @@ import psutil
 from msgspec.structs import replace
 
 from fstui.databases.families import Connection
-from fstui.databases.programs import Program
+from fstui.databases.programs import ServerProgram
 from fstui.databases.sql import FAMILIES
 from fstui.measure.kinds.servers import KINDS
 from fstui.measure.kinds.sysbench import Sysbench
@@ -49,7 +49,7 @@ class Run(NamedTuple):
 class ByHand:
     """A server in a directory that its user may enter."""
 
-    def __init__(self, program: Program, sysbench: str, settings: Sysbench, directory: Path) -> None:
+    def __init__(self, program: ServerProgram, sysbench: str, settings: Sysbench, directory: Path) -> None:
         self._program, self._sysbench, self._settings = program, sysbench, settings
         self._family = FAMILIES[KINDS[program.kind].driver]
         self._data, self._log, self._pid = directory / "data", directory / "log", directory / "pid"

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
 
-from fstui.databases.programs import Program
+from fstui.databases.programs import ServerProgram
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Node
@@ -59,7 +59,7 @@ def main(argv: list[str]) -> int:
     return 0 if kept else 1
 
 
-def _pairs(program: Program, sysbench: str, place: Path, options: Namespace, until: float) -> list[Pair]:
+def _pairs(program: ServerProgram, sysbench: str, place: Path, options: Namespace, until: float) -> list[Pair]:
     place.chmod(0o711)  # its user must be able to enter it
     asked = Sysbench(server=program.kind, workload="oltp_update_index", options=OPTIONS[program.kind])  # type: ignore[arg-type]
     (place / "fstui").mkdir(mode=0o711)

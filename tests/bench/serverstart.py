@@ -11,7 +11,7 @@ import asyncio
 import time
 from pathlib import Path
 
-from fstui.databases.programs import Program
+from fstui.databases.programs import ServerProgram
 from fstui.measure.kinds.sysbench import Sysbench
 from tests.bench.by_fstui import ByFstui, installed
 from tests.bench.by_hand import ByHand
@@ -36,7 +36,7 @@ def main(argv: list[str]) -> int:
     return 0 if kept else 1
 
 
-def _round(program: Program, sysbench: str, place: Path, turn: int) -> float:
+def _round(program: ServerProgram, sysbench: str, place: Path, turn: int) -> float:
     asked = Sysbench(server=program.kind)  # type: ignore[arg-type]
     took = {}
     for who in rotated(["fstui", "hand"], turn):

@@ -17,7 +17,7 @@ from fstui.measure.kinds.documents import decode_run
 from fstui.report import documents, teaching
 from fstui.report.documents import EVENTS
 from fstui.report.formats.json import line
-from fstui.simulate.lab.laboratory import Lab, Storage
+from fstui.simulate.lab.laboratory import Lab, LabVolume
 from tests.cli.conftest import Fstui
 from tests.printing import printed
 
@@ -122,9 +122,9 @@ def test_documents_of_a_fleet_are_valid(fstui: Fstui, scenario: str, target: Pat
 
 
 def test_documents_of_the_laboratory_are_valid() -> None:
-    oak = Storage(name="oak", kind="barriers", opened=True)
+    oak = LabVolume(name="oak", kind="barriers", opened=True)
     lab = Lab(
-        run="abc123", directory="/srv/class", identity=(1, 2), storages=(oak, Storage(name="elm", kind="volatile"))
+        run="abc123", directory="/srv/class", identity=(1, 2), storages=(oak, LabVolume(name="elm", kind="volatile"))
     )
     assert_valid("lab", printed(teaching.of_lab(lab), "json"))
     assert_valid("envelope", printed(teaching.of_envelope(oak), "json"))

@@ -14,7 +14,7 @@ from fstui.databases.existing import connection_to, known_again
 from fstui.databases.families import Connection, DatabaseError, Tls
 from fstui.databases.mysql import MySQL
 from fstui.databases.postgresql import PostgreSQL
-from fstui.databases.programs import Program
+from fstui.databases.programs import ServerProgram
 from fstui.databases.sql import FAMILIES, environment, error_in, family_of, where
 from fstui.measure.kinds.servers import KINDS, ServerName, kind_of
 from fstui.measure.kinds.sysbench import Sysbench
@@ -84,7 +84,7 @@ def test_postgresql_takes_a_sockets_directory_as_its_host() -> None:
 
 
 def test_throwaway_mariadb_has_no_network_and_its_binary_log_on() -> None:
-    program = Program("mariadb", "/usr/sbin/mariadbd", "MariaDB 10.11.19", (10, 11, 19))
+    program = ServerProgram("mariadb", "/usr/sbin/mariadbd", "MariaDB 10.11.19", (10, 11, 19))
     settings = Sysbench(server="mariadb", options={"sync_binlog": 1, "innodb_doublewrite": False})
     words = MySQL().command_line(program, "/t/data", "/t/socket", settings)
     assert words[:2] == ["/usr/sbin/mariadbd", "--no-defaults"]  # it is only valid as the first option
@@ -93,7 +93,7 @@ def test_throwaway_mariadb_has_no_network_and_its_binary_log_on() -> None:
 
 
 def test_throwaway_postgresql_listens_only_on_its_socket() -> None:
-    program = Program("postgresql", "/usr/bin/true", "PostgreSQL 15", (15,))
+    program = ServerProgram("postgresql", "/usr/bin/true", "PostgreSQL 15", (15,))
     settings = Sysbench(server="postgresql", options={"full_page_writes": True})
     words = PostgreSQL().command_line(program, "/t/data", "/t/.s.PGSQL.5432", settings)
     assert {"listen_addresses=", "unix_socket_directories=/t", "full_page_writes=on"} <= set(words)

@@ -7,7 +7,7 @@ from typing import Any
 from fstui.judge import judge
 from fstui.judge.undecided import UNDECIDED
 from fstui.model.counters import Idle
-from fstui.model.host import Host, Process, Writer
+from fstui.model.host import Host, OtherWriter, Process
 from fstui.model.judgement import Finding, Judgement
 from fstui.model.run import Evidence
 from fstui.model.steps import Step
@@ -29,7 +29,7 @@ def busy(device: str, flushes_per_s: int, *names: str) -> Idle:
     return Idle(
         elapsed_s=2.0,
         counters=(counted(device, flushes_per_s * 2, flushes_per_s * 8192),),
-        writers=tuple(Writer(pid=700 + i, name=name, written_bytes=4096) for i, name in enumerate(names)),
+        writers=tuple(OtherWriter(pid=700 + i, name=name, written_bytes=4096) for i, name in enumerate(names)),
     )
 
 

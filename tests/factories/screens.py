@@ -28,7 +28,7 @@ from fstui.model.judgement import Finding, Judgement
 from fstui.model.plan import Plan, PlannedStep
 from fstui.model.run import Run, ScenarioRef
 from fstui.model.settings import OpenFlag
-from fstui.model.steps import Latency, Snapshot, Stall, Step, TimelinePoint
+from fstui.model.steps import Latency, PendingOperation, Snapshot, Step, TimelinePoint
 from fstui.model.storage import Medium, Node, Space, Target
 from fstui.runs.runner import RunInProgress
 from tests.factories import storage
@@ -322,7 +322,7 @@ PLAN = Plan(
 )
 
 
-def snapshot(index: int, elapsed_s: float, stall: Stall | None = None) -> Snapshot:
+def snapshot(index: int, elapsed_s: float, stall: PendingOperation | None = None) -> Snapshot:
     done = STEPS[index]
     share = elapsed_s / 2
     return Snapshot(
@@ -341,7 +341,7 @@ def snapshot(index: int, elapsed_s: float, stall: Stall | None = None) -> Snapsh
     )
 
 
-def events(until: int | None = None, stall: Stall | None = None) -> list[Event]:
+def events(until: int | None = None, stall: PendingOperation | None = None) -> list[Event]:
     """Return the run's events; with ``until``, up to 1.5 s into that step."""
     told: list[Event] = [RunStarted(id=RUN.id, target=DATA, plan=PLAN, host=HOST), IdleMeasured(idle=IDLE)]
     for index, done in enumerate(STEPS):

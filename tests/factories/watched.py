@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from fstui.model.counters import DeviceTimes
-from fstui.model.host import Writer
-from fstui.model.watch import Commits, Waiting, Watched, WatchedDevice
+from fstui.model.host import OtherWriter
+from fstui.model.watch import JournalCommits, Waiting, Watched, WatchedDevice
 
 MS = 1_000_000
 SLOW = DeviceTimes(p50=38 * MS, p99=91 * MS, max=120 * MS)
@@ -59,8 +59,8 @@ SECOND = Watched(
             write_ns=DeviceTimes(p50=2 * MS, p99=None, max=9 * MS),
         ),
     ),
-    commits=(Commits(device="sda1", count=24, latency_ns=SLOW),),
-    writers=(Writer(pid=700, name="rsyslogd", written_bytes=40960),),
+    commits=(JournalCommits(device="sda1", count=24, latency_ns=SLOW),),
+    writers=(OtherWriter(pid=700, name="rsyslogd", written_bytes=40960),),
 )
 """Return it with waiting and writing programs, so that every view has content."""
 

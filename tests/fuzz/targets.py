@@ -25,7 +25,7 @@ from fstui.state import ledger, paths, user_data
 from fstui.storage import mounts
 from fstui.storage.tree import Udev
 from fstui.trace.reader import events
-from fstui.trace.reader.tracefs import Untraceable
+from fstui.trace.reader.tracefs import TracefsError
 from tests.databases.test_sysbench_program import PRINTED
 from tests.factories.runs import planned, target
 from tests.factories.samples import FAILED_RUN
@@ -155,9 +155,9 @@ def trace_page(data: bytes) -> None:
 def trace_format(data: bytes) -> None:
     """The kernel's description of its events, and a page in that format."""
     text = data.decode(errors="surrogateescape")
-    with suppress(Untraceable):
+    with suppress(TracefsError):
         events.parse_page_layout(text)
-    with suppress(Untraceable, events.Garbled):
+    with suppress(TracefsError, events.Garbled):
         known = events.parse_format("event", text)
         reader = known.reader(*sorted(known.fields, key=lambda name: known.fields[name].at)[:3])
         events.decode(_PAGES[0], made.LAYOUT, {known.id: reader})

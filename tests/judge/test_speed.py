@@ -11,11 +11,11 @@ from fstui.judge.references import library
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.measure.kinds.sysbench import Interval
 from fstui.model.counters import DeviceCounters, DeviceTimes, DeviceTrace, Idle
-from fstui.model.host import Process, Writer
+from fstui.model.host import OtherWriter, Process
 from fstui.model.judgement import Speed
 from fstui.model.rate_limit import RateLimit
-from fstui.model.run import Earlier
-from fstui.model.steps import Stall, Stalls, Step
+from fstui.model.run import EarlierRun
+from fstui.model.steps import PendingOperation, StallSummary, Step
 from fstui.model.storage import Medium, MediumClass, Node, Reading, Target
 from tests.factories.databases import database, with_figures
 from tests.factories.evidence import HONEST_PROCESS, verdict
@@ -43,9 +43,9 @@ def answered(where: Target | None, *steps: Step, **fields: Any) -> Speed:
     return verdict(where, *steps, **fields).speed
 
 
-def before(*per_s: float, name: str = "fdatasync") -> tuple[Earlier, ...]:
+def before(*per_s: float, name: str = "fdatasync") -> tuple[EarlierRun, ...]:
     return tuple(
-        Earlier(run=f"{at:06x}", started_at="2026-11-20T03:12:44+01:00", mean_ns={name: round(1e9 / each)})
+        EarlierRun(run=f"{at:06x}", started_at="2026-11-20T03:12:44+01:00", mean_ns={name: round(1e9 / each)})
         for at, each in enumerate(per_s)
     )
 
@@ -188,7 +188,7 @@ def test_250_ms_is_a_stall_on_any_class(class_: MediumClass) -> None:
 
 
 def test_100_ms_is_a_stall_on_flash() -> None:
-    paused = slowest(130, stalls=Stalls(count=1, lost_s=0.1))
+    paused = slowest(130, stalls=StallSummary(count=1, lost_s=0.1))
     assert answered(SSD, paused).answer == "stalls"
     turning = replace(paused, ops=200, syncs=200, rate_per_s=200.0, latency_ns=replace(latency(5e6), max=130_000_000))
     assert answered(on("hdd-7200"), turning).answer == "normal"
@@ -206,7 +206,7 @@ def test_unsynced_write_does_not_stall() -> None:
 
 
 def test_call_that_never_returned_is_a_stall() -> None:
-    stuck = step(ops=30, status="stopped", changes={"unanswered": Stall(call="fdatasync", elapsed_s=12.4)})
+    stuck = step(ops=30, status="stopped", changes={"unanswered": PendingOperation(call="fdatasync", elapsed_s=12.4)})
     found = answered(None, stuck)
     assert (found.answer, found.title) == ("stalls", "12.4 s for fdatasync that never returned")
 
@@ -256,7 +256,7 @@ def test_busy_device_is_named_with_its_writers() -> None:
     idle = Idle(
         elapsed_s=2.0,
         counters=(DeviceCounters(device="sda", flushes=0, writes=900, busy_ms=1900),),
-        writers=(Writer(pid=7, name="backup", written_bytes=1 << 20),),
+        writers=(OtherWriter(pid=7, name="backup", written_bytes=1 << 20),),
     )
     found = answered(SSD, step(rate=20, ops=40), idle=idle)
     assert "other processes kept sda busy 95% of the time (backup)" in found.title
@@ -316,9 +316,9 @@ def silent_server(where: str = "throwaway", *, never: bool = False) -> Step:
         for second, tps in enumerate((80, 0, 0, 0, 80 * (not never)), 1)
     )
     done = database("oltp_read_write", 32, 64, durable=True, where=where)
-    stalled = replace(done, stalls=Stalls(count=1, lost_s=3.0))
+    stalled = replace(done, stalls=StallSummary(count=1, lost_s=3.0))
     if never:
-        stalled = replace(stalled, status="stopped", unanswered=Stall(call="a transaction", elapsed_s=4.2))
+        stalled = replace(stalled, status="stopped", unanswered=PendingOperation(call="a transaction", elapsed_s=4.2))
     return with_figures(stalled, intervals=intervals, transactions=160)
 
 

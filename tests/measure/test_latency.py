@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fstui.measure.latency import Histogram, Timeline, bucket_of, lower_edge
-from fstui.model.steps import Stalls, TimelinePoint
+from fstui.model.steps import StallSummary, TimelinePoint
 
 SECOND = 10**9
 NS = st.integers(min_value=0, max_value=3600 * 10**9)
@@ -77,7 +77,7 @@ def test_empty_histogram_has_no_latency() -> None:
     assert Histogram().latency() is None
     assert Histogram().percentiles(SHARES) == []
     assert Histogram().table() == ()
-    assert Histogram().stalls() == Stalls()
+    assert Histogram().stalls() == StallSummary()
 
 
 @given(st.lists(st.lists(NS, max_size=50), max_size=6))
@@ -114,8 +114,10 @@ def test_stall_is_above_100_ms_and_10_times_the_median() -> None:
     usual = [1_000_000] * 98
     assert histogram([*usual, 2 * 10**9, 10**9]).stalls().count == 2
     assert histogram([*usual, 2 * 10**9, 10**9]).stalls().lost_s == pytest.approx(2.998, rel=0.02)
-    assert histogram([*usual, 90_000_000]).stalls() == Stalls()
-    assert histogram([75_000_000] * 50 + [200_000_000]).stalls() == Stalls()  # a slow disk is slow, it does not stall
+    assert histogram([*usual, 90_000_000]).stalls() == StallSummary()
+    assert (
+        histogram([75_000_000] * 50 + [200_000_000]).stalls() == StallSummary()
+    )  # a slow disk is slow, it does not stall
 
 
 @given(st.lists(st.integers(min_value=1, max_value=10**9), min_size=1, max_size=300), st.sampled_from([0.1, 1.0, None]))

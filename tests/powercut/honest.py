@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fstui.model.documents import encode
 from fstui.powercut.records import PREFIX, Stream, Sync, Writes
-from fstui.powercut.writing import Cut
+from fstui.powercut.writing import PreparedCut
 
 RUN = "00112233445566ff"
 BLOCK = 4096
@@ -43,7 +43,7 @@ def at(of: Stream, sequence: int) -> tuple[str, int]:
     return str(number), offset
 
 
-def log_of(cut: Cut, last: dict[int, int], *, boot: str | None = None, ms_each: int = 10) -> bytes:
+def log_of(cut: PreparedCut, last: dict[int, int], *, boot: str | None = None, ms_each: int = 10) -> bytes:
     """Return the witness's log with every acknowledgement up to these."""
     header = encode(cut.header)
     if boot is not None:
@@ -55,7 +55,7 @@ def log_of(cut: Cut, last: dict[int, int], *, boot: str | None = None, ms_each: 
     return b"\n".join(lines) + b"\n"
 
 
-def directory_of(cut: Cut) -> Path:
+def directory_of(cut: PreparedCut) -> Path:
     """Return the directory of its records."""
     assert Path(cut.header.directory).name == PREFIX + cut.header.run
     return Path(cut.header.directory)

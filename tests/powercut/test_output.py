@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fstui.measure.wire.stdio import CallError
-from fstui.powercut.output import Output, fill
+from fstui.powercut.output import WriterFiles, fill
 from fstui.powercut.records import Stream
 
 RUN = "00" * 8
@@ -43,7 +43,7 @@ def test_short_write_is_never_acknowledged(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "w0").mkdir()
     (tmp_path / "w0" / "0").touch()
     monkeypatch.chdir(tmp_path)
-    output = Output(RUN, OVERWRITES)
+    output = WriterFiles(RUN, OVERWRITES)
     with pytest.raises(CallError) as failed:
         output.put(1)
     assert (failed.value.call, failed.value.errno) == ("pwrite", errno.EFBIG)

@@ -84,7 +84,7 @@ def test_saved_runs_are_read_once_for_many_cuts(monkeypatch: pytest.MonkeyPatch)
     ledger.enter("r", "directory", "/srv/.fstui-r", pid=gone.pid)
     read = []
 
-    def verified() -> Iterator[power_cuts.Saved]:
+    def verified() -> Iterator[power_cuts.VerifiedCut]:
         read.append("all")
         yield from ()
 

@@ -17,7 +17,7 @@ from fstui.model.run import Run
 from fstui.powercut import power_cuts
 from fstui.powercut.figures import Declared
 from fstui.powercut.records import ENDED, Stream
-from fstui.powercut.writing import Cut
+from fstui.powercut.writing import PreparedCut
 from fstui.runs import power_cut
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.session import Session
@@ -31,7 +31,7 @@ LAST = {0: 100, 1: 80}
 class Box:
     """This host after a cut."""
 
-    def __init__(self, target: Path, cut: Cut) -> None:
+    def __init__(self, target: Path, cut: PreparedCut) -> None:
         self.target = target
         self.cut = cut
         self.boot = BEFORE

@@ -14,7 +14,7 @@ import pytest
 from fstui.model.errors import Refused
 from fstui.powercut import log as lines
 from fstui.powercut.log import BadLog
-from fstui.powercut.witness import LogFull, View, Witness
+from fstui.powercut.witness import LogFull, Witness, WitnessState
 from fstui.runs import power_cut
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.session import Session
@@ -30,9 +30,9 @@ async def whole(tmp_path: Path) -> bytes:
     return log_of(cut, {0: 40}, boot="another")
 
 
-def hear(witness: Witness, *pieces: bytes) -> list[View]:
+def hear(witness: Witness, *pieces: bytes) -> list[WitnessState]:
     """Let the witness read these lines, then the end of the connection."""
-    views: list[View] = []
+    views: list[WitnessState] = []
     for piece in pieces:
         reading, writing = os.pipe()
         os.write(writing, piece)

@@ -17,7 +17,7 @@ import pytest
 from fstui.model.errors import Refused
 from fstui.simulate.lab import kernel, laboratory
 from fstui.simulate.lab.kinds import KINDS
-from fstui.simulate.lab.laboratory import Lab, Storage
+from fstui.simulate.lab.laboratory import Lab, LabVolume
 from fstui.state import ledger
 from tests.real import headless
 from tests.real.disks import kernel_has, tool
@@ -54,7 +54,7 @@ def remains(workshop: Path) -> list[str]:
     return held + [str(file) for file in workshop.iterdir()] + [entry.what for entry in laboratory.entries()]
 
 
-def of_kind(lab: Lab, kind: str) -> Storage:
+def of_kind(lab: Lab, kind: str) -> LabVolume:
     (found,) = (storage for storage in lab.storages if storage.kind == kind)
     return found
 

@@ -18,7 +18,7 @@ from fstui.measure.kinds.documents import decode_run
 from fstui.model.counters import DeviceTrace
 from fstui.trace.child import RunTrace
 from fstui.trace.reader import witness as witness_module
-from fstui.trace.reader.witness import Witness, device_of
+from fstui.trace.reader.witness import FlushCounter, device_of
 from tests.real import disks, headless
 from tests.real.neighbours import neighbours
 
@@ -91,7 +91,7 @@ def test_of_many_requests_only_flushes_are_recorded(workshop: Path, monkeypatch:
         assert storage.device
         device, fd = device_of(storage.device), written_file(storage.directory)
         assert device
-        witness = Witness("fstui-many", [os.getpid()], [device])
+        witness = FlushCounter("fstui-many", [os.getpid()], [device])
         try:
             monkeypatch.setattr(witness_module, "MOST_BYTES_PER_S", 0)
             many = during_two_reads(witness, lambda: rewrite(fd, 10))
@@ -105,7 +105,7 @@ def test_of_many_requests_only_flushes_are_recorded(workshop: Path, monkeypatch:
     assert few["requests"] and few["device_flush_ns"]
 
 
-def during_two_reads(witness: Witness, work: Callable[[], None]) -> dict[str, Any]:
+def during_two_reads(witness: FlushCounter, work: Callable[[], None]) -> dict[str, Any]:
     """Return the counts of the device in a step that does the work before and after the buffers are read."""
     witness.begin(time.monotonic_ns())
     work()

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from fstui.judge import judge
 from fstui.measure.kinds.dirty_flush import DirtyFlush, DirtyFlushFigures, Growth
 from fstui.model.counters import DeviceCounters, Idle
-from fstui.model.host import Writer
+from fstui.model.host import OtherWriter
 from fstui.model.run import Evidence
 from fstui.model.settings import OpenFlag
 from fstui.model.steps import Failure, Snapshot, Step
@@ -236,6 +236,6 @@ def test_partly_measured_flush_growth_has_words(measured: dict[str, Any], words:
 
 
 def test_programs_are_named_before_kernel_workers() -> None:
-    worker = Writer(pid=1, name="kworker/u8:4+loop4", written_bytes=900)
-    assert figures.names_of([worker, Writer(pid=2, name="mysqld", written_bytes=10)]) == "mysqld"
+    worker = OtherWriter(pid=1, name="kworker/u8:4+loop4", written_bytes=900)
+    assert figures.names_of([worker, OtherWriter(pid=2, name="mysqld", written_bytes=10)]) == "mysqld"
     assert figures.names_of([worker]) == "kworker/u8:4+loop4"

@@ -7,7 +7,7 @@ from fstui.model.host import Host, Inventory
 from fstui.model.judgement import Judgement
 from fstui.model.storage import Space, Target
 from fstui.report import formats, history, inventory, plans, teaching
-from fstui.simulate.lab.laboratory import Lab, Storage
+from fstui.simulate.lab.laboratory import Lab, LabVolume
 from fstui.state.runs import Summary
 from tests.factories import screens
 from tests.factories.samples import DISK, NASTY, ROTATION, RUN, TARGET
@@ -96,7 +96,7 @@ def test_the_laboratory_is_listed_without_its_truth(name: str) -> None:
         run="a1b2c3",
         directory="/srv/class",
         identity=(1, 2),
-        storages=(Storage(name="oak", kind="volatile"), Storage(name="elm", kind="memory", opened=True)),
+        storages=(LabVolume(name="oak", kind="volatile"), LabVolume(name="elm", kind="memory", opened=True)),
     )
     listed = printed(teaching.of_lab(lab), name)
     sealed, opened = lab.storages

@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from fstui.model.counters import DeviceTimes
-from fstui.model.host import Host, Writer
+from fstui.model.host import Host, OtherWriter
 from fstui.model.judgement import Speed
-from fstui.model.watch import Commits, LostWrite, Watched, WatchedDevice, WatchReport
+from fstui.model.watch import JournalCommits, LostWrite, Watched, WatchedDevice, WatchReport
 from fstui.report import watch
 from fstui.report.formats import json
 from fstui.trace.conclusion import conclude
@@ -28,7 +28,7 @@ WHOLE = Watched(
     looked_s=10.0,
     waits=(ROW,),
     devices=(WatchedDevice(device="sda", writes=500, written_bytes=10 << 20, flushes=250, fua=0, flush_ns=TIMES),),
-    commits=(Commits(device="sda1", count=20, latency_ns=TIMES),),
+    commits=(JournalCommits(device="sda1", count=20, latency_ns=TIMES),),
 )
 
 
@@ -103,7 +103,7 @@ def test_names_of_files_and_programs_are_escaped() -> None:
 
 
 def test_without_a_trace_the_writers_are_listed() -> None:
-    whole = Watched(elapsed_s=2.0, writers=(Writer(pid=812, name="mariadbd", written_bytes=4 << 20),))
+    whole = Watched(elapsed_s=2.0, writers=(OtherWriter(pid=812, name="mariadbd", written_bytes=4 << 20),))
     text = printed(watch.of_watch(report(whole, untraced="only root may trace the kernel", mount_point="/srv")))
     assert text.startswith("watched /srv for 2.0 s; not traced by the kernel: only root may trace the kernel\n")
     assert "mariadbd (812)    2.0 MiB" in text

@@ -8,7 +8,7 @@ from fstui.measure.kinds.sysbench import Sysbench
 from fstui.measure.wire.frames import Samples
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.plan import PlannedStep
-from fstui.model.steps import Stall, Stalls, StepStatus, Turn
+from fstui.model.steps import CounterInterval, PendingOperation, StallSummary, StepStatus
 from fstui.runs.recorder import MOST, SHORTEST_NS, Intervals, Recorder
 from tests.bench import long
 from tests.factories.runs import START_NS, counted, planned, target
@@ -132,7 +132,7 @@ def test_only_one_writer_needs_more_than_four_readings(writers: int, look_s: flo
 
 
 def test_saved_turns_are_played_again() -> None:
-    saved = (Turn(elapsed_s=0.1, ops=7, flushes={"sda": 1}, written_bytes={"sda": 16384}),)
+    saved = (CounterInterval(elapsed_s=0.1, ops=7, flushes={"sda": 1}, written_bytes={"sda": 16384}),)
     begun = recorder()
     begun.end(START_NS, START_NS + 100 * MS, held_ns=0, turns=saved)
     assert begun.step("finished", 0.0).turns == saved
@@ -186,21 +186,21 @@ def sysbench(*tps: float) -> Recorder:
 @pytest.mark.parametrize(
     ("tps", "status", "stalls", "unanswered_s"),
     [
-        ((80, 90, 0, 0, 0), "stopped", Stalls(count=1, lost_s=3.5), 3.5),
-        ((0, 0), "stopped", Stalls(count=1, lost_s=2.5), 2.5),
-        ((80, 0, 0, 70), "finished", Stalls(count=1, lost_s=2.0), None),
-        ((80, 0, 90, 0, 0), "finished", Stalls(count=2, lost_s=3.5), None),
-        ((80, 90), "stopped", Stalls(), None),
-        ((1, 0, 0, 1, 0, 1, 0, 0), "stopped", Stalls(), None),  # it always takes seconds
-        ((80, 0, 0), "failed", Stalls(), None),  # the failure is the reason
+        ((80, 90, 0, 0, 0), "stopped", StallSummary(count=1, lost_s=3.5), 3.5),
+        ((0, 0), "stopped", StallSummary(count=1, lost_s=2.5), 2.5),
+        ((80, 0, 0, 70), "finished", StallSummary(count=1, lost_s=2.0), None),
+        ((80, 0, 90, 0, 0), "finished", StallSummary(count=2, lost_s=3.5), None),
+        ((80, 90), "stopped", StallSummary(), None),
+        ((1, 0, 0, 1, 0, 1, 0, 0), "stopped", StallSummary(), None),  # it always takes seconds
+        ((80, 0, 0), "failed", StallSummary(), None),  # the failure is the reason
     ],
 )
 def test_silence_of_a_server_is_a_stall(
-    tps: tuple[float, ...], status: StepStatus, stalls: Stalls, unanswered_s: float | None
+    tps: tuple[float, ...], status: StepStatus, stalls: StallSummary, unanswered_s: float | None
 ) -> None:
     step = sysbench(*tps).step(status, 0.0)
     assert step.stalls == stalls
-    assert step.unanswered == (Stall(call="a transaction", elapsed_s=unanswered_s) if unanswered_s else None)
+    assert step.unanswered == (PendingOperation(call="a transaction", elapsed_s=unanswered_s) if unanswered_s else None)
 
 
 def test_abandoned_probe_counts_the_operation_that_it_named() -> None:
@@ -208,10 +208,10 @@ def test_abandoned_probe_counts_the_operation_that_it_named() -> None:
     step.add(Samples.of(0, 2, START_NS, [START_NS + MS, START_NS + 2 * MS]))
     step.in_flight(0, START_NS + 2 * MS, "fdatasync")
     step.count(Counters(monotonic_ns=START_NS + 6002 * MS, devices=()), last=True)
-    step.never_ended = Stall(call="the probe", elapsed_s=1.1)
+    step.never_ended = PendingOperation(call="the probe", elapsed_s=1.1)
     step.cut_off()
     stopped = step.step("stopped", 0.0)
-    assert stopped.unanswered == Stall(call="fdatasync", elapsed_s=6.0)
+    assert stopped.unanswered == PendingOperation(call="fdatasync", elapsed_s=6.0)
     assert stopped.stalls.count == 1 and stopped.stalls.lost_s == pytest.approx(6.0, rel=0.01)
 
 

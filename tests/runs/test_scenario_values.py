@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from fstui.databases.mysql import MySQL
 from fstui.databases.postgresql import PostgreSQL
-from fstui.databases.programs import Program
+from fstui.databases.programs import ServerProgram
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
 from fstui.model.plan import PlannedStep
@@ -103,7 +103,7 @@ def check_server_options(step: PlannedStep) -> None:
         if settings.server == "postgresql"
         else (MySQL(), "--{dashed}={value}", ("OFF", "ON"))
     )
-    words = family.command_line(Program(settings.server, "/x", "", ()), "/data", "/socket", settings)
+    words = family.command_line(ServerProgram(settings.server, "/x", "", ()), "/data", "/socket", settings)
     for name, value in settings.options.items():
         found = switch[value] if isinstance(value, bool) else value
         assert form.format(name=name, dashed=name.replace("_", "-"), value=found) in words

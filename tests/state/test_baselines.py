@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.host import Host, Process
 from fstui.model.rate_limit import RateLimit
-from fstui.model.run import Earlier, Run, ScenarioRef
+from fstui.model.run import EarlierRun, Run, ScenarioRef
 from fstui.model.steps import Step
 from fstui.model.storage import Reading, Target
 from fstui.state import files, paths, runs
@@ -39,7 +39,9 @@ def test_the_same_scenario_on_the_same_storage_newest_first() -> None:
     for at in (1, 2):
         saved(at)
     assert earlier(NEW_RUN) == tuple(
-        Earlier(run=f"{at:06x}", started_at=f"2026-11-20T03:12:{at:02d}+01:00", mean_ns={"fdatasync": 1_000_000 + at})
+        EarlierRun(
+            run=f"{at:06x}", started_at=f"2026-11-20T03:12:{at:02d}+01:00", mean_ns={"fdatasync": 1_000_000 + at}
+        )
         for at in (2, 1)
     )
 

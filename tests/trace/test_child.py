@@ -23,7 +23,7 @@ from fstui.state import ledger
 from fstui.trace import child as tracing
 from fstui.trace.child import RunTrace, Untraceable
 from fstui.trace.reader import tracefs
-from fstui.trace.reader.witness import Witness, device_of
+from fstui.trace.reader.witness import FlushCounter, device_of
 from tests.trace.instances import is_there
 
 ROOT = Path(__file__).parents[2]
@@ -188,7 +188,7 @@ print(os.getpid(), seen["asked_by_us"], seen["asked_by_kernel_threads"])
 def test_a_buffer_that_overflows_makes_counts_unknown(tmp_path: Path) -> None:
     device = device_of(any_disk())
     assert device
-    witness = Witness("fstui-small", [os.getpid()], [device])
+    witness = FlushCounter("fstui-small", [os.getpid()], [device])
     try:
         witness.recording.instance.write("buffer_size_kb", "4")
         witness.begin(time.monotonic_ns())

@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from fstui.model.counters import DeviceTimes
-from fstui.model.host import Inventory, Writer
+from fstui.model.host import Inventory, OtherWriter
 from fstui.model.storage import Medium, Target
-from fstui.model.watch import Commits, Waiting, Watched, WatchedDevice
+from fstui.model.watch import JournalCommits, Waiting, Watched, WatchedDevice
 from fstui.trace.conclusion import Answers, answers, conclude, conclude_from_proc
 from tests.factories.storage import block, disk, filesystem, on_disk, on_loop
 from tests.factories.watched import DATABASE, MS
@@ -104,7 +104,7 @@ def test_kernel_threads_that_wait_are_mentioned() -> None:
 
 
 def test_a_slow_filesystem_is_reported_with_its_journal() -> None:
-    commits = Commits(device="sda1", count=240, latency_ns=DeviceTimes(p50=30 * MS, p99=None, max=90 * MS))
+    commits = JournalCommits(device="sda1", count=240, latency_ns=DeviceTimes(p50=30 * MS, p99=None, max=90 * MS))
     found = conclude(watched(waiting(200, 40.0, 2.0), commits=(commits,)))
     assert "its journal made 24.0 commits/s of 30.0 ms (p50), at most 90.0 ms" in found.sentence
 
@@ -124,7 +124,7 @@ def test_a_sync_without_a_time_adds_no_time() -> None:
 def test_without_a_trace_the_counters_are_reported() -> None:
     seen = watched(
         devices=(WatchedDevice(device="sda", flushes=500, flush_ms=1000), WatchedDevice(device="sdb", flushes=None)),
-        writers=(Writer(pid=50, name="mariadbd", written_bytes=10 << 20),),
+        writers=(OtherWriter(pid=50, name="mariadbd", written_bytes=10 << 20),),
     )
     found = conclude_from_proc(seen, "only root may trace the kernel")
     assert found.culprit == "unknown"

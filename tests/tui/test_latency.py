@@ -7,7 +7,7 @@ import re
 import pytest
 from msgspec.structs import replace
 
-from fstui.model.steps import Latency, Stall, TimelinePoint
+from fstui.model.steps import Latency, PendingOperation, TimelinePoint
 from fstui.report import latency_map
 from fstui.report.latency_map import Mark
 from fstui.tui.drawing import charts, latency, result
@@ -115,7 +115,7 @@ def test_a_map_fits_any_size(width: int, height: int) -> None:
 
 
 def test_an_operation_that_does_not_return_is_drawn() -> None:
-    stall = Stall(call="fdatasync", elapsed_s=0.5)
+    stall = PendingOperation(call="fdatasync", elapsed_s=0.5)
     lines = latency.heat_map(View(seconds(2.0, (MS, 9))[:15], elapsed_s=1.0, length_s=2.0, stall=stall), 80, 9)
     (line,) = (line for line in lines if "▲" in line.plain)
     assert line.plain.count("▲") > 10

@@ -15,9 +15,9 @@ from fstui.measure.kinds.dirty_flush import DirtyFlushFigures, Growth
 from fstui.model.counters import DeviceCounters, Idle
 from fstui.model.errors import Refused
 from fstui.model.events import Event, FindingsChanged, IdleMeasured, StepPreparing, StepProgressed, StepStarted
-from fstui.model.host import Writer
+from fstui.model.host import OtherWriter
 from fstui.model.judgement import Judgement, Speed
-from fstui.model.steps import Stall
+from fstui.model.steps import PendingOperation
 from fstui.tui.progress import Progress
 from fstui.tui.screens.result import ResultScreen
 from fstui.tui.screens.run import RunScreen
@@ -75,7 +75,7 @@ async def test_no_findings_differ_from_not_judged_yet() -> None:
 
 
 async def test_other_writers_are_named() -> None:
-    writers = tuple(Writer(pid=pid, name="mysqld", written_bytes=4096) for pid in (700, 701))
+    writers = tuple(OtherWriter(pid=pid, name="mysqld", written_bytes=4096) for pid in (700, 701))
     idle = IdleMeasured(idle=msgspec.structs.replace(screens.IDLE, writers=writers))
     events = [idle if isinstance(event, IdleMeasured) else event for event in screens.events(until=5)]
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
@@ -146,7 +146,7 @@ async def test_a_database_shows_what_it_reports_each_second() -> None:
 
 async def test_an_operation_that_does_not_return_is_shown() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
-        await watch(pilot, screens.events(until=5, stall=Stall(call="fdatasync", elapsed_s=12.4)))
+        await watch(pilot, screens.events(until=5, stall=PendingOperation(call="fdatasync", elapsed_s=12.4)))
         assert any(line.startswith(" ▲ fdatasync in flight for 12.4 s") for line in shown(pilot.app))
 
 

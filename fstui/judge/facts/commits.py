@@ -22,7 +22,7 @@ from fstui.judge.facts.steps import MIN_SYNCS, Steps, SyncStep
 from fstui.judge.facts.traced import TRACE
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.quantities import ratio
-from fstui.model.settings import Commits, Figures
+from fstui.model.settings import CommitSettings, Figures
 from fstui.model.steps import Step
 from fstui.storage.layers.flushes import Range
 
@@ -31,7 +31,7 @@ class CommitStep(NamedTuple):
     """A step whose operations are commits, and the durability that its settings state."""
 
     step: Step
-    promised: Commits
+    promised: CommitSettings
 
     @property
     def as_syncs(self) -> SyncStep:
@@ -62,7 +62,7 @@ class CountedCommits(NamedTuple):
     """The commits of one client, with their account and their flushes by the counters or the trace."""
 
     step: Step
-    promised: Commits
+    promised: CommitSettings
     account: FlushAccount
     arrival: Arrival
     """``expected`` is the minimum per commit."""

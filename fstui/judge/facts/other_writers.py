@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from fstui.judge.facts.stack import Stack
 from fstui.model.counters import Idle
-from fstui.model.host import Writer
+from fstui.model.host import OtherWriter
 from fstui.model.storage import Node
 
 MIN_IDLE_S = 0.5
@@ -29,7 +29,7 @@ class OtherWriters:
     def __init__(self, idle: Idle | None, stack: Stack) -> None:
         self._idle = idle if idle and idle.elapsed_s >= MIN_IDLE_S else None
         self._stack = stack
-        self.writers: tuple[Writer, ...] = idle.writers if idle else ()
+        self.writers: tuple[OtherWriter, ...] = idle.writers if idle else ()
 
     def flushes_per_s(self, devices: Iterable[Node]) -> float | None:
         """Return the flushes per second of other processes at these devices together; None if not measured."""

@@ -12,7 +12,7 @@ from fstui.measure.kinds import StepSettings
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.run import Evidence
 from fstui.model.settings import Figures, Settings
-from fstui.model.steps import Step, Turn
+from fstui.model.steps import CounterInterval, Step
 from fstui.storage.layers.flushes import Call, Sync, every_write_synced
 
 SYNC_CALLS = frozenset({"fsync", "fdatasync", "msync"})
@@ -68,7 +68,7 @@ class SyncStep(NamedTuple):
             return ()
         return tuple(self._during(turn) for turn in self.step.turns if turn.ops >= MIN_IN_TURN)
 
-    def _during(self, turn: Turn) -> SyncStep:
+    def _during(self, turn: CounterInterval) -> SyncStep:
         part = msgspec.structs.replace(
             self.step,
             ops=turn.ops,

@@ -95,7 +95,7 @@ def stubs(pid: int, pattern: str) -> list[str]:
     return list(dict.fromkeys(matching))
 
 
-class Activity:
+class ActivitySampler:
     """The state that is kept from one look to the next."""
 
     def __init__(self, request: dict[str, Any]) -> None:
@@ -148,7 +148,7 @@ def parent(pid: int) -> int:
 def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # fstui closes stdin instead
-    activity = Activity(json.loads(sys.stdin.readline() or "{}"))
+    activity = ActivitySampler(json.loads(sys.stdin.readline() or "{}"))
     pause_s = 0.0
     while not select.select([0], [], [], pause_s)[0]:
         began = time.monotonic()

@@ -7,7 +7,7 @@ from typing import Literal
 
 from fstui.measure.kinds import MOST_BYTES, MOST_SECONDS, StepFigures, StepSettings
 from fstui.model.base import Amount, Count
-from fstui.model.settings import Amounts, Commits, Figures
+from fstui.model.settings import Amounts, CommitSettings, Figures
 
 _LOG_BYTES = 16 << 20
 
@@ -39,9 +39,9 @@ class SqliteCommits(StepSettings, frozen=True, kw_only=True, tag="sqlite_commits
     def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:
         return ops if self.durable else 0
 
-    def commits(self, figures: Figures) -> Commits:
+    def commits(self, figures: Figures) -> CommitSettings:
         stated = (f"synchronous = {self.synchronous}",)
-        return Commits(
+        return CommitSettings(
             database=f"SQLite {figures.sqlite if isinstance(figures, SqliteCommitsFigures) else ''}".strip(),
             settings=stated,
             lossy=() if self.durable else stated,

@@ -14,7 +14,7 @@ from fstui.measure.kinds import MOST_BYTES, MOST_SECONDS, StepFigures
 from fstui.measure.kinds.servers import KINDS, Server, ServerKind, ServerName, ServerSettings
 from fstui.model.base import Amount, Base, Count, Share
 from fstui.model.quantities import count, counted, duration_ns
-from fstui.model.settings import Amounts, Commits, Figures, Silence
+from fstui.model.settings import Amounts, CommitSettings, Figures, Silence
 from fstui.model.steps import Latency, TimelinePoint
 
 MOST_THREADS = 1024
@@ -144,12 +144,12 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
     def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:
         return ops if self.commits(figures).durable else 0
 
-    def commits(self, figures: Figures) -> Commits:
+    def commits(self, figures: Figures) -> CommitSettings:
         server = figures.server if isinstance(figures, SysbenchFigures) else None
         if server is None:
-            return Commits(database="the server", counted=not self.read_only)
+            return CommitSettings(database="the server", counted=not self.read_only)
         counted = server.on_target and not self.read_only
-        return Commits(
+        return CommitSettings(
             database=server.title,
             settings=server.durability,
             lossy=server.lossy,

@@ -43,7 +43,7 @@ CLEAR_GROWTH = 4.0
 SECTOR_BYTES = 512
 
 
-class Stat(NamedTuple):
+class DeviceStat(NamedTuple):
     """The counters of a device."""
 
     written_bytes: int
@@ -60,7 +60,9 @@ class Point:
         self.arrived: list[float] = []
         self.flush_ms: dict[str, list[int]] = {}
 
-    def count(self, before: dict[str, Stat], written: dict[str, Stat], synced: dict[str, Stat]) -> None:
+    def count(
+        self, before: dict[str, DeviceStat], written: dict[str, DeviceStat], synced: dict[str, DeviceStat]
+    ) -> None:
         """Add the devices' counters before the writes, after them, and after the sync."""
         if self.amount:
             arrived = sum(written[device].written_bytes - before[device].written_bytes for device in before)
@@ -181,19 +183,19 @@ class Flushes:
             fresh = fresh or list(self.blocks[pattern].fresh())
             yield fresh.pop(), offset
 
-    def counted(self) -> dict[str, Stat]:
+    def counted(self) -> dict[str, DeviceStat]:
         """Return fields 7, 16 and 17 of /sys/block/X/stat for each lowest device; empty if one cannot be read.
 
         A sector has 512 bytes; before Linux 5.5 flushes were not counted (Documentation/block/stat.rst).
         """
-        found: dict[str, Stat] = {}
+        found: dict[str, DeviceStat] = {}
         for path in self.stat_paths:
             try:
                 with open(path, encoding="ascii") as file:
                     fields = [*map(int, file.read(512).split()), *[0] * 17]
             except (OSError, ValueError):
                 return {}
-            found[path.split("/")[-2]] = Stat(fields[6] * SECTOR_BYTES, *fields[15:17])
+            found[path.split("/")[-2]] = DeviceStat(fields[6] * SECTOR_BYTES, *fields[15:17])
         return found
 
 

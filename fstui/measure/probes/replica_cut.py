@@ -33,7 +33,7 @@ TEMPLATE_STEPS = 5
 """Steps of the preparation, for the progress bar."""
 
 
-class Server:
+class ReplicaServer:
     """The primary or the replica, on its own filesystem. ``check`` raises SystemExit if the engine hangs up."""
 
     def __init__(self, settings: dict[str, Any], role: str, mounted: str, check: Callable[[], None]) -> None:
@@ -131,8 +131,8 @@ class Pair:
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
         place = own_filesystem.set_apart()
-        self.primary = Server(settings, "primary", f"{place}/primary", self.check)
-        self.replica = Server(settings, "replica", f"{place}/replica", self.check)
+        self.primary = ReplicaServer(settings, "primary", f"{place}/primary", self.check)
+        self.replica = ReplicaServer(settings, "replica", f"{place}/replica", self.check)
         self.both = (self.primary, self.replica)
         self.commands: CommandLines | None = None
         self.done = 0

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 from fstui.measure.probes.sync_path import read_text
-from fstui.measure.probes.writers import Batch, Shared, Writer, main
+from fstui.measure.probes.writers import Batch, Shared, WriteLoop, main
 from fstui.measure.wire.stdio import CallError, clock, exit_if_interrupted, send
 
 ERRNO = {"SQLITE_FULL": errno.ENOSPC, "SQLITE_CANTOPEN": errno.EACCES, "SQLITE_READONLY": errno.EROFS}
@@ -23,7 +23,7 @@ MAKING = "make the database"
 FILES = ("", "-journal", "-wal", "-shm")
 
 
-class DatabaseError(CallError):
+class SqliteError(CallError):
     """A failure of SQLite as that of a system call, as far as SQLite names it (https://sqlite.org/rescode.html)."""
 
     def __init__(self, call: str, error: sqlite3.Error) -> None:
@@ -33,7 +33,7 @@ class DatabaseError(CallError):
         self.errno = errno.EIO if name.startswith("SQLITE_IOERR") else ERRNO.get(name)
 
 
-class Committer(Writer):
+class Committer(WriteLoop):
     """The only writer: it commits."""
 
     parts = 1
@@ -44,7 +44,7 @@ class Committer(Writer):
         try:
             self.connection = connect(settings)
         except sqlite3.Error as error:
-            raise DatabaseError(MAKING, error) from error
+            raise SqliteError(MAKING, error) from error
         self.rows: int = settings["rows"]
         self.row_bytes: int = settings["row_bytes"]
         self.most_bytes = int(settings["max_bytes_per_s"] * settings["seconds"])
@@ -60,7 +60,7 @@ class Committer(Writer):
             make_database(settings)
         except sqlite3.Error as error:
             Committer.clean_up(settings)
-            raise DatabaseError(MAKING, error) from error
+            raise SqliteError(MAKING, error) from error
         except BaseException:
             Committer.clean_up(settings)
             raise
@@ -92,7 +92,7 @@ class Committer(Writer):
                 now = tick()
                 marks.append(now)
         except sqlite3.Error as error:
-            raise DatabaseError("commit", error) from error
+            raise SqliteError("commit", error) from error
         finally:
             self.keep(start, marks)
         return now

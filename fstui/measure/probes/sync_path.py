@@ -147,14 +147,14 @@ def read_text(name: str) -> str:
         return ""
 
 
-class File(NamedTuple):
+class OpenFile(NamedTuple):
     """A file that is open for reading and writing."""
 
     fd: int
     path: str
 
 
-Dirty = Callable[[File], bool]
+Dirty = Callable[[OpenFile], bool]
 
 
 def left_dirty(path: str, calls: Mapping[str, Sync], raw: Sync | None) -> dict[str, tuple[int, int]]:
@@ -181,14 +181,14 @@ def left_dirty(path: str, calls: Mapping[str, Sync], raw: Sync | None) -> dict[s
     return tally
 
 
-def _created(closing: ExitStack, path: str) -> File:
+def _created(closing: ExitStack, path: str) -> OpenFile:
     fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     closing.callback(os.unlink, path)
     closing.callback(os.close, fd)
-    return File(fd, path)
+    return OpenFile(fd, path)
 
 
-def _leaves_dirty(file: File, checks: list[Dirty], sync: Sync) -> bool | None:
+def _leaves_dirty(file: OpenFile, checks: list[Dirty], sync: Sync) -> bool | None:
     """Return whether the page is dirty after the sync, or None if no function reported it as dirty before."""
     os.pwrite(file.fd, os.urandom(mmap.PAGESIZE), 0)
     is_dirty = next((check for check in checks if check(file)), None)
@@ -217,7 +217,7 @@ def _by_count() -> Dirty | None:
     syscall: Any = ctypes.CDLL(None, use_errno=True).syscall
     whole, found = (ctypes.c_uint64 * 2)(0, 0), (ctypes.c_uint64 * 5)()
 
-    def dirty(file: File) -> bool:
+    def dirty(file: OpenFile) -> bool:
         return syscall(CACHESTAT, file.fd, whole, found, 0) == 0 and found[1] + found[2] > 0
 
     fd = os.memfd_create("fstui", os.MFD_CLOEXEC)
@@ -229,9 +229,9 @@ def _by_count() -> Dirty | None:
 
 def _by_mapping(closing: ExitStack) -> Dirty:
     """The function raises OSError if the filesystem does not support mappings."""
-    mapped: dict[File, mmap.mmap] = {}
+    mapped: dict[OpenFile, mmap.mmap] = {}
 
-    def dirty(file: File) -> bool:
+    def dirty(file: OpenFile) -> bool:
         if file not in mapped:
             mapped[file] = closing.enter_context(mmap.mmap(file.fd, 1, prot=mmap.PROT_READ))
         _ = mapped[file][0]  # smaps counts only pages that were touched

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from fstui.measure.helpers.server_process import FULL, is_full
 from fstui.measure.probes import sync_path, sysbench_program
-from fstui.measure.probes.sysbench_program import LATE_S, Program, query, reason, sysbench
+from fstui.measure.probes.sysbench_program import LATE_S, RunningProgram, query, reason, sysbench
 from fstui.measure.wire.own_directory import enter
 from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_interrupted, probe_settings, reporting, send
 
@@ -46,7 +46,7 @@ def look() -> None:
         raise Trouble(DISK_FULL)
 
 
-def finish(program: Program, check: Callable[[], object] = look) -> None:
+def finish(program: RunningProgram, check: Callable[[], object] = look) -> None:
     """Wait for the end of sysbench. Raises Trouble if it fails; SystemExit if the engine hangs up."""
     if status := program.finish(check=check):
         raise Trouble(reason(program.text, status))
@@ -85,7 +85,7 @@ def warm_up(settings: dict[str, Any]) -> None:
     finish(sysbench(settings, "run", *words, *tables_of(settings)), check)
 
 
-class Waits:
+class ServerFileWaits:
     """The server's own counters of its files during a step."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
@@ -120,7 +120,7 @@ class Measurement:
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
-        self.waits = Waits(settings)
+        self.waits = ServerFileWaits(settings)
         self.started_ns = self.ended_ns = 0
         self.transactions = 0.0
         self.silent_intervals = 0

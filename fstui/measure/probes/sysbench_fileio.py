@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from fstui.measure.probes import sync_path
 from fstui.measure.probes.files import try_direct
-from fstui.measure.probes.sysbench_program import COUNT, LATE_S, NUMBER, Program, first, latency_ms, reason
+from fstui.measure.probes.sysbench_program import COUNT, LATE_S, NUMBER, RunningProgram, first, latency_ms, reason
 from fstui.measure.wire.own_directory import enter
 from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_interrupted, probe_settings, reporting, send
 
@@ -34,7 +34,7 @@ def totals(text: list[str]) -> dict[str, Any] | None:
     return {**numbers, "events": int(events[0]), "latency_ms": latency_ms(text), "times": TIMES}
 
 
-def start(settings: dict[str, Any], action: str) -> Program:
+def start(settings: dict[str, Any], action: str) -> RunningProgram:
     words = [
         "sysbench",
         "fileio",
@@ -48,7 +48,7 @@ def start(settings: dict[str, Any], action: str) -> Program:
         *(["--file-extra-flags=direct"] if settings["direct"] else []),
         action,
     ]
-    return Program(words, directory=settings["path"])
+    return RunningProgram(words, directory=settings["path"])
 
 
 def prepare(settings: dict[str, Any]) -> None:

@@ -43,7 +43,7 @@ _LATENCY_MS = {
 }
 
 
-class Program:
+class RunningProgram:
     """A running program whose output is read line by line. It ends with the probe."""
 
     def __init__(
@@ -111,7 +111,7 @@ def sysbench(
     on_line: Callable[[str], object] = lambda line: None,
     script: str = "",
     environment: dict[str, str] | None = None,
-) -> Program:
+) -> RunningProgram:
     """Start sysbench. ``script``: one of fstui's, instead of the workload's.
 
     ``settings``: ``sysbench``, its path; ``connection``, its options; ``secrets``, lines of a configuration file that
@@ -125,7 +125,7 @@ def sysbench(
     script = script or (SCHEMAS if settings["schemas"] > 1 else workload)
     argv = [settings["sysbench"], script, *settings["connection"], f"--config-file=/dev/fd/{config}", *options, command]
     try:
-        return Program(argv, on_line, environment={**settings["environment"], **own}, fds=(config,))
+        return RunningProgram(argv, on_line, environment={**settings["environment"], **own}, fds=(config,))
     finally:
         os.close(config)
 

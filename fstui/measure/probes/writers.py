@@ -116,7 +116,7 @@ class Shared:
         return self.words[first : first + WRITER_WORDS]
 
 
-class Writer(ABC):
+class WriteLoop(ABC):
     """The measured loop of one writer."""
 
     parts = 2
@@ -210,7 +210,7 @@ class Writer(ABC):
         self.report()
 
 
-class BlockWriter(Writer):
+class BlockWriter(WriteLoop):
     """A writer of blocks of a fixed size."""
 
     def __init__(self, settings: dict[str, Any], shared: Shared, number: int) -> None:
@@ -224,7 +224,7 @@ class BlockWriter(Writer):
 
 
 def fork_writer(
-    make: Callable[[int], Writer], number: int, shared: Shared, gate: tuple[int, int], lifeline: int
+    make: Callable[[int], WriteLoop], number: int, shared: Shared, gate: tuple[int, int], lifeline: int
 ) -> int:
     """Fork a writer that waits at the gate. Its end of the lifeline closes when it ends. Returns its pid."""
     pid = os.fork()
@@ -248,7 +248,7 @@ def fork_writer(
         os._exit(status)
 
 
-def measure(kind: type[Writer], settings: dict[str, Any]) -> bool:
+def measure(kind: type[WriteLoop], settings: dict[str, Any]) -> bool:
     """Fork the writers, wait for ``go``, watch them until all have ended, and send ``done``.
 
     Returns False if a writer could not begin: the engine then reads no counters.
@@ -314,7 +314,7 @@ def watch(pids: list[int], watched: int, shared: Shared, commands: CommandLines)
                 send("inflight", since_ns=last, call=call, writer=number)
 
 
-def main(kind: type[Writer], **fixed: Any) -> NoReturn:
+def main(kind: type[WriteLoop], **fixed: Any) -> NoReturn:
     """Run the probe. ``fixed``: settings that all steps of its kind share."""
     settings = {**fixed, **probe_settings()}
     with reporting(kind.making):

@@ -28,7 +28,7 @@ from fstui.model.watch import Watched
 from fstui.runs.machine.base import Machine, NoDirectory, PlayedProbe
 from fstui.simulate import stack as surveyed
 from fstui.simulate.parameters import Simulated, changed
-from fstui.simulate.programs import Program, program
+from fstui.simulate.programs import SimulatedProgram, program
 from fstui.simulate.simulated_host import SimulatedHost
 from fstui.simulate.watched import WatchedHost
 from fstui.state.workspace import HeldDirectory, Place
@@ -132,7 +132,7 @@ class SimulatedMachine(Machine):
 class SimulatedProbe(PlayedProbe):
     """A step as the frames that its probe would send."""
 
-    def __init__(self, machine: SimulatedMachine, work: Program, facts: bool) -> None:
+    def __init__(self, machine: SimulatedMachine, work: SimulatedProgram, facts: bool) -> None:
         super().__init__()
         self._machine, self._work, self._facts = machine, work, facts
 

@@ -11,7 +11,7 @@ WRITES_PER_S = 100
 """The limit of the limited disk."""
 
 
-class Kind(NamedTuple):
+class LabKind(NamedTuple):
     """One kind of storage, and what its envelope says."""
 
     title: str
@@ -22,8 +22,8 @@ class Kind(NamedTuple):
     """Where it can be seen without fstui."""
 
 
-KINDS: dict[Name, Kind] = {
-    "barriers": Kind(
+KINDS: dict[Name, LabKind] = {
+    "barriers": LabKind(
         "barriers off",
         "An ext4 on a loop device, mounted with barrier=0: it writes what is synced and never asks the disk to flush "
         "its cache.",
@@ -31,7 +31,7 @@ KINDS: dict[Name, Kind] = {
         "barriers-off",
         "nobarrier in /proc/fs/ext4/loopN/options",
     ),
-    "volatile": Kind(
+    "volatile": LabKind(
         "a volatile overlay",
         "An overlay mounted with the option volatile, as some container builds use it: each sync succeeds and none is "
         "passed on.",
@@ -39,21 +39,21 @@ KINDS: dict[Name, Kind] = {
         "overlay-volatile",
         "volatile in /proc/self/mounts",
     ),
-    "memory": Kind(
+    "memory": LabKind(
         "memory",
         "A tmpfs: each sync succeeds, and everything is lost with the power.",
         "not-durable",
         "in-memory",
         "tmpfs in /proc/self/mounts",
     ),
-    "preload": Kind(
+    "preload": LabKind(
         "a library that drops syncs",
         "The disk is durable; 'fstui lab run' starts programs with libeatmydata, in which fsync does nothing.",
         "not-durable",
         "sync-stubbed",
         "libeatmydata in /proc/PID/maps of the program",
     ),
-    "limited": Kind(
+    "limited": LabKind(
         "a limited disk",
         "The disk is durable and slow: 'fstui lab run' starts programs in a cgroup that may write "
         f"{WRITES_PER_S} times a second.",

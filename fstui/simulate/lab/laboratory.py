@@ -18,7 +18,7 @@ from fstui.model.base import Base
 from fstui.model.errors import Refused
 from fstui.model.quantities import size
 from fstui.simulate.lab import kernel
-from fstui.simulate.lab.kinds import KINDS, NAMES, WRITES_PER_S, Kind, Name
+from fstui.simulate.lab.kinds import KINDS, NAMES, WRITES_PER_S, LabKind, Name
 from fstui.state import files, ledger, paths
 from fstui.state.ledger import Entry
 from fstui.storage import mounts
@@ -34,14 +34,14 @@ _BACKING = "backing"
 _LIBRARIES = ("/usr/lib/*/libeatmydata.so*", "/usr/lib*/libeatmydata.so*", "/usr/lib/*/libeatmydata/libeatmydata.so*")
 
 
-class Storage(Base, frozen=True, kw_only=True):
+class LabVolume(Base, frozen=True, kw_only=True):
     name: str
     kind: Name
     opened: bool = False
     """Whether its envelope is open."""
 
     @property
-    def truth(self) -> Kind:
+    def truth(self) -> LabKind:
         """The content of its envelope."""
         return KINDS[self.kind]
 
@@ -53,15 +53,15 @@ class Lab(Base, frozen=True, kw_only=True):
     directory: str
     identity: tuple[int, int]
     """Device and inode of the directory."""
-    storages: tuple[Storage, ...] = ()
+    storages: tuple[LabVolume, ...] = ()
     complete: bool = False
     """All of it was made, and its removal has not begun."""
 
-    def place(self, storage: Storage) -> str:
+    def place(self, storage: LabVolume) -> str:
         """Return where that storage is mounted."""
         return str(Path(self.directory, storage.name))
 
-    def named(self, name: str) -> Storage:
+    def named(self, name: str) -> LabVolume:
         """Return the storage of that name or mount point. Raises Refused."""
         for storage in self.storages:
             if name in (storage.name, self.place(storage)):
@@ -69,7 +69,7 @@ class Lab(Base, frozen=True, kw_only=True):
         known = ", ".join(storage.name for storage in self.storages)
         raise Refused(f"No storage of the laboratory is called {name!r}. Its storages: {known}")
 
-    def with_storage(self, changed: Storage) -> Lab:
+    def with_storage(self, changed: LabVolume) -> Lab:
         """Return it with that storage added, or replaced by name."""
         others = [each for each in self.storages if each.name != changed.name]
         return msgspec.structs.replace(self, storages=tuple(sorted([*others, changed], key=lambda each: each.name)))
@@ -99,7 +99,7 @@ def make(parent: str, name: str) -> Made:
     os.mkdir(_BACKING, 0o700, dir_fd=top)
     missing: dict[str, str] = {}
     for kind, called in zip(KINDS, random.SystemRandom().sample(NAMES, len(KINDS)), strict=True):
-        storage = Storage(name=called, kind=kind)
+        storage = LabVolume(name=called, kind=kind)
         try:
             _build(lab, storage, top)
         except (Refused, OSError) as problem:
@@ -134,7 +134,7 @@ def entries() -> list[Entry]:
     return [entry for entry in ledger.entries() if entry.kind == "lab"]
 
 
-def open_envelope(name: str) -> Storage:
+def open_envelope(name: str) -> LabVolume:
     """Open the envelope of that storage and return it. Raises Refused, OSError."""
     lab = standing()
     opened = msgspec.structs.replace(lab.named(name), opened=True)
@@ -198,7 +198,7 @@ def _new(parent: str, name: str) -> str:
     return str(place)
 
 
-def _build(lab: Lab, storage: Storage, top: int) -> None:
+def _build(lab: Lab, storage: LabVolume, top: int) -> None:
     """Mount that storage below the held directory. Raises Refused, OSError."""
     with ExitStack() as opened:
         backing = _opened(opened, _BACKING, top)

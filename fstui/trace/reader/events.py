@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from fstui.trace.reader.tracefs import Untraceable
+from fstui.trace.reader.tracefs import TracefsError
 
 FIELD = re.compile(
     r"field:(?P<declared>[^;]+);\s*offset:(?P<at>\d{1,9});\s*size:(?P<size>\d{1,9});(?:\s*signed:(?P<signed>\d);)?"
@@ -50,7 +50,7 @@ class Field(NamedTuple):
     """A character array, terminated by a NUL byte or its size."""
 
 
-class Format(NamedTuple):
+class EventFormat(NamedTuple):
     """One event: its id in the buffer and its fields."""
 
     name: str
@@ -63,20 +63,20 @@ class Format(NamedTuple):
         for name in names:
             field = self.fields.get(name)
             if field is None or field.at < at:
-                raise Untraceable(f"the event {self.name} of this kernel has no field {name} at the expected place")
+                raise TracefsError(f"the event {self.name} of this kernel has no field {name} at the expected place")
             form += f"{field.at - at}x{struct_letter(field)}"
             at = field.at + field.size
         try:
             return struct.Struct(form)
         except struct.error as error:
-            raise Untraceable(f"the format of the event {self.name} cannot be parsed: {error}") from error
+            raise TracefsError(f"the format of the event {self.name} cannot be parsed: {error}") from error
 
 
 def struct_letter(field: Field) -> str:
     if field.text:
         return f"{field.size}s"
     if field.size not in NUMBERS:
-        raise Untraceable(f"a field of {field.size} bytes is not a number")
+        raise TracefsError(f"a field of {field.size} bytes is not a number")
     return NUMBERS[field.size] if field.signed else NUMBERS[field.size].upper()
 
 
@@ -93,13 +93,13 @@ def fields_of(text: str) -> dict[str, Field]:
     return found
 
 
-def parse_format(name: str, text: str) -> Format:
+def parse_format(name: str, text: str) -> EventFormat:
     """Parse the ``format`` file of an event. Raises Untraceable."""
     number = re.search(r"^ID: (\d{1,9})$", text, re.MULTILINE)
     fields = fields_of(text)
     if number is None or not fields:
-        raise Untraceable(f"the format of the event {name} cannot be parsed")
-    return Format(name, int(number[1]), fields)
+        raise TracefsError(f"the format of the event {name} cannot be parsed")
+    return EventFormat(name, int(number[1]), fields)
 
 
 class PageLayout(NamedTuple):
@@ -115,7 +115,7 @@ def parse_page_layout(text: str) -> PageLayout:
     """Parse ``events/header_page``. Raises Untraceable."""
     fields = fields_of(text)
     if not {"timestamp", "commit", "data"} <= fields.keys() or fields["timestamp"] != Field(0, 8, False, False):
-        raise Untraceable("the page header of the trace buffer cannot be parsed")
+        raise TracefsError("the page header of the trace buffer cannot be parsed")
     data = fields["data"]
     return PageLayout(fields["commit"], data.at, data.at + data.size)
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from fstui import proc
-from fstui.trace.reader.processes import Program
-from fstui.trace.reader.waits import File
+from fstui.trace.reader.processes import TracedProcess
+from fstui.trace.reader.waits import SyncedFile
 
 SEARCH_S = 0.05
 """CPU time per second for searching open files: a database server may have thousands."""
@@ -26,7 +26,7 @@ STATUS_BYTES = 232
 """Size of struct loop_info64, which begins with the device and inode of the backing file (uapi/linux/loop.h)."""
 
 
-class Place(NamedTuple):
+class FileLocation(NamedTuple):
     """The path of a file and its device."""
 
     path: str | None = None
@@ -35,14 +35,14 @@ class Place(NamedTuple):
     """The kernel's number (major << 20 | minor) of the filesystem's device; 0 if unknown."""
 
 
-class Names:
+class FileLocations:
     """A cache of the places of files."""
 
     def __init__(self) -> None:
-        self._places: dict[tuple[Program, File], Place] = {}
-        self._by_name: dict[tuple[str, int, int], Place] = {}
+        self._places: dict[tuple[TracedProcess, SyncedFile], FileLocation] = {}
+        self._by_name: dict[tuple[str, int, int], FileLocation] = {}
         """By program name, device and inode: processes of a server share files, and some have ended already."""
-        self._searched_at: dict[tuple[Program, File], float] = {}
+        self._searched_at: dict[tuple[TracedProcess, SyncedFile], float] = {}
         self._open: dict[int, dict[int, list[tuple[str, dict[str, int]]]]] = {}
         self._mounts: dict[int, int] = {}
         self._until = 0.0
@@ -56,10 +56,10 @@ class Names:
             if len(cache) > MOST_NAMES:
                 cache.clear()
 
-    def place(self, program: Program, file: File) -> Place:
+    def place(self, program: TracedProcess, file: SyncedFile) -> FileLocation:
         """Return where the file is, as far as that is known or can be found in the time that is left."""
         key, shared = (program, file), (program.name, file.device, file.inode)
-        known = self._places.get(key) or self._by_name.get(shared) or Place(None, file.device)
+        known = self._places.get(key) or self._by_name.get(shared) or FileLocation(None, file.device)
         now = time.monotonic()
         if self._time_is_up or now - self._searched_at.get(key, -AGAIN_S) < AGAIN_S:
             return known
@@ -80,22 +80,22 @@ class Names:
     def _time_is_up(self) -> bool:
         return time.thread_time() > self._until
 
-    def _find(self, program: Program, file: File) -> Place:
+    def _find(self, program: TracedProcess, file: SyncedFile) -> FileLocation:
         if program.is_kernel and (path := backing_files().get((file.device, file.inode))):
-            return Place(path, file.device)
+            return FileLocation(path, file.device)
         number = self._descriptor(program, file)
         if number is None:
-            return Place(None, file.device)
-        return Place(path_of(program, number), file.device or self._device_of(fdinfo(program, number)))
+            return FileLocation(None, file.device)
+        return FileLocation(path_of(program, number), file.device or self._device_of(fdinfo(program, number)))
 
-    def _descriptor(self, program: Program, file: File) -> str | None:
+    def _descriptor(self, program: TracedProcess, file: SyncedFile) -> str | None:
         """Return the descriptor of the file in the program: that of the call, or one with the same inode."""
         if file.fd >= 0 and (not file.inode or self._matches(fdinfo(program, str(file.fd)), file)):
             return str(file.fd)
         found = self._open_files(program).get(file.inode, ()) if file.inode else ()
         return next((number for number, info in found if self._matches(info, file)), None)
 
-    def _open_files(self, program: Program) -> Mapping[int, list[tuple[str, dict[str, int]]]]:
+    def _open_files(self, program: TracedProcess) -> Mapping[int, list[tuple[str, dict[str, int]]]]:
         """Return the open files of a program by inode. They are listed at most once per second."""
         found = self._open.get(program.pid)
         if found is None:
@@ -108,7 +108,7 @@ class Names:
                         break
         return found
 
-    def _matches(self, info: dict[str, int], file: File) -> bool:
+    def _matches(self, info: dict[str, int], file: SyncedFile) -> bool:
         """Compare inode and device. The inode is in fdinfo since Linux 5.14, so the filesystem is not accessed."""
         return info.get("ino") == file.inode and (not file.device or self._device_of(info) in (0, file.device))
 
@@ -117,7 +117,7 @@ class Names:
         return self._mounts.get(info.get("mnt_id", 0), 0)
 
 
-def fdinfo(program: Program, number: str) -> dict[str, int]:
+def fdinfo(program: TracedProcess, number: str) -> dict[str, int]:
     """Return the mount id and the inode of an open file."""
     found = {}
     with contextlib.suppress(OSError, ValueError), open(f"/proc/{program.pid}/fdinfo/{number}", "rb") as file:
@@ -128,7 +128,7 @@ def fdinfo(program: Program, number: str) -> dict[str, int]:
     return found
 
 
-def path_of(program: Program, number: str) -> str | None:
+def path_of(program: TracedProcess, number: str) -> str | None:
     """Return the path of a descriptor; None if it was closed, or is now a pipe or a socket."""
     with contextlib.suppress(OSError):
         path = os.readlink(f"/proc/{program.pid}/fd/{number}")

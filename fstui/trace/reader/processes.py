@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from fstui import proc
 from fstui.trace.reader.recording import Recording, Wanted
-from fstui.trace.reader.tracefs import Untraceable
+from fstui.trace.reader.tracefs import TracefsError
 
 Owner = Literal["own", "kernel_threads", "others"]
 KTHREADD = 2
@@ -104,7 +104,7 @@ def outermost_numbers(name: str, threads: Iterable[int]) -> list[int]:
     finally:
         recording.remove()
     if len(numbers) != rewritten:
-        raise Untraceable("the thread numbers of this pid namespace cannot be mapped to those of the kernel's events")
+        raise TracefsError("the thread numbers of this pid namespace cannot be mapped to those of the kernel's events")
     return numbers
 
 
@@ -119,7 +119,7 @@ def rewrite_oom_score(thread: int) -> bool:
     return False
 
 
-class Program(NamedTuple):
+class TracedProcess(NamedTuple):
     """A process. The start time tells it apart from a later process with the same number."""
 
     pid: int
@@ -128,11 +128,11 @@ class Program(NamedTuple):
     is_kernel: bool = False
 
 
-WORKERS = Program(2, 0, "kworker", is_kernel=True)
+WORKERS = TracedProcess(2, 0, "kworker", is_kernel=True)
 """All kernel workers together, because the kernel assigns work to any of them."""
 
 
-def program_of(thread: int) -> Program | None:
+def process_of(thread: int) -> TracedProcess | None:
     """Return the process of a thread; None if the thread has ended."""
     with contextlib.suppress(OSError, ValueError, StopIteration):
         with open(f"/proc/{thread}/status", "rb") as file:
@@ -140,7 +140,7 @@ def program_of(thread: int) -> Program | None:
         if found := proc.stat(pid):
             is_kernel = bool(found.flags & KERNEL_THREAD)
             is_worker = is_kernel and found.name.startswith("kworker/")
-            return WORKERS if is_worker else Program(pid, found.start, found.name, is_kernel)
+            return WORKERS if is_worker else TracedProcess(pid, found.start, found.name, is_kernel)
     return None
 
 
@@ -158,7 +158,7 @@ def waited_for_cpu_ns(thread: int) -> int | None:
     return None
 
 
-def _ended(thread: int, names: Mapping[str, str]) -> Program:
+def _ended(thread: int, names: Mapping[str, str]) -> TracedProcess:
     """Return the program of a thread that has ended, by the name that the kernel kept.
 
     An io_uring worker belongs to the program that it worked for.
@@ -166,22 +166,22 @@ def _ended(thread: int, names: Mapping[str, str]) -> Program:
     name = names.get(str(thread), "")
     owner = name.removeprefix(URING_WORKER.decode())
     if owner != name and owner.isdigit():
-        return program_of(int(owner)) or Program(int(owner), 0, names.get(owner, ""))
-    return Program(thread, 0, name)
+        return process_of(int(owner)) or TracedProcess(int(owner), 0, names.get(owner, ""))
+    return TracedProcess(thread, 0, name)
 
 
-class Programs:
+class ProcessCache:
     """The programs of threads, including threads that have ended."""
 
     def __init__(self, command_names: Callable[[], str]) -> None:
         """``command_names``: returns the kernel's short list of recent threads and their names."""
         self._command_names = command_names
-        self._known: dict[int, Program] = {}
+        self._known: dict[int, TracedProcess] = {}
         self._delays: dict[int, int] = {}
 
-    def of(self, threads: Iterable[int]) -> dict[int, Program]:
+    def of(self, threads: Iterable[int]) -> dict[int, TracedProcess]:
         """Return the program of each thread; for a thread that was never seen alive, its number and kept name."""
-        now = {thread: program_of(thread) for thread in threads}
+        now = {thread: process_of(thread) for thread in threads}
         if len(self._known) > MOST_PROGRAMS:
             self._known.clear()
         self._known.update({thread: program for thread, program in now.items() if program})

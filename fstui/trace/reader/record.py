@@ -17,8 +17,8 @@ import select
 import signal
 from typing import Any
 
-from fstui.trace.reader.tracefs import PREFIX, Instance, Untraceable, find
-from fstui.trace.reader.witness import FIRST_LOOK_S, Witness, device_of
+from fstui.trace.reader.tracefs import PREFIX, Instance, TracefsError, find
+from fstui.trace.reader.witness import FIRST_LOOK_S, FlushCounter, device_of
 
 LONGEST_PAUSE_S, SHORTEST_PAUSE_S = 0.5, 0.02
 FULL, EMPTY = 0.25, 0.05
@@ -29,7 +29,7 @@ def say(**fields: Any) -> None:
     os.write(1, json.dumps(fields).encode() + b"\n")
 
 
-class Lines:
+class JsonLines:
     """Lines of JSON from stdin, read with a timeout."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Lines:
 
 
 def record() -> None:
-    lines = Lines()
+    lines = JsonLines()
     received: list[dict[str, Any]] = []
     while not received:
         if lines.closed:
@@ -55,8 +55,8 @@ def record() -> None:
     first = received[0]
     devices = [device for device in map(device_of, first["devices"]) if device]
     try:
-        witness = Witness(PREFIX + first["name"], first["own"], devices)
-    except (Untraceable, OSError) as problem:
+        witness = FlushCounter(PREFIX + first["name"], first["own"], devices)
+    except (TracefsError, OSError) as problem:
         say(error=str(problem))
         remove_entry(first["entry"])
         return
@@ -68,7 +68,7 @@ def record() -> None:
         remove_entry(first["entry"])
 
 
-def follow(witness: Witness, lines: Lines) -> None:
+def follow(witness: FlushCounter, lines: JsonLines) -> None:
     """Read the buffers until stdin closes, soon after the begin of a step and more often when they fill up."""
     pause_s = LONGEST_PAUSE_S
     while not lines.closed:
@@ -104,7 +104,7 @@ def remove(name: str) -> None:
         for one in os.listdir(f"{root}/instances"):
             if one == name or one.startswith(f"{name}-"):
                 Instance(root, one).remove()
-    except Untraceable as problem:
+    except TracefsError as problem:
         raise OSError(None, str(problem)) from None
     except OSError as error:
         raise OSError(error.errno, "another process uses it") from None if error.errno == errno.EBUSY else error

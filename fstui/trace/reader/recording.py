@@ -22,7 +22,7 @@ from fstui.trace.reader.events import (
     parse_page_layout,
     time_of,
 )
-from fstui.trace.reader.tracefs import Cpu, Instance, Untraceable, find
+from fstui.trace.reader.tracefs import Cpu, Instance, TracefsError, find
 
 MARKER = "ftrace/print"
 CLOCK_SLACK_NS = 1_000_000
@@ -119,7 +119,7 @@ class Recording:
         for time_ns, event_id, (thread,) in self.events(after + CLOCK_SLACK_NS):
             if event_id == number and time_ns >= before - CLOCK_SLACK_NS:
                 return int(thread)
-        raise Untraceable("the kernel's trace buffer does not return the marker that was written to it")
+        raise TracefsError("the kernel's trace buffer does not return the marker that was written to it")
 
     @property
     def kept_bytes(self) -> int:
@@ -131,7 +131,7 @@ class Recording:
         try:
             text = self.instance.read(f"events/{event.name}/format")
         except OSError:
-            raise Untraceable(f"this kernel has no event {event.name}") from None
+            raise TracefsError(f"this kernel has no event {event.name}") from None
         known = parse_format(event.name, text)
         self._readers[known.id] = known.reader(*event.fields)
         return known.id

@@ -8,25 +8,25 @@ from typing import Any, NamedTuple
 
 from fstui.trace.reader.devices import DiskCounters
 from fstui.trace.reader.durations import Durations
-from fstui.trace.reader.waits import File
+from fstui.trace.reader.waits import SyncedFile
 
 MOST_ROWS = 1000
 MOST_SENT = 200
 """Rows that are sent, those that waited longest first: the parent reads lines of at most 256 KiB."""
 
 
-class Key(NamedTuple):
+class WaitKey(NamedTuple):
     """Programs of one name and one of their files. A database server may consist of a hundred processes."""
 
     name: str
     is_kernel: bool
-    file: File
+    file: SyncedFile
 
 
-class Row:
+class WaitRow:
     """How these programs waited for this file."""
 
-    def __init__(self, key: Key) -> None:
+    def __init__(self, key: WaitKey) -> None:
         self.key = key
         self.path: str | None = None
         self.pids: set[int] = set()
@@ -40,7 +40,7 @@ class Row:
         self.cpu_ns = 0
         self.in_flight_ns: int | None = None
 
-    def merge(self, later: Row) -> None:
+    def merge(self, later: WaitRow) -> None:
         """Add the same row of a later second."""
         self.path = later.path or self.path
         if len(self.inodes) < MOST_ROWS:
@@ -75,17 +75,17 @@ class Row:
         }
 
 
-class Rows:
+class WaitRows:
     def __init__(self) -> None:
-        self.rows: dict[Key, Row] = {}
+        self.rows: dict[WaitKey, WaitRow] = {}
 
-    def row(self, key: Key) -> Row:
+    def row(self, key: WaitKey) -> WaitRow:
         found = self.rows.get(key)
         if found is None:
-            found = self.rows[key] = Row(key)
+            found = self.rows[key] = WaitRow(key)
         return found
 
-    def merge(self, later: Rows) -> None:
+    def merge(self, later: WaitRows) -> None:
         """Add the rows of a later second. Only its calls are still in flight."""
         for row in self.rows.values():
             row.in_flight_ns = None
@@ -93,16 +93,16 @@ class Rows:
             self.rows, later.rows = self.combined(), later.combined()
         for key, row in later.rows.items():
             room = key in self.rows or len(self.rows) < MOST_ROWS
-            self.row(key if room else key._replace(file=File())).merge(row)
+            self.row(key if room else key._replace(file=SyncedFile())).merge(row)
 
-    def combined(self) -> dict[Key, Row]:
+    def combined(self) -> dict[WaitKey, WaitRow]:
         """Return the rows with all unnamed files of a program on one device combined: there may be thousands."""
-        found = Rows()
+        found = WaitRows()
         for key, row in self.rows.items():
             if row.path:
                 found.rows[key] = row
             else:
-                found.row(key._replace(file=File(key.file.device))).merge(row)
+                found.row(key._replace(file=SyncedFile(key.file.device))).merge(row)
         return found.rows
 
 
@@ -145,7 +145,7 @@ class Span:
         self.lost = 0
         self.cpu_pressure_s: float | None = None
         """The time in which at least one process of this host waited for a CPU."""
-        self.rows = Rows()
+        self.rows = WaitRows()
         self.devices: dict[str, DeviceSpan] = {}
         self.commits: dict[str, Durations] = {}
 
@@ -187,7 +187,7 @@ class Span:
                 syncs[name] = syncs.get(name, 0) + row.durations.count + row.timeless
         return syncs
 
-    def _device_ns(self, row: Row, syncs: Mapping[str, int]) -> int | None:
+    def _device_ns(self, row: WaitRow, syncs: Mapping[str, int]) -> int | None:
         """Return the devices' part of one sync in ns: the time of their requests divided by the syncs.
 
         It is an average over all programs that sync on these devices, because a request does not name its program. It

@@ -25,7 +25,7 @@ LEAST_BYTES, MOST_BYTES, MOST_OF_ALL_BYTES = 256 * KIB, 16 * MIB, 256 * MIB
 SHARE_OF_MEMORY = 32
 
 
-class Untraceable(Exception):  # noqa: N818  an expected outcome, not a fault
+class TracefsError(Exception):
     """Tracing is not possible here. The message is one sentence for the user."""
 
 
@@ -35,16 +35,16 @@ def find() -> str:
     If tracefs is not mounted, mount it detached: no other process sees that mount, and it ends with this process.
     """
     if os.geteuid() != 0:
-        raise Untraceable("only root may trace the kernel")
+        raise TracefsError("only root may trace the kernel")
     mounted = mount_point()
     if mounted:
         return mounted
     if "tracefs" not in words_of("/proc/filesystems"):
-        raise Untraceable("this kernel has no tracefs")
+        raise TracefsError("this kernel has no tracefs")
     try:
         return f"/proc/self/fd/{detached_mount()}"
     except OSError as error:
-        raise Untraceable(f"tracefs cannot be mounted: {error.strerror}{usual_cause()}") from error
+        raise TracefsError(f"tracefs cannot be mounted: {error.strerror}{usual_cause()}") from error
 
 
 def mount_point() -> str | None:
@@ -96,7 +96,7 @@ class Instance:
         try:
             os.mkdir(self.path)
         except OSError as error:
-            raise Untraceable(f"the trace instance cannot be created: {error.strerror}{usual_cause()}") from error
+            raise TracefsError(f"the trace instance cannot be created: {error.strerror}{usual_cause()}") from error
 
     def remove(self) -> None:
         """Remove the instance. Raises OSError, which is EBUSY if another process has one of its files open."""
@@ -104,7 +104,7 @@ class Instance:
             for cpu in self.cpus:
                 os.close(cpu.fd)
             self.cpus = []
-            with contextlib.suppress(Untraceable):  # if it cannot be removed, it at least stops recording
+            with contextlib.suppress(TracefsError):  # if it cannot be removed, it at least stops recording
                 self.write("tracing_on", "0")
         os.rmdir(self.path)
 
@@ -118,7 +118,7 @@ class Instance:
             with open(f"{self.path}/{name}", "w", encoding="ascii") as file:
                 file.write(value)
         except OSError as error:
-            raise Untraceable(f"the kernel's trace refuses {value!r} in {name}: {error.strerror}") from error
+            raise TracefsError(f"the kernel's trace refuses {value!r} in {name}: {error.strerror}") from error
 
     def open_buffers(self) -> int:
         """Set the size of the buffers and open that of each CPU. Returns the size in bytes. Raises Untraceable.
@@ -141,7 +141,7 @@ class Cpu:
         try:
             self.fd = os.open(f"{path}/trace_pipe_raw", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
-            raise Untraceable(f"the kernel's trace buffer cannot be read: {error.strerror}") from error
+            raise TracefsError(f"the kernel's trace buffer cannot be read: {error.strerror}") from error
 
     def lost(self) -> int:
         """Return how many events were dropped so far."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from fstui.trace.reader.durations import Durations
 from fstui.trace.reader.processes import Lineage, family
 from fstui.trace.reader.recording import Recording, Wanted
-from fstui.trace.reader.tracefs import Untraceable
+from fstui.trace.reader.tracefs import TracefsError
 
 NO_FILE = (0, 0, 0)
 _WITH_FILE, _WITHOUT_FILE = ("fsync", "fdatasync", "syncfs", "sync_file_range"), ("msync", "sync")
@@ -56,7 +56,7 @@ ERRNO = 0xFFF
 """Mask of the errno in an errseq (kernel: lib/errseq.c)."""
 
 
-class File(NamedTuple):
+class SyncedFile(NamedTuple):
     """The file of a call. Events of a system call show the descriptor, those of a filesystem device and inode."""
 
     device: int = 0
@@ -64,7 +64,7 @@ class File(NamedTuple):
     fd: int = -1
 
 
-class Waits:
+class SyncWaits:
     """Calls that returned since the last report, by thread and file, and calls that have not returned.
 
     Keys are plain tuples, because there are many.
@@ -133,13 +133,13 @@ class Waits:
         if answer < 0:
             self.failed[*key, -answer] += 1
 
-    def open(self) -> Iterator[tuple[int, File, int]]:
+    def open(self) -> Iterator[tuple[int, SyncedFile, int]]:
         """Yield the calls that have not returned: thread, file, and begin in ns."""
         for thread, (since_ns, fd) in self._calls.items():
-            yield thread, File(*self._files.get(thread, NO_FILE)[:2], fd), since_ns
+            yield thread, SyncedFile(*self._files.get(thread, NO_FILE)[:2], fd), since_ns
         for thread, (device, inode, since_ns) in self._files.items():
             if thread not in self._calls:
-                yield thread, File(device, inode), since_ns
+                yield thread, SyncedFile(device, inode), since_ns
 
     def threads(self) -> set[int]:
         counted = {key[0] for kind in (self.done, self.timeless, self.failed) for key in kind}
@@ -156,7 +156,7 @@ class Waits:
             counted.clear()
 
 
-class LostWrite(NamedTuple):
+class WritebackError(NamedTuple):
     """A write that failed in the background. The next fsync of each open file description returns the error once."""
 
     errno: int
@@ -173,9 +173,9 @@ class Watcher:
         ``calls``: record fsync and fdatasync calls, not only the events of filesystems. Raises Untraceable.
         """
         self._family: Lineage | None = None
-        self.waits = Waits()
+        self.waits = SyncWaits()
         self.commits: dict[int, Durations] = {}
-        self.errors: dict[tuple[int, int], LostWrite] = {}
+        self.errors: dict[tuple[int, int], WritebackError] = {}
         """By device and inode."""
         self.recording = Recording(name)
         self._committing: dict[int, int] = {}
@@ -196,7 +196,7 @@ class Watcher:
                 kind = FUA_WRITES if name.startswith("block/") else only if "dev" in fields else ""
                 self._enable_if_present(Wanted(name, fields, kind), getattr(self.waits, handler))
         if not self._handlers:
-            raise Untraceable("this kernel has no event of a system call or a filesystem that syncs")
+            raise TracefsError("this kernel has no event of a system call or a filesystem that syncs")
         self._enable_if_present(COMMIT_BEGAN, self._commit_began)
         self._enable_if_present(COMMIT_ENDED, self._commit_ended)
         self._enable_if_present(ERROR_SET, self._error_set)
@@ -215,7 +215,7 @@ class Watcher:
     def _enable_if_present(self, event: Wanted, handler: Callable[..., None]) -> None:
         try:
             number = self.recording.enable(event)
-        except Untraceable:
+        except TracefsError:
             return
         self._handlers[number] = handler
 
@@ -241,7 +241,7 @@ class Watcher:
             self.commits.setdefault(device, Durations()).add(time_ns - since_ns)
 
     def _error_set(self, _: int, inode: int, device: int, errseq: int) -> None:
-        self.errors[device, inode] = LostWrite(errseq & ERRNO, 0)
+        self.errors[device, inode] = WritebackError(errseq & ERRNO, 0)
 
     def _error_returned(self, _: int, inode: int, device: int) -> None:
         known = self.errors.get((device, inode))

@@ -18,33 +18,35 @@ from typing import Any
 
 from fstui.measure.wire.stdio import read_settings
 from fstui.trace.reader.devices import DeviceRecording, read_counters
-from fstui.trace.reader.files import Names, block_device, request_devices
-from fstui.trace.reader.processes import WORKERS, Program, Programs, cpu_pressure_s, in_outermost_namespace
+from fstui.trace.reader.files import FileLocations, block_device, request_devices
+from fstui.trace.reader.processes import WORKERS, ProcessCache, TracedProcess, cpu_pressure_s, in_outermost_namespace
 from fstui.trace.reader.record import ignore_signals, remove_entry, say
-from fstui.trace.reader.spans import MOST_ROWS, Key, Row, Span
-from fstui.trace.reader.tracefs import PREFIX, Untraceable
-from fstui.trace.reader.waits import File, Waits, Watcher
+from fstui.trace.reader.spans import MOST_ROWS, Span, WaitKey, WaitRow
+from fstui.trace.reader.tracefs import PREFIX, TracefsError
+from fstui.trace.reader.waits import SyncedFile, SyncWaits, Watcher
 
 SECOND = 1.0
 
 
-class Session:
+class WatchSession:
     """Two instances: one for calls, and one for devices that is paused if there are too many requests."""
 
     def __init__(self, name: str, *, pid: int | None, device: int | None, calls: bool) -> None:
         """Raises Untraceable or OSError, and then leaves nothing behind."""
         self.whole = Span()
         self._device = device
-        self._names = Names()
+        self._names = FileLocations()
         self._counters = read_counters()
         self._lost = 0
         self._share = 1.0
         self._since = time.monotonic()
         self._pressure_s = cpu_pressure_s()
         if not in_outermost_namespace():
-            raise Untraceable("the process numbers of a container's pid namespace are not those of the kernel's events")
+            raise TracefsError(
+                "the process numbers of a container's pid namespace are not those of the kernel's events"
+            )
         self._watcher = Watcher(name, pid=pid, device=device, calls=calls)
-        self._programs = Programs(lambda: self._watcher.recording.instance.read("../../saved_cmdlines"))
+        self._programs = ProcessCache(lambda: self._watcher.recording.instance.read("../../saved_cmdlines"))
         try:
             self._devices = DeviceRecording(f"{name}-devices")
         except BaseException:
@@ -82,19 +84,19 @@ class Session:
         self.whole.merge(span)
         return span.as_dict()
 
-    def _add_waits(self, span: Span, seen: Waits) -> None:
+    def _add_waits(self, span: Span, seen: SyncWaits) -> None:
         programs = self._programs.of(seen.threads())
         rows = SecondOfRows(self, span, programs)
         delays = self._programs.cpu_delays(programs)
         # those that waited longest come first, because the time for finding names is limited
         for (thread, *file), durations in sorted(seen.done.items(), key=lambda one: -one[1].sum_ns):
-            rows.row(thread, File(*file)).durations.merge(durations)
+            rows.row(thread, SyncedFile(*file)).durations.merge(durations)
             if not programs[thread].is_kernel:  # kernel workers also wait for the CPU with unrelated work
-                rows.row(thread, File(*file)).cpu_ns += delays.pop(thread, 0)
+                rows.row(thread, SyncedFile(*file)).cpu_ns += delays.pop(thread, 0)
         for (thread, *file), count in seen.timeless.items():
-            rows.row(thread, File(*file)).timeless += count
+            rows.row(thread, SyncedFile(*file)).timeless += count
         for (thread, *file, errno), count in seen.failed.items():
-            rows.row(thread, File(*file)).failed[errno] += count
+            rows.row(thread, SyncedFile(*file)).failed[errno] += count
         for thread, which, since_ns in list(seen.open()):
             if os.path.exists(f"/proc/{thread}"):
                 row = rows.row(thread, which)
@@ -103,13 +105,13 @@ class Session:
                 seen.forget(thread)
         seen.clear()
 
-    def is_wanted(self, thread: int, program: Program, file: File, device: int) -> bool:
+    def is_wanted(self, thread: int, program: TracedProcess, file: SyncedFile, device: int) -> bool:
         """Return whether to report this row. A FUA write of a kernel thread belongs to no program."""
         if program.is_kernel and not file.inode and file.fd < 0:
             return False
         return self._device in (None, device) and self._watcher.is_of_family(thread)
 
-    def place(self, program: Program, file: File) -> tuple[str | None, int]:
+    def place(self, program: TracedProcess, file: SyncedFile) -> tuple[str | None, int]:
         """Return the path of the file and the number of its device."""
         return self._names.place(program, file)
 
@@ -143,23 +145,23 @@ class Session:
 class SecondOfRows:
     """The rows of one second, with their names. Rows that are not wanted are not added to the span."""
 
-    def __init__(self, session: Session, span: Span, programs: Mapping[int, Program]) -> None:
+    def __init__(self, session: WatchSession, span: Span, programs: Mapping[int, TracedProcess]) -> None:
         self._session, self._rows, self._programs = session, span.rows, programs
-        self._known: dict[tuple[int, File], Row] = {}
+        self._known: dict[tuple[int, SyncedFile], WaitRow] = {}
 
-    def row(self, thread: int, file: File) -> Row:
+    def row(self, thread: int, file: SyncedFile) -> WaitRow:
         known = self._known.get((thread, file))
         if known is None:
             known = self._known[thread, file] = self._new(thread, self._programs[thread], file)
         return known
 
-    def _new(self, thread: int, program: Program, file: File) -> Row:
+    def _new(self, thread: int, program: TracedProcess, file: SyncedFile) -> WaitRow:
         path, number = self._session.place(program, file)
         inode, fd = (file.inode, -1) if file.inode else (0, file.fd)
         own_row = path or (file.inode and len(self._rows.rows) < MOST_ROWS)  # a later second may find its name
-        key = Key(program.name, program.is_kernel, File(number, inode, fd) if own_row else File(number))
+        key = WaitKey(program.name, program.is_kernel, SyncedFile(number, inode, fd) if own_row else SyncedFile(number))
         if not self._session.is_wanted(thread, program, file, number):
-            return Row(key)
+            return WaitRow(key)
         row = self._rows.row(key)
         row.path = path
         row.pids.add(thread if program is WORKERS else program.pid)
@@ -174,7 +176,7 @@ def closed_within(seconds: float) -> bool:
     return bool(select.select([0], [], [], max(0.0, seconds))[0]) and not os.read(0, 4096)
 
 
-def watch(session: Session) -> None:
+def watch(session: WatchSession) -> None:
     """Report every second until stdin closes."""
     due = time.monotonic()
     closed = False
@@ -196,10 +198,10 @@ def main() -> None:
     gc.disable()  # this program makes no reference cycles, and the collector would scan many tuples
     settings = read_settings()
     try:
-        session = Session(
+        session = WatchSession(
             PREFIX + settings["name"], pid=settings["pid"], device=settings["device"], calls=settings["calls"]
         )
-    except (Untraceable, OSError) as problem:
+    except (TracefsError, OSError) as problem:
         say(error=str(problem))
     else:
         with contextlib.suppress(BrokenPipeError):

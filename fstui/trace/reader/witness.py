@@ -32,7 +32,7 @@ MOST_BYTES_PER_S = 500_000
 by up to 15 %. Its flushes are still counted."""
 
 
-class Device(NamedTuple):
+class TracedDevice(NamedTuple):
     """A block device of the stack."""
 
     name: str
@@ -42,20 +42,20 @@ class Device(NamedTuple):
     """False for dm and md, which pass bios on and never issue requests."""
 
 
-def device_of(name: str) -> Device | None:
+def device_of(name: str) -> TracedDevice | None:
     """Return a block device by its kernel name; None if it is gone."""
     try:
         with open(f"/sys/class/block/{name}/dev", encoding="ascii") as file:
             major, minor = map(int, file.read().split(":"))
     except (OSError, ValueError):
         return None
-    return Device(name, major << 20 | minor, os.path.isdir(f"/sys/class/block/{name}/mq"))
+    return TracedDevice(name, major << 20 | minor, os.path.isdir(f"/sys/class/block/{name}/mq"))
 
 
 class DeviceSums:
     """The counts of one device in one step."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: TracedDevice) -> None:
         self.device = device
         self.requests = Requests()
         self._flushes: Counter[Owner] = Counter()
@@ -85,10 +85,10 @@ class DeviceSums:
         return {"device": self.device.name, "lost": lost, **(dict.fromkeys(sums) if lost else sums)}
 
 
-class Witness:
+class FlushCounter:
     """Records the block events of a run, and adds them up for each step."""
 
-    def __init__(self, name: str, own: list[int], devices: list[Device]) -> None:
+    def __init__(self, name: str, own: list[int], devices: list[TracedDevice]) -> None:
         """``own``: the processes of fstui, whose descendants count as well. Raises Untraceable."""
         self._name = name
         self._devices = devices

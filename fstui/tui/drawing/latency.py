@@ -12,7 +12,7 @@ from rich.text import Text
 
 from fstui.model.quantities import duration_ns
 from fstui.model.run import Run
-from fstui.model.steps import Latency, Stall, Step, TimelinePoint
+from fstui.model.steps import Latency, PendingOperation, Step, TimelinePoint
 from fstui.report import latency_map
 from fstui.report.latency_map import LogScale, Mark, Slice
 from fstui.tui.drawing.cells import Run as Words
@@ -51,7 +51,7 @@ class View(msgspec.Struct, frozen=True):
     length_s: float | None = 1.0
     marks: tuple[Mark, ...] = ()
     latency: Latency | None = None
-    stall: Stall | None = None
+    stall: PendingOperation | None = None
     failed: bool = False
 
 

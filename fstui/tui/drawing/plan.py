@@ -60,7 +60,7 @@ def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None
         styles = {"LASTS": AREA, "TAKES": AREA, "WRITES": FAINT if offer.refusal else ""}
         if offer.refusal:
             values |= {"TIME": "–", "WRITES": "refused"}
-        elif isinstance(offer.plan, power_cut.Plan):
+        elif isinstance(offer.plan, power_cut.PowerCutPlan):
             values |= {"TIME": BY_HAND, "WRITES": power_cut_writes(offer.plan)}
         elif plan := offer.plan:
             values |= {"TIME": "no end" if plan.seconds is None else clock(plan.seconds)}
@@ -116,7 +116,7 @@ def extent(offer: Offer, chosen: Choices) -> str:
     """Return ``7 steps × 2 s``, or for a matrix ``2 × 2 = 4 steps × 10 s``; empty without a plan."""
     if offer.plan is None:
         return ""
-    if isinstance(offer.plan, power_cut.Plan):
+    if isinstance(offer.plan, power_cut.PowerCutPlan):
         return f"{counted(len(offer.plan.ways), 'way')} × {counted(offer.plan.settings.writers, 'writer')}"
     steps = [step for step in offer.plan.steps if not step.skip]
     lists = [name for name, setting in offer.form.settings.items() if isinstance(setting.value, list)]
@@ -128,13 +128,13 @@ def extent(offer: Offer, chosen: Choices) -> str:
     return f"{product}{counted(len(steps), 'step')}{each}"
 
 
-def _skipped(plan: Plan | power_cut.Plan) -> list[str]:
+def _skipped(plan: Plan | power_cut.PowerCutPlan) -> list[str]:
     return [step.skip for step in plan.steps if step.skip] if isinstance(plan, Plan) else []
 
 
-def _amount(plan: Plan | power_cut.Plan, directory: str) -> str:
+def _amount(plan: Plan | power_cut.PowerCutPlan, directory: str) -> str:
     each_second = f"{size(plan.bytes_per_s)} a second" if plan.bytes_per_s else ""
-    if isinstance(plan, power_cut.Plan):
+    if isinstance(plan, power_cut.PowerCutPlan):
         amount = (each_second or "as much as it can") if plan.max_bytes is None else f"at most {size(plan.max_bytes)}"
         return f"Writes {amount} into {directory}/{power_cut.PREFIX}…, which stays until it is verified."
     server = ""

@@ -253,7 +253,7 @@ class PlanScreen(BaseScreen):
             self.say("Still reading the directory. The run starts when that is done.")
             return
         target = self.offers.declared(site).target
-        if isinstance(offer.plan, power_cut.Plan):
+        if isinstance(offer.plan, power_cut.PowerCutPlan):
             self.fstui.open_power_cut(site.read.path, target, self.offers.choices.of(offer.form))
             return
         if not self._confirmed(offer.plan, site):

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from fstui.judge import Case
 from fstui.judge.facts.commits import CommitStep, DatabaseCommits
-from fstui.model.settings import Commits
+from fstui.model.settings import CommitSettings
 from fstui.model.steps import Step
 from tests.factories.evidence import evidence
 from tests.factories.steps import step, traced
@@ -22,9 +22,9 @@ def database(*steps: Step) -> DatabaseCommits:
 
 
 def test_commit_is_one_sync_of_a_growing_log() -> None:
-    as_syncs = CommitStep(commits(), Commits(database="x")).as_syncs
+    as_syncs = CommitStep(commits(), CommitSettings(database="x")).as_syncs
     assert (as_syncs.call, as_syncs.syncs, as_syncs.sync and as_syncs.sync.overwrites) == ("fdatasync", 5000, False)
-    by_flag = CommitStep(commits(), Commits(database="x", log_flags=("direct", "dsync"))).as_syncs
+    by_flag = CommitStep(commits(), CommitSettings(database="x", log_flags=("direct", "dsync"))).as_syncs
     assert (by_flag.call, by_flag.writes_fua, by_flag.syncs) == ("O_DSYNC", True, 5000)
 
 

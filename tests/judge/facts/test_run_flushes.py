@@ -7,7 +7,7 @@ import pytest
 
 from fstui.judge import Case, words
 from fstui.model.counters import Idle
-from fstui.model.steps import Step, Turn
+from fstui.model.steps import CounterInterval, Step
 from fstui.model.storage import Medium, Node
 from tests.factories.evidence import evidence, finding, rules, verdict
 from tests.factories.steps import counted, step
@@ -98,7 +98,9 @@ def test_no_flush_is_expected_at_a_disk_without_a_cache() -> None:
 def in_turns(done: Step, *flushes: int, ops: int = 100) -> Step:
     """Return the step with a turn of ``ops`` operations for each number of flushes."""
     written = {"sda": ops * 16384}
-    turns = tuple(Turn(elapsed_s=0.1, ops=ops, flushes={"sda": each}, written_bytes=written) for each in flushes)
+    turns = tuple(
+        CounterInterval(elapsed_s=0.1, ops=ops, flushes={"sda": each}, written_bytes=written) for each in flushes
+    )
     return msgspec.structs.replace(done, turns=turns)
 
 

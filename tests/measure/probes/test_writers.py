@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from fstui.measure.probes import writers
-from fstui.measure.probes.writers import HAND_OVER_NS, MOST_PENDING, Batch, Shared, Writer
+from fstui.measure.probes.writers import HAND_OVER_NS, MOST_PENDING, Batch, Shared, WriteLoop
 
 BATCH_NS = 10_000_000
 
 
-class Played(Writer):
+class Played(WriteLoop):
     """A writer whose batches take 10 ms each. It notes when it handed its samples over."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, frames_per_batch: int) -> None:

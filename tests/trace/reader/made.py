@@ -7,7 +7,7 @@ import struct
 from pathlib import Path
 from typing import NamedTuple
 
-from fstui.trace.reader.events import Format, PageLayout, parse_format, parse_page_layout
+from fstui.trace.reader.events import EventFormat, PageLayout, parse_format, parse_page_layout
 
 RECORDED = Path(__file__).parent / "recorded"
 KERNELS = sorted(place.name for place in RECORDED.iterdir())
@@ -40,7 +40,7 @@ def layout_of(kernel: str) -> PageLayout:
     return parse_page_layout((RECORDED / kernel / "header_page").read_text())
 
 
-def format_of(kernel: str, event: str) -> Format:
+def format_of(kernel: str, event: str) -> EventFormat:
     return parse_format(event, (RECORDED / kernel / event.replace("/", ".")).read_text())
 
 

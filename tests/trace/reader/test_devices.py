@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from fstui.trace.reader.devices import FLUSH_FIRST, FUA, WRITE, meaning
 from fstui.trace.reader.durations import Durations
-from fstui.trace.reader.witness import Device, DeviceSums
+from fstui.trace.reader.witness import DeviceSums, TracedDevice
 
-DISK = Device("sda", 8 << 20, makes_requests=True)
+DISK = TracedDevice("sda", 8 << 20, makes_requests=True)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_lost_event_makes_all_counts_unknown() -> None:
 
 
 def test_devices_that_pass_bios_on_have_no_requests() -> None:
-    sums = DeviceSums(Device("dm-0", 253 << 20, makes_requests=False))
+    sums = DeviceSums(TracedDevice("dm-0", 253 << 20, makes_requests=False))
     assert sums.as_dict(lost=0, kernel_threads_known=False, timed=True)["requests"] is None
     assert sums.as_dict(lost=0, kernel_threads_known=False, timed=True)["asked_by_kernel_threads"] is None
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fstui.trace.reader import events
 from fstui.trace.reader.events import parse_format, parse_page_layout
-from fstui.trace.reader.tracefs import Untraceable
+from fstui.trace.reader.tracefs import TracefsError
 from tests.trace.reader import made
 from tests.trace.reader.made import LAYOUT
 
@@ -78,7 +78,7 @@ def test_text_stored_elsewhere_is_read_as_its_location() -> None:
     ],
 )
 def test_unreadable_formats_are_refused_with_the_reason(text: str, fields: tuple[str, ...]) -> None:
-    with pytest.raises(Untraceable, match=r"event bio|a field of"):
+    with pytest.raises(TracefsError, match=r"event bio|a field of"):
         parse_format("bio", text).reader(*fields)
 
 
@@ -98,7 +98,7 @@ def test_any_text_is_parsed_or_refused(text: str) -> None:
     for parsed in (lambda: parse_format("any", text).reader("dev"), lambda: parse_page_layout(text)):
         try:
             parsed()
-        except Untraceable as problem:
+        except TracefsError as problem:
             assert str(problem)
 
 

@@ -9,30 +9,30 @@ from pathlib import Path
 import pytest
 
 from fstui.trace.reader import files
-from fstui.trace.reader.files import Names, Place, fdinfo, mounts
-from fstui.trace.reader.processes import Program, program_of
-from fstui.trace.reader.waits import File
+from fstui.trace.reader.files import FileLocation, FileLocations, fdinfo, mounts
+from fstui.trace.reader.processes import TracedProcess, process_of
+from fstui.trace.reader.waits import SyncedFile
 
 UNUSED = 1 << 22
 """No process has this number (kernel: PID_MAX_LIMIT)."""
 
 
-def this_program() -> Program:
-    program = program_of(os.getpid())
+def this_program() -> TracedProcess:
+    program = process_of(os.getpid())
     assert program
     return program
 
 
-def event_file(fd: int, *, with_device: bool = True) -> File:
+def event_file(fd: int, *, with_device: bool = True) -> SyncedFile:
     """Return an open file as the kernel's events describe it."""
     info = fdinfo(this_program(), str(fd))
     devices = {mount: device for mount, device, _ in mounts()}
-    return File(devices[info["mnt_id"]] if with_device else 0, info["ino"])
+    return SyncedFile(devices[info["mnt_id"]] if with_device else 0, info["ino"])
 
 
 def test_a_file_is_found_by_inode_among_the_open_files(tmp_path: Path) -> None:
     with (tmp_path / "log").open("w") as file:
-        names = Names()
+        names = FileLocations()
         names.begin()
         file_of_event = event_file(file.fileno(), with_device=False)
         assert names.place(this_program(), file_of_event).path == str(tmp_path / "log")
@@ -41,13 +41,15 @@ def test_a_file_is_found_by_inode_among_the_open_files(tmp_path: Path) -> None:
 
 def test_an_ended_process_had_the_files_of_its_namesakes(tmp_path: Path) -> None:
     with (tmp_path / "log").open("w") as file:
-        names = Names()
+        names = FileLocations()
         names.begin()
         file_of_event = event_file(file.fileno())
         known = names.place(this_program(), file_of_event)
         assert known.path == str(tmp_path / "log")
         assert names.place(this_program()._replace(pid=UNUSED), file_of_event) == known
-        assert names.place(Program(UNUSED, 0, "another"), file_of_event) == Place(None, file_of_event.device)
+        assert names.place(TracedProcess(UNUSED, 0, "another"), file_of_event) == FileLocation(
+            None, file_of_event.device
+        )
 
 
 def test_an_interrupted_search_is_repeated_in_the_next_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +60,7 @@ def test_an_interrupted_search_is_repeated_in_the_next_second(tmp_path: Path, mo
         return {}
 
     with (tmp_path / "log").open("w") as file:
-        names, file_of_event = Names(), event_file(file.fileno())
+        names, file_of_event = FileLocations(), event_file(file.fileno())
         with monkeypatch.context() as patched:
             patched.setattr(files, "fdinfo", slow)
             names.begin()
@@ -70,16 +72,16 @@ def test_an_interrupted_search_is_repeated_in_the_next_second(tmp_path: Path, mo
 
 def test_a_descriptor_that_became_a_pipe_has_no_path() -> None:
     reading, writing = os.pipe()
-    names = Names()
+    names = FileLocations()
     names.begin()
-    assert names.place(this_program(), File(fd=reading)).path is None
+    assert names.place(this_program(), SyncedFile(fd=reading)).path is None
     os.close(reading)
     os.close(writing)
 
 
 def test_a_renamed_file_gets_its_new_name_and_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "AGAIN_S", 0.0)
-    names = Names()
+    names = FileLocations()
     with (tmp_path / "old").open("w") as file:
         file_of_event = event_file(file.fileno())
         names.begin()

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 
-from fstui.trace.reader.processes import WORKERS, Lineage, Program, Programs, descends, family, program_of
+from fstui.trace.reader.processes import WORKERS, Lineage, ProcessCache, TracedProcess, descends, family, process_of
 
 UNUSED = 1 << 22
 """No thread has this number (kernel: PID_MAX_LIMIT)."""
@@ -58,34 +58,36 @@ def test_a_loop_of_parents_ends_the_search() -> None:
 
 def test_a_thread_has_the_program_of_its_process() -> None:
     seen = []
-    thread = threading.Thread(target=lambda: seen.append(program_of(threading.get_native_id())))
+    thread = threading.Thread(target=lambda: seen.append(process_of(threading.get_native_id())))
     thread.start()
     thread.join()
-    assert seen == [program_of(os.getpid())]
+    assert seen == [process_of(os.getpid())]
     assert seen[0] and seen[0].pid == os.getpid() and not seen[0].is_kernel
 
 
 def test_a_reused_pid_is_another_program() -> None:
-    assert Program(5, 100, "sh") != Program(5, 200, "sh")
+    assert TracedProcess(5, 100, "sh") != TracedProcess(5, 200, "sh")
 
 
 def test_ended_threads_are_named_from_memory_or_the_kernels_list() -> None:
-    programs = Programs(lambda: f"{UNUSED} rsync\nnonsense\n")
+    programs = ProcessCache(lambda: f"{UNUSED} rsync\nnonsense\n")
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     before = programs.of([child.pid])
     child.communicate(b"\n")
     assert programs.of([child.pid]) == before
     assert programs.of([UNUSED, UNUSED + 1]) == {
-        UNUSED: Program(UNUSED, 0, "rsync"),
-        UNUSED + 1: Program(UNUSED + 1, 0, ""),
+        UNUSED: TracedProcess(UNUSED, 0, "rsync"),
+        UNUSED + 1: TracedProcess(UNUSED + 1, 0, ""),
     }
 
 
 def test_an_ended_io_uring_worker_belongs_to_its_owner() -> None:
-    programs = Programs(lambda: f"{UNUSED} iou-wrk-{os.getpid()}\n{UNUSED + 1} iou-wrk-{UNUSED + 2}\n{UNUSED + 2} fio")
+    programs = ProcessCache(
+        lambda: f"{UNUSED} iou-wrk-{os.getpid()}\n{UNUSED + 1} iou-wrk-{UNUSED + 2}\n{UNUSED + 2} fio"
+    )
     assert programs.of([UNUSED, UNUSED + 1]) == {
-        UNUSED: program_of(os.getpid()),
-        UNUSED + 1: Program(UNUSED + 2, 0, "fio"),
+        UNUSED: process_of(os.getpid()),
+        UNUSED + 1: TracedProcess(UNUSED + 2, 0, "fio"),
     }
 
 
@@ -93,6 +95,6 @@ def test_all_kernel_workers_are_one_program() -> None:
     workers = [
         found
         for name in os.listdir("/proc")
-        if name.isdigit() and (found := program_of(int(name))) and found.name.startswith("kworker")
+        if name.isdigit() and (found := process_of(int(name))) and found.name.startswith("kworker")
     ]
     assert set(workers) <= {WORKERS}

@@ -3,8 +3,8 @@
 import pytest
 
 from fstui.trace.reader.devices import DiskCounters
-from fstui.trace.reader.spans import MOST_ROWS, Key, Span
-from fstui.trace.reader.waits import File
+from fstui.trace.reader.spans import MOST_ROWS, Span, WaitKey
+from fstui.trace.reader.waits import SyncedFile
 
 
 def second(
@@ -13,7 +13,7 @@ def second(
     """Return a second of one program, file and disk. ``looked``: share of the time in which requests were recorded."""
     span = Span()
     span.elapsed_s, span.looked_s = 1.0, looked
-    row = span.rows.row(Key("mariadbd", False, File(8 << 20, inode)))
+    row = span.rows.row(WaitKey("mariadbd", False, SyncedFile(8 << 20, inode)))
     row.path, row.device, row.below, row.inodes = file, "sda1", frozenset({"sda"}), {inode}
     for _ in range(syncs):
         row.durations.add(call_ns)

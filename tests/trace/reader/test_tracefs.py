@@ -14,7 +14,7 @@ import pytest
 
 from fstui.trace.reader import tracefs, waits
 from fstui.trace.reader.recording import Recording, Wanted
-from fstui.trace.reader.tracefs import Untraceable
+from fstui.trace.reader.tracefs import TracefsError
 from fstui.trace.reader.waits import Watcher
 
 pytestmark = pytest.mark.root
@@ -58,7 +58,10 @@ def recording(name: str) -> Iterator[Recording]:
 
 
 def test_a_missing_event_is_named() -> None:
-    with recording("missing") as made, pytest.raises(Untraceable, match="this kernel has no event block/no_such_event"):
+    with (
+        recording("missing") as made,
+        pytest.raises(TracefsError, match="this kernel has no event block/no_such_event"),
+    ):
         made.enable(Wanted("block/no_such_event", ("dev",)))
 
 
@@ -93,5 +96,5 @@ def test_two_instances_do_not_disturb_each_other() -> None:
 def test_a_kernel_without_tracefs_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tracefs, "mount_point", lambda: None)
     monkeypatch.setattr(tracefs, "words_of", lambda path: ["nodev", "sysfs", "ext4"])
-    with pytest.raises(Untraceable, match="this kernel has no tracefs"):
+    with pytest.raises(TracefsError, match="this kernel has no tracefs"):
         tracefs.find()

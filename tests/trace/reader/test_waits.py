@@ -1,17 +1,17 @@
 """From events of calls and filesystems to who waited how long for which file."""
 
-from fstui.trace.reader.waits import Waits
+from fstui.trace.reader.waits import SyncWaits
 
 DISK, INODE, FD = 8 << 20, 131, 5
 
 
-def times(waits: Waits) -> dict[tuple[int, int, int, int], tuple[int, int]]:
+def times(waits: SyncWaits) -> dict[tuple[int, int, int, int], tuple[int, int]]:
     """Return the number and the total time of syncs by thread and file."""
     return {key: (durations.count, durations.sum_ns) for key, durations in waits.done.items()}
 
 
 def test_a_call_and_the_sync_in_it_are_one_wait() -> None:
-    waits = Waits()
+    waits = SyncWaits()
     waits.called(100, 7, FD)
     waits.sync_began(110, 7, DISK, INODE)
     waits.sync_ended(180, 7, 0)
@@ -21,14 +21,14 @@ def test_a_call_and_the_sync_in_it_are_one_wait() -> None:
 
 def test_a_sync_without_a_call_is_a_wait() -> None:
     """As for an O_DSYNC write or io_uring."""
-    waits = Waits()
+    waits = SyncWaits()
     waits.sync_began(110, 7, DISK, INODE)
     waits.sync_ended(180, 7, 0)
     assert times(waits) == {(7, DISK, INODE, -1): (1, 70)}
 
 
 def test_without_an_end_event_the_call_gives_the_time() -> None:
-    waits = Waits()
+    waits = SyncWaits()
     waits.called(100, 7, FD)
     waits.sync_without_end(110, 7, DISK, INODE)
     waits.returned(200, 7, 0)
@@ -39,7 +39,7 @@ def test_without_an_end_event_the_call_gives_the_time() -> None:
 
 
 def test_a_call_that_syncs_several_files_counts_for_the_first() -> None:
-    waits = Waits()
+    waits = SyncWaits()
     waits.called(100, 7, FD)
     waits.sync_began(110, 7, DISK, INODE)
     waits.sync_ended(120, 7)
@@ -49,7 +49,7 @@ def test_a_call_that_syncs_several_files_counts_for_the_first() -> None:
 
 
 def test_threads_are_counted_separately() -> None:
-    waits = Waits()
+    waits = SyncWaits()
     waits.called(100, 7, FD)
     waits.called(110, 8, FD)
     waits.returned(150, 7, 0)
@@ -58,14 +58,14 @@ def test_threads_are_counted_separately() -> None:
 
 
 def test_a_failed_sync_is_counted_with_its_errno() -> None:
-    waits = Waits()
+    waits = SyncWaits()
     waits.called(100, 7, FD)
     waits.returned(150, 7, -5)
     assert waits.failed == {(7, 0, 0, FD, 5): 1}
 
 
 def test_a_fua_write_is_a_wait_unless_it_is_part_of_a_sync() -> None:
-    waits = Waits()
+    waits = SyncWaits()
     waits.fua_submitted(100, 7, DISK, 88)
     waits.fua_completed(160, DISK, 88)
     waits.called(200, 7, FD)
@@ -76,7 +76,7 @@ def test_a_fua_write_is_a_wait_unless_it_is_part_of_a_sync() -> None:
 
 
 def test_an_end_without_a_begin_is_ignored() -> None:
-    waits = Waits()
+    waits = SyncWaits()
     waits.returned(100, 7, 0)
     waits.sync_ended(100, 7)
     waits.fua_completed(100, DISK, 88)
@@ -84,7 +84,7 @@ def test_an_end_without_a_begin_is_ignored() -> None:
 
 
 def test_open_calls_survive_a_clear() -> None:
-    waits = Waits()
+    waits = SyncWaits()
     waits.called(100, 7, FD)
     waits.sync_began(110, 8, DISK, INODE)
     waits.clear()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fstui.measure.kinds.dirty_flush import DirtyFlush
-from fstui.model.steps import Failure, Latency, Stall, Step
+from fstui.model.steps import Failure, Latency, PendingOperation, Step
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.steps import step
 
@@ -114,7 +114,7 @@ def test_failed_steps_note_needs_some_other_failures(steps: tuple[Step, ...]) ->
     assert "steps-failed" not in rules(verdict(None, *steps))
 
 
-NEVER = Stall(call="fdatasync", elapsed_s=13.0)
+NEVER = PendingOperation(call="fdatasync", elapsed_s=13.0)
 
 
 def took(longest_s: float, p50_s: float = 0.002) -> Latency:
@@ -168,8 +168,8 @@ def test_work_of_the_device_for_others_is_named() -> None:
         held(2.0, 3.0, stolen_ns=1_900_000_000),
         held(10.0, 13.0, writers=4),
         held(10.0, 13.0, settings=DirtyFlush()),
-        held(0.02, 1.0, unanswered=Stall(call="fdatasync", elapsed_s=0.6), status="stopped"),
-        held(2.5, 90.0, p50_s=2.0, unanswered=Stall(call="fdatasync", elapsed_s=1.9), status="stopped"),
+        held(0.02, 1.0, unanswered=PendingOperation(call="fdatasync", elapsed_s=0.6), status="stopped"),
+        held(2.5, 90.0, p50_s=2.0, unanswered=PendingOperation(call="fdatasync", elapsed_s=1.9), status="stopped"),
     ],
     ids=["short", "a part", "slow", "without a cpu", "of several", "growing amounts", "a moment", "slow, and stopped"],
 )

@@ -16,7 +16,7 @@ from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.host import Process
 from fstui.model.rate_limit import UNLIMITED, RateLimit
 from fstui.model.run import Evidence
-from fstui.model.steps import Latency, Stalls, Step, TimelinePoint
+from fstui.model.steps import Latency, StallSummary, Step, TimelinePoint
 from fstui.model.storage import Medium, Reading, Target
 from tests.factories.evidence import HONEST_PROCESS, finding, rules, verdict
 from tests.factories.steps import step
@@ -47,13 +47,15 @@ def test_stubbed_sync_has_no_latency_note() -> None:
 
 @pytest.mark.parametrize(("number", "title"), [(2, "2 stalls, 3.5 s in total"), (1, "1 stall, 3.5 s in total")])
 def test_stalls_report_the_time_lost(number: int, title: str) -> None:
-    found = finding(verdict(None, step(changes={"stalls": Stalls(count=number, lost_s=3.5)})), "stalls")
+    found = finding(verdict(None, step(changes={"stalls": StallSummary(count=number, lost_s=3.5)})), "stalls")
     assert found.title == title
     assert found.because[0].endswith(title.replace(" in total", ""))
 
 
 def test_stalls_of_several_writers_may_last_longer_than_the_step() -> None:
-    stalled = step(ops=200, rate=1000, writers=16, changes={"stalls": Stalls(count=13, lost_s=1.4), "writers": 16})
+    stalled = step(
+        ops=200, rate=1000, writers=16, changes={"stalls": StallSummary(count=13, lost_s=1.4), "writers": 16}
+    )
     found = finding(verdict(None, stalled), "stalls")
     assert found.sentence.startswith("13 operations of 16 writers stalled, for 1.4 s in total; the step took 0.2 s.")
 
