@@ -16,7 +16,7 @@ from fstui.measure.kinds.servers import KINDS, kind_of
 from fstui.model.errors import Refused
 
 ANSWER_S = 15.0
-LEAST_SYSBENCH = (1, 0)
+MIN_SYSBENCH_VERSION = (1, 0)
 _VERSION = re.compile(r"(\d+(?:\.\d+)+)")
 
 
@@ -89,7 +89,7 @@ async def find_sysbench() -> str:
     version = _version_in(text)
     if not version:
         raise Refused(f"{path} does not print its version: {shown}")
-    if version < LEAST_SYSBENCH:
+    if version < MIN_SYSBENCH_VERSION:
         raise Refused(f"{shown} ({path}) is too old: its OLTP scripts came with 1.0. apt-get install sysbench")
     return path
 

@@ -41,7 +41,7 @@ LOOK_AT_LIBRARIES = (
     "Look for a library that stubs syncs in the server's process: 'grep -e eatmydata -e nosync /proc/PID/maps'."
 )
 _MANAGED = "On a managed service, change its parameters."
-_MOST_NAMES = 3
+_MAX_NAMES = 3
 _NO_TIME_S = 1e-9
 """The resolution of a step's clock."""
 _SHORT_S = 0.05
@@ -76,7 +76,7 @@ def writers(found: Iterable[OtherWriter]) -> str:
     """Name the three writers that wrote most: ``mysqld, python3 (4 of them), rsyslogd and others``."""
     times = Counter(writer.name for writer in sorted(found, key=lambda writer: -writer.written_bytes))
     named = [name + (f" ({number} of them)" if number > 1 else "") for name, number in times.items()]
-    return listed([*named[:_MOST_NAMES], *(["others"] if len(named) > _MOST_NAMES else [])])
+    return listed([*named[:_MAX_NAMES], *(["others"] if len(named) > _MAX_NAMES else [])])
 
 
 def servers(found: Iterable[OtherWriter]) -> str:

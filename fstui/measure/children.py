@@ -29,7 +29,7 @@ _ROOT = str(Path(__file__).resolve().parents[2])
 _START = "import sys,runpy; sys.path.insert(0,sys.argv.pop(1)); runpy.run_module(sys.argv.pop(1),run_name='__main__')"
 _PIPE_BYTES = 1 << 20
 _READ_BYTES = 1 << 18
-CALL_S, REAP_S, LOOK_S, MOST_S = 2.0, 0.5, 0.1, 60.0
+CALL_S, REAP_S, LOOK_S, MAX_S = 2.0, 0.5, 0.1, 60.0
 HOME = "the state directory"
 HURRIED_S, AGAIN_S = 0.5, 0.2
 """After a stop: how long a child may make no progress, and the shorter limit once one was abandoned at that place."""
@@ -247,7 +247,7 @@ async def _patiently(
     """Return the answer of a child.
 
     A slow host, or much to read, does not count. After a stop the child is waited for as long as its disk works.
-    Raises NoAnswer if it neither computed nor called the kernel for ``quiet_s``, or did not finish within MOST_S.
+    Raises NoAnswer if it neither computed nor called the kernel for ``quiet_s``, or did not finish within MAX_S.
     """
     waiting = asyncio.ensure_future(answer)
     began = since = time.monotonic()
@@ -260,7 +260,7 @@ async def _patiently(
             seen = _work_of(child.pid), passed and passed.moved(of)
             since = since if seen == before else newest
             limit_s = min(quiet_s, passed.limit_s(of)) if passed else quiet_s
-            if newest - since >= limit_s or newest - began > MOST_S + quiet_s:
+            if newest - since >= limit_s or newest - began > MAX_S + quiet_s:
                 if passed:
                     passed.given_up.add(of)
                 raise NoAnswer(where, newest - (since if newest - since >= limit_s else began))

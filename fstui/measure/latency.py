@@ -20,8 +20,8 @@ _CELL_BITS = _SUB_BITS - 2
 _QUICK_NS = 8192
 """Shorter latencies are counted in a list with one place per ns. Slower storage has too few of them to matter."""
 _MANY = 64
-_MOST_LOOSE = 16384
-_MOST_FRESH = 8
+_MAX_LOOSE = 16384
+_MAX_FRESH = 8
 """Stretches that are not merged yet: the hand-overs of the writers overlap, and each covers a few stretches."""
 STALL_NS = 100_000_000
 STALL_TIMES_P50 = 10
@@ -73,7 +73,7 @@ class Histogram:
                 self._loose[value] += 1
         else:
             self._add_many(values)
-        if len(self._loose) > _MOST_LOOSE:
+        if len(self._loose) > _MAX_LOOSE:
             self._settle()
 
     def _add_many(self, values: Sequence[int]) -> None:
@@ -226,7 +226,7 @@ class Timeline:
 
     def _fresh_of(self, stretch: int) -> Histogram:
         if stretch not in self._fresh:
-            if len(self._fresh) == _MOST_FRESH:
+            if len(self._fresh) == _MAX_FRESH:
                 self._settle()
             self._fresh[stretch] = Histogram()
         return self._fresh[stretch]

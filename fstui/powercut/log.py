@@ -25,7 +25,7 @@ LONGEST_HEADER, LONGEST_LINE = 4 << 20, 4096
 """Bytes. The header contains the whole stack; the reason of an end is one sentence."""
 FAILED = "failed: "
 """Prefix of the reason if the storage returned an error: its power may have been cut."""
-_MOST_DIGITS = 18
+_MAX_DIGITS = 18
 """Of a number, so that it fits into 64 bits."""
 
 
@@ -127,7 +127,7 @@ def parse_line(line: bytes) -> Ack | Alive | End:
 
 def _number(digits: bytes) -> int:
     # int() also accepts signs, blanks, underscores and any number of digits
-    if not digits.isdigit() or len(digits) > _MOST_DIGITS:
+    if not digits.isdigit() or len(digits) > _MAX_DIGITS:
         raise ValueError
     return int(digits)
 

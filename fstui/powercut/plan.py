@@ -13,7 +13,7 @@ from fstui.measure.kinds.powercut import PowerCut
 from fstui.model.base import Base
 from fstui.model.forms import Form, Setting, chosen
 from fstui.model.run import ScenarioRef
-from fstui.powercut.records import MOST_FILE_BYTES, Stream, Sync, Writes
+from fstui.powercut.records import MAX_FILE_BYTES, Stream, Sync, Writes
 
 NAME = "power-cut"
 FORM = Form(
@@ -40,7 +40,7 @@ observe its own power cut. Test one sync method at a time: every real flush also
             value=1000, unit="/s", min=0, max=100_000, help="the most records per second and writer; 0: no limit"
         ),
         "block": Setting(value=4096, unit="bytes", choices=[4096, 16384, 65536], help="bytes per record"),
-        "file": Setting(value=4 << 20, unit="bytes", min=131_072, max=MOST_FILE_BYTES, help="bytes kept per writer"),
+        "file": Setting(value=4 << 20, unit="bytes", min=131_072, max=MAX_FILE_BYTES, help="bytes kept per writer"),
     },
 )
 NEEDS_A_PERSON = (

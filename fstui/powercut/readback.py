@@ -23,7 +23,7 @@ from typing import Any
 from fstui.powercut.records import ENDED, PREFIX, Record, Stream, unpack
 
 LOST_PER_LINE = 500
-MOST_ENDED_BYTES = 1000
+MAX_ENDED_BYTES = 1000
 
 
 def say(**fields: Any) -> None:
@@ -182,7 +182,7 @@ def reason_of_end(directory: str) -> str | None:
     except OSError:
         return None
     try:
-        return os.read(fd, MOST_ENDED_BYTES).decode(errors="backslashreplace") or "unknown"
+        return os.read(fd, MAX_ENDED_BYTES).decode(errors="backslashreplace") or "unknown"
     except OSError:
         return None
     finally:

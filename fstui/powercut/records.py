@@ -38,8 +38,8 @@ _CRC = struct.Struct("<I")
 _BODY_AT = _HEAD.size + _CRC.size
 
 BLOCK_BYTES = range(4096, (1 << 20) + 1, 4096)
-MOST_FILE_BYTES = 64 << 20
-MOST_WRITERS = 256
+MAX_FILE_BYTES = 64 << 20
+MAX_WRITERS = 256
 
 Sync = Literal["fsync", "fdatasync", "O_DSYNC", "O_DIRECT+O_DSYNC"]
 Writes = Literal["overwrite", "append", "create", "create-no-dirsync"]
@@ -90,11 +90,11 @@ class Stream(NamedTuple):
     def is_possible(self) -> bool:
         """Whether the numbers are within the limits. They come from an untrusted log and decide how much is read."""
         return (
-            0 <= self.writer < MOST_WRITERS
+            0 <= self.writer < MAX_WRITERS
             and self.block_bytes in BLOCK_BYTES
             and self.per_file > 0
             and self.kept_files > 0
-            and self.per_file * self.kept_files * self.block_bytes <= 2 * MOST_FILE_BYTES
+            and self.per_file * self.kept_files * self.block_bytes <= 2 * MAX_FILE_BYTES
         )
 
     @property

@@ -20,7 +20,7 @@ from fstui.simulate.media import US
 from fstui.simulate.simulated_host import SimulatedHost
 from fstui.storage.counters import difference
 
-LEAST_OPS, EXTRA_NS = 50, 5e9
+MIN_OPS, EXTRA_NS = 50, 5e9
 """A slow step continues until it has this many operations, for at most this time."""
 PAGE = 4096
 LOG_AT, DIRECTORY_AT = 1 << 30, 1 << 31
@@ -76,7 +76,7 @@ class SyncWritesProgram(SimulatedProgram):
         self._queue: list[tuple[float, int]] = []
         most = int(settings.max_bytes_per_s * settings.seconds // settings.writers // settings.block_bytes)
         self._most_ops = max(1, most) if settings.seconds else 1 << 62
-        self._least_ops = 0 if settings.ops_per_s else -(-LEAST_OPS // settings.writers)
+        self._least_ops = 0 if settings.ops_per_s else -(-MIN_OPS // settings.writers)
         if settings.enough_ops:
             self._least_ops, self._most_ops = 0, min(self._most_ops, -(-settings.enough_ops // settings.writers))
 
@@ -183,7 +183,7 @@ class SqliteProgram(SimulatedProgram):
                 break
             marks.append(int(at_ns))
             elapsed_ns = at_ns - self.started_ns
-            enough = self._commits >= LEAST_OPS or elapsed_ns >= length_ns + EXTRA_NS
+            enough = self._commits >= MIN_OPS or elapsed_ns >= length_ns + EXTRA_NS
             self.over = (
                 elapsed_ns >= length_ns and enough
             ) or self._written > settings.max_bytes_per_s * settings.seconds

@@ -18,7 +18,7 @@ from fstui.storage.counters import difference
 
 COMMITS = SyncWrites(seconds=0, block_bytes=8192, offsets="sequential", sync="fdatasync", ops_per_s=50.0)
 PROGRAM, PID, FILE = "database", 100, "commits.log"
-LEAST_FOR_P99 = 100
+MIN_FOR_P99 = 100
 
 
 class WatchedHost:
@@ -107,4 +107,4 @@ def _times(taken: Histogram | None) -> DeviceTimes | None:
     if taken is None:
         return None
     p50, p99 = taken.percentiles((0.5, 0.99))
-    return DeviceTimes(p50=p50, p99=p99 if taken.total >= LEAST_FOR_P99 else None, max=taken.max)
+    return DeviceTimes(p50=p50, p99=p99 if taken.total >= MIN_FOR_P99 else None, max=taken.max)

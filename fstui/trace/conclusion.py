@@ -24,7 +24,7 @@ MUCH = 0.5
 """Quick syncs slow a program down only above this share of its time."""
 QUICK_NS = 2_000_000
 """A sync that takes less is not a sign of a slow disk: a program that waits for many of them makes too many."""
-MOSTLY = 0.5
+MAIN_SHARE = 0.5
 CROWDED = 0.5
 """If some process waited for a CPU for this share of the time, that may explain what the devices do not."""
 STUCK_NS = 1_000_000_000
@@ -117,7 +117,7 @@ def _conclude_of(
         if share < MUCH:
             return WatchConclusion("nobody", f"Programs wait little: {syncs}")
         return WatchConclusion("program", f"The program syncs too often: {syncs}")
-    if disk.ns >= MOSTLY * program.mean_ns:
+    if disk.ns >= MAIN_SHARE * program.mean_ns:
         sentence = (
             f"The disk is slow: {disk.name} itself takes {duration_ns(disk.ns)} of the {mean} that {who} waits for a "
             f"sync of {where}."
@@ -125,7 +125,7 @@ def _conclude_of(
         return WatchConclusion("disk", sentence)
     waits = f"{who} waits {mean} for a sync of {where}, and {needs}"
     cpu = program.cpu_ns / max(1, program.waited_ns)
-    if cpu >= MOSTLY:
+    if cpu >= MAIN_SHARE:
         return WatchConclusion(
             "cpu", f"The CPU is busy: {waits}. Up to {cpu:.0%} of that time may be a wait for a CPU."
         )

@@ -24,7 +24,7 @@ from tests.bench.by_hand import ByHand
 from tests.bench.pairs import arguments, rotated, row
 from tests.bench.work import scratch
 
-MOST_S = 345.0
+MAX_S = 345.0
 """No round starts after this time: six minutes minus a round and the end."""
 
 
@@ -52,7 +52,7 @@ def main(argv: list[str]) -> int:
     print(f"{'':<44} median  95 % interval of the paired ratio")
     began, kept = time.monotonic(), True
     for number, program in enumerate(found, 1):
-        until = began + MOST_S * number / len(found)
+        until = began + MAX_S * number / len(found)
         with scratch(options.dir) as directory:
             pairs = _pairs(program, sysbench, Path(directory), options, until)
         kept &= _told(program.title, pairs)

@@ -52,7 +52,7 @@ CALM_LOW, CALM_HIGH = 0.8, 1.25
 """For its interval."""
 LIMIT_PER_S = 200
 """A sync is a write and a flush, and both count."""
-MOST_S = 340.0
+MAX_S = 340.0
 """All rows together, except with ``--all``. On a busy host there are fewer rounds."""
 FEWEST = 5
 TRACED, UNTRACED, FIO = "fstui", "fstui, no trace", "fio"
@@ -113,7 +113,7 @@ def _parity(chosen: argparse.Namespace, runner: asyncio.Runner) -> bool:
         f"{LIMIT_PER_S} requests/s": (WORKS if everything else WORKS[:1], 1.0),
     }
     rows_left = sum(len(works) for works, _ in plan.values())
-    until = time.monotonic() + (float("inf") if everything else MOST_S)
+    until = time.monotonic() + (float("inf") if everything else MAX_S)
     good = True
     for name, (works, each_s) in plan.items():
         with _storage(name, chosen.dir, runner) as bench:

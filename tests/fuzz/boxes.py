@@ -12,7 +12,7 @@ from fstui.storage.tree import SMALL_BYTES, Tree
 from tests.fuzz.inputs import Choices
 from tests.storage.test_robustness import ANSWERS, files_of, full_box, look_at_everything
 
-MOST_FILES = 4
+MAX_FILES = 4
 
 
 @cache
@@ -36,7 +36,7 @@ def survey_damaged(data: bytes) -> None:
     choices = Choices(data)
     before: dict[Path, bytes] = {}
     try:
-        for _ in range(1 + choices.number() % MOST_FILES):
+        for _ in range(1 + choices.number() % MAX_FILES):
             path = root / choices.one_of(names)
             before.setdefault(path, path.read_bytes())
             path.write_bytes(choices.piece())

@@ -25,7 +25,7 @@ from tests.fuzz.inputs import Choices
 from tests.hostile import is_safe
 from tests.printing import printed
 
-MOST_CHANGES = 3
+MAX_CHANGES = 3
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
 _CODE = re.compile(r"```text\n.*?\n```|`[\w.-]+`|\\.", re.DOTALL)
@@ -43,7 +43,7 @@ def changed(data: bytes) -> None:
     choices = Choices(data)
     text, places = choices.one_of(documents())
     document = json.loads(text)
-    for _ in range(1 + choices.number() % MOST_CHANGES):
+    for _ in range(1 + choices.number() % MAX_CHANGES):
         *path, last = choices.one_of(places)
         with suppress(KeyError, IndexError, TypeError):  # an earlier change removed it
             place = document

@@ -19,7 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-MOST_BYTES = 8192
+MAX_BYTES = 8192
 SLOW_S = 60
 OURS = re.compile(r"/(fstui|tests)/")
 
@@ -49,7 +49,7 @@ def by_coverage(atheris: Any, name: str, inputs: int, scratch: Path) -> None:
     corpus.mkdir()
     for number, seed in enumerate(target.seeds()):
         (corpus / str(number)).write_bytes(seed)
-    options = [f"-runs={inputs}", f"-max_len={MOST_BYTES}", f"-timeout={SLOW_S}", "-verbosity=0", "-rss_limit_mb=4096",
+    options = [f"-runs={inputs}", f"-max_len={MAX_BYTES}", f"-timeout={SLOW_S}", "-verbosity=0", "-rss_limit_mb=4096",
                f"-artifact_prefix={scratch}/", "-len_control=0", str(corpus)]  # fmt: skip
     atheris.Setup([sys.argv[0], *options], Watched(target.attempt, inputs).attempt)
     atheris.Fuzz()

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from tests.hostile import NAME
 
 Thing = TypeVar("Thing")
-MOST_DEPTH = 4
+MAX_DEPTH = 4
 _NUMBERS = (0, 1, -1, 63, 10**15, 10**30, 2**31, 2**53 + 1, 2**63 - 1, 2**63, -(2**63), 0.5, -0.5, 1e308, -0.0)
 _TEXTS = ("", "x", "\x00", "=cmd|' /C calc'!A0", "<script>alert(1)</script>", "](javascript:x)", "|", "`", NAME)
 
@@ -45,7 +45,7 @@ class Choices:
 
     def value(self, depth: int = 0) -> Any:
         """Return any JSON value, and some that JSON cannot hold."""
-        if depth < MOST_DEPTH and (kind := self.number() % 8) > 5:
+        if depth < MAX_DEPTH and (kind := self.number() % 8) > 5:
             return self._list(depth) if kind == 6 else self._object(depth)
         return self.one_of((self._plain, self._number, self._fraction, self._text, self._name))()
 

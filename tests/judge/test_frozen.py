@@ -162,7 +162,7 @@ ALLOWED = (
         "storage-a-filter-that-shows-no-other-sign-is-found-by-what-does-not-arrive",
     ),
 )
-MOST_LINES, WIDTH = 4, 76
+MAX_LINES, WIDTH = 4, 76
 """Of a sentence, on a screen of 80 columns."""
 FIELDS = ("verdict", "confidence", "scope", "steps", "figures")
 
@@ -232,7 +232,7 @@ def test_sentences_are_those_recorded() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_sentence_is_short_and_bad_verdict_has_a_number(name: str) -> None:
     for finding in judge(decode_run(document(name))).findings:
-        assert len(wrap(finding.sentence, WIDTH)) <= MOST_LINES, finding.sentence
+        assert len(wrap(finding.sentence, WIDTH)) <= MAX_LINES, finding.sentence
         if finding.verdict in {"not-durable", "suspicious"}:
             assert re.search(r"(?<![\w/.-])\d", finding.sentence), finding.sentence
 

@@ -33,7 +33,7 @@ from tests.lab.selection import A_DAY, rounds, selection
 T = TypeVar("T")
 MACHINES = {name: load(name) for name in names()}
 TODAY = selection(date.today(), MACHINES, proven())
-MOST_S, LEAST_S, CUT_S = 180, 120, 90
+MAX_S, MIN_S, CUT_S = 180, 120, 90
 """Limit for building the image and running the machines; minimum for the machines; time that must be left to begin a
 cut. Machines that still run at the end are waited for."""
 
@@ -67,7 +67,7 @@ class RunInProgress:
     """Run the selection, two machines at a time, because each keeps one processor busy."""
 
     def __init__(self, lab: Laboratory, pool: ThreadPoolExecutor, began_s: float) -> None:
-        self._ends_s = max(began_s + MOST_S, time.monotonic() + LEAST_S)
+        self._ends_s = max(began_s + MAX_S, time.monotonic() + MIN_S)
         self._measured = {name: pool.submit(_measure, lab, name) for name in TODAY.measured if _ready(lab, name)}
         self._cut = {name: pool.submit(self._begin_cut, lab, name) for name in TODAY.cut if _ready(lab, name)}
 

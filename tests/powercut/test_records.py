@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fstui.powercut.records import MOST_FILE_BYTES, Stream, Writes, unpack
+from fstui.powercut.records import MAX_FILE_BYTES, Stream, Writes, unpack
 from tests.powercut.honest import BLOCK, RUN, stream
 
 
@@ -64,7 +64,7 @@ def test_every_block_content_has_a_kind(block: bytes) -> None:
 
 @pytest.mark.parametrize("writes", get_args(Writes))
 @pytest.mark.parametrize("block", [4096, 65536])
-@pytest.mark.parametrize("file", [131_072, MOST_FILE_BYTES])
+@pytest.mark.parametrize("file", [131_072, MAX_FILE_BYTES])
 def test_every_setting_gives_a_possible_stream(writes: Writes, block: int, file: int) -> None:
     assert Stream.of(0, "fsync", writes, block, file).is_possible
 

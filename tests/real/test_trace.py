@@ -93,7 +93,7 @@ def test_of_many_requests_only_flushes_are_recorded(workshop: Path, monkeypatch:
         assert device
         witness = FlushCounter("fstui-many", [os.getpid()], [device])
         try:
-            monkeypatch.setattr(witness_module, "MOST_BYTES_PER_S", 0)
+            monkeypatch.setattr(witness_module, "MAX_BYTES_PER_S", 0)
             many = during_two_reads(witness, lambda: rewrite(fd, 10))
             monkeypatch.undo()
             few = during_two_reads(witness, lambda: rewrite(fd, 10))

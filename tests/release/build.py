@@ -18,7 +18,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 BOOT = Path(__file__).with_name("boot.sh")
 SHEBANG = b"#!/bin/sh\n"
 UNPACKED = re.compile(rb'INSTALLED_PEX="\$\{PEX_ROOT\}/(venvs/\d+/[0-9a-f]+)/[0-9a-f]+"')
-MOST_SHELL_BYTES = 1 << 16
+MAX_SHELL_BYTES = 1 << 16
 COMMITTED_AT = ("git", "log", "-1", "--format=%ct")
 WITHOUT_GIT = "315619200"
 """2 January 1980: a zip cannot contain an earlier time."""
@@ -116,7 +116,7 @@ def _pex(output: Path, wheels: Path, platforms: list[Path], what: list[str], epo
 def _prepend(output: Path) -> None:
     """Insert boot.sh between the shebang and the lines of pex: a zip may begin with anything (APPNOTE.TXT, 4.1.9)."""
     built = output.read_bytes()
-    found = UNPACKED.search(built[:MOST_SHELL_BYTES])
+    found = UNPACKED.search(built[:MAX_SHELL_BYTES])
     if not built.startswith(SHEBANG) or found is None:
         raise NotBuilt(f"{output} does not begin as a shell script: has pex changed what --sh-boot makes?")
     ours = BOOT.read_bytes().replace(b"@VENVS@", found[1])

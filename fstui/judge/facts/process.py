@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fstui.model.host import Process
 
-_LEAST_TRIED, _LEAST_LEFT = 2, 2
+_MIN_TRIED, _MIN_LEFT = 2, 2
 
 
 def stub_signs(process: Process) -> Iterator[str]:
@@ -16,7 +16,7 @@ def stub_signs(process: Process) -> Iterator[str]:
     if process.pipe_fsync_fails is False and not _cleans_pages(process):
         yield "fsync of a pipe: succeeded; the kernel refuses it with EINVAL"
     for call, (tried, left) in found:
-        if left and left_in_all >= _LEAST_LEFT:  # a single one may be a write that just completed
+        if left and left_in_all >= _MIN_LEFT:  # a single one may be a write that just completed
             yield f"{call}: {left} of {tried} left their file dirty in memory; the system call leaves none"
     if process.dsync_flag_kept is False:
         yield "O_DSYNC: missing on the file that was opened with it (F_GETFL)"
@@ -31,7 +31,7 @@ def _cleans_pages(process: Process) -> bool:
     still syncs, and its flushes are counted like any other.
     """
     counts = (process.left_dirty.get(call, (0, 0)) for call in ("fsync", "fdatasync"))
-    return all(tried >= _LEAST_TRIED and not left for tried, left in counts)
+    return all(tried >= _MIN_TRIED and not left for tried, left in counts)
 
 
 def named(process: Process) -> str:

@@ -17,7 +17,7 @@ TIMES = 2.0
 _NEXT_TO_NOTHING = 1e-3
 BEFORE, AFTER = 5, 10
 """Least number of intervals before and after a change, of about sixty. The later rate has to last longer."""
-MOST = 1_000
+MAX_INTERVALS = 1_000
 """Most intervals to examine. A timeline has at most 120 (``latency.Timeline``), but a damaged document any number."""
 EXPLAINED = 0.5
 """There is a change if the deviations from two medians, before and after it, are at most this share of the deviations
@@ -63,7 +63,7 @@ def _intervals(step: Step) -> list[tuple[float, int, float]]:
     points = [point for point in step.timeline if point.t_s < step.elapsed_s]
     gaps = [later.t_s - point.t_s for point, later in pairwise(points)]
     width = min((gap for gap in gaps if gap > 0), default=0.0)
-    if step.elapsed_s > MOST * width:
+    if step.elapsed_s > MAX_INTERVALS * width:
         return []
     ops = {round(point.t_s / width): point.ops for point in points}
     whole = int(step.elapsed_s / width)  # the last interval is incomplete

@@ -18,12 +18,12 @@ from fstui.storage.layers import kind
 
 FAR = 2
 """How many times slower than the slowest reference a step must be to be called slow."""
-LEAST_PER_S = 50
+MIN_PER_S = 50
 """Even etcd, which writes little, requires this many commits per second."""
 ENOUGH_BEFORE = 3
-MOST_BLOCK_BYTES = 65536
+MAX_BLOCK_BYTES = 65536
 """Published blocks have 512 bytes to 16 KiB. In much larger ones the bytes take the time, not the sync."""
-MOST_REVOLUTIONS = 10
+MAX_REVOLUTIONS = 10
 """A durable write waits for a few revolutions and seeks: its data and a journal record, each with a flush."""
 FEW_SYNCS, LONG_ENOUGH_S = 5, 0.5
 """Even few syncs are a rate if they took this long: a check of two seconds sees 14 syncs of a disk that does 10 per
@@ -101,7 +101,7 @@ def rated(case: Case) -> Iterable[SyncStep]:
 
 def best_small(case: Case) -> SyncStep | None:
     """Return the fastest step whose time was not taken by its bytes."""
-    small = [done for done in rated(case) if done.settings.block_bytes <= MOST_BLOCK_BYTES]
+    small = [done for done in rated(case) if done.settings.block_bytes <= MAX_BLOCK_BYTES]
     return max((done for done in small if done.settings.sync_every == 1), key=per_s, default=None)
 
 
@@ -128,7 +128,7 @@ def yardsticks(case: Case) -> tuple[Yardstick, ...]:
     if known := class_of(case.commit_media):
         found.append(_yardstick(known.name, unpaced, partial(_with_class, case, known)))
     elif best := best_small(case):
-        only_slow.append(_yardstick(f"the {LEAST_PER_S}/s that etcd requires", filter(_is_long, [best]), _with_least))
+        only_slow.append(_yardstick(f"the {MIN_PER_S}/s that etcd requires", filter(_is_long, [best]), _with_least))
     if slowest_rpm := _slowest_rpm(case):
         found.append(_yardstick(f"{slowest_rpm} rpm", unpaced, partial(_with_revolutions, case, slowest_rpm)))
     return (*(one for one in found if one.comparisons), *(one for one in only_slow if one.slow))
@@ -164,7 +164,7 @@ def _with_class(case: Case, published_class: PublishedClass, done: SyncStep) -> 
     """Compare with the class: below half of the slowest published durable write is slow, divided by the work that the
     filesystem adds."""
     operation = operation_of(done.settings)
-    if operation is None or operation in NEVER_SYNCED or done.settings.block_bytes > MOST_BLOCK_BYTES:
+    if operation is None or operation in NEVER_SYNCED or done.settings.block_bytes > MAX_BLOCK_BYTES:
         return None
     same, slowest = published(operation, comparable(case.commit_media)), published_class.slowest_per_s
     normal_from = max(slowest, same[0].per_s / FAR if same else 0.0)
@@ -174,12 +174,12 @@ def _with_class(case: Case, published_class: PublishedClass, done: SyncStep) -> 
 
 def _with_least(done: SyncStep) -> StepComparison:
     """Compare with the least that etcd requires: a disk of any kind whose best step does less is slow."""
-    floor = float(LEAST_PER_S)
+    floor = float(MIN_PER_S)
     return StepComparison(done.step, floor, floor, "etcd.io, hardware: at least 50/s", done.settings.ops_per_s > 0)
 
 
 def _with_revolutions(case: Case, slowest_rpm: int, done: SyncStep) -> StepComparison:
-    revolutions = MOST_REVOLUTIONS * _work(case, done)
+    revolutions = MAX_REVOLUTIONS * _work(case, done)
     floor = slowest_rpm / 60 / revolutions
     evidence = f"at {count(revolutions)} revolutions each (data, journal, seeks), it would do {rate(floor)}/s"
     return StepComparison(done.step, floor, floor, evidence)

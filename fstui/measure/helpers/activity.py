@@ -27,8 +27,8 @@ from fstui.measure.helpers.server_options import options
 EVERY_S = 2.0
 SHARE = 0.02
 """Most processor time that the program may use, as a share of one processor. On a large host it looks less often."""
-LEAST_BYTES_PER_S = 4096
-MOST_WRITERS, MOST_FILES = 8, 512
+MIN_BYTES_PER_S = 4096
+MAX_WRITERS, MAX_FILES = 8, 512
 
 
 class Mounts:
@@ -54,7 +54,7 @@ class Mounts:
 def mounts_written_to(pid: int) -> set[int]:
     """Return the mount numbers of the files that a process has open for writing."""
     try:
-        files = os.listdir(f"/proc/{pid}/fdinfo")[:MOST_FILES]
+        files = os.listdir(f"/proc/{pid}/fdinfo")[:MAX_FILES]
     except OSError:
         return set()
     return {number for file in files if (number := proc.mount_id(file, pid, writable=True)) is not None}
@@ -115,7 +115,7 @@ class ActivitySampler:
             if count is not None:
                 now[pid] = count
         rates = {pid: (count - self.before.get(pid, count)) / elapsed_s for pid, count in now.items()}
-        busiest = sorted((pid for pid in rates if rates[pid] >= LEAST_BYTES_PER_S), key=lambda pid: -rates[pid])
+        busiest = sorted((pid for pid in rates if rates[pid] >= MIN_BYTES_PER_S), key=lambda pid: -rates[pid])
         self.before = now
         mounts = Mounts() if busiest else None
         writers = [
@@ -125,7 +125,7 @@ class ActivitySampler:
                 "bytes_per_s": round(rates[pid]),
                 "mounts": mounts.of(pid, mounts_written_to(pid)),
             }
-            for pid in busiest[:MOST_WRITERS]
+            for pid in busiest[:MAX_WRITERS]
             if mounts and pid != os.getppid()
         ]
         return {"writers": writers, "databases": self.servers(names), "hidden": hidden and os.geteuid() != 0}

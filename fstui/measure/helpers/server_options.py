@@ -18,7 +18,7 @@ MYSQL_FILES = ("/etc/my.cnf", "/etc/mysql/my.cnf")
 MYSQL_GROUPS = re.compile(r"(mysqld|server|mariadb|mariadbd)([-.]\d.*)?$")
 DEEPEST = 4
 """Nesting of files that include files."""
-MOST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 OPENAT2, RESOLVE_NO_MAGICLINKS, RESOLVE_IN_ROOT = 437, 0x02, 0x10
 """The system call has the same number on every architecture (openat2(2), Linux 5.6)."""
 
@@ -112,7 +112,7 @@ def lines(root: str, file: str) -> list[str]:
             if not stat.S_ISREG(os.fstat(held).st_mode):  # opening a FIFO would hang
                 return []
             with open(f"/proc/self/fd/{held}", "rb") as opened:
-                text = opened.read(MOST_BYTES).decode(errors="replace")
+                text = opened.read(MAX_BYTES).decode(errors="replace")
         finally:
             os.close(held)
     except OSError:

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from fstui.measure.kinds.sync_writes import SyncWrites
 
 TAG = "probe"
-MOST_SECONDS = 31 * 86400
-MOST_OPS_PER_S = 1_000_000
-MOST_BYTES = 1 << 50
+MAX_SECONDS = 31 * 86400
+MAX_OPS_PER_S = 1_000_000
+MAX_BYTES = 1 << 50
 
 
 class StepSettings(Settings, Base, frozen=True, kw_only=True, tag_field=TAG):

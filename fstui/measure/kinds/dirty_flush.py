@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from fstui.measure.kinds import MOST_SECONDS, StepFigures, StepSettings
+from fstui.measure.kinds import MAX_SECONDS, StepFigures, StepSettings
 from fstui.model.base import Amount, Base, Count, Share
 from fstui.model.quantities import duration_ns
 from fstui.model.settings import Amounts
@@ -36,8 +36,8 @@ class DirtyFlush(StepSettings, frozen=True, kw_only=True, tag="dirty_flush"):
         return Amounts(self.file_bytes * (1 + _TIMES), self.file_bytes)
 
     def mistakes(self) -> Iterator[str]:
-        if not 0 < self.seconds <= MOST_SECONDS:
-            yield f"seconds must be more than 0 and at most {MOST_SECONDS}, not {self.seconds}"
+        if not 0 < self.seconds <= MAX_SECONDS:
+            yield f"seconds must be more than 0 and at most {MAX_SECONDS}, not {self.seconds}"
         if not 1 << 20 <= self.file_bytes <= 32 << 20:
             yield f"file_bytes must be between 1 MiB and 32 MiB, not {self.file_bytes}"
 

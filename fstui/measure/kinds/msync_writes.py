@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from fstui.measure.kinds import MOST_BYTES, MOST_SECONDS, StepSettings
+from fstui.measure.kinds import MAX_BYTES, MAX_SECONDS, StepSettings
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.settings import Amounts, Figures
 
-MOST_MAPPED_BYTES = 1 << 30
+MAX_MAPPED_BYTES = 1 << 30
 """The file is read into memory before the clock starts."""
 
 
@@ -45,11 +45,11 @@ class MsyncWrites(StepSettings, frozen=True, kw_only=True, tag="msync_writes"):
         )
 
     def mistakes(self) -> Iterator[str]:
-        if not 0 < self.seconds <= MOST_SECONDS:
-            yield f"seconds must be more than 0 and at most {MOST_SECONDS}, not {self.seconds}"
+        if not 0 < self.seconds <= MAX_SECONDS:
+            yield f"seconds must be more than 0 and at most {MAX_SECONDS}, not {self.seconds}"
         if not 1 <= self.block_bytes <= 8 << 20:
             yield f"block_bytes must be between 1 and 8 MiB, not {self.block_bytes}"
-        if not self.block_bytes <= self.file_bytes <= MOST_MAPPED_BYTES:
-            yield f"file_bytes must be between block_bytes and {MOST_MAPPED_BYTES}, not {self.file_bytes}"
-        if not 1 <= self.max_bytes_per_s <= MOST_BYTES:
-            yield f"max_bytes_per_s must be between 1 and {MOST_BYTES}, not {self.max_bytes_per_s}"
+        if not self.block_bytes <= self.file_bytes <= MAX_MAPPED_BYTES:
+            yield f"file_bytes must be between block_bytes and {MAX_MAPPED_BYTES}, not {self.file_bytes}"
+        if not 1 <= self.max_bytes_per_s <= MAX_BYTES:
+            yield f"max_bytes_per_s must be between 1 and {MAX_BYTES}, not {self.max_bytes_per_s}"

@@ -7,13 +7,13 @@ from typing import Literal
 
 import msgspec
 
-from fstui.measure.kinds import MOST_SECONDS, StepFigures
+from fstui.measure.kinds import MAX_SECONDS, StepFigures
 from fstui.measure.kinds.servers import KINDS, ReplicaPair, ServerSettings
 from fstui.model.base import Amount, Count, Share
 from fstui.model.settings import Amounts, Figures
 
 Durability = Literal["high", "low"]
-MOST_CLIENTS = 64
+MAX_CLIENTS = 64
 _BYTES_PER_S = 16 << 20
 """Logs of both servers at 20 000 small transactions a second."""
 _IMAGES = 3
@@ -56,10 +56,10 @@ class ReplicaCut(ServerSettings, frozen=True, kw_only=True, tag="replica_cut"):
         return 0
 
     def mistakes(self) -> Iterator[str]:
-        if not 0.1 <= self.seconds <= MOST_SECONDS:
-            yield f"seconds must be between 0.1 and {MOST_SECONDS}, not {self.seconds}"
-        if not 1 <= self.clients <= MOST_CLIENTS:
-            yield f"clients must be between 1 and {MOST_CLIENTS}, not {self.clients}"
+        if not 0.1 <= self.seconds <= MAX_SECONDS:
+            yield f"seconds must be between 0.1 and {MAX_SECONDS}, not {self.seconds}"
+        if not 1 <= self.clients <= MAX_CLIENTS:
+            yield f"clients must be between 1 and {MAX_CLIENTS}, not {self.clients}"
 
 
 class ReplicaCutFigures(StepFigures, frozen=True, kw_only=True, tag="replica_cut"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from fstui.measure.kinds import MOST_BYTES, MOST_SECONDS, StepFigures, StepSettings
+from fstui.measure.kinds import MAX_BYTES, MAX_SECONDS, StepFigures, StepSettings
 from fstui.model.base import Amount, Count
 from fstui.model.settings import Amounts, CommitSettings, Figures
 
@@ -49,10 +49,10 @@ class SqliteCommits(StepSettings, frozen=True, kw_only=True, tag="sqlite_commits
         )
 
     def mistakes(self) -> Iterator[str]:
-        if not 0 < self.seconds <= MOST_SECONDS:
-            yield f"seconds must be more than 0 and at most {MOST_SECONDS}, not {self.seconds}"
-        if self.rows < 1 or self.row_bytes < 1 or self.rows * self.row_bytes > MOST_BYTES:
-            yield f"rows and row_bytes must be at least 1, together at most {MOST_BYTES} bytes"
+        if not 0 < self.seconds <= MAX_SECONDS:
+            yield f"seconds must be more than 0 and at most {MAX_SECONDS}, not {self.seconds}"
+        if self.rows < 1 or self.row_bytes < 1 or self.rows * self.row_bytes > MAX_BYTES:
+            yield f"rows and row_bytes must be at least 1, together at most {MAX_BYTES} bytes"
 
 
 class SqliteCommitsFigures(StepFigures, frozen=True, kw_only=True, tag="sqlite_commits"):

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from fstui.measure.kinds import MOST_BYTES, MOST_OPS_PER_S, MOST_SECONDS, StepSettings
+from fstui.measure.kinds import MAX_BYTES, MAX_OPS_PER_S, MAX_SECONDS, StepSettings
 from fstui.model.settings import Amounts, Figures, OpenFlag
 
 
@@ -54,7 +54,7 @@ class SyncWrites(StepSettings, frozen=True, kw_only=True, tag="sync_writes"):
 
     def limited_to(self, bytes_per_s: int) -> SyncWrites:
         pace = bytes_per_s / self.block_bytes
-        return msgspec.structs.replace(self, ops_per_s=min(self.ops_per_s or MOST_OPS_PER_S, pace, MOST_OPS_PER_S))
+        return msgspec.structs.replace(self, ops_per_s=min(self.ops_per_s or MAX_OPS_PER_S, pace, MAX_OPS_PER_S))
 
     def as_sync_writes(self) -> SyncWrites:
         return self
@@ -91,11 +91,11 @@ class SyncWrites(StepSettings, frozen=True, kw_only=True, tag="sync_writes"):
             yield f"O_DIRECT requires blocks of a multiple of 512 bytes, not {self.block_bytes}"
         if self.offsets == "append" and self.writers > 1:
             yield "append requires one writer"
-        if not 0 <= self.seconds <= MOST_SECONDS:
-            yield f"seconds must be between 0 and {MOST_SECONDS}, not {self.seconds}"
-        if not 0 <= self.ops_per_s <= MOST_OPS_PER_S:
-            yield f"ops_per_s must be between 0 and {MOST_OPS_PER_S}, not {self.ops_per_s}"
-        if max(self.file_bytes, self.max_bytes_per_s) > MOST_BYTES:
-            yield f"file_bytes and max_bytes_per_s must be at most {MOST_BYTES}"
+        if not 0 <= self.seconds <= MAX_SECONDS:
+            yield f"seconds must be between 0 and {MAX_SECONDS}, not {self.seconds}"
+        if not 0 <= self.ops_per_s <= MAX_OPS_PER_S:
+            yield f"ops_per_s must be between 0 and {MAX_OPS_PER_S}, not {self.ops_per_s}"
+        if max(self.file_bytes, self.max_bytes_per_s) > MAX_BYTES:
+            yield f"file_bytes and max_bytes_per_s must be at most {MAX_BYTES}"
         if not self.seconds and not self.ops_per_s:
             yield "a step without an end (seconds = 0) requires a rate limit (ops_per_s)"

@@ -10,14 +10,14 @@ from typing import Literal
 
 import msgspec
 
-from fstui.measure.kinds import MOST_BYTES, MOST_SECONDS, StepFigures
+from fstui.measure.kinds import MAX_BYTES, MAX_SECONDS, StepFigures
 from fstui.measure.kinds.servers import KINDS, Server, ServerKind, ServerName, ServerSettings
 from fstui.model.base import Amount, Base, Count, Share
 from fstui.model.quantities import count, counted, duration_ns
 from fstui.model.settings import Amounts, CommitSettings, Figures, Silence
 from fstui.model.steps import Latency, TimelinePoint
 
-MOST_THREADS = 1024
+MAX_THREADS = 1024
 PROCESSOR_BOUND = 0.85
 """The processor, not the storage, limits a step that uses at least this share of the processor time that its clients
 could use."""
@@ -162,18 +162,18 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
         )
 
     def mistakes(self) -> Iterator[str]:
-        if not 1 <= self.seconds <= MOST_SECONDS:  # sysbench reports whole seconds
-            yield f"seconds must be between 1 and {MOST_SECONDS}, not {self.seconds}"
-        if not 1 <= self.threads <= MOST_THREADS:
-            yield f"threads must be between 1 and {MOST_THREADS}, not {self.threads}"
-        if min(self.data) < 1 or prod(self.data) * _ROW_BYTES > MOST_BYTES:
-            yield f"schemas, tables and rows must be at least 1, together at most {MOST_BYTES // _ROW_BYTES} rows"
+        if not 1 <= self.seconds <= MAX_SECONDS:  # sysbench reports whole seconds
+            yield f"seconds must be between 1 and {MAX_SECONDS}, not {self.seconds}"
+        if not 1 <= self.threads <= MAX_THREADS:
+            yield f"threads must be between 1 and {MAX_THREADS}, not {self.threads}"
+        if min(self.data) < 1 or prod(self.data) * _ROW_BYTES > MAX_BYTES:
+            yield f"schemas, tables and rows must be at least 1, together at most {MAX_BYTES // _ROW_BYTES} rows"
         if self.schemas > 1 and self.existing_server is not None and not self.kind.schemas_in_database:
             yield "schemas: in MySQL a schema is a database, and an existing server lends one: schemas=1"
-        if not 0 <= self.warmup_s <= MOST_SECONDS:
-            yield f"warmup_s must be between 0 and {MOST_SECONDS}, not {self.warmup_s}"
-        if not 8 << 20 <= self.pool_bytes <= MOST_BYTES:
-            yield f"pool_bytes must be between 8 MiB and {MOST_BYTES}, not {self.pool_bytes}"
+        if not 0 <= self.warmup_s <= MAX_SECONDS:
+            yield f"warmup_s must be between 0 and {MAX_SECONDS}, not {self.warmup_s}"
+        if not 8 << 20 <= self.pool_bytes <= MAX_BYTES:
+            yield f"pool_bytes must be between 8 MiB and {MAX_BYTES}, not {self.pool_bytes}"
         for name in self.options:
             if not _OPTION.fullmatch(name):
                 yield f"options: {name!r} is no name of a server's option"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fstui.measure.kinds import MOST_BYTES, MOST_SECONDS, StepFigures, StepSettings
+from fstui.measure.kinds import MAX_BYTES, MAX_SECONDS, StepFigures, StepSettings
 from fstui.measure.kinds.sysbench import ReportedLatency
 from fstui.model.base import Amount, Count
 from fstui.model.settings import Amounts
@@ -28,12 +28,12 @@ class SysbenchFileio(StepSettings, frozen=True, kw_only=True, tag="sysbench_file
         return Amounts(self.file_bytes + int(self.seconds * _BYTES_PER_S), self.file_bytes)
 
     def mistakes(self) -> Iterator[str]:
-        if not 1 <= self.seconds <= MOST_SECONDS:  # sysbench accepts whole seconds
-            yield f"seconds must be between 1 and {MOST_SECONDS}, not {self.seconds}"
+        if not 1 <= self.seconds <= MAX_SECONDS:  # sysbench accepts whole seconds
+            yield f"seconds must be between 1 and {MAX_SECONDS}, not {self.seconds}"
         if self.block_bytes < 512 or self.fsync_every < 1:
             yield "block_bytes must be at least 512, fsync_every at least 1"
-        if not self.block_bytes <= self.file_bytes <= MOST_BYTES:
-            yield f"file_bytes must be between block_bytes and {MOST_BYTES}, not {self.file_bytes}"
+        if not self.block_bytes <= self.file_bytes <= MAX_BYTES:
+            yield f"file_bytes must be between block_bytes and {MAX_BYTES}, not {self.file_bytes}"
 
 
 class SysbenchFileioFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench_fileio"):

@@ -39,7 +39,7 @@ LOOK_NS = 50_000_000
 """How often a writer looks whether it was stopped or waited for a CPU."""
 HAND_OVER_NS = 250_000_000
 """How often it sends its samples. Each time the engine wakes up, which may delay the next operation."""
-MOST_PENDING = 128
+MAX_PENDING = 128
 """Frames of all writers that are sent earlier: half of what the pipe can hold."""
 SLOW_STEP_OPS = 50
 SLOW_STEP_EXTRA_NS = 5_000_000_000
@@ -132,7 +132,7 @@ class WriteLoop(ABC):
         self.length_ns = int(settings["seconds"] * 1e9)
         self.least_ops = -(-SLOW_STEP_OPS // settings["writers"])
         self.most_ops = sys.maxsize
-        self.most_pending = MOST_PENDING // settings["writers"]
+        self.most_pending = MAX_PENDING // settings["writers"]
         self.pending: list[bytes] = []
         self.apart: list[int] = []
         """Clock readings of operations with pauses between them, for the frames of the next hand-over."""

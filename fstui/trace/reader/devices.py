@@ -21,7 +21,7 @@ IN_FLIGHT = 65536
 SECTOR = 512
 EVENTS_PER_S = 8000
 """At most this many request events are read per second. If there are more, only a part of each second is recorded."""
-LEAST_SHARE = 0.02
+MIN_SHARE = 0.02
 WAITED_FOR = 'rwbs ~ "*F*" || rwbs ~ "*WS*"'
 """Filter for flushes, FUA writes and synchronous writes: requests that a process waits for."""
 
@@ -148,7 +148,7 @@ class DeviceRecording:
         """Return the requests of the last ``seconds`` by device number, and choose the share of the next ones."""
         self.read()
         per_s = self._seen / (self.share * seconds)
-        self.share = max(LEAST_SHARE, min(1.0, EVENTS_PER_S / per_s)) if per_s else 1.0
+        self.share = max(MIN_SHARE, min(1.0, EVENTS_PER_S / per_s)) if per_s else 1.0
         self._seen = 0
         return {device: requests.take() for device, requests in self._requests.items()}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 BITS = 6
 """Bits of each duration that are kept below its highest bit."""
-LEAST_FOR_P99 = 100
+MIN_FOR_P99 = 100
 
 
 class Durations:
@@ -47,5 +47,5 @@ class Durations:
         """Return p50, p99 (None for fewer than 100 durations) and the maximum; None if there are no durations."""
         if not self.count:
             return None
-        p99 = self.percentile(0.99) if self.count >= LEAST_FOR_P99 else None
+        p99 = self.percentile(0.99) if self.count >= MIN_FOR_P99 else None
         return {"p50": self.percentile(0.5), "p99": p99, "max": self.longest}

@@ -20,7 +20,7 @@ SEARCH_S = 0.05
 """CPU time per second for searching open files: a database server may have thousands."""
 AGAIN_S = 5.0
 """Time until a file is searched again, because it was not found or because PostgreSQL, for example, renamed it."""
-MOST_NAMES = 4096
+MAX_NAMES = 4096
 LOOP_GET_STATUS64 = 0x4C05
 STATUS_BYTES = 232
 """Size of struct loop_info64, which begins with the device and inode of the backing file (uapi/linux/loop.h)."""
@@ -53,7 +53,7 @@ class FileLocations:
         self._mounts = {mount: device for mount, device, _ in mounts()}
         self._until = time.thread_time() + SEARCH_S
         for cache in (self._places, self._by_name, self._searched_at):
-            if len(cache) > MOST_NAMES:
+            if len(cache) > MAX_NAMES:
                 cache.clear()
 
     def place(self, program: TracedProcess, file: SyncedFile) -> FileLocation:

@@ -26,7 +26,7 @@ URING_WORKER = b"iou-wrk-"
 OOM_EVENT = "oom/oom_score_adj_update"
 KERNEL_THREAD = 0x00200000
 """PF_KTHREAD in the flags of /proc/PID/stat."""
-MOST_PROGRAMS = 8192
+MAX_PROGRAMS = 8192
 
 
 class Lineage:
@@ -182,7 +182,7 @@ class ProcessCache:
     def of(self, threads: Iterable[int]) -> dict[int, TracedProcess]:
         """Return the program of each thread; for a thread that was never seen alive, its number and kept name."""
         now = {thread: process_of(thread) for thread in threads}
-        if len(self._known) > MOST_PROGRAMS:
+        if len(self._known) > MAX_PROGRAMS:
             self._known.clear()
         self._known.update({thread: program for thread, program in now.items() if program})
         missing = [thread for thread in now if thread not in self._known]

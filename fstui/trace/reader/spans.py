@@ -10,8 +10,8 @@ from fstui.trace.reader.devices import DiskCounters
 from fstui.trace.reader.durations import Durations
 from fstui.trace.reader.waits import SyncedFile
 
-MOST_ROWS = 1000
-MOST_SENT = 200
+MAX_ROWS = 1000
+MAX_SENT = 200
 """Rows that are sent, those that waited longest first: the parent reads lines of at most 256 KiB."""
 
 
@@ -43,9 +43,9 @@ class WaitRow:
     def merge(self, later: WaitRow) -> None:
         """Add the same row of a later second."""
         self.path = later.path or self.path
-        if len(self.inodes) < MOST_ROWS:
+        if len(self.inodes) < MAX_ROWS:
             self.inodes |= later.inodes
-        if len(self.pids) < MOST_ROWS:
+        if len(self.pids) < MAX_ROWS:
             self.pids |= later.pids
         self.device, self.below = later.device, later.below
         self.durations.merge(later.durations)
@@ -89,10 +89,10 @@ class WaitRows:
         """Add the rows of a later second. Only its calls are still in flight."""
         for row in self.rows.values():
             row.in_flight_ns = None
-        if len(self.rows.keys() | later.rows.keys()) > MOST_ROWS:
+        if len(self.rows.keys() | later.rows.keys()) > MAX_ROWS:
             self.rows, later.rows = self.combined(), later.combined()
         for key, row in later.rows.items():
-            room = key in self.rows or len(self.rows) < MOST_ROWS
+            room = key in self.rows or len(self.rows) < MAX_ROWS
             self.row(key if room else key._replace(file=SyncedFile())).merge(row)
 
     def combined(self) -> dict[WaitKey, WaitRow]:
@@ -172,7 +172,7 @@ class Span:
             "looked_s": self.looked_s,
             "lost": self.lost,
             "cpu_pressure_s": self.cpu_pressure_s,
-            "waits": [row.as_dict(self._device_ns(row, syncs)) for row in rows[:MOST_SENT]],
+            "waits": [row.as_dict(self._device_ns(row, syncs)) for row in rows[:MAX_SENT]],
             "devices": [device.as_dict(name) for name, device in sorted(self.devices.items())],
             "commits": [
                 {"device": name, "count": one.count, "latency_ns": one.as_dict()} for name, one in self.commits.items()

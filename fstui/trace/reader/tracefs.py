@@ -20,7 +20,7 @@ FSOPEN, FSCONFIG, FSMOUNT = 430, 431, 432
 CLOEXEC = 1
 FSCONFIG_CMD_CREATE = 6
 KIB, MIB = 1 << 10, 1 << 20
-LEAST_BYTES, MOST_BYTES, MOST_OF_ALL_BYTES = 256 * KIB, 16 * MIB, 256 * MIB
+MIN_BYTES, MAX_BYTES, MAX_TOTAL_BYTES = 256 * KIB, 16 * MIB, 256 * MIB
 """Buffer size of one CPU, and of all CPUs together. A flush takes about 60 bytes: 16 MiB hold 250 000."""
 SHARE_OF_MEMORY = 32
 
@@ -163,5 +163,5 @@ def available_bytes() -> int:
 
 def bytes_per_cpu(cpus: int, available: int) -> int:
     """Return the buffer size of one CPU: up to 16 MiB, but all together only a small part of the memory."""
-    share = min(available // SHARE_OF_MEMORY, MOST_OF_ALL_BYTES) // cpus
-    return max(LEAST_BYTES, min(share, MOST_BYTES))
+    share = min(available // SHARE_OF_MEMORY, MAX_TOTAL_BYTES) // cpus
+    return max(MIN_BYTES, min(share, MAX_BYTES))

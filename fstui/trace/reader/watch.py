@@ -21,7 +21,7 @@ from fstui.trace.reader.devices import DeviceRecording, read_counters
 from fstui.trace.reader.files import FileLocations, block_device, request_devices
 from fstui.trace.reader.processes import WORKERS, ProcessCache, TracedProcess, cpu_pressure_s, in_outermost_namespace
 from fstui.trace.reader.record import ignore_signals, remove_entry, say
-from fstui.trace.reader.spans import MOST_ROWS, Span, WaitKey, WaitRow
+from fstui.trace.reader.spans import MAX_ROWS, Span, WaitKey, WaitRow
 from fstui.trace.reader.tracefs import PREFIX, TracefsError
 from fstui.trace.reader.waits import SyncedFile, SyncWaits, Watcher
 
@@ -158,7 +158,7 @@ class SecondOfRows:
     def _new(self, thread: int, program: TracedProcess, file: SyncedFile) -> WaitRow:
         path, number = self._session.place(program, file)
         inode, fd = (file.inode, -1) if file.inode else (0, file.fd)
-        own_row = path or (file.inode and len(self._rows.rows) < MOST_ROWS)  # a later second may find its name
+        own_row = path or (file.inode and len(self._rows.rows) < MAX_ROWS)  # a later second may find its name
         key = WaitKey(program.name, program.is_kernel, SyncedFile(number, inode, fd) if own_row else SyncedFile(number))
         if not self._session.is_wanted(thread, program, file, number):
             return WaitRow(key)

@@ -17,17 +17,17 @@ LATE_NS = 1_000_000_000
 """If many pages are kept, events older than this are added up: the start of a step is announced earlier than that."""
 FIRST_LOOK_S = 0.05
 """Time from the start of a step until the buffers are read for the first time."""
-MOST_KEPT_BYTES = 6 * MIB
+MAX_KEPT_BYTES = 6 * MIB
 NICE = 19
 """Lowest priority while a step is measured, after the first look, so that the measurement gets the CPU first."""
-MOST_FILTERED = 128
+MAX_FILTERED = 128
 """Devices that a filter can name: its text must fit into a page."""
 FLUSHES, WRITES = 'rwbs ~ "*F*"', '(rwbs ~ "*F*" || rwbs ~ "*W*")'
 """The kernel also matches bytes after the end of the string, so some other events pass the filter."""
 REQUESTS = ("block/block_rq_issue", "block/block_rq_complete")
 """A sync causes four of these events at each device, which cost about 2 µs. The event of its flush costs 0.6 µs (Linux
 6.18 in a virtual machine)."""
-MOST_BYTES_PER_S = 500_000
+MAX_BYTES_PER_S = 500_000
 """About 8 000 events per second. If a step causes more, its requests are not recorded, because that would slow it down
 by up to 15 %. Its flushes are still counted."""
 
@@ -101,7 +101,7 @@ class FlushCounter:
         self._began_bytes = 0
         self._lineage = Lineage()
         self._outermost = in_outermost_namespace()
-        self._most_kept = min(MOST_KEPT_BYTES, available_bytes() // SHARE_OF_MEMORY)
+        self._most_kept = min(MAX_KEPT_BYTES, available_bytes() // SHARE_OF_MEMORY)
         self.recording = Recording(name)
         try:
             self._enable()
@@ -122,7 +122,7 @@ class FlushCounter:
 
     def _filter(self, kinds: str) -> str:
         """Return a filter for events of the run's devices, or of all devices if these are too many to name."""
-        if len(self._devices) > MOST_FILTERED:
+        if len(self._devices) > MAX_FILTERED:
             return kinds
         return f"({' || '.join(f'dev == {device.number}' for device in self._devices)}) && {kinds}"
 
@@ -147,7 +147,7 @@ class FlushCounter:
         if self._from_ns is not None:
             os.setpriority(os.PRIO_PROCESS, 0, NICE)
             elapsed_s = (now_ns - self._from_ns) / 1e9
-            if self.recording.collected_bytes - self._began_bytes > MOST_BYTES_PER_S * max(elapsed_s, FIRST_LOOK_S):
+            if self.recording.collected_bytes - self._began_bytes > MAX_BYTES_PER_S * max(elapsed_s, FIRST_LOOK_S):
                 self._record_requests(False)
         if self.recording.kept_bytes > self._most_kept:
             self._add_up(time.monotonic_ns() - LATE_NS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fstui.measure.probes import writers
-from fstui.measure.probes.writers import HAND_OVER_NS, MOST_PENDING, Batch, Shared, WriteLoop
+from fstui.measure.probes.writers import HAND_OVER_NS, MAX_PENDING, Batch, Shared, WriteLoop
 
 BATCH_NS = 10_000_000
 
@@ -41,7 +41,7 @@ def test_samples_are_handed_over_four_times_a_second(monkeypatch: pytest.MonkeyP
 
 
 def test_many_samples_are_handed_over_before_the_pipe_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    played = Played(monkeypatch, frames_per_batch=MOST_PENDING // 4)
+    played = Played(monkeypatch, frames_per_batch=MAX_PENDING // 4)
     played.run()
     assert played.handed_over_ns[0] < HAND_OVER_NS
     assert len(played.handed_over_ns) == 1_000_000_000 // writers.LOOK_NS + 1  # and once at the end

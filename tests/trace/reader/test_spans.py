@@ -3,7 +3,7 @@
 import pytest
 
 from fstui.trace.reader.devices import DiskCounters
-from fstui.trace.reader.spans import MOST_ROWS, Span, WaitKey
+from fstui.trace.reader.spans import MAX_ROWS, Span, WaitKey
 from fstui.trace.reader.waits import SyncedFile
 
 
@@ -62,10 +62,10 @@ def test_unnamed_files_share_one_row() -> None:
 def test_named_files_keep_their_row_among_thousands() -> None:
     whole = Span()
     whole.merge(second(syncs=10, call_ns=100, device_ns=60))
-    for first in range(100, 100 + 2 * MOST_ROWS, MOST_ROWS):
-        for inode in range(first, first + MOST_ROWS):
+    for first in range(100, 100 + 2 * MAX_ROWS, MAX_ROWS):
+        for inode in range(first, first + MAX_ROWS):
             whole.merge(second(syncs=1, call_ns=100, device_ns=60, file=None, inode=inode))
     whole.merge(second(syncs=10, call_ns=100, device_ns=60))
     rows = {row["file"]: row["syncs"] for row in whole.as_dict()["waits"]}
-    assert rows == {"/log": 20, None: 2 * MOST_ROWS}
-    assert len(whole.rows.rows) <= MOST_ROWS
+    assert rows == {"/log": 20, None: 2 * MAX_ROWS}
+    assert len(whole.rows.rows) <= MAX_ROWS
