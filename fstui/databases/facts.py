@@ -129,10 +129,10 @@ def _listener(host: str, port: int) -> int | None:
         listening = [found for found in psutil.net_connections("tcp") if found.status == psutil.CONN_LISTEN]
     except (OSError, psutil.Error):
         return None
-    by_place = {tuple(found.laddr): found.pid for found in listening}
+    by_address = {tuple(found.laddr): found.pid for found in listening}
     # the kernel prefers the listener at the exact address
-    places = ((address, port), ("0.0.0.0", port), ("::", port))
-    return next((by_place[place] for place in places if place in by_place), None)
+    addresses = ((address, port), ("0.0.0.0", port), ("::", port))
+    return next((by_address[one] for one in addresses if one in by_address), None)
 
 
 def _working_directory(pid: int | None) -> str | None:
@@ -150,14 +150,14 @@ def _directories(family: Family, pid: int | None, data: str, variables: Mapping[
     into the process, its names are taken for names of this host.
     """
     own, root = f"/proc/{pid}/cwd", f"/proc/{pid}/root"
-    places = [data, *(os.path.normpath(Path(data, place)) for place in family.log_directories(variables))]
+    paths = [data, *(os.path.normpath(Path(data, log)) for log in family.log_directories(variables))]
     if not os.access(own, os.X_OK):
-        return places
-    return [own + place.removeprefix(data) if _is_in(place, data) else root + place for place in places]
+        return paths
+    return [own + path.removeprefix(data) if _is_in(path, data) else root + path for path in paths]
 
 
-def _is_in(place: str, directory: str) -> bool:
-    return place == directory or place.startswith(f"{directory}/")
+def _is_in(path: str, directory: str) -> bool:
+    return path == directory or path.startswith(f"{directory}/")
 
 
 def _one_filesystem(directories: Iterable[str], workspace: str) -> bool:

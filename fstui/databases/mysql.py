@@ -129,9 +129,9 @@ class MySQL(Family):
         return msgspec.structs.replace(connection, tls=tls)
 
     def sysbench_options(self, connection: Connection) -> list[str]:
-        place = {"socket": connection.socket} if connection.socket else {"host": connection.host}
+        server = {"socket": connection.socket} if connection.socket else {"host": connection.host}
         port = {"port": str(connection.port or self.port)} if connection.port or not connection.socket else {}
-        named = {"user": connection.user, "db": connection.database, **place, **port}
+        named = {"user": connection.user, "db": connection.database, **server, **port}
         secured = ["--mysql-ssl=on"] if connection.tls else []
         return ["--db-driver=mysql", *secured, *(f"--mysql-{name}={value}" for name, value in named.items())]
 
@@ -161,10 +161,10 @@ def base(program: ServerProgram, data: str) -> list[str]:
 def _system_tables(program: ServerProgram) -> list[str]:
     """Return the SQL scripts that mariadb-install-db runs. It is not used itself, as it needs the client's package."""
     prefix = Path(program.path).resolve().parent.parent
-    for place in (prefix, Path("/usr")):
+    for directory in (prefix, Path("/usr")):
         for name in ("mysql", "mariadb"):
             for product in ("mariadb", "mysql"):
-                files = [place / "share" / name / f"{product}_{table}" for table in _SYSTEM_TABLES]
+                files = [directory / "share" / name / f"{product}_{table}" for table in _SYSTEM_TABLES]
                 if all(file.is_file() for file in files):
                     return list(map(str, files))
     raise Refused(f"{program.path}: its system tables (share/mysql/mysql_system_tables.sql) are missing")

@@ -1,4 +1,4 @@
-"""Find sysbench and the database servers: on PATH and in the usual places of the distributions, by their version."""
+"""Find sysbench and the database servers: on PATH and in the usual directories, by their version."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def look() -> Installed:
 
 async def find_server(kind: str) -> ServerProgram | None:
     """Return the newest server of that kind, or None. A more specific name of the program wins over a newer version."""
-    places = KINDS[kind].places
+    directories = KINDS[kind].directories
     for name in KINDS[kind].programs:  # stop at the first name that exists: mysqld --version takes a second
-        if found := [program for path in _candidates(name, places) if (program := await _identified(kind, path))]:
+        if found := [program for path in _candidates(name, directories) if (program := await _identified(kind, path))]:
             return max(found, key=lambda program: program.version)
     return None
 
@@ -133,10 +133,10 @@ async def output_of(
     return running.exit_code, running.stdout.decode(errors="replace")
 
 
-def _candidates(name: str, places: Iterable[str]) -> list[str]:
-    """Return distinct programs in the order of the places; a symbolic link counts as its target."""
+def _candidates(name: str, directories: Iterable[str]) -> list[str]:
+    """Return distinct programs in the order of the directories; a symbolic link counts as its target."""
     found: dict[str, str] = {}
-    usual = (match for place in places for match in sorted(Path("/").glob(place.lstrip("/")), reverse=True))
+    usual = (match for pattern in directories for match in sorted(Path("/").glob(pattern.lstrip("/")), reverse=True))
     for directory in (*map(Path, os.get_exec_path()), *usual):
         path = directory / name
         if os.access(path, os.X_OK) and path.is_file():

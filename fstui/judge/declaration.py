@@ -10,7 +10,7 @@ from fstui.model.judgement import Confidence, Finding, Scope, Verdict
 from fstui.model.steps import Step
 
 LAST = 1000
-"""The place of rules that do not name one."""
+"""The order of rules that do not name one."""
 
 
 class Conclusion(NamedTuple):
@@ -27,12 +27,12 @@ class Conclusion(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A function that judges, with its public name and its place among the others."""
+    """A function that judges, with its public name and its order among the others."""
 
     name: str
     judge: Callable[[Case], Iterable[Conclusion | Finding]]
     """Yields whole findings only if it reports under several names."""
-    place: int
+    order: int
     said_first: bool
 
     def __call__(self, case: Case) -> Iterator[Finding]:
@@ -46,15 +46,15 @@ class Rule(NamedTuple):
 
 
 def rule(
-    *, place: int = LAST, said_first: bool = False
+    *, order: int = LAST, said_first: bool = False
 ) -> Callable[[Callable[[Case], Iterable[Conclusion | Finding]]], Rule]:
     """Declare a rule, named like its function.
 
-    ``place`` orders the rules of one question whose findings weigh the same: lower first, then by name.
+    ``order`` orders the rules of one question whose findings weigh the same: lower first, then by name.
     ``said_first`` puts the sentences of its notes before that of the verdict.
     """
 
     def declare(judge: Callable[[Case], Iterable[Conclusion | Finding]]) -> Rule:
-        return Rule(judge.__name__.replace("_", "-"), judge, place, said_first)
+        return Rule(judge.__name__.replace("_", "-"), judge, order, said_first)
 
     return declare

@@ -34,7 +34,7 @@ HOME = "the state directory"
 HURRIED_S, AGAIN_S = 0.5, 0.2
 """After a stop: how long a child may make no progress, and the shorter limit once one was abandoned at that place."""
 Result = TypeVar("Result")
-Place = Literal["home", "target"]
+WaitedDisk = Literal["home", "target"]
 
 
 class NoAnswer(Refused):
@@ -50,12 +50,12 @@ class ShutdownDeadline(NamedTuple):
 
     requested: Callable[[], bool]
     """Whether a stop was requested."""
-    moved: Callable[[Place], object]
+    moved: Callable[[WaitedDisk], object]
     """Returns something that changes as long as the disk of a place still works."""
-    given_up: set[Place]
+    given_up: set[WaitedDisk]
     """Places where a child was abandoned."""
 
-    def limit_s(self, of: Place) -> float:
+    def limit_s(self, of: WaitedDisk) -> float:
         """Return how long a child may make no progress."""
         return AGAIN_S if of in self.given_up else HURRIED_S
 
@@ -164,23 +164,23 @@ class Child:
         except TimeoutError:
             return None
 
-    async def answer(self, patience_s: float, where: str, of: Place) -> bytes:
-        """Return its next line. Raises NoAnswer if it made no progress for ``patience_s``, or for less after a stop."""
-        return await _patiently(self, self.read_line(), patience_s, where, of)
+    async def answer(self, timeout_s: float, where: str, of: WaitedDisk) -> bytes:
+        """Return its next line. Raises NoAnswer if it made no progress for ``timeout_s``, or for less after a stop."""
+        return await _patiently(self, self.read_line(), timeout_s, where, of)
 
-    async def answers(self, patience_s: float, where: str, of: Place) -> AsyncIterator[bytes]:
+    async def answers(self, timeout_s: float, where: str, of: WaitedDisk) -> AsyncIterator[bytes]:
         """Yield its lines as they arrive, until its end. Raises NoAnswer as ``answer`` does."""
         rest = b""
-        while data := await _patiently(self, self._stdout.read(_READ_BYTES), patience_s, where, of):
+        while data := await _patiently(self, self._stdout.read(_READ_BYTES), timeout_s, where, of):
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
                 yield line
 
-    async def end(self, patience_s: float, of: Place) -> int | None:
+    async def end(self, timeout_s: float, of: WaitedDisk) -> int | None:
         """Hang up and wait for its end, as long as it makes progress. Return None if it did not end."""
         self.hang_up()
         try:
-            return await _patiently(self, self._process.wait(), patience_s, "", of)
+            return await _patiently(self, self._process.wait(), timeout_s, "", of)
         except NoAnswer:
             return None
 
@@ -242,25 +242,25 @@ async def _call(path: list[str], function: object, arguments: object, timeout_s:
 
 
 async def _patiently(
-    child: Child, answer: Coroutine[Any, Any, Result], quiet_s: float, where: str, of: Place = "home"
+    child: Child, answer: Coroutine[Any, Any, Result], timeout_s: float, where: str, of: WaitedDisk = "home"
 ) -> Result:
     """Return the answer of a child.
 
     A slow host, or much to read, does not count. After a stop the child is waited for as long as its disk works.
-    Raises NoAnswer if it neither computed nor called the kernel for ``quiet_s``, or did not finish within MAX_S.
+    Raises NoAnswer if it neither computed nor called the kernel for ``timeout_s``, or did not finish within MAX_S.
     """
     waiting = asyncio.ensure_future(answer)
     began = since = time.monotonic()
     seen: object = ()
     deadline = SHUTDOWN_DEADLINE.get()
     try:
-        while not (await asyncio.wait({waiting}, timeout=min(LOOK_S, quiet_s)))[0]:
+        while not (await asyncio.wait({waiting}, timeout=min(LOOK_S, timeout_s)))[0]:
             passed = deadline if deadline and deadline.requested() else None
             newest, before = time.monotonic(), seen
             seen = _work_of(child.pid), passed and passed.moved(of)
             since = since if seen == before else newest
-            limit_s = min(quiet_s, passed.limit_s(of)) if passed else quiet_s
-            if newest - since >= limit_s or newest - began > MAX_S + quiet_s:
+            limit_s = min(timeout_s, passed.limit_s(of)) if passed else timeout_s
+            if newest - since >= limit_s or newest - began > MAX_S + timeout_s:
                 if passed:
                     passed.given_up.add(of)
                 raise NoAnswer(where, newest - (since if newest - since >= limit_s else began))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
+
 from fstui.model.base import Amount, Base, Count
 from fstui.model.counters import DeviceCounters, DeviceTrace
 from fstui.model.settings import Figures, Settings
@@ -108,7 +110,8 @@ class Step(Base, frozen=True, kw_only=True):
     writers: Count = 1
     prepare_s: Amount = 0.0
     elapsed_s: Amount = 0.0
-    held_ns: Count = 0
+    delayed_ns: Count = msgspec.field(default=0, name="held_ns")
+    """How long the probe was blocked while it handed over its samples."""
     cpu_wait_ns: Count | None = None
     """How long a writer was runnable and had no CPU; of several writers, the longest. None: unknown."""
     longest_cpu_wait_ns: Count | None = None

@@ -49,7 +49,7 @@ def fill(stream: Stream, home: str, run: str) -> None:
     try:
         if stream.overwrites:
             for sequence in range(stream.per_file):
-                calling("pwrite", write_whole, fd, stream.pack(run, sequence), stream.place(sequence)[1])
+                calling("pwrite", write_whole, fd, stream.pack(run, sequence), stream.position(sequence)[1])
             calling("fsync", os.fsync, fd)
         os.close(calling("open", os.open, f"{home}/0", _PLAIN | FLAGS[stream.sync]))
         if not stream.overwrites:
@@ -76,7 +76,7 @@ class WriterFiles:
 
     def put(self, sequence: int) -> None:
         """Write and sync the record. Raises CallError."""
-        number, offset = self.stream.place(sequence)
+        number, offset = self.stream.position(sequence)
         new = number != self.number
         if new:
             self.open(number)
@@ -96,7 +96,7 @@ class WriterFiles:
 
     def retire(self, sequence: int) -> None:
         """Remove the file that is no longer needed after this record was acknowledged."""
-        number, offset = self.stream.place(sequence)
+        number, offset = self.stream.position(sequence)
         old = number - self.stream.kept_files
         if offset == 0 and old >= 0 and not self.stream.overwrites:
             calling("unlink", os.unlink, f"{self.home}/{old}")

@@ -74,7 +74,7 @@ class Files:
 
     def own(self, found: Record, number: int, offset: int) -> bool:
         """Return whether the record belongs to this writer and to this place."""
-        here = self.stream.place(found.sequence) == (number, offset)
+        here = self.stream.position(found.sequence) == (number, offset)
         return here and (found.run, found.writer) == (self.run, self.stream.writer)
 
     def read(self, number: int) -> Iterator[tuple[int, Record]]:
@@ -124,7 +124,7 @@ class WriterComparison:
     def compare(self) -> None:
         """Check every record that must still exist."""
         for sequence in self.expected():
-            number, offset = self.stream.place(sequence)
+            number, offset = self.stream.position(sequence)
             found = self.files.at(number, offset)
             kind = self.kind(found, sequence)
             if kind == "present":

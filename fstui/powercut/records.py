@@ -118,7 +118,7 @@ class Stream(NamedTuple):
         files = self.kept_files if self.overwrites else self.kept_files + 1
         return files * self.per_file * self.block_bytes
 
-    def place(self, sequence: int) -> tuple[int, int]:
+    def position(self, sequence: int) -> tuple[int, int]:
         """Return the number of the record's file, and its offset in that file."""
         number, index = divmod(sequence, self.per_file)
         return (0 if self.overwrites else number), index * self.block_bytes

@@ -77,13 +77,13 @@ async def _read_records(
 ) -> tuple[ReadBack, Target]:
     """Return the state of the records and the stack below them. ``known``: this cut was verified before."""
     header = witnessed.header
-    place = await _place(directory, machine)
+    inspected = await _inspected(directory, machine)
     inventory = machine.survey()
-    now = target_of(place.path, inventory)
+    now = target_of(inspected.path, inventory)
     _check_host(header, inventory.host, declared)
-    read = await _records(place, witnessed)
+    read = await _records(inspected, witnessed)
     if not read.found and not known:
-        _check_filesystem(header, now, place)
+        _check_filesystem(header, now, inspected)
     read.read_only = "ro" in now.mount_options
     return read, _with_state_of(header.target, now)
 
@@ -121,7 +121,7 @@ def _check_complete(log: Log, header: Header) -> None:
             raise BadLog(f"writer {number} begins with record {writer.first}: lines are missing")
 
 
-async def _place(directory: str, machine: RecordsHost) -> Place:
+async def _inspected(directory: str, machine: RecordsHost) -> Place:
     try:
         return await machine.inspect(directory)
     except Refused as refusal:
@@ -132,11 +132,11 @@ async def _place(directory: str, machine: RecordsHost) -> Place:
 
 async def _check_unmountable(directory: str, header: Header, machine: RecordsHost) -> None:
     try:
-        place = await machine.inspect(directory)
+        inspected = await machine.inspect(directory)
     except Refused:
         return
-    if (await _read_back(place, header, {})).found:
-        raise Refused(f"{place.path} is mounted and contains the records: verify without --mount-fails")
+    if (await _read_back(inspected, header, {})).found:
+        raise Refused(f"{inspected.path} is mounted and contains the records: verify without --mount-fails")
 
 
 def _check_host(header: Header, host: Host, declared: Declared) -> None:
@@ -147,24 +147,24 @@ def _check_host(header: Header, host: Host, declared: Declared) -> None:
         )
 
 
-def _check_filesystem(header: Header, now: Target, place: Place) -> None:
+def _check_filesystem(header: Header, now: Target, inspected: Place) -> None:
     then = header.target
-    if now.identity == then.identity or (now.fstype, place.fsid) == (then.fstype, header.fsid):
+    if now.identity == then.identity or (now.fstype, inspected.fsid) == (then.fstype, header.fsid):
         return
     raise Refused(
-        f"the log is from {then.fstype} {then.source} on {then.mount_point}, but {place.path} is on {now.fstype} "
+        f"the log is from {then.fstype} {then.source} on {then.mount_point}, but {inspected.path} is on {now.fstype} "
         f"{now.source}. Mount the former, and give the directory that was written to. If it cannot be mounted any more "
         "since the cut, add --mount-fails."
     )
 
 
-async def _records(place: Place, witnessed: Witnessed) -> ReadBack:
+async def _records(inspected: Place, witnessed: Witnessed) -> ReadBack:
     """Return the state of the records. Raises Refused if they cannot be read."""
     log, header, _ = witnessed
-    read = await _read_back(place, header, {number: writer.last for number, writer in log.writers.items()})
+    read = await _read_back(inspected, header, {number: writer.last for number, writer in log.writers.items()})
     if read.error is not None:
         raise Refused(
-            f"{place.path}: the records cannot be read: {read.error}. Verify as the user that wrote them. If the "
+            f"{inspected.path}: the records cannot be read: {read.error}. Verify as the user that wrote them. If the "
             "filesystem is damaged, repair it (fsck) and verify again, or add --mount-fails if that is impossible."
         )
     if read.found and read.sums.keys() != log.writers.keys():
@@ -172,13 +172,13 @@ async def _records(place: Place, witnessed: Witnessed) -> ReadBack:
     return read
 
 
-async def _read_back(place: Place, header: Header, last: dict[int, int]) -> ReadBack:
+async def _read_back(inspected: Place, header: Header, last: dict[int, int]) -> ReadBack:
     """Read the records in a child, which is killed on cancellation. ``last``: the newest record of each writer."""
     read = ReadBack()
     child = await Child.start("powercut.readback")
     try:
         request = {
-            "directory": str(Path(place.path) / (PREFIX + header.run)),
+            "directory": str(Path(inspected.path) / (PREFIX + header.run)),
             "run": header.run,
             "streams": header.streams,
             "last": last,

@@ -37,10 +37,10 @@ def of_disk(made: Simulated, *, truth: bool) -> Report:
 
 def of_lab(lab: Lab) -> Report:
     """Return the storages of the laboratory, and the truth about those with an open envelope."""
-    rows = tuple((one.name, lab.place(one), one.truth.title if one.opened else "sealed") for one in lab.storages)
+    rows = tuple((one.name, lab.mount_point(one), one.truth.title if one.opened else "sealed") for one in lab.storages)
     document = LabDocument(
         storages=tuple(
-            LabStorage(name=one.name, directory=lab.place(one), truth=one.truth.title if one.opened else None)
+            LabStorage(name=one.name, directory=lab.mount_point(one), truth=one.truth.title if one.opened else None)
             for one in lab.storages
         )
     )

@@ -20,7 +20,7 @@ from fstui.model.steps import CounterInterval, Failure, PendingOperation, Snapsh
 from fstui.model.storage import Node
 from fstui.storage.counters import difference
 
-HELD_SHARE = 0.01
+DELAYED_SHARE = 0.01
 """If the probe waited for a reader for more than this share of its time, its rate is invalid."""
 MOST = 16
 SHORTEST_NS = 100_000_000
@@ -45,7 +45,7 @@ class Recorder:
         self.error: Failure | None = None
         self.started_ns = 0
         self.ended_ns = 0
-        self.held_ns = 0
+        self.delayed_ns = 0
         self.cpu_wait_ns: int | None = None
         self.longest_cpu_wait_ns: int | None = None
         self.stolen_ns: int | None = None
@@ -130,7 +130,7 @@ class Recorder:
         self,
         start_ns: int,
         end_ns: int,
-        held_ns: int,
+        delayed_ns: int,
         *,
         cpu_wait_ns: int | None = None,
         longest_cpu_wait_ns: int | None = None,
@@ -141,7 +141,7 @@ class Recorder:
 
         ``turns``: the turns of the saved step, if it is replayed.
         """
-        self.started_ns, self.ended_ns, self.held_ns = start_ns, end_ns, held_ns
+        self.started_ns, self.ended_ns, self.delayed_ns = start_ns, end_ns, delayed_ns
         self.cpu_wait_ns, self.longest_cpu_wait_ns = cpu_wait_ns, longest_cpu_wait_ns
         self.stolen_ns, self._saved_turns = stolen_ns, turns
         self.done = True
@@ -206,7 +206,7 @@ class Recorder:
     def step(self, status: StepStatus, prepare_s: float) -> Step:
         """Return the finished step. It is ``disturbed`` if the probe had to wait for a reader."""
         elapsed_ns = max(0, (self.ended_ns or (self.newest.monotonic_ns if self.newest else 0)) - self.started_ns)
-        if status == "finished" and self.held_ns > HELD_SHARE * elapsed_ns:
+        if status == "finished" and self.delayed_ns > DELAYED_SHARE * elapsed_ns:
             status = "disturbed"
         return Step(
             name=self.plan.name,
@@ -220,7 +220,7 @@ class Recorder:
             writers=self.settings.writers,
             prepare_s=round(prepare_s, 3),
             elapsed_s=elapsed_ns / 1e9,
-            held_ns=self.held_ns,
+            delayed_ns=self.delayed_ns,
             cpu_wait_ns=self.cpu_wait_ns,
             longest_cpu_wait_ns=self.longest_cpu_wait_ns,
             stolen_ns=self.stolen_ns,

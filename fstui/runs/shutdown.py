@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fstui.measure.children import Place, ShutdownDeadline
+from fstui.measure.children import ShutdownDeadline, WaitedDisk
 from fstui.model.errors import Refused
 from fstui.model.storage import Node, Target
 from fstui.runs.machine.base import Machine
@@ -13,9 +13,9 @@ from fstui.state import paths
 
 def shutdown_deadline(machine: Machine, target: Target, is_stopping: Callable[[], bool]) -> ShutdownDeadline:
     """Return the deadline of a run on that target. The state directory may be on another disk."""
-    nodes: dict[Place, tuple[Node, ...]] = {"target": _nearest(target), "home": _nearest(_home(machine))}
+    nodes: dict[WaitedDisk, tuple[Node, ...]] = {"target": _nearest(target), "home": _nearest(_home(machine))}
 
-    def moved(of: Place) -> object:
+    def moved(of: WaitedDisk) -> object:
         """Return what the devices have completed so far. A request in flight is not progress."""
         read = machine.counters(nodes[of]) if nodes[of] else None
         return [(one.reads, one.writes, one.flushes, one.discards) for one in read.devices] if read else []

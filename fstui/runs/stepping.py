@@ -242,7 +242,7 @@ class _Error(Base, frozen=True, kw_only=True):
 class _Done(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
     start_ns: Count
     end_ns: Count
-    held_ns: Count
+    delayed_ns: Count
     cpu_wait_ns: Count | None = None
     longest_cpu_wait_ns: Count | None = None
     stolen_ns: Count | None = None

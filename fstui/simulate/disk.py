@@ -80,14 +80,14 @@ class Disk:
         self._count(at_ns, self._flush_ends_ns, "flush_ms", flushes=1)
         return self._flush_ends_ns
 
-    def stamp_at(self, place: int, at_ns: float) -> int | None:
+    def stamp_at(self, offset: int, at_ns: float) -> int | None:
         """Return the write at this offset after a power cut at that time."""
         protected = self.made.cache is not None and self.made.cache.protected
         if protected:
-            saved = [stamps[place] for since, stamps in self._cached.values() if place in stamps and since <= at_ns]
+            saved = [stamps[offset] for since, stamps in self._cached.values() if offset in stamps and since <= at_ns]
             if saved:
                 return saved[-1]
-        landed = self._landed.get(place)
+        landed = self._landed.get(offset)
         if landed is None:
             return None
         return landed.stamp if protected or landed.at_ns <= at_ns else landed.before
@@ -141,9 +141,9 @@ class Disk:
         return end
 
     def _note(self, stamps: Stamps, end_ns: float) -> None:
-        for place, stamp in stamps.items():
-            before = self._landed.get(place)
-            self._landed[place] = _Landing(end_ns, stamp, before.stamp if before else None)
+        for offset, stamp in stamps.items():
+            before = self._landed.get(offset)
+            self._landed[offset] = _Landing(end_ns, stamp, before.stamp if before else None)
 
     def _command_us(self) -> float:
         # sometimes the controller is busy with other work

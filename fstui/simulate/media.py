@@ -13,7 +13,7 @@ US, MS, S = 1e3, 1e6, 1e9
 
 
 class Extent(NamedTuple):
-    """Bytes at a place of the disk."""
+    """Bytes at an offset of the disk."""
 
     at_byte: int
     size: int
@@ -50,10 +50,10 @@ class Platter:
         """Return when one disk of the mirror has written. The disks rotate at slightly different speeds."""
         made, revolution_ns, head = self._made, self._revolution_ns / (1 + 0.003 * mirror), self._track
         for extent in extents:
-            track, place = divmod(extent.at_byte, made.track_bytes)
+            track, offset = divmod(extent.at_byte, made.track_bytes)
             at_ns += self._seek_ns(abs(track - head))
             under_head = at_ns / revolution_ns % 1
-            wait = (place / made.track_bytes - under_head) % 1
+            wait = (offset / made.track_bytes - under_head) % 1
             at_ns += (wait + extent.size / made.track_bytes) * revolution_ns
             head = track
         return at_ns

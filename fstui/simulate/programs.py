@@ -68,7 +68,7 @@ class SyncWritesProgram(SimulatedProgram):
     def __init__(self, host: SimulatedHost, settings: SyncWrites) -> None:
         super().__init__(host, settings)
         self._chance = random.Random(f"{settings.offsets} {host.made.seed}")
-        self._places = max(1, settings.file_bytes // settings.block_bytes)
+        self._blocks = max(1, settings.file_bytes // settings.block_bytes)
         self._flagged = bool({"dsync", "sync"} & set(settings.open_flags))
         self._written: set[int] = set()
         self._ops = [0] * settings.writers
@@ -159,8 +159,8 @@ class SyncWritesProgram(SimulatedProgram):
             return number * size
         if self.settings.offsets == "same":
             return 0
-        place = self._chance.randrange(self._places) if self.settings.offsets == "random" else number % self._places
-        return place * size
+        offset = self._chance.randrange(self._blocks) if self.settings.offsets == "random" else number % self._blocks
+        return offset * size
 
 
 class SqliteProgram(SimulatedProgram):
@@ -201,23 +201,23 @@ class SqliteProgram(SimulatedProgram):
     def _one(self, at_ns: float) -> float:
         self._commits += 1
         logged = self.settings.journal_mode == "WAL"
-        place = self._commits % (CHECKPOINT_COMMITS if logged else self._pages) * PAGE + (LOG_AT if logged else 0)
-        at_ns = self._appended(at_ns, place) if logged else self._rewritten(at_ns, place)
+        offset = self._commits % (CHECKPOINT_COMMITS if logged else self._pages) * PAGE + (LOG_AT if logged else 0)
+        at_ns = self._appended(at_ns, offset) if logged else self._rewritten(at_ns, offset)
         if self.settings.durable:
-            self.host.acknowledge(at_ns, place, self._commits)
+            self.host.acknowledge(at_ns, offset, self._commits)
         if logged and self._commits % CHECKPOINT_COMMITS == 0:
             at_ns = self._checkpoint(at_ns)
         return at_ns
 
-    def _appended(self, at_ns: float, place: int) -> float:
+    def _appended(self, at_ns: float, offset: int) -> float:
         """Append to the log, which grows until the first checkpoint and is then overwritten from its beginning."""
-        at_ns = self._write(at_ns, place, new=self._commits <= CHECKPOINT_COMMITS)
+        at_ns = self._write(at_ns, offset, new=self._commits <= CHECKPOINT_COMMITS)
         return self.host.filesystem.sync(at_ns, data_only=True) if self.settings.durable else at_ns
 
-    def _rewritten(self, at_ns: float, place: int) -> float:
+    def _rewritten(self, at_ns: float, offset: int) -> float:
         """Write the rollback journal and the page, and with EXTRA the directory, so that the journal stays deleted."""
         at_ns = self._synced(self._write(at_ns, LOG_AT, new=self.settings.journal_mode != "PERSIST"))
-        at_ns = self._synced(self._write(at_ns, place))
+        at_ns = self._synced(self._write(at_ns, offset))
         if self.settings.synchronous == "EXTRA":
             at_ns = self._synced(self.host.filesystem.write(at_ns, DIRECTORY_AT, PAGE, self._commits, new=True))
         return at_ns
@@ -269,11 +269,11 @@ class DirtyFlushProgram(SimulatedProgram):
     def _one(self, pattern: str, amount: int) -> Done:
         filesystem, block = self.host.filesystem, _PATTERNS[pattern]
         at_ns = begun = filesystem.sync(self.ended_ns, data_only=True)
-        places = list(range(0, self.settings.file_bytes - block + 1, block))
+        offsets = list(range(0, self.settings.file_bytes - block + 1, block))
         if pattern == "scattered":
-            self._chance.shuffle(places)
-        for place in places[: amount // block]:
-            at_ns = filesystem.direct(at_ns, place, block, 1, durable=False)
+            self._chance.shuffle(offsets)
+        for offset in offsets[: amount // block]:
+            at_ns = filesystem.direct(at_ns, offset, block, 1, durable=False)
         before = self.host.counters()
         end = filesystem.sync(at_ns, data_only=True)
         self._sync_ns.setdefault((pattern, amount), []).append(end - at_ns)

@@ -42,9 +42,9 @@ class SimulatedHost:
                 disk.change(part)
         self.filesystem.change(made)
 
-    def acknowledge(self, at_ns: float, place: int, stamp: int) -> None:
+    def acknowledge(self, at_ns: float, offset: int, stamp: int) -> None:
         """Record that this write was acknowledged to a program as durable."""
-        self._acknowledged[place] = (at_ns, stamp)
+        self._acknowledged[offset] = (at_ns, stamp)
         self.acknowledged += 1
 
     def counters(self) -> Counters:
@@ -60,8 +60,8 @@ class SimulatedHost:
         """Cut the power and compare acknowledged with remaining writes, as ``fstui powercut verify`` does."""
         present = stale = missing = 0
         oldest_ns = at_ns
-        for place, (acknowledged_ns, stamp) in self._acknowledged.items():
-            found = self._found(place, at_ns)
+        for offset, (acknowledged_ns, stamp) in self._acknowledged.items():
+            found = self._found(offset, at_ns)
             if found is not None and found >= stamp:
                 present += 1
                 continue
@@ -92,9 +92,9 @@ class SimulatedHost:
             figures=figures,
         )
 
-    def _found(self, place: int, at_ns: float) -> int | None:
-        """Return the newest write at this place on any disk."""
-        holders = (disk.stamp_at(place, at_ns) for disk in self.disks())
+    def _found(self, offset: int, at_ns: float) -> int | None:
+        """Return the newest write at this offset on any disk."""
+        holders = (disk.stamp_at(offset, at_ns) for disk in self.disks())
         return max((stamp for stamp in holders if stamp is not None), default=None)
 
     def _new_file(self) -> SimulatedFile:

@@ -32,13 +32,13 @@ def inventory(made: Simulated) -> Inventory:
 
 def target(made: Simulated) -> Target:
     """Return its filesystem and disks as a target."""
-    place, source = mount_point(made), f"/dev/{made.disk.name}"
+    point, source = mount_point(made), f"/dev/{made.disk.name}"
     devices = tuple(_disk(device) for device in (made.disk, made.log, made.front) if device)
     between = _between(made)
-    top = _filesystem(made, place, (between[0].id,) if between else (made.disk.name,))
+    top = _filesystem(made, point, (between[0].id,) if between else (made.disk.name,))
     return Target(
-        path=place,
-        mount_point=place,
+        path=point,
+        mount_point=point,
         fstype=made.filesystem.kind,
         source="simulated" if made.filesystem.kind == "zfs" else source,
         mount_options=("rw",) if made.filesystem.barrier else ("rw", "nobarrier"),
@@ -48,14 +48,14 @@ def target(made: Simulated) -> Target:
     )
 
 
-def _filesystem(made: Simulated, place: str, below: tuple[str, ...]) -> Node:
+def _filesystem(made: Simulated, point: str, below: tuple[str, ...]) -> Node:
     filesystem = made.filesystem
     settings = {"zfs": {"sync": filesystem.sync, "logbias": "latency"}}.get(
         filesystem.kind,
         {"barrier": "barrier" if filesystem.barrier else "nobarrier", "data": filesystem.data, "journal": "yes"},
     )
     readings = tuple(Reading(what=what, value=value, path=f"{WHERE}:{what}") for what, value in settings.items())
-    node = kind(filesystem.kind).node(f"mount:{place}", place, below=below, readings=readings)
+    node = kind(filesystem.kind).node(f"mount:{point}", point, below=below, readings=readings)
     passes, why = sync_of(node)
     return replace(node, sync=passes, because=why)
 

@@ -86,10 +86,10 @@ class TracingChild:
     def _send(self, **line: Any) -> None:
         self._child.send(json.dumps(line))
 
-    async def _answer(self, patience_s: float) -> dict[str, Any]:
+    async def _answer(self, timeout_s: float) -> dict[str, Any]:
         """Return the next line of the program, or the reason why there is none as ``{"error": …}``."""
         try:
-            line = await self._child.answer(patience_s, TRACE, "home")
+            line = await self._child.answer(timeout_s, TRACE, "home")
         except NoAnswer as silence:
             return {"error": str(silence)}
         answer: dict[str, Any] = json.loads(line or b'{"error": "the program that reads the trace has ended"}')

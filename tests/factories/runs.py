@@ -51,7 +51,7 @@ def recorded(plan: PlannedStep, ops: int, op_ns: int, flushes: int, error: Failu
     recorder.add(Samples.of(0, parts, START_NS, marks))
     end_ns = ends[-1] if ends else START_NS
     recorder.count(Counters(monotonic_ns=end_ns, devices=(counted(ops, flushes),)))
-    recorder.end(START_NS, end_ns, held_ns=0)
+    recorder.end(START_NS, end_ns, delayed_ns=0)
     recorder.error = error
     return recorder.step("failed" if error else "finished", prepare_s=0.1)
 

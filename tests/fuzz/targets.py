@@ -211,7 +211,7 @@ def _frame_seeds() -> list[bytes]:
         encode_frame("inflight", writer=0, since_ns=1000, call="fdatasync"),
         encode_frame("error", call="pwrite", errno=5, message="Input/output error", writer=0),
         encode_frame("figures", ops=3),
-        encode_frame("done", start_ns=1000, end_ns=2000, held_ns=0),
+        encode_frame("done", start_ns=1000, end_ns=2000, delayed_ns=0),
         struct.pack("IB3xIBB2xnnn", 32, 4, 0, 2, 0, 1000, 1200, 1500),
         struct.pack("IB3xIBB2xnnnn", 40, 4, 0, 1, 1, 1000, 1200, 1500, 1600),
     )

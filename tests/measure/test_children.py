@@ -133,7 +133,7 @@ async def test_child_is_waited_for_while_its_disk_works(monkeypatch: pytest.Monk
     monkeypatch.setattr(children, "HURRIED_S", 0.2)
     completed, asked = count(), []
 
-    def moved(of: children.Place) -> int:
+    def moved(of: children.WaitedDisk) -> int:
         asked.append(of)
         return next(completed)
 

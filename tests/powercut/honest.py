@@ -23,7 +23,7 @@ def lay_down(directory: Path, of: Stream, last: int, run: str = RUN) -> Path:
     home.mkdir(parents=True)
     for sequence in range(last + 1):
         put(home, of, sequence, of.pack(run, sequence))
-        number, offset = of.place(sequence)
+        number, offset = of.position(sequence)
         if not of.overwrites and offset == 0 and number >= of.kept_files:
             (home / str(number - of.kept_files)).unlink()
     return home
@@ -31,7 +31,7 @@ def lay_down(directory: Path, of: Stream, last: int, run: str = RUN) -> Path:
 
 def put(home: Path, of: Stream, sequence: int, block: bytes) -> None:
     """Replace the record by these bytes."""
-    number, offset = of.place(sequence)
+    number, offset = of.position(sequence)
     with (home / str(number)).open("r+b" if (home / str(number)).exists() else "wb") as file:
         file.seek(offset)
         file.write(block)
@@ -39,7 +39,7 @@ def put(home: Path, of: Stream, sequence: int, block: bytes) -> None:
 
 def at(of: Stream, sequence: int) -> tuple[str, int]:
     """Return file name and offset."""
-    number, offset = of.place(sequence)
+    number, offset = of.position(sequence)
     return str(number), offset
 
 

@@ -121,7 +121,7 @@ def test_acknowledged_records_exist_for_every_method(write: Write, writes: str) 
         of = Stream(*fields)
         acknowledged = log.writers[of.writer]
         assert acknowledged.first == of.first
-        number, offset = of.place(acknowledged.last)
+        number, offset = of.position(acknowledged.last)
         block = (directory / f"w{of.writer}" / str(number)).read_bytes()[offset : offset + of.block_bytes]
         found = unpack(block)
         assert found.kind == "intact" and found.sequence >= acknowledged.last

@@ -66,7 +66,7 @@ def test_each_storage_is_what_its_envelope_says(lab: Lab, tmp_path: Path) -> Non
     scenario = tmp_path / "one.toml"
     scenario.write_text(headless.HEAD + headless.STEP.format(name="fdatasync", more=""))
     for storage in lab.storages:
-        words = (FSTUI, "run", str(scenario), lab.place(storage), "--format", "json")
+        words = (FSTUI, "run", str(scenario), lab.mount_point(storage), "--format", "json")
         judged = json.loads(headless.call("lab", "run", storage.name, *words).stdout)
         assert judged["verdict"] == storage.truth.verdict, storage.kind
         assert storage.truth.rule in {finding["rule"] for finding in judged["findings"] if finding["verdict"]}
@@ -85,7 +85,7 @@ def test_programs_start_with_the_fault_of_their_storage(lab: Lab) -> None:
 
 
 def test_storage_in_use_is_named_and_removed_later(lab: Lab, workshop: Path) -> None:
-    place = lab.place(of_kind(lab, "memory"))
+    place = lab.mount_point(of_kind(lab, "memory"))
     with subprocess.Popen(["cat"], cwd=place, stdin=subprocess.PIPE) as user:
         done = headless.call("lab", "remove")
         assert done.returncode == 2 and f"{place} is in use" in done.stderr.decode()

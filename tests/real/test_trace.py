@@ -17,8 +17,8 @@ import pytest
 from fstui.measure.kinds.documents import decode_run
 from fstui.model.counters import DeviceTrace
 from fstui.trace.child import RunTrace
-from fstui.trace.reader import witness as witness_module
-from fstui.trace.reader.witness import FlushCounter, device_of
+from fstui.trace.reader import flush_counter as flush_counter_module
+from fstui.trace.reader.flush_counter import FlushCounter, device_of
 from tests.real import disks, headless
 from tests.real.neighbours import neighbours
 
@@ -93,7 +93,7 @@ def test_of_many_requests_only_flushes_are_recorded(workshop: Path, monkeypatch:
         assert device
         witness = FlushCounter("fstui-many", [os.getpid()], [device])
         try:
-            monkeypatch.setattr(witness_module, "MAX_BYTES_PER_S", 0)
+            monkeypatch.setattr(flush_counter_module, "MAX_BYTES_PER_S", 0)
             many = during_two_reads(witness, lambda: rewrite(fd, 10))
             monkeypatch.undo()
             few = during_two_reads(witness, lambda: rewrite(fd, 10))

@@ -52,7 +52,7 @@ def test_the_rate_comes_from_the_clock_and_not_from_latencies() -> None:
     step = recorder(writers=4)
     for writer in range(4):
         step.add(Samples.of(writer, 2, START_NS, [START_NS + MS, START_NS + 100 * MS]))
-    step.end(START_NS, START_NS + 200 * MS, held_ns=0)
+    step.end(START_NS, START_NS + 200 * MS, delayed_ns=0)
     finished = step.step("finished", 0.0)
     assert finished.rate_per_s == pytest.approx(20)
     assert finished.elapsed_s == pytest.approx(0.2)
@@ -68,9 +68,9 @@ def test_counters_are_differences_since_ready() -> None:
 
 
 def test_a_step_is_disturbed_if_its_probe_was_held_up() -> None:
-    for held_ns, status in ((2 * MS, "finished"), (3 * MS, "disturbed")):
+    for delayed_ns, status in ((2 * MS, "finished"), (3 * MS, "disturbed")):
         step = recorder()
-        step.end(START_NS, START_NS + 250 * MS, held_ns)
+        step.end(START_NS, START_NS + 250 * MS, delayed_ns)
         assert step.step("finished", 0.0).status == status
 
 
@@ -106,7 +106,7 @@ def test_a_snapshot_has_the_current_state() -> None:
 def test_a_step_says_why_it_ran_shorter_or_longer(elapsed_ms: int, ops: int, reason: str | None) -> None:
     step = recorder()
     step.add(Samples.of(0, 2, START_NS, [START_NS + number * 1000 for number in range(1, 2 * ops + 1)]))
-    step.end(START_NS, START_NS + elapsed_ms * MS, held_ns=0)
+    step.end(START_NS, START_NS + elapsed_ms * MS, delayed_ns=0)
     assert step.step("finished", 0.0).reason == reason
 
 
@@ -134,7 +134,7 @@ def test_only_one_writer_needs_more_than_four_readings(writers: int, look_s: flo
 def test_saved_turns_are_played_again() -> None:
     saved = (CounterInterval(elapsed_s=0.1, ops=7, flushes={"sda": 1}, written_bytes={"sda": 16384}),)
     begun = recorder()
-    begun.end(START_NS, START_NS + 100 * MS, held_ns=0, turns=saved)
+    begun.end(START_NS, START_NS + 100 * MS, delayed_ns=0, turns=saved)
     assert begun.step("finished", 0.0).turns == saved
 
 
@@ -156,7 +156,7 @@ def test_the_step_has_the_time_without_a_cpu() -> None:
     step = recorder(sync="fdatasync")
     step.in_flight(0, START_NS + MS, "fdatasync")
     step.add(Samples.of(0, 2, START_NS, [START_NS + MS, START_NS + 4500 * MS]))
-    step.end(START_NS, START_NS + 4500 * MS, held_ns=0, cpu_wait_ns=7, longest_cpu_wait_ns=6, stolen_ns=8)
+    step.end(START_NS, START_NS + 4500 * MS, delayed_ns=0, cpu_wait_ns=7, longest_cpu_wait_ns=6, stolen_ns=8)
     ended = step.step("stopped", 0.0)
     assert (ended.unanswered, ended.cpu_wait_ns, ended.longest_cpu_wait_ns, ended.stolen_ns) == (None, 7, 6, 8)
 
@@ -165,7 +165,7 @@ def test_a_step_that_ends_early_by_design_gives_no_reason() -> None:
     for enough, expected in ((2, False), (0, True)):
         step = recorder(enough_ops=enough)
         step.add(Samples.of(0, 2, START_NS, [START_NS + mark * MS for mark in (1, 2, 3, 4)]))
-        step.end(START_NS, START_NS + 4 * MS, held_ns=0)
+        step.end(START_NS, START_NS + 4 * MS, delayed_ns=0)
         assert bool(step.step("finished", 0.0).reason) is expected
 
 
@@ -179,7 +179,7 @@ def sysbench(*tps: float) -> Recorder:
     for second, each in enumerate(tps, 1):
         interval = {"t_s": second, "tps": each, "qps": 2 * each, "p95_ms": 0.0}
         begun.reported.note({"intervals": [interval], "transactions": round(sum(tps[:second]))})
-    begun.end(START_NS, START_NS + round((len(tps) + 0.5) * 1000) * MS, held_ns=0)
+    begun.end(START_NS, START_NS + round((len(tps) + 0.5) * 1000) * MS, delayed_ns=0)
     return begun
 
 

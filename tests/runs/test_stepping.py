@@ -148,8 +148,8 @@ async def test_refused_o_direct_skips_the_step(call: str, code: int, flags: tupl
         ("figures", {"histogram": [[1]]}),
         ("figures", {"intervals": 3}),
         ("error", {"call": "open"}),
-        ("done", {"start_ns": 0, "end_ns": 1, "held_ns": -1}),
-        ("done", {"start_ns": 0, "end_ns": 1, "held_ns": 0, "surprise": 1}),
+        ("done", {"start_ns": 0, "end_ns": 1, "delayed_ns": -1}),
+        ("done", {"start_ns": 0, "end_ns": 1, "delayed_ns": 0, "surprise": 1}),
     ],
 )
 def test_an_invalid_frame_is_refused(kind: str, fields: dict[str, Any]) -> None:
@@ -163,7 +163,7 @@ def test_an_invalid_frame_is_refused(kind: str, fields: dict[str, Any]) -> None:
         ("ready", {}),
         ("facts", {"pipe_fsync_fails": True}),
         ("error", {"call": "pwrite", "errno": None, "message": "m", "writer": 0}),
-        ("done", {"start_ns": 0, "end_ns": 1, "held_ns": 0, "cpu_wait_ns": None}),
+        ("done", {"start_ns": 0, "end_ns": 1, "delayed_ns": 0, "cpu_wait_ns": None}),
     ],
 )
 def test_frames_of_probes_are_accepted(kind: str, fields: dict[str, Any]) -> None:

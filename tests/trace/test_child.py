@@ -23,7 +23,7 @@ from fstui.state import ledger
 from fstui.trace import child as tracing
 from fstui.trace.child import RunTrace, Untraceable
 from fstui.trace.reader import tracefs
-from fstui.trace.reader.witness import FlushCounter, device_of
+from fstui.trace.reader.flush_counter import FlushCounter, device_of
 from tests.trace.instances import is_there
 
 ROOT = Path(__file__).parents[2]
@@ -158,8 +158,8 @@ def test_own_flushes_are_recognised_in_a_pid_namespace(tmp_path: Path) -> None:
         pytest.skip("unshare is missing: apt-get install util-linux")
     program = """
 import os, sys, time
-from fstui.trace.reader.witness import Witness, device_of
-witness = Witness("fstui-namespace", [os.getpid()], [device_of(sys.argv[1])])
+from fstui.trace.reader.flush_counter import FlushCounter, device_of
+witness = FlushCounter("fstui-namespace", [os.getpid()], [device_of(sys.argv[1])])
 try:
     fd = os.open(sys.argv[2], os.O_CREAT | os.O_RDWR)
     os.pwrite(fd, bytes(4096), 0)

@@ -20,7 +20,7 @@ from fstui.model.steps import Step
 from fstui.storage.layers.flushes import Range
 
 _INTERRUPTED = 0.8
-"""A turn lacks flushes only for a time if it has less than this share of the whole step's flushes per sync."""
+"""An interval lacks flushes only for a time if it has less than this share of the whole step's flushes per sync."""
 
 
 class Proven(NamedTuple):

@@ -67,7 +67,7 @@ def all_rules(*, with_steps: bool = True) -> tuple[Rule, ...]:
     and a host may have thousands of filesystems."""
     order = list(QUESTIONS)
     found = [
-        (order.index(question), rule.place, rule.name, rule)
+        (order.index(question), rule.order, rule.name, rule)
         for question, module in _modules()
         for rule in vars(import_module(f"{__name__}.{question}.{module}")).values()
         if isinstance(rule, Rule) and (with_steps or question not in _OF_STEPS)

@@ -31,11 +31,11 @@ from typing import Any
 
 from fstui.measure.helpers.server_process import (
     LOOK_S,
-    PLACE,
+    MOUNT_POINT,
     ServerProcess,
     is_confined,
     is_full,
-    mount_at_place,
+    mount_apart,
     privileges,
 )
 from fstui.measure.wire.own_directory import OWN, enter
@@ -93,8 +93,8 @@ class Keeper:
         if self.server.user is not None:
             found = pwd.getpwnam(self.server.user)
             os.fchown(data, found.pw_uid, found.pw_gid)
-            if mount_at_place(self.name):
-                self.server.inside = PLACE
+            if mount_apart(self.name):
+                self.server.inside = MOUNT_POINT
             else:
                 os.chmod(".", 0o711)
                 self.check_access()

@@ -51,8 +51,8 @@ def grouped(root: str, file: str, depth: int) -> Iterator[tuple[str, str]]:
         if line.startswith("[") and line.endswith("]"):
             group = line[1:-1]
         elif line.startswith("!include") and depth < DEEPEST:
-            word, _, place = line.partition(" ")
-            for included in option_files(root, place.strip()) if word == "!includedir" else [place.strip()]:
+            word, _, path = line.partition(" ")
+            for included in option_files(root, path.strip()) if word == "!includedir" else [path.strip()]:
                 yield from grouped(root, included, depth + 1)
         elif MYSQL_GROUPS.match(group):
             name, _, value = line.partition("=")

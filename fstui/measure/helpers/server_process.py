@@ -30,7 +30,7 @@ LOADER = ("LD_PRELOAD", "LD_LIBRARY_PATH")
 """These variables are passed on, because a library that stubs syncs is part of what is measured."""
 NO_SPACE = ("no space left", "errcode: 28", "disk is full", "out of disk space", "with error 28")
 COMPLAINTS = ("[ERROR]", "ERROR:", "FATAL:", "PANIC:", "error:", "Error:", "[FATAL]")
-PLACE = "/media"
+MOUNT_POINT = "/media"
 """A directory that servers do not use. In the keeper's mount namespace, the data directory is mounted there."""
 CLONE_NEWNS, MS_BIND, MS_REC, MS_SLAVE = 0x20000, 1 << 12, 1 << 14, 1 << 19
 
@@ -165,8 +165,8 @@ def privileges(user: str | None) -> list[str]:
     return words
 
 
-def mount_at_place(directory: str) -> bool:
-    """Mount the directory at PLACE, visible only to this process and its children (mount_namespaces(7)).
+def mount_apart(directory: str) -> bool:
+    """Mount the directory at MOUNT_POINT, visible only to this process and its children (mount_namespaces(7)).
 
     The server's user reaches it there without access to root's directories, and no user can rename it. Other mounts and
     unmounts still arrive here. Returns False if root is not allowed to mount, as in a container.
@@ -174,10 +174,10 @@ def mount_at_place(directory: str) -> bool:
     libc = ctypes.CDLL(None)
     flags = ctypes.c_ulong(MS_REC | MS_SLAVE), ctypes.c_ulong(MS_BIND)
     return (
-        os.path.isdir(PLACE)
+        os.path.isdir(MOUNT_POINT)
         and libc.unshare(CLONE_NEWNS) == 0
         and libc.mount(None, b"/", None, flags[0], None) == 0
-        and libc.mount(directory.encode(), PLACE.encode(), None, flags[1], None) == 0
+        and libc.mount(directory.encode(), MOUNT_POINT.encode(), None, flags[1], None) == 0
     )
 
 

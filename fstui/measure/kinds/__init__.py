@@ -86,7 +86,7 @@ def settings_of_table(probe: str, name: str, table: Mapping[str, Any]) -> StepSe
     try:
         settings = msgspec.convert(table, kind)
     except msgspec.ValidationError as error:
-        raise Refused(f"step {name!r}: {with_place(error)}{_allowed(kind, error)}") from None
+        raise Refused(f"step {name!r}: {with_key(error)}{_allowed(kind, error)}") from None
     for mistake in settings.mistakes():
         raise Refused(f"step {name!r}: {mistake}")
     return settings
@@ -98,10 +98,10 @@ def takes_server(probe: str) -> bool:
     return kind is not None and {"server", "options"} <= set(kind.__struct_fields__)
 
 
-def with_place(error: Exception) -> str:
+def with_key(error: Exception) -> str:
     """Return msgspec's ``… - at `$.server.kind``` as ``server.kind: …``."""
-    what, _, place = str(error).partition(" - at `$.")
-    return f"{place.rstrip('`')}: {what}" if place else what
+    what, _, key = str(error).partition(" - at `$.")
+    return f"{key.rstrip('`')}: {what}" if key else what
 
 
 def _allowed(kind: type[StepSettings], error: Exception) -> str:

@@ -57,7 +57,7 @@ class ServerKind(NamedTuple):
     """The packages that contain the server, by distribution."""
     programs: tuple[str, ...]
     """Names of the server's program, the most specific one first."""
-    places: tuple[str, ...]
+    directories: tuple[str, ...]
     """Directories to search besides PATH, as glob patterns."""
     driver: Driver
     """The driver of sysbench that reaches it."""
@@ -101,7 +101,7 @@ MARIADB = ServerKind(
     title="MariaDB",
     package="mariadb-server-core (Debian, Ubuntu) or mariadb-server",
     programs=("mariadbd", "mysqld"),
-    places=(*_SBIN, "/opt/mariadb/bin"),
+    directories=(*_SBIN, "/opt/mariadb/bin"),
     driver="mysql",
     durable=("sync_binlog", "innodb_flush_log_at_trx_commit"),
     methods=("innodb_flush_method", "innodb_doublewrite"),
@@ -116,7 +116,7 @@ MYSQL = ServerKind(
     title="MySQL",
     package="mysql-server-core-8.0 (Ubuntu), mysql-server-core (Debian unstable) or percona-server-server",
     programs=("mysqld",),
-    places=(*_SBIN, "/opt/mysql/bin", "/opt/percona/bin"),
+    directories=(*_SBIN, "/opt/mysql/bin", "/opt/percona/bin"),
     driver="mysql",
     durable=MARIADB.durable,
     methods=MARIADB.methods,
@@ -128,7 +128,7 @@ POSTGRESQL = ServerKind(
     title="PostgreSQL",
     package="postgresql (Debian, Ubuntu) or postgresql-server",
     programs=("postgres",),
-    places=("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin", "/usr/libexec/postgresql*"),
+    directories=("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin", "/usr/libexec/postgresql*"),
     driver="pgsql",
     durable=("fsync", "synchronous_commit"),
     methods=("wal_sync_method", "full_page_writes"),

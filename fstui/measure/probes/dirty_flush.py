@@ -175,11 +175,11 @@ class Flushes:
     def writes(self, pattern: str, amount: int) -> Iterator[tuple[memoryview, int]]:
         """Yield new blocks and their offsets."""
         block = PATTERNS[pattern]
-        places = list(range(0, self.file_bytes - block + 1, block))
+        offsets = list(range(0, self.file_bytes - block + 1, block))
         if pattern == "scattered":
-            random.shuffle(places)
+            random.shuffle(offsets)
         fresh: list[memoryview] = []
-        for offset in places[: amount // block]:
+        for offset in offsets[: amount // block]:
             fresh = fresh or list(self.blocks[pattern].fresh())
             yield fresh.pop(), offset
 
@@ -211,7 +211,7 @@ def main() -> NoReturn:
             send("ready")
             if commands.wait_for("go"):
                 flushes.run()
-            send("done", start_ns=flushes.started, end_ns=flushes.ended, held_ns=0)
+            send("done", start_ns=flushes.started, end_ns=flushes.ended, delayed_ns=0)
             commands.wait_for_end()
         finally:
             remove(settings["path"])

@@ -161,9 +161,9 @@ def offsets(settings: dict[str, Any], seed: int) -> Iterator[int]:
         return iter(range(0, sys.maxsize, block))
     if settings["offsets"] == "same":
         return cycle([0])
-    places = list(range(0, size - block + 1, block))
+    within = list(range(0, size - block + 1, block))
     if settings["offsets"] == "random":
         choose = random.Random(seed)
-        chosen = choose.choices(places, k=max(8192, min(len(places), 65536)))
-        places = array("q", chosen).tolist()  # new int objects in the order of their use, for the processor's cache
-    return cycle(places)
+        chosen = choose.choices(within, k=max(8192, min(len(within), 65536)))
+        within = array("q", chosen).tolist()  # new int objects in the order of their use, for the processor's cache
+    return cycle(within)

@@ -23,7 +23,7 @@ SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 SHUTDOWN, NO_LOG_FLUSH = 0x8004587D, 2
 """``EXT4_IOC_SHUTDOWN``: the filesystem writes nothing more, not even what its journal had not written yet
 (linux/fs/ext4/ioctl.c, ext4_force_shutdown)."""
-PLACES = ("/media", "/mnt", "/srv")
+MOUNT_POINTS = ("/media", "/mnt", "/srv")
 """Directories that every user may walk through. Their contents are hidden from this process and its servers alone."""
 PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 
@@ -53,16 +53,18 @@ def set_apart() -> str:
     libc = _libc()
     _check(libc.unshare(CLONE_NEWNS | CLONE_NEWNET), "unshare")
     _check(libc.mount(None, b"/", None, ctypes.c_ulong(MS_REC | MS_SLAVE), None), "mount")
-    place = next((place for place in PLACES if os.path.isdir(place)), None)
-    if place is None:
-        raise OSError(errno.ENOENT, f"none of {', '.join(PLACES)} exists, and the filesystem must be mounted in one")
+    directory = next((directory for directory in MOUNT_POINTS if os.path.isdir(directory)), None)
+    if directory is None:
+        raise OSError(
+            errno.ENOENT, f"none of {', '.join(MOUNT_POINTS)} exists, and the filesystem must be mounted in one"
+        )
     flags = ctypes.c_ulong(MS_NOSUID | MS_NODEV)
-    _check(libc.mount(b"fstui", place.encode(), b"tmpfs", flags, b"mode=755,size=1m"), "mount")
+    _check(libc.mount(b"fstui", directory.encode(), b"tmpfs", flags, b"mode=755,size=1m"), "mount")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:  # netdevice(7)
         request = struct.pack("16sH14x", b"lo", 0)
         (flag,) = struct.unpack_from("H", fcntl.ioctl(any_socket, SIOCGIFFLAGS, request), 16)
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", flag | IFF_UP))
-    return place
+    return directory
 
 
 def make_image(path: str, size_bytes: int) -> None:

@@ -130,9 +130,9 @@ class Pair:
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
-        place = own_filesystem.set_apart()
-        self.primary = ReplicaServer(settings, "primary", f"{place}/primary", self.check)
-        self.replica = ReplicaServer(settings, "replica", f"{place}/replica", self.check)
+        directory = own_filesystem.set_apart()
+        self.primary = ReplicaServer(settings, "primary", f"{directory}/primary", self.check)
+        self.replica = ReplicaServer(settings, "replica", f"{directory}/replica", self.check)
         self.both = (self.primary, self.replica)
         self.commands: CommandLines | None = None
         self.done = 0
@@ -293,7 +293,7 @@ def measure(pair: Pair, settings: dict[str, Any]) -> None:
     clients.program.finish()  # what was acknowledged before the end is read; then the clients see the primary gone
     pair.recover()
     send("figures", **compared(clients.acknowledged, pair))
-    send("done", start_ns=clients.started_ns, end_ns=ended_ns, held_ns=0)
+    send("done", start_ns=clients.started_ns, end_ns=ended_ns, delayed_ns=0)
     commands.wait_for_end()
 
 

@@ -145,8 +145,8 @@ def make_database(settings: dict[str, Any]) -> None:
         send("preparing", done=(last - 1) * row_bytes, total=rows * row_bytes)
     connection.execute("COMMIT")
     connection.close()
-    for place, flags in ((path, os.O_RDONLY), (".", os.O_RDONLY | os.O_DIRECTORY)):
-        fd = os.open(place, flags)
+    for file, flags in ((path, os.O_RDONLY), (".", os.O_RDONLY | os.O_DIRECTORY)):
+        fd = os.open(file, flags)
         os.fsync(fd)
         os.close(fd)
 

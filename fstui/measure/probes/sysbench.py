@@ -153,7 +153,7 @@ class Measurement:
             raise Trouble(reason(program.text, status))
         if self.started_ns:
             self.conclude(program.text)
-            send("done", start_ns=self.started_ns, end_ns=self.ended_ns, held_ns=0)
+            send("done", start_ns=self.started_ns, end_ns=self.ended_ns, delayed_ns=0)
 
     def conclude(self, text: list[str]) -> None:
         """Send the final figures. The step takes its end from sysbench's clock, so that both have the same rate."""

@@ -77,7 +77,7 @@ def measure(settings: dict[str, Any], commands: CommandLines) -> None:
         return
     writes = round(found["writes_per_s"] * found["total_time_s"])
     send("figures", transactions=writes, written_bytes=writes * settings["block_bytes"], **found)
-    send("done", start_ns=started_ns, end_ns=started_ns + round(found["total_time_s"] * 1e9), held_ns=0)
+    send("done", start_ns=started_ns, end_ns=started_ns + round(found["total_time_s"] * 1e9), delayed_ns=0)
 
 
 def main() -> NoReturn:

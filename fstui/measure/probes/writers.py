@@ -110,7 +110,7 @@ class Shared:
         self.words[0] = 1
 
     def of(self, writer: int) -> memoryview:
-        """Return started_ns, ended_ns, held_ns, the time of the last look, and the time without a CPU: in all, the
+        """Return started_ns, ended_ns, delayed_ns, the time of the last look, and the time without a CPU: in all, the
         longest wait, stolen."""
         first = 1 + WRITER_WORDS * writer
         return self.words[first : first + WRITER_WORDS]
@@ -137,7 +137,7 @@ class WriteLoop(ABC):
         self.apart: list[int] = []
         """Clock readings of operations with pauses between them, for the frames of the next hand-over."""
         self.ops = 0
-        self.held_ns = 0
+        self.delayed_ns = 0
 
     @staticmethod
     def prepare(settings: dict[str, Any]) -> None:
@@ -181,7 +181,7 @@ class WriteLoop(ABC):
             self.state[4], self.state[6] = starvation.waited_ns(), starvation.stolen_ns()
             self.state[5] = starvation.longest_ns
             self.hand_over()
-            self.state[2] = self.held_ns
+            self.state[2] = self.delayed_ns
 
     def over(self, elapsed_ns: int) -> bool:
         if self.shared.stopping or self.ops >= self.most_ops or os.getppid() != self.coordinator:
@@ -206,7 +206,7 @@ class WriteLoop(ABC):
         pending = [*self.pending, *frames.encode_samples_apart(self.number, self.parts, self.apart)]
         self.pending, self.apart = [], []
         for frame in pending:
-            self.held_ns += write_frame(frame)
+            self.delayed_ns += write_frame(frame)
         self.report()
 
 
@@ -291,13 +291,13 @@ def reap(pids: list[int]) -> None:
 def send_done(states: list[memoryview]) -> None:
     started = [state[0] for state in states if state[0]]
     ended = max(state[1] for state in states)
-    places = (("cpu_wait_ns", 4), ("longest_cpu_wait_ns", 5), ("stolen_ns", 6))
-    missed = {name: max(state[at] for state in states) for name, at in places}
+    indexes = (("cpu_wait_ns", 4), ("longest_cpu_wait_ns", 5), ("stolen_ns", 6))
+    missed = {name: max(state[at] for state in states) for name, at in indexes}
     send(
         "done",
         start_ns=min(started, default=ended),
         end_ns=ended,
-        held_ns=max(state[2] for state in states),
+        delayed_ns=max(state[2] for state in states),
         **{name: ns for name, ns in missed.items() if ns != UNKNOWN},
     )
 

@@ -156,7 +156,7 @@ class SimulatedProbe(PlayedProbe):
         if work.figures:
             yield Frame("figures", work.figures)
         end_ns = work.ended_ns if work.over else machine.host.now_ns
-        yield Frame("done", {"start_ns": int(work.started_ns), "end_ns": int(end_ns), "held_ns": 0})
+        yield Frame("done", {"start_ns": int(work.started_ns), "end_ns": int(end_ns), "delayed_ns": 0})
 
     def _sync_path(self) -> dict[str, object]:
         """Return what the probe would report of its own sync path."""

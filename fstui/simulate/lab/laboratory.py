@@ -57,14 +57,14 @@ class Lab(Base, frozen=True, kw_only=True):
     complete: bool = False
     """All of it was made, and its removal has not begun."""
 
-    def place(self, storage: LabVolume) -> str:
+    def mount_point(self, storage: LabVolume) -> str:
         """Return where that storage is mounted."""
         return str(Path(self.directory, storage.name))
 
     def named(self, name: str) -> LabVolume:
         """Return the storage of that name or mount point. Raises Refused."""
         for storage in self.storages:
-            if name in (storage.name, self.place(storage)):
+            if name in (storage.name, self.mount_point(storage)):
                 return storage
         known = ", ".join(storage.name for storage in self.storages)
         raise Refused(f"No storage of the laboratory is called {name!r}. Its storages: {known}")
@@ -84,17 +84,17 @@ class Made(NamedTuple):
 
 def make(parent: str, name: str) -> Made:
     """Make the laboratory in a new directory of ``parent``, which the caller has checked. Raises Refused, OSError."""
-    place = _new(parent, name)
+    directory = _new(parent, name)
     run = secrets.token_hex(3)
-    entry = ledger.enter(run, "lab", place)
+    entry = ledger.enter(run, "lab", directory)
     try:
-        top = own_directory.make(place)
+        top = own_directory.make(directory)
     except OSError as error:
         ledger.strike(entry)
-        raise Refused(f"Cannot make {place}: {error.strerror}") from None
+        raise Refused(f"Cannot make {directory}: {error.strerror}") from None
     os.fchmod(top, 0o755)  # the class walks through it; the backing files are root's
     found = os.fstat(top)
-    lab = Lab(run=run, directory=place, identity=(found.st_dev, found.st_ino))
+    lab = Lab(run=run, directory=directory, identity=(found.st_dev, found.st_ino))
     _write(lab)
     os.mkdir(_BACKING, 0o700, dir_fd=top)
     missing: dict[str, str] = {}
@@ -163,16 +163,16 @@ def take_down(entry: Entry) -> str:
     if lab:
         _write(msgspec.structs.replace(lab, complete=False))
     # its user may have renamed it: then the mount points tell where it is
-    places = [entry.what, *{str(Path(point).parent) for point in kernel.mount_points(entry.run)}]
+    directories = [entry.what, *{str(Path(point).parent) for point in kernel.mount_points(entry.run)}]
     kernel.remove(entry.run)
-    for place in places if lab else ():
+    for directory in directories if lab else ():
         with suppress(OSError), ExitStack() as opened:
-            top = _opened(opened, place)
+            top = _opened(opened, directory)
             found = os.fstat(top)
             if lab and (found.st_dev, found.st_ino) == lab.identity:
                 if own_directory.MARK not in os.listdir(top):  # noqa: PTH208  'rm -rf' may have removed it
                     os.close(os.open(own_directory.MARK, own_directory.NEW, 0o600, dir_fd=top))
-                return place
+                return directory
     return entry.what
 
 
@@ -186,16 +186,16 @@ def _new(parent: str, name: str) -> str:
     for entry in entries():
         way = "fstui lab remove" if is_complete(entry) else "fstui clean"
         raise Refused(f"There is a laboratory in {entry.what} already. '{way}' removes it")
-    place = Path(parent, name)
-    if os.path.lexists(place):
-        raise Refused(f"{place} exists. Name a new directory: fstui makes and removes it")
-    below = mounts.holder(str(place), {each.mount_point: each for each in mounts.read_mounts(Tree(Path("/")))})
+    directory = Path(parent, name)
+    if os.path.lexists(directory):
+        raise Refused(f"{directory} exists. Name a new directory: fstui makes and removes it")
+    below = mounts.holder(str(directory), {each.mount_point: each for each in mounts.read_mounts(Tree(Path("/")))})
     if below is not None and below.fstype in {"tmpfs", "ramfs"}:
-        raise Refused(f"{place} would be in memory ({below.fstype}). Name a directory on a disk")
+        raise Refused(f"{directory} would be in memory ({below.fstype}). Name a directory on a disk")
     room = os.statvfs(parent)
     if room.f_bavail * room.f_frsize < ROOM_BYTES:
         raise Refused(f"{parent} is too full: the laboratory needs {size(ROOM_BYTES)}")
-    return str(place)
+    return str(directory)
 
 
 def _build(lab: Lab, storage: LabVolume, top: int) -> None:

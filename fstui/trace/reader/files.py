@@ -36,10 +36,10 @@ class FileLocation(NamedTuple):
 
 
 class FileLocations:
-    """A cache of the places of files."""
+    """A cache of where files are."""
 
     def __init__(self) -> None:
-        self._places: dict[tuple[TracedProcess, SyncedFile], FileLocation] = {}
+        self._known: dict[tuple[TracedProcess, SyncedFile], FileLocation] = {}
         self._by_name: dict[tuple[str, int, int], FileLocation] = {}
         """By program name, device and inode: processes of a server share files, and some have ended already."""
         self._searched_at: dict[tuple[TracedProcess, SyncedFile], float] = {}
@@ -52,14 +52,14 @@ class FileLocations:
         self._open.clear()
         self._mounts = {mount: device for mount, device, _ in mounts()}
         self._until = time.thread_time() + SEARCH_S
-        for cache in (self._places, self._by_name, self._searched_at):
+        for cache in (self._known, self._by_name, self._searched_at):
             if len(cache) > MAX_NAMES:
                 cache.clear()
 
-    def place(self, program: TracedProcess, file: SyncedFile) -> FileLocation:
+    def locate(self, program: TracedProcess, file: SyncedFile) -> FileLocation:
         """Return where the file is, as far as that is known or can be found in the time that is left."""
         key, shared = (program, file), (program.name, file.device, file.inode)
-        known = self._places.get(key) or self._by_name.get(shared) or FileLocation(None, file.device)
+        known = self._known.get(key) or self._by_name.get(shared) or FileLocation(None, file.device)
         now = time.monotonic()
         if self._time_is_up or now - self._searched_at.get(key, -AGAIN_S) < AGAIN_S:
             return known
@@ -71,7 +71,7 @@ class FileLocations:
         if found.path is None:
             return known
         if file.inode:
-            self._places[key] = found
+            self._known[key] = found
             if file.device:
                 self._by_name[shared] = found
         return found

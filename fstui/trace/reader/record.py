@@ -17,8 +17,8 @@ import select
 import signal
 from typing import Any
 
+from fstui.trace.reader.flush_counter import FIRST_LOOK_S, FlushCounter, device_of
 from fstui.trace.reader.tracefs import PREFIX, Instance, TracefsError, find
-from fstui.trace.reader.witness import FIRST_LOOK_S, FlushCounter, device_of
 
 LONGEST_PAUSE_S, SHORTEST_PAUSE_S = 0.5, 0.02
 FULL, EMPTY = 0.25, 0.05
@@ -55,20 +55,20 @@ def record() -> None:
     first = received[0]
     devices = [device for device in map(device_of, first["devices"]) if device]
     try:
-        witness = FlushCounter(PREFIX + first["name"], first["own"], devices)
+        counter = FlushCounter(PREFIX + first["name"], first["own"], devices)
     except (TracefsError, OSError) as problem:
         say(error=str(problem))
         remove_entry(first["entry"])
         return
     try:
         say(ready=True)
-        follow(witness, lines)
+        follow(counter, lines)
     finally:
-        witness.recording.remove()
+        counter.recording.remove()
         remove_entry(first["entry"])
 
 
-def follow(witness: FlushCounter, lines: JsonLines) -> None:
+def follow(counter: FlushCounter, lines: JsonLines) -> None:
     """Read the buffers until stdin closes, soon after the begin of a step and more often when they fill up."""
     pause_s = LONGEST_PAUSE_S
     while not lines.closed:
@@ -76,15 +76,15 @@ def follow(witness: FlushCounter, lines: JsonLines) -> None:
         for line in lines.next(pause_s):
             began = "from_ns" in line
             if began:
-                witness.add_own(line["own"])
-                witness.begin(line["from_ns"])
+                counter.add_own(line["own"])
+                counter.begin(line["from_ns"])
             else:
-                say(devices=witness.end(line["until_ns"]))
+                say(devices=counter.end(line["until_ns"]))
         if began:
             pause_s = FIRST_LOOK_S
             continue
-        witness.read()
-        fullest = witness.recording.fullest
+        counter.read()
+        fullest = counter.recording.fullest
         if fullest > FULL:
             pause_s = max(SHORTEST_PAUSE_S, pause_s / 2)
         elif fullest < EMPTY:

@@ -35,7 +35,7 @@ class WatchSession:
         """Raises Untraceable or OSError, and then leaves nothing behind."""
         self.whole = Span()
         self._device = device
-        self._names = FileLocations()
+        self._locations = FileLocations()
         self._counters = read_counters()
         self._lost = 0
         self._share = 1.0
@@ -76,7 +76,7 @@ class WatchSession:
             span.cpu_pressure_s = self._pressure_s - before_s
         lost = self._watcher.recording.lost() + self._devices.lost()
         span.lost, self._lost = lost - self._lost, lost
-        self._names.begin()
+        self._locations.begin()
         self._add_waits(span, self._watcher.waits)
         self._add_devices(span)
         for number, commits in self._watcher.take_commits().items():
@@ -111,9 +111,9 @@ class WatchSession:
             return False
         return self._device in (None, device) and self._watcher.is_of_family(thread)
 
-    def place(self, program: TracedProcess, file: SyncedFile) -> tuple[str | None, int]:
+    def locate(self, program: TracedProcess, file: SyncedFile) -> tuple[str | None, int]:
         """Return the path of the file and the number of its device."""
-        return self._names.place(program, file)
+        return self._locations.locate(program, file)
 
     def _add_devices(self, span: Span) -> None:
         now = read_counters()
@@ -156,7 +156,7 @@ class SecondOfRows:
         return known
 
     def _new(self, thread: int, program: TracedProcess, file: SyncedFile) -> WaitRow:
-        path, number = self._session.place(program, file)
+        path, number = self._session.locate(program, file)
         inode, fd = (file.inode, -1) if file.inode else (0, file.fd)
         own_row = path or (file.inode and len(self._rows.rows) < MAX_ROWS)  # a later second may find its name
         key = WaitKey(program.name, program.is_kernel, SyncedFile(number, inode, fd) if own_row else SyncedFile(number))

@@ -56,7 +56,7 @@ def test_every_way_to_sync_times_its_parts(tmp_path: Path, open_flags: tuple[str
     marks = [reading for samples in probe.samples for reading in samples.readings_ns]
     assert all(first <= second for first, second in pairwise(marks))
     assert done["start_ns"] <= marks[0] and marks[-1] <= done["end_ns"]
-    assert done["held_ns"] >= 0
+    assert done["delayed_ns"] >= 0
 
 
 def test_file_is_filled_with_incompressible_data(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from fstui.trace.reader.devices import FLUSH_FIRST, FUA, WRITE, meaning
 from fstui.trace.reader.durations import Durations
-from fstui.trace.reader.witness import DeviceSums, TracedDevice
+from fstui.trace.reader.flush_counter import DeviceSums, TracedDevice
 
 DISK = TracedDevice("sda", 8 << 20, makes_requests=True)
 

@@ -35,8 +35,8 @@ def test_a_file_is_found_by_inode_among_the_open_files(tmp_path: Path) -> None:
         names = FileLocations()
         names.begin()
         file_of_event = event_file(file.fileno(), with_device=False)
-        assert names.place(this_program(), file_of_event).path == str(tmp_path / "log")
-        assert names.place(this_program()._replace(pid=UNUSED), file_of_event).path is None
+        assert names.locate(this_program(), file_of_event).path == str(tmp_path / "log")
+        assert names.locate(this_program()._replace(pid=UNUSED), file_of_event).path is None
 
 
 def test_an_ended_process_had_the_files_of_its_namesakes(tmp_path: Path) -> None:
@@ -44,10 +44,10 @@ def test_an_ended_process_had_the_files_of_its_namesakes(tmp_path: Path) -> None
         names = FileLocations()
         names.begin()
         file_of_event = event_file(file.fileno())
-        known = names.place(this_program(), file_of_event)
+        known = names.locate(this_program(), file_of_event)
         assert known.path == str(tmp_path / "log")
-        assert names.place(this_program()._replace(pid=UNUSED), file_of_event) == known
-        assert names.place(TracedProcess(UNUSED, 0, "another"), file_of_event) == FileLocation(
+        assert names.locate(this_program()._replace(pid=UNUSED), file_of_event) == known
+        assert names.locate(TracedProcess(UNUSED, 0, "another"), file_of_event) == FileLocation(
             None, file_of_event.device
         )
 
@@ -64,17 +64,17 @@ def test_an_interrupted_search_is_repeated_in_the_next_second(tmp_path: Path, mo
         with monkeypatch.context() as patched:
             patched.setattr(files, "fdinfo", slow)
             names.begin()
-            assert names.place(this_program(), file_of_event).path is None
+            assert names.locate(this_program(), file_of_event).path is None
         monkeypatch.setattr(files, "SEARCH_S", 60.0)
         names.begin()
-        assert names.place(this_program(), file_of_event).path == str(tmp_path / "log")
+        assert names.locate(this_program(), file_of_event).path == str(tmp_path / "log")
 
 
 def test_a_descriptor_that_became_a_pipe_has_no_path() -> None:
     reading, writing = os.pipe()
     names = FileLocations()
     names.begin()
-    assert names.place(this_program(), SyncedFile(fd=reading)).path is None
+    assert names.locate(this_program(), SyncedFile(fd=reading)).path is None
     os.close(reading)
     os.close(writing)
 
@@ -85,9 +85,9 @@ def test_a_renamed_file_gets_its_new_name_and_keeps_it(tmp_path: Path, monkeypat
     with (tmp_path / "old").open("w") as file:
         file_of_event = event_file(file.fileno())
         names.begin()
-        assert names.place(this_program(), file_of_event).path == str(tmp_path / "old")
+        assert names.locate(this_program(), file_of_event).path == str(tmp_path / "old")
         (tmp_path / "old").rename(tmp_path / "new")
         names.begin()
-        assert names.place(this_program(), file_of_event).path == str(tmp_path / "new")
+        assert names.locate(this_program(), file_of_event).path == str(tmp_path / "new")
     names.begin()
-    assert names.place(this_program(), file_of_event).path == str(tmp_path / "new")
+    assert names.locate(this_program(), file_of_event).path == str(tmp_path / "new")

@@ -48,7 +48,7 @@ _WITHOUT_INLINE = (
 _LOOK_FOR_CACHE = "Look for a caching layer between the filesystem and the device: lsblk -s, dmsetup table."
 
 
-@rule(place=20, said_first=True)
+@rule(order=20, said_first=True)
 def bytes_missing(case: Case) -> Iterator[Conclusion]:
     if case.flushes.missing_bytes:
         yield _not_arrived(case, case.flushes.missing_bytes)

@@ -46,7 +46,7 @@ CHEAP = 2
 _ALWAYS = "flat however much unsynced data precedes it"
 
 
-@rule(place=40)
+@rule(order=40)
 def flush_cost(case: Case) -> Iterator[Conclusion]:
     patterns = case.flush_growth
     if not patterns or case.steps.mounted_sync:  # then every write has been flushed before

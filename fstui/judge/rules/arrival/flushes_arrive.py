@@ -43,7 +43,7 @@ from fstui.model.quantities import count, rate, size
 from fstui.storage.layers import kind
 
 
-@rule(place=30)
+@rule(order=30)
 def flushes_arrive(case: Case) -> Iterator[Conclusion]:
     proven = case.flushes.proven
     if proven and proven.depth:

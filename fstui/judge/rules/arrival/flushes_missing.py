@@ -53,7 +53,7 @@ _EXTERNAL_JOURNAL = (
 )
 
 
-@rule(place=10)
+@rule(order=10)
 def flushes_missing(case: Case) -> Iterator[Conclusion]:
     lacking = case.flushes.missing_flushes
     if not lacking:

@@ -13,7 +13,7 @@ from fstui.model.judgement import Confidence, Finding
 from fstui.storage.layers.filesystems.overlay import upper_path
 
 
-@rule(place=20)
+@rule(order=20)
 def defects(case: Case) -> Iterator[Finding]:
     for found in case.configuration.defects:
         outcome = found.defect.outcomes[found.hit.outcome]

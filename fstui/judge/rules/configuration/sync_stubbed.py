@@ -33,7 +33,7 @@ from fstui.judge.facts.process import named, stub_signs
 from fstui.model.host import Process
 
 
-@rule(place=10)
+@rule(order=10)
 def sync_stubbed(case: Case) -> Iterator[Conclusion]:
     signs = case.configuration.stub_signs
     if signs:

@@ -37,7 +37,7 @@ from fstui.judge.facts.commits import CommitStep, CountedCommits
 from fstui.model.quantities import count, rate, ratio
 
 
-@rule(place=10)
+@rule(order=10)
 def commits_without_flushes(case: Case) -> Iterator[Conclusion]:
     if case.evidence.target is None:
         return

@@ -38,7 +38,7 @@ CHEAPER = 3.0
 """At this many times the rate, O_DSYNC does less than fdatasync."""
 
 
-@rule(place=20)
+@rule(order=20)
 def odsync_cheaper(case: Case) -> Iterator[Conclusion]:
     rewrites = _buffered_rewrites(case)
     by_flag, by_call = rewrites.get("O_DSYNC"), rewrites.get("fdatasync")

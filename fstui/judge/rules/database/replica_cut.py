@@ -46,7 +46,7 @@ class Cut(NamedTuple):
         return f"{count(number)} of {count(self.figures.acknowledged)}"
 
 
-@rule(place=30)
+@rule(order=30)
 def replica_cut(case: Case) -> Iterator[Conclusion]:
     cuts = [
         Cut(step, step.figures)

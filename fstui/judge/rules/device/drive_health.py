@@ -42,7 +42,7 @@ _WARNINGS = {
 """Bits of the critical warning (NVM Express base specification)."""
 
 
-@rule(place=96)
+@rule(order=96)
 def drive_health(case: Case) -> Iterator[Conclusion]:
     failed = [node for node in case.stack.lowest if backup_failed(node)]
     worn = [node for node in case.stack.lowest if node not in failed and _faults(node)]

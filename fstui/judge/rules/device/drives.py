@@ -26,7 +26,7 @@ FUA_TO_WRITE = 1.5
 LINK_TOLERANCE = 1.1
 
 
-@rule(place=40)
+@rule(order=40)
 def consumer_nand_too_fast(case: Case) -> Iterator[Conclusion]:
     """*suspicious, medium confidence*
 
@@ -95,7 +95,7 @@ def _is_consumer(node: Node) -> bool:
     return known and medium.write_cache in {"volatile", "unknown"}
 
 
-@rule(place=30)
+@rule(order=30)
 def fua_ignored(case: Case) -> Iterator[Conclusion]:
     """*suspicious, medium confidence*
 
@@ -172,7 +172,7 @@ def _ignored(lowest: tuple[Node, ...], write: Cost, forced: Cost, flushed: Cost)
     )
 
 
-@rule(place=80)
+@rule(order=80)
 def link_exceeded(case: Case) -> Iterator[Conclusion]:
     """*suspicious, high confidence, for synced data; a note for O_DIRECT alone or above compression*
 

@@ -26,7 +26,7 @@ class _Sent(NamedTuple):
     commits: int
 
 
-@rule(place=90)
+@rule(order=90)
 def remote_filesystem(case: Case) -> Iterator[Conclusion]:
     """*plausible, low, if the protocol or the provider documents what a sync means (NFS); else cannot-tell, medium*
 
@@ -105,7 +105,7 @@ def _commits(sent: tuple[_Sent, ...]) -> str:
     return f"{said}{'.' if commits else ': the writes were requested as stable, or the syncs were not sent.'}"
 
 
-@rule(place=91)
+@rule(order=91)
 def unknown_layer(case: Case) -> Iterator[Conclusion]:
     """*cannot-tell, medium confidence*
 
@@ -167,7 +167,7 @@ def _files_without_filesystem(stack: Stack) -> Iterator[Conclusion]:
         )
 
 
-@rule(place=20)
+@rule(order=20)
 def usb_bridge(case: Case) -> Iterator[Conclusion]:
     """*cannot-tell, medium confidence*
 

@@ -28,7 +28,7 @@ from fstui.storage.layers.devices import models
 from fstui.storage.layers.devices.caches import has_cache
 
 
-@rule(place=95)
+@rule(order=95)
 def known_fault(case: Case) -> Iterator[Conclusion]:
     found = [(node, *each) for node in case.stack.lowest if has_cache(node) and (each := _fault(node))]
     if not found:

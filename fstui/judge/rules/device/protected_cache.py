@@ -32,7 +32,7 @@ from fstui.model.storage import Node
 from fstui.storage.layers.devices.caches import is_optane, safe_drive
 
 
-@rule(place=50)
+@rule(order=50)
 def protected_cache(case: Case) -> Iterator[Conclusion]:
     devices, write, flushed = case.commit_devices, case.costs.write, case.costs.synced
     fastest = case.costs.fastest_synced

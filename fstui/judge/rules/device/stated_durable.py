@@ -69,7 +69,7 @@ class Statement(NamedTuple):
     next: tuple[str, ...]
 
 
-@rule(place=15)
+@rule(order=15)
 def stated_durable(case: Case) -> Iterator[Conclusion]:
     devices, written = case.commit_devices, _written(case)
     if not devices or not written or all(map(_is_judged_by_flushes, devices)) or _is_contradicted(case):

@@ -19,7 +19,7 @@ HOST_CACHE_NS = 60_000
 """A virtual disk that completes a write of 16 KiB faster has it in the host's memory, or in a protected cache."""
 
 
-@rule(place=10)
+@rule(order=10)
 def virtio_no_flush(case: Case) -> Iterator[Conclusion]:
     """*suspicious, medium, on Firecracker; suspicious, low, if a write takes less than 60 µs outside a known cloud;
     plausible, low, if the host could have offered a cache; otherwise cannot-tell*
@@ -113,7 +113,7 @@ def _feature_lines(node: Node) -> Iterator[str]:
     yield from words.readings(node, switch(node, "F_FLUSH"), switch(node, "CONFIG_WCE"))
 
 
-@rule(place=70)
+@rule(order=70)
 def network_too_fast(case: Case) -> Iterator[Conclusion]:
     """*suspicious, medium confidence*
 
@@ -165,7 +165,7 @@ def _beyond_network(devices: tuple[Node, ...], fastest: Step) -> Conclusion:
     )
 
 
-@rule(place=12)
+@rule(order=12)
 def ignored_by_default(case: Case) -> Iterator[Conclusion]:
     """*cannot-tell, low confidence*
 

@@ -86,7 +86,7 @@ def _dearer(case: Case, whole: SyncStep, data: SyncStep) -> Conclusion:
     )
 
 
-@rule(place=140)
+@rule(order=140)
 def sysbench_latency(case: Case) -> Iterator[Conclusion]:
     """*a note about the same work done by sysbench fileio and by fstui*
 

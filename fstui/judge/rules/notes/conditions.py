@@ -15,7 +15,7 @@ from fstui.model.host import Process
 from fstui.model.quantities import count, counted, rate, ratio, seconds, size
 
 
-@rule(place=110)
+@rule(order=110)
 def disturbed(case: Case) -> Iterator[Conclusion]:
     """*cannot-tell, high confidence, if the storage changed; otherwise a note*
 
@@ -60,13 +60,14 @@ def disturbed(case: Case) -> Iterator[Conclusion]:
             scope="step",
             steps=delayed,
             because=(
-                f"{step.name}: delayed {seconds(step.held_ns / 1e9)} of {seconds(step.elapsed_s)}" for step in delayed
+                f"{step.name}: delayed {seconds(step.delayed_ns / 1e9)} of {seconds(step.elapsed_s)}"
+                for step in delayed
             ),
             next=("Run again when the machine is less busy, or with more seconds per step ('--set seconds=10').",),
         )
 
 
-@rule(place=60)
+@rule(order=60)
 def other_writers(case: Case) -> Iterator[Conclusion]:
     """*a note*
 
@@ -143,7 +144,7 @@ def _surplus(account: FlushAccount) -> str:
     return f"{account.step.name}: {received} at {words.devices(account.devices)}"
 
 
-@rule(place=30, said_first=True)
+@rule(order=30, said_first=True)
 def stack_state(case: Case) -> Iterator[Conclusion]:
     """*a note, placed before the verdict's sentence*
 
@@ -178,7 +179,7 @@ def stack_state(case: Case) -> Iterator[Conclusion]:
         )
 
 
-@rule(place=120)
+@rule(order=120)
 def another_cgroup(case: Case) -> Iterator[Conclusion]:
     """*a note about the limits that applied to the measurement*
 

@@ -26,7 +26,7 @@ _SAVE_DATA = (
 )
 
 
-@rule(place=20)
+@rule(order=20)
 def sync_error(case: Case) -> Iterator[Conclusion]:
     """*not-durable, high, for an I/O error on a sync; cannot-tell, high, if a sync is refused; otherwise a note*
 
@@ -111,7 +111,7 @@ def _writes_are_synced(case: Case, step: Step) -> bool:
     return case.steps.mounted_sync or (done is not None and bool({"dsync", "sync"} & set(done.settings.open_flags)))
 
 
-@rule(place=35, said_first=True)
+@rule(order=35, said_first=True)
 def steps_failed(case: Case) -> Iterator[Conclusion]:
     """*a note, placed before the verdict's sentence*
 
@@ -147,7 +147,7 @@ def _is_other(error: Failure) -> bool:
     return error.call not in SYNC_CALLS | WRITE_CALLS and error.errno not in _UNSUPPORTED
 
 
-@rule(place=25, said_first=True)
+@rule(order=25, said_first=True)
 def stood_still(case: Case) -> Iterator[Conclusion]:
     """*cannot-tell, high confidence, if an operation never returned; otherwise a note*
 

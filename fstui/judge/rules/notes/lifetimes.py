@@ -29,7 +29,7 @@ _KNOWN = (
 )
 
 
-@rule(place=71)
+@rule(order=71)
 def container_layer(case: Case) -> Iterator[Conclusion]:
     """*a note*
 
@@ -67,7 +67,7 @@ def container_layer(case: Case) -> Iterator[Conclusion]:
             return
 
 
-@rule(place=70)
+@rule(order=70)
 def ephemeral(case: Case) -> Iterator[Conclusion]:
     """*a note*
 

@@ -21,7 +21,7 @@ ENOUGH = 3
 """Fewer published measurements of the same kind are no basis for a comparison."""
 
 
-@rule(place=130, said_first=True)
+@rule(order=130, said_first=True)
 def sync_latency(case: Case) -> Iterator[Conclusion]:
     """*a note: how long one write with its sync takes*
 
@@ -62,7 +62,7 @@ def _took(step: Step, took: Latency, syncs: int) -> Conclusion:
     )
 
 
-@rule(place=80)
+@rule(order=80)
 def stalls(case: Case) -> Iterator[Conclusion]:
     """*a note*
 
@@ -98,7 +98,7 @@ def stalls(case: Case) -> Iterator[Conclusion]:
         )
 
 
-@rule(place=90)
+@rule(order=90)
 def rate_changed(case: Case) -> Iterator[Conclusion]:
     """*a note*
 
@@ -166,7 +166,7 @@ class _Slow(NamedTuple):
         return self.step.rate_per_s / self.reference.slowest.per_s
 
 
-@rule(place=10)
+@rule(order=10)
 def slower_than_class(case: Case) -> Iterator[Conclusion]:
     """*a note*
 

@@ -12,7 +12,7 @@ from fstui.model.quantities import count, rate
 from fstui.storage.layers import facts
 
 
-@rule(place=50)
+@rule(order=50)
 def mounted_sync(case: Case) -> Iterator[Conclusion]:
     """*a note*
 
@@ -48,7 +48,7 @@ def mounted_sync(case: Case) -> Iterator[Conclusion]:
     )
 
 
-@rule(place=40)
+@rule(order=40)
 def odirect_alone(case: Case) -> Iterator[Conclusion]:
     """*a note about one step*
 

@@ -33,7 +33,7 @@ from fstui.model.quantities import size
 from fstui.storage.layers.facts import UNTORN, number
 
 
-@rule(place=75)
+@rule(order=75)
 def untorn_writes(case: Case) -> Iterator[Conclusion]:
     stated = [(node, fact) for node in case.stack.nodes if (fact := number(node, UNTORN)) and fact.value]
     if not stated:

@@ -11,7 +11,7 @@ from fstui.judge.facts.rotation import FAR_BEYOND, Pace, fastest
 from fstui.model.quantities import rate
 
 
-@rule(place=20)
+@rule(order=20)
 def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
     """*suspicious: high confidence above 5 times the limit of a disk that you declared, else medium*
 
@@ -49,7 +49,7 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
         )
 
 
-@rule(place=30)
+@rule(order=30)
 def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
     """*not-durable, about this step only*
 

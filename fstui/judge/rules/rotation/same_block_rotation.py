@@ -41,7 +41,7 @@ from fstui.model.quantities import rate, ratio, size
 WITHIN = 1.1
 
 
-@rule(place=10)
+@rule(order=10)
 def same_block_rotation(case: Case) -> Iterator[Conclusion]:
     if case.rotation.too_fast:
         same = tuple(pace for pace in case.rotation.too_fast if pace.same)

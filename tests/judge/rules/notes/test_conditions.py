@@ -15,7 +15,7 @@ from tests.factories.storage import block, disk, filesystem, on_disk, readings, 
 
 
 def test_delayed_step_is_a_note() -> None:
-    held = step(status="disturbed", changes={"held_ns": 50_000_000})
+    held = step(status="disturbed", changes={"delayed_ns": 50_000_000})
     found = finding(verdict(None, held, step("other")), "disturbed")
     assert found.steps == ("fdatasync",)
     assert "1 of 2 steps" in found.title
