@@ -13,7 +13,7 @@ from fstui.model.judgement import Confidence, Verdict
 from fstui.model.storage import Node
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DefectOutcome(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a defect means, and the templates of its finding."""
 
     values: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class Defect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     condition: str | None = None
     page: str
     """In Markdown."""
-    outcomes: dict[str, Outcome]
+    outcomes: dict[str, DefectOutcome]
 
 
 class Hit(NamedTuple):

@@ -10,7 +10,7 @@ from fstui.judge.rules import QUESTIONS, RENAMED, pages
 _MARKDOWN = str.maketrans("", "", "`*#")
 
 
-class Question(NamedTuple):
+class AnsweredQuestion(NamedTuple):
     """A question, and the rules that answer it with a sentence each."""
 
     words: str
@@ -33,11 +33,11 @@ def explain(rule_name: str) -> str:
     return f"# {name}\n\n{pages()[name].text}\n"
 
 
-def questions() -> tuple[Question, ...]:
+def questions() -> tuple[AnsweredQuestion, ...]:
     """Return the questions in the order in which they are evaluated."""
     rules = pages().items()
     return tuple(
-        Question(words, tuple((name, _meaning(page.text)) for name, page in rules if page.question == question))
+        AnsweredQuestion(words, tuple((name, _meaning(page.text)) for name, page in rules if page.question == question))
         for question, words in QUESTIONS.items()
     )
 

@@ -38,7 +38,7 @@ class Product(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return any(limit is not None for limit in (self.p99_ms, self.longest_ms, self.least_per_s))
 
 
-class _Library(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _ProductTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     product: tuple[Product, ...]
 
 
@@ -46,7 +46,7 @@ class _Library(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def products() -> tuple[Product, ...]:
     data = pkgutil.get_data(__name__, "fitness.toml")
     assert data is not None, "it is part of the package"
-    return msgspec.toml.decode(data, type=_Library).product
+    return msgspec.toml.decode(data, type=_ProductTable).product
 
 
 def fits(case: Case) -> Iterator[Fit]:

@@ -55,7 +55,7 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Why to be careful with it."""
 
 
-class _Library(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _ReferenceTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reference: tuple[Reference, ...]
 
 
@@ -101,7 +101,9 @@ def library() -> tuple[Reference, ...]:
     """Return all published references, slowest first."""
     data = pkgutil.get_data(__name__, "references.toml")
     assert data is not None, "it is part of the package"
-    return tuple(sorted(msgspec.toml.decode(data, type=_Library).reference, key=lambda reference: reference.per_s))
+    return tuple(
+        sorted(msgspec.toml.decode(data, type=_ReferenceTable).reference, key=lambda reference: reference.per_s)
+    )
 
 
 def published(operation: Operation | None, media: Iterable[MediumClass] = ()) -> tuple[Reference, ...]:

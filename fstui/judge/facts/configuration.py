@@ -36,7 +36,7 @@ _FEW_COMMITS = 0.05
 _THROUGH = "write through"
 
 
-class Found(NamedTuple):
+class FoundDefect(NamedTuple):
     """A defect of this stack."""
 
     defect: Defect
@@ -66,9 +66,9 @@ class Configuration:
         return tuple(stub_signs(self._evidence.process))
 
     @cached_property
-    def defects(self) -> tuple[Found, ...]:
+    def defects(self) -> tuple[FoundDefect, ...]:
         """The defects of ``defects.toml`` that this stack has."""
-        return tuple(Found(defect, hit) for defect in defects().values() for hit in self._hits(defect))
+        return tuple(FoundDefect(defect, hit) for defect in defects().values() for hit in self._hits(defect))
 
     def _hits(self, defect: Defect) -> Iterator[Hit]:
         if defect.reading is not None:

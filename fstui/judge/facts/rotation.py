@@ -60,7 +60,7 @@ def rewrites_per_s(revolutions_per_minute: int) -> float:
     return revolutions_per_minute / 60
 
 
-class Platter(NamedTuple):
+class Platters(NamedTuple):
     """The platters at the bottom of the stack, with the evidence for their revolutions."""
 
     rpm: int
@@ -94,7 +94,7 @@ class Pace(NamedTuple):
     """How fast one step was compared with the platter."""
 
     step: Step
-    platter: Platter
+    platter: Platters
     offsets: str
 
     @property
@@ -150,7 +150,7 @@ class Rotation:
         self._configuration, self._flushes = configuration, flushes
 
     @cached_property
-    def platter(self) -> Platter | None:
+    def platter(self) -> Platters | None:
         """The platters, as read or declared; None if another layer may answer, or syncs are known not to arrive.
 
         rotational=1 of a virtual disk means nothing: virtio reports it on any host.
@@ -163,7 +163,7 @@ class Rotation:
         if not self._written_in_place or len(known) < len(speeds):
             return None
         media = [node.medium for node in lowest]
-        return Platter(
+        return Platters(
             rpm=max(revolutions for revolutions, _ in known),
             devices=lowest,
             because=tuple(because for _, because in known),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.configuration import Found
+from fstui.judge.facts.configuration import FoundDefect
 from fstui.model.judgement import Confidence, Finding
 from fstui.storage.layers.filesystems.overlay import upper_path
 
@@ -31,12 +31,12 @@ def defects(case: Case) -> Iterator[Finding]:
         )
 
 
-def _confidence(case: Case, found: Found) -> Confidence:
+def _confidence(case: Case, found: FoundDefect) -> Confidence:
     outcome = found.defect.outcomes[found.hit.outcome]
     return "low" if outcome.low_unless_verified and not case.lowest_devices.verified else outcome.confidence
 
 
-def _texts(case: Case, found: Found) -> dict[str, str]:
+def _texts(case: Case, found: FoundDefect) -> dict[str, str]:
     layer, rate = found.hit.layer, case.flushes.rate
     upper = upper_path(layer)
     battery, drives = words.CHECK_CONTROLLER
@@ -56,6 +56,6 @@ def _texts(case: Case, found: Found) -> dict[str, str]:
     }
 
 
-def _traced(case: Case, found: Found) -> tuple[str, ...]:
+def _traced(case: Case, found: FoundDefect) -> tuple[str, ...]:
     withheld = (pair.because for pair in case.flushes.withheld if pair.below == found.hit.layer)
     return (*case.flushes.own_flushes, *withheld)

@@ -36,7 +36,7 @@ from fstui.model.quantities import count
 from fstui.model.steps import Step
 
 
-class Cut(NamedTuple):
+class ComparedStep(NamedTuple):
     """A step whose servers were compared."""
 
     step: Step
@@ -49,7 +49,7 @@ class Cut(NamedTuple):
 @rule(order=30)
 def replica_cut(case: Case) -> Iterator[Conclusion]:
     cuts = [
-        Cut(step, step.figures)
+        ComparedStep(step, step.figures)
         for step in case.evidence.steps
         if isinstance(step.figures, ReplicaCutFigures) and step.figures.whole and step.figures.acknowledged
     ]
@@ -59,7 +59,7 @@ def replica_cut(case: Case) -> Iterator[Conclusion]:
         yield _note(others)
 
 
-def _broken(cuts: Sequence[Cut]) -> Conclusion:
+def _broken(cuts: Sequence[ComparedStep]) -> Conclusion:
     worst = max(cuts, key=lambda cut: cut.figures.lost_on_primary)
     figures, lost = worst.figures, worst.of_acknowledged(worst.figures.lost_on_primary)
     return Conclusion(
@@ -76,7 +76,7 @@ def _broken(cuts: Sequence[Cut]) -> Conclusion:
     )
 
 
-def _note(cuts: Sequence[Cut]) -> Conclusion:
+def _note(cuts: Sequence[ComparedStep]) -> Conclusion:
     lost = any(cut.figures.lost_on_primary for cut in cuts)
     worst = max(
         cuts, key=lambda cut: (cut.figures.lost_everywhere, cut.figures.lost_on_primary, cut.figures.lost_on_replica)
@@ -95,7 +95,7 @@ def _note(cuts: Sequence[Cut]) -> Conclusion:
     )
 
 
-def _title(worst: Cut, *, lost: bool) -> str:
+def _title(worst: ComparedStep, *, lost: bool) -> str:
     figures = worst.figures
     if not figures.lost_on_primary and not figures.lost_on_replica:
         return "nothing acknowledged was lost on either"
@@ -106,7 +106,7 @@ def _title(worst: Cut, *, lost: bool) -> str:
     return f"{worst.of_acknowledged(figures.lost_on_replica)} not on the replica, none lost"
 
 
-def _because(cut: Cut) -> str:
+def _because(cut: ComparedStep) -> str:
     figures = cut.figures
     return (
         f"{cut.step.name}: {count(figures.acknowledged)} acknowledged; lost {count(figures.lost_on_primary)} on the "
