@@ -36,7 +36,6 @@ _FILES_S = 5.0
 
 
 def is_meant(settings: Sysbench) -> bool:
-    """Return whether these settings name an existing server."""
     return settings.existing_server is not None
 
 
@@ -71,7 +70,6 @@ def _password(stated: dict[str, str]) -> str:
 
 
 def _reached(settings: Sysbench) -> tuple[Connection, int | None]:
-    """Return the connection and the process that answers there. Raises Refused."""
     connection = connection_to(settings)
     return connection, peer_of(connection)
 
@@ -102,8 +100,6 @@ def _with_hint(connection: Connection, error: DatabaseError) -> DatabaseError:
 
 
 class Existing:
-    """A database on an existing server during the run."""
-
     def __init__(
         self, sysbench: str, connection: Connection, entry: ledger.Entry, facts: Server, pid: int | None
     ) -> None:
@@ -187,7 +183,6 @@ async def _made_by_fstui(sysbench: str, connection: Connection, maintenance: Con
 
 
 def name_of(run_id: str) -> str:
-    """Return the name of a run's own database."""
     return f"fstui_{run_id}"
 
 

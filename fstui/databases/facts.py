@@ -80,7 +80,6 @@ def _version(variables: Mapping[str, str]) -> str:
 
 
 def probe_settings(sysbench: str, connection: Connection, server: Server) -> dict[str, Any]:
-    """Return what sysbench's probe needs in order to reach and query the server."""
     family = family_of(connection)
     return {
         "sysbench": sysbench,

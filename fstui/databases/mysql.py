@@ -101,7 +101,6 @@ class MySQL(Family):
         ]
 
     def log_directories(self, variables: Mapping[str, str]) -> list[str]:
-        """Return the directories of the redo log and of the binary log."""
         binary = Path(variables.get("log_bin_basename", ""))
         return [variables.get("innodb_log_group_home_dir", ""), str(binary.parent)]
 

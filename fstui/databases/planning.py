@@ -21,7 +21,6 @@ _ROWS_PER_S = 60_000
 
 
 def wants_programs(steps: Iterable[PlannedStep]) -> bool:
-    """Return whether any step runs programs that may not be installed."""
     return any(step.settings.program for step in steps)
 
 

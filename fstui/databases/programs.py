@@ -28,8 +28,6 @@ NO_SYSBENCH = "sysbench is not installed: apt-get install sysbench"
 
 
 class ServerProgram(NamedTuple):
-    """An installed server."""
-
     kind: str
     path: str
     title: str
@@ -56,7 +54,6 @@ NOTHING = Installed(frozenset(), sysbench=False, no_oltp="sysbench cannot be fou
 
 
 async def installed() -> Installed:
-    """Look for sysbench and every kind of server."""
     try:
         await find_sysbench()
     except Refused as refusal:

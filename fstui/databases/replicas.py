@@ -90,7 +90,6 @@ _KINDS = {
 
 
 def preparing_s(steps: Sequence[PlannedStep]) -> float:
-    """Estimate the time to start the servers, to recover them and to compare them."""
     return sum(
         step.settings.pair.prepare_s for step in steps if isinstance(step.settings, ReplicaCut) and not step.skip
     )
@@ -147,7 +146,6 @@ async def settings_of(settings: ReplicaCut) -> dict[str, Any]:
 
 
 def _words(program: ServerProgram, kind: Replication, role: str, durability: str) -> list[str]:
-    """Return a server's command line; ``{data}`` is its data directory."""
     number = 1 if role == "primary" else 2
     own = [f"--server-id={number}", "--log-bin=binlog", "--relay-log=relay", f"--socket={{data}}/{MySQL.socket}"]
     reached = ["--bind-address=127.0.0.1", f"--port={PORT + number - 1}"]

@@ -76,8 +76,6 @@ class _Keeper(NamedTuple):
 
 
 class Throwaway:
-    """A running server."""
-
     def __init__(
         self, program: ServerProgram, sysbench: str, workspace: HeldDirectory, name: str, keeper: _Keeper
     ) -> None:
@@ -133,7 +131,6 @@ class Throwaway:
             raise
 
     def _first_request(self) -> dict[str, Any]:
-        """Return the fields that the keeper needs once (see ``measure.helpers.serve``)."""
         family = self._family
         return {
             **self._workspace.as_settings,

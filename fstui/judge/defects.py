@@ -60,7 +60,6 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def defects() -> dict[str, Defect]:
-    """Return the defects by their public names, in the order of the file."""
     data = pkgutil.get_data(__name__, "defects.toml")
     assert data is not None, "it is part of the package"
     return {each.name: each for each in msgspec.toml.decode(data, type=_Table).defect}

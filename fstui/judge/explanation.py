@@ -18,7 +18,6 @@ class AnsweredQuestion(NamedTuple):
 
 
 def rule_names() -> tuple[str, ...]:
-    """Return the names of the pages, in alphabetical order."""
     return tuple(pages())
 
 
@@ -34,7 +33,6 @@ def explain(rule_name: str) -> str:
 
 
 def questions() -> tuple[AnsweredQuestion, ...]:
-    """Return the questions in the order in which they are evaluated."""
     rules = pages().items()
     return tuple(
         AnsweredQuestion(words, tuple((name, _meaning(page.text)) for name, page in rules if page.question == question))
@@ -43,7 +41,6 @@ def questions() -> tuple[AnsweredQuestion, ...]:
 
 
 def _meaning(page: str) -> str:
-    """Return the first sentence of what the rule means."""
     _, _, body = page.partition("## What it means\n")
     paragraph = " ".join(body.split("\n\n")[0].translate(_MARKDOWN).split())
     return re.split(r"(?<=[.:]) (?=[A-Z])", paragraph, maxsplit=1)[0]

@@ -34,7 +34,6 @@ class Product(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def limited(self) -> bool:
-        """Whether a threshold is stated."""
         return any(limit is not None for limit in (self.p99_ms, self.longest_ms, self.least_per_s))
 
 

@@ -83,7 +83,6 @@ class Placement(NamedTuple):
 
     @property
     def slower(self) -> int:
-        """How many of the published references are slower."""
         return sum(reference.per_s < self.per_s for reference in self.published)
 
 
@@ -98,7 +97,6 @@ class _Kind(NamedTuple):
 
 @cache
 def library() -> tuple[Reference, ...]:
-    """Return all published references, slowest first."""
     data = pkgutil.get_data(__name__, "references.toml")
     assert data is not None, "it is part of the package"
     return tuple(
@@ -194,7 +192,6 @@ def _order(placement: Placement) -> tuple[bool, int, int]:
 
 
 def own_references(case: Case, operation: Operation) -> tuple[Reference, ...]:
-    """Return the user's own references of an operation, slowest first."""
     found = (
         Reference(
             device=own.name,

@@ -33,7 +33,6 @@ _ARRAY = (
 
 
 def undecided(case: Case) -> Finding:
-    """Return the note."""
     title, sentence, steps = _reasons(case)
     return Finding(
         rule=UNDECIDED, verdict=None, confidence="low", scope="storage", title=title, sentence=sentence, next=steps
@@ -41,7 +40,6 @@ def undecided(case: Case) -> Finding:
 
 
 def _reasons(case: Case) -> tuple[str, str, tuple[str, ...]]:
-    """Return the title, the sentence and the next steps."""
     if not case.stack.nodes:
         for unseen in (each.promised for each in case.commits.all if each.promised.existing):
             settings = f" Its settings: {', '.join(unseen.settings)}." if unseen.settings else ""
@@ -101,7 +99,6 @@ def _of_topmost_level(case: Case, level: Level, accounts: list[FlushAccount]) ->
 
 
 def _who_answers(case: Case, through: tuple[Node, ...]) -> Iterator[str]:
-    """Yield who can tell whether the devices have a cache, and how."""
     first = through[0]
     if link(first.link).private:
         yield _ARRAY

@@ -85,7 +85,6 @@ def servers(found: Iterable[OtherWriter]) -> str:
 
 
 def devices(nodes: Iterable[Node]) -> str:
-    """Join the kernel names of the devices."""
     return listed(node.id for node in nodes)
 
 
@@ -100,7 +99,6 @@ def of_pool(node: Node) -> str:
 
 
 def names(steps: Iterable[Step]) -> tuple[str, ...]:
-    """Return the names of the steps, each once."""
     return tuple(dict.fromkeys(step.name for step in steps))
 
 
@@ -135,22 +133,18 @@ def read(node: Node, what: str, value: str, path: str) -> str:
 
 
 def write_cache(node: Node) -> str:
-    """Return the line of evidence about the kernel's view of the write cache."""
     return read(node, "write cache", node.write_cache or "not stated", f"/sys/block/{node.id}/queue/write_cache")
 
 
 def reading(node: Node, found: Reading) -> str:
-    """Return the line of evidence about a reading."""
     return read(node, found.what, found.value, found.path)
 
 
 def readings(node: Node, *facts: Fact[Any] | None) -> Iterator[str]:
-    """Yield the lines of evidence about those facts that are known."""
     yield from (reading(node, fact.reading) for fact in facts if fact is not None)
 
 
 def medium(node: Node) -> str:
-    """Return the line of evidence about the medium, with its source."""
     known = node.medium
     if known is None:
         return f"{node.id} medium: not known"

@@ -132,7 +132,6 @@ class Child:
         self.send_bytes(line.encode() + b"\n")
 
     def send_bytes(self, data: bytes) -> None:
-        """Send bytes to its stdin. Nothing happens if it has ended."""
         if not self._stdin.is_closing():
             self._stdin.write(data)
 
@@ -142,11 +141,9 @@ class Child:
             self._stdin.close()
 
     async def read_line(self) -> bytes:
-        """Return the next line; empty at the end."""
         return await self._stdout.readline()
 
     async def read_all(self) -> bytes:
-        """Return all that it prints until its end."""
         return await self._stdout.read()
 
     async def read_frames(self) -> AsyncIterator[frames.Frame | frames.Samples]:

@@ -87,7 +87,6 @@ class Histogram:
             self._loose.update(rest)
 
     def merge(self, other: Histogram) -> None:
-        """Add the values of another histogram."""
         if other.total:
             self._buckets.update(other.counts)
             self._min = other.min if self._min is None else min(self._min, other.min)
@@ -97,7 +96,6 @@ class Histogram:
 
     @property
     def counts(self) -> Counter[int]:
-        """The number of values in each bucket."""
         self._settle()
         return self._buckets
 
@@ -239,13 +237,11 @@ class Timeline:
         self._fresh.clear()
 
     def add_counters(self, at_ns: int, **counters: int | None) -> None:
-        """Add what the lowest devices counted since the last call."""
         stretch = self._room_for(at_ns)
         _add_counters(self._counters.setdefault(stretch, {}), counters)
         self._points.pop(stretch, None)
 
     def points(self) -> tuple[TimelinePoint, ...]:
-        """Return the stretches that are not empty, in order."""
         self._settle()
         stretches = sorted(self._stretches.keys() | self._counters.keys())
         for stretch in stretches:

@@ -38,7 +38,6 @@ def _encodable(value: Any) -> Any:
 
 
 def sealed(run: Run) -> Run:
-    """Return the run with the digest of its current content."""
     body, _, _ = encode(replace(run, digest="")).rpartition(_KEY)
     return replace(run, digest=_digest(body + b"}"))
 

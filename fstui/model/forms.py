@@ -34,7 +34,6 @@ class Setting(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The value that means "not set": a key with this value is omitted, so that another default applies."""
 
     def is_set_by(self, value: Scalar) -> bool:
-        """Return whether the value differs from the one that means "not set"."""
         return self.absent is None or (type(value), value) != (type(self.absent), self.absent)
 
 
@@ -129,5 +128,4 @@ def check_value(key: str, setting: Setting, value: Scalar) -> None:
 
 
 def as_list(value: Any) -> list[Any]:
-    """Return the values of a setting as a list."""
     return value if isinstance(value, list) else [value]

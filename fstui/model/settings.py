@@ -58,8 +58,6 @@ class Silence(NamedTuple):
 
 
 class Figures:
-    """Results of one kind of step, in addition to rates, latencies and counters."""
-
     __slots__ = ()
 
     @property
@@ -96,8 +94,6 @@ class Figures:
 
 
 class Settings:
-    """The settings of a step."""
-
     __slots__ = ()
 
     in_scenarios: ClassVar[bool] = True
@@ -115,7 +111,6 @@ class Settings:
 
     @property
     def writers(self) -> int:
-        """The number of concurrent writers."""
         return 1
 
     @property

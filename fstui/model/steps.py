@@ -27,7 +27,6 @@ class Failure(Base, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """For example ``pwrite: No space left on device``."""
         return f"{self.call}: {self.message.removeprefix(f'[Errno {self.errno}] ')}"
 
 
@@ -137,7 +136,6 @@ class Step(Base, frozen=True, kw_only=True):
     figures: Figures | None = None
 
     def device(self, device: str) -> DeviceCounters | None:
-        """Return the counters of that layer in this step, or None."""
         return next((counters for counters in self.counters if counters.device == device), None)
 
     def changes(self, layer: str, setting: str) -> bool:

@@ -87,7 +87,6 @@ class Node(Base, frozen=True, kw_only=True):
     size_bytes: int | None = None
 
     def reading(self, what: str) -> Reading | None:
-        """Return the first reading of that name, or None."""
         return next((reading for reading in self.readings if reading.what == what), None)
 
 
@@ -133,5 +132,4 @@ class Target(Base, frozen=True, kw_only=True):
 
     @property
     def lowest(self) -> tuple[Node, ...]:
-        """The devices at the bottom."""
         return tuple(node for node in self.stack if node.lowest)

@@ -14,8 +14,6 @@ _LOST = ("missing", "stale", "torn", "misplaced", "unreadable")
 
 
 class Witnessed(NamedTuple):
-    """The witness's log."""
-
     log: Log
     header: Header
     cut_off: bool
@@ -30,8 +28,6 @@ class Declared(NamedTuple):
 
 
 class ReadBack:
-    """The results of the child that reads the records."""
-
     def __init__(self) -> None:
         self.error: str | None = None
         self.found = False
@@ -44,7 +40,6 @@ class ReadBack:
         """By writer: sequence number and kind, the oldest first."""
 
     def add(self, line: dict[str, Any]) -> None:
-        """Add one line of the child's output."""
         if "error" in line:
             self.error = line["error"]
         elif "found" in line:
@@ -56,7 +51,6 @@ class ReadBack:
 
 
 def figures(witnessed: Witnessed, read: ReadBack, declared: Declared, cuts_before: int) -> PowerCutFigures:
-    """Return the figures that the rule ``power-cut`` needs."""
     log, header, cut_off = witnessed
     now = boot_id()
     kinds = Counter(kind for lost in read.lost.values() for _, kind in lost)
@@ -82,7 +76,6 @@ def figures(witnessed: Witnessed, read: ReadBack, declared: Declared, cuts_befor
 
 
 def _by_claim(log: Log, header: Header, read: ReadBack) -> dict[str, dict[str, int]]:
-    """Return the numbers separately for each combination of sync and write method."""
     claims: dict[str, Counter[str]] = {}
     for stream in header.streams:
         sums = claims.setdefault(f"{stream.sync}, {stream.writes}", Counter())

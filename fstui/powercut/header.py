@@ -49,7 +49,6 @@ class Header(Base, frozen=True, kw_only=True):
 
 
 def decode_header(fields: dict[str, Any]) -> Header:
-    """Return the header. Raises Refused if a field is invalid."""
     try:
         header = msgspec.convert(fields, Header)
         _ = header.settings
@@ -69,7 +68,6 @@ def _no_header(why: str) -> Refused:
 
 
 def boot_id() -> str:
-    """Return the id of this boot, or an empty string if /proc does not contain it."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:

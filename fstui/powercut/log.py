@@ -34,8 +34,6 @@ class BadLog(Exception):  # noqa: N818  printed as it is
 
 
 class Ack(NamedTuple):
-    """An acknowledged record."""
-
     writer: int
     sequence: int
     at_ms: int
@@ -55,8 +53,6 @@ class End(NamedTuple):
 
 
 class Acknowledged:
-    """The records that one writer acknowledged, ``first`` to ``last``, and when."""
-
     def __init__(self, first: int) -> None:
         self.first = first
         self.at_ms = array("q")
@@ -66,7 +62,6 @@ class Acknowledged:
         return self.first + len(self.at_ms) - 1
 
     def when(self, sequence: int) -> int:
-        """Return the time of an acknowledgement in milliseconds after the header."""
         return self.at_ms[sequence - self.first]
 
 
@@ -90,7 +85,6 @@ class Log:
 
     @property
     def acknowledged(self) -> int:
-        """The number of acknowledged records."""
         return sum(len(writer.at_ms) for writer in self.writers.values())
 
     def add(self, line: bytes) -> None:

@@ -59,8 +59,6 @@ def fill(stream: Stream, home: str, run: str) -> None:
 
 
 class WriterFiles:
-    """The files of one writer, whose current directory is that of the test."""
-
     def __init__(self, run: str, stream: Stream) -> None:
         self.run = run
         self.stream = stream

@@ -66,7 +66,6 @@ class PowerCutPlan(Base, frozen=True, kw_only=True):
 
     @property
     def room_bytes(self) -> int:
-        """The most space in use at any time."""
         return sum(stream.most_bytes for stream in self.streams)
 
     @property

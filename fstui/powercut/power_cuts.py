@@ -43,8 +43,6 @@ def verified() -> Iterator[VerifiedCut]:
 
 
 class EarlierCuts(NamedTuple):
-    """Earlier results that matter when a cut is verified."""
-
     decided: VerifiedCut | None
     """The newest conclusive verification of the same cut."""
     survived: int
@@ -52,15 +50,12 @@ class EarlierCuts(NamedTuple):
 
 
 def earlier(cut: str, identity: str) -> EarlierCuts:
-    """Return what is known before the verification of this cut."""
     saved = list(verified())
     decided = next((found for found in saved if found.figures.cut == cut and found.figures.is_final), None)
     return EarlierCuts(decided, _survived(saved, identity, besides=cut))
 
 
 class SoFar(NamedTuple):
-    """What is known before a cut."""
-
     survived: int
     """How many cuts the target has survived since its last loss."""
     pending: list[Entry]

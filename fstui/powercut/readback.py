@@ -122,7 +122,6 @@ class WriterComparison:
         self.newer = self.in_flight = self.unpromised = 0
 
     def compare(self) -> None:
-        """Check every record that must still exist."""
         for sequence in self.expected():
             number, offset = self.stream.position(sequence)
             found = self.files.at(number, offset)

@@ -99,7 +99,6 @@ class Stream(NamedTuple):
 
     @property
     def overwrites(self) -> bool:
-        """Whether it overwrites one existing file."""
         return self.writes == "overwrite"
 
     @property
@@ -124,7 +123,6 @@ class Stream(NamedTuple):
         return (0 if self.overwrites else number), index * self.block_bytes
 
     def pack(self, run: str, sequence: int) -> bytes:
-        """Return the record as bytes."""
         generation = sequence // self.per_file
         head = _HEAD.pack(MAGIC, bytes.fromhex(run), self.writer, self.block_bytes, sequence, generation)
         body = hashlib.shake_128(head).digest(self.block_bytes - _BODY_AT)

@@ -26,8 +26,6 @@ _READ_BYTES = 1 << 16
 
 
 class WitnessState(NamedTuple):
-    """What the witness displays."""
-
     acknowledged: int
     durable: int
     """How many of them are synced to the log file."""
@@ -43,8 +41,6 @@ class LogFull(Exception):  # noqa: N818  printed as it is
 
 
 class Witness:
-    """Stores one log."""
-
     def __init__(self, path: Path) -> None:
         """Create the file. Raises Refused if it exists or cannot be created."""
         self.path = path
@@ -81,7 +77,6 @@ class Witness:
         return self.header is not None and bool(boot_id()) and self.header.boot == boot_id()
 
     def view(self) -> WitnessState:
-        """Return the current state."""
         now = time.monotonic()
         acknowledged = self.log.acknowledged if self.log else 0
         self._recent.append((now, acknowledged))
@@ -159,7 +154,6 @@ class Witness:
 
 
 def _create(path: Path) -> int:
-    """Create the log and return its file descriptor. Raises Refused."""
     try:
         fd = open_named(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
         sync_directory(path.resolve().parent)

@@ -81,7 +81,6 @@ class Coordinator:
         self.received = b""
 
     def go(self) -> int:
-        """Run to the end and return the exit status."""
         if not self.prepared():
             return 2
         self.began_ns = clock()

@@ -43,7 +43,6 @@ class WriterEnd(NamedTuple):
 
     @property
     def reader_gone(self) -> bool:
-        """Whether the connection to the witness broke."""
         return self.reason == GONE
 
 
@@ -121,7 +120,6 @@ class Writing:
             raise Refused(f"{self._cut.header.directory}: {reason}." + (f" {left}" if left else ""))
 
     async def ended(self) -> WriterEnd:
-        """Wait until the writer ends."""
         answer = await self._next()
         try:
             await asyncio.wait_for(self._process.wait(), _END_S)

@@ -93,7 +93,6 @@ class Disk:
         return landed.stamp if protected or landed.at_ns <= at_ns else landed.before
 
     def counters(self) -> DeviceCounters:
-        """Return the counters of /sys/block/X/stat."""
         spent = {name: int(ns / 1e6) for name, ns in self._spent_ns.items()}
         return DeviceCounters(
             device=self.made.name, reads=0, read_bytes=0, read_ms=0, discards=0, in_flight=0, **self._counted, **spent

@@ -24,8 +24,6 @@ TXG_NS = 5 * S
 
 
 class SyncError(Exception):
-    """A sync returned EIO."""
-
     def __init__(self, at_ns: float) -> None:
         super().__init__()
         self.at_ns = at_ns
@@ -72,7 +70,6 @@ class SimulatedFile:
         self.commits = 0
 
     def change(self, made: Simulated) -> None:
-        """Use these parameters from now on."""
         self._host, self._made, self.stubbed = made.host, made.filesystem, made.host.syncs_stubbed
         device = made.log or made.front or made.disk
         self._sends_flushes = made.filesystem.barrier and device.write_cache == "write back"

@@ -20,8 +20,6 @@ class Extent(NamedTuple):
 
 
 class SimulatedMedium(Protocol):
-    """A non-volatile medium."""
-
     def land(self, at_ns: float, extents: Sequence[Extent]) -> float:
         """Return when the last of these writes has reached the medium."""
 
@@ -66,8 +64,6 @@ class Platter:
 
 
 class Nand:
-    """Flash whose channels program pages in parallel."""
-
     def __init__(self, made: parameters.NandParameters, chance: random.Random) -> None:
         self._made, self._chance = made, chance
 

@@ -59,8 +59,6 @@ class NetworkParameters(ParameterTable, frozen=True, kw_only=True):
 
 
 class Cache(ParameterTable, frozen=True, kw_only=True):
-    """The write cache of the disk."""
-
     bytes: int = 64 << 20
     protected: bool = False
     """Saved by capacitors after a power cut."""
@@ -114,8 +112,6 @@ class Front(DiskParameters, frozen=True, kw_only=True):
 
 
 class FilesystemParameters(ParameterTable, frozen=True, kw_only=True):
-    """The filesystem on the disk."""
-
     kind: Literal["ext4", "zfs"] = "ext4"
     barrier: bool = True
     data: Literal["ordered", "journal"] = "ordered"
@@ -162,12 +158,10 @@ class Simulated(ParameterTable, frozen=True, kw_only=True):
 
     @property
     def parts(self) -> tuple[DiskParameters | None, ...]:
-        """The disk, the log device and the cache device."""
         return self.disk, self.log, self.front
 
 
 def names() -> list[str]:
-    """Return the names of the installed disks."""
     return sorted(shipped("disks"))
 
 

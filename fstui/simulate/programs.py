@@ -63,8 +63,6 @@ class SimulatedProgram:
 
 
 class SyncWritesProgram(SimulatedProgram):
-    """Writes and syncs blocks of a file."""
-
     def __init__(self, host: SimulatedHost, settings: SyncWrites) -> None:
         super().__init__(host, settings)
         self._chance = random.Random(f"{settings.offsets} {host.made.seed}")
@@ -317,7 +315,6 @@ def _line(points: Sequence[dict[str, Any]]) -> tuple[int, int]:
 
 
 def program(host: SimulatedHost, settings: StepSettings) -> SimulatedProgram | None:
-    """Return the program for that kind of step, or None if it cannot be simulated."""
     host.begin_step()
     if isinstance(settings, SqliteCommits):
         return SqliteProgram(host, settings)

@@ -15,8 +15,6 @@ FIRST_NS = 1e9
 
 
 class SimulatedHost:
-    """The state of one run, advanced by the simulated clock."""
-
     def __init__(self, made: Simulated) -> None:
         self.made = made
         self.now_ns = FIRST_NS
@@ -35,7 +33,6 @@ class SimulatedHost:
         self.acknowledged = 0
 
     def change(self, made: Simulated) -> None:
-        """Use other parameters from now on."""
         self.made = made
         for disk, part in zip((self.disk, self.log, self.front), made.parts, strict=True):
             if disk is not None and part is not None:
@@ -48,7 +45,6 @@ class SimulatedHost:
         self.acknowledged += 1
 
     def counters(self) -> Counters:
-        """Return the counters of every disk."""
         now_ns = int(self.now_ns)
         devices = tuple(disk.counters() for disk in self.disks())
         return Counters(monotonic_ns=now_ns, until_ns=now_ns, devices=devices)
@@ -93,7 +89,6 @@ class SimulatedHost:
         )
 
     def _found(self, offset: int, at_ns: float) -> int | None:
-        """Return the newest write at this offset on any disk."""
         holders = (disk.stamp_at(offset, at_ns) for disk in self.disks())
         return max((stamp for stamp in holders if stamp is not None), default=None)
 

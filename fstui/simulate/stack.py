@@ -31,7 +31,6 @@ def inventory(made: Simulated) -> Inventory:
 
 
 def target(made: Simulated) -> Target:
-    """Return its filesystem and disks as a target."""
     point, source = mount_point(made), f"/dev/{made.disk.name}"
     devices = tuple(_disk(device) for device in (made.disk, made.log, made.front) if device)
     between = _between(made)

@@ -43,12 +43,10 @@ class WatchedHost:
         return max(now_ns, self._program.ended_ns)
 
     def second(self) -> Watched:
-        """Return what happened since the previous call."""
         seen, self._second = self._second.seen(), Observation(self._host)
         return seen
 
     def whole(self) -> Watched:
-        """Return what happened since the start."""
         return self._whole.seen()
 
     def _request(self, device: str, what: str, took_ns: float) -> None:
@@ -57,8 +55,6 @@ class WatchedHost:
 
 
 class Observation:
-    """An interval of simulated time."""
-
     def __init__(self, host: SimulatedHost) -> None:
         self._host = host
         self._since_ns = host.now_ns
@@ -67,7 +63,6 @@ class Observation:
         self._requests: dict[tuple[str, str], Histogram] = {}
 
     def request(self, device: str, what: str, took_ns: int) -> None:
-        """Record a completed request of a disk."""
         self._requests.setdefault((device, what), Histogram()).add([took_ns])
 
     def seen(self) -> Watched:

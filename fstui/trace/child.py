@@ -52,8 +52,6 @@ class Ended(NamedTuple):
 
 
 class TracingChild:
-    """A running program that traces."""
-
     def __init__(self, child: Child, entry: ledger.Entry) -> None:
         self._child = child
         self._entry = entry
@@ -131,7 +129,6 @@ class WatchTrace(TracingChild):
         return await cls._start(name, "trace.reader.watch", pid=pid, device=device, calls=calls)
 
     def end(self) -> None:
-        """Request the result."""
         self._child.hang_up()
 
     async def seconds(self) -> AsyncIterator[Watched | Ended]:
@@ -169,7 +166,6 @@ def _needs_calls(target: Target) -> bool:
 
 
 def _device_number(path: str) -> int | None:
-    """Return the kernel's number of the device of the filesystem that holds a resolved path."""
     mounts = {mount.mount_point: mount for mount in read_mounts(Tree(Path("/")))}
     found = holder(path, mounts)
     if found is None:
@@ -179,7 +175,6 @@ def _device_number(path: str) -> int | None:
 
 
 def path_of(run_id: str) -> str:
-    """Return the usual path of a run's instance."""
     return str(INSTANCES / f"fstui-{run_id}")
 
 

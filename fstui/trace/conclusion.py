@@ -41,8 +41,6 @@ class WatchConclusion(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """Two independent answers."""
-
     honest: str
     speed: Speed
 
@@ -141,7 +139,6 @@ def _conclude_of(
 
 
 def _pressure(whole: Watched) -> float:
-    """Return the share of the time in which some process waited for a CPU."""
     return (whole.cpu_pressure_s or 0.0) / whole.elapsed_s if whole.elapsed_s else 0.0
 
 

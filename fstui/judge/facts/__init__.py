@@ -50,7 +50,6 @@ class Case:
 
     @cached_property
     def commit_media(self) -> frozenset[MediumClass]:
-        """The classes of medium of the lowest devices that a sync waits for."""
         return frozenset(node.medium.class_ if node.medium else "unknown" for node in self.commit_devices)
 
     @property
@@ -61,7 +60,6 @@ class Case:
 
     @cached_property
     def flush_growth(self) -> tuple[FlushGrowth, ...]:
-        """How flush times grew with the amount of unsynced data before them."""
         return tuple(growth for step in self.steps.all if not step.changed for growth in flush_growth(step))
 
     @cached_property

@@ -188,7 +188,6 @@ class FlushAccount(NamedTuple):
 
     @property
     def flush_line(self) -> str:
-        """The line of evidence about flushes."""
         arrival = self.arrival
         if arrival.traced:
             return arrival.line(self.step, what="flushes or FUA writes by fstui", more=f"; {TRACE}")
@@ -197,7 +196,6 @@ class FlushAccount(NamedTuple):
 
     @property
     def byte_line(self) -> str:
-        """The line of evidence about bytes."""
         arrived, where = f"{self.step.name}: {size(self.arrived_bytes)}", words.devices(self.devices)
         if not self.expected_bytes.low:  # the bytes may have gone to another device of the pool
             return f"{arrived} at {where}"
@@ -216,7 +214,6 @@ class FlushAccount(NamedTuple):
 
     @property
     def _lacking_devices(self) -> tuple[Node, ...]:
-        """The devices without those that received enough flushes."""
         if not self.counters_lack or self.expected is None:
             return self.devices
         counters = {device.id: flush_counters(device, self.step) for device in self.devices}
@@ -234,10 +231,8 @@ class FlushAccount(NamedTuple):
 
 
 def fewest_flushes(accounts: Iterable[FlushAccount]) -> FlushAccount:
-    """Return the account with the fewest flushes per sync."""
     return min(accounts, key=lambda account: account.arrival.per_sync)
 
 
 def fewest_bytes(accounts: Iterable[FlushAccount]) -> FlushAccount:
-    """Return the account with the smallest share of its bytes."""
     return min(accounts, key=lambda account: account.byte_share)

@@ -53,7 +53,6 @@ class CommitStep(NamedTuple):
 
     @property
     def countable(self) -> bool:
-        """Whether one client made enough commits on the measured filesystem."""
         done = self.step.status not in {"failed", "skipped"} and self.step.ops >= MIN_SYNCS
         return done and self.step.writers == 1 and self.promised.counted
 
@@ -78,7 +77,6 @@ class CountedCommits(NamedTuple):
 
     @property
     def because(self) -> str:
-        """The line of evidence."""
         if self.arrival.traced:
             return self.arrival.line(self.step, what="flushes or FUA writes", syncs="commits", more=f"; {TRACE}")
         return self.arrival.line(self.step, what="flushes", syncs="commits")
@@ -92,7 +90,6 @@ class DatabaseCommits:
 
     @cached_property
     def all(self) -> tuple[CommitStep, ...]:
-        """Every step whose operations are commits."""
         return tuple(
             CommitStep(step, promised)
             for step in self._steps.all
@@ -106,7 +103,6 @@ class DatabaseCommits:
 
     @cached_property
     def lacking(self) -> tuple[CountedCommits, ...]:
-        """The counted commits whose flushes did not arrive."""
         return tuple(commits for commits in self.counted if commits.lacking)
 
     def comparison(self, commits: CountedCommits) -> tuple[str, ...]:

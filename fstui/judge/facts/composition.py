@@ -253,7 +253,6 @@ def received(stack: Stack, level: Level, step: Step | Snapshot, *, fua: bool) ->
 
 
 def below_within(stack: Stack, level: Level) -> Below:
-    """Return a function that returns the layers below a layer within that level, with their roles."""
     within = {node.id for node in level.path}
 
     def below(node: Node) -> tuple[tuple[Node, str | None], ...]:

@@ -37,8 +37,6 @@ _THROUGH = "write through"
 
 
 class FoundDefect(NamedTuple):
-    """A defect of this stack."""
-
     defect: Defect
     hit: Hit
 
@@ -67,7 +65,6 @@ class Configuration:
 
     @cached_property
     def defects(self) -> tuple[FoundDefect, ...]:
-        """The defects of ``defects.toml`` that this stack has."""
         return tuple(FoundDefect(defect, hit) for defect in defects().values() for hit in self._hits(defect))
 
     def _hits(self, defect: Defect) -> Iterator[Hit]:
@@ -148,7 +145,6 @@ def _barriers_off(evidence: Evidence, stack: Stack, _: Steps) -> Iterator[Hit]:
 
 
 def _is_on(node: Node) -> bool:
-    """Return whether the device has its write cache on, whatever the kernel's setting is."""
     return bool(has_cache(node) or _contradicts(node))
 
 
@@ -198,7 +194,6 @@ def _cache_line(node: Node) -> str:
 
 
 def _contradicts(node: Node) -> Reading | None:
-    """Return the reading that shows that the device's write cache is on; None if there is none."""
     fact = volatile_cache(node)
     return fact.reading if fact and fact.value else None
 
@@ -245,7 +240,6 @@ def _gets_requests(node: Node, evidence: Evidence, stack: Stack) -> bool:
 
 
 def _contradictions(node: Node, evidence: Evidence, stack: Stack) -> Iterator[tuple[str, Node]]:
-    """Yield a line for each sign that a cache is on, with the device that has it."""
     if reading := _contradicts(node):
         yield words.reading(node, reading), node
     below = [

@@ -71,12 +71,10 @@ class Costs:
 
     @cached_property
     def fastest_synced(self) -> Step | None:
-        """The fastest step in which one writer overwrote and synced block by block."""
         return max((done.step for done in self._overwrites), key=lambda step: step.rate_per_s, default=None)
 
     @property
     def beyond_network(self) -> bool:
-        """Whether one writer's syncs were faster than a cloud's network allows."""
         fastest = self.fastest_synced
         return fastest is not None and fastest.rate_per_s >= NETWORK_PER_S
 
@@ -95,7 +93,6 @@ def typical_ns(latency: Latency) -> int:
 
 
 def added(write: Cost, flushed: Cost) -> str:
-    """Return the time that a flush adds to a write, in words."""
     extra_ns = flushed.ns - write.ns
     return duration_ns(extra_ns) if extra_ns > 0 else "nothing"
 

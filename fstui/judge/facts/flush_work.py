@@ -72,12 +72,10 @@ class FlushGrowth(NamedTuple):
 
     @property
     def flushed(self) -> set[str]:
-        """The lowest devices that received a flush after the largest amounts."""
         return {device for point in self.points[-_LARGEST:] for device in point.flush_ms or {}}
 
     @property
     def working(self) -> set[str]:
-        """The flushed devices whose own flushes took longer."""
         return {device for device in self.flushed if self._works(device)}
 
     @property
@@ -97,7 +95,6 @@ class FlushGrowth(NamedTuple):
 
     @property
     def because(self) -> str:
-        """The line of evidence."""
         times = ", ".join(f"{_amount(point)} {duration_ns(point.sync_ns)}" for point in self.points)
         shares = [point.arrived_share for point in self.points[-_LARGEST:] if point.arrived_share is not None]
         arrived = f"; {ratio(min(shares))} had arrived before" if shares else ""
@@ -109,7 +106,6 @@ class FlushGrowth(NamedTuple):
 
     @property
     def _longest_traced_ns(self) -> int | None:
-        """The longest flush of any device; None if none was traced."""
         return max((seen.device_flush_ns.max for seen in self.step.trace or () if seen.device_flush_ns), default=None)
 
     def _works(self, device: str) -> bool:

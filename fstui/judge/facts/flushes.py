@@ -80,7 +80,6 @@ def accounts_of(stack: Stack, done: SyncStep, others: OtherWriters) -> LevelAcco
 
 
 def _sent_by_step(stack: Stack, done: SyncStep) -> _Sends:
-    """Return what the topmost filesystem is expected to send."""
     top = stack.levels[0]
     sync = _sync(top.filesystem, done)
     each = expected_flushes(top.filesystem, sync, top.claims_fua) if sync else None

@@ -16,8 +16,6 @@ MIN_IDLE_S = 0.5
 
 
 class Busy(NamedTuple):
-    """A device that other processes wrote to while fstui was idle."""
-
     device: str
     flushes_per_s: float
     writes_per_s: float

@@ -40,6 +40,5 @@ def named(process: Process) -> str:
 
 
 def io_limits(process: Process, label: str) -> Iterator[str]:
-    """Yield a line for each I/O limit of its cgroup."""
     for limit in process.io_limits:
         yield f"{label}: {limit.what} {limit.value} ({limit.path})"

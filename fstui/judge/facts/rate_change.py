@@ -25,8 +25,6 @@ from a single median. In noise, the share is larger."""
 
 
 class RateChange(NamedTuple):
-    """The rates before and after, and where the change was."""
-
     before_per_s: float
     after_per_s: float
     at_s: float

@@ -99,7 +99,6 @@ class Pace(NamedTuple):
 
     @property
     def same(self) -> bool:
-        """Whether the step rewrote a single block."""
         return self.offsets == "same"
 
     @property
@@ -134,7 +133,6 @@ class Pace(NamedTuple):
 
     @property
     def because(self) -> str:
-        """The line of evidence."""
         done, limit = rate(self.step.rate_per_s), rate(self.limit_per_s)
         revolution = duration_ns(60e9 / self.platter.rpm)
         return f"{self.step.name}: {done}/s, limit {limit}/s; {_typical(self.step)}, one revolution {revolution}"
@@ -211,7 +209,6 @@ class Rotation:
 
     @property
     def switch_cache_off(self) -> tuple[str, ...]:
-        """The next step if the drive may have a cache."""
         if self.platter is None or self.platter.no_cache:
             return ()
         if self._host.virtualization:
@@ -262,7 +259,6 @@ class Rotation:
 
 
 def fastest(paces: Sequence[Pace]) -> Pace:
-    """Return the pace that exceeds its limit most."""
     return max(paces, key=lambda pace: pace.times)
 
 

@@ -36,8 +36,6 @@ class Proven(NamedTuple):
 
 
 class RunFlushes:
-    """The accounts of the measured steps."""
-
     def __init__(self, stack: Stack, steps: Steps, others: OtherWriters, configuration: Configuration) -> None:
         self._stack, self._steps, self._others, self._configuration = stack, steps, others, configuration
         self._accounts: dict[int, LevelAccounts] = {}
@@ -102,7 +100,6 @@ class RunFlushes:
 
     @cached_property
     def noisy(self) -> tuple[FlushAccount, ...]:
-        """The accounts in which other processes wrote as well."""
         return tuple(account for accounts in self.synced for account in accounts if account.others_wrote)
 
     @cached_property
@@ -146,7 +143,6 @@ class RunFlushes:
 
     @property
     def bytes_complete_at_lowest(self) -> bool:
-        """Whether all synced bytes of a step were counted at the lowest level."""
         last = (accounts[-1] for accounts in self.synced)
         return any(each.counted_bytes is not None and each.expected_bytes.low and not each.lacks_bytes for each in last)
 
@@ -161,7 +157,6 @@ class RunFlushes:
         return tuple(account for account in accounts if account.expected and account.counted)
 
     def as_expected(self, step: Step) -> bool:
-        """Return whether the flushes of a synced step were counted and none are missing."""
         accounts = self.counting_levels(step)
         return bool(accounts) and not any(account.outcome == "missing" for account in accounts)
 
@@ -225,7 +220,6 @@ class RunFlushes:
 
 
 def _is_counted(account: FlushAccount) -> bool:
-    """Return whether flushes are expected, and were counted or traced."""
     counted = account.expected is not None and account.expected.low > 0 and account.counted is not None
     return counted or account.complete_by_trace
 

@@ -63,12 +63,10 @@ class Stack:
 
     @cached_property
     def lowest(self) -> tuple[Node, ...]:
-        """The layers with nothing below."""
         return tuple(node for node in self.nodes if node.lowest)
 
     @cached_property
     def filesystems(self) -> tuple[Node, ...]:
-        """All filesystems, including those that hold backing files."""
         return tuple(node for node in self.nodes if node.layer == "filesystem")
 
     @cached_property
@@ -209,7 +207,6 @@ class Stack:
         return tuple(each for fatal in (*found, *(broken.values() if too_many else ())) for each in fatal)
 
     def _reached(self, follows: Callable[[Forwarded], bool]) -> tuple[Node, ...]:
-        """Return the layers that receive something along the edges that ``follows`` accepts."""
         found = _walk(
             self.nodes[:1],
             lambda node: [
@@ -221,7 +218,6 @@ class Stack:
         return tuple(node for node in self.nodes if node.id in found)
 
     def _forwarded(self, node: Node) -> list[Forwarded]:
-        """Return what each of the layers directly below receives."""
         roles = {child.id: node.below_roles.get(child.id) for child in self.children(node)}
         all_roles, forwards = tuple(roles.values()), kind(node.kind).forwards
         return [forwards(node, Member(name, role), all_roles, self.nodes[0]) for name, role in roles.items()]
@@ -239,7 +235,6 @@ class Stack:
         return Level(filesystem, path, tuple(node for node in path if node.layer == "block" and not self._within(node)))
 
     def _within(self, node: Node) -> list[Node]:
-        """Return the layers directly below that belong to the same level."""
         return [below for below in self.children(node) if below.layer in _WITHIN_LEVEL]
 
 

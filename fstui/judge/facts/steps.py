@@ -48,12 +48,10 @@ class SyncStep(NamedTuple):
 
     @property
     def writes_fua(self) -> bool:
-        """Whether each write is marked FUA if the device supports it."""
         return writes_fua(self.settings)
 
     @property
     def direct_alone(self) -> bool:
-        """Whether it writes with O_DIRECT and never syncs."""
         return self.settings.open_flags == ("direct",) and self.settings.sync == "none"
 
     @property
@@ -159,7 +157,6 @@ class Steps:
 
 
 def _is_valid(step: Step) -> bool:
-    """Return whether the step was run, did not fail, and its stack did not change."""
     return step.status not in {"failed", "skipped"} and not step.changed
 
 

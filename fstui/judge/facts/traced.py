@@ -91,7 +91,6 @@ class Withheld(NamedTuple):
 
     @property
     def because(self) -> str:
-        """The line of evidence."""
         received, passed_on = count(self.received), count(self.passed_on)
         return f"{self.above.id}: fstui requested {received} flushes, {self.below.id} received {passed_on} ({TRACE})"
 

@@ -45,8 +45,6 @@ _DEFECTS = "defects"
 
 
 class Page(NamedTuple):
-    """A page of ``fstui explain``, in Markdown."""
-
     question: str
     text: str
 

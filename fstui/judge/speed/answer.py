@@ -206,7 +206,6 @@ def _explained(why: Sequence[Reason]) -> str:
 
 
 def _next(case: Case, why: Sequence[Reason]) -> tuple[str, ...]:
-    """Return what to do about each reason. Without a reason, say how to find one."""
     if why:
         return tuple(dict.fromkeys(reason.next for reason in why))
     target = case.evidence.target

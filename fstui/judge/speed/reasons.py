@@ -21,8 +21,6 @@ SHARED = 0.1
 
 
 class Reason(NamedTuple):
-    """A reason other than the disk."""
-
     words: str
     """``an I/O limit of its cgroup applies``"""
     because: str

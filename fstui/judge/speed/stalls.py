@@ -105,7 +105,6 @@ def _too_long(done: SyncStep, took: Latency, flash: bool) -> bool:
 
 
 def slowest_device(step: Step) -> tuple[str, int] | None:
-    """Return the device with the longest request in the kernel's trace and its time in ns, or None without a trace."""
     times = (
         (seen.device, part.max)
         for seen in step.trace or ()
@@ -121,5 +120,4 @@ def without_cpu_ns(step: Step) -> int:
 
 
 def starved(step: Step) -> bool:
-    """Return whether a lack of CPU affected the step's rate."""
     return without_cpu_ns(step) >= STARVED_SHARE * step.elapsed_s * 1e9

@@ -33,8 +33,6 @@ CPU_BELOW = 4
 
 
 class StepComparison(NamedTuple):
-    """One step compared with one yardstick."""
-
     step: Step
     slow_below_per_s: float
     normal_from_per_s: float
@@ -73,8 +71,6 @@ class StepComparison(NamedTuple):
 
 
 class Yardstick(NamedTuple):
-    """All steps compared with one yardstick."""
-
     name: str
     """``53 published rates for ssd``"""
     comparisons: tuple[StepComparison, ...]
@@ -90,7 +86,6 @@ class Yardstick(NamedTuple):
 
     @property
     def worst(self) -> StepComparison:
-        """The step that is furthest below."""
         return min(self.comparisons, key=lambda one: one.per_s / one.normal_from_per_s)
 
 
@@ -202,7 +197,6 @@ def _slowest(known: PublishedClass) -> str:
 
 
 def _slowest_rpm(case: Case) -> int | None:
-    """Return the rpm of the slowest device, or None if one of them does not rotate or is not known."""
     known = [each for device in case.commit_devices if device.medium and (each := rpm(device.medium))]
     return min(known) if known and len(known) == len(case.commit_devices) else None
 

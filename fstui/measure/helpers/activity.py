@@ -52,7 +52,6 @@ class Mounts:
 
 
 def mounts_written_to(pid: int) -> set[int]:
-    """Return the mount numbers of the files that a process has open for writing."""
     try:
         files = os.listdir(f"/proc/{pid}/fdinfo")[:MAX_FILES]
     except OSError:
@@ -86,7 +85,6 @@ class Database:
 
 
 def stubs(pid: int, pattern: str) -> list[str]:
-    """Return the libraries in its memory or in its LD_PRELOAD that stub syncs."""
     libraries = [
         *proc.mapped_files(proc.read_text(f"/proc/{pid}/maps")),
         *proc.preloaded(proc.read_text(f"/proc/{pid}/environ")),

@@ -47,7 +47,6 @@ def main() -> None:
 
 
 def work(waiting: queue.SimpleQueue[list[str]]) -> None:
-    """Run command after command until none is left."""
     while True:
         try:
             command = waiting.get_nowait()
@@ -60,7 +59,6 @@ def work(waiting: queue.SimpleQueue[list[str]]) -> None:
 
 
 def run(command: list[str]) -> dict[str, str]:
-    """Return what the command printed, or why there is no answer."""
     if command[0] not in PROGRAMS:
         return {"error": f"fstui does not run {command[0]}"}
     installed = shutil.which(command[0], path=PATH)

@@ -157,7 +157,6 @@ class Keeper:
         return f"{complaint}. Its AppArmor profile may forbid this directory (aa-complain {name})"
 
     def end(self) -> None:
-        """Stop the server with all its processes, and remove what was made for it."""
         if self.server.process is not None:
             # on a full disk a server may wait for space and ignore every other signal
             self.server.signal("SIGKILL" if is_full() else self.request["signal"])
@@ -181,7 +180,6 @@ def main() -> None:
 
 
 def keep(keeper: Keeper) -> None:
-    """Make the server, keep it until stdin closes, and remove it."""
     with contextlib.suppress(BrokenPipeError, HungUp):
         try:
             keeper.make_data_directory()

@@ -92,7 +92,6 @@ def unquoted(value: str) -> str:
 
 
 def option_files(root: str, directory: str) -> list[str]:
-    """Return the option files in a directory; none if it cannot be read."""
     try:
         held = open_in_root(root, directory)
         try:
@@ -105,7 +104,6 @@ def option_files(root: str, directory: str) -> list[str]:
 
 
 def lines(root: str, file: str) -> list[str]:
-    """Return the lines of a file without comments and blank lines; none if it cannot be read."""
     try:
         held = open_in_root(root, file)
         try:

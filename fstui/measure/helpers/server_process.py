@@ -105,7 +105,6 @@ class ServerProcess:
             raise Trouble(self.reason(f"{step['argv'][0]} ended with status {process.returncode}"))
 
     def start(self, argv: Iterable[str], answers: Callable[[], bool]) -> None:
-        """Start the server and wait until it answers. Raises Trouble with its error."""
         process = self.run(argv)
         while not answers():
             self.pause(POLL_S)
@@ -119,7 +118,6 @@ class ServerProcess:
             raise Trouble(self.reason("the server waits for space"))
 
     def takes_connections(self, name: str) -> bool:
-        """Return whether it accepts connections on the unix socket of that name among its data."""
         with socket.socket(socket.AF_UNIX) as client:
             return client.connect_ex(f"{self.name}/{name}") == 0
 

@@ -28,8 +28,6 @@ MAX_BYTES = 1 << 50
 
 
 class StepSettings(Settings, Base, frozen=True, kw_only=True, tag_field=TAG):
-    """The settings of one kind of step."""
-
     @property
     def probe(self) -> str:
         return str(self.__struct_config__.tag)
@@ -105,7 +103,6 @@ def with_key(error: Exception) -> str:
 
 
 def _allowed(kind: type[StepSettings], error: Exception) -> str:
-    """Return a sentence with the allowed words, if the key takes words."""
     key = str(error).partition(" - at `$.")[2].rstrip("`").partition("[")[0]
     kinds = [get_type_hints(kind).get(key)]
     while kinds and (inner := [kind for kind in get_args(kinds[0]) if get_origin(kind) is Literal]):

@@ -73,8 +73,6 @@ def schema_of(*documents: type) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 class Version(msgspec.Struct, frozen=True):
-    """The field that every document has."""
-
     schema: str = ""
 
 
@@ -138,7 +136,6 @@ def _with_edges(run: Run) -> Run:
 
 
 def _typed(kind: type, fields: Any) -> Settings | Figures:
-    """Return the struct that the tag names."""
     if not isinstance(fields, dict):
         raise msgspec.ValidationError(f"Expected `object`, got `{type(fields).__name__}`")
     return measures.settings_from(fields) if kind is Settings else measures.figures_from(fields)

@@ -78,7 +78,6 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
 
     @property
     def lost(self) -> int:
-        """The number of acknowledged records that are missing or changed."""
         return self.missing + self.stale + self.torn + self.misplaced + self.unreadable
 
     @property

@@ -86,7 +86,6 @@ class ServerKind(NamedTuple):
     """The doublewrite pages are in the file of the system tablespace."""
 
     def lossy(self, variables: Mapping[str, str]) -> list[str]:
-        """Return the variables with which a commit may be lost."""
         return [risk.variable for risk in self.risks if risk.exists(variables)]
 
 
@@ -163,15 +162,12 @@ _OPENED_TO_SYNC = frozenset({"o_dsync", "open_datasync", "open_sync"})
 
 
 def kind_of(driver: Driver, version: str) -> str:
-    """Return the kind of server with this driver that reports this version and version comment."""
     kinds = {name: kind for name, kind in KINDS.items() if kind.driver == driver}
     named = [name for name, kind in kinds.items() if kind.version_word and kind.version_word.lower() in version.lower()]
     return named[0] if named else next(name for name, kind in kinds.items() if not kind.version_word)
 
 
 class ServerSettings(StepSettings, frozen=True, kw_only=True):
-    """Settings of the steps in which sysbench drives database servers."""
-
     @property
     def operations(self) -> str | None:
         return "transactions"
@@ -214,12 +210,10 @@ class Server(Base, frozen=True, kw_only=True):
 
     @property
     def pages_twice_in_data(self) -> bool:
-        """Its doublewrite pages are in the file of the system tablespace."""
         return self._kind.doublewrite_in_data
 
     @property
     def existing(self) -> bool:
-        """It ran before the run."""
         return self.where == "existing"
 
     @property
@@ -240,7 +234,6 @@ class Server(Base, frozen=True, kw_only=True):
 
     @property
     def commit_settings(self) -> tuple[str, ...]:
-        """The settings that decide whether and how its commits become durable."""
         return self._stated((*self._kind.durable, *self._kind.methods))
 
     def _stated(self, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -267,7 +260,6 @@ class Server(Base, frozen=True, kw_only=True):
 
     @property
     def lossy(self) -> tuple[str, ...]:
-        """The settings with which a commit may be lost."""
         return tuple(f"{name} = {self.variables[name]}" for name in self._kind.lossy(self.variables))
 
     @property

@@ -117,7 +117,6 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
 
     @property
     def data(self) -> tuple[int, int, int]:
-        """What steps must have in common to share tables."""
         return self.schemas, self.tables, self.rows
 
     @property
@@ -316,6 +315,5 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
 
 
 def _percentile(histogram: Sequence[tuple[int, int]], rank: float) -> int:
-    """Return the value of the bucket that contains the rank."""
     reached = accumulate(count for _, count in histogram)
     return next(value for (value, _), seen in zip(histogram, reached, strict=True) if seen >= rank)

@@ -52,8 +52,6 @@ class DeviceStat(NamedTuple):
 
 
 class Point:
-    """One amount in one pattern, in all rounds."""
-
     def __init__(self, amount: int) -> None:
         self.amount = amount
         self.sync_ns: list[int] = []
@@ -63,7 +61,6 @@ class Point:
     def count(
         self, before: dict[str, DeviceStat], written: dict[str, DeviceStat], synced: dict[str, DeviceStat]
     ) -> None:
-        """Add the devices' counters before the writes, after them, and after the sync."""
         if self.amount:
             arrived = sum(written[device].written_bytes - before[device].written_bytes for device in before)
             self.arrived.append(arrived / self.amount)
@@ -93,8 +90,6 @@ def line(points: list[Point]) -> tuple[float, float]:
 
 
 class Flushes:
-    """The measured loop."""
-
     def __init__(self, settings: dict[str, Any]) -> None:
         self.file_bytes: int = settings["file_bytes"]
         self.length_ns = int(settings["seconds"] * 1e9)
@@ -173,7 +168,6 @@ class Flushes:
             write_frame(frame)
 
     def writes(self, pattern: str, amount: int) -> Iterator[tuple[memoryview, int]]:
-        """Yield new blocks and their offsets."""
         block = PATTERNS[pattern]
         offsets = list(range(0, self.file_bytes - block + 1, block))
         if pattern == "scattered":

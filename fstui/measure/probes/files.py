@@ -108,7 +108,6 @@ def give_up_if_slow(done: int, size: int, elapsed_ns: int) -> None:
 
 
 def try_direct(directory: str) -> None:
-    """Check that a file there can be opened with O_DIRECT. Raises CallError."""
     path = os.path.join(directory, "direct")
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -118,7 +117,6 @@ def try_direct(directory: str) -> None:
 
 
 def remove(path: str) -> None:
-    """Remove the file if it is a regular file."""
     try:
         if stat.S_ISREG(os.lstat(path).st_mode):
             os.unlink(path)

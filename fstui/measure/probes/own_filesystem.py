@@ -68,14 +68,12 @@ def set_apart() -> str:
 
 
 def make_image(path: str, size_bytes: int) -> None:
-    """Make an empty filesystem in a new file. Raises OSError."""
     with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600), "wb") as file:
         file.truncate(size_bytes)
     _run("e2fsprogs", "mkfs.ext4", "-q", "-F", path)
 
 
 def copy_image(source: str, path: str) -> None:
-    """Copy a sparse file. Raises OSError."""
     _run("coreutils", "cp", "--sparse=auto", "--reflink=auto", source, path)
 
 
@@ -96,7 +94,6 @@ def cut_power(directory: str) -> None:
 
 
 def sync(directory: str) -> None:
-    """Write all of the filesystem to its disk. Raises OSError."""
     held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         _check(_libc().syncfs(held), "syncfs")

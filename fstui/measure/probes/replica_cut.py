@@ -64,7 +64,6 @@ class ReplicaServer:
             raise Trouble(f"{self.settings['title']}, the {self.role}: {trouble}") from None
 
     def prepare(self) -> None:
-        """Make its data. Raises Trouble."""
         os.mkdir(self.data, 0o700)
         found = pwd.getpwnam(self.settings["user"])
         os.chown(self.data, found.pw_uid, found.pw_gid)
@@ -75,7 +74,6 @@ class ReplicaServer:
             os.unlink(f"{self.data}/auto.cnf")  # MySQL's id of the server, which its copy must not have
 
     def start(self, again: str = "") -> None:
-        """Start it and wait until it answers. Raises Trouble."""
         with contextlib.suppress(FileNotFoundError):
             os.unlink(f"{self.data}/{SOCKET}")  # of the server that was killed
         with self.named():
@@ -94,7 +92,6 @@ class ReplicaServer:
             self.process.process.wait()
 
     def query(self, *statements: str) -> list[tuple[str, ...]]:
-        """Return the rows of all statements. Raises Trouble."""
         client = {**self.client, "connection": [*self.connection, "--mysql-db=information_schema"]}
         with self.named():
             return query(client, *statements, limit_s=ANSWER_S, check=self.check)
@@ -109,7 +106,6 @@ class ReplicaServer:
             time.sleep(POLL_S)
 
     def transactions(self) -> set[tuple[int, int]]:
-        """Return client and number of all that it has."""
         rows = self.query(f"SELECT client, number FROM {self.settings['database']}.commits")
         return {(int(client), int(number)) for client, number in rows}
 
@@ -126,8 +122,6 @@ class ReplicaServer:
 
 
 class Pair:
-    """Both servers."""
-
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
         directory = own_filesystem.set_apart()
@@ -153,7 +147,6 @@ class Pair:
         self.check()
 
     def prepare(self) -> None:
-        """Make, start and connect both servers. Raises Trouble, OSError."""
         template = f"{self.settings['server']}.image"  # made once per run
         if not os.path.exists(template):
             self.make(template)
@@ -263,7 +256,6 @@ class Clients:
 
 
 def compared(acknowledged: set[tuple[int, int]], pair: Pair) -> dict[str, Any]:
-    """Compare what was acknowledged with what each server has. Raises Trouble."""
     primary, replica = (server.transactions() for server in pair.both)
     return {
         "acknowledged": len(acknowledged),

@@ -34,8 +34,6 @@ class SqliteError(CallError):
 
 
 class Committer(WriteLoop):
-    """The only writer: it commits."""
-
     parts = 1
     making = MAKING
 
@@ -131,7 +129,6 @@ def connect(settings: dict[str, Any]) -> sqlite3.Connection:
 
 
 def make_database(settings: dict[str, Any]) -> None:
-    """Make the table, fill it and sync it. Raises sqlite3.Error, OSError."""
     path, rows, row_bytes = settings["path"], settings["rows"], settings["row_bytes"]
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
     connection = sqlite3.connect(path, isolation_level=None)

@@ -112,7 +112,6 @@ def raw_fdatasync() -> Callable[[int], int] | None:
 
 
 def preloads(stubs: str) -> list[dict[str, str]]:
-    """Return the sync-stubbing libraries mapped into this process."""
     found = [
         library
         for library in mapped_files(read_text("self/maps"))
@@ -148,8 +147,6 @@ def read_text(name: str) -> str:
 
 
 class OpenFile(NamedTuple):
-    """A file that is open for reading and writing."""
-
     fd: int
     path: str
 
@@ -241,7 +238,6 @@ def _by_mapping(closing: ExitStack) -> Dirty:
 
 
 def dirty_kb(smaps: str, name: str) -> int:
-    """Return the dirty kB in the mappings of files with this name."""
     total, matches = 0, False
     for line in smaps.splitlines():
         if _HEADER.match(line):

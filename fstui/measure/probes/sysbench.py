@@ -34,7 +34,6 @@ def tables_of(settings: dict[str, Any]) -> tuple[str, str]:
 
 
 def bytes_of(settings: dict[str, Any]) -> int:
-    """Return the size of all tables."""
     return int(settings["schemas"] * settings["tables"] * settings["rows"] * ROW_BYTES)
 
 
@@ -53,7 +52,6 @@ def finish(program: RunningProgram, check: Callable[[], object] = look) -> None:
 
 
 def fill(settings: dict[str, Any]) -> None:
-    """Make and fill the tables. Raises Trouble; SystemExit if the engine hangs up."""
     schemas, total = settings["schemas"], bytes_of(settings)
     wanted = schemas * settings["tables"]
     tables = 0
@@ -70,7 +68,6 @@ def fill(settings: dict[str, Any]) -> None:
 
 
 def warm_up(settings: dict[str, Any]) -> None:
-    """Do the same work before the clock starts. Raises Trouble; SystemExit if the engine hangs up."""
     reported_ns = 0
     filled = bytes_of(settings) if settings["fill"] else 0
 
@@ -86,8 +83,6 @@ def warm_up(settings: dict[str, Any]) -> None:
 
 
 class ServerFileWaits:
-    """The server's own counters of its files during a step."""
-
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
         self.before = self.counters()
@@ -103,7 +98,6 @@ class ServerFileWaits:
         return sysbench_program.counted(rows, len(WAITS))
 
     def difference(self) -> list[dict[str, int | str | None]]:
-        """Return what was counted since the beginning."""
         return [
             {"file": name, **dict(zip(WAITS, map(grown, numbers, self.before[name]), strict=True))}
             for name, numbers in self.counters().items()
@@ -180,7 +174,6 @@ def naming_full_disk() -> Iterator[None]:
 
 
 def lay_out(settings: dict[str, Any]) -> None:
-    """Create the links and scripts, unless a previous step has created them."""
     for name, path in settings["tls"].items():
         with contextlib.suppress(FileExistsError):
             os.symlink(path, name)

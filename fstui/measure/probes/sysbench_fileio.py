@@ -26,7 +26,6 @@ _FIGURES = {
 
 
 def totals(text: list[str]) -> dict[str, Any] | None:
-    """Return the figures of the final report; None if it is not there."""
     numbers = {name: float(found[0]) for name, pattern in _FIGURES.items() if (found := first(pattern, text))}
     if numbers.keys() != _FIGURES.keys():
         return None
@@ -52,7 +51,6 @@ def start(settings: dict[str, Any], action: str) -> RunningProgram:
 
 
 def prepare(settings: dict[str, Any]) -> None:
-    """Let sysbench write its file, and sync it. Raises Trouble."""
     program = start(settings, "prepare")
     if program.finish(check=exit_if_interrupted):
         raise Trouble(reason(program.text))
@@ -62,7 +60,6 @@ def prepare(settings: dict[str, Any]) -> None:
 
 
 def measure(settings: dict[str, Any], commands: CommandLines) -> None:
-    """Run sysbench until it ends or the engine stops it. Raises Trouble."""
     started_ns = clock()
     program = start(settings, "run")
     while not commands.wait_until_readable(program.fd, timeout_s=0.25) or program.read():

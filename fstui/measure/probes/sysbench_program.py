@@ -184,12 +184,10 @@ def totals(text: list[str]) -> dict[str, Any] | None:
 
 
 def latency_ms(text: list[str]) -> dict[str, float]:
-    """Return minimum, average, maximum and p95 of the final report, as far as they are there."""
     return {name: float(found[0]) for name, pattern in _LATENCY_MS.items() if (found := first(pattern, text))}
 
 
 def histogram(text: list[str]) -> list[tuple[float, int]]:
-    """Return the value in ms and the count of each bucket that ``--histogram=on`` prints."""
     return [(float(match[1]), int(match[2])) for line in text if (match := _BUCKET.match(line))]
 
 
@@ -206,6 +204,5 @@ def counted(rows: list[tuple[str, ...]], columns: int) -> dict[str, list[int | N
 
 
 def first(pattern: str, text: list[str]) -> tuple[str, ...] | None:
-    """Return the groups of the first line that starts with the pattern."""
     compiled = re.compile(pattern)
     return next((match.groups() for line in text if (match := compiled.match(line))), None)

@@ -74,7 +74,6 @@ class Starvation:
         self._latest = waited
 
     def waited_ns(self) -> int:
-        """Return the whole time that this process waited."""
         self.look()
         return UNKNOWN if UNKNOWN in (self._latest, self._first) else self._latest - self._first
 
@@ -84,13 +83,11 @@ class Starvation:
 
 
 def run_queue_ns() -> int:
-    """Return how long this process has waited for a CPU so far."""
     words = read_text("self/schedstat").split()
     return int(words[1]) if len(words) > 1 else UNKNOWN
 
 
 def stolen_ns() -> list[int]:
-    """Return the stolen time of each CPU so far."""
     rows = (line.split() for line in read_text("stat").splitlines()[1:] if line.startswith("cpu"))
     return [int(row[_STEAL]) * _TICK_NS for row in rows if len(row) > _STEAL]
 
@@ -106,7 +103,6 @@ class Shared:
         return bool(self.words[0])
 
     def stop(self) -> None:
-        """Request every writer to end after its operation."""
         self.words[0] = 1
 
     def of(self, writer: int) -> memoryview:
@@ -211,8 +207,6 @@ class WriteLoop(ABC):
 
 
 class BlockWriter(WriteLoop):
-    """A writer of blocks of a fixed size."""
-
     def __init__(self, settings: dict[str, Any], shared: Shared, number: int) -> None:
         super().__init__(settings, shared, number)
         self.block_bytes: int = settings["block_bytes"]

@@ -34,8 +34,6 @@ class BadFrame(ValueError):  # noqa: N818  reported to the user
 
 
 class Frame(NamedTuple):
-    """A JSON frame: its kind and its fields."""
-
     kind: str
     fields: dict[str, Any]
 
@@ -116,7 +114,6 @@ class Decoder:
         self._rest = b""
 
     def feed(self, data: bytes) -> Iterator[Frame | Samples]:
-        """Yield the frames that are complete now. Raises BadFrame."""
         view = memoryview(self._rest + data)
         at = 0
         while at + _HEADER.size <= len(view):

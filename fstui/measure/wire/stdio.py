@@ -145,7 +145,6 @@ class CommandLines:
 
     @property
     def stop_wanted(self) -> bool:
-        """``stop`` arrived, or the engine has ended."""
         return self._closed or "stop" in self._words
 
     def wait_for(self, word: str) -> bool:
@@ -171,7 +170,6 @@ class CommandLines:
         return watched in readable
 
     def poll(self) -> None:
-        """Read the commands that have arrived."""
         if not self._closed and interrupted():
             self._read()
 

@@ -89,7 +89,6 @@ def attach(file: int, run: str) -> LoopDevice:
 
 
 def mount(source: str, point: int, fstype: str, options: str = "") -> None:
-    """Mount on the directory behind the descriptor. Raises OSError."""
     _call(_libc.mount, source.encode(), f"/proc/self/fd/{point}".encode(), fstype.encode(), 0, options.encode())
 
 
@@ -154,7 +153,6 @@ def _call(function: object, *arguments: object) -> None:
 
 
 def _mounts_of(run: str) -> list[Mount]:
-    """Return its mounts, the newest first."""
     sources = {mark(run), *(f"/dev/{name}" for name in _loops_of(run))}
     found = [each for each in mounts.read_mounts(Tree(Path("/"))) if each.source in sources]
     return sorted(found, key=lambda each: -each.place)

@@ -42,7 +42,6 @@ class LabVolume(Base, frozen=True, kw_only=True):
 
     @property
     def truth(self) -> LabKind:
-        """The content of its envelope."""
         return KINDS[self.kind]
 
 
@@ -58,11 +57,9 @@ class Lab(Base, frozen=True, kw_only=True):
     """All of it was made, and its removal has not begun."""
 
     def mount_point(self, storage: LabVolume) -> str:
-        """Return where that storage is mounted."""
         return str(Path(self.directory, storage.name))
 
     def named(self, name: str) -> LabVolume:
-        """Return the storage of that name or mount point. Raises Refused."""
         for storage in self.storages:
             if name in (storage.name, self.mount_point(storage)):
                 return storage
@@ -70,7 +67,6 @@ class Lab(Base, frozen=True, kw_only=True):
         raise Refused(f"No storage of the laboratory is called {name!r}. Its storages: {known}")
 
     def with_storage(self, changed: LabVolume) -> Lab:
-        """Return it with that storage added, or replaced by name."""
         others = [each for each in self.storages if each.name != changed.name]
         return msgspec.structs.replace(self, storages=tuple(sorted([*others, changed], key=lambda each: each.name)))
 
@@ -130,12 +126,10 @@ def is_complete(entry: Entry) -> bool:
 
 
 def entries() -> list[Entry]:
-    """Return the laboratories in the ledger."""
     return [entry for entry in ledger.entries() if entry.kind == "lab"]
 
 
 def open_envelope(name: str) -> LabVolume:
-    """Open the envelope of that storage and return it. Raises Refused, OSError."""
     lab = standing()
     opened = msgspec.structs.replace(lab.named(name), opened=True)
     _write(lab.with_storage(opened))
@@ -177,7 +171,6 @@ def take_down(entry: Entry) -> str:
 
 
 def forget() -> None:
-    """Remove the record of a laboratory that is gone."""
     (paths.state_dir() / _FILE).unlink(missing_ok=True)
 
 
@@ -243,7 +236,6 @@ def _opened(opened: ExitStack, name: str, within: int | None = None) -> int:
 
 
 def _library() -> str:
-    """Return the path of libeatmydata. Raises Refused."""
     found = sorted(path for pattern in _LIBRARIES for path in Path("/").glob(pattern.lstrip("/")))
     if not found:
         raise Refused("libeatmydata is missing: apt-get install libeatmydata1")

@@ -47,7 +47,6 @@ class Requests:
         self._writing: dict[int, int] = {}
 
     def issued(self, time_ns: int, sector: int, rwbs: bytes) -> None:
-        """Record that the driver received a request."""
         means = meaning(rwbs)
         self.fua_issued += bool(means & FUA)
         if means & FLUSH_FIRST:
@@ -77,7 +76,6 @@ class Requests:
         return taken
 
     def forget_in_flight(self) -> None:
-        """Drop the requests in flight, whose completion will not be recorded."""
         self._flushing.clear()
         self._writing.clear()
 
@@ -114,7 +112,7 @@ class DeviceRecording:
     """The requests of all devices, recorded in an instance that can be paused."""
 
     def __init__(self, name: str) -> None:
-        """Raises Untraceable."""
+        """Raises TracefsError."""
         self.share = 1.0
         """Share of the time in which requests are recorded."""
         self._requests: dict[int, Requests] = {}
@@ -129,7 +127,6 @@ class DeviceRecording:
             raise
 
     def switch(self, on: bool) -> None:
-        """Resume or pause the recording."""
         self._recording.instance.write("tracing_on", str(int(on)))
         if not on:
             self.read()
@@ -137,7 +134,6 @@ class DeviceRecording:
                 requests.forget_in_flight()
 
     def read(self) -> None:
-        """Read what was recorded so far."""
         until_ns = self._recording.collect()
         for time_ns, number, (device, sector, rwbs) in self._recording.events(until_ns):
             requests = self._requests.setdefault(device, Requests())

@@ -51,14 +51,12 @@ class Field(NamedTuple):
 
 
 class EventFormat(NamedTuple):
-    """One event: its id in the buffer and its fields."""
-
     name: str
     id: int
     fields: dict[str, Field]
 
     def reader(self, *names: str) -> Reader:
-        """Return a struct that unpacks these fields, named in the order of their offsets. Raises Untraceable."""
+        """Return a struct that unpacks these fields, named in the order of their offsets. Raises TracefsError."""
         form, at = "=", 0
         for name in names:
             field = self.fields.get(name)
@@ -81,7 +79,6 @@ def struct_letter(field: Field) -> str:
 
 
 def fields_of(text: str) -> dict[str, Field]:
-    """Parse the field declarations of an event format or of the page header."""
     found = {}
     for match in FIELD.finditer(text):
         words = match["declared"].split()
@@ -94,7 +91,7 @@ def fields_of(text: str) -> dict[str, Field]:
 
 
 def parse_format(name: str, text: str) -> EventFormat:
-    """Parse the ``format`` file of an event. Raises Untraceable."""
+    """Parse the ``format`` file of an event. Raises TracefsError."""
     number = re.search(r"^ID: (\d{1,9})$", text, re.MULTILINE)
     fields = fields_of(text)
     if number is None or not fields:
@@ -112,7 +109,7 @@ class PageLayout(NamedTuple):
 
 
 def parse_page_layout(text: str) -> PageLayout:
-    """Parse ``events/header_page``. Raises Untraceable."""
+    """Parse ``events/header_page``. Raises TracefsError."""
     fields = fields_of(text)
     if not {"timestamp", "commit", "data"} <= fields.keys() or fields["timestamp"] != Field(0, 8, False, False):
         raise TracefsError("the page header of the trace buffer cannot be parsed")
@@ -126,7 +123,6 @@ def time_of(page: bytes) -> int:
 
 
 def data_end(page: bytes, layout: PageLayout) -> int:
-    """Return the offset at which the data of the page end."""
     commit = page[layout.commit.at : layout.commit.at + layout.commit.size]
     return layout.data_at + (int.from_bytes(commit, sys.byteorder) & COMMITTED)
 

@@ -118,7 +118,6 @@ class FileLocations:
 
 
 def fdinfo(program: TracedProcess, number: str) -> dict[str, int]:
-    """Return the mount id and the inode of an open file."""
     found = {}
     with contextlib.suppress(OSError, ValueError), open(f"/proc/{program.pid}/fdinfo/{number}", "rb") as file:
         for line in file:
@@ -161,13 +160,11 @@ def loop_status(loop: str) -> tuple[int, int]:
 
 
 def mounts() -> Iterator[tuple[int, int, str]]:
-    """Yield mount id, device number and source of the mounts of this namespace."""
     for mount in proc.mounts():
         yield mount.number, number_of(mount.device), mount.source
 
 
 def number_of(text: str) -> int:
-    """Return the kernel's number of a device from MAJOR:MINOR."""
     major, _, minor = text.partition(":")
     return int(major) << 20 | int(minor)
 

@@ -33,8 +33,6 @@ by up to 15 %. Its flushes are still counted."""
 
 
 class TracedDevice(NamedTuple):
-    """A block device of the stack."""
-
     name: str
     number: int
     """The kernel's number: major << 20 | minor."""
@@ -53,8 +51,6 @@ def device_of(name: str) -> TracedDevice | None:
 
 
 class DeviceSums:
-    """The counts of one device in one step."""
-
     def __init__(self, device: TracedDevice) -> None:
         self.device = device
         self.requests = Requests()
@@ -62,7 +58,6 @@ class DeviceSums:
         self._fua: Counter[Owner] = Counter()
 
     def queued(self, rwbs: bytes, owner: Owner) -> None:
-        """Count a bio that was submitted to the device."""
         means = meaning(rwbs)
         self._flushes[owner] += bool(means & FLUSH_FIRST)
         self._fua[owner] += bool(means & FUA)
@@ -89,7 +84,7 @@ class FlushCounter:
     """Records the block events of a run, and adds them up for each step."""
 
     def __init__(self, name: str, own: list[int], devices: list[TracedDevice]) -> None:
-        """``own``: the processes of fstui, whose descendants count as well. Raises Untraceable."""
+        """``own``: the processes of fstui, whose descendants count as well. Raises TracefsError."""
         self._name = name
         self._devices = devices
         self._sums: dict[int, DeviceSums] = {}
@@ -121,7 +116,6 @@ class FlushCounter:
         self._requests_recorded = True
 
     def _filter(self, kinds: str) -> str:
-        """Return a filter for events of the run's devices, or of all devices if these are too many to name."""
         if len(self._devices) > MAX_FILTERED:
             return kinds
         return f"({' || '.join(f'dev == {device.number}' for device in self._devices)}) && {kinds}"
@@ -133,7 +127,7 @@ class FlushCounter:
                 self.recording.instance.write(f"events/{name}/enable", str(int(on)))
 
     def add_own(self, pids: list[int]) -> None:
-        """Count these processes and their descendants as fstui's own. Raises Untraceable."""
+        """Count these processes and their descendants as fstui's own. Raises TracefsError."""
         if self._lineage.all_own(pids):
             return
         if self._outermost:
@@ -159,7 +153,6 @@ class FlushCounter:
         self._missed = int(from_ns < self._added_until_ns)
 
     def end(self, until_ns: int) -> list[dict[str, Any]]:
-        """End the step. Returns the counts of each device."""
         os.setpriority(os.PRIO_PROCESS, 0, 0)
         self.recording.collect()
         self._add_up(until_ns)

@@ -64,7 +64,6 @@ def in_outermost_namespace() -> bool:
 
 
 def family(roots: Collection[int]) -> list[int]:
-    """Return every thread of these processes and of all their descendants."""
     parents = {pid: found.parent for pid in proc.pids() if (found := proc.stat(pid))}
     return [thread for pid in parents if descends(pid, parents, roots) for thread in threads(pid)]
 
@@ -82,7 +81,6 @@ def descends(pid: int, parents: Mapping[int, int], roots: Collection[int]) -> bo
 
 
 def threads(pid: int) -> list[int]:
-    """Return the threads of a process, including the first one."""
     try:
         return [int(name) for name in os.listdir(f"/proc/{pid}/task")]
     except OSError:
@@ -90,7 +88,7 @@ def threads(pid: int) -> list[int]:
 
 
 def outermost_numbers(name: str, threads: Iterable[int]) -> list[int]:
-    """Return the numbers that these threads have in the outermost pid namespace. Raises Untraceable.
+    """Return the numbers that these threads have in the outermost pid namespace. Raises TracefsError.
 
     In the pid namespace of a container our thread numbers are not those of the events. Writing a thread's
     oom_score_adj back unchanged has no effect, but makes the kernel emit an event with the outermost number.
@@ -171,8 +169,6 @@ def _ended(thread: int, names: Mapping[str, str]) -> TracedProcess:
 
 
 class ProcessCache:
-    """The programs of threads, including threads that have ended."""
-
     def __init__(self, command_names: Callable[[], str]) -> None:
         """``command_names``: returns the kernel's short list of recent threads and their names."""
         self._command_names = command_names

@@ -30,8 +30,6 @@ def say(**fields: Any) -> None:
 
 
 class JsonLines:
-    """Lines of JSON from stdin, read with a timeout."""
-
     def __init__(self) -> None:
         self._rest = b""
         self.closed = False

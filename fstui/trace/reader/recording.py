@@ -54,7 +54,6 @@ class PageStore:
         self._later: list[Event] = []
 
     def add(self, page: bytes) -> int:
-        """Keep the data of a page. Returns their size in bytes."""
         data = page[: data_end(page, self._layout)]
         self._pages.append(data)
         self.bytes += len(data)
@@ -88,7 +87,7 @@ class Recording:
     """A tracefs instance from its creation to its removal."""
 
     def __init__(self, name: str) -> None:
-        """Create the instance. Raises Untraceable or OSError, and then leaves nothing behind."""
+        """Create the instance. Raises TracefsError or OSError, and then leaves nothing behind."""
         self.instance = Instance(find(), name)
         self.instance.make()
         self.fullest = 0.0
@@ -123,11 +122,10 @@ class Recording:
 
     @property
     def kept_bytes(self) -> int:
-        """Bytes of pages that were read and not yet decoded."""
         return self._store.bytes
 
     def learn(self, event: Wanted) -> int:
-        """Read the format of an event. Returns its id in the buffer. Raises Untraceable."""
+        """Read the format of an event. Returns its id in the buffer. Raises TracefsError."""
         try:
             text = self.instance.read(f"events/{event.name}/format")
         except OSError:
@@ -137,7 +135,7 @@ class Recording:
         return known.id
 
     def enable(self, event: Wanted) -> int:
-        """Record an event from now on. Returns its id in the buffer. Raises Untraceable."""
+        """Record an event from now on. Returns its id in the buffer. Raises TracefsError."""
         number = self.learn(event)
         if event.filter:
             self.instance.write(f"events/{event.name}/filter", event.filter)
@@ -168,9 +166,7 @@ class Recording:
         return self._store.garbled + sum(cpu.lost() for cpu in self.instance.cpus)
 
     def events(self, until_ns: int) -> Iterator[Event]:
-        """Yield the collected events up to a time in order, and keep the later ones."""
         return self._store.events(until_ns)
 
     def remove(self) -> None:
-        """Remove the instance. Raises OSError."""
         self.instance.remove()

@@ -41,7 +41,6 @@ class WaitRow:
         self.in_flight_ns: int | None = None
 
     def merge(self, later: WaitRow) -> None:
-        """Add the same row of a later second."""
         self.path = later.path or self.path
         if len(self.inodes) < MAX_ROWS:
             self.inodes |= later.inodes

@@ -30,7 +30,7 @@ class TracefsError(Exception):
 
 
 def find() -> str:
-    """Return a path to tracefs. Raises Untraceable.
+    """Return a path to tracefs. Raises TracefsError.
 
     If tracefs is not mounted, mount it detached: no other process sees that mount, and it ends with this process.
     """
@@ -48,7 +48,6 @@ def find() -> str:
 
 
 def mount_point() -> str | None:
-    """Return where tracefs is mounted, or None."""
     return next((mount.mount_point for mount in proc.mounts() if mount.fstype == "tracefs"), None)
 
 
@@ -85,14 +84,12 @@ def words_of(path: str) -> list[str]:
 
 
 class Instance:
-    """A directory below ``instances``."""
-
     def __init__(self, root: str, name: str) -> None:
         self.path = f"{root}/instances/{name}"
         self.cpus: list[Cpu] = []
 
     def make(self) -> None:
-        """Create the instance. Raises Untraceable, and then leaves nothing behind."""
+        """Create the instance. Raises TracefsError, and then leaves nothing behind."""
         try:
             os.mkdir(self.path)
         except OSError as error:
@@ -113,7 +110,7 @@ class Instance:
             return file.read()
 
     def write(self, name: str, value: str) -> None:
-        """Write one of the instance's files. Raises Untraceable, which names the file."""
+        """Write one of the instance's files. Raises TracefsError, which names the file."""
         try:
             with open(f"{self.path}/{name}", "w", encoding="ascii") as file:
                 file.write(value)
@@ -121,7 +118,7 @@ class Instance:
             raise TracefsError(f"the kernel's trace refuses {value!r} in {name}: {error.strerror}") from error
 
     def open_buffers(self) -> int:
-        """Set the size of the buffers and open that of each CPU. Returns the size in bytes. Raises Untraceable.
+        """Set the size of the buffers and open that of each CPU. Returns the size in bytes. Raises TracefsError.
 
         A full buffer keeps what it has and counts the events that it drops.
         """
@@ -144,7 +141,6 @@ class Cpu:
             raise TracefsError(f"the kernel's trace buffer cannot be read: {error.strerror}") from error
 
     def lost(self) -> int:
-        """Return how many events were dropped so far."""
         with open(self.stats_path, encoding="ascii", errors="replace") as file:
             return lost_events(file.read())
 

@@ -83,12 +83,10 @@ class SyncWaits:
         self._fua: dict[tuple[int, int], tuple[int, int]] = {}
 
     def called(self, time_ns: int, thread: int, fd: int = -1) -> None:
-        """Begin a system call."""
         self._calls[thread] = (time_ns, fd)
         self._files.pop(thread, None)
 
     def returned(self, time_ns: int, thread: int, answer: int) -> None:
-        """End a system call."""
         call = self._calls.pop(thread, None)
         if call is not None:
             device, inode, _ = self._files.pop(thread, NO_FILE)
@@ -151,7 +149,6 @@ class SyncWaits:
         self._files.pop(thread, None)
 
     def clear(self) -> None:
-        """Start anew. Calls that have not returned are kept."""
         for counted in (self.done, self.timeless, self.failed):
             counted.clear()
 
@@ -170,7 +167,7 @@ class Watcher:
     def __init__(self, name: str, *, pid: int | None = None, device: int | None = None, calls: bool = True) -> None:
         """``pid``: only this process and its descendants. ``device``: only the filesystem on it, where events allow it.
 
-        ``calls``: record fsync and fdatasync calls, not only the events of filesystems. Raises Untraceable.
+        ``calls``: record fsync and fdatasync calls, not only the events of filesystems. Raises TracefsError.
         """
         self._family: Lineage | None = None
         self.waits = SyncWaits()
@@ -209,7 +206,6 @@ class Watcher:
         lineage.add("own", family([pid]))
 
     def is_of_family(self, thread: int) -> bool:
-        """Return whether a thread belongs to the followed process or its descendants."""
         return self._family is None or self._family.owner(thread) == "own"
 
     def _enable_if_present(self, event: Wanted, handler: Callable[..., None]) -> None:
@@ -220,7 +216,6 @@ class Watcher:
         self._handlers[number] = handler
 
     def read(self) -> None:
-        """Read what has happened so far."""
         until_ns = self.recording.collect()
         handlers = self._handlers
         for time_ns, number, fields in self.recording.events(until_ns):

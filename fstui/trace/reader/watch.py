@@ -32,7 +32,7 @@ class WatchSession:
     """Two instances: one for calls, and one for devices that is paused if there are too many requests."""
 
     def __init__(self, name: str, *, pid: int | None, device: int | None, calls: bool) -> None:
-        """Raises Untraceable or OSError, and then leaves nothing behind."""
+        """Raises TracefsError or OSError, and then leaves nothing behind."""
         self.whole = Span()
         self._device = device
         self._locations = FileLocations()
@@ -61,7 +61,6 @@ class WatchSession:
         return self._share
 
     def pause_devices(self) -> None:
-        """Stop recording the devices' requests until the next second."""
         self._devices.switch(on=False)
 
     def end_second(self) -> dict[str, Any]:
@@ -112,7 +111,6 @@ class WatchSession:
         return self._device in (None, device) and self._watcher.is_of_family(thread)
 
     def locate(self, program: TracedProcess, file: SyncedFile) -> tuple[str | None, int]:
-        """Return the path of the file and the number of its device."""
         return self._locations.locate(program, file)
 
     def _add_devices(self, span: Span) -> None:
@@ -177,7 +175,6 @@ def closed_within(seconds: float) -> bool:
 
 
 def watch(session: WatchSession) -> None:
-    """Report every second until stdin closes."""
     due = time.monotonic()
     closed = False
     while not closed:

@@ -75,7 +75,6 @@ def _not_arrived(case: Case, lacking: Sequence[FlushAccount]) -> Conclusion:
 
 
 def _inline_data(case: Case, account: FlushAccount) -> Reading | None:
-    """Return the reading that says that ext4 keeps the file in its inode."""
     settings = case.steps.in_effect(account.step.settings)
     fact = ext.keeps_in_inode(account.level.filesystem, settings.file_bytes) if settings else None
     return fact.reading if fact else None

@@ -105,7 +105,6 @@ def _bytes(accounts: Sequence[FlushAccount]) -> str:
 
 
 def _unproven(level: Sequence[FlushAccount]) -> str:
-    """Return a sentence about the first level that is not proven; empty if all are."""
     if not level:
         return ""
     where = words.devices(level[0].level.devices) or words.named(level[0].level.filesystem)

@@ -103,7 +103,6 @@ def _meaning(per_sync: float | None) -> str:
 
 
 def _expects_flushes(case: Case, done: SyncStep) -> bool:
-    """Return whether flushes are expected: above "write through" there are none."""
     accounts = case.flushes.accounts(done)
     return any(account.counted and account.expected and account.expected.low > 0 for account in accounts)
 

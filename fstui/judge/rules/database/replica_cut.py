@@ -37,8 +37,6 @@ from fstui.model.steps import Step
 
 
 class ComparedStep(NamedTuple):
-    """A step whose servers were compared."""
-
     step: Step
     figures: ReplicaCutFigures
 

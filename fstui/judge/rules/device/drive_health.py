@@ -73,7 +73,6 @@ def _because(nodes: list[Node]) -> Iterator[str]:
 
 
 def _faults(node: Node) -> tuple[str, ...]:
-    """Return what the drive reports against itself, in words."""
     values = {what: int(fact.value) if (fact := number(node, what)) else 0 for what in HEALTH}
     return (
         *(text for bit, text in _WARNINGS.items() if values["critical_warning"] & bit),

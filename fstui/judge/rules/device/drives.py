@@ -240,7 +240,6 @@ def _exceeded(stack: Stack, payload: float, durable: list[Step], direct: list[St
 
 
 def _payload_per_s(lowest: tuple[Node, ...]) -> float | None:
-    """Return the bytes per second of all links together, or None if one of them is not known."""
     payloads = [_payload(node) for node in lowest]
     known = [payload for payload in payloads if payload]
     return sum(known) if known and len(known) == len(payloads) else None

@@ -85,7 +85,6 @@ def _answered_elsewhere(who: str) -> str:
 
 
 def _served(stack: Stack) -> Node | None:
-    """Return the topmost filesystem that is served from elsewhere."""
     bottoms = {node.id for node in stack.nodes if node.layer == "remote"}
     return next((node for node in stack.nodes if bottoms.intersection(node.below)), None)
 

@@ -52,7 +52,6 @@ def known_fault(case: Case) -> Iterator[Conclusion]:
 
 
 def _fault(node: Node) -> tuple[Reading, models.Fault] | None:
-    """Return the firmware's revision and what was published against it."""
     firmware = node.reading("firmware")
     row = models.fault(node.model, firmware.value) if firmware is not None else None
     return (firmware, row) if firmware is not None and row is not None else None

@@ -122,7 +122,6 @@ def _statement(node: Node, host: Host) -> Statement | None:
 
 
 def _of_drive(node: Node, row: models.Model | None) -> Statement | None:
-    """Return what the drive itself states, by what it reports or by its model."""
     reported = reports_no_cache(node)
     if row is not None and row.ephemeral and has_cache(node) is False:
         return Statement(row.says, "It reports no volatile write cache, as the kernel sees it", reported, (_STORE,))

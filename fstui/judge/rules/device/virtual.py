@@ -103,7 +103,6 @@ def _lacks_flush(node: Node) -> bool:
 
 
 def _offers_both(node: Node) -> bool:
-    """Return whether the host offers a flush and a switch for the cache."""
     features = (switch(node, "F_FLUSH"), switch(node, "CONFIG_WCE"))
     return all(found is not None and found.value for found in features)
 

@@ -127,7 +127,6 @@ def _who_wrote(case: Case, while_idle: list[str]) -> str:
 
 
 def _requested(case: Case) -> Iterator[str]:
-    """Yield what others requested during the steps. Nothing is known of them without a trace."""
     if others := requested_by_others(top.traced for top, *_ in case.flushes.synced if top.traced):
         yield f"flushes during the steps: {others} ({TRACE})"
 
