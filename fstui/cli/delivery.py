@@ -20,34 +20,34 @@ from fstui.runs import files
 _OPEN = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-async def deliver(path: Path | None, document: str | bytes, patience_s: float | None = None) -> None:
+async def deliver(path: Path | None, document: str | bytes, timeout_s: float | None = None) -> None:
     """Write to the file, or to stdout without one. Raises OSError, ReaderGone, Refused if the file's disk hangs.
 
     A regular file is written completely or not at all, by a child process, because its disk may hang.
     """
     if path is None:
-        put(document, patience_s)
+        put(document, timeout_s)
         return
     data = escape_lines(document).encode() if isinstance(document, str) else document
     if await files.is_stream(path):
-        _pour_into(path, data, patience_s)
+        _pour_into(path, data, timeout_s)
     else:
         await files.put(path, data)
 
 
 async def print_report(
-    report: Report, format_: str, output: Path | None = None, patience_s: float | None = None
+    report: Report, format_: str, output: Path | None = None, timeout_s: float | None = None
 ) -> None:
     """Write the report to the file, or to stdout at the width of the terminal. Raises as deliver does."""
-    await deliver(output, formats.render_report(format_, report, width() if output is None else None), patience_s)
+    await deliver(output, formats.render_report(format_, report, width() if output is None else None), timeout_s)
 
 
-def _pour_into(path: Path, data: bytes, patience_s: float | None) -> None:
+def _pour_into(path: Path, data: bytes, timeout_s: float | None) -> None:
     """Write to a pipe or a device. Raises OSError, also if a pipe has no reader (fifo(7), ENXIO)."""
-    stream = files.open_named(path, os.O_WRONLY | os.O_CLOEXEC | (0 if patience_s is None else os.O_NONBLOCK))
+    stream = files.open_named(path, os.O_WRONLY | os.O_CLOEXEC | (0 if timeout_s is None else os.O_NONBLOCK))
     try:
         left = bytearray(data)
-        pour(stream, left, patience_s)
+        pour(stream, left, timeout_s)
         if left:
             raise OSError(errno.ETIMEDOUT, f"its reader took {len(data) - len(left)} of {len(data)} bytes", str(path))
     finally:
@@ -79,22 +79,22 @@ class EventLines:
             self._waiting += json.line(event)
             self._pour(0)
 
-    def close(self, patience_s: float | None = None) -> None:
+    def close(self, timeout_s: float | None = None) -> None:
         """Write what is left and close the file. Raises OSError.
 
-        ``patience_s``: seconds to wait for a reader that does not read; None: no limit.
+        ``timeout_s``: seconds to wait for a reader that does not read; None: no limit.
         """
         if self._waiting and not self.reader_gone:
             if self._fd is None:
-                self._fd = self._opened(os.O_NONBLOCK if patience_s is not None else 0)
-            self._pour(patience_s)
+                self._fd = self._opened(os.O_NONBLOCK if timeout_s is not None else 0)
+            self._pour(timeout_s)
         if self._fd is not None and self._output is not None:
             os.close(self._fd)
 
-    def _pour(self, patience_s: float | None) -> None:
+    def _pour(self, timeout_s: float | None) -> None:
         try:
             if self._fd is not None:
-                pour(self._fd, self._waiting, patience_s)
+                pour(self._fd, self._waiting, timeout_s)
         except BrokenPipeError:
             self.reader_gone = True
             if self._output is None:

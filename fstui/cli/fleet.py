@@ -240,7 +240,7 @@ def _request(command: str, arguments: Sequence[str], how: dict[str, Any]) -> int
     found = campaign.go()
     asyncio.run(print_report(report.report_of(found), how["format_"], how["output"]))
     say(f"documents in {directory}: fstui fleet show {directory}")
-    runs = ["the saved runs"] if any(host.run for host in found.boxes) else []
+    runs = ["the saved runs"] if any(host.run for host in found.results) else []
     left = campaign.most_bytes_left
     if what := [*([f"the file and what it unpacked ({size(left)} each)"] if left else []), *runs]:
         say(f"on the hosts stay {' and '.join(what)}. To remove them: {_cleaning(directory, request)}")
@@ -305,6 +305,6 @@ class _Signals:
 
 
 def _exit_code(found: Fleet, fail_on: Sequence[str]) -> int:
-    if any(fails(result.verdict, result.speed, fail_on) for result in found.boxes):
+    if any(fails(result.verdict, result.speed, fail_on) for result in found.results):
         return FAILED_ON
     return FAILED if found.about.troubles or found.about.remarks else 0

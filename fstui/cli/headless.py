@@ -90,9 +90,9 @@ class Headless:
         return self._interruption.signal is not None
 
     @property
-    def patience_s(self) -> float | None:
+    def timeout_s(self) -> float | None:
         """Seconds to wait for a program that does not read stdout; None: no limit."""
-        return self._interruption.patience_s
+        return self._interruption.timeout_s
 
     async def go(self) -> int:
         """Return the exit status. Raises Refused before anything is written."""
@@ -191,7 +191,7 @@ class Headless:
                     finished = event
             self._interruption.release()
         finally:
-            lines.close(self._interruption.patience_s)
+            lines.close(self._interruption.timeout_s)
         assert finished is not None, "a run ends with RunFinished"
         return finished
 
@@ -221,7 +221,7 @@ class Headless:
         return FAILED if run.status == "failed" or finished.save_error or run.left_behind or uncut else 0
 
     async def _deliver(self, document: str | bytes) -> None:
-        await deliver(self._options.output, document, self._interruption.patience_s)
+        await deliver(self._options.output, document, self._interruption.timeout_s)
 
 
 def _pull_plug(running: RunInProgress) -> None:

@@ -197,7 +197,7 @@ class Checking:
                     break
             self._interruption.release()
         finally:
-            lines.close(self._interruption.patience_s)
+            lines.close(self._interruption.timeout_s)
         await self._deliver(rows)
         return self._exit_code(rows)
 
@@ -247,7 +247,7 @@ class Checking:
             return
         check = Check(rows, left_out, time.monotonic() - self._printing.began)
         format_, output = self._printing.format, self._printing.output
-        await print_report(self._printing.report(check), format_, output, self._interruption.patience_s)
+        await print_report(self._printing.report(check), format_, output, self._interruption.timeout_s)
 
     def _exit_code(self, rows: Sequence[Checked]) -> int:
         """Return the exit status: of a signal, else of --fail-on, else of a failure."""

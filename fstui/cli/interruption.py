@@ -77,7 +77,7 @@ class Interruption:
         return None if self.signal is None else 128 + self.signal
 
     @property
-    def patience_s(self) -> float | None:
+    def timeout_s(self) -> float | None:
         """Seconds to wait for a reader that reads nothing; None: no limit until a signal arrives."""
         return None if self.signal is None else READER_S
 

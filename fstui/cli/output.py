@@ -29,10 +29,10 @@ class ReaderGone(Exception):  # noqa: N818  not an error: the reader has seen en
     """The reader closed its end of the pipe (``| head``)."""
 
 
-def put(document: str | bytes, patience_s: float | None = None) -> None:
+def put(document: str | bytes, timeout_s: float | None = None) -> None:
     """Write to stdout and flush. Raises ReaderGone, OSError.
 
-    ``patience_s``: a reader that reads nothing for this long counts as gone; None: wait without a limit.
+    ``timeout_s``: a reader that reads nothing for this long counts as gone; None: wait without a limit.
     """
     if sys.stdout is None:  # closed before fstui started
         raise ReaderGone
@@ -40,7 +40,7 @@ def put(document: str | bytes, patience_s: float | None = None) -> None:
         sys.stdout.flush()
         data = bytearray(document if isinstance(document, bytes) else _encoded(document, sys.stdout.encoding))
         # not through sys.stdout: with PYTHONUNBUFFERED, its write drops what a full pipe does not take
-        pour(sys.stdout.fileno(), data, patience_s)
+        pour(sys.stdout.fileno(), data, timeout_s)
         if data:
             raise BrokenPipeError
     except BrokenPipeError:
@@ -56,12 +56,12 @@ def _encoded(document: str, encoding: str) -> bytes:
     return printable(coloured(text) if width() and colours_wanted() else text, encoding).encode(encoding)
 
 
-def pour(stream_fd: int, data: bytearray, patience_s: float | None) -> None:
-    """Write ``data`` and remove from it what was written, until the reader reads nothing for ``patience_s``.
+def pour(stream_fd: int, data: bytearray, timeout_s: float | None) -> None:
+    """Write ``data`` and remove from it what was written, until the reader reads nothing for ``timeout_s``.
 
     Raises OSError. A pipe that select(2) reports as writable has room for PIPE_BUF bytes (pipe(7)).
     """
-    while data and select.select([], [stream_fd], [], patience_s)[1]:
+    while data and select.select([], [stream_fd], [], timeout_s)[1]:
         del data[: os.write(stream_fd, data[: select.PIPE_BUF])]
 
 

@@ -106,8 +106,8 @@ def run(directories: tuple[str, ...], settings: Sequence[str], rounds: int, form
     if (compared or wanted.plan_only) and wanted.format not in formats.report_names():
         what = "A plan" if wanted.plan_only else "A comparison"
         raise click.UsageError(f"{what} is printed as {', '.join(formats.report_names())}.")
-    if len(directories) > comparison.MOST:
-        raise click.UsageError(f"A comparison has at most {comparison.MOST} directories, not {len(directories)}.")
+    if len(directories) > comparison.MAX_SIDES:
+        raise click.UsageError(f"A comparison has at most {comparison.MAX_SIDES} directories, not {len(directories)}.")
     if not wanted.plan_only and wanted.settings.keys() & {"host", "port", "socket"}:
         _ask_for_password()
     if compared:
@@ -163,7 +163,7 @@ async def _interleaved(options: Options, directories: Sequence[str | None], roun
         done += [one.run] if one.run else []
         if one.interrupted:
             break
-    return await _compared(options, sorted(done, key=_order), codes, one.patience_s)
+    return await _compared(options, sorted(done, key=_order), codes, one.timeout_s)
 
 
 def _rounds(sides: int, rounds: int) -> Iterator[Round]:
@@ -178,14 +178,14 @@ def _order(run_: Run) -> tuple[int, int]:
     return (run_.round.side, run_.round.number) if run_.round else (0, 0)
 
 
-async def _compared(options: Options, done: Sequence[Run], codes: set[int], patience_s: float | None) -> int:
+async def _compared(options: Options, done: Sequence[Run], codes: set[int], timeout_s: float | None) -> int:
     """Return the worst exit status: of a signal, else of --fail-on, else of a failure."""
     worst = max(codes, key=lambda code: (code > FAILED_ON, code == FAILED_ON, code))
     if not done:
         return worst
     columns = width() if options.output is None else None
     try:
-        await print_report(compare.of_runs(done, columns), options.format, options.output, patience_s)
+        await print_report(compare.of_runs(done, columns), options.format, options.output, timeout_s)
     except ReaderGone:
         return worst or BROKEN_PIPE
     return worst

@@ -21,7 +21,7 @@ from fstui.report import history as report
 from fstui.report.compare import of_runs
 from fstui.report.sections import Report
 from fstui.runs import history
-from fstui.runs.history import ALTERED, Saved, Summary
+from fstui.runs.history import ALTERED, SavedRun, Summary
 
 _PRICE = re.compile(r"(\d+(?:\.\d+)?)/(h|d)")
 _HOURS = {"h": 1, "d": 24}
@@ -134,7 +134,7 @@ def judge(reference: str, format_: str, output: Path | None) -> None:
     _judge_again(asyncio.run(_found(reference)), format_, output)
 
 
-def _judge_again(saved: Saved, format_: str, output: Path | None) -> None:
+def _judge_again(saved: SavedRun, format_: str, output: Path | None) -> None:
     from fstui.runs.rules import judged_again  # noqa: PLC0415  listing runs needs no rules
 
     run, _, altered = saved
@@ -168,8 +168,8 @@ def compare(references: tuple[str, ...], prices: tuple[str, ...], format_: str, 
     """
     if len(references) < 2:
         raise click.UsageError("A comparison needs at least two runs.")
-    if len(references) > comparison.MOST:
-        raise click.UsageError(f"A comparison has at most {comparison.MOST} runs, not {len(references)}.")
+    if len(references) > comparison.MAX_SIDES:
+        raise click.UsageError(f"A comparison has at most {comparison.MAX_SIDES} runs, not {len(references)}.")
     by_reference = dict(map(_price, prices))
     if unknown := by_reference.keys() - set(references):
         raise click.UsageError(f"--price {unknown.pop()!r} does not name a run of this comparison.")
@@ -189,7 +189,7 @@ def _price(text: str) -> tuple[str, float]:
     return named, float(found[1]) / _HOURS[found[2]]
 
 
-async def _found(reference: str) -> Saved:
+async def _found(reference: str) -> SavedRun:
     """Return the run, and report on stderr if it was altered. Raises Refused."""
     saved = await history.find(reference)
     if saved.altered:

@@ -83,7 +83,7 @@ async def _printed(
     lines = EventLines(output) if format_ == "events" else None
     finished = await _followed(watching, seconds, lines)
     if lines is not None:
-        lines.close(interruption.patience_s)
+        lines.close(interruption.timeout_s)
     else:
         await print_report(report.of_watch(finished), format_, output)
     stopped = interruption.exit_code if seconds is not None else None

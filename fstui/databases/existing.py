@@ -101,7 +101,7 @@ def _with_hint(connection: Connection, error: DatabaseError) -> DatabaseError:
 
 class Existing:
     def __init__(
-        self, sysbench: str, connection: Connection, entry: ledger.Entry, facts: Server, pid: int | None
+        self, sysbench: str, connection: Connection, entry: ledger.LedgerEntry, facts: Server, pid: int | None
     ) -> None:
         self.sysbench = sysbench
         self.connection = connection
@@ -157,7 +157,7 @@ async def _exists(sysbench: str, maintenance: Connection, name: str) -> bool:
     return any(name in row for row in await query(sysbench, maintenance, [family_of(maintenance).database_names]))
 
 
-async def drop(sysbench: str, connection: Connection, entry: ledger.Entry) -> str | None:
+async def drop(sysbench: str, connection: Connection, entry: ledger.LedgerEntry) -> str | None:
     """Drop a database that a run made. Returns None, or a sentence with the reason why it still exists."""
     family = family_of(connection)
     what = f"database {connection.database} on {where(connection)}"

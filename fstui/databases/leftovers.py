@@ -17,7 +17,7 @@ from fstui.state.workspace import POWER_CUT, PREFIX, remove_left_behind
 from fstui.trace import child as tracing
 
 
-async def remove(entry: ledger.Entry) -> str | None:
+async def remove(entry: ledger.LedgerEntry) -> str | None:
     """Remove what an entry of the ledger names. Returns None, or a sentence with the reason why it was not removed."""
     if not _belongs_to_run(entry):
         return f"{named(entry)}: left alone: its name is not one that run {entry.run} would have given it"
@@ -32,7 +32,7 @@ async def remove(entry: ledger.Entry) -> str | None:
     return await remove_left_behind(entry)
 
 
-def named(entry: ledger.Entry) -> str:
+def named(entry: ledger.LedgerEntry) -> str:
     """Return a directory's path or ``database fstui_k3f9a1 on db7:3306``."""
     if entry.kind != "database":
         return entry.what
@@ -40,7 +40,7 @@ def named(entry: ledger.Entry) -> str:
     return f"database {connection.database} on {where(connection)}" if connection else f"database {entry.what}"
 
 
-def _belongs_to_run(entry: ledger.Entry) -> bool:
+def _belongs_to_run(entry: ledger.LedgerEntry) -> bool:
     """Return whether the name contains the run's id, as the names of all that fstui makes do."""
     path, run = Path(entry.what), entry.run
     match entry.kind:
@@ -57,14 +57,14 @@ def _belongs_to_run(entry: ledger.Entry) -> bool:
             return path.name in (f"{PREFIX}{run}", f"{POWER_CUT}{run}")
 
 
-def _connection(entry: ledger.Entry) -> Connection | None:
+def _connection(entry: ledger.LedgerEntry) -> Connection | None:
     try:
         return msgspec.json.decode(entry.what, type=Connection)
     except msgspec.MsgspecError:
         return None
 
 
-async def _with_its_directory(entry: ledger.Entry) -> str | None:
+async def _with_its_directory(entry: ledger.LedgerEntry) -> str | None:
     directory = msgspec.structs.replace(entry, kind="directory", what=str(Path(entry.what).parent))
     problem = await remove_left_behind(directory)
     if problem is None:
@@ -72,7 +72,7 @@ async def _with_its_directory(entry: ledger.Entry) -> str | None:
     return problem
 
 
-async def _drop(entry: ledger.Entry) -> str | None:
+async def _drop(entry: ledger.LedgerEntry) -> str | None:
     """Use the current password: the ledger stores none."""
     connection = _connection(entry)
     assert connection is not None

@@ -54,7 +54,7 @@ class _Keeper(NamedTuple):
     """The keeper's process, and the ledger's entry of the data directory that it makes."""
 
     child: Child
-    recording: asyncio.Future[ledger.Entry]
+    recording: asyncio.Future[ledger.LedgerEntry]
 
     async def end(self) -> float | None:
         """Let it end the server and remove its data. Return None, or the seconds that it was waited for in vain.

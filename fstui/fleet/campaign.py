@@ -12,7 +12,7 @@ from pathlib import Path
 from fstui.fleet import remote, results, ssh
 from fstui.fleet.remote import Request
 from fstui.fleet.results import About, Fleet, HostResult, results_of
-from fstui.fleet.ssh import Fanout, Output, line_of
+from fstui.fleet.ssh import Fanout, SshResult, line_of
 from fstui.model.errors import Refused, local_time
 
 LOOK_S = 30.0
@@ -77,13 +77,13 @@ class Campaign:
         self._troubles[node] = words
         self._on_answer(node, words)
 
-    def _looked(self, node: str, answer: Output) -> None:
+    def _looked(self, node: str, answer: SshResult) -> None:
         if not ssh.trouble(answer, self._mark) and answer.word(self._mark, "copy") is not None:
             self._to_copy.append(node)
         else:
             self._copied(node, answer)
 
-    def _copied(self, node: str, answer: Output) -> None:
+    def _copied(self, node: str, answer: SshResult) -> None:
         place = answer.word(self._mark, "ready") or ""
         if trouble := ssh.trouble(answer, self._mark):
             self._trouble(node, trouble)
@@ -92,7 +92,7 @@ class Campaign:
         else:
             self._trouble(node, "its answer cannot be parsed")
 
-    def _ran(self, node: str, answer: Output) -> None:
+    def _ran(self, node: str, answer: SshResult) -> None:
         document = answer.document(self._mark)
         trouble = "" if document and answer.code == 0 else ssh.trouble(answer, self._mark)
         if not trouble and not document:
@@ -126,7 +126,7 @@ class Campaign:
             remarks=self._remarks,
         )
         results.conclude(self._directory, about)
-        return Fleet(about=about, boxes=tuple(self._results))
+        return Fleet(about=about, results=tuple(self._results))
 
 
 def clean(request: Request, fleet: Fleet, fanout: Fanout, on_answer: Callable[[str, str], object]) -> dict[str, str]:
@@ -134,14 +134,14 @@ def clean(request: Request, fleet: Fleet, fanout: Fanout, on_answer: Callable[[s
     mark = f"fstui-fleet-{secrets.token_hex(8)}"
     troubles: dict[str, str] = {}
 
-    def ended(node: str, answer: Output) -> None:
+    def ended(node: str, answer: SshResult) -> None:
         if trouble := ssh.trouble(answer, mark) or ("" if answer.word(mark, "end") == "0" else "its answer was cut"):
             troubles[node] = trouble
         on_answer(node, trouble or "removed")
 
     lines = {}
     for node in fleet.about.nodes:
-        runs = [host.run for host in fleet.boxes if host.node == node and _RUN_ID.fullmatch(host.run)]
+        runs = [host.run for host in fleet.results if host.node == node and _RUN_ID.fullmatch(host.run)]
         lines[node] = line_of(request, remote.clean(request, mark, runs))
     fanout.each(lines, ended, timeout_s=request.timeout_s)
     return troubles | {node: _STOPPED for node in lines if fanout.stopped and node not in troubles}

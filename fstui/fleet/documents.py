@@ -9,7 +9,7 @@ from fstui.fleet.results import About, HostResult
 from fstui.model.base import Base
 from fstui.model.judgement import Verdict
 from fstui.report.comparison import Ratio
-from fstui.report.documents import Document
+from fstui.report.documents import JsonDocument
 
 
 class OddHost(Base, frozen=True, kw_only=True):
@@ -22,7 +22,7 @@ class OddHost(Base, frozen=True, kw_only=True):
     """The ratio to the median of its peers; None for a verdict."""
 
 
-class Group(Base, frozen=True, kw_only=True):
+class HostGroup(Base, frozen=True, kw_only=True):
     """Hosts with the same storage."""
 
     layers: str
@@ -34,14 +34,14 @@ class Group(Base, frozen=True, kw_only=True):
     steps: tuple[Spread, ...]
 
 
-class FleetDocument(Document, frozen=True, kw_only=True, tag="fstui.fleet-report/1"):
+class FleetDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.fleet-report/1"):
     about: About
     hosts: tuple[HostResult, ...]
     worse: tuple[OddHost, ...]
     """Hosts with a verdict worse than that of their peers."""
     outliers: tuple[OddHost, ...]
     """Hosts that are slower or faster than their peers."""
-    groups: tuple[Group, ...]
+    groups: tuple[HostGroup, ...]
 
 
 class ChangedHost(Base, frozen=True, kw_only=True):
@@ -58,7 +58,7 @@ class ChangedHost(Base, frozen=True, kw_only=True):
     worse: bool
 
 
-class FleetComparisonDocument(Document, frozen=True, kw_only=True, tag="fstui.fleet-comparison/1"):
+class FleetComparisonDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.fleet-comparison/1"):
     targets: tuple[ChangedHost, ...]
 
 

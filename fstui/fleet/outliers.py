@@ -24,12 +24,12 @@ from fstui.judge.words import capital
 from fstui.model.judgement import VERDICTS
 from fstui.model.quantities import rate
 
-FAR, LEAST, SCALED = 3.5, 1.25, 1.4826
+FAR, MIN_RATIO, SCALED = 3.5, 1.25, 1.4826
 ENOUGH = 4
 """A group must be larger than this: fewer peers have no distribution."""
 MAJORITY = 0.75
 """A setting is usual if this share of the peers has it."""
-MOST_REASONS = 3
+MAX_REASONS = 3
 _CACHE = {"write back": "on", "write through": "off"}
 _TELLING = ("write cache", "barrier", "stubs syncs", "io limit", "state", "dio", "medium")
 """Words of the reasons to name first, because they often explain a rate."""
@@ -141,7 +141,7 @@ class _Deviation(NamedTuple):
 
     @property
     def odd(self) -> bool:
-        limit = max(FAR * SCALED * self.spread.log_mad, log(LEAST))
+        limit = max(FAR * SCALED * self.spread.log_mad, log(MIN_RATIO))
         return self.spread.hosts > ENOUGH and abs(log(self.ratio)) > limit
 
 
@@ -212,7 +212,7 @@ class _Common:
                 found.append((fact, _difference(fact, here, "")))
         found += [(rule, title) for rule, title in host.notes.items() if self._notes[rule] < self._count - enough]
         found.sort(key=lambda pair: not any(word in pair[0] for word in _TELLING))
-        return list(dict.fromkeys(words for _, words in found))[:MOST_REASONS]
+        return list(dict.fromkeys(words for _, words in found))[:MAX_REASONS]
 
 
 def _difference(fact: str, here: str, peers: str) -> str:

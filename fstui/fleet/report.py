@@ -12,7 +12,7 @@ from fstui.fleet.documents import (
     ChangedHost,
     FleetComparisonDocument,
     FleetDocument,
-    Group,
+    HostGroup,
     OddHost,
 )
 from fstui.fleet.outliers import Outlier, Peers, groups, outlying_rates, ratio_to_peers, worse_verdicts
@@ -24,10 +24,10 @@ from fstui.report.comparison import Ratio
 from fstui.report.sections import Cell, Report, Section, Value, glyph, number, records, speed, verdict
 from fstui.report.text import NONE, SPEEDS
 
-MOST_ROWS, MOST_GROUPS, MOST_CHANGES = 40, 12, 3
-LEAST, LEAST_WITHOUT = 1.25, 2.0
+MAX_ROWS, MAX_GROUPS, MAX_CHANGES = 40, 12, 3
+MIN_RATIO, MIN_RATIO_ONE_ROUND = 1.25, 2.0
 """Smaller changes of a rate are not shown: with an interval, and without one."""
-LEAST_PARTS = 3
+MIN_PARTS = 3
 """A result of fewer parts gets no interval."""
 _SENTENCE = 300
 _CSV = (
@@ -43,16 +43,16 @@ def report_of(fleet: Fleet) -> Report:
 def headline(fleet: Fleet) -> str:
     """Return ``6 of 8 hosts answered in 14.2 s: 4 consistent, 2 not-durable``."""
     requested, silent = len(fleet.about.nodes), len(fleet.about.troubles)
-    verdicts = Counter(host.verdict for host in fleet.boxes if host.verdict)
+    verdicts = Counter(host.verdict for host in fleet.results if host.verdict)
     found = ", ".join(f"{verdicts[each]} {each}" for each in VERDICTS if verdicts[each])
-    slow = sum(host.speed in TOO_SLOW for host in fleet.boxes)
+    slow = sum(host.speed in TOO_SLOW for host in fleet.results)
     words = ", ".join(filter(None, [found, f"{slow} slow" if slow else ""]))
     answered = f"{requested - silent} of {counted(requested, 'host')} answered"
     return f"{answered} in {seconds(fleet.about.elapsed_s)}{f': {words}' if words else ''}"
 
 
 def _sections(fleet: Fleet) -> Iterator[Section]:
-    hosts = fleet.boxes
+    hosts = fleet.results
     if fleet.about.command in ("watch", "list"):
         yield _sentences_of(hosts)
     else:
@@ -68,7 +68,7 @@ def _sections(fleet: Fleet) -> Iterator[Section]:
 def _table(hosts: Sequence[HostResult]) -> Section:
     ratios = ratio_to_peers(hosts)
     ranked = sorted(hosts, key=_severity)
-    shown = ranked[:MOST_ROWS]
+    shown = ranked[:MAX_ROWS]
     header = ("", "HOST", "TARGET", "VERDICT", "CONFIDENCE", "COMMITS/S", "P99", "× PEERS", "SLOW?", "FLAG")
     more = len(ranked) - len(shown)
     lines = (f"and {more} more, not worse than the last one: --format csv lists all",) if more else ()
@@ -108,15 +108,15 @@ def _sentences_of(hosts: Sequence[HostResult]) -> Section:
 
 def _sentences(found: Sequence[Outlier]) -> tuple[str, ...]:
     return tuple(
-        f"{odd.host.node} {odd.host.place}".strip() + f": {odd.sentence}"[:_SENTENCE] for odd in found[:MOST_ROWS]
+        f"{odd.host.node} {odd.host.place}".strip() + f": {odd.sentence}"[:_SENTENCE] for odd in found[:MAX_ROWS]
     )
 
 
 def _groups(hosts: Sequence[HostResult]) -> Iterator[Section]:
     found = groups(hosts)
-    for group in found[:MOST_GROUPS]:
+    for group in found[:MAX_GROUPS]:
         yield _group(group)
-    if left := found[MOST_GROUPS:]:
+    if left := found[MAX_GROUPS:]:
         nodes = counted(len({host.node for group in left for host in group.hosts}), "host")
         yield Section("", lines=(f"{counted(len(left), 'smaller group')} with {nodes}: --format json lists them",))
 
@@ -146,8 +146,8 @@ def by_reason(troubles: dict[str, str]) -> tuple[str, ...]:
 
 def _records(fleet: Fleet) -> Iterator[tuple[Value, ...]]:
     """Return one row for each step, or a row without figures."""
-    ratios = ratio_to_peers(fleet.boxes)
-    for host in fleet.boxes:
+    ratios = ratio_to_peers(fleet.results)
+    for host in fleet.results:
         ratio = ratios.get((host.node, host.place))
         for one in host.rates or (None,):
             yield _record(host, one, ratio)
@@ -165,14 +165,14 @@ def _record(host: HostResult, one: Rate | None, ratio: float | None) -> tuple[Va
 
 
 def _document(fleet: Fleet) -> FleetDocument:
-    hosts = fleet.boxes
+    hosts = fleet.results
     return FleetDocument(
         about=fleet.about,
         hosts=hosts,
         worse=_odd(worse_verdicts(hosts)),
         outliers=_odd(outlying_rates(hosts)),
         groups=tuple(
-            Group(
+            HostGroup(
                 layers=one.layers,
                 model=one.model,
                 cache=one.cache,
@@ -195,7 +195,7 @@ def _odd(found: Sequence[Outlier]) -> tuple[OddHost, ...]:
 def _shared(fleet: Fleet) -> Iterator[str]:
     """Warn about hosts that used the same network storage at the same time, so that they slowed each other down."""
     hosts: dict[str, dict[str, None]] = {}
-    for host in fleet.boxes if fleet.about.fanout > 1 else ():
+    for host in fleet.results if fleet.about.fanout > 1 else ():
         if host.shared:
             hosts.setdefault(host.shared, {})[host.node] = None
     for shared, names in hosts.items():
@@ -222,7 +222,7 @@ class Change(NamedTuple):
         """Whether the rates changed by more than they vary."""
         if self.ratio is None or self.ratio.undecided:
             return False
-        return abs(log(self.ratio.times)) > log(LEAST if self.ratio.rounds > 1 else LEAST_WITHOUT)
+        return abs(log(self.ratio.times)) > log(MIN_RATIO if self.ratio.rounds > 1 else MIN_RATIO_ONE_ROUND)
 
     @property
     def changed(self) -> bool:
@@ -231,8 +231,8 @@ class Change(NamedTuple):
 
 def changes(before: Fleet, after: Fleet) -> list[Change]:
     """Return the targets that are in both fleets, the worst change first."""
-    known = {(host.node, host.place): host for host in before.boxes}
-    found = [_change(known[host.node, host.place], host) for host in after.boxes if (host.node, host.place) in known]
+    known = {(host.node, host.place): host for host in before.results}
+    found = [_change(known[host.node, host.place], host) for host in after.results if (host.node, host.place) in known]
     return sorted(found, key=lambda one: (not one.worse, one.ratio.times if one.ratio else 1.0, one.after.node))
 
 
@@ -241,7 +241,7 @@ def compared(before: Fleet, after: Fleet) -> Report:
     found = changes(before, after)
     changed = [one for one in found if one.changed]
     header = ("", "HOST", "TARGET", "BEFORE", "AFTER", "RATE", "CHANGED SETTINGS")
-    more = (f"and {len(changed) - MOST_ROWS} more",) if len(changed) > MOST_ROWS else ()
+    more = (f"and {len(changed) - MAX_ROWS} more",) if len(changed) > MAX_ROWS else ()
     ratios = [one.ratio.times for one in found if one.ratio]
     rates = (
         (f"rate after / rate before: median {median(ratios):.2f} ×, {min(ratios):.2f} to {max(ratios):.2f}",)
@@ -249,7 +249,7 @@ def compared(before: Fleet, after: Fleet) -> Report:
         else ()
     )
     sections = (
-        Section("", header, tuple(map(_change_row, changed[:MOST_ROWS])), more),
+        Section("", header, tuple(map(_change_row, changed[:MAX_ROWS])), more),
         Section("", lines=rates),
         *_alone("before", before, after),
         *_alone("after", after, before),
@@ -278,15 +278,15 @@ def _ratio(pairs: Sequence[tuple[Rate, Rate]]) -> Ratio | None:
         return None
     times = median(after.per_s / before.per_s for before, after in pairs)
     fewest = min(len(one.parts) for pair in pairs for one in pair)
-    if fewest < LEAST_PARTS:
+    if fewest < MIN_PARTS:
         return Ratio(times)
     low = min(min(after.parts) / max(before.parts) for before, after in pairs)
     return Ratio(times, low, max(max(after.parts) / min(before.parts) for before, after in pairs), fewest)
 
 
 def _change_row(change: Change) -> tuple[Cell | str, ...]:
-    more = len(change.settings) - MOST_CHANGES
-    words = "; ".join(change.settings[:MOST_CHANGES]) + (f" and {more} more" if more > 0 else "")
+    more = len(change.settings) - MAX_CHANGES
+    words = "; ".join(change.settings[:MAX_CHANGES]) + (f" and {more} more" if more > 0 else "")
     times = change.ratio.times if change.ratio else None
     return (
         glyph(change.after.verdict),
@@ -313,7 +313,7 @@ def _change_document(change: Change) -> ChangedHost:
 
 
 def _alone(which: str, one: Fleet, other: Fleet) -> Iterator[Section]:
-    there = {host.node for host in other.boxes}
-    if alone := list(dict.fromkeys(host.node for host in one.boxes if host.node not in there)):
+    there = {host.node for host in other.results}
+    if alone := list(dict.fromkeys(host.node for host in one.results if host.node not in there)):
         yield Section("", lines=(f"only {which}: {folded(alone)}",))
-    yield Section(f"{which}, no answer", lines=by_reason(one.about.troubles)[:MOST_ROWS])
+    yield Section(f"{which}, no answer", lines=by_reason(one.about.troubles)[:MAX_ROWS])

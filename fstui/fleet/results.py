@@ -32,7 +32,7 @@ from fstui.storage.layers.devices.links import link
 SCHEMA = "fstui.fleet/1"
 ABOUT = "fleet.json"
 NAMED = "fstui-fleet-{:%Y%m%d-%H%M%S}"
-MOST_BYTES = 32 << 20
+MAX_BYTES = 32 << 20
 """Largest size of one document. The longest scenario has a few MB."""
 PARTS = 5
 """Parts of a step whose rates are kept. With 5, as with 5 rounds, chance alone makes a difference in 1 of 16 cases."""
@@ -122,7 +122,7 @@ class Fleet(Base, frozen=True, kw_only=True):
     """The results of all hosts."""
 
     about: About
-    boxes: tuple[HostResult, ...] = ()
+    results: tuple[HostResult, ...] = ()
 
 
 def make(directory: Path | None) -> Path:
@@ -161,8 +161,8 @@ def read(directory: Path) -> Fleet:
     if about.schema != SCHEMA:
         raise Refused(f"{directory / ABOUT}: its schema is '{about.schema}', not '{SCHEMA}'")
     troubles = dict(about.troubles)
-    boxes = tuple(_results(directory, about, troubles))
-    return Fleet(about=msgspec.structs.replace(about, troubles=troubles), boxes=boxes)
+    results = tuple(_results(directory, about, troubles))
+    return Fleet(about=msgspec.structs.replace(about, troubles=troubles), results=results)
 
 
 def _results(directory: Path, about: About, troubles: dict[str, str]) -> Iterator[HostResult]:
@@ -171,7 +171,7 @@ def _results(directory: Path, about: About, troubles: dict[str, str]) -> Iterato
             continue
         try:
             file = directory / f"{node}.json"
-            if file.stat().st_size > MOST_BYTES:
+            if file.stat().st_size > MAX_BYTES:
                 raise Refused("it is larger than any document")
             yield from results_of(node, about.command, file.read_bytes())
         except OSError as error:

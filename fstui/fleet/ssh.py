@@ -15,10 +15,10 @@ from ClusterShell.Task import Task, task_self
 from ClusterShell.Worker.Exec import ExecClient, ExecWorker
 
 from fstui.fleet.remote import Request
-from fstui.fleet.results import MOST_BYTES
+from fstui.fleet.results import MAX_BYTES
 from fstui.model.quantities import seconds, size
 
-MOST_ERROR_BYTES = 1 << 16
+MAX_ERROR_BYTES = 1 << 16
 NO_CONNECTION = 255
 """The exit status of ssh(1) if it could not connect, or lost the connection."""
 _SHORT = 300
@@ -51,10 +51,10 @@ _ALIVE = ("-oServerAliveInterval=5", "-oServerAliveCountMax=3")
 _IGNORING_SIGNALS = "trap '' INT HUP; exec"
 """Ctrl-C goes to every process of the terminal. fstui handles it; ssh inherits the ignored signals."""
 
-OnAnswer = Callable[[str, "Output"], None]
+OnAnswer = Callable[[str, "SshResult"], None]
 
 
-class Output(NamedTuple):
+class SshResult(NamedTuple):
     """Everything that one connection to a host returned."""
 
     out: bytes
@@ -157,10 +157,10 @@ class _Client(ExecClient):  # type: ignore[misc]
         data = self._read(sname)
         if sname == self.worker.SNAME_STDERR:
             self._err += data
-            del self._err[:-MOST_ERROR_BYTES]
+            del self._err[:-MAX_ERROR_BYTES]
             return
         self._out += data
-        if len(self._out) > MOST_BYTES and not self._flooded:
+        if len(self._out) > MAX_BYTES and not self._flooded:
             self._flooded = True
             self.abort()
 
@@ -168,7 +168,7 @@ class _Client(ExecClient):  # type: ignore[misc]
         super()._close(abort, timeout)
         code = self.popen.returncode
         ended = None if timeout or (abort and not self._flooded) else code
-        answer = Output(
+        answer = SshResult(
             bytes(self._out), bytes(self._err), ended, time.monotonic() - (self.began or 0.0), self._flooded
         )
         self._out, self._err = bytearray(), bytearray()
@@ -203,10 +203,10 @@ class _Ticking(EventHandler):  # type: ignore[misc]
         self._fanout.look(self._workers)
 
 
-def trouble(answer: Output, mark: str) -> str:
+def trouble(answer: SshResult, mark: str) -> str:
     """Return in one sentence why there is no document; empty if nothing is wrong."""
     if answer.flooded:
-        return f"it returned more than {size(MOST_BYTES)}, so the connection was closed"
+        return f"it returned more than {size(MAX_BYTES)}, so the connection was closed"
     if answer.code is None and answer.word(mark, "begin") is None:
         return f"no answer within {seconds(answer.elapsed_s)}"
     if answer.code is None:
@@ -216,13 +216,13 @@ def trouble(answer: Output, mark: str) -> str:
     return _broken(answer, mark) if answer.word(mark, "begin") is not None else _never_begun(answer, mark)
 
 
-def _broken(answer: Output, mark: str) -> str:
+def _broken(answer: SshResult, mark: str) -> str:
     if answer.code == NO_CONNECTION:
         return "the connection broke while it ran"
     return "" if answer.word(mark, "end") is not None else "the connection ended in the middle of its answer"
 
 
-def _never_begun(answer: Output, mark: str) -> str:
+def _never_begun(answer: SshResult, mark: str) -> str:
     if answer.code == NO_CONNECTION or _ssh_message(answer):
         return _ssh_message(answer) or f"no connection: {_last(answer.err) or 'ssh printed nothing'}"
     if answer.lines(mark):
@@ -230,11 +230,11 @@ def _never_begun(answer: Output, mark: str) -> str:
     return f"it answers, but not as a shell does: {_last(answer.out + answer.err) or 'nothing'}"
 
 
-def _ssh_message(answer: Output) -> str | None:
+def _ssh_message(answer: SshResult) -> str | None:
     return next((words for sign, words in _SSH_MESSAGES if sign.encode() in answer.err), None)
 
 
-def refusal(answer: Output, mark: str) -> str:
+def refusal(answer: SshResult, mark: str) -> str:
     """Return the reason that fstui gave on the host when it ended without a document."""
     code = answer.word(mark, "end") or "?"
     words = _last(answer.err).removeprefix("fstui: ")
@@ -242,7 +242,7 @@ def refusal(answer: Output, mark: str) -> str:
 
 
 def _last(text: bytes) -> str:
-    lines = [line for line in text[-MOST_ERROR_BYTES:].decode(errors="replace").splitlines() if line.strip()]
+    lines = [line for line in text[-MAX_ERROR_BYTES:].decode(errors="replace").splitlines() if line.strip()]
     from_fstui = [line for line in lines if line.startswith("fstui: ")]
     return _plain((from_fstui or lines or [""])[-1])
 

@@ -16,7 +16,7 @@ from fstui.model.run import Run
 from fstui.powercut.plan import NAME
 from fstui.powercut.records import PREFIX
 from fstui.state import ledger, runs
-from fstui.state.ledger import Entry
+from fstui.state.ledger import LedgerEntry
 
 
 class VerifiedCut(NamedTuple):
@@ -58,7 +58,7 @@ def earlier(cut: str, identity: str) -> EarlierCuts:
 class SoFar(NamedTuple):
     survived: int
     """How many cuts the target has survived since its last loss."""
-    pending: list[Entry]
+    pending: list[LedgerEntry]
     """Cuts of any target that are not yet verified."""
 
 
@@ -80,19 +80,19 @@ def _survived(saved: Iterable[VerifiedCut], identity: str, besides: str = "") ->
     return len(kept)
 
 
-def pending() -> list[Entry]:
+def pending() -> list[LedgerEntry]:
     """Return the directories of unverified cuts whose writer is dead. They must not be removed before verification."""
     return _unverified(ledger.stale())
 
 
-def left_behind() -> list[Entry]:
+def left_behind() -> list[LedgerEntry]:
     """Return what killed runs and verified cuts left behind: everything that can be removed without asking."""
     stale = ledger.stale()
     kept = _unverified(stale)
     return [entry for entry in stale if entry not in kept]
 
 
-def _unverified(entries: list[Entry]) -> list[Entry]:
+def _unverified(entries: list[LedgerEntry]) -> list[LedgerEntry]:
     """Return the entries of cuts without a conclusive verification. Reads the saved runs only if there is a cut."""
     cuts = [entry for entry in entries if Path(entry.what).name.startswith(PREFIX)]
     decided = {saved.figures.cut for saved in verified() if saved.figures.is_final} if cuts else set()

@@ -31,7 +31,7 @@ from fstui.powercut.header import Header, decode_header
 from fstui.powercut.log import BadLog, Log
 from fstui.powercut.power_cuts import EarlierCuts
 from fstui.powercut.records import PREFIX
-from fstui.state.workspace import Place
+from fstui.state.workspace import TargetDirectory
 from fstui.storage.survey import target_of
 
 READ_S = 30.0
@@ -44,7 +44,7 @@ class RecordsHost(Protocol):
     def survey(self) -> Inventory:
         """Return every filesystem with its stack."""
 
-    async def inspect(self, directory: str) -> Place:
+    async def inspect(self, directory: str) -> TargetDirectory:
         """Resolve a directory. Raises Refused."""
 
 
@@ -121,7 +121,7 @@ def _check_complete(log: Log, header: Header) -> None:
             raise BadLog(f"writer {number} begins with record {writer.first}: lines are missing")
 
 
-async def _inspected(directory: str, machine: RecordsHost) -> Place:
+async def _inspected(directory: str, machine: RecordsHost) -> TargetDirectory:
     try:
         return await machine.inspect(directory)
     except Refused as refusal:
@@ -147,7 +147,7 @@ def _check_host(header: Header, host: Host, declared: Declared) -> None:
         )
 
 
-def _check_filesystem(header: Header, now: Target, inspected: Place) -> None:
+def _check_filesystem(header: Header, now: Target, inspected: TargetDirectory) -> None:
     then = header.target
     if now.identity == then.identity or (now.fstype, inspected.fsid) == (then.fstype, header.fsid):
         return
@@ -158,7 +158,7 @@ def _check_filesystem(header: Header, now: Target, inspected: Place) -> None:
     )
 
 
-async def _records(inspected: Place, witnessed: Witnessed) -> ReadBack:
+async def _records(inspected: TargetDirectory, witnessed: Witnessed) -> ReadBack:
     """Return the state of the records. Raises Refused if they cannot be read."""
     log, header, _ = witnessed
     read = await _read_back(inspected, header, {number: writer.last for number, writer in log.writers.items()})
@@ -172,7 +172,7 @@ async def _records(inspected: Place, witnessed: Witnessed) -> ReadBack:
     return read
 
 
-async def _read_back(inspected: Place, header: Header, last: dict[int, int]) -> ReadBack:
+async def _read_back(inspected: TargetDirectory, header: Header, last: dict[int, int]) -> ReadBack:
     """Read the records in a child, which is killed on cancellation. ``last``: the newest record of each writer."""
     read = ReadBack()
     child = await Child.start("powercut.readback")

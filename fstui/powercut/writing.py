@@ -67,7 +67,7 @@ def make_cut(plan: PowerCutPlan, target: Target, fsid: int, inventory: Inventory
 class Writing:
     """The running writer. Its acknowledgements go directly to the stdout of fstui."""
 
-    def __init__(self, cut: PreparedCut, process: asyncio.subprocess.Process, entry: ledger.Entry) -> None:
+    def __init__(self, cut: PreparedCut, process: asyncio.subprocess.Process, entry: ledger.LedgerEntry) -> None:
         self._cut = cut
         self._process = process
         self._entry = entry

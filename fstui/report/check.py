@@ -18,7 +18,7 @@ _HEADER = ("", "FILESYSTEM", "VERDICT", "CONFIDENCE", "COMMITS/S", "P99", "SLOW?
 _RECORDS = (
     "filesystem", "run", "verdict", "confidence", "commits_per_s", "p99_ns", "speed", "flag", "next", "trouble",
 )  # fmt: skip
-MOST_NAMES = 3
+MAX_NAMES = 3
 
 
 class Checked(NamedTuple):
@@ -135,8 +135,8 @@ def _simulated(check: Check) -> str:
 
 def _few(names: Sequence[str]) -> str:
     """Return the first names, and the number of the others."""
-    more = len(names) - MOST_NAMES
-    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - MAX_NAMES
+    return ", ".join(names[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _headline(check: Check) -> str:

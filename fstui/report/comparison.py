@@ -25,7 +25,7 @@ from fstui.report.sections import Section
 from fstui.report.stack import stack_line
 from fstui.report.text import columns, moment
 
-MOST = len(ascii_uppercase)
+MAX_SIDES = len(ascii_uppercase)
 """Sides in one comparison."""
 _PARTS = " ▏▎▍▌▋▊▉"
 _LEAD = 4
@@ -127,7 +127,7 @@ class Ranked(NamedTuple):
 
 
 class Comparison:
-    """Runs side by side, in the order in which they were named. At most ``MOST`` sides are compared."""
+    """Runs side by side, in the order in which they were named. At most ``MAX_SIDES`` sides are compared."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
         self._counts: dict[int, Counts] = {}

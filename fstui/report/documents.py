@@ -25,7 +25,7 @@ from fstui.state.runs import Summary
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-class Document(Base, frozen=True, kw_only=True, tag_field="schema"):
+class JsonDocument(Base, frozen=True, kw_only=True, tag_field="schema"):
     """What a command prints as JSON."""
 
 
@@ -34,7 +34,7 @@ class Unchecked(Base, frozen=True, kw_only=True):
     reason: str
 
 
-class CheckDocument(Document, frozen=True, kw_only=True, tag=CHECK):
+class CheckDocument(JsonDocument, frozen=True, kw_only=True, tag=CHECK):
     elapsed_s: float
     runs: tuple[Run, ...]
     failed: tuple[Unchecked, ...]
@@ -52,7 +52,7 @@ class FitOfDirectory(Base, frozen=True, kw_only=True):
     fit: tuple[Fit, ...] = ()
 
 
-class FitDocument(Document, frozen=True, kw_only=True, tag="fstui.fit/1"):
+class FitDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.fit/1"):
     elapsed_s: float
     directories: tuple[FitOfDirectory, ...]
 
@@ -61,7 +61,7 @@ class ListedFilesystem(Target, frozen=True, kw_only=True):
     findings: tuple[Finding, ...] = ()
 
 
-class ListDocument(Document, frozen=True, kw_only=True, tag="fstui.list/1"):
+class ListDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.list/1"):
     host: Host
     process: Process
     filesystems: tuple[ListedFilesystem, ...]
@@ -78,7 +78,7 @@ class ScenarioRow(Base, frozen=True, kw_only=True):
     max_bytes: int
 
 
-class ScenariosDocument(Document, frozen=True, kw_only=True, tag="fstui.scenarios/1"):
+class ScenariosDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.scenarios/1"):
     scenarios: tuple[ScenarioRow, ...]
 
 
@@ -87,7 +87,7 @@ class ScenarioSetting(Base, frozen=True, kw_only=True):
     help: str
 
 
-class ScenarioDocument(Document, frozen=True, kw_only=True, tag="fstui.scenario/1"):
+class ScenarioDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.scenario/1"):
     name: str
     title: str
     question: str
@@ -97,7 +97,7 @@ class ScenarioDocument(Document, frozen=True, kw_only=True, tag="fstui.scenario/
     command: str
 
 
-class HistoryDocument(Document, frozen=True, kw_only=True, tag="fstui.history/1"):
+class HistoryDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.history/1"):
     runs: tuple[Summary, ...]
 
 
@@ -110,7 +110,7 @@ class Series(Base, frozen=True, kw_only=True):
     runs: tuple[Summary, ...]
 
 
-class TrendDocument(Document, frozen=True, kw_only=True, tag="fstui.trend/1"):
+class TrendDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.trend/1"):
     series: tuple[Series, ...]
 
 
@@ -149,12 +149,12 @@ class ComparedStep(Base, frozen=True, kw_only=True):
     faster_but_not_durable: bool
 
 
-class ComparisonDocument(Document, frozen=True, kw_only=True, tag="fstui.comparison/1"):
+class ComparisonDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.comparison/1"):
     sides: tuple[ComparedSide, ...]
     steps: tuple[ComparedStep, ...]
 
 
-class ReferencesDocument(Document, frozen=True, kw_only=True, tag="fstui.references/1"):
+class ReferencesDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.references/1"):
     own: tuple[OwnReference, ...]
     published: tuple[Reference, ...]
 
@@ -164,11 +164,11 @@ class DiskRow(Base, frozen=True, kw_only=True):
     title: str
 
 
-class DisksDocument(Document, frozen=True, kw_only=True, tag="fstui.disks/1"):
+class DisksDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.disks/1"):
     disks: tuple[DiskRow, ...]
 
 
-class DiskDocument(Document, frozen=True, kw_only=True, tag="fstui.disk/1"):
+class DiskDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.disk/1"):
     name: str
     title: str
     parameters: dict[str, str]
@@ -183,11 +183,11 @@ class LabStorage(Base, frozen=True, kw_only=True):
     """None while its envelope is closed."""
 
 
-class LabDocument(Document, frozen=True, kw_only=True, tag="fstui.lab/1"):
+class LabDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.lab/1"):
     storages: tuple[LabStorage, ...]
 
 
-class EnvelopeDocument(Document, frozen=True, kw_only=True, tag="fstui.envelope/1"):
+class EnvelopeDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.envelope/1"):
     name: str
     title: str
     truth: str

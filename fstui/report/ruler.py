@@ -26,7 +26,7 @@ _DECADES = ("0.01", "0.1", "1", "10", "100", "1 k", "10 k", "100 k", "1 M", "10 
 _LOWEST_DECADE = -2
 
 
-class _Row(NamedTuple):
+class _RulerRow(NamedTuple):
     name: str
     per_s: float
     mark: str
@@ -43,7 +43,7 @@ def of_run(run: Run, width: int = WIDTH) -> list[str]:
 def lines(placement: Placement, width: int = WIDTH) -> list[str]:
     """Return a heading, the ruler, notes about the published rates, and their sources."""
     shown = _nearest(placement)
-    here = _Row(f"here, {size(placement.block_bytes)}", placement.per_s, HERE)
+    here = _RulerRow(f"here, {size(placement.block_bytes)}", placement.per_s, HERE)
     sources = _Sources([*shown, *placement.own])
     own = [sources.row(reference)._replace(mark=OWN) for reference in placement.own]
     rows = sorted([*map(sources.row, shown), *own, here], key=lambda row: (row.per_s, row.mark == HERE))
@@ -95,7 +95,7 @@ def _own_row(own: OwnReference) -> tuple[Cell | str, ...]:
     return f"{OWN} {own.name}", own.operation, number(own.per_s, rate), which
 
 
-def _ruler(rows: Sequence[_Row], width: int) -> list[str]:
+def _ruler(rows: Sequence[_RulerRow], width: int) -> list[str]:
     """Draw a line for each rate: name, rate, source and mark. The marks have at least half of a narrow terminal."""
     names = min(_NAME, max(width // 2 - 12, _SHORTEST_NAME))
     rates = max(len(rate(row.per_s)) for row in rows)
@@ -137,10 +137,10 @@ class _Sources:
         found = dict.fromkeys(reference.source for reference in references)
         self._numbers = {source: f"[{number}]" for number, source in enumerate(found, 1)}
 
-    def row(self, reference: Reference) -> _Row:
+    def row(self, reference: Reference) -> _RulerRow:
         marked = "*" if reference.note else ""
         name = ", ".join(filter(None, [reference.device + marked, reference.setup]))
-        return _Row(name, reference.per_s, THERE, self._numbers[reference.source])
+        return _RulerRow(name, reference.per_s, THERE, self._numbers[reference.source])
 
     def lines(self, width: int) -> list[str]:
         return [f"  {line}" for line in hanging([(number, name) for name, number in self._numbers.items()], width - 2)]

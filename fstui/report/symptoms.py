@@ -26,7 +26,7 @@ _DIR = re.compile(r"\bDIR\b")
 _ESCAPES = re.compile(r"\x1b\[[\d;]*m")
 
 
-class Outcome(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CommandOutcome(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the command says, and what to do then."""
 
     when: str
@@ -41,7 +41,7 @@ class Symptom(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Messages by which the page is found; the first one is its name. ``…`` stands for any words."""
     means: str
     run: tuple[str, ...] = (WATCH,)
-    outcome: tuple[Outcome, ...] = ()
+    outcome: tuple[CommandOutcome, ...] = ()
     directory: str = "DIR"
     sources: tuple[str, ...]
 
@@ -53,17 +53,17 @@ class Symptom(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Symptoms(Base, frozen=True, kw_only=True):
     """The whole file. ``watch``: the outcomes of pages without their own."""
 
-    watch: tuple[Outcome, ...]
+    watch: tuple[CommandOutcome, ...]
     page: tuple[Symptom, ...]
 
 
-_Row = TypeVar("_Row", Outcome, Symptom)
+_Row = TypeVar("_Row", CommandOutcome, Symptom)
 
 
 def read(data: bytes) -> Symptoms:
     """Return the pages. Raises ValueError, which names the row with the mistake."""
     document = msgspec.toml.decode(data)
-    return Symptoms(watch=_rows(document, "watch", Outcome), page=_rows(document, "page", Symptom))
+    return Symptoms(watch=_rows(document, "watch", CommandOutcome), page=_rows(document, "page", Symptom))
 
 
 def _rows(document: Mapping[str, Any], name: str, kind: type[_Row]) -> tuple[_Row, ...]:

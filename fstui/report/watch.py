@@ -13,7 +13,7 @@ from fstui.model.watch import JournalCommits, LostWrite, Waiting, Watched, Watch
 from fstui.report.sections import Cell, Report, Section, records, right
 from fstui.report.text import NONE, speed_words
 
-MOST_ROWS = 20
+MAX_ROWS = 20
 _ANSWERS: dict[Answer, str] = {"stalls": "Yes, it stalls", "slow": "Yes", "unknown": "Not known", "normal": "No"}
 WAITS = ("PROGRAM", "SYNCS/S", "P50", "P99", "MAX", "IN DEVICE", "CPU WAIT ≤", "WAITING", "FILE")
 _RECORDS = ("program", "pid", "syncs", "waited_ns", "p50_ns", "p99_ns", "device_ns", "cpu_ns", "file")
@@ -23,7 +23,7 @@ DEVICES = ("DEVICE", "WRITES/S", "BYTES/S", "WRITE P50", "FLUSHES/S", "FLUSH P50
 def of_watch(report: WatchReport) -> Report:
     """Return the tables, and the conclusion last, where a terminal shows it."""
     whole = report.whole
-    waits = tuple(_cells(waiting_cells(row, whole.elapsed_s), last=True) for row in whole.waits[:MOST_ROWS])
+    waits = tuple(_cells(waiting_cells(row, whole.elapsed_s), last=True) for row in whole.waits[:MAX_ROWS])
     left = len(whole.waits) - len(waits)
     writers = tuple((f"{w.name} ({w.pid})", right(f"{size(w.written_bytes / whole.elapsed_s)}")) for w in whole.writers)
     devices = tuple(_cells(device_cells(one, whole.elapsed_s)) for one in whole.devices)

@@ -21,7 +21,7 @@ from fstui.runs.machine.base import Machine
 from fstui.storage import counters
 from fstui.storage.process import PATTERN, writers
 
-MOST_WRITERS = 8
+MAX_WRITERS = 8
 
 
 async def read_activity() -> AsyncGenerator[HostActivity]:
@@ -78,6 +78,6 @@ class IdleWatch:
             counters=counters.add((self.seen.counters, counters.difference(before, after))),
             writers=tuple(
                 OtherWriter(pid=pid, name=name, written_bytes=written)
-                for (pid, name), written in self._written.most_common(MOST_WRITERS)
+                for (pid, name), written in self._written.most_common(MAX_WRITERS)
             ),
         )

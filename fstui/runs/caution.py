@@ -125,7 +125,7 @@ async def other_runs(session: Session, site: Site) -> list[str]:
     ]
 
 
-def _shared(session: Session, entry: ledger.Entry, target: Target) -> bool:
+def _shared(session: Session, entry: ledger.LedgerEntry, target: Target) -> bool:
     try:
         other = session.machine.target(str(Path(entry.what).parent))
     except Refused:

@@ -23,7 +23,7 @@ CHECK = "check"
 FIT = "fit"
 ENOUGH_TRACED = 200
 """Syncs of a step if the trace says who requested flushes."""
-MOST_BYTES = {CHECK: caution.SMALL_BYTES, FIT: 200_000_000}
+MAX_BYTES = {CHECK: caution.SMALL_BYTES, FIT: 200_000_000}
 """The most that is written, and removed again, per filesystem."""
 PATIENCE_S = 20.0
 """The most time for a filesystem: two seconds, and the time before and after on a slow host."""
@@ -133,7 +133,7 @@ class Checkup:
         return left_out
 
     def _concerns(self, site: Site) -> tuple[str, ...]:
-        most = MOST_BYTES[self._scenario]
+        most = MAX_BYTES[self._scenario]
         return caution.concerns(self._session, site, caution.busy_shares(self.idle), most, most)
 
 

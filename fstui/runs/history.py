@@ -16,7 +16,7 @@ from fstui.state.runs import Summary
 
 __all__ = [
     "ALTERED",
-    "Saved",
+    "SavedRun",
     "Summary",
     "delete",
     "directory",
@@ -28,13 +28,13 @@ __all__ = [
     "with_rounds",
 ]
 
-MOST_NOTE = 200
+MAX_NOTE_LENGTH = 200
 """Characters."""
 READING_S = 20.0
 """Time of one child process to read thousands of documents that are not in the index yet."""
 
 
-class Saved(NamedTuple):
+class SavedRun(NamedTuple):
     run: Run
     path: str
     altered: bool = False
@@ -58,7 +58,7 @@ async def listed(most: int | None = None) -> list[Summary]:
             continue
 
 
-async def find(reference: str) -> Saved:
+async def find(reference: str) -> SavedRun:
     """Return the run of this id, beginning of an id, file name or path; ``last`` is the newest. Raises Refused."""
     return await in_home(_read, reference)
 
@@ -72,8 +72,8 @@ def matching(summaries: Sequence[Summary], words: str) -> list[Summary]:
 async def note(reference: str, words: str) -> None:
     """Save a note on a run; an empty one removes it. Raises Refused, OSError."""
     saved = await find(reference)
-    if not words.isprintable() or len(words) > MOST_NOTE:
-        raise Refused(f"a note is one line of at most {MOST_NOTE} printable characters")
+    if not words.isprintable() or len(words) > MAX_NOTE_LENGTH:
+        raise Refused(f"a note is one line of at most {MAX_NOTE_LENGTH} printable characters")
     await in_home(user_data.note, saved.run.id, words.strip())
 
 
@@ -108,9 +108,9 @@ def _with_rounds(found: tuple[Run, ...]) -> list[Run]:
     return [*found, *(runs.read(Path(one.path)) for one in wanted)]
 
 
-def _read(reference: str) -> Saved:
+def _read(reference: str) -> SavedRun:
     path = runs.find(reference)
     run, altered = runs.read_document(path)
     # an older document is read as one of this version, so it needs a new digest
     as_shown = sealed(run) if run.digest and not altered else run
-    return Saved(as_shown, str(path), altered)
+    return SavedRun(as_shown, str(path), altered)

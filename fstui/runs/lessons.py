@@ -47,11 +47,11 @@ __all__ = [
 ]
 
 
-class Table(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LessonTable(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A table of a lesson's file."""
 
 
-class Choice(Table, frozen=True, kw_only=True):
+class Choice(LessonTable, frozen=True, kw_only=True):
     """A question with numbered answers. ``right``: the number of the right one, from 1."""
 
     ask: str
@@ -61,7 +61,7 @@ class Choice(Table, frozen=True, kw_only=True):
     """The reason, shown after the answer."""
 
 
-class LessonRun(Table, frozen=True, kw_only=True):
+class LessonRun(LessonTable, frozen=True, kw_only=True):
     """Steps on one simulated disk."""
 
     label: str
@@ -74,7 +74,7 @@ class LessonRun(Table, frozen=True, kw_only=True):
     """The student cuts the power; the step lasts until then."""
 
 
-class Claim(Table, frozen=True, kw_only=True):
+class Claim(LessonTable, frozen=True, kw_only=True):
     """A statement about the runs: a figure of a step, the ratio of two figures, or the verdict of a run."""
 
     says: str
@@ -89,7 +89,7 @@ class Claim(Table, frozen=True, kw_only=True):
     verdict: Verdict | None = None
 
 
-class Lesson(Table, frozen=True, kw_only=True):
+class Lesson(LessonTable, frozen=True, kw_only=True):
     name: str
     number: int
     title: str
@@ -103,7 +103,7 @@ class Lesson(Table, frozen=True, kw_only=True):
     question: Choice
 
 
-class Found(NamedTuple):
+class CheckedClaim(NamedTuple):
     """A claim with its figures, and whether it holds."""
 
     sentence: str
@@ -175,15 +175,15 @@ def _without_end(step: PlannedStep) -> PlannedStep:
     return replace(step, settings=replace(step.settings, seconds=0.0))
 
 
-def found(claim: Claim, runs: Mapping[str, Run]) -> Found:
+def found(claim: Claim, runs: Mapping[str, Run]) -> CheckedClaim:
     if claim.verdict is not None:
-        return Found(claim.says, runs[claim.run].verdict == claim.verdict)
+        return CheckedClaim(claim.says, runs[claim.run].verdict == claim.verdict)
     of = _figure(claim.figure, _step(claim.of, runs))
     over = _figure(claim.figure, _step(claim.over, runs)) if claim.over else 1.0
     value = of / over if over else float("inf")
     shown = rate if claim.figure == "rate" else ratio
     words = claim.says.format(value=(rate if claim.over else shown)(value), of=shown(of), over=shown(over))
-    return Found(words, claim.least <= value <= claim.most)
+    return CheckedClaim(words, claim.least <= value <= claim.most)
 
 
 def _step(reference: str, runs: Mapping[str, Run]) -> Step:

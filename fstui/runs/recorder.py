@@ -22,7 +22,7 @@ from fstui.storage.counters import difference
 
 DELAYED_SHARE = 0.01
 """If the probe waited for a reader for more than this share of its time, its rate is invalid."""
-MOST = 16
+MIN_INTERVALS = 16
 SHORTEST_NS = 100_000_000
 LONGEST_LOOK_S = 0.25
 
@@ -308,7 +308,7 @@ class Intervals:
 
     A reading of the counters takes time, and operations go on in the meantime. So an interval has only the operations
     that began after one reading had ended and ended before the next one began. Each of their flushes was counted within
-    it. There are at most twice ``MOST`` intervals: when there are more, neighbours are merged. One writer only.
+    it. Neighbours are merged when there are more than twice ``MIN_INTERVALS``. One writer only.
     """
 
     def __init__(self) -> None:
@@ -329,7 +329,7 @@ class Intervals:
         if not (last or counters.monotonic_ns - since_ns >= self.shortest_ns):
             return
         self._readings.append(_Reading(counters, counters.until_ns, self._ops))
-        if len(self._readings) > 2 * MOST:
+        if len(self._readings) > 2 * MIN_INTERVALS:
             del self._readings[1::2]
             self.shortest_ns *= 2
 

@@ -15,7 +15,7 @@ from fstui.state.paths import in_home
 
 __all__ = ["add", "library", "own", "published", "remove"]
 
-MOST_NAME = 40
+MAX_NAME_LENGTH = 40
 ABOUT_A_FLEET = "fleet.json"
 """The summary of a fleet, next to the documents of its hosts."""
 READING_S = 60.0
@@ -38,8 +38,8 @@ async def add(name: str, references: Iterable[str]) -> Added:
 
     A run that cannot be a reference is refused if it is named alone, and left out if it is one of many.
     """
-    if not name.strip() or len(name) > MOST_NAME or not name.isprintable():
-        raise Refused(f"The name must have 1 to {MOST_NAME} printable characters, as in --name 'our db hosts'")
+    if not name.strip() or len(name) > MAX_NAME_LENGTH or not name.isprintable():
+        raise Refused(f"The name must have 1 to {MAX_NAME_LENGTH} printable characters, as in --name 'our db hosts'")
     runs, left_out = await in_home(_read, tuple(references), timeout_s=READING_S)
     found = of_runs(name, runs)
     await in_home(user_data.add_references, found)

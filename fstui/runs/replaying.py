@@ -13,7 +13,7 @@ from fstui.runs.planner import IDLE_S, PAUSE_S, with_limit
 from fstui.runs.runner import RunInProgress
 from fstui.runs.session import Session
 from fstui.runs.site import Site
-from fstui.state.workspace import Place
+from fstui.state.workspace import TargetDirectory
 
 
 class Replay(NamedTuple):
@@ -50,5 +50,5 @@ def replay(run: Run, speed: float = 1.0) -> Replay:
         room_bytes=0,
         command=f"fstui replay {run.id}",
     )
-    site = Site(place=Place(run.target.path, run.target.space), read=run.target, like=run.like)
+    site = Site(place=TargetDirectory(run.target.path, run.target.space), read=run.target, like=run.like)
     return Replay(Session.of_machine(machine), plan, RunInProgress(plan, site, machine))

@@ -33,14 +33,14 @@ from fstui.model.plan import PlannedStep
 from fstui.model.run import ScenarioRef
 
 _FIELD = re.compile(r"\{(\w+)\}")
-MOST_STEPS = 1000
+MAX_STEPS = 1000
 """The most steps of one table, because a mistake in a list of values should not make a plan for a year."""
 _MEASURED_TIME = "{seconds}"
 WORD_KEY = "*"
 """The key for all keys of a word."""
 
 
-class Server(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ScenarioServer(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The database server of the steps."""
 
     kind: str
@@ -50,7 +50,7 @@ class Server(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Scenario(Form, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The content of a scenario file."""
 
-    server: Server | None = None
+    server: ScenarioServer | None = None
     steps: list[dict[str, Any]]
 
 
@@ -125,8 +125,8 @@ def _combinations(head: StepHead, values: dict[str, Any]) -> Iterator[dict[str, 
     """Yield one value for each setting, in every combination for which the table is meant."""
     if unknown := head.only.keys() - values.keys():
         raise Refused(f"only: there is no setting {min(unknown)!r}")
-    if prod(len(as_list(values[key])) for key in head.for_each) > MOST_STEPS:
-        raise Refused(f"its settings make more than {MOST_STEPS} steps of {head.name!r}: name fewer values")
+    if prod(len(as_list(values[key])) for key in head.for_each) > MAX_STEPS:
+        raise Refused(f"its settings make more than {MAX_STEPS} steps of {head.name!r}: name fewer values")
     for combination in product(*(as_list(values[key]) for key in head.for_each)):
         one = {**values, **dict(zip(head.for_each, combination, strict=True))}
         if all(one[key] in meant for key, meant in head.only.items()):

@@ -41,7 +41,7 @@ __all__ = [
     "text_of_own",
 ]
 
-MOST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 _ORDER = (
     "check", "latency-watch", "fsync-rate", "odirect-truth", "fit", "wal-postgres", "sqlite-commit",
     "sysbench-oltp", "replica-cut", "fileio-classic",
@@ -158,8 +158,8 @@ def _path_of(name: str) -> Path:
 
 def _read(path: Path) -> Scenario:
     data, _ = read_regular(path)
-    if len(data) > MOST_BYTES:
-        raise Refused(f"it is not a scenario: it has {size(len(data))}, and at most {size(MOST_BYTES)} are allowed")
+    if len(data) > MAX_BYTES:
+        raise Refused(f"it is not a scenario: it has {size(len(data))}, and at most {size(MAX_BYTES)} are allowed")
     document = msgspec.toml.decode(data)
     settings = document.get("settings")
     for key, table in settings.items() if isinstance(settings, dict) else ():

@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # these are not needed for the first screen, and take time to
     from fstui.runs.runner import RunInProgress
     from fstui.runs.scenarios import Scenario
     from fstui.runs.site import Site
-    from fstui.runs.startup import Saved
+    from fstui.runs.startup import StartupData
     from fstui.runs.watch import Watching
 
 
@@ -120,7 +120,7 @@ class Session:
         """Yield repeatedly which processes write and which databases run, until it is closed. Raises OSError."""
         return self.machine.activity()
 
-    async def read_saved(self) -> Saved:
+    async def read_saved(self) -> StartupData:
         """Read the state directory. Raises OSError, and Refused if it does not answer."""
         from fstui.runs import startup  # noqa: PLC0415
 

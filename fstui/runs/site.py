@@ -14,7 +14,7 @@ from fstui.model.host import Process
 from fstui.model.plan import PlannedStep
 from fstui.model.storage import Reading, Target
 from fstui.runs.machine.base import Machine, RunDirectory
-from fstui.state.workspace import Place, check_open, check_room
+from fstui.state.workspace import TargetDirectory, check_open, check_room
 from fstui.storage.layers import kind
 from fstui.storage.layers.facts import UNTORN
 from fstui.storage.layers.readers import with_readings
@@ -26,7 +26,7 @@ _FLAGS = {"S": "sync_flag", "N": "inline_data", "C": "nocow_flag"}
 class Site(Base, frozen=True, kw_only=True):
     """Where a run writes. The alignment of O_DIRECT is not known here, because the kernel reports it for files only."""
 
-    place: Place
+    place: TargetDirectory
     read: Target
     """The resolved directory with its stack, as read from this host, and the space there."""
     like: Process | None = None
@@ -83,7 +83,7 @@ def flagged(target: Target, directory: RunDirectory) -> Target:
     return msgspec.structs.replace(target, stack=(with_readings(target.stack[0], readings), *target.stack[1:]))
 
 
-def _resolved(read: Target, place: Place) -> Target:
+def _resolved(read: Target, place: TargetDirectory) -> Target:
     return msgspec.structs.replace(read, path=place.path, space=place.space)
 
 

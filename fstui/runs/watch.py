@@ -20,14 +20,14 @@ from fstui.model.watch import (
     WatchReport,
     WatchStarted,
 )
-from fstui.runs.machine.base import Machine, Waits
+from fstui.runs.machine.base import Machine, RunningWatch
 from fstui.storage.counters import difference
 from fstui.storage.process import writers
 from fstui.trace.child import Ended, Untraceable
 from fstui.trace.conclusion import WatchConclusion, answers, conclude, conclude_from_proc
 
 SECOND = 1.0
-MOST_WRITERS = 8
+MAX_WRITERS = 8
 
 
 class Watching:
@@ -61,7 +61,7 @@ class Watching:
             else:
                 yield WatchedSecond(second=seen, sentence=_concluded(seen, refused, inventory).sentence)
 
-    async def _traced(self, trace: Waits, seconds: float | None) -> AsyncIterator[Watched | Ended]:
+    async def _traced(self, trace: RunningWatch, seconds: float | None) -> AsyncIterator[Watched | Ended]:
         ending = asyncio.ensure_future(self._end_after(seconds, trace))
         try:
             async for received in trace.seconds():
@@ -73,7 +73,7 @@ class Watching:
             ending.cancel()
             await trace.stop()
 
-    async def _end_after(self, seconds: float | None, trace: Waits) -> None:
+    async def _end_after(self, seconds: float | None, trace: RunningWatch) -> None:
         await self._passed(seconds)
         trace.end()
 
@@ -138,7 +138,7 @@ class ProcSpan:
         return Watched(
             elapsed_s=(after.monotonic_ns - self._before.monotonic_ns) / 1e9,
             devices=tuple(msgspec.convert(one, WatchedDevice, from_attributes=True) for one in moved),
-            writers=writers(self._written, self._machine.written_so_far())[:MOST_WRITERS],
+            writers=writers(self._written, self._machine.written_so_far())[:MAX_WRITERS],
         )
 
 

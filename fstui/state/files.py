@@ -16,7 +16,7 @@ TEMPORARY = ".tmp"
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _MOST_PARTS = 400
 """Most names in a path, including those of its links, which may lead in a circle."""
-MOST_BYTES = 256 << 20
+MAX_BYTES = 256 << 20
 """Far more than any document has, and little enough to read into memory."""
 
 
@@ -30,7 +30,7 @@ def read_regular(path: Path, flags: int = 0) -> tuple[bytes, os.stat_result]:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
-        if found.st_size > MOST_BYTES:
+        if found.st_size > MAX_BYTES:
             raise OSError(errno.EFBIG, "it is too large for a file of fstui", str(path))
         return file.read(), found
 

@@ -33,7 +33,7 @@ _RUN = re.compile(r"[0-9a-z-]{1,40}")
 _CHILD_S = 10.0
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that was made, and the process that is to remove it."""
 
     run: str
@@ -64,7 +64,9 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """Inode of the directory that contains it. If another inode has that path now, the directory was moved."""
 
 
-def enter(run: str, kind: Kind, what: str, mount_point: str = "", *, pid: int | None = None, device: str = "") -> Entry:
+def enter(
+    run: str, kind: Kind, what: str, mount_point: str = "", *, pid: int | None = None, device: str = ""
+) -> LedgerEntry:
     """Write an entry and sync it, before the thing is made. Raises OSError, and then the thing must not be made.
 
     ``pid``: the process that is to remove it, by default this one.
@@ -72,7 +74,7 @@ def enter(run: str, kind: Kind, what: str, mount_point: str = "", *, pid: int | 
     owner = pid or os.getpid()
     directory = make_private(paths.ledger_dir())
     _sweep()
-    entry = Entry(
+    entry = LedgerEntry(
         run=run,
         kind=kind,
         what=what,
@@ -93,7 +95,7 @@ def enter(run: str, kind: Kind, what: str, mount_point: str = "", *, pid: int | 
     return entry
 
 
-async def record(run: str, kind: Kind, what: str, mount_point: str = "", device: str = "") -> Entry:
+async def record(run: str, kind: Kind, what: str, mount_point: str = "", device: str = "") -> LedgerEntry:
     """Write an entry in a child process. Raises OSError, and then the thing must not be made.
 
     If the task is cancelled, the entry is removed again, because nothing is made then.
@@ -111,13 +113,13 @@ async def record(run: str, kind: Kind, what: str, mount_point: str = "", device:
         raise OSError(errno.ETIMEDOUT, silence.reason, str(paths.ledger_dir())) from None
 
 
-async def strike_out(*entries: Entry) -> None:
+async def strike_out(*entries: LedgerEntry) -> None:
     """Remove the entries of things that are gone, in a child process. An entry that remains does no harm."""
     with suppress(OSError, NoAnswer):
         await in_child(_strike_all, entries, timeout_s=_CHILD_S)
 
 
-async def remove(entry: Entry, removing: Awaitable[object]) -> str | None:
+async def remove(entry: LedgerEntry, removing: Awaitable[object]) -> str | None:
     """Wait for the removal of what an entry names, then remove the entry.
 
     Returns None, or a sentence with the reason why it could not be removed.
@@ -134,22 +136,22 @@ async def remove(entry: Entry, removing: Awaitable[object]) -> str | None:
     return None
 
 
-async def strike_out_gone(*entries: Entry) -> None:
+async def strike_out_gone(*entries: LedgerEntry) -> None:
     """Remove the entries whose path does not exist, in a child process."""
     with suppress(OSError, NoAnswer):
         await in_child(_strike_gone, entries, timeout_s=_CHILD_S)
 
 
-def _strike_all(entries: tuple[Entry, ...]) -> None:
+def _strike_all(entries: tuple[LedgerEntry, ...]) -> None:
     for entry in entries:
         strike(entry)
 
 
-def _strike_gone(entries: tuple[Entry, ...]) -> None:
+def _strike_gone(entries: tuple[LedgerEntry, ...]) -> None:
     _strike_all(tuple(entry for entry in entries if not os.path.lexists(entry.what)))
 
 
-def strike(entry: Entry) -> None:
+def strike(entry: LedgerEntry) -> None:
     """Remove an entry; nothing happens if it is gone already. Raises OSError."""
     directory = paths.ledger_dir()
     with suppress(FileNotFoundError):
@@ -157,12 +159,12 @@ def strike(entry: Entry) -> None:
         sync_directory(directory)
 
 
-def path_of(entry: Entry) -> Path:
+def path_of(entry: LedgerEntry) -> Path:
     """Return the entry's file."""
     return paths.ledger_dir() / _file_name(entry)
 
 
-def entries() -> list[Entry]:
+def entries() -> list[LedgerEntry]:
     """Return all entries, also those of running processes, in the order of their names."""
     try:
         files = sorted(path for path in paths.ledger_dir().iterdir() if path.suffix == ".json")
@@ -171,7 +173,7 @@ def entries() -> list[Entry]:
     return [entry for entry in map(_read, files) if entry is not None]
 
 
-def stale() -> list[Entry]:
+def stale() -> list[LedgerEntry]:
     """Return the entries whose owner is dead. An owner that cannot be checked counts as alive.
 
     Also remove half-written entries, whose things were never made.
@@ -180,7 +182,7 @@ def stale() -> list[Entry]:
     return [entry for entry in entries() if _owner_lives(entry) is False]
 
 
-def living() -> list[Entry]:
+def living() -> list[LedgerEntry]:
     """Return the entries of running processes of this host, except this process and its parent."""
     others = (entry for entry in entries() if entry.pid not in (os.getpid(), os.getppid()))
     return [entry for entry in others if _owner_lives(entry) is True]
@@ -191,12 +193,12 @@ def running() -> frozenset[str]:
     return frozenset(entry.run for entry in entries() if _owner_lives(entry) is True)
 
 
-def of_other_hosts() -> list[Entry]:
+def of_other_hosts() -> list[LedgerEntry]:
     """Return the entries of other hosts that share this state directory."""
     return [entry for entry in entries() if not _is_of_this_host(entry) and not is_of_this_boot(entry)]
 
 
-def is_of_this_boot(entry: Entry) -> bool:
+def is_of_this_boot(entry: LedgerEntry) -> bool:
     """Return whether the entry was written since the last boot of this host, so that device numbers are still valid."""
     return entry.boot == _word("/proc/sys/kernel/random/boot_id") != ""
 
@@ -212,13 +214,13 @@ def _sweep() -> None:
         sweep(directory)
 
 
-def _is_of_this_host(entry: Entry) -> bool:
+def _is_of_this_host(entry: LedgerEntry) -> bool:
     """Compare machine ids, which survive a change of the host name; without them, compare host names."""
     machine = _machine_id()
     return entry.machine == machine if entry.machine and machine else entry.host == os.uname().nodename
 
 
-def _owner_lives(entry: Entry) -> bool | None:
+def _owner_lives(entry: LedgerEntry) -> bool | None:
     """Return whether the owner of the entry is running; None if that cannot be checked from here."""
     if not is_of_this_boot(entry):
         return False if _is_of_this_host(entry) else None
@@ -257,7 +259,7 @@ def _pid_namespace_of(process: Path) -> str:
         return _FIRST_PID_NAMESPACE
 
 
-def _read(path: Path) -> Entry | None:
+def _read(path: Path) -> LedgerEntry | None:
     """Return the entry in a file, or None if it is not a valid entry of this user.
 
     With ``sudo -E`` the state directory is another user's, who could otherwise make root remove any path.
@@ -266,13 +268,13 @@ def _read(path: Path) -> Entry | None:
         data, found = read_regular(path, os.O_NOFOLLOW)
         if found.st_uid != os.geteuid() or found.st_mode & 0o077:
             return None
-        entry = msgspec.convert(json.loads(data), Entry)
+        entry = msgspec.convert(json.loads(data), LedgerEntry)
     except (OSError, ValueError, RecursionError):
         return None
     return entry if path.name == _file_name(entry) and _RUN.fullmatch(entry.run) else None
 
 
-def _file_name(entry: Entry) -> str:
+def _file_name(entry: LedgerEntry) -> str:
     what = hashlib.blake2s(entry.what.encode(errors="surrogateescape"), digest_size=4).hexdigest()
     return f"{entry.run}-{entry.kind}-{what}.json"
 

@@ -23,7 +23,7 @@ from fstui.state.outlines import Outline, Read, RunNotFound, decode, read_outlin
 
 _NAME = re.compile(r"(?P<time>\d{8}-\d{6})-(?P<id>[^/]+)\.json")
 NEWEST = "last"
-MOST_BASELINES, SEARCHED = 20, 200
+MAX_BASELINES, SEARCHED = 20, 200
 """A run is compared with at most 20 of the newest 200."""
 
 
@@ -55,7 +55,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     unreadable: str | None = None
 
 
-class Document(NamedTuple):
+class LoadedRun(NamedTuple):
     run: Run
     altered: bool
     """The digest in the document does not match it."""
@@ -113,15 +113,15 @@ def read(path: Path) -> Run:
     return read_document(path).run
 
 
-def read_document(path: Path) -> Document:
+def read_document(path: Path) -> LoadedRun:
     """Return the run in that file, and whether it was altered. Raises as ``read`` does."""
-    return Document(*decode(path, documents.decode_run))
+    return LoadedRun(*decode(path, documents.decode_run))
 
 
-def read_all(path: Path) -> list[Document]:
+def read_all(path: Path) -> list[LoadedRun]:
     """Return all runs in that file, which may be the result of a check. Raises as ``read`` does."""
     found, _ = decode(
-        path, lambda data: [Document(documents.decode_run(one), is_altered(one)) for one in documents.split_file(data)]
+        path, lambda data: [LoadedRun(documents.decode_run(one), is_altered(one)) for one in documents.split_file(data)]
     )
     return found
 
@@ -159,7 +159,7 @@ def earlier(run: Run) -> tuple[EarlierRun, ...]:
     saved = _files()
     named = [path for path in saved if _NAME.fullmatch(path.name)][:SEARCHED]
     found = (_as_earlier(one, run) for one in read_outlines(named, saved))
-    return tuple(islice((one for one in found if one and one.mean_ns), MOST_BASELINES))
+    return tuple(islice((one for one in found if one and one.mean_ns), MAX_BASELINES))
 
 
 def _as_earlier(read: Read, run: Run) -> EarlierRun | None:

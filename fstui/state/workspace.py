@@ -53,7 +53,7 @@ class HeldDirectory(NamedTuple):
         return {"directory": self.path, "identity": [self.device, self.inode]}
 
 
-class Place(NamedTuple):
+class TargetDirectory(NamedTuple):
     """A directory: its resolved path, the space there, and why a run may not write into it."""
 
     path: str
@@ -68,7 +68,7 @@ _NAME_ANOTHER = "Name an existing directory on the storage in question."
 _STOPPED = "The filesystem has stopped, or its device is gone: see the kernel's log (dmesg)."
 
 
-async def inspect(directory: str, *, trusting: bool = False) -> Place:
+async def inspect(directory: str, *, trusting: bool = False) -> TargetDirectory:
     """Resolve a directory and see whether it can be written. Raises Refused if it is not a directory.
 
     ``trusting``: root writes there although another user could rename what is written.
@@ -84,7 +84,7 @@ async def inspect(directory: str, *, trusting: bool = False) -> Place:
     if not found["directory"]:
         raise Refused(f"{directory} is not a directory. Name the directory that contains it.")
     space = Space.stated(found["total_bytes"], found["free_bytes"], found["block_bytes"])
-    return Place(found["path"], space, _closed(directory, found, trusting), found["fsid"])
+    return TargetDirectory(found["path"], space, _closed(directory, found, trusting), found["fsid"])
 
 
 def _closed(directory: str, found: dict[str, Any], trusting: bool) -> str | None:
@@ -106,7 +106,7 @@ def _closed(directory: str, found: dict[str, Any], trusting: bool) -> str | None
     return None
 
 
-def check_open(place: Place, target: Target) -> None:
+def check_open(place: TargetDirectory, target: Target) -> None:
     """Raises Refused if nothing can be written there."""
     if target.pseudo:
         raise Refused(f"{place.path} is on {target.fstype}, which holds no files. Name a directory on a disk.")
@@ -114,7 +114,7 @@ def check_open(place: Place, target: Target) -> None:
         raise Refused(place.closed)
 
 
-def check_room(place: Place, room_bytes: int) -> None:
+def check_room(place: TargetDirectory, room_bytes: int) -> None:
     """Raises Refused if the filesystem would become too full."""
     if place.space is None:  # the filesystem states no size
         return
@@ -134,7 +134,9 @@ def check_room(place: Place, room_bytes: int) -> None:
 class Workspace:
     """A run's directory while it exists."""
 
-    def __init__(self, held: HeldDirectory, keeper: Child, entry: ledger.Entry, answer: Mapping[str, Any]) -> None:
+    def __init__(
+        self, held: HeldDirectory, keeper: Child, entry: ledger.LedgerEntry, answer: Mapping[str, Any]
+    ) -> None:
         self.held = held
         self.dio_alignment: int | None = answer["dio_alignment"]
         """Block alignment that O_DIRECT needs, in bytes. 0: O_DIRECT is not supported; None: unknown."""
@@ -169,11 +171,11 @@ class Workspace:
             raise Refused(f"Cannot make {path}: {answer.get('error', 'its helper process ended')}.")
         return cls(HeldDirectory(path, *answer["identity"]), keeper, entry, answer)
 
-    async def remove(self, patience_s: float = _REMOVE_S) -> str | None:
+    async def remove(self, timeout_s: float = _REMOVE_S) -> str | None:
         """Remove the directory. Returns None, or a sentence with the reason why it was not removed."""
         self._keeper.hang_up()
         try:
-            answer = json.loads(await self._keeper.answer(patience_s, self.held.path, "target") or b"{}")
+            answer = json.loads(await self._keeper.answer(timeout_s, self.held.path, "target") or b"{}")
         except NoAnswer as silence:
             self._keeper.abandon()
             return f"{self.held.path}: not removed: it {silence.reason}; removed when it answers, or by `fstui clean`"
@@ -186,7 +188,7 @@ class Workspace:
         return await remove_left_behind(self._entry)  # the keeper itself was killed
 
 
-async def _forget(entry: ledger.Entry, answer: dict[str, Any]) -> None:
+async def _forget(entry: ledger.LedgerEntry, answer: dict[str, Any]) -> None:
     """Remove the entry of a directory that could not be made.
 
     The keeper may have been killed after it made the directory: then the directory is removed as well.
@@ -197,12 +199,12 @@ async def _forget(entry: ledger.Entry, answer: dict[str, Any]) -> None:
         await remove_left_behind(entry)
 
 
-async def remove_left_behind(entry: ledger.Entry) -> str | None:
+async def remove_left_behind(entry: ledger.LedgerEntry) -> str | None:
     """Remove the directory of a dead run. Returns None, or a sentence with the reason why it could not be removed."""
     return await ledger.remove(entry, _remove_directory(entry))
 
 
-async def _remove_directory(entry: ledger.Entry) -> None:
+async def _remove_directory(entry: ledger.LedgerEntry) -> None:
     """Raises OSError, and Refused if the path now leads to another filesystem or directory."""
     if entry.mount_point and entry.mount_point not in _mounted():
         raise Refused(f"nothing is mounted on {entry.mount_point} now. Mount it, then `fstui clean`")
@@ -232,7 +234,7 @@ def _mount_of(path: str) -> tuple[str, str]:
     return found.mount_point, "" if found.device.startswith("0:") else found.device
 
 
-def _is_hidden(entry: ledger.Entry, fsid: int) -> bool:
+def _is_hidden(entry: ledger.LedgerEntry, fsid: int) -> bool:
     """Return whether another filesystem is mounted where the entry's filesystem was. ``fsid``: of the one there now."""
     there = _mounted().get(entry.mount_point)
     if there is None:

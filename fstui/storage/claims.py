@@ -30,7 +30,7 @@ Claims = Mapping[str, Answer]
 UNASKED: Claims = {}
 
 
-class Question(NamedTuple):
+class ToolCall(NamedTuple):
     """A read-only command."""
 
     command: Command

@@ -10,7 +10,7 @@ from fstui.model.storage import Node, Reading
 from fstui.proc import Mount
 from fstui.storage.layers.devices import disk
 from fstui.storage.layers.kinds import kind, sync_of
-from fstui.storage.layers.readers import Device, Readers, Role, Sources
+from fstui.storage.layers.readers import DeviceDescription, Readers, Role, Sources
 from fstui.storage.tree import Tree, integer
 
 SECTOR_BYTES = 512
@@ -18,7 +18,7 @@ FLUSH_FIELDS = 17
 """Fields of ``stat`` since Linux 5.5: the last two are flushes completed and milliseconds flushing."""
 
 
-class Found(NamedTuple):
+class FoundNode(NamedTuple):
     """A layer, and the layers below it that are neither devices nor mounts."""
 
     node: Node
@@ -33,9 +33,9 @@ class BlockDevices:
         self._tree = sources.tree
         self._readers = readers
         self.names = sources.names
-        self._found: dict[str, Found] = {}
+        self._found: dict[str, FoundNode] = {}
 
-    def device(self, name: str) -> Found:
+    def device(self, name: str) -> FoundNode:
         """Return the device of that kernel name. ``below`` has kernel names and ids of ``others``."""
         if name not in self._found:
             whole = self.names.whole(name)
@@ -48,7 +48,7 @@ class BlockDevices:
         part = self.names.whole(name) != name
         return not unseen and (part or self._readers.of_device(name).worth_listing(node))
 
-    def _whole(self, name: str) -> Found:
+    def _whole(self, name: str) -> FoundNode:
         reader = self._readers.of_device(name)
         read = reader.read(name)
         values = {reading.what: reading.value for reading in reversed(read.readings)}
@@ -72,9 +72,9 @@ class BlockDevices:
         identity = _identity(read, node)
         node, roles = reader.with_answers(node, read.roles)
         sync, because = sync_of(node)
-        return Found(msgspec.structs.replace(node, sync=sync, because=because), identity, roles, read.others)
+        return FoundNode(msgspec.structs.replace(node, sync=sync, because=because), identity, roles, read.others)
 
-    def _partition(self, name: str, whole: str) -> Found:
+    def _partition(self, name: str, whole: str) -> FoundNode:
         directory = f"/sys/class/block/{name}"
         iostats = self._tree.reading("iostats", f"/sys/block/{whole}/queue/iostats")
         node = disk.PARTITION.node(
@@ -84,9 +84,9 @@ class BlockDevices:
             readings=(iostats,) if iostats is not None else (),
             size_bytes=self._size(directory),
         )
-        return Found(node, f"partition {self._tree.word(f'{directory}/partition') or name}")
+        return FoundNode(node, f"partition {self._tree.word(f'{directory}/partition') or name}")
 
-    def _counts_flushes(self, name: str, read: Device, iostats: bool | None) -> bool:
+    def _counts_flushes(self, name: str, read: DeviceDescription, iostats: bool | None) -> bool:
         """Return whether the driver is request-based (it has hardware queues in mq/) and the kernel counts flushes."""
         if not (kind(read.kind).counts_flushes and iostats):
             return False
@@ -103,7 +103,7 @@ class BlockDevices:
         return None if sectors is None else sectors * SECTOR_BYTES
 
 
-def _identity(read: Device, node: Node) -> str:
+def _identity(read: DeviceDescription, node: Node) -> str:
     settings = {"write_cache", *kind(read.kind).settings}
     values = [f"{reading.what}={reading.value}" for reading in read.readings if reading.what in settings]
     return " ".join([read.kind, read.identity or f"{node.id} {node.size_bytes}", *values])
@@ -124,7 +124,7 @@ _SINGLE_FILES = frozenset({"/etc/hosts", "/etc/hostname", "/etc/resolv.conf"})
 """Container engines mount a file over each of these, so such a mount is no directory."""
 
 
-def mounted(mount: Mount, readers: Readers) -> Found:
+def mounted(mount: Mount, readers: Readers) -> FoundNode:
     """Return the filesystem of that mount. ``below`` has kernel names, ``mount:…``, and ids of ``others``."""
     read = readers.of_filesystem(mount.fstype).read(mount)
     node = Node(
@@ -138,7 +138,7 @@ def mounted(mount: Mount, readers: Readers) -> Found:
     )
     sync, because = sync_of(node)
     node = msgspec.structs.replace(node, sync=sync, because=because)
-    return Found(node, mount.fstype, read.roles, read.others)
+    return FoundNode(node, mount.fstype, read.roles, read.others)
 
 
 def nodev(tree: Tree) -> frozenset[str]:

@@ -19,7 +19,7 @@ from fstui.model.host import Host, Inventory
 from fstui.model.storage import Medium, Node, Reading, Target
 from fstui.proc import Mount
 from fstui.storage import mounts
-from fstui.storage.claims import UNASKED, Claims, Command, Question
+from fstui.storage.claims import UNASKED, Claims, Command, ToolCall
 from fstui.storage.host import read_host
 from fstui.storage.layers import kind
 from fstui.storage.layers.devices import media
@@ -27,7 +27,7 @@ from fstui.storage.layers.facts import read_only
 from fstui.storage.layers.readers import Readers, Role, Sources
 from fstui.storage.nodes import BlockDevices, is_pseudo, mounted, nodev
 from fstui.storage.process import read_process
-from fstui.storage.tree import Names, Tree, Udev
+from fstui.storage.tree import BlockDeviceNames, Tree, Udev
 
 MAX_DEPTH = 64
 """A stack with more layers on top of each other is cut off."""
@@ -79,7 +79,7 @@ class Graph:
         self._host = host
         holder = partial(mounts.holder, by_mount_point={mount.mount_point: mount for mount in shown})
         mounted = partial(mounts.of_device, mounts=(*shown, *covered))
-        sources = Sources(tree, Udev(tree), Names(tree), claims, holder, mounted)
+        sources = Sources(tree, Udev(tree), BlockDeviceNames(tree), claims, holder, mounted)
         self._readers = Readers(sources)
         self.devices = BlockDevices(sources, self._readers)
         self._others: dict[str, Node] = {}
@@ -229,7 +229,7 @@ def commands(inventory: Inventory, root: bool | None = None) -> tuple[Command, .
     return tuple(question.command for question in questions if root or not question.root)
 
 
-def _questions(inventory: Inventory) -> list[Question]:
+def _questions(inventory: Inventory) -> list[ToolCall]:
     nodes = {node.id: node for target in inventory.filesystems for node in target.stack}
     nodes.update({node.id: node for node in inventory.unused})
     by_kind: dict[str, list[Node]] = {}

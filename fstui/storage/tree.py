@@ -102,7 +102,7 @@ def _rest(descriptor: int, limit_bytes: int) -> bytes:
 _PARTITION = re.compile(r"(?<=\d)p\d+$|(?<=\D)\d+$")
 
 
-class Names:
+class BlockDeviceNames:
     """The block devices below one root at one moment: by number, by path, and the disk of each partition."""
 
     def __init__(self, tree: Tree) -> None:

@@ -52,7 +52,7 @@ class Ended(NamedTuple):
 
 
 class TracingChild:
-    def __init__(self, child: Child, entry: ledger.Entry) -> None:
+    def __init__(self, child: Child, entry: ledger.LedgerEntry) -> None:
         self._child = child
         self._entry = entry
 
@@ -178,7 +178,7 @@ def path_of(run_id: str) -> str:
     return str(INSTANCES / f"fstui-{run_id}")
 
 
-async def remove_left_behind(entry: ledger.Entry) -> str | None:
+async def remove_left_behind(entry: ledger.LedgerEntry) -> str | None:
     """Remove the instances that a killed run left. Returns None, or a sentence with the reason why they remain.
 
     The kernel refuses to remove an instance that a living process reads.

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from fstui.runs.runner import RunInProgress
     from fstui.runs.site import Site
-    from fstui.runs.startup import Entry
+    from fstui.runs.startup import LedgerEntry
 
 STOP_S = 20.0
 """How long to wait for a stopped run to remove its files, in case its disk hangs."""
@@ -70,7 +70,7 @@ class FstuiApp(App[int]):
         self.ascii_only = is_ascii_only() if ascii_only is None else ascii_only
         self.keymap: dict[str, str] = {}
         """Keys that the user has changed, by the command's name."""
-        self.left_behind: list[Entry] = []
+        self.left_behind: list[LedgerEntry] = []
         """Files and directories of killed runs."""
         self.running: RunInProgress | None = None
         self.result: tuple[Run, str | None] | None = None

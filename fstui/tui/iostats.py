@@ -76,7 +76,7 @@ class IoStats(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.busy_ms is None else self.busy_ms / 1000 / self.elapsed_s
 
 
-class Activity:
+class DeviceActivity:
     """What each device does now, from one reading of the counters to the next."""
 
     def __init__(self) -> None:

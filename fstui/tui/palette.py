@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SAVED_RUNS_TIMEOUT_S = 0.5
 
 
-class Entry(NamedTuple):
+class PaletteEntry(NamedTuple):
     name: str
     help: str
     run: Callable[[], object]
@@ -66,21 +66,21 @@ class Entries(Provider):
     def _fstui(self) -> FstuiApp:
         return cast("FstuiApp", self.app)  # the app imports this module, so it cannot be imported here
 
-    def _keys(self) -> Iterator[Entry]:
+    def _keys(self) -> Iterator[PaletteEntry]:
         for command in getattr(self.screen, "KEYS", ()):
             if command.label:
                 name = f"{command.label} ({key_name(command, self._fstui.keymap)})"
                 run = partial(self.app.run_action, command.action, default_namespace=self.screen)
-                yield Entry(name, command.help, run)
+                yield PaletteEntry(name, command.help, run)
 
-    def _mounts(self) -> Iterator[Entry]:
+    def _mounts(self) -> Iterator[PaletteEntry]:
         first = self.app.screen_stack[0]
         for target in first.inventory.filesystems if isinstance(first, StorageScreen) else ():
             if not target.pseudo and target.silent_s is None:
                 run = partial(self._fstui.open_plan, target.path)
-                yield Entry(f"mount {target.mount_point}", f"Choose a scenario for it ({target.fstype}).", run)
+                yield PaletteEntry(f"mount {target.mount_point}", f"Choose a scenario for it ({target.fstype}).", run)
 
-    def _scenarios(self) -> Iterator[Entry]:
+    def _scenarios(self) -> Iterator[PaletteEntry]:
         from fstui.runs import scenarios  # noqa: PLC0415  the first frame does not need it
         from fstui.tui import offers  # noqa: PLC0415
         from fstui.tui.screens.plan import PlanScreen  # noqa: PLC0415
@@ -88,34 +88,40 @@ class Entries(Provider):
         screen = self.screen
         if isinstance(screen, PlanScreen):
             for at, offer in enumerate(screen.offers.every):
-                yield Entry(f"scenario {offer.name}", offer.form.question, partial(screen.choose_scenario, at))
+                yield PaletteEntry(f"scenario {offer.name}", offer.form.question, partial(screen.choose_scenario, at))
             if screen.offer:
                 form = screen.offer.form
                 for at, name in enumerate(offers.rows(form)):
-                    yield Entry(f"setting {name}", offers.meaning(form, name), partial(screen.choose_setting, at))
+                    yield PaletteEntry(
+                        f"setting {name}", offers.meaning(form, name), partial(screen.choose_setting, at)
+                    )
         elif isinstance(screen, StorageScreen):
             for name, scenario in scenarios.shipped_ones():
-                yield Entry(f"scenario {name}", scenario.question, partial(screen.run_here, name))
+                yield PaletteEntry(f"scenario {name}", scenario.question, partial(screen.run_here, name))
 
-    def _pages(self) -> Iterator[Entry]:
+    def _pages(self) -> Iterator[PaletteEntry]:
         from fstui.runs.rules import rule_names  # noqa: PLC0415
 
         for name in rule_names():
-            yield Entry(f"rule {name}", "Explain what it checks and what it proves.", partial(self._explain, name))
+            yield PaletteEntry(
+                f"rule {name}", "Explain what it checks and what it proves.", partial(self._explain, name)
+            )
 
     def _explain(self, rule: str) -> None:
         from fstui.tui.screens.page_screen import explain_screen  # noqa: PLC0415
 
         self.app.push_screen(explain_screen(rule))
 
-    def _others(self) -> Iterator[Entry]:
+    def _others(self) -> Iterator[PaletteEntry]:
         for name, description in THEMES.items():
-            yield Entry(f"theme {name}", description, partial(self._fstui.keep_theme, name))
-        yield Entry("picture of this screen", "Write an SVG file to the current directory.", self._fstui.save_picture)
+            yield PaletteEntry(f"theme {name}", description, partial(self._fstui.keep_theme, name))
+        yield PaletteEntry(
+            "picture of this screen", "Write an SVG file to the current directory.", self._fstui.save_picture
+        )
 
-    def _saved(self, one: Summary) -> Entry:
+    def _saved(self, one: Summary) -> PaletteEntry:
         name = f"run {one.id}: {one.scenario} on {one.target}"
-        return Entry(name, f"{one.verdict}, {one.started_at}", partial(self._open, one.path))
+        return PaletteEntry(name, f"{one.verdict}, {one.started_at}", partial(self._open, one.path))
 
     async def _open(self, path: str) -> None:
         from fstui.runs import history  # noqa: PLC0415
@@ -135,6 +141,6 @@ async def _saved_runs() -> tuple[Summary, ...]:
         return ()
 
 
-def _hit(matcher: Matcher, entry: Entry) -> Hit | None:
+def _hit(matcher: Matcher, entry: PaletteEntry) -> Hit | None:
     score = matcher.match(f"{entry.name} {entry.help}")
     return Hit(score, matcher.highlight(entry.name), entry.run, help=entry.help) if score > 0 else None

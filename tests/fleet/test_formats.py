@@ -23,7 +23,7 @@ from tests.fleet.test_outliers import host, peers
 
 def fleet(*hosts: object, **troubles: str) -> Fleet:
     named = tuple(dict.fromkeys(one.node for one in hosts))  # type: ignore[attr-defined]
-    return Fleet(about=About(command="run", nodes=(*named, *troubles), troubles=troubles), boxes=hosts)  # type: ignore[arg-type]
+    return Fleet(about=About(command="run", nodes=(*named, *troubles), troubles=troubles), results=hosts)  # type: ignore[arg-type]
 
 
 def render(format_: str, shown: Fleet, width: int | None = None) -> str | bytes:

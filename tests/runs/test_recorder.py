@@ -9,7 +9,7 @@ from fstui.measure.wire.frames import Samples
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.plan import PlannedStep
 from fstui.model.steps import CounterInterval, PendingOperation, StallSummary, StepStatus
-from fstui.runs.recorder import MOST, SHORTEST_NS, Intervals, Recorder
+from fstui.runs.recorder import MIN_INTERVALS, SHORTEST_NS, Intervals, Recorder
 from tests.bench import long
 from tests.factories.runs import START_NS, counted, planned, target
 
@@ -276,7 +276,7 @@ def test_neighbouring_intervals_of_a_long_step_are_merged() -> None:
         read(intervals, number * 100, number)
         add(intervals, number * 100 + 10, number * 100 + 50)
     found = intervals.turns()
-    assert MOST <= len(found) <= 2 * MOST
+    assert MIN_INTERVALS <= len(found) <= 2 * MIN_INTERVALS
     assert intervals.shortest_ns >= 4 * SHORTEST_NS
     assert sum(turn.ops for turn in found) > 190
     assert all(turn.ops == turn.flushes["sda"] for turn in found)

@@ -34,7 +34,7 @@ from fstui.runs.runner import Mailbox, RunInProgress, sync_s, with_progress
 from fstui.runs.session import Session
 from fstui.runs.site import Site
 from fstui.state import ledger, paths, runs
-from fstui.state.workspace import Place
+from fstui.state.workspace import TargetDirectory
 from tests.factories.runs import DIRECT, FDATASYNC, HDD, STEPS, plan_of, recorded, saved
 from tests.factories.samples import LATENCY, SYNCED, UNSYNCED
 
@@ -58,7 +58,7 @@ sync = "fsync"
 
 def site_of(run: Run) -> Site:
     assert run.target
-    return Site(place=Place(run.target.path, Space(total_bytes=0, free_bytes=0)), read=run.target)
+    return Site(place=TargetDirectory(run.target.path, Space(total_bytes=0, free_bytes=0)), read=run.target)
 
 
 def replaying(run: Run, pace: float = 0.0) -> RunInProgress:

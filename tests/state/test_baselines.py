@@ -14,7 +14,7 @@ from fstui.model.run import EarlierRun, Run, ScenarioRef
 from fstui.model.steps import Step
 from fstui.model.storage import Reading, Target
 from fstui.state import files, paths, runs
-from fstui.state.runs import MOST_BASELINES, earlier
+from fstui.state.runs import MAX_BASELINES, earlier
 from tests.factories.steps import latency
 
 HERE = Target(path="/srv/x", mount_point="/srv", fstype="ext4", source="/dev/sda1", identity="aa")
@@ -79,11 +79,11 @@ def test_a_cgroup_or_no_identity_rules_out_comparison() -> None:
 
 
 def test_only_the_newest_are_compared_and_broken_files_ignored() -> None:
-    for at in range(MOST_BASELINES + 5):
+    for at in range(MAX_BASELINES + 5):
         saved(at)
     files.make_private(paths.runs_dir())
     (paths.runs_dir() / "20261120-031259-broken.json").write_text("{")
-    assert [one.run for one in earlier(NEW_RUN)] == [f"{at:06x}" for at in range(MOST_BASELINES + 4, 4, -1)]
+    assert [one.run for one in earlier(NEW_RUN)] == [f"{at:06x}" for at in range(MAX_BASELINES + 4, 4, -1)]
 
 
 def test_a_step_that_waited_for_a_cpu_is_not_compared() -> None:

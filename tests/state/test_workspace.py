@@ -12,7 +12,7 @@ from fstui.measure.children import Child
 from fstui.model.errors import Refused
 from fstui.model.storage import Space, Target
 from fstui.state import ledger, workspace
-from fstui.state.workspace import Place, Workspace, check_open, check_room, inspect, remove_left_behind
+from fstui.state.workspace import TargetDirectory, Workspace, check_open, check_room, inspect, remove_left_behind
 
 
 @pytest.fixture(autouse=True)
@@ -191,14 +191,14 @@ async def test_space_is_reported_with_the_block_size(tmp_path: Path) -> None:
 
 
 def test_a_filesystem_without_a_size_is_not_too_full() -> None:
-    check_room(Place("/ramfs", None), 1 << 40)
+    check_room(TargetDirectory("/ramfs", None), 1 << 40)
     with pytest.raises(Refused, match=r"/tmpfs is too full"):
-        check_room(Place("/tmpfs", Space(total_bytes=1 << 30, free_bytes=1 << 20)), 1 << 20)
+        check_room(TargetDirectory("/tmpfs", Space(total_bytes=1 << 30, free_bytes=1 << 20)), 1 << 20)
 
 
 @pytest.mark.parametrize(("room", "fits"), [(1 << 20, True), (32 << 20, False)])
 def test_a_nearly_full_filesystem_has_space_for_a_check(room: int, fits: bool) -> None:
-    place = Place("/srv", Space(total_bytes=100 << 30, free_bytes=1 << 30))
+    place = TargetDirectory("/srv", Space(total_bytes=100 << 30, free_bytes=1 << 30))
     if fits:
         check_room(place, room)
     else:

@@ -16,7 +16,7 @@ from textual.widgets import Input
 from fstui.model.events import Event
 from fstui.runs import history
 from fstui.runs.machine.replay import ReplayMachine
-from fstui.runs.startup import Saved
+from fstui.runs.startup import StartupData
 from fstui.state import runs
 from fstui.tui import commands
 from fstui.tui.app import print_result
@@ -56,7 +56,7 @@ async def test_state_may_arrive_after_the_last_screen_is_gone(monkeypatch: pytes
     app = PreparedApp()
     kept = await app.session.read_saved()
 
-    async def late() -> Saved:
+    async def late() -> StartupData:
         for _ in iter(lambda: bool(app.screen_stack), False):
             await asyncio.sleep(0)
         return kept

@@ -72,11 +72,11 @@ async def test_a_key_draws_only_the_shown_rows(monkeypatch: pytest.MonkeyPatch) 
         assert isinstance(screen, StorageScreen)
         one = screens.INVENTORY.filesystems[0]
         many = [msgspec.structs.replace(one, mount_point=f"/{number}") for number in range(5000)]
-        screen.rows = [storage.Entry(target) for target in many]
+        screen.rows = [storage.StorageEntry(target) for target in many]
         drawn = []
         draw = storage._row
 
-        def counted(entry: storage.Entry, *how: Any, **more: Any) -> Text:
+        def counted(entry: storage.StorageEntry, *how: Any, **more: Any) -> Text:
             drawn.append(entry.name)
             return draw(entry, *how, **more)
 

@@ -14,7 +14,7 @@ from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.watch import Watched
 from fstui.state import runs
 from fstui.tui.drawing import filesystem, watch
-from fstui.tui.drawing.storage import Entry
+from fstui.tui.drawing.storage import StorageEntry
 from fstui.tui.iostats import IoStats, Recent, between, joined, of_second
 from fstui.tui.screens.storage import StorageScreen
 from tests.factories import busy, screens
@@ -121,7 +121,7 @@ def test_charts_of_a_watch_fit(width: int) -> None:
 def charts(recent: Recent[Mapping[str, IoStats]], width: int, height: int) -> Sequence[Text]:
     """The charts of a device without a filesystem."""
     (*_, stats) = recent.series(2, 1)[0] or [{}]
-    return filesystem.last_minutes(Entry(None, device=screens.disk("sda")), stats, recent, width, height)
+    return filesystem.last_minutes(StorageEntry(None, device=screens.disk("sda")), stats, recent, width, height)
 
 
 @pytest.mark.parametrize(("width", "height"), [(50, 9), (80, 6), (80, 20), (120, 17), (200, 40)])

@@ -11,7 +11,7 @@ from fstui.model.steps import Latency, PendingOperation, TimelinePoint
 from fstui.report import latency_map
 from fstui.report.latency_map import Mark
 from fstui.tui.drawing import charts, latency, result
-from fstui.tui.drawing.latency import View
+from fstui.tui.drawing.latency import LatencyView
 from fstui.tui.drawing.result import steps
 from fstui.tui.styles import BAD, DOUBT
 from fstui.tui.terminal import to_ascii
@@ -31,7 +31,7 @@ def seconds(length_s: float, *cells: tuple[int, int], parts: int = 60) -> tuple[
     return tuple(point(round(at * length_s / parts, 3), *cells) for at in range(parts))
 
 
-def drawn(view: View, width: int = 80, height: int = 7) -> list[str]:
+def drawn(view: LatencyView, width: int = 80, height: int = 7) -> list[str]:
     return [text.plain for text in latency.heat_map(view, width, height)]
 
 
@@ -43,20 +43,20 @@ def field(line: str) -> str:
 @pytest.mark.parametrize("length_s", [0.5, 1.0, 2.0, 10.0])
 @pytest.mark.parametrize("width", [50, 80, 117, 200])
 def test_rounded_times_leave_no_gaps(length_s: float, width: int) -> None:
-    view = View(seconds(length_s, (MS, 9)), elapsed_s=length_s, length_s=length_s)
+    view = LatencyView(seconds(length_s, (MS, 9)), elapsed_s=length_s, length_s=length_s)
     ends = width - (latency.LADDER if width >= latency.LADDER_FROM else 0)
     (line,) = (line[latency.LABEL : ends] for line in drawn(view, width) if any("⠀" < c <= "⣿" for c in line))
     assert " " not in line and len(line) == ends - latency.LABEL
 
 
 def test_a_gap_in_the_data_is_shown() -> None:
-    view = View((point(0.0, (MS, 9)), point(0.1, (MS, 9)), point(1.9, (MS, 9))), elapsed_s=2.0, length_s=2.0)
+    view = LatencyView((point(0.0, (MS, 9)), point(0.1, (MS, 9)), point(1.9, (MS, 9))), elapsed_s=2.0, length_s=2.0)
     (line,) = (field(line) for line in drawn(view) if "⠀" < line[latency.LABEL] <= "⣿")
     assert line.strip().count(" ") > 40
 
 
 def test_a_step_of_known_length_fills_the_map() -> None:
-    view = View(seconds(2.0, (MS, 9))[:30], elapsed_s=1.0, length_s=2.0)
+    view = LatencyView(seconds(2.0, (MS, 9))[:30], elapsed_s=1.0, length_s=2.0)
     (line,) = (field(line) for line in drawn(view) if "⠀" < line[latency.LABEL] <= "⣿")
     assert len(line.rstrip()) == pytest.approx(27, abs=1)
     assert drawn(view)[-1].split() == ["0", "s", "0.5", "1.0", "1.5", "2.0"]
@@ -64,24 +64,24 @@ def test_a_step_of_known_length_fills_the_map() -> None:
 
 def test_an_open_ended_step_scrolls() -> None:
     points = tuple(point(float(at), (MS if at < 190 else 100 * MS, 9)) for at in range(200))
-    lines = drawn(View(points, elapsed_s=199.5, length_s=None))
+    lines = drawn(LatencyView(points, elapsed_s=199.5, length_s=None))
     assert any(field(line).endswith(" " * 0 + field(line)[-1]) and field(line)[-1] > "⠀" for line in lines[:2])
     assert lines[-1].split()[0] != "0"
 
 
 def test_decades_are_labelled_where_they_begin() -> None:
-    lines = drawn(View(seconds(1.0, (30_000, 9), (40 * MS, 1))), height=13)
+    lines = drawn(LatencyView(seconds(1.0, (30_000, 9), (40 * MS, 1))), height=13)
     assert [line[:8].strip() for line in lines if "┤" in line] == ["10 ms", "1 ms", "100 µs"]
 
 
 def test_rare_and_common_latencies_have_two_colours() -> None:
-    lines = latency.heat_map(View(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=LATENCY), 80, 9)
+    lines = latency.heat_map(LatencyView(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=LATENCY), 80, 9)
     styles = {str(span.style) for line in lines for span in line.spans if "⠀" < line.plain[span.start] <= "⣿"}
     assert len(styles) == 2
 
 
 def test_stalls_and_impossible_latencies_have_own_colours() -> None:
-    view = View(seconds(1.0, (MS, 99), (400 * MS, 1)), latency=LATENCY, marks=(Mark("limit", 8.3 * MS),))
+    view = LatencyView(seconds(1.0, (MS, 99), (400 * MS, 1)), latency=LATENCY, marks=(Mark("limit", 8.3 * MS),))
     lines = latency.heat_map(view, 80, 13)
     painted = [{str(span.style) for span in line.spans if "⠀" < line.plain[span.start] <= "⣿"} for line in lines]
     assert {BAD} in painted and {DOUBT} in painted
@@ -91,7 +91,7 @@ def test_stalls_and_impossible_latencies_have_own_colours() -> None:
 
 def test_percentiles_and_references_are_at_the_right() -> None:
     marks = (Mark("last", 1.5 * MS), Mark("publ.", 12 * MS), Mark("idle", 3 * MS))
-    lines = drawn(View(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=LATENCY, marks=marks), height=21)
+    lines = drawn(LatencyView(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=LATENCY, marks=marks), height=21)
     beside = [line[80 - latency.LADDER :].split() for line in lines if len(line) > 80 - latency.LADDER + 1]
     names = [words[0].strip("◂·╌") or words[1] for words in beside if words]
     assert names == ["max", "publ.", "p99", "idle", "p90", "last", "p50"]
@@ -99,7 +99,7 @@ def test_percentiles_and_references_are_at_the_right() -> None:
 
 def test_equal_percentiles_are_in_order() -> None:
     alike = Latency(min=MS, mean=MS, p50=MS, p90=MS, p95=MS, p99=MS, p99_9=MS, max=MS)
-    lines = drawn(View(seconds(1.0, (MS, 99)), latency=alike), height=21)
+    lines = drawn(LatencyView(seconds(1.0, (MS, 99)), latency=alike), height=21)
     ladder = " ".join(line[80 - latency.LADDER :] for line in lines)
     assert re.findall(r"max|p99\.9|p99|p90|p50", ladder) == ["max", "p99.9", "p99", "p90", "p50"]
 
@@ -109,14 +109,14 @@ def test_equal_percentiles_are_in_order() -> None:
 def test_a_map_fits_any_size(width: int, height: int) -> None:
     marks = (Mark("limit", 8.3 * MS), Mark("last", 1.5 * MS))
     for timeline in ((), seconds(1.0, (900, 5), (30_000 * MS, 1))):
-        lines = drawn(View(timeline, latency=LATENCY, marks=marks), width, height)
+        lines = drawn(LatencyView(timeline, latency=LATENCY, marks=marks), width, height)
         assert len(lines) == height
         assert max(map(len, lines)) <= max(width, 30)
 
 
 def test_an_operation_that_does_not_return_is_drawn() -> None:
     stall = PendingOperation(call="fdatasync", elapsed_s=0.5)
-    lines = latency.heat_map(View(seconds(2.0, (MS, 9))[:15], elapsed_s=1.0, length_s=2.0, stall=stall), 80, 9)
+    lines = latency.heat_map(LatencyView(seconds(2.0, (MS, 9))[:15], elapsed_s=1.0, length_s=2.0, stall=stall), 80, 9)
     (line,) = (line for line in lines if "▲" in line.plain)
     assert line.plain.count("▲") > 10
     assert BAD in {str(span.style) for span in line.spans}
@@ -131,7 +131,7 @@ def test_an_old_document_shows_median_and_maximum() -> None:
 
 
 def test_ascii_keeps_the_density() -> None:
-    lines = [to_ascii(line) for line in drawn(View(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=LATENCY))]
+    lines = [to_ascii(line) for line in drawn(LatencyView(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=LATENCY))]
     assert all(line.isascii() and "?" not in line for line in lines)
 
 

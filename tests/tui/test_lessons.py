@@ -69,7 +69,10 @@ async def test_a_step_lasts_until_the_plug_is_pulled() -> None:
 def test_an_answer_is_called_measured_only_if_the_runs_show_it() -> None:
     lesson = lessons.find("power-cut")
     for holds in (True, False):
-        claims = [lessons.Found("the lying disk: LOST", True), lessons.Found("the durable disk: KEPT", holds)]
+        claims = [
+            lessons.CheckedClaim("the lying disk: LOST", True),
+            lessons.CheckedClaim("the durable disk: KEPT", holds),
+        ]
         drawn = "\n".join(part.plain for part in drawing.comparison(lesson.predict, 1, claims, 80))
         assert "✓ right" in drawn and ("right, as measured" in drawn) is holds
 
@@ -139,7 +142,7 @@ async def test_question_fits_80_columns_and_24_rows(lesson: lessons.Lesson) -> N
 
 
 def test_numbers_are_not_broken_and_disks_are_named() -> None:
-    claim = lessons.Found(
+    claim = lessons.CheckedClaim(
         "one sync for a hundred writes: 15.3 times the rate of one for each, 19 561 against 1 276", True
     )
     lesson = lessons.find("one-revolution")

@@ -19,7 +19,7 @@ from fstui.runs.machine.local import LocalMachine
 from fstui.runs.machine.replay import ReplayMachine
 from fstui.runs.scenarios import Scenario, Setting
 from fstui.state import user_data
-from fstui.state.workspace import Place
+from fstui.state.workspace import TargetDirectory
 from fstui.tui.app import FstuiApp
 from fstui.tui.drawing import plan as drawing
 from fstui.tui.offers import Choices, Offer, options
@@ -74,7 +74,7 @@ async def test_directory_of_the_command_line_is_checked_for_activity() -> None:
 class Refusing(screens.PreparedMachine):
     """A machine that refuses every directory."""
 
-    async def inspect(self, directory: str) -> Place:
+    async def inspect(self, directory: str) -> TargetDirectory:
         raise Refused(f"{directory} is not yours")
 
 
@@ -95,8 +95,8 @@ class NearlyFull(ReplayMachine):
         super().__init__(screens.RUN, pace=0.0)
         self.simulated = None
 
-    async def inspect(self, directory: str) -> Place:
-        return Place(directory, Space(total_bytes=2 << 30, free_bytes=200 << 20))
+    async def inspect(self, directory: str) -> TargetDirectory:
+        return TargetDirectory(directory, Space(total_bytes=2 << 30, free_bytes=200 << 20))
 
 
 class Keeping(ReplayMachine):
@@ -299,7 +299,7 @@ async def test_plan_fits_other_sizes(size: tuple[int, int]) -> None:
 class OnlyHome(ReplayMachine):
     """Only the home directory is writable, as for an ordinary user."""
 
-    async def inspect(self, directory: str) -> Place:
+    async def inspect(self, directory: str) -> TargetDirectory:
         if directory != "/srv/data/home":
             raise Refused(f"{directory} is not writable for this user.")
         return await super().inspect(directory)
@@ -328,7 +328,7 @@ class Hesitant(ReplayMachine):
         super().__init__(screens.RUN, pace=0.0)
         self.answers = asyncio.Event()
 
-    async def inspect(self, directory: str) -> Place:
+    async def inspect(self, directory: str) -> TargetDirectory:
         await self.answers.wait()
         return await super().inspect(directory)
 

@@ -22,7 +22,7 @@ from fstui.tui.progress import Progress
 from fstui.tui.screens.result import ResultScreen
 from fstui.tui.screens.run import RunScreen
 from fstui.tui.screens.storage import StorageScreen
-from fstui.tui.widgets.lines import Lines, Piece, Slices
+from fstui.tui.widgets.lines import DrawnLines, Piece, Slices
 from tests.factories import screens
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import shown
@@ -255,7 +255,7 @@ async def test_only_changes_are_drawn() -> None:
         screen = pilot.app.screen
         assert isinstance(screen, RunScreen)
         drawn: list[Region] = []
-        for part in (*screen.query(Lines), *screen.query(Piece)):
+        for part in (*screen.query(DrawnLines), *screen.query(Piece)):
             part.refresh = lambda *regions, **_: drawn.extend(regions)
         screen.redraw()
         assert drawn == []

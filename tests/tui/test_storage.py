@@ -90,7 +90,7 @@ async def test_a_full_or_read_only_filesystem_is_flagged(total: int, free: int, 
 def test_a_filesystem_that_is_read_only_by_nature_is_not_flagged() -> None:
     image = screens.target("/snap", "squashfs", screens.disk("loop0"), options="ro")
     image = replace(image, space=Space(total_bytes=G, free_bytes=0))
-    assert not storage.Entry(image).flagged
+    assert not storage.StorageEntry(image).flagged
 
 
 def test_the_cursor_starts_on_the_filesystem_of_a_database() -> None:
@@ -104,7 +104,7 @@ def test_the_cursor_starts_on_the_filesystem_of_a_database() -> None:
 @pytest.mark.parametrize("width", [50, 80, 120, 200])
 def test_no_column_is_cut_next_to_blank_cells(width: int) -> None:
     long = screens.target("/var/lib/containers/storage/overlay/mysql-data", "ext4", screens.disk("vda"), free=G)
-    rows = [storage.Entry(one) for one in (screens.QUEUE, long)]
+    rows = [storage.StorageEntry(one) for one in (screens.QUEUE, long)]
     for line in storage.table(rows, {}, Recent(), 0, width=width, height=9):
         assert line.cell_len <= width
         assert "…" not in line.plain or "   " * 7 not in line.plain

@@ -9,7 +9,7 @@ from rich.text import Text
 from textual.app import App, ComposeResult
 
 from fstui.tui.drawing.cells import Column
-from fstui.tui.widgets.table import MORE_ROWS, LateCells, Rows, Table
+from fstui.tui.widgets.table import MORE_ROWS, DrawnTable, LateCells, TableContent
 
 LONG = 3 * MORE_ROWS
 NUMBER = Column("NUMBER", 8)
@@ -22,13 +22,13 @@ class Long(App[None]):
         super().__init__()
         self.drawn: list[int] = []
         self.count = count
-        self.table = Table(self._rows, id="table")
+        self.table = DrawnTable(self._rows, id="table")
 
     def compose(self) -> ComposeResult:
         yield self.table
 
-    def _rows(self, width: int) -> Rows:
-        return Rows((NUMBER,), LateCells({str(at): partial(self._draw, at) for at in range(self.count)}), {})
+    def _rows(self, width: int) -> TableContent:
+        return TableContent((NUMBER,), LateCells({str(at): partial(self._draw, at) for at in range(self.count)}), {})
 
     def _draw(self, at: int) -> list[Text]:
         self.drawn.append(at)

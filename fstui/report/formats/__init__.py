@@ -22,7 +22,7 @@ OF_RUNS = frozenset({"brief", "prometheus", "seconds"})
 _UNSAFE = re.compile(r"[^\w.-]")
 
 
-class Format(Protocol):
+class ReportFormat(Protocol):
     """What each of these modules contains."""
 
     ENDING: str
@@ -38,8 +38,8 @@ def names() -> tuple[str, ...]:
     return (PLAIN, *others)
 
 
-def format_of(name: str) -> Format:
-    return cast(Format, import_module(f"{__name__}.{name}"))
+def format_of(name: str) -> ReportFormat:
+    return cast(ReportFormat, import_module(f"{__name__}.{name}"))
 
 
 def report_names() -> tuple[str, ...]:

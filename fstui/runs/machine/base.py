@@ -18,7 +18,7 @@ from fstui.model.plan import PlannedStep
 from fstui.model.run import Baselines, Run
 from fstui.model.steps import Failure, Step
 from fstui.model.storage import Node, Target
-from fstui.state.workspace import HeldDirectory, Place
+from fstui.state.workspace import HeldDirectory, TargetDirectory
 
 if TYPE_CHECKING:
     from fstui.databases.programs import Installed
@@ -78,7 +78,7 @@ class RunDirectory(Protocol):
     file_flags: str
     """Flags of a small file there, as letters of lsattr(1): S for synced writes, N for data in the inode."""
 
-    async def remove(self, patience_s: float = ...) -> str | None:
+    async def remove(self, timeout_s: float = ...) -> str | None:
         """Remove it. Returns None, or a sentence with the reason why it could not be removed."""
 
 
@@ -92,7 +92,7 @@ class NoDirectory:
     def __init__(self, path: str) -> None:
         self.held = HeldDirectory(path, 0, 0)
 
-    async def remove(self, patience_s: float = 0.0) -> str | None:
+    async def remove(self, timeout_s: float = 0.0) -> str | None:
         return None
 
 
@@ -175,7 +175,7 @@ class NoTrace(Trace):
         self.refused = refused
 
 
-class Waits(Protocol):
+class RunningWatch(Protocol):
     """The programs that wait for files, while a watch runs."""
 
     def seconds(self) -> AsyncIterator[Watched | Ended]:
@@ -223,7 +223,7 @@ class Machine(Protocol):
         """Yield repeatedly which processes write and which databases run, until it is closed."""
         return no_activity()
 
-    async def inspect(self, directory: str) -> Place:
+    async def inspect(self, directory: str) -> TargetDirectory:
         """Resolve a directory. Raises Refused."""
 
     async def installed(self) -> Installed:
@@ -241,7 +241,7 @@ class Machine(Protocol):
         """Trace who requests flushes at the block devices of the stack."""
         return NoTrace()
 
-    async def waits(self, target: Target | None, pid: int | None) -> Waits:
+    async def waits(self, target: Target | None, pid: int | None) -> RunningWatch:
         """Watch who waits for files on that filesystem, or on all; ``pid``: only a process and its children.
 
         Raises Untraceable if only counters are available, Refused if there is nothing to watch.

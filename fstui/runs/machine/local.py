@@ -23,9 +23,9 @@ from fstui.model.plan import PlannedStep
 from fstui.model.rate_limit import UNLIMITED, RateLimit
 from fstui.model.run import Baselines, Run
 from fstui.model.storage import Node, Space, Target
-from fstui.runs.machine.base import Machine, NoTrace, Trace, Waits, no_activity
+from fstui.runs.machine.base import Machine, NoTrace, RunningWatch, Trace, no_activity
 from fstui.runs.machine.local_probe import LocalProbe, OtherCgroup, make_idle
-from fstui.state.workspace import HeldDirectory, Place, Workspace, inspect
+from fstui.state.workspace import HeldDirectory, TargetDirectory, Workspace, inspect
 from fstui.storage import claims, process, survey
 from fstui.storage import counters as device_counters
 from fstui.storage.claims import Claims, Command
@@ -142,7 +142,7 @@ class LocalMachine(Machine):
 
         return read_activity() if self._root == Path("/") else no_activity()
 
-    async def inspect(self, directory: str) -> Place:
+    async def inspect(self, directory: str) -> TargetDirectory:
         looking = inspect(directory, trusting=self._trusting)
         place, _ = await asyncio.gather(looking, self._run_tools(self.survey(), RECENT_S))
         return place
@@ -173,7 +173,7 @@ class LocalMachine(Machine):
         except Untraceable as problem:
             return NoTrace(str(problem))
 
-    async def waits(self, target: Target | None, pid: int | None) -> Waits:
+    async def waits(self, target: Target | None, pid: int | None) -> RunningWatch:
         from fstui.trace.child import start_watch  # noqa: PLC0415
 
         return await start_watch(target, pid, (self._newest or self.survey()).filesystems)
@@ -277,12 +277,12 @@ def _space(answer: dict[str, Any]) -> Space | None:
     return None if "error" in answer else Space.stated(answer["total_bytes"], answer["free_bytes"])
 
 
-async def _answers(child: Child, patience_s: float) -> AsyncIterator[Any]:
+async def _answers(child: Child, timeout_s: float) -> AsyncIterator[Any]:
     """Yield the answers of a child until it ends or is silent. Its first line says that it has started."""
     try:
         with contextlib.suppress(NoAnswer, ValueError):  # ValueError: a line that is too long or is not JSON
             await child.answer(START_S, "", "target")
-            async for line in child.answers(patience_s, "", "target"):
+            async for line in child.answers(timeout_s, "", "target"):
                 yield json.loads(line)
         await child.reap(0.1)
     finally:  # also if the caller was cancelled

@@ -18,8 +18,8 @@ from fstui.model.plan import PlannedStep
 from fstui.model.run import Baselines, Run
 from fstui.model.steps import Step, TimelinePoint
 from fstui.model.storage import Node, Space, Target
-from fstui.runs.machine.base import Machine, NoTrace, PlayedProbe, Waits
-from fstui.state.workspace import HeldDirectory, Place
+from fstui.runs.machine.base import Machine, NoTrace, PlayedProbe, RunningWatch
+from fstui.state.workspace import HeldDirectory, TargetDirectory
 from fstui.storage.counters import COUNTED
 
 _SPACE_BYTES = 1 << 40
@@ -57,8 +57,10 @@ class ReplayMachine(Machine):
     def like(self) -> Process | None:
         return self.run.like
 
-    async def inspect(self, directory: str) -> Place:
-        return Place(directory, self._target.space or Space(total_bytes=_SPACE_BYTES, free_bytes=_SPACE_BYTES))
+    async def inspect(self, directory: str) -> TargetDirectory:
+        return TargetDirectory(
+            directory, self._target.space or Space(total_bytes=_SPACE_BYTES, free_bytes=_SPACE_BYTES)
+        )
 
     async def installed(self) -> Installed:
         return EVERYTHING  # the run used it
@@ -66,7 +68,7 @@ class ReplayMachine(Machine):
     async def trace(self, run_id: str, stack: Iterable[Node]) -> ReplayTrace:
         return ReplayTrace(self)
 
-    async def waits(self, target: Target | None, pid: int | None) -> Waits:
+    async def waits(self, target: Target | None, pid: int | None) -> RunningWatch:
         raise Refused("This is the replay of a saved run: there is nothing to watch.")
 
     async def start(

@@ -31,7 +31,7 @@ from fstui.simulate.parameters import Simulated, changed
 from fstui.simulate.programs import SimulatedProgram, program
 from fstui.simulate.simulated_host import SimulatedHost
 from fstui.simulate.watched import WatchedHost
-from fstui.state.workspace import HeldDirectory, Place
+from fstui.state.workspace import HeldDirectory, TargetDirectory
 from fstui.trace.child import Ended
 
 _NO_PROGRAMS = Installed(frozenset(), sysbench=False, no_oltp="a simulated host runs no other programs")
@@ -67,8 +67,8 @@ class SimulatedMachine(Machine):
     def counters(self, stack: Iterable[Node]) -> Counters:
         return self.host.counters()
 
-    async def inspect(self, directory: str) -> Place:
-        return Place(directory, self.target(directory).space)
+    async def inspect(self, directory: str) -> TargetDirectory:
+        return TargetDirectory(directory, self.target(directory).space)
 
     async def installed(self) -> Installed:
         return _NO_PROGRAMS

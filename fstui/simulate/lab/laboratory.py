@@ -20,7 +20,7 @@ from fstui.model.quantities import size
 from fstui.simulate.lab import kernel
 from fstui.simulate.lab.kinds import KINDS, NAMES, WRITES_PER_S, LabKind, Name
 from fstui.state import files, ledger, paths
-from fstui.state.ledger import Entry
+from fstui.state.ledger import LedgerEntry
 from fstui.storage import mounts
 from fstui.storage.tree import Tree
 
@@ -116,7 +116,7 @@ def standing() -> Lab:
     return lab
 
 
-def is_complete(entry: Entry) -> bool:
+def is_complete(entry: LedgerEntry) -> bool:
     """Return whether a class can use it: made completely, since the last boot, and not deleted."""
     lab = _read() if entry.kind == "lab" and ledger.is_of_this_boot(entry) else None
     if lab is None or lab.run != entry.run or not lab.complete:
@@ -125,7 +125,7 @@ def is_complete(entry: Entry) -> bool:
     return all(Path(lab.directory, name).exists() for name in (own_directory.MARK, _BACKING))
 
 
-def entries() -> list[Entry]:
+def entries() -> list[LedgerEntry]:
     return [entry for entry in ledger.entries() if entry.kind == "lab"]
 
 
@@ -150,7 +150,7 @@ def run(name: str, command: tuple[str, ...], environment: Mapping[str, str]) -> 
         raise Refused(f"Cannot start {command[0]}: {error.strerror}") from None
 
 
-def take_down(entry: Entry) -> str:
+def take_down(entry: LedgerEntry) -> str:
     """Remove its mounts, loop devices and cgroup; return the directory that is left. Raises Refused, OSError."""
     lab = _read()
     lab = lab if lab and lab.run == entry.run else None

@@ -6,6 +6,6 @@ and its reader is ``FILESYSTEMS`` (a ``readers.FilesystemReader``) or ``DEVICES`
 with ``KINDS`` are found automatically. Code asks the row of a layer (``kind``) about it and never compares names.
 """
 
-from fstui.storage.layers.kinds import Kind, kind
+from fstui.storage.layers.kinds import LayerKind, kind
 
-__all__ = ["Kind", "kind"]
+__all__ = ["LayerKind", "kind"]

@@ -13,7 +13,7 @@ import fstui.storage.layers
 from fstui.model.base import Base
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Layer, Node, Reading, SyncPath
-from fstui.storage.claims import Question
+from fstui.storage.claims import ToolCall
 from fstui.storage.layers.facts import barriers
 from fstui.storage.layers.forwarding import ALL, AT_TIMES, HALVES, ONE_PATH, PART, Forwarded, Member, by_role
 from fstui.storage.tree import Tree
@@ -45,7 +45,7 @@ class SkippedSync(NamedTuple):
     """Only the flush is late: the data is on the layers below when the sync is answered, so their caches decide."""
 
 
-class Kind(Base, frozen=True, kw_only=True):
+class LayerKind(Base, frozen=True, kw_only=True):
     """The properties of a kind of layer."""
 
     name: str
@@ -179,7 +179,7 @@ class Kind(Base, frozen=True, kw_only=True):
             return None
         return tuple(child for child in below if node.below_roles.get(child.id) not in _NEVER_WAITED_FOR)
 
-    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
+    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[ToolCall, ...]:
         """Return the commands that report on all layers of this kind.
 
         ``nodes``: these layers. ``sources``: the sources of the mounts among them.
@@ -222,13 +222,13 @@ def sync_of(node: Node) -> tuple[SyncPath, str]:
 
 
 @lru_cache(maxsize=1024)
-def kind(name: str) -> Kind:
+def kind(name: str) -> LayerKind:
     """Return the row of that kind, or of the part before its dot (``fuse.sshfs``); else a row for an unknown layer."""
     rows = _rows()
     return (
         rows.get(name)
         or rows.get(name.partition(".")[0])
-        or Kind(name=name, layer="block", known=False, may_cache=True, reduces=True)
+        or LayerKind(name=name, layer="block", known=False, may_cache=True, reduces=True)
     )
 
 
@@ -240,5 +240,5 @@ def modules() -> tuple[ModuleType, ...]:
 
 
 @cache
-def _rows() -> dict[str, Kind]:
+def _rows() -> dict[str, LayerKind]:
     return {row.name: row for module in modules() for row in module.KINDS}

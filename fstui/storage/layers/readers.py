@@ -21,8 +21,8 @@ from fstui.proc import MOUNTINFO, Mount
 from fstui.storage.claims import Claims
 from fstui.storage.layers import kinds
 from fstui.storage.layers.facts import UNTORN
-from fstui.storage.layers.kinds import Kind, kind
-from fstui.storage.tree import Names, Tree, Udev
+from fstui.storage.layers.kinds import LayerKind, kind
+from fstui.storage.tree import BlockDeviceNames, Tree, Udev
 
 BARRIERS_OFF = frozenset({"nobarrier", "barrier=0", "barrier=none", "barrier=off"})
 NO_DEVICE_MAJOR = "0"
@@ -36,7 +36,7 @@ class Sources(NamedTuple):
 
     tree: Tree
     udev: Udev
-    names: Names
+    names: BlockDeviceNames
     claims: Claims
     holder: Callable[[str], Mount | None]
     """Return the mount that holds an absolute path."""
@@ -44,7 +44,7 @@ class Sources(NamedTuple):
     """Return a mount of the filesystem with that device number."""
 
 
-class Device(NamedTuple):
+class DeviceDescription(NamedTuple):
     """What a reader returns for one block device."""
 
     kind: str
@@ -63,7 +63,7 @@ class Device(NamedTuple):
     link: str | None = None
 
 
-class Filesystem(NamedTuple):
+class FilesystemDescription(NamedTuple):
     """What a reader returns for one mounted filesystem."""
 
     below: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ class Filesystem(NamedTuple):
 class DeviceReader:
     """Reads block devices of one kind. The base class reads drivers that report nothing but the devices below."""
 
-    def __init__(self, row: Kind, sources: Sources) -> None:
+    def __init__(self, row: LayerKind, sources: Sources) -> None:
         self.row = row
         self.sources = sources
         self.tree = sources.tree
@@ -95,8 +95,8 @@ class DeviceReader:
         """Return whether to list the device although no filesystem is on it."""
         return self.row.listed_unused
 
-    def read(self, name: str) -> Device:
-        return Device(self.row.name, name, self.slaves(name), self.queue(name))
+    def read(self, name: str) -> DeviceDescription:
+        return DeviceDescription(self.row.name, name, self.slaves(name), self.queue(name))
 
     def with_answers(self, node: Node, roles: tuple[Role, ...]) -> tuple[Node, tuple[Role, ...]]:
         """Return the device and the roles of the devices below, with readings from the output of tools."""
@@ -120,12 +120,12 @@ class DeviceReader:
 class FilesystemReader:
     """Reads filesystems of one kind. The base class reads those on one block device, from the mount alone."""
 
-    def __init__(self, row: Kind, sources: Sources) -> None:
+    def __init__(self, row: LayerKind, sources: Sources) -> None:
         self.row = row
         self.sources = sources
         self.tree = sources.tree
 
-    def read(self, mount: Mount) -> Filesystem:
+    def read(self, mount: Mount) -> FilesystemDescription:
         found = self.read_below(mount)
         device = found.below[0] if found.below else ""
         root = (Reading(what="root", value=mount.root, path=MOUNTINFO),) if mount.root != "/" else ()
@@ -149,12 +149,12 @@ class FilesystemReader:
             return ()
         return (Reading(what="device", value="gone", path=f"/sys/dev/block/{mount.device}"),)
 
-    def read_below(self, mount: Mount) -> Filesystem:
+    def read_below(self, mount: Mount) -> FilesystemDescription:
         """Return what is below, with the options that name it."""
         if self.row.in_memory:
             memory = self.row.node(f"memory:{mount.fstype}", "memory", layer="memory")
-            return Filesystem((memory.id,), others=(memory,))
-        return Filesystem(self.members(mount))
+            return FilesystemDescription((memory.id,), others=(memory,))
+        return FilesystemDescription(self.members(mount))
 
     def members(self, mount: Mount) -> tuple[str, ...]:
         """Return the block devices that hold the data."""
@@ -215,7 +215,7 @@ def without_none(found: Iterable[Reading | None]) -> tuple[Reading, ...]:
 
 
 @cache
-def _device_readers() -> tuple[tuple[Kind, type[DeviceReader]], ...]:
+def _device_readers() -> tuple[tuple[LayerKind, type[DeviceReader]], ...]:
     """Return the kinds that are recognised by kernel names, longest prefix first: the last one matches any name."""
     found = [
         (row, getattr(module, "DEVICES", DeviceReader))
@@ -244,7 +244,7 @@ def _special(mount: Mount) -> Iterator[Reading]:
             yield Reading(what="compress", value=value or "yes", path=MOUNTINFO)
 
 
-def _forced_read_only(mount: Mount, row: Kind) -> tuple[Reading, ...]:
+def _forced_read_only(mount: Mount, row: LayerKind) -> tuple[Reading, ...]:
     """Return a reading if the kernel made the filesystem read-only: after an error, or when it was shut down."""
     found = [option for option in mount.super_options if option in ("emergency_ro", "shutdown")]
     if not found and "ro" in mount.super_options and "rw" in mount.options and not row.read_only:

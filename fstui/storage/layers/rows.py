@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from fstui.storage.layers.devices.disk import Drive
-from fstui.storage.layers.kinds import Kind
+from fstui.storage.layers.kinds import LayerKind
 
-_in_memory = partial(Kind, sync="stops", because="kept in memory", in_memory=True)
+_in_memory = partial(LayerKind, sync="stops", because="kept in memory", in_memory=True)
 
 _PSEUDO = (
     "proc", "sysfs", "cgroup", "cgroup2", "cpuset", "devpts", "securityfs", "debugfs", "tracefs", "bpf", "mqueue",
@@ -28,10 +28,10 @@ KINDS = (
     # acknowledged when it is on disk on all replicas (Ceph documentation, "librbd Settings")
     Drive(name="rbd", layer="block", device_names="rbd", counts_flushes=True, networked=True),
     # persistent memory: its driver is on a bus of its own and would otherwise be taken for a disk
-    Kind(name="pmem", layer="block", device_names="pmem", known=False, may_cache=True, accounting="own"),
+    LayerKind(name="pmem", layer="block", device_names="pmem", known=False, may_cache=True, accounting="own"),
     *(
-        Kind(name=name, layer="filesystem", read_only=True)
+        LayerKind(name=name, layer="filesystem", read_only=True)
         for name in ("squashfs", "erofs", "cramfs", "romfs", "iso9660", "udf")
     ),
-    *(Kind(name=name, layer="filesystem", pseudo=True) for name in _PSEUDO),
+    *(LayerKind(name=name, layer="filesystem", pseudo=True) for name in _PSEUDO),
 )

@@ -14,7 +14,7 @@ from fstui.model.storage import Target
 from fstui.report.text import moment
 from fstui.tui.drawing import io_path
 from fstui.tui.drawing.cells import Run, fit, labelled, line, rule, wrapped
-from fstui.tui.drawing.storage import BUSY_MUCH, Entry, number
+from fstui.tui.drawing.storage import BUSY_MUCH, StorageEntry, number
 from fstui.tui.iostats import IoStats, Recent, joined, together
 from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, HEAD, verdict_style
 
@@ -28,7 +28,7 @@ _NO_DEFECT = "The configuration shows no defect. Run a scenario here to test the
 
 
 def detail(
-    entry: Entry | None,
+    entry: StorageEntry | None,
     stats: Mapping[str, IoStats],
     activity: HostActivity,
     width: int,
@@ -58,7 +58,7 @@ def detail(
 
 
 def last_minutes(
-    entry: Entry, stats: Mapping[str, IoStats], recent: Recent[Mapping[str, IoStats]], width: int, height: int
+    entry: StorageEntry, stats: Mapping[str, IoStats], recent: Recent[Mapping[str, IoStats]], width: int, height: int
 ) -> Sequence[Text]:
     """Draw charts of what the devices did, if there is room."""
     from fstui.tui.drawing import charts  # noqa: PLC0415  it loads the judge, which the first frame does not need

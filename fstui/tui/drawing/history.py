@@ -25,7 +25,7 @@ from fstui.tui.drawing.cells import Column, fit, fit_left, fit_right, line, rule
 from fstui.tui.drawing.cells import Run as Part
 from fstui.tui.styles import AREA, DOUBT, FAINT, HEAD, not_bold, speed_style, verdict_style
 from fstui.tui.widgets.lines import UNBOUNDED
-from fstui.tui.widgets.table import LateCells, Rows, row_cells
+from fstui.tui.widgets.table import LateCells, TableContent, row_cells
 
 _BAR, _LONG_BAR, _VERY_WIDE, _RATE = 8, 30, 150, 6
 COLUMNS = (
@@ -47,7 +47,7 @@ _ENDS = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
 NO_RATE = "This run has no rate, so it is not part of a trend."
 
 
-def rows(runs: Sequence[Summary], width: int) -> Rows:
+def rows(runs: Sequence[Summary], width: int) -> TableContent:
     """Return a row for each run; its path is the key. The title of the bars names their scale."""
     bar = _LONG_BAR if width >= _VERY_WIDE else _BAR
     columns = shown([replace(one, width=bar) if one.title == "BAR" else one for one in COLUMNS], width - 1)
@@ -56,7 +56,7 @@ def rows(runs: Sequence[Summary], width: int) -> Rows:
     for one in runs:
         cells[one.path] = partial(_row, one, columns, scale, bar, same_day=one.started_at[:10] == day)
         day = one.started_at[:10]
-    return Rows(columns, LateCells(cells), {"BAR": f"{_power_of_ten(scale.low)}…{_power_of_ten(scale.high)}"})
+    return TableContent(columns, LateCells(cells), {"BAR": f"{_power_of_ten(scale.low)}…{_power_of_ten(scale.high)}"})
 
 
 def in_order(runs: Sequence[Summary], title: str) -> list[Summary]:

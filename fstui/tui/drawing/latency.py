@@ -43,7 +43,7 @@ _ALL_LABELS_FROM = 56
 """Fewer columns have room for every third label only."""
 
 
-class View(msgspec.Struct, frozen=True):
+class LatencyView(msgspec.Struct, frozen=True):
     """What a heat map shows. ``length_s`` is None for a step that runs until it is stopped."""
 
     timeline: Sequence[TimelinePoint] = ()
@@ -67,14 +67,14 @@ class Window(msgspec.Struct, frozen=True):
         return floor((at_s - self.start_s) / self.length_s * 2 * self.columns + 0.5)
 
 
-def step_view(run: Run, step: Step) -> View:
+def step_view(run: Run, step: Step) -> LatencyView:
     """Return the whole of a finished step."""
     marks = latency_map.of_step(run, step)
     failed = step.error is not None
-    return View(step.timeline, step.elapsed_s, max(step.elapsed_s, 1e-3), marks, step.latency_ns, None, failed)
+    return LatencyView(step.timeline, step.elapsed_s, max(step.elapsed_s, 1e-3), marks, step.latency_ns, None, failed)
 
 
-def heat_map(view: View, width: int, height: int, axis: LogScale | None = None) -> list[Text]:
+def heat_map(view: LatencyView, width: int, height: int, axis: LogScale | None = None) -> list[Text]:
     """Draw the map, highest latency first, and the time axis below it.
 
     A braille dot marks where operations lie, with 2 × 4 dots per cell. The style of a cell shows its share of the
@@ -95,14 +95,14 @@ def heat_map(view: View, width: int, height: int, axis: LogScale | None = None) 
     ]
 
 
-def _window(view: View, columns: int) -> Window:
+def _window(view: LatencyView, columns: int) -> Window:
     if view.length_s:
         return Window(0.0, max(view.length_s, 1e-3), columns)
     start_s = max(floor(view.elapsed_s / COLUMN_S) + 1 - columns, 0) * COLUMN_S
     return Window(start_s, columns * COLUMN_S, columns)
 
 
-def _cells(view: View, axis: LogScale, window: Window, rows: int) -> list[list[Words]]:
+def _cells(view: LatencyView, axis: LogScale, window: Window, rows: int) -> list[list[Words]]:
     """Return the character and style of each cell, the lowest row first."""
     bits = [[0] * window.columns for _ in range(rows)]
     shares = [[0.0] * window.columns for _ in range(rows)]
@@ -141,7 +141,7 @@ def _place(axis: LogScale, ns: float, places: int) -> int:
     return min(int(axis.place(ns) * places), places - 1)
 
 
-def _row_style(view: View, axis: LogScale, row: int, rows: int) -> str:
+def _row_style(view: LatencyView, axis: LogScale, row: int, rows: int) -> str:
     """Return the style of a row of stalls or of impossibly short latencies; empty for any other row."""
     middle_ns = axis.value((row + 0.5) / rows)
     if latency_map.is_stall(middle_ns, view.latency):
@@ -154,7 +154,7 @@ def _heat(share: float) -> str:
     return HEAT[0] if share < _SOME else HEAT[1] if share < _MANY else HEAT[2]
 
 
-def _draw_marks(drawn: list[list[Words]], view: View, axis: LogScale, rows: int) -> None:
+def _draw_marks(drawn: list[list[Words]], view: LatencyView, axis: LogScale, rows: int) -> None:
     """Draw a horizontal line for each reference value, in cells without operations only."""
     for mark in view.marks:
         if axis.holds(mark.ns):
@@ -163,7 +163,7 @@ def _draw_marks(drawn: list[list[Words]], view: View, axis: LogScale, rows: int)
             row[:] = [cell if cell[0] != " " else (sign, FAINT) for cell in row]
 
 
-def _draw_trouble(drawn: list[list[Words]], view: View, axis: LogScale, window: Window, rows: int) -> None:
+def _draw_trouble(drawn: list[list[Words]], view: LatencyView, axis: LogScale, window: Window, rows: int) -> None:
     """Draw an operation that has not returned, or the error that ended the step."""
     column = min(max(window.dot(view.elapsed_s) // 2, 0), window.columns - 1)
     if view.stall:
@@ -200,7 +200,7 @@ def _decade(exponent: int) -> str:
     return f"{10 ** (exponent - power)} {unit}"
 
 
-def _ladder(view: View, axis: LogScale, rows: int) -> dict[int, list[Words]]:
+def _ladder(view: LatencyView, axis: LogScale, rows: int) -> dict[int, list[Words]]:
     """Return percentiles and reference values by row, each as near to its own row as the others allow."""
     percentiles = latency_map.ladder(view.latency)
     marks = [mark for mark in view.marks if axis.holds(mark.ns)]

@@ -14,13 +14,13 @@ from fstui.model.steps import Snapshot, Step
 from fstui.report.comparison import bar
 from fstui.report.glossary import titled, used_in
 from fstui.report.text import verdict_word
-from fstui.runs.lessons import Choice, Found, Lesson, LessonRun, Planned, Taken
+from fstui.runs.lessons import CheckedClaim, Choice, Lesson, LessonRun, Planned, Taken
 from fstui.tui.drawing import io_path, latency
 from fstui.tui.drawing.cells import ACTION, Column, clickable, ends, fit, fit_right, line, rule, shown, wrapped
 from fstui.tui.drawing.latency import Distribution
 from fstui.tui.progress import Progress
 from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, GOOD, HEAD, KEY, not_bold, step_style, verdict_style
-from fstui.tui.widgets.table import Rows, row_cells
+from fstui.tui.widgets.table import TableContent, row_cells
 
 STAGES = ("predict", "run", "compare", "explain", "question")
 _STEP, _RATE, _BAR, _MIN_BAR = 22, 32, 22, 6
@@ -30,7 +30,7 @@ _RIGHT = (DOUBT, "", GOOD)
 COLUMNS = (Column("", 1), Column("NO", 2, right=True), Column("LESSON", gap=2), Column("TIME, RESULT", 24, gap=2))
 
 
-def listed(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) -> Rows:
+def listed(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) -> TableContent:
     """Return a row for each lesson; the lesson's name is its key."""
     columns = shown(COLUMNS, width - 1)
     cells = {}
@@ -46,7 +46,7 @@ def listed(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) ->
         }
         styles = {"": GOOD if done else FAINT, "TIME, RESULT": _RIGHT[done.right] if done else AREA}
         cells[lesson.name] = row_cells(columns, values, styles)
-    return Rows(columns, cells, {})
+    return TableContent(columns, cells, {})
 
 
 def progress(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) -> Text:
@@ -138,7 +138,7 @@ def runs(
     return lines
 
 
-def comparison(choice: Choice, chosen: int | None, claims: Sequence[Found], width: int) -> list[Text]:
+def comparison(choice: Choice, chosen: int | None, claims: Sequence[CheckedClaim], width: int) -> list[Text]:
     """Return what the runs show, and the prediction next to it."""
     lines = [line("  ", ("What the runs show", HEAD)), line()]
     for claim in claims:
@@ -201,7 +201,7 @@ def heat_map(progress: Progress, width: int, height: int) -> list[Text]:
     if step is None or step.latency_ns is None:
         return []
     length_s = (step.length_s or _window_s(step.elapsed_s)) if isinstance(step, Snapshot) else step.elapsed_s
-    view = latency.View(step.timeline, step.elapsed_s, length_s or None, (), step.latency_ns)
+    view = latency.LatencyView(step.timeline, step.elapsed_s, length_s or None, (), step.latency_ns)
     return [rule(width, step.name), *latency.heat_map(view, width, height - 1)]
 
 

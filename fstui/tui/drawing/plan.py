@@ -25,7 +25,7 @@ from fstui.tui.drawing import charts, io_path
 from fstui.tui.drawing.cells import Column, fit, line, rule, shown, title_line, wrapped
 from fstui.tui.offers import Choices, Offer
 from fstui.tui.styles import AREA, BAD, DOUBT, FAINT
-from fstui.tui.widgets.table import Rows, row_cells
+from fstui.tui.widgets.table import TableContent, row_cells
 
 _BAR, _LONG_BAR, _VERY_WIDE = 12, 36, 150
 _MUCH = 10
@@ -50,7 +50,7 @@ def title(directory: str, target: Target | None, simulated: str | None, width: i
     return title_line("plan", f"{where} {device}".rstrip(), free, width, mark)
 
 
-def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None) -> Rows:
+def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None) -> TableContent:
     """Return a row for each scenario with its cost; the index is the key."""
     bar = _LONG_BAR if width >= _VERY_WIDE else _BAR
     columns = shown([replace(one, width=bar) if one.width == _BAR else one for one in SCENARIOS], width - 1)
@@ -70,10 +70,10 @@ def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None
             if free_bytes is not None and (plan.max_bytes or 0) * _MUCH > free_bytes:
                 styles["TAKES"] = DOUBT
         cells[str(at)] = row_cells(columns, values, styles)
-    return Rows(columns, cells, {"LASTS": "1 s … 1 h", "TAKES": "1 M … 1 T"})
+    return TableContent(columns, cells, {"LASTS": "1 s … 1 h", "TAKES": "1 M … 1 T"})
 
 
-def settings(offer: Offer, chosen: Choices, marked: tuple[str, int], target: Target | None, width: int) -> Rows:
+def settings(offer: Offer, chosen: Choices, marked: tuple[str, int], target: Target | None, width: int) -> TableContent:
     """Return a row for each setting; the name is the key.
 
     ``marked``: the setting under the cursor and which of its options. ``target`` is without declarations.
@@ -94,7 +94,7 @@ def settings(offer: Offer, chosen: Choices, marked: tuple[str, int], target: Tar
             boxes = _boxes(setting, now, marked[1] if name == marked[0] else None, columns[-1].width)
             row = [*row_cells(columns[:2], values, {}), boxes]
         cells[name] = row
-    return Rows(columns, cells, {})
+    return TableContent(columns, cells, {})
 
 
 def notes(offer: Offer, target: Target | None, busy: str, width: int) -> list[Text]:

@@ -67,7 +67,7 @@ _HALF_S, _WIDE_HALF_S, _WIDE = 10, 4, 110
 """Seconds of a cell of the trend, for a small and for a wide screen."""
 
 
-class Entry(msgspec.Struct, frozen=True, dict=True):
+class StorageEntry(msgspec.Struct, frozen=True, dict=True):
     """One row: a filesystem, or a device that no mounted filesystem uses."""
 
     target: Target | None
@@ -144,7 +144,7 @@ def entries(
     pseudo: bool = False,
     words: str = "",
     sort: str = "flag",
-) -> list[Entry]:
+) -> list[StorageEntry]:
     """Return the rows in their order.
 
     ``judgements`` is None before the configurations were judged. ``words`` must occur in the mount point, the type,
@@ -152,12 +152,12 @@ def entries(
     """
     known = judgements or {}
     filesystems = [
-        Entry(target, judgement=known.get(target.mount_point), judged=judgements is not None)
+        StorageEntry(target, judgement=known.get(target.mount_point), judged=judgements is not None)
         for target in inventory.filesystems
         if pseudo or not target.pseudo
     ]
     found = [entry for entry in filesystems if not words or words.lower() in _haystack(entry)]
-    orders: dict[str, Callable[[Entry], Any]] = {
+    orders: dict[str, Callable[[StorageEntry], Any]] = {
         "flag": lambda entry: entry.severity,
         "mount": lambda entry: entry.name,
         "used": lambda entry: -(entry.used or 0),
@@ -166,11 +166,11 @@ def entries(
         "flushes": lambda entry: -(stats_of(entry, stats).flushes_per_s or 0),
     }
     found.sort(key=orders[sort])
-    unused = [Entry(None, device=node) for node in inventory.unused]
+    unused = [StorageEntry(None, device=node) for node in inventory.unused]
     return found + [entry for entry in unused if not words or words.lower() in _haystack(entry)]
 
 
-def begin(rows: Sequence[Entry], directory: str | None, databases: Sequence[RunningDatabase] = ()) -> int:
+def begin(rows: Sequence[StorageEntry], directory: str | None, databases: Sequence[RunningDatabase] = ()) -> int:
     """Return the row where the cursor starts.
 
     That is the filesystem of the directory, else that of a running database, else the first that is not in memory.
@@ -188,12 +188,12 @@ def begin(rows: Sequence[Entry], directory: str | None, databases: Sequence[Runn
     return next(of_database, next(not_in_memory, 0))
 
 
-def stats_of(entry: Entry, stats: Mapping[str, IoStats]) -> IoStats:
+def stats_of(entry: StorageEntry, stats: Mapping[str, IoStats]) -> IoStats:
     """Return what the lowest devices of a filesystem do together."""
     return together(stats[node.id] for node in entry.devices if node.id in stats)
 
 
-def title(inventory: Inventory, rows: Sequence[Entry], simulated: str | None, width: int) -> Text:
+def title(inventory: Inventory, rows: Sequence[StorageEntry], simulated: str | None, width: int) -> Text:
     host = inventory.host
     kind = f"{host.virtualization} guest" if host.virtualization else "real hardware"
     filesystems = [entry for entry in rows if entry.target]
@@ -208,7 +208,7 @@ def title(inventory: Inventory, rows: Sequence[Entry], simulated: str | None, wi
 
 
 def table(
-    rows: Sequence[Entry],
+    rows: Sequence[StorageEntry],
     stats: Mapping[str, IoStats],
     recent: Recent[Mapping[str, IoStats]],
     selected: int,
@@ -259,9 +259,9 @@ def _heads(columns: Sequence[Column], titles: Mapping[str, str]) -> Text:
     return text
 
 
-def _fitted(rows: Sequence[Entry], width: int) -> list[Column]:
+def _fitted(rows: Sequence[StorageEntry], width: int) -> list[Column]:
     """Return the columns that fit, as wide as their texts. The room that is left is for the path and the trend."""
-    texts: dict[str, Callable[[Entry], str]] = {
+    texts: dict[str, Callable[[StorageEntry], str]] = {
         "MOUNT": lambda entry: entry.name,
         "DEVICE": lambda entry: io_path.lowest(entry.devices),
         "I/O PATH": lambda entry: stack_line(entry.target),
@@ -286,7 +286,7 @@ def _fitted(rows: Sequence[Entry], width: int) -> list[Column]:
     return [replace(one, width=min(one.width + left, _MAX_TREND)) if one.title == _TREND else one for one in columns]
 
 
-def _trend(entry: Entry, samples: Sequence[Sequence[Mapping[str, IoStats]]]) -> str:
+def _trend(entry: StorageEntry, samples: Sequence[Sequence[Mapping[str, IoStats]]]) -> str:
     """Draw how long a flush took in the last minutes."""
     known = [joined(stats_of(entry, sample) for sample in part).ms_per_flush if part else None for part in samples]
     if not any(known):
@@ -296,7 +296,9 @@ def _trend(entry: Entry, samples: Sequence[Sequence[Mapping[str, IoStats]]]) -> 
     return charts.blocks(known)
 
 
-def _row(entry: Entry, columns: Sequence[Column], now: IoStats, trend: str, *, repeated: bool, selected: bool) -> Text:
+def _row(
+    entry: StorageEntry, columns: Sequence[Column], now: IoStats, trend: str, *, repeated: bool, selected: bool
+) -> Text:
     glyph, style = verdict_style(entry.verdict)
     if entry.trouble and not entry.verdict:
         glyph, style = "!", BAD if entry.trouble == "full" else DOUBT
@@ -334,7 +336,7 @@ def _row(entry: Entry, columns: Sequence[Column], now: IoStats, trend: str, *, r
     return selectable(runs, selected=selected, glyph=(glyph, style))
 
 
-def _haystack(entry: Entry) -> str:
+def _haystack(entry: StorageEntry) -> str:
     target = entry.target
     parts = [entry.name, *(node.id for node in entry.devices), *(node.model or "" for node in entry.devices)]
     if target:

@@ -44,7 +44,7 @@ DEVICES = (
 WRITERS = (Column("PROGRAM", gap=0), Column("WRITTEN/S", 10, right=True))
 
 
-class View(msgspec.Struct, frozen=True):
+class WatchView(msgspec.Struct, frozen=True):
     """The content of the screen. ``second``: the last one. ``untraced``: why the kernel's trace is missing."""
 
     target: Target
@@ -55,12 +55,12 @@ class View(msgspec.Struct, frozen=True):
     begun: bool = False
 
 
-def title(view: View, simulated: str | None, width: int) -> Text:
+def title(view: WatchView, simulated: str | None, width: int) -> Text:
     mark = origin(simulated).partition(" ")[0]
     return title_line("watch", io_path.path(view.target), clock(view.elapsed_s), width, mark)
 
 
-def waits(view: View, width: int) -> list[Text]:
+def waits(view: WatchView, width: int) -> list[Text]:
     """Draw the programs that waited, longest first. Without the kernel's trace, draw those that wrote most."""
     if view.untraced:
         why = wrapped(f"not traced by the kernel: {view.untraced}", width - 2, indent=" ")
@@ -80,7 +80,7 @@ def minutes(recent: Recent[IoStats], width: int, height: int) -> Sequence[Text]:
     return charts.areas("all programs", charts.OF_SYNCS, series, width, height)
 
 
-def devices(view: View, width: int) -> list[Text]:
+def devices(view: WatchView, width: int) -> list[Text]:
     """Draw what each device did, and the commits of the journals."""
     per_s = max(view.second.elapsed_s, 1e-9)
     columns = shown(DEVICES, width - 2)
@@ -90,7 +90,7 @@ def devices(view: View, width: int) -> list[Text]:
     return [rule(width, "devices", "nothing written"), *table, *journals]
 
 
-def sentence(view: View, width: int) -> list[Text]:
+def sentence(view: WatchView, width: int) -> list[Text]:
     return [rule(width), *(line((part, HEAD)) for part in wrapped(view.sentence, width - 1, indent=" "))]
 
 

@@ -13,7 +13,7 @@ from fstui.tui.commands import PALETTE, Command
 from fstui.tui.drawing.cells import line, wrapped
 from fstui.tui.styles import HEAD
 from fstui.tui.terminal import PressDriver
-from fstui.tui.widgets.lines import Draw, Lines, Part
+from fstui.tui.widgets.lines import Draw, DrawnLines, DrawnText
 
 if TYPE_CHECKING:
     from textual.widgets import Input
@@ -57,26 +57,26 @@ class BaseScreen(Screen[None]):
         classes: str = "",
         lines: Callable[[], int] | None = None,
         frame: bool = False,
-    ) -> Lines:
+    ) -> DrawnLines:
         """Return a part of the screen. ``lines`` returns its height, if that is known without drawing."""
-        part = Lines(draw, lines=lines, frame=frame, id=id)
+        part = DrawnLines(draw, lines=lines, frame=frame, id=id)
         part.set_classes(classes)
         return part
 
-    def footer_lines(self) -> Lines:
+    def footer_lines(self) -> DrawnLines:
         """Return the footer: the last notice, then the keys of this screen."""
         return self.lines("footer", self._draw_footer)
 
-    def part(self, id: str) -> Lines:  # noqa: A002
-        return self.query_one(f"#{id}", Lines)
+    def part(self, id: str) -> DrawnLines:  # noqa: A002
+        return self.query_one(f"#{id}", DrawnLines)
 
     def redraw(self) -> None:
         """Draw every part again; only what changed is sent to the terminal."""
         for part in self.parts():
             part.redraw()
 
-    def parts(self) -> list[Part]:
-        return list(self.query(Part))
+    def parts(self) -> list[DrawnText]:
+        return list(self.query(DrawnText))
 
     def shown_text(self) -> str:
         return "\n".join(strip.text for strip in self._compositor.render_strips(self.size))
@@ -150,17 +150,14 @@ class BaseScreen(Screen[None]):
     def on_click(self) -> None:
         self.on_key()
 
-    def on_lines_row_chosen(self, chosen: Lines.RowChosen) -> None:
+    def on_drawn_lines_row_chosen(self, chosen: DrawnLines.RowChosen) -> None:
         self.choose_row(chosen.part.id or "", chosen.row)
 
-    async def on_lines_opened(self) -> None:
+    async def on_row_opened(self) -> None:
         if self.DOUBLE_CLICK:
             await self.run_action(self.DOUBLE_CLICK)
 
-    async def on_table_opened(self) -> None:
-        await self.on_lines_opened()
-
-    async def on_lines_turned(self, turned: Lines.Turned) -> None:
+    async def on_drawn_lines_turned(self, turned: DrawnLines.Turned) -> None:
         """Move the selection by the mouse wheel as by the keys."""
         await self.run_action(f"move({turned.by})")
 

@@ -19,7 +19,7 @@ from fstui.tui.drawing import history as drawing
 from fstui.tui.drawing.cells import line, title_line
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.page_screen import comparison_screen, report_screen
-from fstui.tui.widgets.table import Rows, Table
+from fstui.tui.widgets.table import DrawnTable, TableContent
 
 MIN_CHART, MAX_CHART = 7, 24
 """Lines on the screen."""
@@ -53,7 +53,7 @@ class HistoryScreen(BaseScreen):
     def __init__(self, against: Run | None = None) -> None:
         """``against``: a run that the next opened one is compared with."""
         super().__init__()
-        self.table = Table(self._draw_runs, id="runs")
+        self.table = DrawnTable(self._draw_runs, id="runs")
         self.table.border_title = "saved runs"
         self.against = against
         self.marked: list[Summary] = []
@@ -94,7 +94,7 @@ class HistoryScreen(BaseScreen):
             self._empty = "The saved runs could not be read."
         self._show_rows()
 
-    def on_table_head_clicked(self, clicked: Table.HeadClicked) -> None:
+    def on_drawn_table_head_clicked(self, clicked: DrawnTable.HeadClicked) -> None:
         self._sort = clicked.title
         self._show_rows()
 
@@ -140,7 +140,7 @@ class HistoryScreen(BaseScreen):
         if self.chosen is None:
             return
         wanted = self.marked if self.chosen in self.marked else [*self.marked, self.chosen]
-        saved: list[history.Saved] = []
+        saved: list[history.SavedRun] = []
         with self.fstui.reporting():
             saved = [await history.find(one.path) for one in wanted]
         if not saved or not self.is_active:
@@ -226,7 +226,7 @@ class HistoryScreen(BaseScreen):
         number = f"“{self.words}”: {number}" if self.words else number
         return [title_line(what, "", number, width)]
 
-    def _draw_runs(self, width: int) -> Rows:
+    def _draw_runs(self, width: int) -> TableContent:
         return drawing.rows(self.rows or (), width)
 
     def _draw_nothing(self, width: int, height: int) -> list[Text]:

@@ -26,7 +26,7 @@ from fstui.tui.progress import Progress
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import HEAD
 from fstui.tui.widgets.lines import Slices
-from fstui.tui.widgets.table import Rows, Table
+from fstui.tui.widgets.table import DrawnTable, TableContent
 
 DRAW_S = 0.25
 MIN_MAP, DISTRIBUTIONS = 6, 14
@@ -45,7 +45,7 @@ class LessonsScreen(BaseScreen):
 
     def __init__(self, pace: float = 1.0) -> None:
         super().__init__()
-        self.table = Table(self._draw_lessons, id="lessons")
+        self.table = DrawnTable(self._draw_lessons, id="lessons")
         self.taken: dict[str, Taken] | None = None
         """None until it has been read."""
         self.planned: dict[str, list[Planned]] = {}
@@ -112,7 +112,7 @@ class LessonsScreen(BaseScreen):
     def _draw_title(self, width: int, height: int) -> list[Text]:
         return [drawing.progress(lessons.lessons(), self.taken or {}, width), rule(width)]
 
-    def _draw_lessons(self, width: int) -> Rows:
+    def _draw_lessons(self, width: int) -> TableContent:
         return drawing.listed(lessons.lessons(), self.taken or {}, width)
 
     def _draw_selected(self, width: int, height: int) -> list[Text]:

@@ -16,10 +16,10 @@ from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command
 from fstui.tui.drawing import plan as drawing
 from fstui.tui.drawing.cells import rule
 from fstui.tui.drawing.run import busy
-from fstui.tui.iostats import Activity
+from fstui.tui.iostats import DeviceActivity
 from fstui.tui.offers import Choices, Offer, Offers, is_matrix, options
 from fstui.tui.screens.base_screen import BaseScreen
-from fstui.tui.widgets.table import Rows, Table
+from fstui.tui.widgets.table import DrawnTable, TableContent
 
 if TYPE_CHECKING:
     from fstui.model.plan import Plan
@@ -61,11 +61,11 @@ class PlanScreen(BaseScreen):
         """The index of the selected scenario."""
         self.option = 0
         """The selected option of a matrix."""
-        self.scenarios = Table(self._draw_scenarios, id="scenarios")
-        self.settings = Table(self._draw_settings, id="settings", header=False)
+        self.scenarios = DrawnTable(self._draw_scenarios, id="scenarios")
+        self.settings = DrawnTable(self._draw_settings, id="settings", header=False)
         self.scenarios.border_title = "scenarios"
         self.pane = self.scenarios
-        self.activity = Activity()
+        self.activity = DeviceActivity()
         self._to_start = ""
         """The scenario that starts as soon as its plan is made."""
         self._confirming: Plan | None = None
@@ -91,7 +91,7 @@ class PlanScreen(BaseScreen):
 
     def on_screen_resume(self) -> None:
         super().on_screen_resume()
-        self.activity = Activity()  # a run of fstui itself is no activity of other processes
+        self.activity = DeviceActivity()  # a run of fstui itself is no activity of other processes
         self.plan_all()
 
     @work(exclusive=True, group="own")
@@ -154,14 +154,14 @@ class PlanScreen(BaseScreen):
         self.settings.refill()
         self.redraw()
 
-    def choose_pane(self, pane: Table) -> None:
+    def choose_pane(self, pane: DrawnTable) -> None:
         self.pane = pane
         for table in (self.scenarios, self.settings):
             table.set_class(table is not pane, "-inactive")
         self.option = 0
         self._show_selected()
 
-    def on_table_clicked(self, clicked: Table.Clicked) -> None:
+    def on_drawn_table_clicked(self, clicked: DrawnTable.Clicked) -> None:
         self.choose_pane(clicked.table)
 
     def on_data_table_row_highlighted(self) -> None:
@@ -225,7 +225,7 @@ class PlanScreen(BaseScreen):
         if directory:
             known = [(offer.name, offer.form) for offer in self.offers.every]
             expanded = os.path.expanduser(directory)  # noqa: PTH111  pathlib would also normalise the name
-            self.offers, self.activity = Offers(self.fstui.session, expanded), Activity()
+            self.offers, self.activity = Offers(self.fstui.session, expanded), DeviceActivity()
             self.offers.add(known)
             self._plan_again()
             self.look_up()
@@ -298,7 +298,7 @@ class PlanScreen(BaseScreen):
     def _draw_title(self, width: int, height: int) -> list[Text]:
         return [drawing.title(self.offers.directory, self._target, self.fstui.session.simulated, width)]
 
-    def _draw_scenarios(self, width: int) -> Rows:
+    def _draw_scenarios(self, width: int) -> TableContent:
         space = self._target.space if self._target else None
         return drawing.scenarios(self.offers.every, width, space.free_bytes if space else None)
 
@@ -307,9 +307,9 @@ class PlanScreen(BaseScreen):
             return [rule(width)]
         return [rule(width, offer.name, drawing.extent(offer, self.offers.choices))]
 
-    def _draw_settings(self, width: int) -> Rows:
+    def _draw_settings(self, width: int) -> TableContent:
         if self.offer is None:
-            return Rows((), {}, {})
+            return TableContent((), {}, {})
         return drawing.settings(self.offer, self.offers.choices, (self.setting, self.option), self._target, width)
 
     def _draw_notes(self, width: int, height: int) -> list[Text]:

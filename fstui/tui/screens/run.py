@@ -21,7 +21,7 @@ from fstui.runs.simulation import name_of
 from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, Command
 from fstui.tui.drawing import latency
 from fstui.tui.drawing import run as drawing
-from fstui.tui.drawing.latency import View
+from fstui.tui.drawing.latency import LatencyView
 from fstui.tui.progress import Progress
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.widgets.lines import Slices
@@ -181,11 +181,11 @@ class RunScreen(BaseScreen):
     def _draw_rule(self, width: int, height: int) -> list[Text]:
         return [drawing.map_rule(self.progress, self.paused, width)]
 
-    def _view(self) -> View:
+    def _view(self) -> LatencyView:
         progress = self.progress
         index = progress.shown
         if index is None:
-            return View()
+            return LatencyView()
         planned = progress.plan.steps[index]
         seen = progress.snapshot or progress.done.get(index)
         length_s = None if progress.plan.seconds is None else planned.settings.seconds
@@ -193,14 +193,14 @@ class RunScreen(BaseScreen):
             length_s = progress.snapshot.length_s
         marks = self._marks_of(index)
         if seen is None:
-            return View(length_s=length_s, marks=marks)
+            return LatencyView(length_s=length_s, marks=marks)
         planned_s = length_s or 0.0
         while length_s and length_s * _OVERRUN < seen.elapsed_s:
             length_s += planned_s / 4  # a step that takes longer changes the axis seldom, and little
         timeline = (seen.figures.timeline() if seen.figures else ()) or seen.timeline
         stall = progress.snapshot.stall if progress.snapshot else None
         failed = progress.snapshot is None and progress.done[index].error is not None
-        return View(timeline, seen.elapsed_s, length_s, marks, seen.latency_ns, stall, failed)
+        return LatencyView(timeline, seen.elapsed_s, length_s, marks, seen.latency_ns, stall, failed)
 
     def _marks_of(self, index: int) -> tuple[Mark, ...]:
         """Return the references of a step. They do not change during the step, so they are computed once."""

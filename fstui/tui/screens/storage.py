@@ -22,7 +22,7 @@ from fstui.runs.site import usual_directories
 from fstui.tui.commands import COPY, HELP, HISTORY, LIST, QUIT, Command
 from fstui.tui.drawing import filesystem, storage
 from fstui.tui.drawing.cells import line, rule
-from fstui.tui.iostats import Activity, IoStats, Recent
+from fstui.tui.iostats import DeviceActivity, IoStats, Recent
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import DOUBT
 
@@ -70,8 +70,8 @@ class StorageScreen(BaseScreen):
         self.inventory = Inventory()
         self.flags: dict[str, Judgement] | None = None
         """None in the first frame, which is drawn before the judge is loaded."""
-        self.activity = Activity()
-        self.rows: list[storage.Entry] = []
+        self.activity = DeviceActivity()
+        self.rows: list[storage.StorageEntry] = []
         self.selected = 0
         self.pseudo = False
         self.words = ""
@@ -190,7 +190,7 @@ class StorageScreen(BaseScreen):
         self.redraw()
 
     @property
-    def row(self) -> storage.Entry | None:
+    def row(self) -> storage.StorageEntry | None:
         return self.rows[self.selected] if self.selected < len(self.rows) else None
 
     def action_move(self, by: int) -> None:

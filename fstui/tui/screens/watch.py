@@ -38,7 +38,7 @@ class WatchScreen(BaseScreen):
 
     def __init__(self, target: Target) -> None:
         super().__init__()
-        self.view = drawing.View(target)
+        self.view = drawing.WatchView(target)
         self._recent = Recent[IoStats]()
         self._watching: Watching | None = None
         self._ended = False

@@ -26,7 +26,7 @@ _WHEEL_LINES = 3
 _PIECES = 14
 
 
-class Part(Widget):
+class DrawnText(Widget):
     """A widget that draws the lines a function returns. Call ``redraw()`` when the function has new lines."""
 
     def __init__(self, draw: Draw, *, id: str | None = None) -> None:  # noqa: A002
@@ -99,18 +99,19 @@ class Part(Widget):
         return strip.apply_style(background) if (background := self._background) else strip
 
 
-class Lines(Part):
+class RowOpened(Message):
+    """A row was clicked twice."""
+
+
+class DrawnLines(DrawnText):
     """Lines that can be clicked and scrolled. If some do not fit, the last line says how many follow."""
 
     class RowChosen(Message):
         """A row of a part was clicked."""
 
-        def __init__(self, part: Lines, row: int) -> None:
+        def __init__(self, part: DrawnLines, row: int) -> None:
             super().__init__()
             self.part, self.row = part, row
-
-    class Opened(Message):
-        """A row was clicked twice."""
 
     class Turned(Message):
         """The mouse wheel was turned over rows, by this many rows."""
@@ -119,7 +120,7 @@ class Lines(Part):
             super().__init__()
             self.by = by
 
-    DEFAULT_CSS = "Lines { height: auto; }"
+    DEFAULT_CSS = "DrawnLines { height: auto; }"
 
     def __init__(
         self,
@@ -176,7 +177,7 @@ class Lines(Part):
         """Select the row that was clicked, or run the action of a key in the footer."""
         for span, mark in self._marks[event.y] if event.y < len(self._marks) else ():
             if (row := mark.get(ROW)) is not None:
-                self.post_message(self.RowChosen(self, row) if event.chain == 1 else self.Opened())
+                self.post_message(self.RowChosen(self, row) if event.chain == 1 else RowOpened())
             elif span.start <= event.x < span.end:
                 await self.app.run_action(mark[ACTION], default_namespace=self.screen)
 
@@ -202,7 +203,7 @@ class Lines(Part):
         return frame + (self._full_height() if self._full_height else len(self._draw(width - 2 * frame, UNBOUNDED)))
 
 
-class Slices(Part):
+class Slices(DrawnText):
     """Lines in narrow pieces side by side, for a map in which few columns change.
 
     The compositor cuts what it sends at the edges of widgets. For a map of 56 columns that grows by one column, whole

@@ -13,13 +13,14 @@ from textual.widgets import DataTable
 
 from fstui.tui.drawing.cells import Column, line, styled_row
 from fstui.tui.styles import FAINT
+from fstui.tui.widgets.lines import RowOpened
 
 MORE_ROWS = 500
 """Rows that are drawn beyond the cursor and the top line: a history may have thousands."""
 Cells = Sequence[Text]
 
 
-class Rows(NamedTuple):
+class TableContent(NamedTuple):
     """The columns of a table, the cells of each row by its key, and titles that differ from the columns' own."""
 
     columns: Sequence[Column]
@@ -51,16 +52,13 @@ def row_cells(columns: Sequence[Column], values: Mapping[str, str], styles: Mapp
     return [line(run) for run in styled_row(columns, values, styles)]
 
 
-class Table(DataTable[Text]):
+class DrawnTable(DataTable[Text]):
     """Show the rows that a function returns for a width. The cursor stays on its row when rows come and go."""
 
     class Clicked(Message):
-        def __init__(self, table: Table) -> None:
+        def __init__(self, table: DrawnTable) -> None:
             super().__init__()
             self.table = table
-
-    class Opened(Message):
-        """A row was clicked twice."""
 
     class HeadClicked(Message):
         """The head of a column was clicked."""
@@ -71,12 +69,12 @@ class Table(DataTable[Text]):
 
     can_focus = False  # the screen has the keys, which a user may have changed
     DEFAULT_CSS = """
-    Table { height: auto; background: transparent; scrollbar-size: 1 1; overflow-x: hidden; }
-    Table > .datatable--header, Table:ansi > .datatable--header { background: transparent; text-style: none; }
-    Table > .datatable--cursor { background: transparent; color: $foreground; text-style: reverse; }
+    DrawnTable { height: auto; background: transparent; scrollbar-size: 1 1; overflow-x: hidden; }
+    DrawnTable > .datatable--header, DrawnTable:ansi > .datatable--header { background: transparent; text-style: none; }
+    DrawnTable > .datatable--cursor { background: transparent; color: $foreground; text-style: reverse; }
     """
 
-    def __init__(self, draw: Callable[[int], Rows], id: str, *, header: bool = True) -> None:  # noqa: A002
+    def __init__(self, draw: Callable[[int], TableContent], id: str, *, header: bool = True) -> None:  # noqa: A002
         super().__init__(cursor_type="row", cell_padding=0, show_header=header, id=id)
         self._draw = draw
         self._cells: Mapping[str, Cells] = {}
@@ -90,7 +88,7 @@ class Table(DataTable[Text]):
         return self.ordered_rows[self.cursor_row].key.value if self.row_count else None
 
     def on_click(self, event: Click) -> None:
-        self.post_message(self.Clicked(self) if event.chain == 1 else self.Opened())
+        self.post_message(self.Clicked(self) if event.chain == 1 else RowOpened())
 
     def on_data_table_header_selected(self, selected: DataTable.HeaderSelected) -> None:
         self.post_message(self.HeadClicked(self._titles[selected.column_index]))

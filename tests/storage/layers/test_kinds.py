@@ -10,7 +10,7 @@ import pytest
 
 import fstui.storage.layers
 from fstui.model.storage import Node, Reading
-from fstui.storage.layers import Kind, kind
+from fstui.storage.layers import LayerKind, kind
 
 MODULES = [
     importlib.import_module(found.name)
@@ -29,7 +29,7 @@ def test_every_kind_is_in_one_module() -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_kind_is_found_by_name(row: Kind) -> None:
+def test_kind_is_found_by_name(row: LayerKind) -> None:
     assert kind(row.name) is row
 
 

@@ -16,13 +16,13 @@ import re
 from collections.abc import Sequence
 
 from fstui.model.storage import Node, Reading, SyncPath
-from fstui.storage.claims import Question
+from fstui.storage.claims import ToolCall
 from fstui.storage.layers.devices import caches, health, links, models, nvme
 from fstui.storage.layers.devices.caches import volatile_cache
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.facts import number, switch, word
-from fstui.storage.layers.kinds import Kind
-from fstui.storage.layers.readers import Device, DeviceReader, Role, with_readings, without_none
+from fstui.storage.layers.kinds import LayerKind
+from fstui.storage.layers.readers import DeviceDescription, DeviceReader, Role, with_readings, without_none
 from fstui.storage.tree import DATABASE, Tree, integer
 
 _VPD_NOT_ROTATING = 1
@@ -80,7 +80,7 @@ def over_own_network(node: Node) -> bool:
 class DiskReader(DeviceReader):
     """Reads disks: all devices whose driver is not recognised by their names."""
 
-    def read(self, name: str) -> Device:
+    def read(self, name: str) -> DeviceDescription:
         tree, directory = self.tree, f"/sys/block/{name}"
         path = links.path_of(tree, name)
         attached = links.link_of(path, name)
@@ -102,7 +102,7 @@ class DiskReader(DeviceReader):
             _grade(model),
             _faulty_firmware(tree, directory, model),
         )
-        return Device(
+        return DeviceDescription(
             kind=_unknown_driver(name) if _has_unknown_driver(path, attached) else self.row.name,
             label=name,
             below=self.slaves(name),
@@ -227,7 +227,7 @@ def _grade(model: str | None) -> Reading | None:
     return Reading(what="grade", value=row.grade, path=f"model table: {row.source}") if row is not None else None
 
 
-class Drive(Kind, frozen=True, kw_only=True):
+class Drive(LayerKind, frozen=True, kw_only=True):
     """The row of a lowest device with a write cache of its own."""
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
@@ -245,9 +245,9 @@ class Drive(Kind, frozen=True, kw_only=True):
             return "unknown", "write through: the host offers no flush (virtio F_FLUSH), so the kernel sends none"
         return "unknown", "write through: the kernel sends no flush, the device states no volatile cache"
 
-    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
+    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[ToolCall, ...]:
         asked = (command for node in nodes for command in (*caches.cache_commands(node), health.health_command(node)))
-        return tuple(Question(command, root=True) for command in asked if command is not None)
+        return tuple(ToolCall(command, root=True) for command in asked if command is not None)
 
     def keeps_each_write(self, node: Node) -> bool:
         """Return whether a server of this host provides the disk.
@@ -258,7 +258,7 @@ class Drive(Kind, frozen=True, kw_only=True):
         return bool(node.below)
 
 
-PARTITION = Kind(
+PARTITION = LayerKind(
     name="partition",
     layer="block",
     sync="passes",

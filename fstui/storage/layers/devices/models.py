@@ -15,11 +15,11 @@ Grade = Literal["consumer", "data centre", "cloud", "raid", "array", "virtual", 
 Writes = Literal["in place", "log", "flash"]
 
 
-class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _SourcedRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: str
 
 
-class Model(_Row, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Model(_SourcedRow, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the model of a disk tells. ``class_`` is unknown if it does not tell the medium."""
 
     pattern: str
@@ -45,7 +45,7 @@ class Model(_Row, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A volume that is reached by RDMA and answers within tens of microseconds."""
 
 
-class Fault(_Row, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Fault(_SourcedRow, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Drives with published reports that they lose what their cache holds, although it was flushed."""
 
     pattern: str
@@ -54,7 +54,7 @@ class Fault(_Row, frozen=True, kw_only=True, forbid_unknown_fields=True):
     says: str
 
 
-class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ModelTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """models.toml."""
 
     model: tuple[Model, ...]
@@ -64,10 +64,10 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @cache
-def table() -> Table:
+def table() -> ModelTable:
     data = pkgutil.get_data(__package__, "models.toml")
     assert data is not None, "it is part of the package"
-    return msgspec.toml.decode(data, type=Table)
+    return msgspec.toml.decode(data, type=ModelTable)
 
 
 @lru_cache(maxsize=4096)

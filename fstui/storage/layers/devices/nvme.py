@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from fstui.model.storage import Reading
-from fstui.storage.layers.kinds import Kind
-from fstui.storage.layers.readers import Device, DeviceReader, without_none
+from fstui.storage.layers.kinds import LayerKind
+from fstui.storage.layers.readers import DeviceDescription, DeviceReader, without_none
 from fstui.storage.tree import Tree
 
 NETWORKED = frozenset({"tcp", "rdma", "fc"})
@@ -47,10 +47,10 @@ class HeadReader(DeviceReader):
         """Return whether it is a path."""
         return controller_of(name) is not None
 
-    def read(self, name: str) -> Device:
+    def read(self, name: str) -> DeviceDescription:
         paths = self._paths[name]
         role = Reading(what="role", value="path", path=f"/sys/block/{name}")
-        return Device(
+        return DeviceDescription(
             kind=self.row.name,
             label=name,
             below=paths,
@@ -77,7 +77,7 @@ class HeadReader(DeviceReader):
 
 
 KINDS = (
-    Kind(
+    LayerKind(
         name="nvme-multipath",
         layer="block",
         device_names="nvme",

@@ -11,7 +11,7 @@ from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount
 from fstui.storage.layers.facts import flagged_unchecked, word
 from fstui.storage.layers.flushes import ONE, ExpectedFlushes, Range, Sync
-from fstui.storage.layers.kinds import Kind
+from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import FilesystemReader
 from fstui.storage.tree import Tree, integer
 
@@ -86,7 +86,7 @@ def _counts(line: str) -> bool:
     return (integer(line.partition(" ")[2]) or 0) > 0
 
 
-class Btrfs(Kind, frozen=True, kw_only=True):
+class Btrfs(LayerKind, frozen=True, kw_only=True):
     def expected_flushes(self, node: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:
         return _EXPECTED
 

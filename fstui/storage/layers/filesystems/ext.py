@@ -14,8 +14,8 @@ from fstui.proc import MOUNTINFO, Mount
 from fstui.storage.layers.facts import Fact, one_of
 from fstui.storage.layers.flushes import ONE_OR_TWO, ExpectedFlushes, Range, Sync, caller_flushes, expected_in_place
 from fstui.storage.layers.forwarding import ALL, AT_TIMES, Forwarded, Member
-from fstui.storage.layers.kinds import Kind
-from fstui.storage.layers.readers import BARRIERS_OFF, Filesystem, FilesystemReader
+from fstui.storage.layers.kinds import LayerKind
+from fstui.storage.layers.readers import BARRIERS_OFF, FilesystemDescription, FilesystemReader
 from fstui.storage.tree import Tree
 
 _DATA_JOURNAL = ExpectedFlushes(Range(2, 3), Range(1, 3))
@@ -47,14 +47,14 @@ def keeps_in_inode(node: Node, file_bytes: int) -> Fact[bool] | None:
 
 
 class ExtReader(FilesystemReader):
-    def read_below(self, mount: Mount) -> Filesystem:
+    def read_below(self, mount: Mount) -> FilesystemDescription:
         """Return the device, and that of the journal if it has its own."""
         members = self.members(mount)
         journal = _journal_name(self.tree, members[0]) if members else ""
         if journal not in self.sources.names.all:
-            return Filesystem(members)
+            return FilesystemDescription(members)
         role = Reading(what="role", value="journal", path=_journal_task(members[0]))
-        return Filesystem(tuple(dict.fromkeys((*members, journal))), roles=((journal, role),))
+        return FilesystemDescription(tuple(dict.fromkeys((*members, journal))), roles=((journal, role),))
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
         return settings(self.tree, device, mount.super_options) if device else super().settings(mount, device)
@@ -105,7 +105,7 @@ def _journal_task(device: str) -> str:
     return f"/sys/fs/ext4/{device}/journal_task"
 
 
-class Ext(Kind, frozen=True, kw_only=True):
+class Ext(LayerKind, frozen=True, kw_only=True):
     def writes_in_place(self, node: Node) -> bool:
         return not journals_data(node)
 

@@ -15,8 +15,8 @@ from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount, unescape
 from fstui.storage.layers.facts import one_of, word
-from fstui.storage.layers.kinds import Kind, SkippedSync, kind
-from fstui.storage.layers.readers import Filesystem, FilesystemReader
+from fstui.storage.layers.kinds import LayerKind, SkippedSync, kind
+from fstui.storage.layers.readers import FilesystemDescription, FilesystemReader
 from fstui.storage.tree import Tree, integer
 
 MOUNTSTATS = "/proc/self/mountstats"
@@ -53,7 +53,7 @@ def answered_by(node: Node) -> str:
 
 
 class RemoteReader(FilesystemReader):
-    def read_below(self, mount: Mount) -> Filesystem:
+    def read_below(self, mount: Mount) -> FilesystemDescription:
         """Return the server or program, and the device of this host that a FUSE program may use."""
         fuse = self.row.name.startswith("fuse")
         because = "a program of a user answers" if fuse else "the server answers; it cannot be seen from here"
@@ -67,7 +67,7 @@ class RemoteReader(FilesystemReader):
             below=(device,) if device is not None else (),
             because=because,
         )
-        return Filesystem((bottom.id,), others=(bottom,))
+        return FilesystemDescription((bottom.id,), others=(bottom,))
 
     def more(self, mount: Mount) -> tuple[Reading, ...]:
         options: dict[str, str] = {}
@@ -118,7 +118,7 @@ def _at(numbers: list[bytes], place: int) -> int | None:
     return integer(numbers[place].decode("ascii", "replace")) if place < len(numbers) else None
 
 
-class Remote(Kind, frozen=True, kw_only=True):
+class Remote(LayerKind, frozen=True, kw_only=True):
     def skipped_sync(self, node: Node) -> SkippedSync | None:
         strict = one_of(node, "strict_sync", {"no": False})
         if strict is None:

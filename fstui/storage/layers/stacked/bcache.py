@@ -23,8 +23,8 @@ from fstui.storage.layers.forwarding import (
     Member,
     by_role,
 )
-from fstui.storage.layers.kinds import Kind, SkippedSync
-from fstui.storage.layers.readers import Device, DeviceReader, Role, without_none
+from fstui.storage.layers.kinds import LayerKind, SkippedSync
+from fstui.storage.layers.readers import DeviceDescription, DeviceReader, Role, without_none
 
 _WRITES_PAST = "writes_past"
 """A reading of a dm-writecache that accepts no new blocks (cleaner) or only metadata. Other writes, and every flush, go
@@ -32,7 +32,7 @@ straight to the slow device (drivers/md/dm-writecache.c: writecache_map_write, n
 _WRITTEN_PAST = Forwarded("each", "sometimes", "shared")
 
 
-class Cached(Kind, frozen=True, kw_only=True):
+class Cached(LayerKind, frozen=True, kw_only=True):
     """The row of a layer in which one device caches for another."""
 
     always_writeback: bool = False
@@ -73,9 +73,9 @@ class Cached(Kind, frozen=True, kw_only=True):
 
 
 class BcacheReader(DeviceReader):
-    def read(self, name: str) -> Device:
+    def read(self, name: str) -> DeviceDescription:
         slaves = self.slaves(name)
-        return Device(
+        return DeviceDescription(
             kind=self.row.name,
             label=name,
             below=slaves,

@@ -15,7 +15,7 @@ import msgspec
 
 from fstui.model.storage import Node, Reading
 from fstui.storage import claims
-from fstui.storage.claims import Question
+from fstui.storage.claims import ToolCall
 from fstui.storage.layers.facts import Fact, one_of
 from fstui.storage.layers.forwarding import (  # fmt: skip
     ALL,
@@ -26,15 +26,15 @@ from fstui.storage.layers.forwarding import (  # fmt: skip
     Forwarded,
     Member,
 )
-from fstui.storage.layers.kinds import Kind
-from fstui.storage.layers.readers import Device, DeviceReader, Role, with_readings
+from fstui.storage.layers.kinds import LayerKind
+from fstui.storage.layers.readers import DeviceDescription, DeviceReader, Role, with_readings
 from fstui.storage.layers.stacked import dm_tables
 from fstui.storage.layers.stacked.bcache import Cached
-from fstui.storage.layers.stacked.dm_tables import Table
+from fstui.storage.layers.stacked.dm_tables import DmTable
 from fstui.storage.layers.stacked.md import Array
 
 
-class Target(Kind, frozen=True, kw_only=True):
+class DmTarget(LayerKind, frozen=True, kw_only=True):
     """The row of a target.
 
     The core of device-mapper turns a flush that precedes a write into empty flushes. The first of these is a clone of
@@ -45,8 +45,8 @@ class Target(Kind, frozen=True, kw_only=True):
 
     repeats_commits: bool = True
 
-    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
-        return (Question(dm_tables.COMMAND, root=True),)
+    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[ToolCall, ...]:
+        return (ToolCall(dm_tables.COMMAND, root=True),)
 
 
 def persistent(node: Node) -> Fact[bool] | None:
@@ -64,7 +64,7 @@ def sends_requests(node: Node) -> bool | None:
     return fact.value if fact is not None else None
 
 
-class Multipath(Target, frozen=True, kw_only=True):
+class Multipath(DmTarget, frozen=True, kw_only=True):
     """The row of dm-multipath. If it is request-based, it counts flushes itself: its paths get clones of the requests,
     which they do not count as flushes."""
 
@@ -72,13 +72,13 @@ class Multipath(Target, frozen=True, kw_only=True):
         return CLONES if sends_requests(node) is not False else ONE_PATH
 
 
-class Raid(Array, Target, frozen=True, kw_only=True): ...
+class Raid(Array, DmTarget, frozen=True, kw_only=True): ...
 
 
-class CachedTarget(Cached, Target, frozen=True, kw_only=True): ...
+class CachedTarget(Cached, DmTarget, frozen=True, kw_only=True): ...
 
 
-class Snapshot(Target, frozen=True, kw_only=True):
+class SnapshotTarget(DmTarget, frozen=True, kw_only=True):
     """Every write and every flush goes to the store; the origin is only read (drivers/md/dm-snap.c: snapshot_map)."""
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
@@ -86,7 +86,7 @@ class Snapshot(Target, frozen=True, kw_only=True):
         return known.get(member.role or "") or super().forwards(node, member, roles, filesystem)
 
 
-class Thin(Target, frozen=True, kw_only=True):
+class Thin(DmTarget, frozen=True, kw_only=True):
     """Everything goes to the pool; an external origin is only read
     (admin-guide/device-mapper/thin-provisioning.rst)."""
 
@@ -99,7 +99,7 @@ PVMOVE = "pvmove"
 
 
 class DmReader(DeviceReader):
-    def read(self, name: str) -> Device:
+    def read(self, name: str) -> DeviceDescription:
         directory, slaves = f"/sys/block/{name}/dm", self.slaves(name)
         uuid = self.tree.word(f"{directory}/uuid") or ""
         label = self.tree.word(f"{directory}/name") or name
@@ -109,7 +109,7 @@ class DmReader(DeviceReader):
         roles = (
             (slave, dm_tables.role_by_name(kind, name), f"/sys/block/{slave}/dm/name") for slave, name in names.items()
         )
-        return Device(
+        return DeviceDescription(
             kind=kind,
             label=dm_tables.lvm_name(label) if uuid.startswith("LVM-") else label,
             below=slaves,
@@ -152,7 +152,7 @@ class DmReader(DeviceReader):
         return changed, tuple({**dict(by_name), **dict(by_table)}.items())
 
     @cached_property
-    def _tables(self) -> Mapping[str, Table]:
+    def _tables(self) -> Mapping[str, DmTable]:
         return dm_tables.read(self.sources.claims)
 
     @cached_property
@@ -164,13 +164,13 @@ class DmReader(DeviceReader):
         return (claims.missing("the device-mapper table", commands, self.sources.claims, no_answer),)
 
 
-_target = partial(Target, layer="block", sync="passes", because="forwards a flush")
+_target = partial(DmTarget, layer="block", sync="passes", because="forwards a flush")
 _cached = partial(CachedTarget, layer="block", sync="passes", may_cache=True)
 _COMMITS = "a flush commits the pool's metadata and is forwarded"
 
 KINDS = (
     # a device whose names do not identify its target
-    Target(
+    DmTarget(
         name="dm",
         layer="block",
         known=False,
@@ -196,7 +196,7 @@ KINDS = (
     Raid(name="dm-raid", layer="block", sync="passes", because="forwards a flush", dispensable=("metadata",)),
     Thin(name="dm-thin", layer="block", sync="passes", because=_COMMITS),
     _target(name="dm-thin-pool", because=_COMMITS),
-    Snapshot(name="dm-snapshot", layer="block", sync="passes", because="a flush goes to its store"),
+    SnapshotTarget(name="dm-snapshot", layer="block", sync="passes", because="a flush goes to its store"),
     *(_target(name=name) for name in ("dm-snapshot-merge", "dm-snapshot-origin")),
     _cached(name="dm-cache", because="a flush commits the cache's metadata and is forwarded"),
     _cached(

@@ -38,14 +38,14 @@ class Segment(NamedTuple):
     words: tuple[str, ...]
 
 
-class Table(NamedTuple):
+class DmTable(NamedTuple):
     kind: str
     readings: tuple[Reading, ...]
     roles: tuple[tuple[str, str], ...]
     """Pairs of the major:minor of a device below and its role."""
 
 
-def read(found: Claims) -> Mapping[str, Table]:
+def read(found: Claims) -> Mapping[str, DmTable]:
     """Return the tables of all device-mapper devices by name; empty if they are not known."""
     segments: dict[str, list[Segment]] = {}
     for line in (claims.answer(found, COMMAND) or "").split("\n"):
@@ -54,13 +54,13 @@ def read(found: Claims) -> Mapping[str, Table]:
     return {name: _table(found) for name, found in segments.items()}
 
 
-def _table(segments: list[Segment]) -> Table:
+def _table(segments: list[Segment]) -> DmTable:
     # a volume may have segments of several kinds: the one that is not linear matters
     first = next((segment for segment in segments if segment.target != "linear"), segments[0])
     targets = ", ".join(dict.fromkeys(segment.target for segment in segments))
     values = {"target": targets, **_settings(first)}
     roles = {number: role for segment in segments for number, role in _roles(segment)}
-    return Table(
+    return DmTable(
         kind="dm-" + _KINDS.get(first.target, first.target),
         readings=tuple(Reading(what=what, value=value, path=PATH) for what, value in values.items()),
         roles=tuple(roles.items()),
@@ -141,7 +141,7 @@ def _mirror(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
             yield word, "mirror leg"
 
 
-def named_roles(table: Table, name_of: Callable[[str], str | None]) -> tuple[tuple[str, Reading], ...]:
+def named_roles(table: DmTable, name_of: Callable[[str], str | None]) -> tuple[tuple[str, Reading], ...]:
     found = ((name_of(number), role) for number, role in table.roles)
     return tuple((name, Reading(what="role", value=role, path=PATH)) for name, role in found if name is not None)
 

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage import claims
-from fstui.storage.claims import Question
+from fstui.storage.claims import ToolCall
 from fstui.storage.layers.facts import Fact, one_of
-from fstui.storage.layers.kinds import Kind, kind
-from fstui.storage.layers.readers import Device, DeviceReader, Sources, without_none
+from fstui.storage.layers.kinds import LayerKind, kind
+from fstui.storage.layers.readers import DeviceDescription, DeviceReader, Sources, without_none
 
 _MEMFD = "/memfd:"
 """A file in memory without a name (memfd_create(2))."""
@@ -77,11 +77,11 @@ def file_layer(sources: Sources, path: str) -> Node:
 
 
 class LoopReader(DeviceReader):
-    def read(self, name: str) -> Device:
+    def read(self, name: str) -> DeviceDescription:
         path = f"/sys/block/{name}/loop/backing_file"
         file = self.tree.text(path)
         below, others = self._backing(name, file) if file else ((), ())
-        return Device(
+        return DeviceDescription(
             kind=self.row.name,
             label=name,
             below=below,
@@ -196,14 +196,14 @@ def _backing_file(path: str, below: tuple[str, ...], because: str) -> Node:
     return kind("backing-file").node(f"file:{path}", path, below=below, because=because)
 
 
-class Loop(Kind, frozen=True, kw_only=True):
-    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
+class LoopDevice(LayerKind, frozen=True, kw_only=True):
+    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[ToolCall, ...]:
         """One list has all files. The paths matter only for devices that are written to."""
         files = (node.reading("backing_file") for node in nodes if node.reading("ro") is None)
         paths = (file.value for file in files if file is not None and not file.value.startswith(_MEMFD))
         return (
-            Question(BACKING, root=True),
-            *(Question(stat_command(path)) for path in paths),
+            ToolCall(BACKING, root=True),
+            *(ToolCall(stat_command(path)) for path in paths),
         )
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
@@ -213,7 +213,7 @@ class Loop(Kind, frozen=True, kw_only=True):
 
 
 KINDS = (
-    Loop(
+    LoopDevice(
         name="loop",
         layer="block",
         device_names="loop",
@@ -225,7 +225,7 @@ KINDS = (
         settings=("dio",),
     ),
     *(
-        Kind(name=name, layer="file", sync="passes", because="an fsync of the file")
+        LayerKind(name=name, layer="file", sync="passes", because="an fsync of the file")
         for name in ("backing-file", "file")  # "file": documents of the first version
     ),
 )

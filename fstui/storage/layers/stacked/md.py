@@ -21,8 +21,8 @@ from fstui.storage.layers.forwarding import (
     Member,
     by_role,
 )
-from fstui.storage.layers.kinds import Kind, SkippedSync, Spread
-from fstui.storage.layers.readers import Device, DeviceReader, Role, without_none
+from fstui.storage.layers.kinds import LayerKind, SkippedSync, Spread
+from fstui.storage.layers.readers import DeviceDescription, DeviceReader, Role, without_none
 from fstui.storage.tree import integer
 
 _SPREADS: dict[str, Spread] = {"linear": "one", "raid1": "raid1", "raid10": "raid10"}
@@ -31,7 +31,7 @@ _PARITY = {"raid4": 1, "raid5": 1, "raid6": 2}
 _TOO_FEW = ("degraded", "missing_members")
 
 
-class Array(Kind, frozen=True, kw_only=True):
+class Array(LayerKind, frozen=True, kw_only=True):
     """The row of an array with a known level. Without a level it is treated like a stripe."""
 
     def spread(self, node: Node) -> Spread:
@@ -67,9 +67,9 @@ _WITHOUT_PARITY = frozenset({"linear", "raid0", "raid1"})
 
 
 class MdReader(DeviceReader):
-    def read(self, name: str) -> Device:
+    def read(self, name: str) -> DeviceDescription:
         directory, slaves = f"/sys/block/{name}/md", self.slaves(name)
-        return Device(
+        return DeviceDescription(
             kind=self.row.name,
             label=name,
             below=slaves,

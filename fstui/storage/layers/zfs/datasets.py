@@ -15,10 +15,10 @@ from functools import cached_property
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.proc import Mount
-from fstui.storage.claims import Command, Question, missing
+from fstui.storage.claims import Command, ToolCall, missing
 from fstui.storage.layers.flushes import ONE_FLUSH, ExpectedFlushes, Sync
-from fstui.storage.layers.kinds import Kind
-from fstui.storage.layers.readers import Filesystem, FilesystemReader, Sources, without_none
+from fstui.storage.layers.kinds import LayerKind
+from fstui.storage.layers.readers import FilesystemDescription, FilesystemReader, Sources, without_none
 from fstui.storage.layers.zfs.zpool import PARAMETERS, Pools, parameters, properties
 from fstui.storage.tree import Tree
 
@@ -42,13 +42,13 @@ def sync_path(node: Node, call: str) -> tuple[SyncPath, str]:
 
 
 class DatasetReader(FilesystemReader):
-    def __init__(self, row: Kind, sources: Sources) -> None:
+    def __init__(self, row: LayerKind, sources: Sources) -> None:
         super().__init__(row, sources)
-        self._commits = Commits(sources.tree)
+        self._commits = CommitCounters(sources.tree)
 
-    def read_below(self, mount: Mount) -> Filesystem:
+    def read_below(self, mount: Mount) -> FilesystemDescription:
         found = self._pools.pool(mount.source.partition("/")[0])
-        return Filesystem((found.layers[0].id,), roles=found.roles, others=found.layers)
+        return FilesystemDescription((found.layers[0].id,), roles=found.roles, others=found.layers)
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
         """Return ``barrier``: whether a parameter of the module drops flushes."""
@@ -81,7 +81,7 @@ def barrier(tree: Tree) -> tuple[Reading, ...]:
     return (Reading(what="barrier", value="nobarrier" if dropped else "barrier", path=(dropped or readings[0]).path),)
 
 
-class Commits:
+class CommitCounters:
     """The files that count the ZIL commits of each dataset. Those of each pool are read once."""
 
     def __init__(self, tree: Tree) -> None:
@@ -112,7 +112,7 @@ def count_commits(tree: Tree, path: str) -> int | None:
     return int(match[1]) if match else None
 
 
-class Dataset(Kind, frozen=True, kw_only=True):
+class ZfsDataset(LayerKind, frozen=True, kw_only=True):
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
         return sync_path(node, "sync")
 
@@ -121,12 +121,12 @@ class Dataset(Kind, frozen=True, kw_only=True):
         SLOG."""
         return ONE_FLUSH
 
-    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
+    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[ToolCall, ...]:
         """Request the status of each pool and the properties of its mounted datasets. This needs no root."""
         by_pool: dict[str, list[str]] = {}
         for dataset in sorted(filter(None, set(sources))):
             by_pool.setdefault(dataset.partition("/")[0], []).append(dataset)
-        return tuple(Question(command) for pool, datasets in by_pool.items() for command in _commands(pool, datasets))
+        return tuple(ToolCall(command) for pool, datasets in by_pool.items() for command in _commands(pool, datasets))
 
     def counters(self, tree: Tree, nodes: Sequence[Node]) -> Iterable[DeviceCounters]:
         for node in nodes:
@@ -147,7 +147,7 @@ def pool_commands(name: str) -> Iterator[Command]:
 
 
 KINDS = (
-    Dataset(
+    ZfsDataset(
         name="zfs",
         layer="filesystem",
         takes_unaligned_direct=True,  # "direct" in zfsprops(7), from OpenZFS 2.3 on: statx tells the record's size

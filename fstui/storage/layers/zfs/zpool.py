@@ -13,7 +13,7 @@ from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage.claims import Claims, missing
 from fstui.storage.layers.facts import word
 from fstui.storage.layers.forwarding import ALL, AT_TIMES, FLUSHES_ONLY, INTENT_LOG, Forwarded, Member, by_role
-from fstui.storage.layers.kinds import Kind, kind
+from fstui.storage.layers.kinds import LayerKind, kind
 from fstui.storage.layers.readers import Role, Sources, without_none
 from fstui.storage.layers.stacked.loop import file_layer
 from fstui.storage.tree import Tree
@@ -235,7 +235,7 @@ def _property(tool: str, name: str, what: str, value: str, source: str) -> Readi
     return Reading(what=what, value=value, path=f"{tool} get {what} {name}{origin}")
 
 
-class PoolKind(Kind, frozen=True, kw_only=True):
+class PoolKind(LayerKind, frozen=True, kw_only=True):
     def waits_for(self, node: Node, below: Sequence[Node], filesystem: Node) -> tuple[Node, ...] | None:
         """Return the log device if the pool has one and the dataset writes to it."""
         logs = tuple(child for child in below if node.below_roles.get(child.id) == "slog")
@@ -254,7 +254,7 @@ class PoolKind(Kind, frozen=True, kw_only=True):
         return by_role(role, INTENT_LOG if logs == (member.role == "slog") else AT_TIMES)
 
 
-class Group(Kind, frozen=True, kw_only=True):
+class VdevGroup(LayerKind, frozen=True, kw_only=True):
     """The row of a vdev of several disks, which each get every flush."""
 
     def tolerates(self, node: Node, members: int) -> int:
@@ -274,5 +274,5 @@ class Group(Kind, frozen=True, kw_only=True):
 
 KINDS = (
     PoolKind(name="zpool", layer="pool", reduces=True, members_from_tools=True),
-    *(Group(name=name, layer="pool", sync="passes", because="a flush goes to every disk") for name in GROUPS),
+    *(VdevGroup(name=name, layer="pool", sync="passes", because="a flush goes to every disk") for name in GROUPS),
 )

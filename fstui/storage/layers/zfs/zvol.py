@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from fstui.model.storage import Node, Reading, SyncPath
-from fstui.storage.claims import Question
+from fstui.storage.claims import ToolCall
 from fstui.storage.layers.facts import barriers
 from fstui.storage.layers.forwarding import AT_TIMES, Forwarded, Member
-from fstui.storage.layers.kinds import Kind
-from fstui.storage.layers.readers import Device, DeviceReader, Role, with_readings, without_none
+from fstui.storage.layers.kinds import LayerKind
+from fstui.storage.layers.readers import DeviceDescription, DeviceReader, Role, with_readings, without_none
 from fstui.storage.layers.zfs.datasets import COLUMNS, REPLAY, barrier, pool_commands, sync_path
 from fstui.storage.layers.zfs.zpool import PARAMETERS, Pool, Pools, properties
 
@@ -25,12 +25,12 @@ _DEEPEST = 50
 
 
 class VolumeReader(DeviceReader):
-    def read(self, name: str) -> Device:
+    def read(self, name: str) -> DeviceDescription:
         volume = self._names.get(name)
         name_reading = Reading(what="volume", value=volume, path=f"{LINKS}/{volume}") if volume else None
         replay = self.tree.reading(REPLAY, f"{PARAMETERS}/{REPLAY}")
         pool = self._pools.pool(volume.partition("/")[0]) if volume else Pool(())
-        return Device(
+        return DeviceDescription(
             kind=self.row.name,
             label=volume or name,
             below=tuple(layer.id for layer in pool.layers[:1]),
@@ -63,7 +63,7 @@ class VolumeReader(DeviceReader):
                 yield from self._links(path, depth - 1)
 
 
-class Volume(Kind, frozen=True, kw_only=True):
+class Volume(LayerKind, frozen=True, kw_only=True):
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
         return sync_path(node, "flush")
 
@@ -75,12 +75,12 @@ class Volume(Kind, frozen=True, kw_only=True):
         replayed = replay_disabled is None or replay_disabled.value != "1"
         return always and replayed and (sends is None or sends.value)
 
-    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Question, ...]:
+    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[ToolCall, ...]:
         """Request the properties of each volume and the devices of its pool. This needs no root."""
         names = [reading.value for node in nodes if (reading := node.reading("volume"))]
         of_pools = (command for name in names for command in pool_commands(name.partition("/")[0]))
         of_volumes = (("zfs", "get", *COLUMNS, "sync,logbias", name) for name in names)
-        return tuple(Question(command) for command in dict.fromkeys((*of_pools, *of_volumes)))
+        return tuple(ToolCall(command) for command in dict.fromkeys((*of_pools, *of_volumes)))
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         """A flush with nothing to commit writes and flushes nothing; the data follows with a transaction group."""

@@ -6,10 +6,10 @@ import pytest
 
 from fstui.storage.claims import UNASKED, Answer
 from fstui.storage.layers.stacked import dm_tables
-from fstui.storage.layers.stacked.dm_tables import Table
+from fstui.storage.layers.stacked.dm_tables import DmTable
 
 
-def tables(output: str) -> dict[str, Table]:
+def tables(output: str) -> dict[str, DmTable]:
     return dict(dm_tables.read({dm_tables.PATH: Answer(output=output)}))
 
 
