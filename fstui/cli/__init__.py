@@ -14,7 +14,6 @@ from fstui import __version__
 
 
 def main() -> None:
-    """Run the ``fstui`` command and end the process with its exit status."""
     if sys.argv[1:] in (
         ["--version"],
         ["-V"],

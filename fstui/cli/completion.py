@@ -94,7 +94,6 @@ _SHELLS = {"bash": Bash, "zsh": Zsh, "fish": FishComplete}
 
 
 def prepare() -> None:
-    """Make click use the classes above."""
     add_completion_class(Bash)
     add_completion_class(Zsh)
 
@@ -150,7 +149,6 @@ def _place(shell: str) -> Path:
 
 
 def scenarios(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the name of a scenario, shipped or the user's own."""
     from fstui.runs import scenarios as known  # noqa: PLC0415
 
     own, _ = _run(known.own())
@@ -187,7 +185,6 @@ def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Co
 
 
 def pages_and_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete a name that ``fstui explain`` knows."""
     from fstui.report import explanation, glossary  # noqa: PLC0415
     from fstui.runs import rules  # noqa: PLC0415
 
@@ -196,7 +193,6 @@ def pages_and_words(ctx: click.Context, param: click.Parameter, incomplete: str)
 
 
 def directories(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Let the shell complete a directory."""
     return [CompletionItem(incomplete, type="dir")]
 
 

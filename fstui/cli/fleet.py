@@ -58,7 +58,6 @@ _Command = Callable[..., Any]
 
 
 def _with(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
-    """Return a decorator that adds the options in the order of the help."""
     return lambda function: reduce(lambda made, option: option(made), reversed(options), function)
 
 

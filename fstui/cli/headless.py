@@ -134,7 +134,6 @@ class Headless:
         return 0
 
     async def _with_server_answer(self, plan: Plan, site: Site) -> Plan:
-        """Add what an existing server reports about itself."""
         if plan.server is None or self._session.simulated:
             return plan
         from fstui.runs import planner  # noqa: PLC0415  only for an existing server

@@ -183,7 +183,6 @@ class Checking:
         self._failed = any(one.trouble for one in checkup.left_out)
 
     async def go(self) -> int:
-        """Return the exit status."""
         return await self._interruption.ending(self._go())
 
     async def _go(self) -> int:

@@ -55,7 +55,6 @@ def output_option() -> Callable[[Any], Any]:
 
 
 def _checked_output(context: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """Raises Refused if the file cannot be written."""
     if path is not None and not context.resilient_parsing:
         import asyncio  # noqa: PLC0415  help needs neither
 

@@ -239,7 +239,6 @@ class _WitnessDisplay:
         self._introduced = False
 
     def go(self) -> int:
-        """Return the exit status."""
         trouble, interrupted = "", False
         try:
             self._witness.listen(0, self._show, REDRAW_S if self._redraws else LINE_S)

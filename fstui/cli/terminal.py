@@ -42,7 +42,6 @@ def start(directory: str | None = None, *, trusting: bool = False, simulate: str
 
 
 def check_terminal() -> None:
-    """Raises Refused without a usable terminal."""
     if not _is_terminal():
         raise Refused(NO_TERMINAL)
     if os.environ.get("TERM") == "dumb":
@@ -74,7 +73,6 @@ def _check(directory: str, trusting: bool) -> None:
 
 
 def _meant(word: str | None) -> str:
-    """Return which command the user may have meant, if the word is similar to one."""
     if word is None:
         return ""
     from fstui.cli.commands import suggestion  # noqa: PLC0415

@@ -58,17 +58,14 @@ class Peers(NamedTuple):
 
     @property
     def cache(self) -> str:
-        """Every write cache setting among them."""
         return _values(host.cache for host in self.hosts)
 
     @property
     def kernel(self) -> str:
-        """Every kernel among them."""
         return _values(host.kernel for host in self.hosts)
 
     @property
     def words(self) -> str:
-        """The properties that all hosts share."""
         named = (self.model, f"cache {self.cache}" if self.cache else "", self.kernel, self.cloud)
         return " · ".join(filter(None, (self.layers, *named)))
 

@@ -237,7 +237,6 @@ def changes(before: Fleet, after: Fleet) -> list[Change]:
 
 
 def compared(before: Fleet, after: Fleet) -> Report:
-    """Return the changes of each host, then of all hosts, then the hosts that are in one fleet only."""
     found = changes(before, after)
     changed = [one for one in found if one.changed]
     header = ("", "HOST", "TARGET", "BEFORE", "AFTER", "RATE", "CHANGED SETTINGS")

@@ -139,19 +139,16 @@ def make(directory: Path | None) -> Path:
 
 
 def keep(directory: Path, node: str, document: bytes) -> None:
-    """Save a host's document unchanged. Raises OSError."""
     fd = os.open(directory / f"{node}.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "wb") as file:
         file.write(document + b"\n")
 
 
 def conclude(directory: Path, about: About) -> None:
-    """Save what the request was about. Raises OSError."""
     write_atomically(directory / ABOUT, msgspec.json.format(msgspec.json.encode(about)) + b"\n")
 
 
 def read(directory: Path) -> Fleet:
-    """Return the results in a directory. Raises Refused."""
     try:
         about = msgspec.json.decode((directory / ABOUT).read_bytes(), type=About)
     except OSError as error:

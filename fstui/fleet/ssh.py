@@ -66,7 +66,6 @@ class SshResult(NamedTuple):
     """It returned too much, and the connection was closed."""
 
     def lines(self, mark: str) -> list[str]:
-        """Return the lines with the mark, without the mark."""
         lead = f"{mark} ".encode()
         return [line[len(lead) :].decode(errors="replace") for line in self.out.split(b"\n") if line.startswith(lead)]
 

@@ -59,7 +59,6 @@ def of_check(check: Check) -> Report:
 
 
 def line(row: Checked) -> str:
-    """Return one filesystem in one line."""
     if row.run is None:
         return f"{row.name}: not checked: {row.trouble}"
     _, name, word, confidence, per_s, p99, slow, _ = map(text, _cells(row))
@@ -109,7 +108,6 @@ def _flag(run: Run) -> str:
 
 
 def _explained(row: Checked) -> Iterator[Section]:
-    """Return the sentences about storage that is not durable or slow."""
     run = row.run
     if run is None:
         return
@@ -128,13 +126,11 @@ def _explained(row: Checked) -> Iterator[Section]:
 
 
 def _simulated(check: Check) -> str:
-    """Return the warning about simulated numbers; empty for real storage."""
     simulated = next((row.run.simulated for row in check.rows if row.run and row.run.simulated), None)
     return simulated_words(simulated) if simulated else ""
 
 
 def _few(names: Sequence[str]) -> str:
-    """Return the first names, and the number of the others."""
     more = len(names) - MAX_NAMES
     return ", ".join(names[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
 

@@ -61,7 +61,6 @@ def legend(found: Comparison) -> Section:
 
 
 def columns(found: Comparison) -> Section:
-    """Return the figures, with one column for each side."""
     header = ("", "", *(f"{side.letter} {side.name}" for side in found.sides))
     rows = [*_heads([side.run for side in found.sides])]
     for name in found.step_names:

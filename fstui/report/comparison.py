@@ -84,7 +84,6 @@ class Side(NamedTuple):
         }
 
     def spread(self, name: str) -> str:
-        """Return the lowest and highest rate of several rounds."""
         rates = self.rates(name).values()
         return f"{rate(min(rates))}–{rate(max(rates))}/s" if len(rates) > 1 else ""
 
@@ -139,7 +138,6 @@ class Comparison:
         self.sides = [Side(letter, tuple(rounds)) for letter, rounds in zip(ascii_uppercase, ordered, strict=False)]
 
     def counts(self, run: Run) -> Counts:
-        """Return what the kernel counted in that run, which is computed once."""
         return self._counts.setdefault(id(run), Counts(run))
 
     @cached_property
@@ -175,7 +173,6 @@ class Comparison:
         return sorted(ranked, key=lambda one: -one.step.rate_per_s)
 
     def bars(self, width: int) -> Iterator[Section]:
-        """Return a section for each step, with a bar for each side."""
         for name in self.step_names:
             if ranked := self.ranking(name):
                 yield Section(name, drawn=tuple(_bars(name, ranked, width)), lines=tuple(_remarks(ranked)))

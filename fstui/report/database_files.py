@@ -28,7 +28,6 @@ def table(run: Run) -> Section:
 
 
 def notes(run: Run) -> Iterator[str]:
-    """Explain the table in sentences."""
     steps = _that_wrote(run)
     if steps:
         yield (

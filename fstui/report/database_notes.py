@@ -16,7 +16,6 @@ from fstui.report.text import NONE
 
 
 def notes(run: Run) -> tuple[str, ...]:
-    """Return the sentences; empty without databases."""
     databases = measured(run)
     if not databases:
         return ()

@@ -54,7 +54,6 @@ class DatabaseStep(NamedTuple):
 
     @property
     def workload(self) -> str:
-        """Its name without the common prefix."""
         return self.settings.workload.removeprefix(PREFIX)
 
     @property
@@ -172,12 +171,10 @@ def seconds(run: Run, most_rows: int = _MOST_SECONDS) -> list[Section]:
 
 
 def intervals(step: Step) -> tuple[Interval, ...]:
-    """Return the seconds of a database step; empty for any other step."""
     return step.figures.intervals if isinstance(step.figures, SysbenchFigures) else ()
 
 
 def csv_cells(step: Step) -> Iterator[tuple[str, str | int | float | None]]:
-    """Return the columns of a step in a spreadsheet; empty for a step without a database."""
     settings = step.settings if isinstance(step.settings, Sysbench) else None
     found = step.figures if isinstance(step.figures, SysbenchFigures) else SysbenchFigures()
     server = found.server or Server()

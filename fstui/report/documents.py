@@ -234,7 +234,6 @@ def schema(kind: type[msgspec.Struct], title: str) -> dict[str, Any]:
 
 
 def schema_of_events() -> dict[str, Any]:
-    """Return the JSON Schema of an event of a run, a check or a watch."""
     root, definitions = schema_of(*Event.__subclasses__(), *WatchEvent.__subclasses__())
     title = "An event of a run, a check or a watch: one line of --format events"
     return _schema("fstui.events/1", title, root, definitions)

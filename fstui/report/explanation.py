@@ -20,13 +20,11 @@ _DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 def render(rule_name: str) -> str:
-    """Return the name of the rule, then its page. Raises KeyError."""
     title, _, _ = explain(rule_name).removeprefix("# ").partition("\n")
     return page([title, *(text.plain.rstrip() for text in lines(rule_name, WIDTH))])
 
 
 def render_word(name: str) -> str:
-    """Return the word, then what it means. Raises KeyError."""
     return page([glossary.titled(name), *(text.plain for text in word_lines(name, WIDTH))])
 
 
@@ -67,13 +65,11 @@ def markdown(rule_name: str) -> str:
 
 
 def document(markdown: str, width: int) -> str:
-    """Return Markdown as plain text."""
     drawn = Console(width=width).render_lines(Markdown(markdown), pad=False)
     return page("".join(part.text for part in row).rstrip() for row in drawn)
 
 
 def word_lines(name: str, width: int) -> list[Text]:
-    """Return what a word means, its source, and related words. Raises KeyError."""
     word = glossary.words()[name]
     found = [Text(f"  {part}", end="") for part in wrap(word.text, width - 4)]
     if word.source:
@@ -82,7 +78,6 @@ def word_lines(name: str, width: int) -> list[Text]:
 
 
 def named_words(names: Iterable[str], width: int, label: str = "words") -> list[Text]:
-    """Return a line with the names; empty without names."""
     listed = ", ".join(glossary.titled(name) for name in names)
     return (
         [Text.assemble((f"  {part}", "dim"), end="") for part in wrap(f"{label}: {listed}", width - 4)]

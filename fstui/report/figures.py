@@ -24,7 +24,6 @@ def words(seen: Step | Snapshot) -> str:
 
 
 def lowest(counters: Iterable[DeviceCounters], target: Target | None) -> tuple[DeviceCounters, ...]:
-    """Return the counters of the stack's lowest devices."""
     names = {node.id for node in target.lowest} if target else set()
     return tuple(device for device in counters if device.device in names)
 
@@ -82,7 +81,6 @@ class Counts:
 
 
 def counter_cells(device: DeviceCounters, syncs: int, settings: Settings) -> tuple[str, str, str, str]:
-    """Return the writes, bytes, flushes and flushes per sync of one device."""
     per_sync = device.flushes / syncs if device.flushes is not None and syncs and settings.uniform else None
     return (
         NONE if device.writes is None else count(device.writes),
@@ -96,7 +94,6 @@ STEP_HEADER = ("STEP", "RATE/S", "P50", "P99", "MAX", "FLUSH/SYNC", "BYTES")
 
 
 def step_cells(step: Step, counts: Counts) -> tuple[str, ...]:
-    """Return name, rate, p50, p99, max, flushes per sync, and bytes that arrived for each byte written."""
     rated = step.settings.uniform
     latency = step.latency_ns if rated else None
     per_sync = counts.flushes_per_sync(step, step.settings)

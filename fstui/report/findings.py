@@ -89,5 +89,4 @@ def of_one_step(finding: Finding) -> bool:
 
 
 def title(finding: Finding) -> str:
-    """Return the title. A verdict on a single step is marked."""
     return f"this step only: {finding.title}" if of_one_step(finding) else finding.title

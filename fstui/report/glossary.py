@@ -39,7 +39,6 @@ def find(name: str) -> str | None:
 
 
 def used_in(text: str) -> tuple[str, ...]:
-    """Return the terms that a text uses, in the order of the glossary."""
     return tuple(word for word in words() if _pattern(word).search(text))
 
 

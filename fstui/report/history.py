@@ -21,7 +21,6 @@ _SHOWN = 40
 
 
 def of_summaries(summaries: Sequence[Summary]) -> Report:
-    """Return one row for each run, then the files that could not be read."""
     readable = [summary for summary in summaries if summary.unreadable is None]
     unreadable = tuple(f"unreadable: {one.unreadable}" for one in summaries if one.unreadable)
     table = Section("", _HEADER, tuple(map(_row, readable)), unreadable)
@@ -94,7 +93,6 @@ def storage(one: Summary) -> tuple[str | None, ...]:
 
 
 def bars(runs: Sequence[Summary]) -> str:
-    """Return a block for each run, as high as its rate compared with the highest."""
     return sparkline([run.rate_per_s for run in runs])
 
 

@@ -49,15 +49,12 @@ class LogScale(NamedTuple):
         return min(log10(value / self.low) / log10(self.high / self.low), 1.0)
 
     def value(self, place: float) -> float:
-        """Return the value at a place from 0 to 1."""
         return float(self.low * (self.high / self.low) ** place)
 
     def holds(self, value: float) -> bool:
-        """Return whether the value lies between the ends."""
         return self.low <= value <= self.high
 
     def decades(self) -> range:
-        """Return the exponents of the powers of ten between the ends."""
         return range(ceil(log10(self.low) - 1e-9), floor(log10(self.high) + 1e-9) + 1)
 
 
@@ -121,7 +118,6 @@ def _edges(ns: float) -> tuple[float, float]:
 
 
 def ladder(latency: Latency | None) -> tuple[Mark, ...]:
-    """Return the known percentiles, the most useful first."""
     if latency is None:
         return ()
     known = (("p50", latency.p50), ("max", latency.max), ("p99", latency.p99), ("p99.9", latency.p99_9))
@@ -143,7 +139,6 @@ def marks(evidence: Evidence, name: str, settings: Settings) -> tuple[Mark, ...]
 
 
 def of_step(evidence: Evidence, step: Step) -> tuple[Mark, ...]:
-    """Return the reference values of a finished step."""
     return marks(evidence, step.name, step.settings)
 
 

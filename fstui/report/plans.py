@@ -42,7 +42,6 @@ def of_scenarios(planned: Sequence[tuple[Scenario, Plan]], cut: power_cut.PowerC
 
 
 def of_scenario(scenario: Scenario, plan: Plan) -> Report:
-    """Return the scenario's question, its steps, and the settings that can be changed."""
     takes = f"{counted(len(plan.steps), 'step')}, {_lasts(plan)}, writes {writes_at_most(plan)}"
     return _of_form(scenario, takes, [step.name for step in plan.steps], plan.command)
 
@@ -54,7 +53,6 @@ def of_power_cut(cut: power_cut.PowerCutPlan) -> Report:
 
 
 def of_plan(plan: Plan, target: Target) -> Report:
-    """Return what a run will do: the question, then each step."""
     rows = tuple(
         (right(str(at)), step.name, f"skipped: {step.skip}" if step.skip else step.settings.probe)
         for at, step in enumerate(plan.steps, 1)
@@ -74,7 +72,6 @@ def of_plan(plan: Plan, target: Target) -> Report:
 
 
 def plan_head(plan: Plan, target: Target) -> list[str]:
-    """Return the question, the directory, the duration, the amounts, and the command that repeats the run."""
     lasts = "until it is stopped" if plan.seconds is None else f"about {seconds(plan.seconds)}"
     declared = {node.medium.because for node in target.lowest if node.medium and node.medium.declared}
     place = "next to" if plan.server else "into"
@@ -103,7 +100,6 @@ def _rate_limit(limit: RateLimit) -> list[str]:
 
 
 def _server(plan: Plan) -> Iterator[str]:
-    """Describe what a run does to an existing server."""
     if plan.server is None:
         return
     settings = [step.settings for step in plan.steps if isinstance(step.settings, Sysbench) and not step.skip]

@@ -51,7 +51,6 @@ def measured(run: Run) -> list[ReplicaStep]:
 
 
 def csv_cells(step: Step) -> Iterator[tuple[str, str | int | None]]:
-    """Return the columns of a step in a spreadsheet; empty for a step without a replica."""
     settings = step.settings if isinstance(step.settings, ReplicaCut) else None
     figures = step.figures if isinstance(step.figures, ReplicaCutFigures) and step.figures.whole else None
     for name in ("replication", "durability", "of_replica", "cut"):

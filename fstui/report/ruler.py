@@ -70,7 +70,6 @@ def _headings(placement: Placement) -> Iterator[str]:
 
 
 def of_library(references: Sequence[Reference], own: Sequence[OwnReference]) -> Report:
-    """Return the user's own references, a ruler for each operation, and the sources."""
     by_operation = sorted(references, key=lambda reference: (reference.operation.lower(), reference.per_s))
     sources, sections = _Sources(by_operation), [*of_own(own).sections]
     for operation, group in groupby(by_operation, key=lambda reference: reference.operation):
@@ -84,7 +83,6 @@ def of_library(references: Sequence[Reference], own: Sequence[OwnReference]) -> 
 
 
 def of_own(references: Sequence[OwnReference]) -> Report:
-    """Return a row for each of the user's own references."""
     rows = tuple(map(_own_row, references))
     return Report("", (Section("", ("NAME", "OPERATION", "RATE/S", "OF"), rows),), None)
 

@@ -25,7 +25,6 @@ _LATENCIES = (("latency", "latency_ns"), ("write", "write_ns"), ("sync", "sync_n
 
 
 def of_run(run: Run, saved_to: str | None = None) -> Report:
-    """Return the report. ``saved_to`` is the file that contains the run."""
     scenario, target = run.scenario, run.target
     name = f"{scenario.name if scenario else 'no scenario'} on {target.path if target else 'no storage'}"
     counts = figures.Counts(run)
@@ -51,7 +50,6 @@ def of_run(run: Run, saved_to: str | None = None) -> Report:
 
 
 def tables(run: Run) -> list[Section]:
-    """Return the tables about databases; empty without databases."""
     found = [*databases.tables(run), database_files.table(run), *replicas.tables(run)]
     return [section for section in found if not section.empty]
 
@@ -163,7 +161,6 @@ def _device(node: Node) -> str:
 
 
 def _records(run: Run, counts: figures.Counts) -> Section:
-    """Return one row for each step, and the header also without steps."""
     rows = [dict(_record(run, counts, step)) for step in run.steps]
     names = rows[0] if rows else dict(_record(run, counts, Step(name="", settings=UnknownSettings())))
     return records(tuple(names), [row.values() for row in rows])

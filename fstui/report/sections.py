@@ -67,7 +67,6 @@ class Report(NamedTuple):
 
     @property
     def shown(self) -> list[Section]:
-        """The sections that are not empty."""
         return [section for section in self.sections if not section.empty]
 
     @property
@@ -92,7 +91,6 @@ def number(value: float | None, words: Callable[[float], str]) -> Cell:
 
 
 def right(words: str) -> Cell:
-    """Return words that are aligned to the right, like a number."""
     return Cell(words, words, numeric=True)
 
 
@@ -107,7 +105,6 @@ def verdict(word: Verdict | None, *remarks: str) -> Cell:
 
 
 def speed(answer: Answer | None) -> Cell:
-    """Return the answer to "is it slow?" with its sign."""
     return Cell(f"{SPEEDS[answer]} {answer}" if answer else NONE, answer, answer or "")
 
 
@@ -124,7 +121,6 @@ def style(cell: Cell | str) -> str:
 
 
 def alignment(section: Section) -> str:
-    """Return ``<`` or ``>`` for each column."""
     if section.labels:
         return "<" * section.labels + ">" * (len(section.header) - section.labels)
     columns = zip(*section.rows, strict=True)

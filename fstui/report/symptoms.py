@@ -78,7 +78,6 @@ def _rows(document: Mapping[str, Any], name: str, kind: type[_Row]) -> tuple[_Ro
 
 @cache
 def symptoms() -> Symptoms:
-    """Return what the shipped file contains."""
     return read(FILE.read_bytes())
 
 
@@ -98,7 +97,6 @@ def find(text: str) -> Symptom | None:
 
 
 def markdown(text: str) -> str | None:
-    """Return the page of a message as Markdown, or None."""
     page = find(text)
     if page is None:
         return None

@@ -69,7 +69,6 @@ def in_truth(made: Simulated, promised: Reach, places: Sequence[DataPlace]) -> R
 
 
 def _parameters(part: ParameterTable, prefix: str) -> Iterator[tuple[str, str]]:
-    """Yield the parameters by name, as a user types them."""
     for field in msgspec.structs.fields(part):
         value = getattr(part, field.name)
         if isinstance(value, ParameterTable):

@@ -50,7 +50,6 @@ def _records(whole: Watched) -> Section:
 
 
 def _cells(words: tuple[str, ...], *, last: bool = False) -> tuple[Cell | str, ...]:
-    """Align all cells to the right except the first one, and the last one if it is text."""
     first, *others = words
     return (first, *map(right, others[:-1]), others[-1]) if last else (first, *map(right, others))
 
@@ -63,7 +62,6 @@ def two_answers(report: WatchReport) -> Iterator[str]:
 
 
 def closing(report: WatchReport) -> str:
-    """Return the conclusion, and the speed if the storage is too slow."""
     return f"{report.sentence} {speed_words(report.speed) if report.speed.answer in TOO_SLOW else ''}".rstrip()
 
 
@@ -87,7 +85,6 @@ def _head(report: WatchReport) -> str:
 
 
 def waiting_cells(row: Waiting, elapsed_s: float) -> tuple[str, ...]:
-    """Return the cells of a program, for the header ``WAITS``."""
     times = row.latency_ns
     return (
         row.who,
@@ -111,8 +108,6 @@ def _p99(times: DeviceTimes | None) -> str:
 
 
 def device_cells(device: WatchedDevice, elapsed_s: float) -> tuple[str, ...]:
-    """Return the cells of a device, for the header ``DEVICES``."""
-
     def per_s(number: int | None) -> str:
         return rate(number / elapsed_s) if number is not None else NONE
 
@@ -130,7 +125,6 @@ def device_cells(device: WatchedDevice, elapsed_s: float) -> tuple[str, ...]:
 
 
 def journal(commits: JournalCommits, elapsed_s: float) -> str:
-    """Return the commits of one journal in a line."""
     longest = f", {duration_ns(commits.latency_ns.max)} at most" if commits.latency_ns else ""
     often = f"{rate(commits.count / elapsed_s)} commits/s, p50 {_p50(commits.latency_ns)}"
     return f"journal of {commits.device}: {often}{longest}"

@@ -59,7 +59,6 @@ async def look(
 
 
 def busy_shares(idle: Idle) -> dict[str, float]:
-    """Return the share of the time in which each device was busy."""
     if not idle.elapsed_s:
         return {}
     counted = ((one.device, one.busy_ms) for one in idle.counters)

@@ -77,7 +77,6 @@ class Checkup:
         self.subjects = [subject._replace(concerns=self._concerns(subject.site)) for subject in self.subjects]
 
     def leave_out(self, subject: Subject, reason: str) -> None:
-        """Do not check this filesystem."""
         self.subjects.remove(subject)
         self.left_out.append(LeftOut(subject.name, reason))
 
@@ -148,7 +147,6 @@ async def followed(running: RunInProgress) -> AsyncIterator[Event]:
 
 
 def grouped(left_out: Iterable[LeftOut]) -> Iterator[tuple[str, list[str]]]:
-    """Yield each reason once, with the names of the filesystems."""
     reasons: dict[str, list[str]] = {}
     for one in left_out:
         reasons.setdefault(one.reason, []).append(one.name)

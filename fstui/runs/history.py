@@ -42,7 +42,6 @@ class SavedRun(NamedTuple):
 
 
 def directory() -> str:
-    """Return the directory of saved runs. Raises Refused without a home."""
     return str(paths.runs_dir())
 
 
@@ -93,7 +92,6 @@ async def with_rounds(found: Sequence[Run]) -> list[Run]:
 
 
 def _shown(one: Summary) -> str:
-    """Return everything that is shown of a run, in lower case."""
     words = [one.id, one.started_at, one.scenario, one.target, one.hostname, one.note, one.path]
     words += [word for word in (one.verdict, one.speed, one.status) if word]
     words += ["simulated"] * (one.simulated is not None) + ["altered"] * one.altered

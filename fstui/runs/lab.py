@@ -36,7 +36,6 @@ async def standing() -> Lab:
 
 
 async def open_envelope(name: str) -> LabVolume:
-    """Open an envelope. Raises Refused, OSError."""
     return await in_home(laboratory.open_envelope, name)
 
 

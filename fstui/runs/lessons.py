@@ -125,7 +125,6 @@ class Planned(NamedTuple):
 
 @cache
 def lessons() -> tuple[Lesson, ...]:
-    """Return all lessons in their order."""
     return tuple(sorted(map(_load, shipped("lessons").values()), key=lambda lesson: lesson.number))
 
 

@@ -60,7 +60,6 @@ def plan(site: Site, settings: Mapping[str, str]) -> PowerCutPlan:
 
 
 def default_plan() -> PowerCutPlan:
-    """Return the plan with the default settings."""
     return make_plan({})
 
 

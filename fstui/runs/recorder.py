@@ -95,7 +95,6 @@ class Recorder:
         self.intervals.read(before)
 
     def add(self, samples: Samples) -> None:
-        """Add operations of one writer, in their order."""
         self._in_flight.pop(samples.writer, None)
         ends = samples.ends_ns
         if not ends:
@@ -184,7 +183,6 @@ class Recorder:
         return difference(self.before, self.newest) if self.before and self.newest else ()
 
     def snapshot(self, now_ns: int) -> Snapshot:
-        """Return the current state for the screen."""
         elapsed_s = max(0, now_ns - self.started_ns) / 1e9 if self.started_ns else 0.0
         return Snapshot(
             index=self.index,
@@ -318,7 +316,6 @@ class Intervals:
 
     @property
     def look_s(self) -> float:
-        """The time between two readings of the counters."""
         return min(LONGEST_LOOK_S, max(self.shortest_ns / 1e9, LONGEST_LOOK_S / 2))
 
     def read(self, counters: Counters, *, last: bool = False) -> None:
@@ -342,7 +339,6 @@ class Intervals:
             reading.add(begins, ends)
 
     def turns(self) -> tuple[CounterInterval, ...]:
-        """Return the intervals that contain operations."""
         found = (_between(first, second) for first, second in pairwise(self._readings))
         return tuple(turn for turn in found if turn.ops)
 

@@ -116,7 +116,6 @@ class RunInProgress:
                 await asyncio.wait({task})
 
     def stop(self) -> None:
-        """Stop the current step, and start no other."""
         self._stopping.set()
         self.skip_step()
 

@@ -63,13 +63,11 @@ def names() -> list[str]:
 
 
 def shipped() -> list[str]:
-    """Return the names of the scenarios that come with fstui, in their order of use."""
     found = files_of().keys()
     return [name for name in _ORDER if name in found] + sorted(found - set(_ORDER))
 
 
 def shipped_ones() -> list[Known]:
-    """Return the scenarios that come with fstui, in their order of use."""
     return [Known(name, load(name)) for name in shipped()]
 
 

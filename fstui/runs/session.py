@@ -93,11 +93,9 @@ class Session:
 
     @property
     def simulated(self) -> str | None:
-        """The source of the numbers, if that is not this host."""
         return self.machine.simulated
 
     def changed(self) -> bool:
-        """Return whether anything was mounted, unmounted, plugged or unplugged since the last call."""
         return self.machine.changed()
 
     def seen(self) -> Inventory:
@@ -188,7 +186,6 @@ class Session:
         return Watching(self.machine, pid=pid, target=target)
 
     def remembered(self, site: Site) -> Declaration:
-        """Return the saved declaration of the storage."""
         return (self._declared or {}).get(site.read.identity, NOTHING)
 
     async def remember(self, site: Site, declaration: Declaration) -> None:
@@ -227,7 +224,6 @@ class Session:
 
 
 def _declaration_of(run: Run) -> Declaration:
-    """Return the declaration of a saved run's storage."""
     media = (node.medium for node in run.target.lowest if node.medium) if run.target else iter(())
     medium = next(media, None)
     if medium is None or not medium.declared:

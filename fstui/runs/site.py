@@ -35,7 +35,6 @@ class Site(Base, frozen=True, kw_only=True):
 
     @property
     def target(self) -> Target:
-        """The directory and its stack, with what the user declared of it."""
         return declared(self.read, self.declaration)
 
     def declare(self, declaration: Declaration) -> Site:

@@ -41,7 +41,6 @@ class StartupData(NamedTuple):
 
 
 async def keep_theme(name: str) -> None:
-    """Save the theme of the app. Raises OSError, Refused."""
     await in_home(user_data.keep_theme, name)
 
 
@@ -73,7 +72,6 @@ async def remove(entry: LedgerEntry) -> str | None:
 
 
 def named(entry: LedgerEntry) -> str:
-    """Return what an entry names, in words."""
     from fstui.databases import leftovers  # noqa: PLC0415
 
     return leftovers.named(entry)

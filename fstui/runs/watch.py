@@ -40,7 +40,6 @@ class Watching:
         self._started_at = local_time().isoformat(timespec="seconds")
 
     def stop(self) -> None:
-        """End the watch with what was seen so far."""
         self._stopping.set()
 
     async def events(self, seconds: float | None = None) -> AsyncIterator[WatchEvent]:
@@ -132,7 +131,6 @@ class ProcSpan:
         self._before = machine.counters(nodes)
 
     def seen(self) -> Watched:
-        """Return what was counted since the begin."""
         after = self._machine.counters(self._nodes)
         moved = [one for one in difference(self._before, after) if one.writes or one.flushes]
         return Watched(
@@ -143,11 +141,9 @@ class ProcSpan:
 
 
 def all_nodes(inventory: Inventory) -> tuple[Node, ...]:
-    """Return every layer of every filesystem, each once."""
     nodes = {node.id: node for target in inventory.filesystems for node in target.stack}
     return tuple(nodes.values())
 
 
 def counting(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-    """Return the devices that count flushes."""
     return tuple(node for node in nodes if node.counted)

@@ -137,7 +137,6 @@ async def remove(entry: LedgerEntry, removing: Awaitable[object]) -> str | None:
 
 
 async def strike_out_gone(*entries: LedgerEntry) -> None:
-    """Remove the entries whose path does not exist, in a child process."""
     with suppress(OSError, NoAnswer):
         await in_child(_strike_gone, entries, timeout_s=_CHILD_S)
 
@@ -160,7 +159,6 @@ def strike(entry: LedgerEntry) -> None:
 
 
 def path_of(entry: LedgerEntry) -> Path:
-    """Return the entry's file."""
     return paths.ledger_dir() / _file_name(entry)
 
 
@@ -194,7 +192,6 @@ def running() -> frozenset[str]:
 
 
 def of_other_hosts() -> list[LedgerEntry]:
-    """Return the entries of other hosts that share this state directory."""
     return [entry for entry in entries() if not _is_of_this_host(entry) and not is_of_this_boot(entry)]
 
 

@@ -24,12 +24,10 @@ def config_dir() -> Path:
 
 
 def runs_dir() -> Path:
-    """Return the directory of saved runs, one JSON document each."""
     return state_dir() / "runs"
 
 
 def ledger_dir() -> Path:
-    """Return the directory of the ledger, one file per entry."""
     return state_dir() / "ledger"
 
 

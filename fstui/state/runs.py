@@ -70,7 +70,6 @@ def save(run: Run) -> Path:
 
 
 def path_of(run: Run) -> Path:
-    """Return the file of this run. Raises Refused without a home."""
     stamp = datetime.fromisoformat(run.started_at).strftime("%Y%m%d-%H%M%S")
     return paths.runs_dir() / f"{stamp}-{run.id}.json"
 

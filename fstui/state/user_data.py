@@ -86,24 +86,20 @@ def note(run: str, words: str) -> None:
 
 
 def forget_notes(gone: Iterable[str]) -> None:
-    """Remove the notes on runs that were deleted."""
     before, ids = notes(), set(gone)
     if ids & before.keys():
         _NOTES.write({run: words for run, words in before.items() if run not in ids})
 
 
 def lessons() -> dict[str, Taken]:
-    """Return the lessons that were taken, by name."""
     return _LESSONS.read()
 
 
 def take_lesson(name: str, taken: Taken) -> None:
-    """Keep the result in place of an earlier one."""
     _LESSONS.write({**lessons(), name: taken})
 
 
 def own_references() -> tuple[OwnReference, ...]:
-    """Return the user's own references."""
     return _REFERENCES.read()
 
 
@@ -146,5 +142,4 @@ def theme() -> str:
 
 
 def keep_theme(name: str) -> None:
-    """Make this theme the user's choice."""
     files.write_private(paths.config_dir() / "theme.toml", f'theme = "{name}"\n'.encode())

@@ -88,7 +88,6 @@ async def inspect(directory: str, *, trusting: bool = False) -> TargetDirectory:
 
 
 def _closed(directory: str, found: dict[str, Any], trusting: bool) -> str | None:
-    """Return why a run may not write there, or None."""
     if found["read_only"]:
         return f"{directory} is on a read-only filesystem. Remount it read-write, or name another directory."
     if not found["writable"] and os.geteuid() == 0:

@@ -46,7 +46,6 @@ def difference(before: Counters, after: Counters) -> tuple[DeviceCounters, ...]:
 
 
 def written_bytes_by_device(before: Counters, after: Counters) -> dict[str, int]:
-    """Return the bytes written to each device in between; devices that do not count are left out."""
     moved = difference(before, after)
     return {device.device: device.written_bytes for device in moved if device.written_bytes is not None}
 

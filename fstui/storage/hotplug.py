@@ -38,7 +38,6 @@ class Watch:
         return mounted or plugged or before != self._seen
 
     def close(self) -> None:
-        """Release what the watch holds open."""
         if self._mounts is not None:
             self._mounts.close()
         self._monitor = None

@@ -142,7 +142,6 @@ def mounted(mount: Mount, readers: Readers) -> FoundNode:
 
 
 def nodev(tree: Tree) -> frozenset[str]:
-    """Return the filesystem types that need no device, from /proc/filesystems."""
     lines = (tree.text("/proc/filesystems") or "").split("\n")
     return frozenset(line.removeprefix("nodev").strip() for line in lines if line.startswith("nodev"))
 

@@ -75,7 +75,6 @@ def _mapped(tree: Tree, pid: str) -> list[Reading]:
 
 
 def _stubs(path: str, names: Iterable[str]) -> list[Reading]:
-    """Return the libraries named there that stub syncs, each once."""
     return [Reading(what="preload", value=name, path=path) for name in dict.fromkeys(names) if stubs_syncs(name)]
 
 

@@ -28,7 +28,6 @@ class Tree:
         """Whether this is the running system and not a made-up tree."""
 
     def data(self, path: str, limit_bytes: int = SMALL_BYTES) -> bytes | None:
-        """Return the first bytes of a file, or None."""
         try:
             # plain descriptors: the counters are read many times a second; O_NONBLOCK: do not wait for a fifo
             descriptor = os.open(self._root + path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -58,7 +57,6 @@ class Tree:
         return integer(self.word(path))
 
     def reading(self, what: str, path: str) -> Reading | None:
-        """Return a file's word as a reading, or None."""
         word = self.word(path)
         return None if word is None else Reading(what=what, value=word, path=path)
 
@@ -173,7 +171,6 @@ class Udev:
         self._context: Any = _context() if self.present and tree.real else None
 
     def properties(self, device: str) -> Mapping[str, str]:
-        """Return the properties of the block device ``major:minor``; empty if unknown."""
         if not self.present:
             return {}
         if self._context is not None:

@@ -147,13 +147,11 @@ class FstuiApp(App[int]):
             self.tell(f"{what}: {error}" if what else str(error))
 
     def tell(self, words: str) -> None:
-        """Show a notice on the current screen."""
         if words and self.screen_stack and isinstance(self.screen, BaseScreen):
             self.screen.say(words)
 
     @work(group="remember")
     async def remember(self, site: Site, declaration: Declaration) -> None:
-        """Save what the user declares about a storage."""
         with self.reporting("The declaration could not be saved"):
             await self.session.remember(site, declaration)
 
@@ -320,7 +318,6 @@ class FstuiApp(App[int]):
         return ""
 
     def run_ended(self, run: Run | None, saved_to: str | None, save_error: str | None) -> None:
-        """Record that the run has ended and cleaned up."""
         self.running = None
         if run is not None:
             self.result, self.save_error = (run, saved_to), save_error
@@ -349,7 +346,6 @@ def _resume_garbage_collection() -> None:
 
 
 def print_result(app: FstuiApp) -> None:
-    """Print the last run as text, and why it could not be saved."""
     if app.result is None:
         return
     from fstui.report import formats  # noqa: PLC0415

@@ -91,7 +91,6 @@ def bindings(commands: Iterable[Command]) -> list[BindingType]:
 
 
 def key_names(command: Command, keymap: Mapping[str, str]) -> list[str]:
-    """Return all keys of the command as a person reads them."""
     return [_NAMES.get(key.strip(), key.strip()) for key in keymap.get(command.id, command.keys).split(",")]
 
 

@@ -92,12 +92,10 @@ def verdict_style(verdict: Verdict | None) -> tuple[str, str]:
 
 
 def speed_style(answer: Answer) -> tuple[str, str]:
-    """Return the glyph and the style of an answer to "is it slow?"."""
     return SPEEDS[answer], _SPEED_STYLES[answer]
 
 
 def step_style(status: StepStatus) -> tuple[str, str]:
-    """Return the glyph and the style of a step's status."""
     return _STEPS[status]
 
 

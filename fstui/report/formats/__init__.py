@@ -43,7 +43,6 @@ def format_of(name: str) -> ReportFormat:
 
 
 def report_names() -> tuple[str, ...]:
-    """Return the formats that every report has."""
     return tuple(name for name in names() if name not in OF_RUNS)
 
 

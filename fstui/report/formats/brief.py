@@ -17,7 +17,6 @@ ENDING = ""
 
 
 def render(report: Report, width: int | None = None) -> str:
-    """Return each run of the report, with a blank line between runs. Long lines are not wrapped."""
     return "\n".join(page(_lines(run)) for run in report.runs)
 
 

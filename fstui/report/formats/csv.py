@@ -14,7 +14,6 @@ _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 
 
 def render(report: Report, width: int | None = None) -> str:
-    """Return the values of the report's table, without columns that have no name."""
     table = report.table
     named = [at for at, name in enumerate(table.header) if name]
     header = [table.header[at].lower() for at in named]

@@ -68,7 +68,6 @@ def _cell(cell: Cell | str) -> str:
 
 
 def _text(words: str) -> str:
-    """Return the words safe as text and within an attribute."""
     return escape(escape_controls(words))
 
 

@@ -32,7 +32,6 @@ _LONGEST_LABEL = 20
 
 
 def render(report: Report, width: int | None = None) -> str:
-    """Return the title, then the sections, with a blank line between them."""
     blocks = [[report.title]] if report.title else []
     blocks += [list(lines(section, width)) for section in report.without_figures if not section.in_documents]
     return page(line for at, block in enumerate(blocks) for line in (["", *block] if at else block))

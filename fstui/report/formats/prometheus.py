@@ -43,7 +43,6 @@ class Metric(NamedTuple):
 
 
 def render(report: Report, width: int | None = None) -> str:
-    """Return the metrics of all runs: each metric once, with the values of every run."""
     metrics: dict[str, list[str]] = {}
     for run in report.runs:
         for metric in _metrics(run):
@@ -116,5 +115,4 @@ def _lines(metric: Metric, common: Labels) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    """Return a label's value with backslashes and quotes escaped. It has no line feeds."""
     return escape_controls(text).replace("\\", "\\\\").replace('"', '\\"')

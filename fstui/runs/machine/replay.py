@@ -102,7 +102,6 @@ class ReplayMachine(Machine):
         return Baselines(self.run.before, self.run.own)
 
     async def pass_time(self, seconds: float) -> None:
-        """Advance the machine's clock, at its pace."""
         self._now_ns += int(seconds * 1e9)
         await asyncio.sleep(seconds * self.pace)
 

@@ -159,7 +159,6 @@ class SimulatedProbe(PlayedProbe):
         yield Frame("done", {"start_ns": int(work.started_ns), "end_ns": int(end_ns), "delayed_ns": 0})
 
     def _sync_path(self) -> dict[str, object]:
-        """Return what the probe would report of its own sync path."""
         stubbed = self._machine.made.host.syncs_stubbed
         library = {"what": "preload", "value": "/usr/lib/libeatmydata.so", "path": "simulated:/proc/self/maps"}
         return {

@@ -36,13 +36,11 @@ def one_of(node: Node, what: str, meanings: Mapping[str, T]) -> Fact[T] | None:
 
 
 def number(node: Node, what: str) -> Fact[int] | None:
-    """Return the first reading of that name as a number."""
     reading = node.reading(what)
     return Fact(int(reading.value), reading) if reading is not None and reading.value.isdecimal() else None
 
 
 def switch(node: Node, what: str) -> Fact[bool] | None:
-    """Return whether the first reading of that name is on."""
     reading = node.reading(what)
     return Fact(reading.value not in _OFF, reading) if reading is not None else None
 
@@ -73,7 +71,6 @@ def read_only(device: Node) -> Fact[bool] | None:
 
 
 def zoned(device: Node) -> Fact[bool] | None:
-    """Return whether the disk is shingled or zoned."""
     reading = device.reading("zoned")
     return Fact(reading.value != "none", reading) if reading is not None else None
 

@@ -234,7 +234,6 @@ def kind(name: str) -> LayerKind:
 
 @cache
 def modules() -> tuple[ModuleType, ...]:
-    """Return the modules that define ``KINDS``."""
     found = pkgutil.walk_packages(fstui.storage.layers.__path__, "fstui.storage.layers.")
     return tuple(module for each in found if hasattr(module := importlib.import_module(each.name), "KINDS"))
 

@@ -205,12 +205,10 @@ class Readers:
 
 
 def with_readings(node: Node, more: tuple[Reading, ...]) -> Node:
-    """Return the node with more readings after its own."""
     return msgspec.structs.replace(node, readings=node.readings + more) if more else node
 
 
 def without_none(found: Iterable[Reading | None]) -> tuple[Reading, ...]:
-    """Return the readings that exist."""
     return tuple(reading for reading in found if reading is not None)
 
 

@@ -45,7 +45,6 @@ def clickable(text: Text, mark: dict[str, Any]) -> Text:
 
 
 def drawn_width(text: str) -> int:
-    """Return the cells that the text takes when it is drawn."""
     return cell_len(escape_controls(text))
 
 
@@ -116,7 +115,6 @@ def shown(columns: Sequence[Column], width: int) -> tuple[Column, ...]:
 
 
 def row(columns: Sequence[Column], values: Mapping[str, str]) -> str:
-    """Return a row of values by column title; a missing value is blank."""
     return "".join(words for words, _ in styled_row(columns, values, {}))
 
 
@@ -125,7 +123,6 @@ def styled_row(columns: Sequence[Column], values: Mapping[str, str], styles: Map
 
 
 def cell(column: Column, text: str) -> str:
-    """Fit the text into the column and put the gap before it."""
     fitted = fit_right if column.right else _FITTED[column.cut]
     return " " * column.gap + fitted(text, column.width)
 

@@ -145,7 +145,6 @@ class Layout(NamedTuple):
 
 
 def layout(width: int) -> Layout:
-    """Choose one to three charts side by side."""
     columns = 1 if width < 66 else 2 if width < 160 else 3
     chart_width = (width - 2) // columns
     return Layout(columns, chart_width, chart_width - _LABEL - 2, 4 if width >= _WIDE else 10)

@@ -60,7 +60,6 @@ def detail(
 def last_minutes(
     entry: StorageEntry, stats: Mapping[str, IoStats], recent: Recent[Mapping[str, IoStats]], width: int, height: int
 ) -> Sequence[Text]:
-    """Draw charts of what the devices did, if there is room."""
     from fstui.tui.drawing import charts  # noqa: PLC0415  it loads the judge, which the first frame does not need
 
     if height < charts.MIN_AREA_LINES:
@@ -82,7 +81,6 @@ def of_target(summaries: Sequence[Summary], target: Target, hostname: str) -> li
 
 
 def _edge(now: IoStats) -> Run:
-    """Return what passes to a device, for the edge above it."""
     parts = [
         "" if now.busy is None else f"{now.busy:.0%} busy",
         "flushes not counted"
@@ -101,7 +99,6 @@ def _of_each(ms: float | None) -> str:
 
 
 def _users(target: Target, activity: HostActivity, width: int) -> Iterator[Text]:
-    """Draw the processes that write to the filesystem, and the databases on it."""
     here = [each for each in activity.writers if target.mount_point in each.mounts]
     named = [f"{each.name} ({each.pid}) {size(_rounded(each.bytes_per_s))}/s" for each in here[:_MAX_WRITERS]]
     if named:

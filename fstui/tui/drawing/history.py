@@ -128,7 +128,6 @@ def selected(summary: Summary, run: Run | None, width: int) -> list[Text]:
 
 
 def file(summary: Summary, width: int) -> list[Text]:
-    """Return the note and the path, or why the file cannot be read."""
     words = summary.unreadable or (f"{summary.path}: {ALTERED}" if summary.altered else summary.path)
     words = f"“{summary.note}” {words}" if summary.note else words
     return [line((part, FAINT)) for part in wrapped(words, width - 2, indent=" ")]
@@ -166,7 +165,6 @@ def _in_short(summary: Summary, width: int) -> list[Text]:
 
 
 def _around(runs: Sequence[Summary], chosen: Summary, count: int) -> Sequence[Summary]:
-    """Return the newest runs that include the chosen one."""
     end = max(min(runs.index(chosen) + count // 2 + 1, len(runs)), min(count, len(runs)))
     return runs[max(end - count, 0) : end]
 
@@ -183,7 +181,6 @@ def _bars(runs: Sequence[Summary], chosen: Summary, each: int, height: int) -> l
 
 
 def _below_bars(runs: Sequence[Summary], chosen: Summary, each: int, width: int) -> list[Text]:
-    """Return the sign of each verdict, and a mark below the chosen run."""
     middle = (each - 2) // 2
     signs = [(fit(" " * middle + verdict_style(one.verdict)[0], each), _style(one, chosen)) for one in runs]
     at = _LABEL + runs.index(chosen) * each + middle

@@ -68,7 +68,6 @@ class Window(msgspec.Struct, frozen=True):
 
 
 def step_view(run: Run, step: Step) -> LatencyView:
-    """Return the whole of a finished step."""
     marks = latency_map.of_step(run, step)
     failed = step.error is not None
     return LatencyView(step.timeline, step.elapsed_s, max(step.elapsed_s, 1e-3), marks, step.latency_ns, None, failed)
@@ -187,7 +186,6 @@ def _runs(cells: Sequence[Words]) -> list[Words]:
 
 
 def _labels(axis: LogScale, rows: int) -> list[str]:
-    """Label each decade on the row in which it begins."""
     labels = [" " * (LABEL - 1) + "│"] * rows
     for exponent in axis.decades():
         if axis.place(10.0**exponent) < 1:

@@ -31,7 +31,6 @@ COLUMNS = (Column("", 1), Column("NO", 2, right=True), Column("LESSON", gap=2), 
 
 
 def listed(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) -> TableContent:
-    """Return a row for each lesson; the lesson's name is its key."""
     columns = shown(COLUMNS, width - 1)
     cells = {}
     for lesson in lessons:
@@ -50,7 +49,6 @@ def listed(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) ->
 
 
 def progress(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) -> Text:
-    """Return how many lessons were taken, how many answers were right and how long the others take."""
     done = [taken[lesson.name] for lesson in lessons if lesson.name in taken]
     left = sum(lesson.minutes for lesson in lessons if lesson.name not in taken)
     words = f"  {len(done)} of {len(lessons)} taken"
@@ -139,7 +137,6 @@ def runs(
 
 
 def comparison(choice: Choice, chosen: int | None, claims: Sequence[CheckedClaim], width: int) -> list[Text]:
-    """Return what the runs show, and the prediction next to it."""
     lines = [line("  ", ("What the runs show", HEAD)), line()]
     for claim in claims:
         whole = _THOUSANDS.sub("\u00a0", claim.sentence)  # so that no line breaks within a number
@@ -162,7 +159,6 @@ def explanation(lesson: Lesson, width: int) -> list[Text]:
 
 
 def meanings(lesson: Lesson, width: int) -> list[Text]:
-    """Return the words of the lesson, each with what it means."""
     from fstui.report import explanation  # noqa: PLC0415  not needed for the first frame
 
     lines = [line(), rule(width, "its words", "g: all of them")]
@@ -172,7 +168,6 @@ def meanings(lesson: Lesson, width: int) -> list[Text]:
 
 
 def disks(lesson: Lesson, planned: Sequence[Planned], width: int) -> list[Text]:
-    """Return the stack of each run, as this host would report it."""
     lines = [line(), rule(width, "its disks", "simulated")] if planned else []
     for run, plan in zip(lesson.runs, planned, strict=False):
         lines += [line(("  " + run.label, HEAD)), *io_path.tree(plan.target, width - 2)]

@@ -149,7 +149,6 @@ def _paragraph(words: str, lead: str, style: str, width: int) -> list[Text]:
 
 
 def _pictures(plan: Plan, target: Target, width: int) -> list[Text]:
-    """Return how far the data of each step gets before the call returns, and the stack."""
     steps = [(step.name, step.settings) for step in plan.steps if not step.skip]
     reach = io_path.reach_lines(steps, target, width) if steps else []
     title = [line(), rule(width, io_path.EXPECTED_REACH, io_path.REACH_LEGEND)] if steps else []
@@ -161,7 +160,6 @@ def _shown(setting: Setting, text: str) -> str:
 
 
 def _options(setting: Setting, now: Sequence[str]) -> str:
-    """Return all allowed values, the chosen one in brackets."""
     return " · ".join(
         f"[{_shown(setting, value)}]" if value in now else _shown(setting, value) for value in offers.options(setting)
     )

@@ -35,7 +35,6 @@ class Detail(NamedTuple):
 
 
 def report_lines(report: Report, width: int) -> list[Text]:
-    """Return every section of a report, with a blank line between two of them."""
     drawn = [section_lines(section, width) for section in report.without_figures if not section.in_documents]
     return [text for block in drawn for text in (*block, line())][:-1]
 

@@ -136,7 +136,6 @@ def step_of(run: Run, chosen: Finding | None) -> Step | None:
 
 
 def io_path_of(run: Run, step: Step | None, width: int) -> list[Text]:
-    """Draw the I/O path of a step with what passed between its layers."""
     if step is None:
         return []
     drawn = [(f" {part.text}", _STATES[part.state]) for part in path_report.lines(run, step)]
@@ -211,7 +210,6 @@ def steps(run: Run, more: Sequence[Detail], selected: int | None, width: int, he
 
 
 def saved(run: Run, saved_to: str | None, save_error: str | None, width: int) -> Text:
-    """Say where the document is, or what went wrong."""
     if run.left_behind:
         return line((fit(f" ! could not be removed: {run.left_behind[0]}", width), BAD))
     if saved_to is None:
@@ -272,7 +270,6 @@ def gallery(run: Run, width: int, height: int) -> list[Text]:
 
 
 def _side_by_side(maps: Sequence[list[Text]], width: int) -> list[Text]:
-    """Join maps of the same height."""
     lines = [line() for _ in maps[0]]
     for at, drawn in enumerate(maps):
         for whole, part in zip(lines, drawn, strict=True):

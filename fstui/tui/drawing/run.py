@@ -220,7 +220,6 @@ def busy(stats: dict[str, IoStats], target: Target) -> str:
 
 
 def percentile(value: Latency | None, field: str) -> str:
-    """Return a percentile in words; a dash if there is none."""
     ns = getattr(value, field) if value else None
     return NONE if ns is None else duration_ns(ns)
 

@@ -91,12 +91,10 @@ class StorageEntry(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def devices(self) -> tuple[Node, ...]:
-        """The devices whose counters are shown."""
         return self.target.lowest if self.target else (self.device,) if self.device else ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The findings, worst first, notes last."""
         return self.judgement.findings if self.judgement else ()
 
     @cached_property
@@ -106,7 +104,6 @@ class StorageEntry(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def used(self) -> float | None:
-        """The share of its space that is used."""
         space = self.target.space if self.target else None
         return 1 - space.free_bytes / space.total_bytes if space else None
 
@@ -189,7 +186,6 @@ def begin(rows: Sequence[StorageEntry], directory: str | None, databases: Sequen
 
 
 def stats_of(entry: StorageEntry, stats: Mapping[str, IoStats]) -> IoStats:
-    """Return what the lowest devices of a filesystem do together."""
     return together(stats[node.id] for node in entry.devices if node.id in stats)
 
 

@@ -74,14 +74,12 @@ def waits(view: WatchView, width: int) -> list[Text]:
 
 
 def minutes(recent: Recent[IoStats], width: int, height: int) -> Sequence[Text]:
-    """Draw charts of the last minutes, if there is room."""
     room = charts.layout(width)
     series = tuple(joined(samples) if samples else None for samples in recent.series(room.cell_s, 2 * room.cells))
     return charts.areas("all programs", charts.OF_SYNCS, series, width, height)
 
 
 def devices(view: WatchView, width: int) -> list[Text]:
-    """Draw what each device did, and the commits of the journals."""
     per_s = max(view.second.elapsed_s, 1e-9)
     columns = shown(DEVICES, width - 2)
     journals = [line(f"  {watch.journal(each, per_s)}") for each in view.second.commits]

@@ -64,7 +64,6 @@ class BaseScreen(Screen[None]):
         return part
 
     def footer_lines(self) -> DrawnLines:
-        """Return the footer: the last notice, then the keys of this screen."""
         return self.lines("footer", self._draw_footer)
 
     def part(self, id: str) -> DrawnLines:  # noqa: A002

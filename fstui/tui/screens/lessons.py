@@ -276,7 +276,6 @@ class LessonScreen(BaseScreen):
             pages.scroll_to(y=text.virtual_region.bottom - pages.size.height, animate=False)
 
     async def save(self) -> None:
-        """Save that the lesson was taken, with the number of right answers."""
         right = (self.predicted == self.lesson.predict.right) + (self.answered == self.lesson.question.right)
         with self.fstui.reporting("The lesson could not be saved as taken"):
             await lessons.note_taken(self.lesson.name, right, self.results)

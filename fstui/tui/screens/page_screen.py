@@ -59,7 +59,6 @@ class HelpScreen(PageScreen):
 
 
 def help_screen(screen: BaseScreen, keymap: Mapping[str, str]) -> PageScreen:
-    """Return a page about the screen and each of its keys."""
     commands = {command.id: command for command in (*screen.KEYS, PALETTE, *EVERYWHERE)}.values()
     rows = [f"| **{_escape(' '.join(key_names(one, keymap)))}** | {_escape(one.help)} |" for one in commands]
     names = ", ".join(command.id for command in commands)

@@ -53,7 +53,6 @@ class PlanScreen(BaseScreen):
     )
 
     def __init__(self, offers: Offers, scenario: str = "") -> None:
-        """``scenario``: the one to select first."""
         super().__init__()
         self.offers = offers
         self._wanted = scenario

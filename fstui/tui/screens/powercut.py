@@ -134,7 +134,6 @@ class PowerCutScreen(BaseScreen):
 
     @work(exclusive=True, group="verify")
     async def verify(self, file: str) -> None:
-        """Read the records back, judge and save the cut, show the result."""
         if not file:
             return
         self.say("Reading the records back …")

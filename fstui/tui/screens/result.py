@@ -193,7 +193,6 @@ class ResultScreen(BaseScreen):
 
     @property
     def _step(self) -> Step | None:
-        """The step whose latencies and I/O path are drawn."""
         chosen = self.chosen
         if isinstance(chosen, Step) and chosen.timeline:
             return chosen
@@ -226,14 +225,12 @@ class ResultScreen(BaseScreen):
 
 
 def _name(chosen: Finding | Step | Detail | None) -> str:
-    """Return the name of a row."""
     if isinstance(chosen, Finding):
         return chosen.rule
     return chosen.name if isinstance(chosen, Step) else chosen.title if chosen else ""
 
 
 def _named(chosen: Finding | Step | Detail | None, width: int) -> list[Text]:
-    """Return the full title of a finding, which a small terminal cuts."""
     if not isinstance(chosen, Finding):
         return []
     return [rule(width, chosen.rule), *(line((part, HEAD)) for part in wrapped(chosen.title, width - 2, indent=" "))]

@@ -175,7 +175,6 @@ class StorageScreen(BaseScreen):
             self.recent.add(max(one.elapsed_s for one in stats.values()), stats, len(stats))
 
     def refresh_rows(self) -> None:
-        """Sort the rows again. The cursor follows its filesystem."""
         key = self.rows[self.selected].key if self.row else None
         self.rows = storage.entries(
             self.inventory, self.flags, self.activity.stats, pseudo=self.pseudo, words=self.words, sort=self.sort
@@ -206,7 +205,6 @@ class StorageScreen(BaseScreen):
         self.run_here()
 
     def run_here(self, scenario: str = "") -> None:
-        """Open the plan for the selected filesystem, with this scenario selected."""
         if self.row is None:
             return
         if self.row.target is None:

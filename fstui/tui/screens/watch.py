@@ -99,7 +99,6 @@ class WatchScreen(BaseScreen):
         return [drawing.title(self.view, self.fstui.session.simulated, width)]
 
     def _draw_waits(self, width: int, height: int) -> list[Text]:
-        """Draw the programs, and the last minutes in the room below them."""
         top = [rule(width, "programs that wait")] if self.part("waits").has_frame else []
         rows = [*top, *drawing.waits(self.view, width)]
         minutes = drawing.minutes(self._recent, width, height - len(rows) - 1)

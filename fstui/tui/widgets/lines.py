@@ -64,7 +64,6 @@ class DrawnText(Widget):
             self.refresh(*(Region(0, y, cells[-1] + 1, 1) for y, cells in changed.items()))
 
     def repaint(self) -> None:
-        """Draw everything again, for example in other colours."""
         self._size_drawn, self._drawn_on = Size(0, 0), None
         for widget in (self, *self.children):
             widget.refresh()

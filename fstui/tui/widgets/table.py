@@ -84,7 +84,6 @@ class DrawnTable(DataTable[Text]):
 
     @property
     def chosen(self) -> str | None:
-        """The key of the row under the cursor."""
         return self.ordered_rows[self.cursor_row].key.value if self.row_count else None
 
     def on_click(self, event: Click) -> None:
@@ -97,7 +96,6 @@ class DrawnTable(DataTable[Text]):
         self.refill()
 
     def refill(self) -> None:
-        """Show the rows as they are now."""
         if not self.size.width:
             return
         chosen = self.chosen if self.row_count else self._pending
@@ -131,7 +129,6 @@ class DrawnTable(DataTable[Text]):
         self._add_rows(round(new_value) + MORE_ROWS)
 
     def _add_rows(self, count: int) -> None:
-        """Add rows until there are this many."""
         for key in islice(self._cells, self.row_count, count):
             row = self._cells[key]
             self.add_row(*row, key=key, height=max(cell.plain.count("\n") for cell in row) + 1)

@@ -173,7 +173,6 @@ _FEATURE = re.compile(r"Current value:\s*(?:0x)?([0-9a-fA-F]+)")
 
 
 def cache_commands(node: Node) -> tuple[Command, ...]:
-    """Return the commands that ask about the disk's write cache; none if no tool can."""
     if node.link == "nvme" and node.id.startswith("nvme"):
         controller = controller_of(node.id)  # a path has no device file of its own: ask its controller
         device = f"/dev/nvme{controller}" if controller is not None else f"/dev/{node.id}"

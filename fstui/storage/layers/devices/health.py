@@ -18,7 +18,6 @@ HEALTH = ("critical_warning", "percent_used", "unsafe_shutdowns", "media_errors"
 
 
 def health_command(node: Node) -> Command | None:
-    """Return the command that asks the drive; None if fstui cannot ask it."""
     if node.link != "nvme" or not node.id.startswith("nvme"):
         return None
     controller = controller_of(node.id)
@@ -27,7 +26,6 @@ def health_command(node: Node) -> Command | None:
 
 
 def health_readings(node: Node, claims: Claims) -> tuple[Reading, ...]:
-    """Return what the drive reported; nothing if it was not asked or did not answer."""
     command = health_command(node)
     output = answer(claims, command) if command is not None else None
     if command is None or output is None:

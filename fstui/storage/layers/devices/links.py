@@ -94,7 +94,6 @@ def path_of(tree: Tree, name: str) -> str:
 
 
 def link_of(path: str, name: str) -> str | None:
-    """Return usb, nvme, sata, sas, fc, iscsi, virtio, mmc, xen, hyper-v, scsi, virtual, or None."""
     for pattern, link in _BY_PATH:
         if pattern.search(path):
             return link

@@ -91,7 +91,6 @@ def medium_of(node: Node, host: Host | None = None) -> Medium:
 
 
 def _stated(node: Node) -> Medium | None:
-    """Return the medium that the model or the rotation rate identifies."""
     row = models.known(node.model)
     if row is not None and row.class_ != "unknown":
         because = f"the model says {row.says} ({_model_path(node)})"

@@ -82,7 +82,6 @@ def on_vmbus(unit: str) -> Model | None:
 
 
 def fault(model: str | None, firmware: str | None) -> Fault | None:
-    """Return what was published against a drive with this model and firmware, or None."""
     if not model or not firmware:
         return None
     fits = (row for row in table().fault if re.search(row.pattern, model) and re.search(row.firmware, firmware))

@@ -66,7 +66,6 @@ class HeadReader(DeviceReader):
 
     @cached_property
     def _paths(self) -> Mapping[str, tuple[str, ...]]:
-        """The path devices of each head, by its kernel name."""
         found: dict[str, tuple[str, ...]] = {}
         for name in sorted(self.sources.names.wholes):
             match = _NAME.fullmatch(name)

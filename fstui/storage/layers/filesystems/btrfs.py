@@ -70,7 +70,6 @@ class BtrfsReader(FilesystemReader):
 
     @cached_property
     def _uuid_of(self) -> dict[str, str]:
-        """The uuid of the filesystem by the name of a member."""
         uuids = self.tree.names(_DIRECTORY)
         members = ((uuid, self.tree.names(f"{_DIRECTORY}/{uuid}/devices")) for uuid in uuids)
         return {name: uuid for uuid, names in members for name in names}

@@ -68,24 +68,20 @@ class OverlayReader(FilesystemReader):
         return found is not None and (found.error or "").endswith(_NOWHERE)
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
-        """Return ``volatile``."""
         options = (option for option in mount.super_options if option in ("volatile", "fsync=volatile"))
         return (*super().settings(mount, device), *(Reading(what="volatile", value=o, path=MOUNTINFO) for o in options))
 
 
 def upper_directory(node: Node) -> Fact[str] | None:
-    """Return the upper directory as it was mounted."""
     return word(node, "upperdir")
 
 
 def upper_path(node: Node) -> str | None:
-    """Return the absolute path of the upper directory, or None if it is not known."""
     known = (word(node, what) for what in ("upperdir_at", "upperdir"))
     return next((fact.value for fact in known if fact and fact.value.startswith("/")), None)
 
 
 def stat_command(path: str) -> Command:
-    """Return the command that prints inode and times of a directory."""
     return ("stat", "--format=%i %.9Y %.9Z %.9W", "--", path)
 
 
@@ -105,7 +101,6 @@ class _Directory(NamedTuple):
 
 
 def _directory(claims: Claims, path: str) -> _Directory | None:
-    """Return the directory; None if no tool looked, or it does not exist."""
     match = _DIRECTORY.fullmatch((answer(claims, stat_command(path)) or "").strip())
     return match and _Directory(match[1], match[2], match[3], match[4] if float(match[4] or 0) else "")
 

@@ -157,7 +157,6 @@ class DmReader(DeviceReader):
 
     @cached_property
     def _missing(self) -> tuple[Reading, ...]:
-        """Return a reading that says why the tables are unknown."""
         if claims.answer(self.sources.claims, dm_tables.COMMAND) is not None:
             return ()
         commands, no_answer = [dm_tables.COMMAND], "root only, or not asked yet"

@@ -46,7 +46,6 @@ class DmTable(NamedTuple):
 
 
 def read(found: Claims) -> Mapping[str, DmTable]:
-    """Return the tables of all device-mapper devices by name; empty if they are not known."""
     segments: dict[str, list[Segment]] = {}
     for line in (claims.answer(found, COMMAND) or "").split("\n"):
         if match := _LINE.fullmatch(line):
@@ -84,7 +83,6 @@ def _settings(segment: Segment) -> dict[str, str]:
 
 
 def _roles(segment: Segment) -> Iterator[tuple[str, str]]:
-    """Yield which device of the line has which role."""
     words, named = segment.words, _BY_PLACE.get(segment.target)
     if named is not None:
         yield from ((words[place], role) for place, role in named.items() if place < len(words))

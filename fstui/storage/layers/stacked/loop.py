@@ -91,7 +91,6 @@ class LoopReader(DeviceReader):
         )
 
     def worth_listing(self, node: Node) -> bool:
-        """Return whether it has a backing file."""
         return bool(node.below)
 
     def _own(self, name: str, path: str, file: str | None) -> tuple[Reading, ...]:
@@ -107,7 +106,6 @@ class LoopReader(DeviceReader):
         )
 
     def _backing(self, name: str, file: str) -> tuple[tuple[str, ...], tuple[Node, ...]]:
-        """Return the device that the file is, or the file."""
         device = self.sources.names.at(file) or self._node_elsewhere(name, file)
         if device is not None:
             return (device,), ()

@@ -141,7 +141,6 @@ def _commands(pool: str, datasets: list[str]) -> Iterator[Command]:
 
 
 def pool_commands(name: str) -> Iterator[Command]:
-    """Yield what to request about a pool itself."""
     yield "zpool", "status", "-L", "-P", name
     yield "zpool", "get", *COLUMNS, "ashift", name
 

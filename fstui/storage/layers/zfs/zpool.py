@@ -42,7 +42,6 @@ class Vdev(NamedTuple):
         return next((kind for kind in GROUPS if self.name.startswith(kind)), None)
 
     def trouble(self, path: str) -> tuple[Reading, ...]:
-        """Return its state unless healthy, and its errors."""
         found = []
         if self.state and self.state not in _HEALTHY:
             found.append(Reading(what="state", value=self.state, path=path))

@@ -53,7 +53,6 @@ class VolumeReader(DeviceReader):
         return {path.rpartition("/")[2]: name for name, path in self._links(LINKS, _DEEPEST)}
 
     def _links(self, directory: str, depth: int) -> Iterator[tuple[str, str]]:
-        """Yield the name of each volume, and the target of its link."""
         for name in self.tree.names(directory) if depth else ():
             path = f"{directory}/{name}"
             target = self.tree.link(path)
