@@ -50,6 +50,8 @@ from fstui.runs.session import Session
 def list_(format_: str, output: Path | None, simulate: str | None) -> None:
     """List the filesystems, the devices below them, and faults in their configuration. Writes nothing.
 
+    On a host that runs virtual machines, also list their disks and what becomes of a guest's flush.
+
     Example: fstui list --format json
     """
     session = session_on(simulate)[0] if simulate else Session.here()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from fstui.model.base import Base, Count
+from fstui.model.guests import Guest
 from fstui.model.storage import Node, Reading, Target
 
 
@@ -61,3 +62,5 @@ class Inventory(Base, frozen=True, kw_only=True):
     """In the order of mountinfo, pseudo filesystems (``pseudo``) last."""
     unused: tuple[Node, ...] = ()
     """Block devices without a mounted filesystem."""
+    guests: tuple[Guest, ...] = ()
+    """The virtual machines that run here, as of the last time that their processes were read."""

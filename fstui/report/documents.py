@@ -14,6 +14,7 @@ from fstui.measure.kinds.documents import CHECK, schema_of
 from fstui.model.base import Base
 from fstui.model.events import Event
 from fstui.model.forms import Scalar
+from fstui.model.guests import Guest
 from fstui.model.host import Host, Process
 from fstui.model.judgement import Answer, Confidence, Finding, Fit, Verdict
 from fstui.model.plan import Plan
@@ -68,6 +69,8 @@ class ListDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.list/1"):
     """In the order of mountinfo, pseudo filesystems last."""
     unused: tuple[Node, ...]
     """Block devices without a mounted filesystem."""
+    guests: tuple[Guest, ...] = ()
+    """The virtual machines that run on this host."""
 
 
 class ScenarioRow(Base, frozen=True, kw_only=True):

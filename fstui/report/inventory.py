@@ -10,6 +10,7 @@ from fstui.model.host import Inventory
 from fstui.model.judgement import Finding, Judgement
 from fstui.model.quantities import counted, seconds, short_size
 from fstui.model.storage import Node, Target
+from fstui.report import guests
 from fstui.report.documents import ListDocument, ListedFilesystem
 from fstui.report.findings import first, flags, severity, trouble, verdict
 from fstui.report.sections import Cell, Report, Section, Value, glyph, number, records
@@ -26,13 +27,15 @@ _RECORDS = ("mount_point", "fstype", "source", "free_bytes", "stack", "medium", 
 
 
 def of_host(inventory: Inventory, judgements: Judgements) -> Report:
-    """Return the filesystems that hold files, the worst first; each defect with its reason; then unused devices."""
+    """Return the filesystems that hold files, the worst first; each defect with its reason; virtual machines;
+    then unused devices."""
     shown = [target for target in inventory.filesystems if not target.pseudo]
     shown.sort(key=lambda target: severity(target, judgements.get(target.mount_point)))
     hidden = len(inventory.filesystems) - len(shown)
     sections = (
         Section("", _HEADER, tuple(_row(target, judgements) for target in shown)),
         *(_flag(*reason) for reason in _reasons(shown, judgements)),
+        *guests.sections(inventory.guests, inventory),
         _unused(inventory.unused),
         Section("", lines=(f"{counted(hidden, 'pseudo filesystem')} hidden",) if hidden else ()),
     )
@@ -51,6 +54,7 @@ def _document(inventory: Inventory, judgements: Judgements) -> ListDocument:
             for found in [judgements.get(target.mount_point)]
         ),
         unused=inventory.unused,
+        guests=inventory.guests,
     )
 
 

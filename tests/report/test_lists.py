@@ -3,6 +3,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
+from fstui.model.guests import Guest, GuestDisk
 from fstui.model.host import Host, Inventory
 from fstui.model.judgement import Judgement
 from fstui.model.storage import Space, Target
@@ -11,6 +12,7 @@ from fstui.simulate.lab.laboratory import Lab, LabVolume
 from fstui.state.runs import Summary
 from tests.factories import screens
 from tests.factories.samples import DISK, NASTY, ROTATION, RUN, TARGET
+from tests.hostile import assert_safe, everywhere
 from tests.printing import printed
 
 PROC = Target(path="/proc", mount_point="/proc", fstype="proc", source="proc", pseudo=True)
@@ -109,3 +111,32 @@ def test_the_laboratory_is_listed_without_its_truth(name: str) -> None:
 def test_a_plan_is_printed_in_every_format(name: str) -> None:
     text = printed(plans.of_plan(screens.PLAN, screens.DATA), name)
     assert screens.PLAN.steps[0].name in text.replace("\\", "")
+
+
+SCSI = GuestDisk(
+    name="scsi0", image="/srv/a.raw", format="raw", cache="unsafe", flush="ignored", because="cache.no-flush=on",
+    mount_point="/srv",
+)  # fmt: skip
+ON_DEVICE = GuestDisk(name="scsi1", image="/dev/pve/x", cache="none", flush="passed", device="sdb")
+VM = Guest(pid=7, hypervisor="proxmox", number=104, name="web", disks=(SCSI, ON_DEVICE))
+UNREAD = Guest(pid=8, hypervisor="firecracker", trouble="its API socket gave no answer")
+
+
+def test_a_guest_whose_flushes_are_ignored_is_flagged() -> None:
+    text = printed(inventory.of_host(replace(HERE, guests=(VM, UNREAD)), {}), width=160)
+    flat = " ".join(text.split())
+    assert "✗ VM 104 web scsi0 unsafe ignored /srv/a.raw /srv: ext4 › sda1 › sda" in flat
+    assert "VM 104 web scsi1 none passed to the host /dev/pve/x sdb" in flat
+    assert "✗ VM 104: flushes of scsi0 are ignored" in text and "'qm config 104'" in text
+    assert "firecracker 8: its API socket gave no answer." in text
+    assert "Virtual machines" not in printed(inventory.of_host(HERE, {}))
+
+
+def test_the_list_as_json_carries_the_guests() -> None:
+    (found,) = json.loads(printed(inventory.of_host(replace(HERE, guests=(VM,)), {}), "json"))["guests"]
+    assert found["number"] == 104 and found["disks"][0]["flush"] == "ignored"
+
+
+@pytest.mark.parametrize("name", ["plain", "json", "markdown", "html"])
+def test_hostile_names_of_guests_are_escaped(name: str) -> None:
+    assert_safe(printed(inventory.of_host(everywhere(replace(HERE, guests=(VM, UNREAD))), {}), name))

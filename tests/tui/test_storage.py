@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.model.activity import ActiveWriter, HostActivity, RunningDatabase
+from fstui.model.guests import Guest, GuestDisk
 from fstui.model.host import Inventory
 from fstui.model.storage import Node, Reading, Space, Target
 from fstui.report import inventory
@@ -20,6 +21,7 @@ from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.terminal import to_ascii
 from tests.factories import screens
+from tests.hostile import everywhere, is_safe
 from tests.printing import printed
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import pressed, shown
@@ -355,3 +357,35 @@ async def test_processes_are_not_read_behind_another_screen() -> None:
         behind.follow_activity()
         await pilot.pause()
         assert not [worker for worker in app.workers if worker.group == "activity"]
+
+
+VM = Guest(
+    pid=7, hypervisor="proxmox", number=104, name="web", read_from="its arguments",
+    disks=(
+        GuestDisk(name="scsi0", image="/srv/queue/a.raw", cache="unsafe", flush="ignored", because="cache.no-flush=on",
+                  mount_point="/srv/queue"),
+        GuestDisk(name="scsi1", image="rbd:vms/b", cache="none", flush="passed"),
+    ),
+)  # fmt: skip
+SAFE_VM = Guest(pid=8, hypervisor="qemu", name="[red]x", disks=(replace(VM.disks[1], device="sdc"),))
+
+
+async def test_a_virtual_machine_is_a_row_with_its_disks() -> None:
+    found = replace(screens.INVENTORY, guests=(SAFE_VM, VM))
+    async with PreparedApp(screens.PreparedMachine(found)).run_test(size=(100, 30)) as pilot:
+        row = next(line for line in shown(pilot.app) if "VM 104 web" in line)
+        assert row.startswith(" ✗ VM 104 web") and row.endswith("flushes ignored")
+        safe = next(line for line in shown(pilot.app) if "VM [red]x" in line)
+        assert safe.endswith("virtual machine") and "✗" not in safe
+        await pressed(pilot, "slash", *"104", "enter")
+        flat = " ".join(" ".join(shown(pilot.app)).split())
+        assert "✗ VM 104: flushes of scsi0 are ignored" in flat and "/srv/queue: ext4" in flat
+        assert "Proxmox, process 7" in flat and "Read from its arguments." in flat
+        await pressed(pilot, "enter")
+        assert any("This is a virtual machine" in line for line in shown(pilot.app))
+
+
+async def test_hostile_guests_do_not_reach_the_terminal() -> None:
+    found = everywhere(replace(screens.INVENTORY, filesystems=(), unused=(), guests=(VM,)))
+    async with PreparedApp(screens.PreparedMachine(found)).run_test(size=(100, 30)) as pilot:
+        assert is_safe("\n".join(shown(pilot.app)))

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fstui.measure.children import Child, NoAnswer, in_child
+from fstui.measure.children import CALL_S, Child, NoAnswer, in_child
 from fstui.model.counters import Counters
 from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
+from fstui.model.guests import Guest
 from fstui.model.host import Inventory, Process
 from fstui.model.plan import PlannedStep
 from fstui.model.rate_limit import UNLIMITED, RateLimit
@@ -26,7 +27,7 @@ from fstui.model.storage import Node, Space, Target
 from fstui.runs.machine.base import Machine, NoTrace, RunningWatch, Trace, no_activity
 from fstui.runs.machine.local_probe import LocalProbe, OtherCgroup, make_idle
 from fstui.state.workspace import HeldDirectory, TargetDirectory, Workspace, inspect
-from fstui.storage import claims, process, survey
+from fstui.storage import claims, guests, process, survey
 from fstui.storage import counters as device_counters
 from fstui.storage.claims import Claims, Command
 from fstui.storage.hotplug import Watch
@@ -79,9 +80,11 @@ class LocalMachine(Machine):
         self._claims: Claims = {}
         self._commands: tuple[Command, ...] = ()
         self._commands_at = -math.inf
+        self._guests: tuple[Guest, ...] = ()
+        self._guests_at = -math.inf
 
     def survey(self) -> Inventory:
-        self._newest = survey.survey(self._root, self._claims)
+        self._newest = msgspec.structs.replace(survey.survey(self._root, self._claims), guests=self._guests)
         return self._newest
 
     def changed(self) -> bool:
@@ -102,7 +105,9 @@ class LocalMachine(Machine):
 
     async def with_space(self, inventory: Inventory) -> Inventory:
         wanted = [target.mount_point for target in inventory.filesystems if not target.pseudo]
-        surveyed, answers = await asyncio.gather(self._run_tools(inventory, CLAIMS_S), free_space(wanted))
+        surveyed, answers, _ = await asyncio.gather(
+            self._run_tools(inventory, CLAIMS_S), free_space(wanted), self._read_guests()
+        )
         inventory = surveyed or inventory
         now = time.monotonic()
         for mount_point in wanted:
@@ -112,8 +117,23 @@ class LocalMachine(Machine):
                 self._silent_since.setdefault(mount_point, now - SILENT_S)
         return msgspec.structs.replace(
             inventory,
+            guests=self._guests,
             filesystems=tuple(self._with_answer(target, answers, now) for target in inventory.filesystems),
         )
+
+    async def _read_guests(self) -> None:
+        """Read the virtual machines again if others run, or if it was long ago."""
+        pids, now = guests.running(self._root), time.monotonic()
+        if pids == tuple(guest.pid for guest in self._guests) and now - self._guests_at < CLAIMS_S:
+            return
+        self._guests_at, self._guests = now, ()
+        if pids:
+            try:
+                self._guests = await in_child(
+                    guests.read_guests, pids, self._root, where="/proc", timeout_s=guests.PATIENCE_S + CALL_S
+                )
+            except (OSError, Refused) as reason:
+                self._guests = tuple(Guest(pid=pid, hypervisor="qemu", trouble=str(reason)) for pid in pids)
 
     def _with_answer(self, target: Target, answers: dict[str, Space | None], now: float) -> Target:
         since = self._silent_since.get(target.mount_point)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from fstui.model.activity import HostActivity, RunningDatabase
+from fstui.model.guests import Guest
+from fstui.model.host import Inventory
 from fstui.model.judgement import Finding
 from fstui.model.quantities import duration_ns, rate, size
 from fstui.model.storage import Target
@@ -32,7 +34,9 @@ def detail(
     stats: Mapping[str, IoStats],
     activity: HostActivity,
     width: int,
+    *,
     runs: Sequence[Summary] = (),
+    inventory: Inventory | None = None,
 ) -> list[Text]:
     """Draw everything but the charts."""
     if entry is None:
@@ -44,6 +48,8 @@ def detail(
         lines += [*io_path.tree(target, width, edges), *_users(target, activity, width)]
         if target.silent_s is not None:
             lines += [line(), *_silence(target, target.silent_s, width)]
+    elif entry.guest and inventory:
+        lines += _guest(entry.guest, inventory, width)
     elif device := entry.device:
         lines += [line(f"  {device.id}  {io_path.lowest((device,))}: no mounted filesystem uses it")]
         if device.id in edges:
@@ -78,6 +84,17 @@ def last_minutes(
 def of_target(summaries: Sequence[Summary], target: Target, hostname: str) -> list[Summary]:
     """Return the saved runs on this filesystem of this host."""
     return [one for one in summaries if one.identity and (one.identity, one.hostname) == (target.identity, hostname)]
+
+
+def _guest(guest: Guest, inventory: Inventory, width: int) -> Iterator[Text]:
+    from fstui.report import guests  # noqa: PLC0415  the first frame knows no virtual machine
+    from fstui.tui.drawing.report import section_lines  # noqa: PLC0415
+
+    about = (f"{guests.TITLES[guest.hypervisor]}, process {guest.pid}", f"Read from {guest.read_from}.")
+    for section in guests.sections((guest,), inventory):
+        yield from section_lines(section._replace(title=section.title if section.style else ""), width)
+        yield line()
+    yield from (line((part, FAINT)) for words in about for part in wrapped(words, width - 1, indent="  "))
 
 
 def _edge(now: IoStats) -> Run:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from rich.text import Text
 
 from fstui.model.activity import RunningDatabase
+from fstui.model.guests import Guest
 from fstui.model.host import Inventory
 from fstui.model.judgement import VERDICTS, Finding, Judgement, Verdict
 from fstui.model.quantities import counted, duration_ns, short_size
@@ -68,21 +69,33 @@ _HALF_S, _WIDE_HALF_S, _WIDE = 10, 4, 110
 
 
 class StorageEntry(msgspec.Struct, frozen=True, dict=True):
-    """One row: a filesystem, or a device that no mounted filesystem uses."""
+    """One row: a filesystem, a virtual machine, or a device that no mounted filesystem uses."""
 
     target: Target | None
     device: Node | None = None
     judgement: Judgement | None = None
     judged: bool = True
+    guest: Guest | None = None
 
     @property
     def key(self) -> str:
         """The identity by which the cursor follows its row."""
+        if self.guest:
+            return f"\0{self.guest.pid}"
         return f"{self.target.mount_point}\0{self.target.source}" if self.target else self.name
 
     @property
     def name(self) -> str:
+        if self.guest:
+            return self.guest.label
         return self.target.mount_point if self.target else self.device.id if self.device else ""
+
+    @property
+    def path(self) -> str:
+        """The layers, or the filesystems and devices that hold the images of a virtual machine."""
+        if self.guest:
+            return " + ".join(dict.fromkeys(disk.mount_point or disk.device or "?" for disk in self.guest.disks))
+        return stack_line(self.target)
 
     @property
     def in_memory(self) -> bool:
@@ -100,6 +113,8 @@ class StorageEntry(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def verdict(self) -> Verdict | None:
         """The verdict on the configuration alone; None if no defect is known."""
+        if self.guest:
+            return "not-durable" if self.guest.losing else "cannot-tell" if self.guest.trouble else None
         return findings.verdict(self.target, self.judgement) if self.target else None
 
     @property
@@ -121,6 +136,8 @@ class StorageEntry(msgspec.Struct, frozen=True, dict=True):
         """The reason for the verdict in one or two words."""
         if self.target and self.target.silent_s is not None:
             return f"silent {self.target.silent_s:.0f} s"
+        if self.guest:
+            return "flushes ignored" if self.guest.losing else "not read" if self.guest.trouble else "virtual machine"
         if not self.target:
             return "no fs"
         if not self.judged:
@@ -130,7 +147,9 @@ class StorageEntry(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def severity(self) -> tuple[int, bool]:
-        return findings.severity(self.target, self.judgement) if self.target else (len(VERDICTS), False)
+        if self.target:
+            return findings.severity(self.target, self.judgement)
+        return (VERDICTS.index(self.verdict) if self.verdict else len(VERDICTS)), True
 
 
 def entries(
@@ -153,7 +172,8 @@ def entries(
         for target in inventory.filesystems
         if pseudo or not target.pseudo
     ]
-    found = [entry for entry in filesystems if not words or words.lower() in _haystack(entry)]
+    guests = [StorageEntry(None, guest=guest) for guest in inventory.guests]
+    found = [entry for entry in (*filesystems, *guests) if not words or words.lower() in _haystack(entry)]
     orders: dict[str, Callable[[StorageEntry], Any]] = {
         "flag": lambda entry: entry.severity,
         "mount": lambda entry: entry.name,
@@ -193,11 +213,13 @@ def title(inventory: Inventory, rows: Sequence[StorageEntry], simulated: str | N
     host = inventory.host
     kind = f"{host.virtualization} guest" if host.virtualization else "real hardware"
     filesystems = [entry for entry in rows if entry.target]
-    unused = len(rows) - len(filesystems)
-    flagged = sum(1 for entry in filesystems if entry.flagged) if all(entry.judged for entry in filesystems) else "…"
-    summary = f"{flagged} of {len(filesystems)} flagged"
+    unused = sum(1 for entry in rows if entry.device)
+    guests = sum(1 for entry in rows if entry.guest)
+    flagged = sum(1 for entry in rows if entry.flagged) if all(entry.judged for entry in filesystems) else "…"
+    summary = f"{flagged} of {len(filesystems) + guests} flagged"
     if width >= 70:
-        others = f" + {counted(unused, 'unused device')}" if unused else ""
+        others = f" + {counted(guests, 'VM')}" if guests else ""
+        others += f" + {counted(unused, 'unused device')}" if unused else ""
         summary = f"{counted(len(filesystems), 'filesystem')}{others} · {flagged} flagged"
     where = f"{host.hostname} · Linux {host.kernel} · {kind}"
     return title_line("", where, summary, width, origin(simulated))
@@ -260,7 +282,7 @@ def _fitted(rows: Sequence[StorageEntry], width: int) -> list[Column]:
     texts: dict[str, Callable[[StorageEntry], str]] = {
         "MOUNT": lambda entry: entry.name,
         "DEVICE": lambda entry: io_path.lowest(entry.devices),
-        "I/O PATH": lambda entry: stack_line(entry.target),
+        "I/O PATH": lambda entry: entry.path,
         "FLAG": lambda entry: entry.flag,
     }
     widths = {
@@ -302,10 +324,10 @@ def _row(
     bytes_ = space.free_bytes if space else entry.device.size_bytes if entry.device else None
     values = {
         "MOUNT": entry.name,
-        "TYPE": entry.target.fstype if entry.target else "",
+        "TYPE": entry.target.fstype if entry.target else "vm" if entry.guest else "",
         "FREE": "–" if bytes_ is None else short_size(bytes_),
         "DEVICE": io_path.lowest(entry.devices),
-        "I/O PATH": stack_line(entry.target),
+        "I/O PATH": entry.path,
         "READ/S": number(now.reads_per_s),
         "WRITE/S": number(now.writes_per_s),
         "MB/S": "–" if now.bytes_per_s is None else f"{now.bytes_per_s / 1e6:.1f}",
@@ -318,8 +340,8 @@ def _row(
     bars = {"USED": (entry.used, USED_MUCH), "BUSY": (None if repeated else now.busy, BUSY_MUCH)}
     rest = FAINT if not entry.flagged and (entry.in_memory or not entry.target) else ""
     styles = dict.fromkeys(values, rest) | {"FLAG": style or rest, _TREND: AREA}
-    if repeated or entry.in_memory:
-        values |= dict.fromkeys(_OF_DEVICES, "")
+    if repeated or entry.in_memory or entry.guest:
+        values |= dict.fromkeys((*_OF_DEVICES, "FREE", "DEVICE") if entry.guest else _OF_DEVICES, "")
         styles["DEVICE"] = FAINT
     runs: list[Run] = []
     for column in columns:
@@ -335,6 +357,8 @@ def _row(
 def _haystack(entry: StorageEntry) -> str:
     target = entry.target
     parts = [entry.name, *(node.id for node in entry.devices), *(node.model or "" for node in entry.devices)]
+    if entry.guest:
+        parts += [disk.image for disk in entry.guest.disks]
     if target:
         parts += [target.fstype, target.source]
     return " ".join(parts).lower()

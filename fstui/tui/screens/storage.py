@@ -61,8 +61,9 @@ class StorageScreen(BaseScreen):
         "the storage itself, run a scenario. The numbers are what the lowest devices do now, shown once for each "
         "device: writes and flushes per second, and the time of one write and one flush. A dash: not counted there. "
         "Below is the I/O path of the selected filesystem, from the mount point down, with what passes to each "
-        "layer and what the layer does with a flush. A large terminal also shows charts of the last minutes. This "
-        "screen writes nothing."
+        "layer and what the layer does with a flush. A running virtual machine has a row of its own, with what each of "
+        "its disks does with a guest's flush. A large terminal also shows charts of the last minutes. This screen "
+        "writes nothing."
     )
 
     def __init__(self) -> None:
@@ -207,7 +208,9 @@ class StorageScreen(BaseScreen):
     def run_here(self, scenario: str = "") -> None:
         if self.row is None:
             return
-        if self.row.target is None:
+        if self.row.guest:
+            self.say("This is a virtual machine. Run fstui inside it, or here on the filesystem that holds its image.")
+        elif self.row.target is None:
             self.say("No filesystem is mounted from this device. Mount one first: fstui never writes to a device.")
         elif self.row.target.silent_s is not None:
             self.say("This filesystem does not answer: a run there would hang.")
@@ -220,7 +223,9 @@ class StorageScreen(BaseScreen):
             self.fstui.open_plan(directory, usual_directories(mount_point, mounts), scenario)
 
     def action_watch(self) -> None:
-        if self.row is not None and self.row.target is None:
+        if self.row is not None and self.row.guest:
+            self.say("This is a virtual machine. Watch the filesystem that holds its image, or run fstui inside it.")
+        elif self.row is not None and self.row.target is None:
             self.say("No filesystem is mounted from this device, so no process syncs to it.")
         elif self.row is not None and self.row.target is not None:
             self.fstui.open_watch(self.row.target)
@@ -276,11 +281,12 @@ class StorageScreen(BaseScreen):
         row, host = self.row, self.inventory.host.hostname
         target = row.target if row else None
         runs = filesystem.of_target(self.saved_runs, target, host) if target and self.saved_runs else ()
-        lines = filesystem.detail(row, self.activity.stats, self.host_activity, width, runs)
+        stats, inventory = self.activity.stats, self.inventory
+        lines = filesystem.detail(row, stats, self.host_activity, width, runs=runs, inventory=inventory)
         if row is None or self.saved_runs is None:
             return lines
         room = height - len(lines)
-        return [*lines, *filesystem.last_minutes(row, self.activity.stats, self.recent, width, room)]
+        return [*lines, *filesystem.last_minutes(row, stats, self.recent, width, room)]
 
     def _draw_hint(self, width: int, height: int) -> list[Text]:
         if count := len(self.fstui.left_behind):

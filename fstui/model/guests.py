@@ -1,0 +1,65 @@
+"""The virtual machines that this host runs, and what each of their disks does with a guest's flush."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fstui.model.base import Base
+
+Hypervisor = Literal["qemu", "libvirt", "proxmox", "firecracker", "cloud-hypervisor"]
+
+GuestFlush = Literal["passed", "each write", "ignored", "discarded", "unknown"]
+"""passed: to the host's storage; each write: the guest sends none, because each of its writes is synced; discarded: all
+writes are, when the guest ends."""
+
+LOST: frozenset[GuestFlush] = frozenset({"ignored", "discarded"})
+"""A guest's synced data is lost with the power of the host."""
+
+
+class GuestDisk(Base, frozen=True, kw_only=True):
+    """A disk that the guest can write to."""
+
+    name: str
+    """Its name for the hypervisor: ``scsi0``, ``virtio-disk0``."""
+    image: str
+    """The path of the file or device with its data, or what the hypervisor calls a volume in a network."""
+    format: str = ""
+    cache: str = ""
+    """The cache mode: one of QEMU's five, or the words of another hypervisor; empty if unknown."""
+    flush: GuestFlush = "unknown"
+    because: str = ""
+    """The settings that decide it, or why it is unknown."""
+    mount_point: str | None = None
+    """The filesystem of this host that holds the image; None if there is none, or it could not be found."""
+    device: str | None = None
+    """The kernel name of the block device that is the image."""
+
+
+class Guest(Base, frozen=True, kw_only=True):
+    """A running virtual machine."""
+
+    pid: int
+    hypervisor: Hypervisor
+    name: str = ""
+    number: int | None = None
+    """Proxmox's number."""
+    disks: tuple[GuestDisk, ...] = ()
+    read_from: str = "its arguments"
+    trouble: str = ""
+    """What could not be read, and why."""
+
+    @property
+    def title(self) -> str:
+        if self.number is not None:
+            return f"VM {self.number}"
+        return f"VM {self.name}" if self.name else f"{self.hypervisor} {self.pid}"
+
+    @property
+    def label(self) -> str:
+        """The title, and the name next to a number."""
+        return f"{self.title} {self.name}".rstrip() if self.number is not None else self.title
+
+    @property
+    def losing(self) -> tuple[GuestDisk, ...]:
+        """The disks whose synced data is lost with the power of the host."""
+        return tuple(disk for disk in self.disks if disk.flush in LOST)

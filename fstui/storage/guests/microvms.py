@@ -1,0 +1,104 @@
+"""Firecracker and cloud-hypervisor: their disks, from the API socket, else from the arguments or the file they name.
+
+Firecracker does not offer a flush to its guest, or acknowledges it without doing it, unless ``cache_type`` is
+``Writeback``: docs/api_requests/block-caching.md. cloud-hypervisor calls fsync(2): its pull request 1214.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from fstui.model.guests import Guest, GuestDisk
+from fstui.storage.guests.sockets import decoded, get
+
+VHOST_USER = "the vhost-user process behind it decides"
+
+
+def firecracker(
+    pid: int, words: Sequence[str], read: Callable[[str], bytes | None], path_of: Callable[[str], str]
+) -> Guest:
+    """``read``: returns the content of a file of the process. ``path_of``: returns the path of one for this process."""
+    given = _values(words, ("--api-sock", "--config-file", "--id"))
+    socket, file = given.get("--api-sock", ["/run/firecracker.socket"])[0], given.get("--config-file", [""])[0]
+    config, read_from = get(path_of(socket), pid, "/vm/config"), f"its API socket {socket}"
+    if config is None and file:
+        config, read_from = decoded(read(file) or b""), file
+    drives = config.get("drives") if isinstance(config, dict) else None
+    known = isinstance(drives, list)
+    return Guest(
+        pid=pid,
+        hypervisor="firecracker",
+        name=given.get("--id", [""])[0],
+        disks=tuple(_firecracker(drive) for drive in _writable(drives if isinstance(drives, list) else [])),
+        read_from=read_from if known else "its arguments",
+        trouble="" if known else f"its API socket {socket} gave no answer, and its arguments name no readable file",
+    )
+
+
+def _firecracker(drive: Mapping[str, Any]) -> GuestDisk:
+    name, path = str(drive.get("drive_id", "")), drive.get("path_on_host")
+    if not path:
+        return GuestDisk(name=name, image="vhost-user", because=VHOST_USER)
+    cache = str(drive.get("cache_type") or "Unsafe")
+    return GuestDisk(
+        name=name,
+        image=str(path),
+        cache=cache,
+        flush="passed" if cache == "Writeback" else "ignored",
+        because=f"cache_type={cache}",
+    )
+
+
+def cloud_hypervisor(pid: int, words: Sequence[str], path_of: Callable[[str], str]) -> Guest:
+    """``path_of``: returns the path of a file of the process for this process."""
+    given = _values(words, ("--api-socket", "--disk"))
+    socket = given.get("--api-socket", [""])[0].removeprefix("path=")
+    answer = get(path_of(socket), pid, "/api/v1/vm.info") if socket else None
+    config = answer.get("config") if isinstance(answer, dict) else None
+    asked = isinstance(config, dict)
+    drives = (config.get("disks") or []) if isinstance(config, dict) else list(map(_pairs, given.get("--disk", [])))
+    return Guest(
+        pid=pid,
+        hypervisor="cloud-hypervisor",
+        disks=tuple(_cloud_hypervisor(at, drive) for at, drive in enumerate(_writable(drives))),
+        read_from=f"its API socket {socket}" if asked else "its arguments",
+        trouble="" if asked or drives else "its API socket gave no answer, and its arguments name no disk",
+    )
+
+
+def _cloud_hypervisor(at: int, drive: Mapping[str, Any]) -> GuestDisk:
+    name = str(drive.get("id") or f"disk{at}")
+    if _on(drive, "vhost_user"):
+        return GuestDisk(name=name, image="vhost-user", because=VHOST_USER)
+    image, direct = str(drive.get("path") or ""), _on(drive, "direct")
+    if strange := [key for key in drive if "flush" in key and _on(drive, key)]:
+        return GuestDisk(name=name, image=image, because=f"fstui does not know what {strange[0]} does")
+    cache, because = ("direct", "direct=on") if direct else ("writeback", "direct=off")
+    return GuestDisk(name=name, image=image, cache=cache, flush="passed", because=because)
+
+
+def _writable(drives: Sequence[Any]) -> Iterator[Mapping[str, Any]]:
+    read_only = ("is_read_only", "readonly")
+    return (drive for drive in drives if isinstance(drive, dict) and not any(_on(drive, key) for key in read_only))
+
+
+def _on(options: Mapping[str, Any], key: str) -> bool:
+    return options.get(key) in (True, "on", "true")
+
+
+def _values(words: Sequence[str], options: Sequence[str]) -> dict[str, list[str]]:
+    """Return the values of these options: ``--disk A B --disk C``, ``--disk=A``."""
+    found: dict[str, list[str]] = {}
+    option = ""
+    for word in words[1:]:
+        name, equals, value = word.partition("=")
+        if word.startswith("--"):
+            option = name
+        if option in options and (equals or not word.startswith("--")):
+            found.setdefault(option, []).append(value if word.startswith("--") else word)
+    return found
+
+
+def _pairs(text: str) -> dict[str, str]:
+    return {key: value for key, _, value in (word.partition("=") for word in text.split(","))}

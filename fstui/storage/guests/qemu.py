@@ -1,0 +1,277 @@
+"""QEMU: its disks, and what their settings do with a guest's flush.
+
+A flush becomes an fdatasync(2) of the image unless the lowest block node has ``cache.no-flush``. The nodes above it
+pass the flush on whatever their own setting is (bdrv_co_flush in block/io.c), but a node that is defined inside another
+one inherits its settings. ``-snapshot`` applies to ``-drive`` only.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from fstui.model.guests import GuestDisk, GuestFlush
+from fstui.storage.guests.sockets import decoded
+
+Options = dict[str, Any]
+
+_NO_VALUE = frozenset({
+    "S", "alt-grab", "ctrl-grab", "curses", "daemonize", "enable-kvm", "enable-sync-profile", "full-screen", "h",
+    "help", "mem-prealloc", "no-acpi", "no-fd-bootchk", "no-hpet", "no-kvm", "no-quit", "no-reboot", "no-shutdown",
+    "no-user-config", "nodefaults", "nodefconfig", "nographic", "old-param", "only-migratable", "portrait", "preconfig",
+    "s", "sdl", "semihosting", "singlestep", "snapshot", "usb", "version", "win2k-hack", "xen-attach",
+    "xen-domid-restrict",
+})  # fmt: skip
+_IMPLIED = {"device": "driver", "blockdev": "driver", "name": "guest", "chardev": "backend", "mon": "chardev"}
+"""The key of a first word without ``=``."""
+_MODES = {
+    (True, False, False): "writeback",
+    (True, True, False): "none",
+    (False, False, False): "writethrough",
+    (False, True, False): "directsync",
+    (True, False, True): "unsafe",
+}
+"""QEMU's names of (cache.writeback, cache.direct, cache.no-flush), as in qemu(1), -drive cache=."""
+_CACHE = {mode: settings for settings, mode in _MODES.items()} | {"off": (True, True, False)}
+_DISKS = ("hda", "hdb", "hdc", "hdd")
+_NO_DISKS = frozenset({"none", "pflash", "mtd", "floppy"})
+"""Interfaces of ``-drive`` that attach no disk."""
+_CDROMS = frozenset({"ide-cd", "scsi-cd"})
+_FORMATS = frozenset({
+    "blkdebug", "blklogwrites", "bochs", "cloop", "compress", "copy-before-write", "copy-on-read", "dmg", "luks",
+    "parallels", "preallocate", "qcow", "qcow2", "qed", "quorum", "raw", "replication", "snapshot-access", "throttle",
+    "vdi", "vhdx", "vmdk", "vpc",
+})  # fmt: skip
+"""Drivers that store nothing themselves (BlockdevDriver in qapi/block-core.json)."""
+NO_CACHE: Mapping[str, Any] = {}
+MAX_DEPTH = 32
+_USER = re.compile(r"(?<=:)//[^/@]*@")
+_BELOW = ("file", "image")
+"""The child that a format or a filter writes to."""
+
+
+class BlockNode(NamedTuple):
+    """The lowest block node of a disk."""
+
+    image: str
+    format: str
+    direct: bool = False
+    no_flush: bool = False
+    read_only: bool = False
+    found: bool = True
+
+
+def arguments(words: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the options and their values. An image without an option is ``hda``."""
+    found, at = [], 1
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if not word.startswith("-"):
+            found.append(("hda", word))
+            continue
+        name = word.removeprefix("-").removeprefix("-")
+        has_value = name not in _NO_VALUE and at < len(words)
+        found.append((name, words[at] if has_value else ""))
+        at += has_value
+    return found
+
+
+def parsed(option: str, text: str) -> Options:
+    """Return the keys of an option's value: JSON, or ``key=value`` with doubled commas."""
+    if text.startswith("{"):
+        return _json(text)
+    pairs: Options = {}
+    for at, word in enumerate(text.replace(",,", "\0").split(",")):
+        key, equals, value = word.replace("\0", ",").partition("=")
+        if at == 0 and not equals and option in _IMPLIED:
+            key, value = _IMPLIED[option], key
+        pairs[key] = value if equals or value else "on"
+    return pairs
+
+
+def _json(text: str) -> Options:
+    found = decoded(os.fsencode(text))
+    return found if isinstance(found, dict) else {}
+
+
+def disks(given: Sequence[tuple[str, str]]) -> list[GuestDisk]:
+    """Return the disks that the arguments attach and that the guest can write to."""
+    drives, nodes, devices = _given(given)
+    snapshot = any(name == "snapshot" for name, _ in given)
+    found = []
+    attached = set()
+    for device in devices:
+        name = str(device.get("id") or str(device.get("drive", "")).removeprefix("drive-") or device.get("driver"))
+        source = device.get("drive")
+        if "vhost-user-blk" in str(device.get("driver")):
+            found.append(GuestDisk(name=name, image="vhost-user", because="the vhost-user process behind it decides"))
+        if not isinstance(source, str) or device.get("driver") in _CDROMS:
+            continue
+        attached.add(source)
+        if source in drives:
+            found += _of_drive(name, drives[source], device, nodes, snapshot)
+        else:
+            found += _disk(name, _lowest(source, nodes), _switch(device.get("write-cache"), True))
+    for key, drive in drives.items():
+        if key not in attached and drive.get("if") not in _NO_DISKS:
+            found += _of_drive(key, drive, {}, nodes, snapshot)
+    return found
+
+
+def monitor(given: Sequence[tuple[str, str]]) -> str:
+    """Return the path of its first QMP socket; empty if it has none."""
+    sockets = {}
+    for option, text in given:
+        if option in ("qmp", "qmp-pretty") and text.startswith("unix:"):
+            return text.removeprefix("unix:").partition(",")[0]
+        if option == "chardev":
+            values = parsed(option, text)
+            sockets[values.get("id")] = str(values.get("path") or "")
+        if option == "mon" and (values := parsed(option, text)).get("mode") == "control":
+            return sockets.get(values.get("chardev"), "")
+    return ""
+
+
+def with_answer(known: Sequence[GuestDisk], backends: Sequence[Any], nodes: Sequence[Any]) -> list[GuestDisk]:
+    """Return the disks with what QMP's ``query-block`` and ``query-named-block-nodes`` say of them now."""
+    lowest = {node["file"]: node["cache"]["no-flush"] for node in nodes if node["drv"] not in _FORMATS}
+    found = {disk.name: disk for disk in known}
+    for backend in backends:
+        inserted = backend.get("inserted") or {"ro": True}
+        image = "" if inserted["ro"] else _lowest({"filename": inserted["file"]}, {}).image
+        if not image or image not in lowest:
+            continue
+        parts = str(backend.get("qdev") or backend["device"]).split("/")
+        name = parts[3] if parts[1:3] == ["machine", "peripheral"] else str(backend["device"] or parts[-1])
+        name = next((disk.name for disk in known if name == disk.name or image == disk.image), name)
+        if name in found and found[name].flush == "discarded":
+            continue
+        cache = inserted["cache"]
+        node = BlockNode(
+            image, found[name].format if name in found else str(inserted["drv"]), cache["direct"], lowest[image]
+        )
+        found |= {disk.name: disk for disk in _disk(name, node, cache["writeback"])}
+    return list(found.values())
+
+
+def _given(given: Sequence[tuple[str, str]]) -> tuple[dict[str, Options], dict[str, Options], list[Options]]:
+    """Return the drives by id, the block nodes by name, and the devices."""
+    drives: dict[str, Options] = {}
+    nodes: dict[str, Options] = {}
+    devices: list[Options] = []
+    for option, text in given:
+        if option == "drive":
+            drive = parsed(option, text)
+            drives[str(drive.get("id") or f"{drive.get('if', 'disk')}{drive.get('index', len(drives))}")] = drive
+        elif option in _DISKS:
+            drives[option] = {"file": text}
+        elif option == "blockdev":
+            node = _nested(parsed(option, text))
+            nodes[str(node.get("node-name", ""))] = node
+        elif option == "device":
+            devices.append(parsed(option, text))
+        elif option == "set":
+            _set(text, drives, devices)
+    return drives, nodes, devices
+
+
+def _set(text: str, drives: dict[str, Options], devices: list[Options]) -> None:
+    """Apply ``-set GROUP.ID.KEY=VALUE``. An id may contain dots."""
+    place, _, value = text.partition("=")
+    group, _, rest = place.partition(".")
+    groups = {"drive": list(drives.values()), "device": devices}
+    for options in groups.get(group, []):
+        if (key := rest.removeprefix(f"{options.get('id')}.")) != rest:
+            options[key] = value
+
+
+def _nested(flat: Options) -> Options:
+    """Return ``{"file": {"filename": …}}`` for ``file.filename=…``."""
+    found: Options = {}
+    for key, value in flat.items():
+        *above, last = key.split(".")
+        inner = found
+        for name in above:
+            if not isinstance(inner.get(name), dict):
+                inner[name] = {"filename": inner[name]} if name in inner else {}
+            inner = inner[name]
+        inner[last] = value
+    return found
+
+
+def _of_drive(
+    name: str, drive: Options, device: Options, nodes: Mapping[str, Options], snapshot: bool
+) -> list[GuestDisk]:
+    """Return the disk of ``-drive``; none for a CD-ROM."""
+    if drive.get("media") == "cdrom":
+        return []
+    writeback, direct, no_flush = _CACHE.get(str(drive.get("cache", "writeback")), (True, False, False))
+    options = _nested({key: value for key, value in drive.items() if key not in ("cache", "file")})
+    child = options.pop("file", {})
+    if "file" in drive:
+        child = {**(child if isinstance(child, dict) else {}), "filename": drive["file"]}
+    own = options.get("cache", {})
+    writeback = _switch(own.get("writeback"), writeback)
+    cache = {"direct": own.get("direct", direct), "no-flush": own.get("no-flush", no_flush)}
+    node = {"driver": drive.get("format", ""), "cache": cache, "file": child or None}
+    lowest = _lowest(node, nodes)._replace(read_only=_switch(drive.get("readonly", drive.get("read-only"))))
+    writeback = _switch(device.get("write-cache"), writeback)
+    return _disk(name, lowest, writeback, discarded=_switch(drive.get("snapshot"), snapshot))
+
+
+def _disk(name: str, node: BlockNode, writeback: bool, *, discarded: bool = False) -> list[GuestDisk]:
+    if node.read_only:
+        return []
+    if not node.found:
+        return [GuestDisk(name=name, image="", because=f"its arguments do not define the block node {node.image}")]
+    settings = (writeback, node.direct, node.no_flush)
+    cache = _MODES.get(settings) or f"{_MODES[writeback, node.direct, False]} with no-flush"
+    words = {"write-cache": writeback, "cache.direct": node.direct, "cache.no-flush": node.no_flush}
+    because = ", ".join(f"{key}={'on' if value else 'off'}" for key, value in words.items())
+    flush: GuestFlush = "ignored" if node.no_flush else "passed" if writeback else "each write"
+    if discarded:
+        cache, flush, because = "snapshot", "discarded", "snapshot=on: the guest writes to a temporary file"
+    return [GuestDisk(name=name, image=node.image, format=node.format, cache=cache, flush=flush, because=because)]
+
+
+def _lowest(
+    node: object, nodes: Mapping[str, Options], cache: Mapping[str, Any] = NO_CACHE, format_: str = "", depth: int = 0
+) -> BlockNode:
+    """Return the lowest node below this one, which is a name or is defined in place.
+
+    ``cache``: the settings that it inherits. ``format_``: the driver of the node above.
+    """
+    options = nodes.get(node) if isinstance(node, str) else node
+    if not isinstance(options, dict) or depth > MAX_DEPTH:
+        return BlockNode(str(node), format_, found=False)
+    own = options.get("cache")
+    cache = {**(NO_CACHE if isinstance(node, str) else cache), **(own if isinstance(own, dict) else {})}
+    name = options.get("filename")
+    child = next((options[key] for key in _BELOW if options.get(key)), None)
+    if isinstance(name, str) and name.startswith("json:"):
+        child = _json(name.removeprefix("json:"))
+    if child is None:
+        found = BlockNode(_image(options), format_, _switch(cache.get("direct")), _switch(cache.get("no-flush")))
+    else:
+        found = _lowest(child, nodes, cache, str(options.get("driver") or format_), depth + 1)
+    return found._replace(read_only=found.read_only or _switch(options.get("read-only")))
+
+
+def _image(options: Options) -> str:
+    """Return the path of the image, or the name of a volume in a network, without passwords."""
+    if name := str(options.get("filename") or ""):
+        name = ":".join(name.split(":")[:2]) if name.startswith("rbd:") else _USER.sub("//", name)
+        return name.removeprefix("file:").removeprefix("host_device:")
+    driver = str(options.get("driver", ""))
+    parts = [options.get(key) for key in ("pool", "volume", "target", "export", "image", "path")]
+    return f"{driver}:{'/'.join(str(part) for part in parts if part)}"
+
+
+def _switch(value: object, default: bool = False) -> bool:
+    """Return a switch. ``auto`` is the default."""
+    if isinstance(value, bool):
+        return value
+    return default if value in (None, "auto") else value in ("on", "yes", "true", "y")

@@ -1,0 +1,110 @@
+"""The sockets of hypervisors: HTTP of Firecracker and cloud-hypervisor, QMP of QEMU. Every call has a time limit."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from fstui.storage.tree import Tree
+
+_ANSWER_S = 1.0
+_MAX_BYTES = 1 << 20
+_UCRED = struct.Struct("3i")
+_LISTENS, _CONNECTED = "01", "03"
+"""The column St of /proc/net/unix (net/unix/af_unix.c)."""
+
+
+def get(path: str, pid: int, resource: str) -> Any:
+    """Return the JSON that the HTTP server of a process answers at a socket; None without an answer."""
+    try:
+        with _connected(path, pid) as client:
+            client.sendall(f"GET {resource} HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n\r\n".encode())
+            answer = b""
+            for part in _parts(client):
+                answer += part
+                head, _, body = answer.partition(b"\r\n\r\n")
+                if body and (found := decoded(body)) is not None:
+                    return found if head.split(b" ")[1:2] == [b"200"] else None
+    except OSError:
+        pass
+    return None
+
+
+def in_use(tree: Tree, pid: int, path: str) -> bool | None:
+    """Return whether a client is connected to the socket at which a process listens; None if that is not known."""
+    lines = (tree.text(f"/proc/{pid}/net/unix", 4 << 20) or "").split("\n")
+    states = [fields[5] for line in lines if len(fields := line.split(" ", 7)) == 8 and fields[7].strip() == path]
+    return _CONNECTED in states if _LISTENS in states else None
+
+
+def block_devices(path: str, pid: int) -> tuple[list[Any], list[Any]] | None:
+    """Return the answers to QMP's ``query-block`` and ``query-named-block-nodes``; None without an answer.
+
+    QEMU serves one client at a time. The connection lasts a few milliseconds, and only asks.
+    """
+    try:
+        with _connected(path, pid) as client:
+            answers = _lines(client)
+            next(answers)  # the greeting
+            _ask(client, answers, "qmp_capabilities")
+            return _ask(client, answers, "query-block"), _ask(client, answers, "query-named-block-nodes", flat=True)
+    except (OSError, KeyError, TypeError, StopIteration):
+        return None
+
+
+def _ask(client: socket.socket, answers: Iterator[Any], command: str, **arguments: object) -> Any:
+    client.sendall(msgspec.json.encode({"execute": command, "arguments": arguments}) + b"\n")
+    return next(found for found in answers if "event" not in found)["return"]
+
+
+def _lines(client: socket.socket) -> Iterator[Any]:
+    rest = b""
+    for part in _parts(client):
+        *lines, rest = (rest + part).split(b"\n")
+        yield from map(decoded, lines)
+
+
+def _connected(path: str, pid: int) -> socket.socket:
+    """Connect to a socket at which a process listens. Raises OSError, also if it belongs to another process.
+
+    The path comes from the arguments of the process, whose owner must not make root talk to other servers.
+    """
+    client = socket.socket(socket.AF_UNIX)
+    client.settimeout(_ANSWER_S)
+    try:
+        # an address has at most 107 bytes (unix(7)), and a path through /proc/PID/root may be longer
+        above, _, name = path.rpartition("/")
+        directory = os.open(above, os.O_PATH | os.O_DIRECTORY)
+        try:
+            client.connect(f"/proc/self/fd/{directory}/{name}")
+        finally:
+            os.close(directory)
+        if _UCRED.unpack(client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))[0] != pid:
+            raise PermissionError(errno.EPERM, "another process listens there", path)
+    except OSError:
+        client.close()
+        raise
+    return client
+
+
+def _parts(client: socket.socket) -> Iterator[bytes]:
+    """Yield what arrives until the end, the time limit or too many bytes."""
+    until, size = time.monotonic() + _ANSWER_S, 0
+    while size < _MAX_BYTES and time.monotonic() < until and (part := client.recv(1 << 16)):
+        size += len(part)
+        yield part
+
+
+def decoded(data: bytes) -> Any:
+    """Return what is encoded as JSON; None if it is something else, or incomplete."""
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
