@@ -19,7 +19,7 @@ from fstui.storage.layers import kind
 from fstui.storage.layers.facts import UNTORN
 from fstui.storage.layers.readers import with_readings
 
-_FLAGS = {"S": "sync_flag", "N": "inline_data", "C": "nocow_flag"}
+_FLAGS = {"S": "sync_flag", "C": "nocow_flag"}
 """The reading of each file flag."""
 
 

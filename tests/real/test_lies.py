@@ -147,16 +147,3 @@ def test_no_file_is_left_on_lying_storage(workshop: Path) -> None:
         headless.measure("odirect-truth", storage)
         assert list(storage.directory.iterdir()) == []
         assert shutil.disk_usage(storage.directory).used == 0
-
-
-def test_inline_data_of_ext4_is_named_as_the_reason(workshop: Path) -> None:
-    """Linux 6.18 writes none of these overwrites for fdatasync. Other kernels may write them."""
-    small = 'offsets = "same"\nblock_bytes = 48\nfile_bytes = 48'
-    scenario = workshop / "small.toml"
-    scenario.write_text(headless.HEAD + f'[[steps]]\nname = "fdatasync"\nprobe = "sync_writes"\n{small}\n')
-    with disks.on_loop(workshop, mkfs=("-O", "inline_data")) as storage:
-        run = headless.measure(scenario, storage)
-    assert run.target and run.target.stack[0].reading("inline_data")
-    assert headless.accused_of(run) <= {"bytes-missing"}
-    assert ("inline_data" in run.sentence) == bool(headless.accused_of(run))
-    assert not any("more than was written" in line for finding in run.findings for line in finding.because)

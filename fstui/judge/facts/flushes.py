@@ -38,12 +38,10 @@ from fstui.judge.facts.steps import SyncStep
 from fstui.judge.facts.traced import traced
 from fstui.model.storage import Node
 from fstui.storage.layers import kind
-from fstui.storage.layers.filesystems import ext
 from fstui.storage.layers.flushes import (
     NOTHING,
     ExpectedFlushes,
     Range,
-    Sync,
     every_write_synced,
     expected_flushes,
     expected_of_backing,
@@ -81,8 +79,7 @@ def accounts_of(stack: Stack, done: SyncStep, others: OtherWriters) -> LevelAcco
 
 def _sent_by_step(stack: Stack, done: SyncStep) -> _Sends:
     top = stack.levels[0]
-    sync = _sync(top.filesystem, done)
-    each = expected_flushes(top.filesystem, sync, top.claims_fua) if sync else None
+    each = expected_flushes(top.filesystem, done.sync, top.claims_fua) if done.sync else None
     shared = each.shared_by(done.settings.writers) if each else None
     return _Sends(shared, _expected_bytes(top, done, stack.block_bytes))
 
@@ -100,12 +97,6 @@ def _sent_by_backing_filesystems(stack: Stack, above: FlushAccount) -> Iterator[
         # a disk next to a loop device may hold a part of the data
         partly = kind(filesystem.kind).may_compress(filesystem) or not all(map(stack.backing, level.devices))
         yield filesystem.id, _Sends(flushes, Range(0 if partly else above.expected_bytes.low * share.low, inf))
-
-
-def _sync(filesystem: Node, done: SyncStep) -> Sync | None:
-    """Return how the step syncs. Data in an inode is written with the inode, like the metadata of an append."""
-    inode = ext.keeps_in_inode(filesystem, done.settings.file_bytes)
-    return done.sync._replace(overwrites=False) if done.sync and inode else done.sync
 
 
 def _account(stack: Stack, level: Level, done: SyncStep, others: OtherWriters, sends: _Sends) -> FlushAccount:
@@ -167,8 +158,7 @@ def _expected_bytes(level: Level, done: SyncStep, block_bytes: int) -> Range:
     step, settings, filesystem = done.step, done.settings, level.filesystem
     shrinks = kind(filesystem.kind).may_compress(filesystem) or level.reduces
     low = 0 if shrinks else _certain_bytes(done)
-    sync = _sync(filesystem, done)
-    data_alone = sync and sync.overwrites and done.call in {"fdatasync", "O_DSYNC"}
+    data_alone = done.sync and done.sync.overwrites and done.call in {"fdatasync", "O_DSYNC"}
     if data_alone and not _adds_bytes(filesystem, level.path):
         unit = max(_PAGE, block_bytes)
         return Range(low, step.ops * -(-settings.block_bytes // unit) * unit)

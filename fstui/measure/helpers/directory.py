@@ -40,9 +40,9 @@ STOPPED = frozenset({errno.EIO, errno.EROFS, errno.EUCLEAN, errno.ESHUTDOWN, err
 """Errors of a filesystem that has stopped: trying again does not help."""
 STATX_DIOALIGN, STATX_WRITE_ATOMIC = 0x2000, 0x10000
 GETFLAGS, GETFLAGS_POWERPC = 0x80086601, 0x40086601
-FLAGS = {"S": 0x8, "C": 0x800000, "N": 0x10000000}
+FLAGS = {"S": 0x8, "C": 0x800000}
 """FS_SYNC_FL, inherited from the directory: every write is synced. FS_NOCOW_FL, also inherited: btrfs overwrites the
-file in place, without checksums. FS_INLINE_DATA_FL: ext4 stores the data in the inode."""
+file in place, without checksums."""
 STATX = {"x86_64": 332, "aarch64": 291, "riscv64": 291, "ppc64le": 383, "s390x": 379}
 """System call numbers of statx, from the kernel's syscall tables."""
 

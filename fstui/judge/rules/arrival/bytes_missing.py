@@ -34,17 +34,7 @@ from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.account import FlushAccount, fewest_bytes
 from fstui.model.quantities import rate, ratio, size
-from fstui.model.storage import Reading
-from fstui.storage.layers.filesystems import ext
 
-_CACHE_KEEPS = "a cache above the device holds the rest and acknowledged the syncs."
-_INLINE_KEEPS = (
-    "ext4 keeps so small a file in its inode (inline_data), and did not write that. On Linux 6.18 a power cut lost all "
-    "overwrites that fdatasync and O_DSYNC had acknowledged; those of fsync were kept."
-)
-_WITHOUT_INLINE = (
-    "Sync such files with fsync, or keep them on an ext4 made without inline_data (mke2fs -O ^inline_data)."
-)
 _LOOK_FOR_CACHE = "Look for a caching layer between the filesystem and the device: lsblk -s, dmsetup table."
 
 
@@ -59,25 +49,16 @@ def bytes_missing(case: Case) -> Iterator[Conclusion]:
 def _not_arrived(case: Case, lacking: Sequence[FlushAccount]) -> Conclusion:
     worst = fewest_bytes(lacking)
     where, written, arrived = words.devices(worst.devices), size(worst.expected_bytes.low), size(worst.arrived_bytes)
-    inline = _inline_data(case, worst)
     return Conclusion(
         title=f"{arrived} of {written} reached {where}",
         sentence=f"Of {written} written and synced ({worst.step.name}), {arrived} reached {where} in "
-        f"{words.time_measured([worst.step])} ({ratio(worst.byte_share)}): {_INLINE_KEEPS if inline else _CACHE_KEEPS}",
+        f"{words.time_measured([worst.step])} ({ratio(worst.byte_share)}): "
+        "a cache above the device holds the rest and acknowledged the syncs.",
         verdict="not-durable",
         steps=[account.step for account in lacking],
-        because=(
-            *(account.byte_line for account in lacking),
-            *([words.reading(worst.level.filesystem, inline)] if inline else []),
-        ),
-        next=(_WITHOUT_INLINE,) if inline else (case.flushes.where_to_look(worst.level), _LOOK_FOR_CACHE),
+        because=[account.byte_line for account in lacking],
+        next=(case.flushes.where_to_look(worst.level), _LOOK_FOR_CACHE),
     )
-
-
-def _inline_data(case: Case, account: FlushAccount) -> Reading | None:
-    settings = case.steps.in_effect(account.step.settings)
-    fact = ext.keeps_in_inode(account.level.filesystem, settings.file_bytes) if settings else None
-    return fact.reading if fact else None
 
 
 def _not_direct(found: Sequence[FlushAccount]) -> Conclusion:

@@ -1,8 +1,7 @@
 """ext2, ext3 and ext4.
 
-Readings: ``barrier``, ``data`` (ordered | journal | writeback), ``journal`` (yes | no); for a file of the run
-``inline_data`` (N). The ext4 driver serves ext2 and ext3 nearly everywhere. /proc/fs/ext4/<dev>/options is the full
-list of options; mountinfo omits the defaults.
+Readings: ``barrier``, ``data`` (ordered | journal | writeback), ``journal`` (yes | no). The ext4 driver serves ext2 and
+ext3 nearly everywhere. /proc/fs/ext4/<dev>/options is the full list of options; mountinfo omits the defaults.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Collection, Sequence
 
 from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount
-from fstui.storage.layers.facts import Fact, one_of
+from fstui.storage.layers.facts import one_of
 from fstui.storage.layers.flushes import ONE_OR_TWO, ExpectedFlushes, Range, Sync, caller_flushes, expected_in_place
 from fstui.storage.layers.forwarding import ALL, AT_TIMES, Forwarded, Member
 from fstui.storage.layers.kinds import LayerKind
@@ -20,7 +19,6 @@ from fstui.storage.tree import Tree
 
 _DATA_JOURNAL = ExpectedFlushes(Range(2, 3), Range(1, 3))
 """The two of the commit on Linux 6.1, one more after it on 6.18. Not tested with FUA: 1 to 3."""
-_BLOCK_MAP_BYTES = 60
 _CUT = 15
 """Kernels before 5.17 truncate the name of a thread to this length."""
 
@@ -36,13 +34,6 @@ def without_journal(node: Node) -> bool:
 
 def journal_apart(node: Node) -> bool:
     return "journal" in node.below_roles.values()
-
-
-def keeps_in_inode(node: Node, file_bytes: int) -> Fact[bool] | None:
-    """Return whether the inode holds a file of that size: at least 60 bytes in place of the block map, more if
-    attributes leave room (Documentation/filesystems/ext4/inlinedata.rst)."""
-    inline = one_of(node, "inline_data", {"N": True})
-    return inline if inline is not None and file_bytes <= _BLOCK_MAP_BYTES else None
 
 
 class ExtReader(FilesystemReader):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from fstui.judge import explain
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.storage import Target
 from tests.factories.evidence import finding, rules, verdict
@@ -27,31 +26,6 @@ def test_compression_may_write_fewer_bytes() -> None:
         verdict(on_disk(filesystem("btrfs", compress="zstd")), step(flushes=2, share=0.1))
     )
     assert "bytes-missing" in rules(verdict(on_disk(filesystem("btrfs")), step(flushes=2, share=0.1)))
-
-
-def test_file_in_an_ext4_inode_is_named_as_the_reason() -> None:
-    inline = on_disk(filesystem(inline_data="N"))
-    small = SyncWrites(file_bytes=48, block_bytes=48, offsets="same")
-    found = finding(verdict(inline, step(share=0, changes={"settings": small})), "bytes-missing")
-    assert found.verdict == "not-durable"
-    assert "ext4 keeps so small a file in its inode (inline_data)" in found.sentence
-    assert found.because[-1] == "mount:/srv inline_data: N (/read/inline_data)"
-    assert found.next[0].startswith("Sync such files with fsync")
-    large = finding(verdict(inline, step(share=0)), "bytes-missing")
-    assert "a cache above the device holds the rest" in large.sentence
-
-
-def test_page_describes_files_in_inodes() -> None:
-    page = explain("bytes-missing")
-    assert "`inline_data`" in page
-    assert "8 400" in page
-
-
-def test_inode_written_through_the_journal_is_fstui_s_own() -> None:
-    small = SyncWrites(file_bytes=48, block_bytes=48, offsets="same")
-    journalled = step(flushes=2, share=1, changes={"settings": small})
-    assert verdict(on_disk(filesystem(inline_data="N")), journalled).verdict == "consistent"
-    assert verdict(on_disk(), journalled).verdict == "cannot-tell"
 
 
 @pytest.mark.parametrize("kind", ["zfs", "f2fs", "bcachefs"])
