@@ -5,8 +5,8 @@ and their docstrings are the pages of ``fstui explain``. ``speed`` answers wheth
 rule never calls another rule, and nothing here imports an interface or starts a process.
 """
 
-from fstui.judge.explanation import explain, has_page, questions, rule_names
 from fstui.judge.facts import Case
+from fstui.judge.rules import explain, has_page, questions, rule_names
 from fstui.judge.verdict import decisive, judge, leading
 
 __all__ = [

@@ -1,17 +1,39 @@
-"""The verdict of a run, from its findings."""
+"""The verdict of a run, from its findings, or the note that says what is established if no rule could judge it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import errno
+from collections.abc import Iterable, Iterator, Sequence
 
+from fstui.judge import words
 from fstui.judge.facts import Case
+from fstui.judge.facts.account import FlushAccount
+from fstui.judge.facts.stack import Level
+from fstui.judge.facts.steps import MIN_SYNCS
 from fstui.judge.fitness import fits, with_products
 from fstui.judge.rules import all_rules
 from fstui.judge.speed import speed
-from fstui.judge.undecided import UNDECIDED, undecided
 from fstui.model.judgement import NOT_DURABLE, VERDICTS, Confidence, Finding, Judgement, Verdict
+from fstui.model.quantities import count
 from fstui.model.run import Evidence
+from fstui.model.storage import Node
+from fstui.storage.layers import kind
+from fstui.storage.layers.devices.disk import PARTITION, is_virtual
+from fstui.storage.layers.devices.links import link
 
+UNDECIDED = "undecided"
+_COUNT_FLUSHES = "Run fsync-rate there: it counts the flushes of each sync."
+_AS_ROOT = "Run it again as root: the kernel's trace shows flushes that no device counts."
+_REMEDY = "Fix the cause of the error, then run again."
+_REMEDIES: dict[int | None, str] = {
+    errno.ENOSPC: "Free some space on the filesystem, then run again.",
+    errno.EDQUOT: "Raise the quota or free some space, then run again.",
+    errno.EROFS: "Remount the filesystem read-write, then run again.",
+}
+_ARRAY = (
+    "Ask the administrator of the target whether it writes through: on a Linux target, targetcli shows "
+    "emulate_write_cache, and fsync-rate can run there."
+)
 _CONFIDENCE: tuple[Confidence, ...] = ("high", "medium", "low")
 _FIRST: tuple[Verdict, ...] = (*NOT_DURABLE, "kept", "suspicious")
 """If there is one of these, the first in this order is the verdict. Among the others the most confident one is."""
@@ -26,7 +48,7 @@ def judge(evidence: Evidence) -> Judgement:
     before = [finding for finding in found if finding.rule in _said_first() and finding.verdict is None]
     first = " ".join(finding.sentence for finding in before)
     verdict: Verdict = (ground and ground.verdict) or "cannot-tell"
-    why = ground or undecided(case)
+    why = ground or _undecided(case)
     fit = tuple(fits(case))
     return Judgement(
         verdict=verdict,
@@ -72,3 +94,101 @@ def _order(finding: Finding) -> tuple[bool, bool, int, int]:
 
 def _said_first() -> frozenset[str]:
     return frozenset(rule.name for rule in all_rules() if rule.said_first)
+
+
+def _undecided(case: Case) -> Finding:
+    title, sentence, steps = _reasons(case)
+    return Finding(
+        rule=UNDECIDED, verdict=None, confidence="low", scope="storage", title=title, sentence=sentence, next=steps
+    )
+
+
+def _reasons(case: Case) -> tuple[str, str, tuple[str, ...]]:
+    if not case.stack.nodes:
+        for unseen in (each.promised for each in case.commits.all if each.promised.existing):
+            settings = f" Its settings: {', '.join(unseen.settings)}." if unseen.settings else ""
+            where = "on another filesystem" if unseen.located else "in a place that is not known"
+            sentence = f"{unseen.database} stores its data {where}, so its flushes were not counted.{settings}"
+            return f"the data is {where}", sentence, ("Run fstui where the data is stored.",)
+        return "nothing is known", "Nothing is known about the storage stack, so nothing can be judged.", ()
+    if not case.steps.all:
+        fault = any(node.state for node in case.stack.nodes)
+        known = "Nothing" if fault else "The configuration shows no fault, and nothing"
+        sentence = f"{known} was measured yet: run fsync-rate to count its flushes."
+        return "not measured", sentence, (_COUNT_FLUSHES,)
+    failures = [step.error for step in case.steps.all if step.error]
+    if len(failures) == len(case.steps.all):
+        sentence = f"Every step failed, the first with {failures[0].text}: nothing can be judged."
+        return "every step failed", sentence, (_REMEDIES.get(failures[0].errno, _REMEDY),)
+    if not case.steps.synced:
+        sentence = (
+            f"No step was completed in which one writer synced at least {MIN_SYNCS} times, so no flushes could be "
+            "counted: run fsync-rate, or allow more seconds."
+        )
+        return "too few syncs", sentence, (_COUNT_FLUSHES,)
+    syncs = sum(done.syncs for done in case.steps.synced)
+    covered = words.time_measured(done.step for done in case.steps.synced)
+    established = f"{count(syncs)} syncs returned in {covered}, and nothing contradicts durability."
+    title, why, steps = _why(case)
+    return title, f"{established} Not established: {why}", (*steps, words.UNTIL_THEN)
+
+
+def _why(case: Case) -> tuple[str, str, tuple[str, ...]]:
+    top = case.stack.levels[0] if case.stack.levels else None
+    if top is None or not top.devices:
+        why = "what arrived, because no device on this host is known to count flushes for it."
+        return "no device is known", why, ("Run fstui on the host that stores the data, or outside the container.",)
+    if case.stack.has_unseen_devices:
+        why = "what arrived, because the filesystem has devices that are not known."
+        return "devices that are not known", why, ("Run fstui on the host, where these devices are known.",)
+    tops = [accounts[0] for done in case.steps.synced if (accounts := case.flushes.accounts(done))]
+    return _of_topmost_level(case, top, tops)
+
+
+def _of_topmost_level(case: Case, level: Level, accounts: list[FlushAccount]) -> tuple[str, str, tuple[str, ...]]:
+    where = words.devices(level.devices)
+    through = tuple(device for device in level.devices if device.write_cache == "write through")
+    if through == level.devices or (through and any(account.counted is not None for account in accounts)):
+        names = words.devices(through)
+        why = (
+            f"that {names} {'have' if through[1:] else 'has'} no volatile cache. Only the kernel's setting says so: it "
+            f"considers {names} “write through” and sends no flush."
+        )
+        return f"{names}: nothing confirms that it has no cache", why, tuple(_who_answers(case, through))
+    if all(account.counted is None for account in accounts):
+        traced = any(step.trace for step in case.steps.all)
+        return f"{where}: flushes not counted", _uncounted(level), (words.CUT_THE_POWER if traced else _AS_ROOT,)
+    why = f"that a flush reaches {where}: none that it would count is expected in these steps."
+    return "no flush is expected", why, ("Run a step with fdatasync, as in fsync-rate.",)
+
+
+def _who_answers(case: Case, through: tuple[Node, ...]) -> Iterator[str]:
+    first = through[0]
+    if link(first.link).private:
+        yield _ARRAY
+    elif case.host.virtualization and (is_virtual(first) or link(first.link).may_be_an_array):
+        yield from words.hypervisor(case.host)
+    elif first.link == "nvme":
+        yield f"As root on this host, fstui asks the drive itself (nvme id-ctrl /dev/{first.id}: vwc). Run it as root."
+    elif first.link in {"sata", "sas", "scsi"}:
+        yield f"As root on this host: 'smartctl -g wcache /dev/{first.id}', or 'hdparm -W /dev/{first.id}'."
+    else:
+        yield words.CUT_THE_POWER
+
+
+def _uncounted(level: Level) -> str:
+    where = words.devices(level.devices)
+    if all(device.counted for device in level.devices):
+        between = [node for node in level.path if node not in level.devices and node.kind != PARTITION.name]
+        layers = words.listed(f"{node.id} ({node.kind})" for node in between) or "the filesystem"
+        return (
+            f"how {layers} {'pass' if len(between) > 1 else 'passes'} on a flush, which does not show in what {where} "
+            "counted."
+        )
+    if any(kind(device.kind).counts_flushes for device in level.devices):
+        return (
+            f"what arrived, because {where} counts no flushes (a kernel before 5.5, or queue/iostats is 0: echo 1 "
+            "there and run again)."
+        )
+    reasons = "; ".join(f"{device.id}: {device.because}" for device in level.devices if device.because)
+    return f"what arrived, because {where} has no request queue that counts flushes.{f' {reasons}.' if reasons else ''}"

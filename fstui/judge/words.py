@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from fstui.measure.kinds.servers import COMMANDS
-from fstui.model.host import Host, OtherWriter
+from fstui.model.host import Host, OtherWriter, Process
 from fstui.model.quantities import duration_ns, rate, ratio, seconds
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Reading
@@ -178,3 +178,13 @@ def durable_commits(lossy: Sequence[str]) -> str:
     if "synchronous =" in settings:
         return "Set PRAGMA synchronous = FULL, or EXTRA with journal_mode DELETE."
     return f"Set fsync = on and synchronous_commit = on. {_MANAGED}"
+
+
+def process(found: Process) -> str:
+    """``mysqld (812)``"""
+    return f"{found.name or 'process'} ({found.pid})"
+
+
+def io_limits(found: Process, label: str) -> Iterator[str]:
+    for limit in found.io_limits:
+        yield f"{label}: {limit.what} {limit.value} ({limit.path})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fstui.judge import judge
-from fstui.judge.undecided import UNDECIDED
+from fstui.judge.verdict import UNDECIDED
 from fstui.model.counters import Idle
 from fstui.model.host import Host, OtherWriter, Process
 from fstui.model.judgement import Finding, Judgement

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import pkgutil
+import re
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
@@ -40,6 +41,7 @@ RENAMED = {
     "raid-cache": "stated-durable",
 }
 """Old rule names, which saved runs may contain, and today's."""
+_MARKDOWN = str.maketrans("", "", "`*#")
 _DEFECTS = "defects"
 """The module that reports the rows of ``defects.toml``. It has no page of its own."""
 
@@ -73,6 +75,36 @@ def all_rules(*, with_steps: bool = True) -> tuple[Rule, ...]:
     return tuple(rule for *_, rule in sorted(found, key=lambda entry: entry[:3]))
 
 
+class AnsweredQuestion(NamedTuple):
+    """A question, and the rules that answer it with a sentence each."""
+
+    words: str
+    rules: tuple[tuple[str, str], ...]
+
+
+def rule_names() -> tuple[str, ...]:
+    return tuple(pages())
+
+
+def has_page(rule_name: str) -> bool:
+    """Return whether a rule of this name has a page. Old names count."""
+    return RENAMED.get(rule_name, rule_name) in pages()
+
+
+def explain(rule_name: str) -> str:
+    """Return the page of a rule in Markdown. Old names work too. Raises KeyError if there is no such rule."""
+    name = RENAMED.get(rule_name, rule_name)
+    return f"# {name}\n\n{pages()[name].text}\n"
+
+
+def questions() -> tuple[AnsweredQuestion, ...]:
+    rules = pages().items()
+    return tuple(
+        AnsweredQuestion(words, tuple((name, _meaning(page.text)) for name, page in rules if page.question == question))
+        for question, words in QUESTIONS.items()
+    )
+
+
 def _texts(question: str, module: str) -> Iterator[tuple[str, str]]:
     """Yield the name and the page of each rule of a file."""
     # from the source, because an optimising interpreter (-OO) keeps no docstrings
@@ -99,3 +131,9 @@ def _modules() -> tuple[tuple[str, str], ...]:
         for question in QUESTIONS
         for module in pkgutil.iter_modules(import_module(f"{__name__}.{question}").__path__)
     )
+
+
+def _meaning(page: str) -> str:
+    _, _, body = page.partition("## What it means\n")
+    paragraph = " ".join(body.split("\n\n")[0].translate(_MARKDOWN).split())
+    return re.split(r"(?<=[.:]) (?=[A-Z])", paragraph, maxsplit=1)[0]

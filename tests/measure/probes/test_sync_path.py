@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fstui.judge.facts.process import stub_signs
+from fstui.judge.facts.configuration import stub_signs
 from fstui.measure.children import command
 from fstui.measure.probes import sync_path
 from fstui.measure.probes.sync_path import OpenFile, dirty_checks, dirty_kb, left_dirty

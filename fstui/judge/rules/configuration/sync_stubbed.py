@@ -27,9 +27,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.process import named, stub_signs
+from fstui.judge.facts.configuration import stub_signs
 from fstui.model.host import Process
 
 
@@ -62,7 +63,7 @@ def _this_process(case: Case, signs: Sequence[str]) -> Conclusion:
 
 
 def _another_process(like: Process, loaded: Sequence[str]) -> Conclusion:
-    who = named(like)
+    who = words.process(like)
     return Conclusion(
         title=f"syncs of {who} are stubbed out",
         sentence=f"{who} has loaded a library that answers syncs without making them. Nothing that it writes is made "

@@ -8,7 +8,6 @@ from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.account import FlushAccount
-from fstui.judge.facts.process import io_limits, named
 from fstui.judge.facts.steps import has_rate
 from fstui.judge.facts.traced import TRACE, requested_by_others
 from fstui.model.host import Process
@@ -204,7 +203,7 @@ def another_cgroup(case: Case) -> Iterator[Conclusion]:
 
 
 def _measured_there(like: Process, own: Process) -> Conclusion:
-    who, filtered = named(like), like.seccomp == "filter"
+    who, filtered = words.process(like), like.seccomp == "filter"
     limits = counted(len(like.io_limits), "io limit") if like.io_limits else "no io limits"
     could = " A seccomp filter checks its system calls, and could answer a sync in place of the kernel."
     return Conclusion(
@@ -213,8 +212,8 @@ def _measured_there(like: Process, own: Process) -> Conclusion:
         scope="process",
         because=(
             f"its cgroup: {like.cgroup or 'not read'}",
-            *io_limits(like, "its limit"),
-            *io_limits(own, "limit of fstui's own cgroup"),
+            *words.io_limits(like, "its limit"),
+            *words.io_limits(own, "limit of fstui's own cgroup"),
             *((f"its seccomp state: filter (/proc/{like.pid}/status)",) if filtered else ()),
         ),
         next=("Run the same scenario without --like, and compare.",) if like.io_limits else (),

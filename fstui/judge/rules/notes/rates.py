@@ -8,7 +8,6 @@ from typing import NamedTuple
 from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.process import io_limits
 from fstui.judge.facts.rate_change import RateChange, rate_change
 from fstui.judge.facts.steps import has_rate
 from fstui.judge.references import Operation, Reference, operation_of, own_references, published
@@ -218,7 +217,7 @@ def _class_of(case: Case, operation: Operation) -> _Class | None:
 
 def _slower(case: Case, slow: list[_Slow]) -> Conclusion:
     step, (slowest, whose, in_short) = min(slow, key=lambda found: found.share)
-    per_s, limits = rate(step.rate_per_s), tuple(io_limits(case.evidence.process, "io limit"))
+    per_s, limits = rate(step.rate_per_s), tuple(words.io_limits(case.evidence.process, "io limit"))
     return Conclusion(
         title=f"{per_s}/s, slowest {in_short} {rate(slowest.per_s)}/s",
         sentence=f"{step.name} did {per_s}/s in {words.time_measured([step])}; the slowest of {whose} did "

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fstui.judge.facts.process import io_limits, named, stub_signs
+from fstui.judge import words
+from fstui.judge.facts.configuration import stub_signs
 from fstui.model.host import Process
 from tests.factories.evidence import HONEST_PROCESS
 from tests.factories.storage import readings
@@ -26,8 +27,8 @@ def test_each_sign_is_a_line() -> None:
 
 def test_process_has_a_name_and_limits() -> None:
     database = Process(pid=812, name="mysqld", io_limits=readings(wiops="100"))
-    assert named(database) == "mysqld (812)" and named(Process(pid=3)) == "process (3)"
-    assert list(io_limits(database, "its limit")) == ["its limit: wiops 100 (/read/wiops)"]
+    assert words.process(database) == "mysqld (812)" and words.process(Process(pid=3)) == "process (3)"
+    assert list(words.io_limits(database, "its limit")) == ["its limit: wiops 100 (/read/wiops)"]
 
 
 @pytest.mark.parametrize(("left_dirty", "stubbed"), [
