@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from rich.segment import Segment
 from textual._callback import invoke
 from textual.command import Hit
 from textual.events import Key
@@ -150,6 +151,15 @@ async def test_garbage_collection_resumes_after_the_first_frame() -> None:
     finally:
         gc.enable()
         gc.unfreeze()
+
+
+async def test_texts_that_were_drawn_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fstui.tui.app.FORGET_TEXTS_S", 0.01)
+    async with PreparedApp().run_test() as pilot:
+        for number in range(1000):
+            Segment(f"{number} operations").split_cells(3)
+        while Segment._split_cells.cache_info().currsize >= 1000:
+            await pilot.pause(0.01)
 
 
 @pytest.mark.parametrize("call", ["survey", "counters"])
