@@ -47,12 +47,6 @@ def test_the_document_goes_to_stdout_and_is_saved(fstui: Fstui, scenario: str, t
     assert nothing_left(target)
 
 
-def test_a_saved_run_is_judged_as_the_run_was(fstui: Fstui, scenario: str, target: Path) -> None:
-    run = run_of(fstui("run", scenario, str(target), "--medium", "hdd-7200", "--format", "json").stdout)
-    assert run.findings
-    assert run_of(fstui("judge", "last", "--format", "json").stdout) == run
-
-
 def test_plain_is_the_default_without_colours(fstui: Fstui, scenario: str, target: Path) -> None:
     done = fstui("run", scenario, str(target), FORCE_COLOR="1", TTY_COMPATIBLE="1")
     assert done.returncode == 0
@@ -89,6 +83,8 @@ def test_settings_and_declarations_reach_the_run(fstui: Fstui, scenario: str, ta
     for node in run.target.lowest:
         assert node.medium is not None
         assert (node.medium.class_, node.medium.write_cache, node.medium.declared) == ("hdd-7200", "none", True)
+    assert run.findings
+    assert run_of(fstui("show", "last", "--again", "--format", "json").stdout) == run
 
 
 @pytest.fixture
@@ -100,24 +96,26 @@ def declared_storage(target: Path) -> None:
 
 @pytest.mark.usefixtures("declared_storage")
 @pytest.mark.parametrize(
-    ("options", "holds"),
+    ("options", "declared"),
     [
-        ((), ("hdd-7200", "none", "declared by you (remembered): medium hdd-7200, write cache none")),
-        (("--medium", "ssd-plp"), ("ssd-plp", "plp", "declared by you: medium ssd-plp")),
-        (
-            ("--write-cache", "unknown"),
-            ("hdd-7200", "unknown", "declared by you: medium hdd-7200, write cache unknown"),
-        ),
+        ((), "declared by you (remembered): medium hdd-7200, write cache none"),
+        (("--medium", "ssd-plp"), "declared by you: medium ssd-plp"),
+        (("--write-cache", "unknown"), "declared by you: medium hdd-7200, write cache unknown"),
     ],
 )
-def test_declarations_of_the_app_apply_to_commands(
-    fstui: Fstui, scenario: str, target: Path, options: tuple[str, ...], holds: tuple[str, str, str]
+def test_declarations_of_the_app_apply_to_plans(
+    fstui: Fstui, scenario: str, target: Path, options: tuple[str, ...], declared: str
 ) -> None:
-    run = run_of(fstui("run", scenario, str(target), *options, "--format", "json").stdout)
-    media = [node.medium for node in run.target.lowest] if run.target else []
-    assert {medium and (medium.class_, medium.write_cache, medium.because) for medium in media} == {holds}
     planned = fstui("run", scenario, str(target), *options, "--plan").stdout.decode()
-    assert f"  which is  {holds[2]}" in planned and "--medium" in planned
+    assert f"  which is  {declared}" in planned and "--medium" in planned
+
+
+@pytest.mark.usefixtures("declared_storage")
+def test_declarations_of_the_app_apply_to_runs(fstui: Fstui, scenario: str, target: Path) -> None:
+    run = run_of(fstui("run", scenario, str(target), "--write-cache", "unknown", "--format", "json").stdout)
+    assert run.target is not None
+    media = [node.medium for node in run.target.lowest]
+    assert {medium and (medium.class_, medium.write_cache) for medium in media} == {("hdd-7200", "unknown")}
 
 
 @pytest.mark.usefixtures("declared_storage")
@@ -140,9 +138,7 @@ def test_a_plan_writes_nothing(fstui: Fstui, scenario: str, target: Path, format
 
 
 def test_fail_on_exits_3(fstui: Fstui, scenario: str, target: Path) -> None:
-    best, worst = VERDICTS[-1], VERDICTS[0]
-    assert fstui("run", scenario, str(target), "--fail-on", best).returncode == 3
-    assert fstui("run", scenario, str(target), "--fail-on", worst).returncode == 0
+    assert fstui("run", scenario, str(target), "--fail-on", VERDICTS[-1]).returncode == 3
 
 
 def test_a_run_that_cannot_be_saved_is_still_printed_and_exits_1(
@@ -223,11 +219,8 @@ def test_a_missing_directory_is_named(fstui: Fstui, scenario: str, tmp_path: Pat
     assert_refused(fstui("run", scenario, ""), "DIR is empty")
 
 
-@pytest.mark.parametrize(
-    "name", [b"two\nlines", b"\xff\xfe", b"\x1b[31mred", b"[bold]brackets[b]", b"-dash", "äö ü".encode(), b"a\\040b"]
-)
-def test_a_directory_may_have_any_name(fstui: Fstui, scenario: str, target: Path, name: bytes) -> None:
-    directory = target / os.fsdecode(name)
+def test_a_directory_may_have_any_name(fstui: Fstui, scenario: str, target: Path) -> None:
+    directory = target / os.fsdecode(b"two\nlines \xff\xfe\x1b[31mred [bold]brackets[b] \xc3\xa4 a\\040b")
     directory.mkdir()
     done = fstui("run", scenario, os.fsencode(directory), "--format", "json")
     assert done.returncode == 0, done.stderr

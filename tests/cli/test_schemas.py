@@ -8,17 +8,21 @@ from typing import Any
 import click
 import pytest
 from jsonschema import Draft202012Validator
+from msgspec.structs import replace
 
 from fstui.cli.documentation import schema as command_
 from fstui.fleet import documents as of_fleets
 from fstui.fleet import results
 from fstui.fleet.results import About
 from fstui.measure.kinds.documents import decode_run
+from fstui.model.documents import encode
 from fstui.report import documents, teaching
 from fstui.report.documents import EVENTS
 from fstui.report.formats.json import line
 from fstui.simulate.lab.laboratory import Lab, LabVolume
+from fstui.state import runs
 from tests.cli.conftest import Fstui
+from tests.factories.samples import RUN
 from tests.printing import printed
 
 KINDS = {**documents.DOCUMENTS, **of_fleets.DOCUMENTS}
@@ -75,6 +79,7 @@ def test_the_command_prints_every_schema(fstui: Fstui) -> None:
         ("disk", "lessons --disks usb-hdd-zfs --truth"),
         ("plan", "run sysbench-oltp . --plan"),
         ("watch", "watch --simulate hdd-7200 --seconds 300ms"),
+        ("check", "check --simulate ssd-plp"),
     ],
 )
 def test_printed_documents_are_valid(fstui: Fstui, name: str, words: str) -> None:
@@ -83,17 +88,15 @@ def test_printed_documents_are_valid(fstui: Fstui, name: str, words: str) -> Non
     assert_valid(name, done.stdout)
 
 
-def test_documents_of_runs_are_valid(fstui: Fstui, scenario: str, target: Path) -> None:
-    place = str(target)
-    both = json.loads(fstui("run", scenario, place, place, "--yes", "--format", "json").stdout)
-    assert_valid("comparison", json.dumps(both))
+def test_documents_of_saved_runs_are_valid(fstui: Fstui, own_home: Path) -> None:
+    runs.save(replace(RUN, id="a1b2c3"))
+    runs.save(RUN)
     for name, words in (
         ("run", ("show", "last")),
         ("run", ("show", "last", "--again")),
         ("history", ("history",)),
         ("trend", ("history", "trend")),
-        ("comparison", ("compare", "last", "last")),
-        ("check", ("check", place, "--yes")),
+        ("comparison", ("compare", "a1b2c3", "last")),
     ):
         assert_valid(name, fstui(*words, "--format", "json").stdout)
 
@@ -112,10 +115,9 @@ def test_documents_of_other_hosts_are_valid(path: Path) -> None:
     assert_valid("run", line(decode_run(gzip.decompress(path.read_bytes()))))
 
 
-def test_documents_of_a_fleet_are_valid(fstui: Fstui, scenario: str, target: Path, tmp_path: Path) -> None:
-    run = fstui("run", scenario, str(target), "--format", "json").stdout
+def test_documents_of_a_fleet_are_valid(fstui: Fstui, tmp_path: Path) -> None:
     place = results.make(tmp_path / "out")
-    results.keep(place, "db1", run)
+    results.keep(place, "db1", encode(RUN))
     results.conclude(place, About(command="run", nodes=("db1", "db2"), troubles={"db2": "gone"}))
     assert_valid("fleet", fstui("fleet", "show", str(place), "--format", "json").stdout)
     assert_valid("fleet-comparison", fstui("fleet", "compare", str(place), str(place), "--format", "json").stdout)

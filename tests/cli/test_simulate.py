@@ -67,7 +67,7 @@ def test_a_watch_of_a_simulated_disk_is_marked(fstui: Fstui) -> None:
 
 
 def test_each_round_has_reproducible_random_numbers(fstui: Fstui) -> None:
-    words = ("run", "fit", "--simulate", "ssd-plp", "--set", "seconds=1", "--format", "csv", "--rounds", "2")
+    words = ("run", "fit", "--simulate", "ssd-plp", "--set", "seconds=0.3", "--format", "csv", "--rounds", "2")
     first, again = fstui(*words), fstui(*words)
     assert first.returncode == again.returncode == 0, first.stderr
     rates = [
