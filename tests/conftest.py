@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,14 +36,22 @@ def pytest_make_parametrize_id(val: object) -> str | None:
     return repr(val[:30]) if isinstance(val, str | bytes) and len(val) > 60 else None
 
 
+@pytest.fixture(scope="session", autouse=True)
+def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Hide what the user has saved and set, also from the fixtures of modules."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+        patch.setenv("FSTUI_YES", "1")  # the disks below are as busy as the other tests make them
+        for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "LD_PRELOAD", "FSTUI_DEBUG"):
+            patch.delenv(name, raising=False)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def own_user(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give each test a home of its own: it neither sees nor leaves what the user has saved."""
+    """Give each test a home of its own: it neither sees nor leaves what another has saved."""
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("FSTUI_YES", "1")  # the disks below are as busy as the other tests make them
-    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "LD_PRELOAD", "FSTUI_DEBUG"):
-        monkeypatch.delenv(name, raising=False)
     return home
 
 

@@ -1,6 +1,6 @@
 """The header is untrusted: it comes from another host, in a file that any program may have changed."""
 
-from pathlib import Path
+import asyncio
 from typing import Any
 
 import pytest
@@ -14,9 +14,9 @@ from fstui.runs.machine.local import LocalMachine
 from fstui.runs.session import Session
 
 
-@pytest.fixture
-async def written(tmp_path: Path) -> Header:
-    return (await power_cut.make_cut(Session(LocalMachine()), str(tmp_path), {})).header
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Header:
+    return asyncio.run(power_cut.make_cut(Session(LocalMachine()), str(tmp_path_factory.mktemp("target")), {})).header
 
 
 def fields(header: Header, **changed: Any) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The witness reads the writer's lines from a pipe, until each possible end."""
 
+import asyncio
 import errno
 import os
 import resource
@@ -22,11 +23,11 @@ from tests.cli.conftest import command
 from tests.powercut.honest import log_of
 
 
-@pytest.fixture
-async def whole(tmp_path: Path) -> bytes:
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """Return the lines of a writer during another boot."""
-    (tmp_path / "target").mkdir()
-    cut = await power_cut.make_cut(Session(LocalMachine()), str(tmp_path / "target"), {"writes": "create"})
+    target = str(tmp_path_factory.mktemp("target"))
+    cut = asyncio.run(power_cut.make_cut(Session(LocalMachine()), target, {"writes": "create"}))
     return log_of(cut, {0: 40}, boot="another")
 
 

@@ -145,7 +145,7 @@ damage = st.one_of(
 )
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damaged_files_never_raise(pristine: Path, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as directory:
@@ -162,14 +162,14 @@ def test_damaged_files_never_raise(pristine: Path, data: st.DataObject) -> None:
         look_at_everything(root)
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=st.lists(st.binary(max_size=80).map(lambda line: b"31 1 8:0 / /x rw - " + line), max_size=5), rest=damage)
 def test_damaged_mountinfo_never_raises(pristine: Path, lines: list[bytes], rest: bytes) -> None:
     (pristine / "proc/self/mountinfo").write_bytes(b"\n".join([*lines, rest]))
     look_at_everything(pristine)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_nonsense_from_tools_never_raises(pristine: Path, data: st.DataObject) -> None:
     words = st.sampled_from(
