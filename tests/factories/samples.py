@@ -57,18 +57,3 @@ RUN = Run(
     sentence="One 16 KiB block was rewritten and synced 840 times a second. A 7200 rpm disk turns 120 times a second.",
 )  # fmt: skip
 FAILED_RUN = replace(RUN, id="x7b2c9", status="failed", steps=(SYNCED, FAILED), verdict="cannot-tell", findings=())
-
-NASTY = "\x1b[31mred\n| *x* <b>\udcff"
-"""Names that a device or a directory may have."""
-
-
-def nasty(run: Run = RUN) -> Run:
-    """Return the run with such a name in every place where the system could give one."""
-    disk = replace(DISK, name=NASTY, model=NASTY)
-    target = replace(TARGET, path=NASTY, mount_point=NASTY, stack=(FILESYSTEM, PARTITION, disk))
-    finding = replace(ROTATION, title=NASTY, because=(f"{NASTY}: {NASTY}",), next=(NASTY,))
-    return replace(
-        run, target=target, host=replace(run.host, hostname=NASTY, kernel=NASTY), findings=(finding,), sentence=NASTY,
-        scenario=ScenarioRef(name=NASTY, title=NASTY), steps=(replace(SYNCED, name=NASTY), replace(FAILED, name=NASTY)),
-        simulated=NASTY, left_behind=(NASTY,),
-    )  # fmt: skip

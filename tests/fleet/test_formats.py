@@ -16,9 +16,10 @@ from fstui.model.storage import Node
 from fstui.report.formats import render_report, report_names
 from fstui.report.formats.json import line
 from tests.factories import storage
-from tests.factories.samples import NASTY, nasty
+from tests.factories.samples import RUN
 from tests.fleet.conftest import HONEST
 from tests.fleet.test_outliers import host, peers
+from tests.hostile import NAME, assert_safe, everywhere
 
 
 def fleet(*hosts: object, **troubles: str) -> Fleet:
@@ -32,10 +33,10 @@ def render(format_: str, shown: Fleet, width: int | None = None) -> str | bytes:
 
 @pytest.mark.parametrize("format_", report_names())
 def test_text_from_hosts_is_escaped(format_: str) -> None:
-    there = results_of("db1", "run", line(nasty()))
-    text = render(format_, fleet(*there, db2=f"{NASTY}<script>"))
+    there = results_of("db1", "run", line(everywhere(RUN)))
+    text = render(format_, fleet(*there, db2=f"{NAME}<script>"))
     shown = text.decode() if isinstance(text, bytes) else text
-    assert "\x1b" not in shown and "\u202e" not in shown
+    assert_safe(shown)
     assert format_ in ("json", "csv", "plain") or "<script>" not in shown
 
 

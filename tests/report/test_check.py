@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.model.judgement import Finding
-from fstui.model.run import Run
 from fstui.report import check
 from fstui.report.check import Check, Checked
-from tests.factories.samples import NASTY, RUN, nasty
+from tests.factories.samples import RUN
+from tests.hostile import NAME, assert_safe, everywhere
 from tests.printing import printed
 from tests.report.test_run import SLOW
 
@@ -76,11 +76,8 @@ def test_csv_and_markdown_have_a_row_for_each() -> None:
 
 @pytest.mark.parametrize("format_", ["plain", "markdown", "csv", "prometheus"])
 def test_names_are_escaped(format_: str) -> None:
-    run: Run = replace(nasty(), speed=replace(SLOW, title=NASTY, sentence=NASTY))
-    text = printed(
-        check.of_check(Check((Checked(NASTY, run), Checked(NASTY, None, NASTY)), {NASTY: (NASTY,)}, 1.0)), format_
-    )
-    assert all(character.isprintable() or character == "\n" for character in text)
+    rows = (Checked(NAME, everywhere(replace(RUN, speed=SLOW))), Checked(NAME, None, NAME))
+    assert_safe(printed(check.of_check(Check(rows, {NAME: (NAME,)}, 1.0)), format_))
 
 
 def test_a_check_in_one_line() -> None:

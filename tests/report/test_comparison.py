@@ -19,7 +19,7 @@ from fstui.report.sections import text
 from tests import printing
 from tests.factories import screens
 from tests.factories.databases import database
-from tests.factories.samples import FAILED_RUN, RUN, SYNCED, UNSYNCED, nasty
+from tests.factories.samples import FAILED_RUN, RUN, SYNCED, UNSYNCED
 from tests.hostile import assert_safe, everywhere
 from tests.report.test_formats import Elements
 
@@ -182,9 +182,7 @@ def test_many_runs_with_long_names_fit_the_width(width: int | None) -> None:
 
 
 def test_failed_runs_can_be_compared() -> None:
-    shown = printed(RUN, FAILED_RUN, nasty())
-    assert "? cannot-tell" in shown
-    assert all(character.isprintable() or character == "\n" for character in shown)
+    assert "? cannot-tell" in printed(RUN, FAILED_RUN)
 
 
 DEAR = replace(

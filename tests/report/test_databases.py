@@ -25,7 +25,8 @@ from tests.factories import steps as made
 from tests.factories import storage
 from tests.factories.databases import OLTP, STEPS, database, with_figures
 from tests.factories.evidence import busy, quiet
-from tests.factories.samples import LATENCY, NASTY, RUN
+from tests.factories.samples import LATENCY, RUN
+from tests.hostile import NAME, assert_safe
 from tests.printing import printed, printed_run
 
 LOGS = (
@@ -180,9 +181,9 @@ def test_without_a_completed_database_there_are_no_tables(run: Run) -> None:
 
 
 def test_names_from_a_server_are_safe() -> None:
-    run = one(database("oltp_insert", 9.0, 5, durable=False, title=NASTY))
+    run = one(database("oltp_insert", 9.0, 5, durable=False, title=NAME))
     for name in ("plain", "markdown", "csv"):
-        assert "\x1b" not in printed_run(run, name)
+        assert_safe(printed_run(run, name))
 
 
 def test_the_binary_log_is_mentioned_once() -> None:

@@ -5,7 +5,8 @@ from msgspec.structs import replace
 
 from fstui.judge.references import Placement, Reference, library, published
 from fstui.report import ruler
-from tests.factories.samples import RUN, nasty
+from tests.factories.samples import RUN
+from tests.hostile import everywhere
 from tests.printing import printed, printed_run
 
 
@@ -84,4 +85,4 @@ def test_a_run_whose_syncs_are_not_durable_is_not_compared() -> None:
 
 
 def test_the_ruler_contains_no_names_from_the_system() -> None:
-    assert all(line.isprintable() for line in ruler.of_run(nasty()))
+    assert all(line.isprintable() for line in ruler.of_run(everywhere(RUN)))

@@ -23,8 +23,9 @@ from fstui.report.figures import Counts, step_line
 from fstui.report.formats import json as json_report
 from fstui.state.runs import Summary
 from tests.factories import samples, screens
-from tests.factories.samples import FAILED, FAILED_RUN, NASTY, RUN, SYNCED, TARGET, nasty
+from tests.factories.samples import FAILED, FAILED_RUN, RUN, SYNCED, TARGET
 from tests.factories.steps import traced
+from tests.hostile import everywhere
 from tests.printing import printed, printed_run
 
 
@@ -119,10 +120,6 @@ def test_no_line_of_a_usual_run_is_wider_than_a_terminal() -> None:
     assert max(map(len, printed_run(RUN).splitlines())) <= 80
 
 
-def test_names_are_escaped() -> None:
-    assert all(character.isprintable() or character == "\n" for character in printed_run(nasty()))
-
-
 def test_a_step_in_one_line() -> None:
     assert step_line(SYNCED, Counts(RUN)) == (
         "fdatasync 840/s · p50 1.2 ms  p99 5.9 ms  max 28.0 ms · 1.00 flushes per sync"
@@ -195,12 +192,6 @@ def test_csv_has_errors_and_a_header_without_steps() -> None:
     assert printed_run(replace(RUN, steps=()), "csv").splitlines() == printed_run(RUN, "csv").splitlines()[:1]
 
 
-def test_csv_with_hostile_names_has_one_line_per_step() -> None:
-    text = printed_run(nasty(), "csv")
-    assert len(text.splitlines()) == 3
-    assert "\x1b" not in text
-
-
 def test_markdown_has_the_verdict_before_the_tables() -> None:
     text = printed_run(RUN, "markdown")
     order = [
@@ -221,14 +212,13 @@ def test_markdown_has_the_verdict_before_the_tables() -> None:
 
 
 def test_every_row_of_a_markdown_table_has_all_cells() -> None:
-    for run in (RUN, FAILED_RUN, nasty()):
+    for run in (RUN, FAILED_RUN, everywhere(RUN)):
         for table in re.findall(r"(?:^\|.*\n)+", printed_run(run, "markdown"), re.M):
             assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
 
 
 def test_names_from_the_system_are_no_markup() -> None:
-    text = re.sub("```text.*?```", "", printed_run(nasty(), "markdown"), flags=re.DOTALL)
-    assert all(character.isprintable() or character == "\n" for character in text)
+    text = re.sub("```text.*?```", "", printed_run(everywhere(RUN), "markdown"), flags=re.DOTALL)
     assert "<b>" not in text and r"\<b\>" in text
     assert not re.search(r"(?<!\\)\*x", text)
 
@@ -303,9 +293,3 @@ def test_a_comparison_and_the_history_show_the_speed() -> None:
     line = Summary(path="/x", id="k3f9a1", started_at="2026-11-20T03:12:44+01:00", verdict="consistent")
     _, first, second = printed(history.of_summaries([replace(line, speed="stalls"), line])).splitlines()
     assert first.endswith("▲ stalls") and second.endswith("–")
-
-
-def test_names_in_the_speed_are_escaped() -> None:
-    nasty = replace(SLOW, title=NASTY, sentence=NASTY, because=(f"{NASTY}: {NASTY}",), next=(NASTY,))
-    text = printed_run(replace(RUN, speed=nasty))
-    assert all(character.isprintable() or character == "\n" for character in text)
