@@ -15,12 +15,18 @@ from fstui.cli.delivery import EventLines, print_report
 from fstui.cli.interruption import Interruption
 from fstui.cli.options import Duration, report_options, session_on, simulate_option
 from fstui.cli.output import ReaderGone, say
+from fstui.model.at_risk import AtRiskFinished, AtRiskReport, AtRiskSecond, AtRiskStarted
 from fstui.model.watch import WatchedSecond, WatchEvent, WatchFinished, WatchReport, WatchStarted
 from fstui.report import watch as report
+from fstui.report.at_risk import line as risk_line
+from fstui.report.at_risk import of_at_risk
 from fstui.report.text import simulated_words
 from fstui.runs.session import Session
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from fstui.runs.at_risk import WatchingRisk
     from fstui.runs.watch import Watching
 
 
@@ -34,6 +40,7 @@ if TYPE_CHECKING:
     type=Duration(min=0, min_open=True),
     help="Watch for this long, as in 30 or 10m. Default: until Ctrl-C.",
 )
+@click.option("--at-risk", is_flag=True, help="Show what each program would lose if the power failed now.")
 @report_options("events")
 @simulate_option
 def watch(
@@ -41,6 +48,7 @@ def watch(
     mount: str | None,
     seconds: float | None,
     *,
+    at_risk: bool,
     format_: str,
     output: Path | None,
     simulate: str | None,
@@ -53,24 +61,29 @@ def watch(
     slow, the filesystem or a layer above the disk is slow, the CPU is busy, the program syncs too often, no
     program waits, or the cause is not known. Its tables also show whether another program syncs often.
 
+    With --at-risk, it shows for each program and file how many written bytes are not durable, since when, and how
+    often the program syncs. It reads no file and syncs nothing.
+
     \b
     Examples:
       fstui watch --seconds 30
       sudo fstui watch --mount /var/lib/mysql
+      sudo fstui watch --at-risk --seconds 60
     """
     session = session_on(simulate)[0] if simulate else Session.here()
-    if simulate:
+    if simulate and not at_risk:
         say(f"{simulated_words(session.simulated or '')} A simulated program commits 50 times a second.")
-    return asyncio.run(_watch(session, (pid, mount), seconds, format_, output))
+    start = session.watch_risk if at_risk else session.watch
+    return asyncio.run(_watch(lambda: start(pid, mount), seconds, format_, output))
 
 
 async def _watch(
-    session: Session, of: tuple[int | None, str | None], seconds: float | None, format_: str, output: Path | None
+    start: Callable[[], Awaitable[Watching | WatchingRisk]], seconds: float | None, format_: str, output: Path | None
 ) -> int:
     interruption = Interruption()
 
     async def work() -> int:
-        watching = await session.watch(*of)
+        watching = await start()
         interruption.on_signal(watching.stop)
         return await _printed(watching, seconds, format_, output, interruption)
 
@@ -78,19 +91,26 @@ async def _watch(
 
 
 async def _printed(
-    watching: Watching, seconds: float | None, format_: str, output: Path | None, interruption: Interruption
+    watching: Watching | WatchingRisk,
+    seconds: float | None,
+    format_: str,
+    output: Path | None,
+    interruption: Interruption,
 ) -> int:
     lines = EventLines(output) if format_ == "events" else None
     finished = await _followed(watching, seconds, lines)
     if lines is not None:
         lines.close(interruption.timeout_s)
     else:
-        await print_report(report.of_watch(finished), format_, output)
+        built = of_at_risk(finished) if isinstance(finished, AtRiskReport) else report.of_watch(finished)
+        await print_report(built, format_, output)
     stopped = interruption.exit_code if seconds is not None else None
     return stopped or 0
 
 
-async def _followed(watching: Watching, seconds: float | None, lines: EventLines | None) -> WatchReport:
+async def _followed(
+    watching: Watching | WatchingRisk, seconds: float | None, lines: EventLines | None
+) -> WatchReport | AtRiskReport:
     finished = None
     async for event in watching.events(seconds):
         if lines is None:
@@ -99,7 +119,7 @@ async def _followed(watching: Watching, seconds: float | None, lines: EventLines
             lines.write(event)
             if lines.reader_gone:
                 raise ReaderGone
-        if isinstance(event, WatchFinished):
+        if isinstance(event, WatchFinished | AtRiskFinished):
             finished = event.report
     assert finished is not None, "a watch ends with its report"
     return finished
@@ -108,7 +128,9 @@ async def _followed(watching: Watching, seconds: float | None, lines: EventLines
 def _narrate(event: WatchEvent) -> None:
     """Print one line each second on a terminal, and always why there is no trace."""
     match event:
-        case WatchStarted(untraced=untraced) if untraced:
+        case WatchStarted(untraced=untraced) | AtRiskStarted(untraced=untraced) if untraced:
             say(f"not traced by the kernel: {untraced}")
         case WatchedSecond(second=second) if sys.stderr is not None and os.isatty(2):
             say(report.line(second))
+        case AtRiskSecond(second=state) if sys.stderr is not None and os.isatty(2):
+            say(risk_line(state))

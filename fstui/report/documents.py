@@ -11,6 +11,7 @@ import msgspec
 
 from fstui.judge.references import Reference
 from fstui.measure.kinds.documents import CHECK, schema_of
+from fstui.model.at_risk import AtRiskReport
 from fstui.model.base import Base
 from fstui.model.events import Event
 from fstui.model.forms import Scalar
@@ -207,6 +208,7 @@ DOCUMENTS: dict[str, tuple[type[msgspec.Struct], str]] = {
     "fit": (FitDocument, "The products that a storage is fast enough for: fstui fit"),
     "list": (ListDocument, "The filesystems of a host with their stacks and defects: fstui list"),
     "watch": (WatchReport, "The result of fstui watch"),
+    "at-risk": (AtRiskReport, "What a power failure would take: fstui watch --at-risk"),
     "plan": (Plan, "What a run will do: fstui run --plan"),
     "scenarios": (ScenariosDocument, "What can be run: fstui scenarios"),
     "scenario": (ScenarioDocument, "One scenario with its steps and settings: fstui scenarios NAME"),

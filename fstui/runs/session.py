@@ -20,12 +20,13 @@ from fstui.model.judgement import Judgement
 from fstui.model.plan import Plan
 from fstui.model.rate_limit import UNLIMITED, RateLimit
 from fstui.model.run import Round, Run
-from fstui.model.storage import Node
+from fstui.model.storage import Node, Target
 from fstui.proc import MOUNTINFO
 
 if TYPE_CHECKING:  # these are not needed for the first screen, and take time to import
     from fstui.databases.programs import Installed
     from fstui.model.activity import HostActivity
+    from fstui.runs.at_risk import WatchingRisk
     from fstui.runs.machine.base import Machine
     from fstui.runs.rules import Flags
     from fstui.runs.runner import RunInProgress
@@ -180,10 +181,16 @@ class Session:
         """
         from fstui.runs.watch import Watching  # noqa: PLC0415
 
-        target = None
-        if directory is not None:
-            target = self.machine.target((await self.machine.inspect(directory)).path)
-        return Watching(self.machine, pid=pid, target=target)
+        return Watching(self.machine, pid=pid, target=await self._target(directory))
+
+    async def watch_risk(self, pid: int | None = None, directory: str | None = None) -> WatchingRisk:
+        """Watch what programs would lose if the power failed; the arguments as for ``watch``. Raises Refused."""
+        from fstui.runs.at_risk import WatchingRisk  # noqa: PLC0415
+
+        return WatchingRisk(self.machine, pid=pid, target=await self._target(directory))
+
+    async def _target(self, directory: str | None) -> Target | None:
+        return self.machine.target((await self.machine.inspect(directory)).path) if directory is not None else None
 
     def remembered(self, site: Site) -> Declaration:
         return (self._declared or {}).get(site.read.identity, NOTHING)

@@ -150,7 +150,7 @@ async def start_watch(target: Target | None, pid: int | None, filesystems: Seque
     """
     if pid is not None and proc.stat(pid) is None:
         raise Refused(f"There is no process {pid}.")
-    device = _device_number(target.path) if target else None
+    device = device_number(target.path) if target else None
     calls = any(map(_needs_calls, (target,) if target else filesystems))
     return await WatchTrace.start(secrets.token_hex(3), pid=pid, device=device, calls=calls)
 
@@ -165,7 +165,8 @@ def _needs_calls(target: Target) -> bool:
     return written and not (row.sync_ends_traced or row.over_filesystem or target.mount_point in _BOOT)
 
 
-def _device_number(path: str) -> int | None:
+def device_number(path: str) -> int | None:
+    """Return the kernel's number of the device of the filesystem that holds a resolved path."""
     mounts = {mount.mount_point: mount for mount in read_mounts(Tree(Path("/")))}
     found = holder(path, mounts)
     if found is None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from fstui.measure.wire.frames import Frame, Samples
 from fstui.model.counters import Counters, DeviceTrace
 from fstui.model.declaration import Declaration
+from fstui.model.errors import Refused
 from fstui.model.host import Inventory, Process
 from fstui.model.plan import PlannedStep
 from fstui.model.run import Baselines, Run
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from fstui.model.activity import HostActivity
     from fstui.model.watch import Watched
     from fstui.storage.process import Processes
+    from fstui.trace.at_risk import AtRiskChild
     from fstui.trace.child import Ended
 
 
@@ -246,6 +248,10 @@ class Machine(Protocol):
 
         Raises Untraceable if only counters are available, Refused if there is nothing to watch.
         """
+
+    async def at_risk(self, target: Target | None, pid: int | None) -> AtRiskChild:
+        """Watch what programs would lose if the power failed; arguments as for ``waits``. Raises Refused, OSError."""
+        raise Refused("There are no programs to examine: this is not a real host.")
 
     async def start(
         self,

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fstui.model.activity import HostActivity
     from fstui.runs.serving import Serving
     from fstui.storage.process import Processes
+    from fstui.trace.at_risk import AtRiskChild
 
 CLAIMS_S, RECENT_S = 60.0, 5.0
 """The greatest age of tools' answers in a list, and before a run."""
@@ -197,6 +198,11 @@ class LocalMachine(Machine):
         from fstui.trace.child import start_watch  # noqa: PLC0415
 
         return await start_watch(target, pid, (self._newest or self.survey()).filesystems)
+
+    async def at_risk(self, target: Target | None, pid: int | None) -> AtRiskChild:
+        from fstui.trace.at_risk import AtRiskChild  # noqa: PLC0415
+
+        return await AtRiskChild.start(target, pid)
 
     async def start(
         self,

@@ -26,6 +26,7 @@ from fstui.trace.reader.tracefs import PREFIX, TracefsError
 from fstui.trace.reader.waits import SyncedFile, SyncWaits, Watcher
 
 SECOND = 1.0
+NESTED = "the process numbers of a container's pid namespace are not those of the kernel's events"
 
 
 class WatchSession:
@@ -42,9 +43,7 @@ class WatchSession:
         self._since = time.monotonic()
         self._pressure_s = cpu_pressure_s()
         if not in_outermost_namespace():
-            raise TracefsError(
-                "the process numbers of a container's pid namespace are not those of the kernel's events"
-            )
+            raise TracefsError(NESTED)
         self._watcher = Watcher(name, pid=pid, device=device, calls=calls)
         self._programs = ProcessCache(lambda: self._watcher.recording.instance.read("../../saved_cmdlines"))
         try:

@@ -1,0 +1,157 @@
+"""The document and events of ``fstui watch --at-risk``: what each program would lose if the power failed now."""
+
+from __future__ import annotations
+
+from fstui.model.base import Amount, Base, Count
+from fstui.model.host import Host
+from fstui.model.quantities import count
+from fstui.model.watch import WatchEvent
+
+SCHEMA = "fstui.at-risk/1"
+
+
+class Exposed(Base, frozen=True, kw_only=True):
+    """Amounts, ages and syncs of a program or a file. Bytes are upper bounds."""
+
+    dirty_bytes: Count
+    """In the page cache and not yet written. The kernel counts whole folios, which may be 2 MiB large."""
+    cached_bytes: Count
+    """Written to a disk whose volatile cache may still hold them."""
+    oldest_s: Amount | None
+    """Age of the oldest such byte; None if there is none."""
+    at_least: bool
+    """These bytes were there when the watch started, so they may be older."""
+    most_bytes: Count
+    """The largest amount since the watch started."""
+    longest_s: Amount
+    syncs: Count | None
+    """Syncs since the watch started; None without the kernel's trace."""
+    sync_every_s: Amount | None
+    """The mean time between syncs; None for fewer than two."""
+
+    @property
+    def bytes(self) -> int:
+        return self.dirty_bytes + self.cached_bytes
+
+
+class ProgramAtRisk(Exposed, frozen=True, kw_only=True):
+    """The processes of one server: a process, and those below it with the same name."""
+
+    program: str
+    pid: int
+    files: int
+    """Files with bytes at risk."""
+    shared_files: int
+    """Those that other programs also have open for writing. Their bytes count for each program."""
+    names: int
+    """Files that were created or renamed, whose directory is not yet durable."""
+    oldest_name_s: Amount | None
+
+    @property
+    def who(self) -> str:
+        return f"{self.program or 'a program that has ended'} ({self.pid})"
+
+
+class FileAtRisk(Exposed, frozen=True, kw_only=True):
+    programs: tuple[str, ...]
+    path: str | None
+    """Its path in the program's namespace; None for several files."""
+    files: int
+    """More than one for the files that a program opened with O_DIRECT, which are counted together."""
+    device: str | None
+    direct: bool
+    closed: bool
+    """No program has it open any more. Its bytes are those of the moment when it was closed."""
+
+    @property
+    def where(self) -> str:
+        how = f"{self.files} files opened with O_DIRECT on {self.device or '?'}"
+        if self.path is None:
+            return how
+        return self.path + (" (O_DIRECT)" if self.direct else "") + (" (closed)" if self.closed else "")
+
+
+class NamesAtRisk(Base, frozen=True, kw_only=True):
+    """New names in a directory that was not synced."""
+
+    program: str
+    directory: str | None
+    """None for directories whose paths are not known."""
+    directories: int
+    device: str | None
+    count: int
+    oldest_s: Amount
+
+    @property
+    def where(self) -> str:
+        directories = "a directory" if self.directories == 1 else f"{count(self.directories)} directories"
+        return self.directory or f"{directories} on {self.device or '?'}"
+
+
+class WriteCacheAtRisk(Base, frozen=True, kw_only=True):
+    device: str
+    volatile: bool
+    """False if the kernel reports that it has no volatile write cache."""
+    not_flushed_bytes: Count
+    """Written by all programs since its last flush."""
+
+
+class AtRisk(Base, frozen=True, kw_only=True):
+    """The state at one moment."""
+
+    elapsed_s: Amount = 0.0
+    programs: tuple[ProgramAtRisk, ...] = ()
+    """By bytes at risk, the most first."""
+    files: tuple[FileAtRisk, ...] = ()
+    names: tuple[NamesAtRisk, ...] = ()
+    devices: tuple[WriteCacheAtRisk, ...] = ()
+    rest_bytes: Count | None = None
+    """Dirty bytes of files that no program has open, of mapped files, and of the filesystems themselves. None if fstui
+    does not see all programs."""
+    unsupported: str | None = None
+    """Why bytes in the page cache cannot be counted."""
+    lost: Count = 0
+    """Events that did not fit into the kernel's buffers."""
+    not_covered: dict[str, int] = {}
+    """By filesystem type: descriptors that are open for writing there and were not examined."""
+    unreadable: int = 0
+    """Processes of other users."""
+    refused: int = 0
+    """Processes whose descriptors may not be duplicated."""
+    seconds_per_round: Amount = 1.0
+    """Time in which every file is examined once."""
+    names_recorded: bool = False
+
+
+class AtRiskReport(Base, frozen=True, kw_only=True):
+    """The document of a watch."""
+
+    schema: str = SCHEMA
+    started_at: str
+    version: str
+    host: Host
+    pid: int | None = None
+    mount_point: str | None = None
+    untraced: str | None = None
+    """Why there is no trace, as a sentence."""
+    whole: AtRisk
+    """The state at the end, with the largest amounts and ages of the watch."""
+    sentences: tuple[str, ...]
+    """One for each program."""
+    limits: tuple[str, ...]
+    """What fstui could not see."""
+
+
+class AtRiskStarted(WatchEvent, frozen=True, kw_only=True, tag=True):
+    host: Host
+    untraced: str | None = None
+
+
+class AtRiskSecond(WatchEvent, frozen=True, kw_only=True, tag=True):
+    second: AtRisk
+    sentences: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
+
+
+class AtRiskFinished(WatchEvent, frozen=True, kw_only=True, tag=True):
+    report: AtRiskReport

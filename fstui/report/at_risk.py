@@ -1,0 +1,94 @@
+"""The report of ``fstui watch --at-risk``: files, new names, disks, and a sentence for each program."""
+
+from __future__ import annotations
+
+from fstui.model.at_risk import AtRisk, AtRiskReport, Exposed, FileAtRisk, NamesAtRisk
+from fstui.model.quantities import count, counted, seconds, size
+from fstui.report.sections import Cell, Report, Section, number, records, right
+from fstui.report.text import NONE
+
+MOST_ROWS = 20
+FILES = ("PROGRAM", "NOT WRITTEN", "IN CACHE ≤", "OLDEST", "MOST", "LONGEST", "SYNCS", "FILE")
+NAMES = ("PROGRAM", "NEW NAMES", "OLDEST", "DIRECTORY")
+_RECORDS = (
+    "programs", "path", "device", "dirty_bytes", "cached_bytes", "oldest_s", "at_least", "most_bytes", "longest_s",
+    "syncs", "sync_every_s",
+)  # fmt: skip
+
+
+def of_at_risk(report: AtRiskReport) -> Report:
+    """Return the tables, and the sentences last, where a terminal shows them."""
+    whole = report.whole
+    sections = (
+        Section("", FILES, tuple(_cells(row) for row in whole.files[:MOST_ROWS]), _more(len(whole.files))),
+        Section("", NAMES, tuple(_names(row) for row in whole.names[:MOST_ROWS]), _more(len(whole.names))),
+        Section("", lines=caches(whole)),
+        Section("", lines=report.limits),
+        Section("", lines=report.sentences[:MOST_ROWS] or ("Nothing is at risk.",)),
+    )
+    rows = (
+        (", ".join(row.programs), row.where, row.device, row.dirty_bytes, row.cached_bytes, row.oldest_s, row.at_least,
+         row.most_bytes, row.longest_s, row.syncs, row.sync_every_s)
+        for row in whole.files
+    )  # fmt: skip
+    of = f"process {report.pid}" if report.pid is not None else report.mount_point or "all programs"
+    head = f"what a power failure would take from {of}, watched for {seconds(whole.elapsed_s)}"
+    return Report(head, sections, report, records(_RECORDS, rows))
+
+
+def _more(rows: int) -> tuple[str, ...]:
+    left = rows - MOST_ROWS
+    return (f"… and {counted(left, 'row')} more: --format json lists all",) if left > 0 else ()
+
+
+def _cells(row: FileAtRisk) -> tuple[Cell | str, ...]:
+    first, *figures, last = file_cells(row)
+    return (first, *map(right, figures), last)
+
+
+def file_cells(row: FileAtRisk) -> tuple[str, ...]:
+    """Return the cells of a file, for the header ``FILES``."""
+    return (
+        who(row),
+        size(row.dirty_bytes),
+        size(row.cached_bytes),
+        age(row),
+        size(row.most_bytes),
+        seconds(row.longest_s),
+        NONE if row.syncs is None else count(row.syncs),
+        row.where,
+    )
+
+
+def who(row: FileAtRisk) -> str:
+    """Return the program, or that several programs have the file open for writing."""
+    first, *others = row.programs or ("a program that has ended",)
+    return f"{first} shared with {', '.join(others)}" if others else first
+
+
+def age(row: Exposed) -> str:
+    return NONE if row.oldest_s is None else f"{'≥ ' if row.at_least else ''}{seconds(row.oldest_s)}"
+
+
+def _names(row: NamesAtRisk) -> tuple[Cell | str, ...]:
+    return row.program, number(row.count, count), right(seconds(row.oldest_s)), row.where
+
+
+def caches(seen: AtRisk) -> tuple[str, ...]:
+    """Return a line for each disk."""
+    return tuple(
+        f"{disk.device}: at most {size(disk.not_flushed_bytes)} written since its last flush"
+        if disk.volatile
+        else f"{disk.device}: no volatile write cache, as the kernel reports"
+        for disk in seen.devices
+    )
+
+
+def line(seen: AtRisk) -> str:
+    """Return one second in one line, with the program that has most at risk."""
+    exposed = [program for program in seen.programs if program.bytes]
+    if not exposed:
+        return "nothing at risk"
+    first = exposed[0]
+    others = f" · {counted(len(exposed) - 1, 'other program')}" if len(exposed) > 1 else ""
+    return f"{first.who} {size(first.bytes)} in {counted(first.files, 'file')}, oldest {age(first)}{others}"

@@ -1,0 +1,142 @@
+"""Start the child program that finds out what is at risk, and put its result into sentences."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+from collections.abc import AsyncIterator, Iterator
+
+import msgspec
+
+from fstui import proc
+from fstui.measure.children import Child, NoAnswer
+from fstui.model.at_risk import AtRisk, ProgramAtRisk
+from fstui.model.errors import Refused
+from fstui.model.quantities import count, counted, rate, seconds, size
+from fstui.model.storage import Target
+from fstui.state import ledger
+from fstui.state.ledger import record
+from fstui.trace.child import END_S, READY_S, SILENT_S, TRACE, device_number, path_of
+
+_WHAT = "the program that counts what is at risk"
+
+
+class AtRiskChild:
+    """The running child program. As root it traces, so its instance is in the ledger before it is made."""
+
+    untraced: str | None = None
+
+    def __init__(self, child: Child, entry: ledger.LedgerEntry | None) -> None:
+        self._child, self._entry = child, entry
+
+    @classmethod
+    async def start(cls, target: Target | None, pid: int | None) -> AtRiskChild:
+        """Watch one filesystem or all; ``pid``: only a process and its descendants. Raises Refused, OSError."""
+        if pid is not None and proc.stat(pid) is None:
+            raise Refused(f"There is no process {pid}.")
+        name = secrets.token_hex(3) if os.geteuid() == 0 else None
+        child = await Child.start("trace.reader.at_risk")
+        try:
+            entry = await record(name, "trace", path_of(name)) if name else None
+        except (OSError, Refused):  # without an entry, nothing would remove the instance after kill -9
+            name = entry = None
+        started = cls(child, entry)
+        device = device_number(target.path) if target else None
+        place = str(ledger.path_of(entry)) if entry else None
+        child.send(json.dumps({"name": name, "entry": place, "pid": pid, "device": device}))
+        answer = json.loads(await child.answer(READY_S, _WHAT, "home") or b'{"error": "its program has ended"}')
+        if "error" in answer:
+            await started.stop()
+            raise Refused(f"fstui cannot see what is at risk: {answer['error']}.")
+        started.untraced = answer["untraced"]
+        return started
+
+    async def seconds(self) -> AsyncIterator[AtRisk]:
+        """Yield the state every second, and once more after ``end``. Raises OSError."""
+        with contextlib.suppress(NoAnswer):
+            while line := await self._child.answer(SILENT_S, TRACE, "home"):
+                received = json.loads(line)
+                yield msgspec.convert(received.get("second") or received["whole"], AtRisk)
+                if "whole" in received:
+                    return
+        raise OSError(None, f"{_WHAT} has ended or does not answer")
+
+    def end(self) -> None:
+        """Request the result."""
+        self._child.hang_up()
+
+    async def stop(self) -> str | None:
+        """End it. Returns None, or a sentence about what could not be removed."""
+        status = await self._child.end(END_S, "home")
+        if status is None:
+            self._child.abandon()
+        return f"{self._entry.what}: not removed; `fstui clean` tries again" if status and self._entry else None
+
+
+def sentences(seen: AtRisk) -> tuple[str, ...]:
+    """Return a sentence for each program that has or had something at risk, or that syncs."""
+    return tuple(
+        _sentence(each, seen.elapsed_s) for each in seen.programs if each.most_bytes or each.syncs or each.names
+    )
+
+
+def _sentence(program: ProgramAtRisk, elapsed_s: float) -> str:
+    if program.bytes:
+        shared = f", {count(program.shared_files)} of them shared," if program.shared_files else ""
+        oldest = f"oldest {'at least ' if program.at_least else ''}{seconds(program.oldest_s or 0.0)}"
+        risk = f"{size(program.bytes)} in {counted(program.files, 'file')}{shared} not durable, {oldest}"
+    elif program.most_bytes:
+        longest = seconds(program.longest_s)
+        risk = f"nothing at risk now; at most {size(program.most_bytes)}, for at most {longest}, in this watch"
+    else:
+        risk = "nothing at risk"
+    names = ""
+    if program.names:
+        kind = "new, renamed or removed name" if program.names == 1 else "new, renamed or removed names"
+        age = seconds(program.oldest_name_s or 0.0)
+        names = f"; {count(program.names)} {kind} in directories that are not synced, oldest {age}"
+    return f"{program.who}: {risk}{names}{_often(program, elapsed_s)}."
+
+
+def _often(program: ProgramAtRisk, elapsed_s: float) -> str:
+    if program.syncs is None:
+        return ""
+    if not program.syncs:
+        return f"; it did not sync in {seconds(elapsed_s)}"
+    if program.syncs > elapsed_s:
+        return f"; it syncs {rate(program.syncs / elapsed_s)} times per second"
+    if program.sync_every_s and program.sync_every_s >= 1:
+        return f"; it syncs every {seconds(program.sync_every_s)}"
+    return f"; it synced {counted(program.syncs, 'time')} in {seconds(elapsed_s)}"
+
+
+def limits(seen: AtRisk, untraced: str | None) -> Iterator[str]:
+    """Return what fstui could not see, and what the figures do not contain."""
+    if untraced:
+        yield f"Not traced by the kernel: {untraced}. How often programs sync and which names are new is not known."
+    if seen.unsupported:
+        yield f"Bytes are not counted: {seen.unsupported}. Only syncs are."
+        return
+    if seen.unreadable:
+        yield f"{counted(seen.unreadable, 'process')} of other users cannot be examined: run fstui as root."
+    if seen.refused:
+        yield (
+            f"{counted(seen.refused, 'process')} cannot be examined: the kernel allows it only to a debugger "
+            "(kernel.yama.ptrace_scope, or a container)."
+        )
+    for fstype, descriptors in sorted(seen.not_covered.items()):
+        files = counted(descriptors, "descriptor")
+        yield f"Not counted: {files} open for writing on {fstype}, where the kernel cannot be asked without effect."
+    if seen.seconds_per_round > 1:
+        yield f"There are many open files: each is examined every {seconds(seen.seconds_per_round)}."
+    if untraced is None and not seen.names_recorded:
+        yield "New names are not listed: this kernel has no event for them, or there are too many."
+    if seen.lost:
+        yield f"The kernel's buffers lost {counted(seen.lost, 'event')}: syncs are missing."
+    if seen.rest_bytes:
+        yield (
+            f"Further {size(seen.rest_bytes)} are not written yet: files that no program has open, files that are only "
+            "mapped, and the filesystems' own data."
+        )

@@ -1,0 +1,485 @@
+"""Program: report what each program would lose if the power failed now, without writing or syncing anything.
+
+stdin: a line of JSON with "name" of the trace instance, or null for no trace, "entry", the file in the ledger or null,
+"pid" (only this process and its descendants) or null, and "device" (major << 20 | minor of a filesystem) or null.
+stdout: {"ready": true, "untraced": null or a sentence} or {"error": "…"}, then {"second": {…}} every second, with the
+largest amounts and ages so far. After stdin has closed: {"whole": {…}}, the state at the end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import glob
+import json
+import os
+import re
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from fstui import proc
+from fstui.measure.wire.stdio import read_settings
+from fstui.trace.reader.exposure import Exposure
+from fstui.trace.reader.files import block_device, request_devices
+from fstui.trace.reader.open_files import EVERYTHING, CachestatError, Opener, OpenFile, OpenFiles, Scope
+from fstui.trace.reader.processes import ProcessCache, in_outermost_namespace
+from fstui.trace.reader.record import ignore_signals, remove_entry, say
+from fstui.trace.reader.syncs import FileNumber, Syncs
+from fstui.trace.reader.tracefs import PREFIX, TracefsError
+from fstui.trace.reader.watch import NESTED, SECOND, closed_within
+from fstui.trace.reader.write_caches import WriteCaches
+
+POLL_S = 0.05
+MOST_ROWS = 200
+MOST_BYTES = 200_000
+COMMIT_S = 1.5
+"""A journal commit that ends this long after a change contains it; an earlier one may have begun before it."""
+MOST_DIRECT = 64
+"""At most this many processes with O_DIRECT files are read at every poll."""
+
+
+class Owner:
+    """A program, and the largest amounts so far."""
+
+    def __init__(self, name: str, pid: int) -> None:
+        self.name, self.pid = name, pid
+        self.most_bytes = self.syncs = 0
+        self.longest_s = self.first_sync = self.last_sync = 0.0
+
+    def synced(self, now: float, times: int) -> None:
+        self.first_sync = self.first_sync or now
+        self.last_sync = now
+        self.syncs += times
+
+
+class RiskRow:
+    """A file with its programs. ``file`` is None for all files that a program opened with O_DIRECT."""
+
+    def __init__(self, file: OpenFile | None, number: int, exposure: Exposure) -> None:
+        self.file, self.number, self.exposure = file, number, exposure
+        self.owners: set[Owner] = set()
+        self.closed_at: float | None = None
+        self.paths: set[str] = set()
+
+
+class DirectWrites(RiskRow):
+    """The files of one filesystem that the processes of one program write with O_DIRECT."""
+
+    def __init__(self, number: int, exposure: Exposure) -> None:
+        super().__init__(None, number, exposure)
+        self.files: set[FileNumber] = set()
+        self.processes: set[Opener] = set()
+        self._durable = self._written = -1
+
+    def poll(self, now: float, limit: int, *, flushed: bool) -> None:
+        """``limit``: bytes that the disks may hold. ``flushed``: whether they were flushed since the last poll."""
+        written = sum(proc.written_bytes(process.pid) or 0 for process in list(self.processes)[:MOST_DIRECT])
+        if self._durable < 0 or written < self._written:  # the first poll, or a process has ended
+            self._durable = self._written = written
+        if flushed:
+            self._durable = self._written
+        self._written = written
+        self.exposure.held(min(written - self._durable, limit), now - POLL_S)
+
+
+class NewNames:
+    """Names that a program made in a directory in one second."""
+
+    def __init__(self, owner: Owner, directory: FileNumber, count: int, now: float) -> None:
+        self.owner, self.directory, self.count, self.since = owner, directory, count, now
+        self.commits = commits(directory[0])
+        self.path: str | None = None
+
+    def is_durable(self, now: float, synced_ns: int) -> bool:
+        if synced_ns / 1e9 > self.since:
+            return True
+        if self.commits is None:  # no journal that counts: the kernel writes it in the background
+            return now - self.since > expire_s()
+        done = (commits(self.directory[0]) or 0) - self.commits
+        return done >= 2 or (done == 1 and now - self.since > COMMIT_S)
+
+
+class AtRisk:
+    """Everything that is at risk, and since when."""
+
+    def __init__(self, scope: Scope, syncs: Syncs | None) -> None:
+        """Raises CachestatError."""
+        self._begun = self._now = time.monotonic()
+        self._scope, self._syncs = scope, syncs
+        self._unsupported: str | None = None
+        try:
+            self._open: OpenFiles | None = OpenFiles(scope)
+        except CachestatError as reason:
+            if syncs is None:
+                raise
+            self._open, self._unsupported = None, str(reason)
+        self._caches = WriteCaches()
+        self._files: dict[OpenFile, RiskRow] = {}
+        self._direct: dict[tuple[Owner, int], DirectWrites] = {}
+        self._owners: dict[tuple[int, int], Owner] = {}
+        self._names: list[NewNames] = []
+        self._programs = ProcessCache(lambda: syncs.recording.instance.read("../../saved_cmdlines") if syncs else "")
+        self._lost = 0
+
+    def poll(self) -> None:
+        """Read the counters of the disks, several times per second."""
+        flushed = self._caches.poll()
+        now = time.monotonic()
+        for direct in self._direct.values():
+            disks = disks_of(direct.number)
+            direct.poll(now, self._caches.not_flushed(disks), flushed=bool(flushed.intersection(disks)))
+
+    def end_second(self) -> dict[str, Any]:
+        """Return what is at risk now."""
+        since, self._now = self._now, time.monotonic()
+        if self._open:
+            self._open.scan()
+        self.poll()
+        if self._syncs:
+            self._syncs.read()
+            self._end_unseen(self._syncs)
+        self._direct_files()
+        for file in self._open.files.values() if self._open else ():
+            self._update(file, since)
+        if self._syncs:
+            self._add_syncs(self._syncs)
+        self._forget()
+        for row in self._rows():
+            row.exposure.note(self._now)
+        return self._as_dict()
+
+    def _end_unseen(self, syncs: Syncs) -> None:
+        """End the syncs whose end has no event, if nothing of their file is being written any more."""
+        busy = {key_of(file) for file in self._open.files.values() if file.writeback} if self._open else set()
+        for thread, (file, began_ns, has_end) in list(syncs.running.items()):
+            if (not has_end and file not in busy) or not os.path.exists(f"/proc/{thread}"):
+                syncs.end(began_ns, thread)
+
+    def _direct_files(self) -> None:
+        for direct in self._direct.values():
+            direct.files.clear()
+            direct.processes.clear()
+
+    def _update(self, file: OpenFile, since: float) -> None:
+        row = self._files.get(file)
+        if row is None:
+            from_start = since == self._begun
+            row = self._files[file] = RiskRow(file, file.number, Exposure(since, from_start=from_start))
+        if file.openers:
+            row.owners, row.closed_at = {self._owner(one) for one in file.openers}, None
+        elif row.closed_at is None:
+            row.closed_at = self._now
+        self._apply_sync(row.exposure, key_of(file))
+        disks = disks_of(file.number)
+        self._caches.add(disks)
+        dirty = file.dirty + file.writeback
+        if row.closed_at is not None and (self._is_written(row, file) or self._now - row.closed_at > expire_s()):
+            dirty = 0
+        if row.exposure.is_being_synced(self._now, self._running(key_of(file))):
+            dirty = 0
+        limit, flushes = self._caches.not_flushed(disks), self._caches.flushes(disks)
+        row.exposure.update(dirty, since, limit=limit, flushes=flushes)
+        if file.deleted:
+            row.exposure.forget()
+        elif file.direct and not file.synced:
+            self._update_direct(row, file)
+
+    def _is_written(self, row: RiskRow, file: OpenFile) -> bool:
+        ended = self._syncs.ended.get(key_of(file)) if self._syncs else None
+        return ended is not None and ended.began_ns / 1e9 > (row.closed_at or 0.0)
+
+    def _update_direct(self, row: RiskRow, file: OpenFile) -> None:
+        for process in file.openers:
+            owner = self._owner(process)
+            direct = self._direct.get((owner, file.number))
+            if direct is None:
+                exposure = Exposure(self._now, from_start=False)
+                direct = self._direct[owner, file.number] = DirectWrites(file.number, exposure)
+                direct.owners = {owner}
+            direct.files.add(key_of(file))
+            direct.paths.add(file.path)
+            direct.processes.add(process)
+            self._apply_sync(direct.exposure, key_of(file))
+            if direct.exposure.is_being_synced(self._now, self._running(key_of(file))):
+                direct.exposure.held(0, self._now)
+
+    def _apply_sync(self, exposure: Exposure, key: FileNumber) -> None:
+        ended = self._syncs.ended.get(key) if self._syncs else None
+        if ended is not None:
+            exposure.synced(ended)
+
+    def _running(self, key: FileNumber) -> float | None:
+        """Return since when the oldest sync of the file is running."""
+        running = self._syncs.running.values() if self._syncs else ()
+        return min((began_ns / 1e9 for file, began_ns, _ in running if file == key), default=None)
+
+    def _owner(self, process: Opener) -> Owner:
+        first = process.first
+        owner = self._owners.setdefault((first.pid, first.started), Owner(first.name, first.pid))
+        owner.name = first.name
+        return owner
+
+    def _add_syncs(self, syncs: Syncs) -> None:
+        """Count the syncs and the new names of each program."""
+        threads = {thread for thread, _ in (*syncs.counts, *syncs.entries)}
+        programs = self._programs.of(threads)
+        rows = {key_of(file): row for file, row in self._files.items()}
+        for (thread, file), times in syncs.counts.items():
+            owner = self._owner_of(programs[thread].pid, programs[thread].name)
+            row = rows.get(file)
+            if owner and self._scope.device in (None, file[0], row.number if row else None):
+                owner.synced(self._now, times)
+            if row:
+                row.exposure.counted(self._now, times)
+        for (thread, directory), count in syncs.entries.items():
+            owner = self._owner_of(programs[thread].pid, programs[thread].name)
+            if owner and self._scope.device in (None, directory[0]):
+                names = NewNames(owner, directory, count, self._now)
+                names.path = self._path(programs[thread].pid, directory)
+                self._names.append(names)
+        synced = {file: sync.began_ns for file, sync in syncs.ended.items()}
+        self._names = [one for one in self._names if not one.is_durable(self._now, synced.get(one.directory, 0))]
+        syncs.clear()
+
+    def _owner_of(self, pid: int, name: str) -> Owner | None:
+        """Return the program of a process, which may have ended; None if it is not wanted."""
+        process = self._open.processes.get(pid) if self._open else None
+        if process:
+            return self._owner(process) if process.wanted else None
+        return self._owners.setdefault((pid, 0), Owner(name, pid)) if self._scope.pid in (None, pid) else None
+
+    def _path(self, pid: int, directory: FileNumber) -> str | None:
+        """Return the path of a directory, if it is the working directory of the program or one with an open file."""
+        near = {os.path.dirname(file.path) for file in self._files if file.number == directory[0]}
+        with contextlib.suppress(OSError):
+            near.add(os.readlink(f"/proc/{pid}/cwd"))
+        for path in sorted(near):
+            with contextlib.suppress(OSError):
+                if os.stat(f"/proc/{pid}/root{path}").st_ino == directory[1]:
+                    return path
+        return None
+
+    def _forget(self) -> None:
+        if self._open:
+            self._open.drop(lambda file: file not in self._files or not self._files[file].exposure.total)
+            for file in self._files.keys() - set(self._open.files.values()):
+                del self._files[file]
+        for key in [key for key, direct in self._direct.items() if not direct.files]:
+            del self._direct[key]
+
+    def _rows(self) -> Iterator[RiskRow]:
+        yield from self._files.values()
+        yield from self._direct.values()
+
+    def _as_dict(self) -> dict[str, Any]:
+        by_owner: dict[Owner, list[RiskRow]] = defaultdict(list)
+        for row in self._rows():
+            for owner in row.owners:
+                by_owner[owner].append(row)
+        names: dict[Owner, list[NewNames]] = defaultdict(list)
+        for one in self._names:
+            names[one.owner].append(one)
+        for owner in self._owners.values():
+            oldest = min(filter(None, (row.exposure.oldest() for row in by_owner[owner])), default=self._now)
+            owner.longest_s = max(owner.longest_s, self._now - oldest)
+            owner.most_bytes = max(owner.most_bytes, sum(row.exposure.total for row in by_owner[owner]))
+        shown = [row for row in self._rows() if row.exposure.most_bytes or row.exposure.syncs]
+        shown.sort(key=lambda row: (-row.exposure.total, -row.exposure.most_bytes, -row.exposure.syncs))
+        owners = [one for one in self._owners.values() if one.most_bytes or one.syncs or names[one]]
+        programs = [self._program(owner, by_owner[owner], names[owner]) for owner in owners]
+        programs.sort(key=lambda one: (-one["dirty_bytes"] - one["cached_bytes"], -one["most_bytes"], -one["syncs"]))
+        return {
+            "elapsed_s": self._now - self._begun,
+            "programs": programs[:MOST_ROWS],
+            "files": [self._file(row) for row in shown[:MOST_ROWS]],
+            "names": self._new_names(),
+            "devices": [
+                {"device": disk.name, "volatile": disk.volatile, "not_flushed_bytes": disk.not_flushed}
+                for disk in self._caches.disks.values()
+            ],
+            **self._limits(),
+        }
+
+    def _program(self, owner: Owner, rows: list[RiskRow], names: list[NewNames]) -> dict[str, Any]:
+        exposed = [row for row in rows if row.exposure.total]
+        oldest = min(filter(None, (row.exposure.oldest() for row in exposed)), default=None)
+        return {
+            "program": owner.name,
+            "pid": owner.pid,
+            "dirty_bytes": sum(row.exposure.in_memory.total for row in exposed),
+            "cached_bytes": sum(row.exposure.in_cache.total for row in exposed),
+            "files": sum(max(1, len(row.paths)) for row in exposed),
+            "shared_files": sum(len(row.owners) > 1 for row in exposed),
+            "oldest_s": None if oldest is None else self._now - oldest,
+            "at_least": any(row.exposure.is_at_least() for row in exposed if row.exposure.oldest() == oldest),
+            "most_bytes": owner.most_bytes,
+            "longest_s": owner.longest_s,
+            **self._often(owner.syncs, owner.first_sync, owner.last_sync),
+            "names": sum(one.count for one in names),
+            "oldest_name_s": max((self._now - one.since for one in names), default=None),
+        }
+
+    def _file(self, row: RiskRow) -> dict[str, Any]:
+        exposure, oldest = row.exposure, row.exposure.oldest()
+        paths = sorted(row.paths)
+        return {
+            "programs": sorted(f"{owner.name} ({owner.pid})" for owner in row.owners),
+            "path": row.file.path if row.file else paths[0] if len(paths) == 1 else None,
+            "files": max(1, len(paths)),
+            "device": block_device(row.number),
+            "direct": row.file is None,
+            "closed": row.closed_at is not None,
+            "dirty_bytes": exposure.in_memory.total,
+            "cached_bytes": exposure.in_cache.total,
+            "oldest_s": None if oldest is None else self._now - oldest,
+            "at_least": oldest is not None and exposure.is_at_least(),
+            "most_bytes": exposure.most_bytes,
+            "longest_s": exposure.longest_s,
+            **self._often(exposure.syncs, exposure.first_sync, exposure.last_sync),
+        }
+
+    def _often(self, syncs: int, first: float, last: float) -> dict[str, Any]:
+        return {
+            "syncs": syncs if self._syncs else None,
+            "sync_every_s": (last - first) / (syncs - 1) if syncs > 1 else None,
+        }
+
+    def _new_names(self) -> list[dict[str, Any]]:
+        """Return a row for each program and directory; directories without a known path are counted together."""
+        found: dict[tuple[Owner, int, str | None], list[NewNames]] = defaultdict(list)
+        for one in self._names:
+            found[one.owner, one.directory[0], one.path].append(one)
+        rows: list[dict[str, Any]] = [
+            {
+                "program": f"{owner.name} ({owner.pid})",
+                "directory": path,
+                "directories": len({one.directory for one in names}),
+                "device": block_device(device),
+                "count": sum(one.count for one in names),
+                "oldest_s": max(self._now - one.since for one in names),
+            }
+            for (owner, device, path), names in found.items()
+        ]
+        return sorted(rows, key=lambda row: -row["oldest_s"])[:MOST_ROWS]
+
+    def _limits(self) -> dict[str, Any]:
+        """Return what could not be seen."""
+        lost = self._syncs.recording.lost() if self._syncs else 0
+        if not self._open:
+            return {"unsupported": self._unsupported, "lost": lost}
+        every = self._scope == EVERYTHING and not self._open.unreadable
+        known = sum(file.dirty + file.writeback for file in self._open.files.values())
+        return {
+            "lost": lost,
+            "rest_bytes": max(0, not_written() - known) if every else None,
+            "not_covered": dict(self._open.not_covered),
+            "unreadable": self._open.unreadable,
+            "refused": self._open.refused,
+            "seconds_per_round": self._open.scans_per_round,
+            "names_recorded": self._syncs is not None and self._syncs.names_recorded,
+        }
+
+    def remove(self) -> None:
+        if self._open:
+            self._open.close()
+        if self._syncs:
+            self._syncs.recording.remove()
+
+
+def key_of(file: OpenFile) -> FileNumber:
+    """Return device and inode as the events show them."""
+    return (0 if file.fstype == "btrfs" else file.number), file.inode
+
+
+@cache
+def disks_of(number: int) -> tuple[str, ...]:
+    """Return the disks below a filesystem or block device."""
+    device = block_device(number)
+    return tuple(sorted(request_devices(device))) if device else ()
+
+
+def commits(number: int) -> int | None:
+    """Return how many transactions the ext4 journal of a device has committed; None if it has none."""
+    device = block_device(number)
+    for path in glob.glob(f"/proc/fs/jbd2/{glob.escape(device)}-*/info") if device else ():
+        found = re.match(r"(\d+) transactions", proc.read_text(path))
+        if found:
+            return int(found[1])
+    return None
+
+
+@cache
+def expire_s() -> float:
+    """Return after how many seconds the kernel writes dirty pages back by itself."""
+    names = ("dirty_expire_centisecs", "dirty_writeback_centisecs")
+    return sum(int(proc.read_text(f"/proc/sys/vm/{name}") or 3000) for name in names) / 100
+
+
+def not_written() -> int:
+    """Return the bytes of all dirty pages of the host, and of those that are being written."""
+    words = dict(re.findall(r"^(Dirty|Writeback):\s+(\d+)", proc.read_text("/proc/meminfo"), re.MULTILINE))
+    return sum(int(amount) << 10 for amount in words.values())
+
+
+def say_state(kind: str, state: dict[str, Any]) -> None:
+    """Print the state. The parent reads lines of limited length, and paths may be long."""
+    while len(json.dumps(state)) > MOST_BYTES:
+        for rows in ("programs", "files", "names"):
+            state[rows] = state[rows][: len(state[rows]) // 2]
+    say(**{kind: state})
+
+
+def watch(at_risk: AtRisk) -> None:
+    """Report every second until stdin closes."""
+    at_risk.end_second()  # what is dirty now
+    due = time.monotonic()
+    closed = False
+    while not closed:
+        due += SECOND
+        while not closed and (left := due - time.monotonic()) > 0:
+            closed = closed_within(min(left, POLL_S))
+            at_risk.poll()
+        second = at_risk.end_second()
+        if not closed:
+            say_state("second", second)
+    say_state("whole", at_risk.end_second())
+
+
+def syncs_of(name: str | None) -> tuple[Syncs | None, str | None]:
+    """Return the trace of syncs, or why there is none."""
+    if name is None:
+        return None, "only root may trace the kernel"
+    try:
+        if not in_outermost_namespace():
+            raise TracefsError(NESTED)
+        return Syncs(PREFIX + name), None
+    except (TracefsError, OSError) as problem:
+        return None, str(problem)
+
+
+def main() -> None:
+    ignore_signals()
+    gc.disable()  # this program makes few reference cycles, and the collector would scan many tuples
+    settings = read_settings()
+    syncs, untraced = syncs_of(settings["name"])
+    try:
+        at_risk = AtRisk(Scope(settings["pid"], settings["device"]), syncs)
+    except (CachestatError, OSError) as problem:
+        if syncs:
+            syncs.recording.remove()
+        say(error=str(problem))
+    else:
+        with contextlib.suppress(BrokenPipeError):
+            try:
+                say(ready=True, untraced=untraced)
+                watch(at_risk)
+            finally:
+                at_risk.remove()
+    remove_entry(settings["entry"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,348 @@
+"""``fstui watch --at-risk`` next to programs that write known amounts and sync them in known ways."""
+
+from __future__ import annotations
+
+import json
+import pwd
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from fstui.model.at_risk import AtRisk, AtRiskReport, FileAtRisk, ProgramAtRisk
+from fstui.state import ledger
+from tests.real import disks, headless
+from tests.real.disks import MIB
+
+NO_COMMIT = "commit=300"
+"""The journal's commit every 5 s would flush the device."""
+PROGRAM = """
+import mmap, os, sys
+path, directory = sys.argv[1], os.path.dirname(sys.argv[1])
+fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+memory = mmap.mmap(-1, 1 << 20)
+memory.write(os.urandom(1 << 20))
+at = 0
+print("ready", flush=True)
+for line in sys.stdin:
+    word, *rest = line.split()
+    if word == "open":
+        os.close(fd)
+        fd = os.open(path, os.O_RDWR | getattr(os, rest[0]))
+        at = 0
+    elif word == "write":
+        for _ in range(int(rest[0])):
+            at += os.pwritev(fd, [memory], at)
+    elif word == "map":
+        mapped = mmap.mmap(fd, int(rest[0]) << 20)
+        for page in range(0, len(mapped), 4096):
+            mapped[page] = 1
+    elif word == "msync":
+        mapped.flush()
+    elif word == "fsync":
+        os.fsync(fd)
+    elif word == "start_writeback":
+        import ctypes
+        ctypes.CDLL(None).sync_file_range(fd, ctypes.c_long(0), ctypes.c_long(0), 7)
+    elif word == "rename":
+        os.rename(path, path + ".new")
+    elif word == "sync_directory":
+        above = os.open(directory, os.O_RDONLY)
+        os.fsync(above)
+        os.close(above)
+    elif word == "close":
+        os.close(fd)
+    print("done", flush=True)
+"""
+
+
+class Writer:
+    """A program that does what the test says, one step at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        words = [sys.executable, "-c", PROGRAM, str(path)]
+        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout and self.process.stdout.readline() == "ready\n"
+
+    def do(self, *steps: str) -> None:
+        for step in steps:
+            assert self.process.stdin and self.process.stdout
+            self.process.stdin.write(f"{step}\n")
+            self.process.stdin.flush()
+            assert self.process.stdout.readline() == "done\n"
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[Writer]:
+    writer = Writer(path)
+    try:
+        yield writer
+    finally:
+        writer.process.communicate()
+
+
+class Watch:
+    """A running watch."""
+
+    def __init__(self, *words: str | Path, within: tuple[str, ...] = ()) -> None:
+        call = [*within, headless.FSTUI, "watch", "--at-risk", "--format", "events", *map(str, words)]
+        self.process = subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert self.process.stdout and self.process.stderr
+        first = self.process.stdout.readline()
+        assert first, self.process.stderr.read().decode()
+        self.untraced = json.loads(first)["untraced"]
+        self.second()
+
+    def second(self) -> AtRisk:
+        assert self.process.stdout
+        return msgspec.convert(json.loads(self.process.stdout.readline())["second"], AtRisk)
+
+    def until(self, is_so: Callable[[AtRisk], bool]) -> AtRisk:
+        """Return the first state for which this holds, or the tenth."""
+        for _ in range(10):
+            if is_so(state := self.second()):
+                break
+        return state
+
+    def ended(self) -> AtRiskReport:
+        self.process.send_signal(signal.SIGINT)
+        out, _ = self.process.communicate(timeout=60)
+        assert self.process.returncode == 0
+        return msgspec.convert(json.loads(out.splitlines()[-1])["report"], AtRiskReport)
+
+
+@contextmanager
+def watch(*words: str | Path, within: tuple[str, ...] = ()) -> Iterator[Watch]:
+    watching = Watch(*words, within=within)
+    try:
+        yield watching
+    finally:
+        if watching.process.poll() is None:
+            watching.process.kill()
+        watching.process.communicate()
+
+
+def file_of(state: AtRisk, path: Path) -> FileAtRisk | None:
+    return next((row for row in state.files if row.path == str(path)), None)
+
+
+def bytes_of(state: AtRisk, path: Path) -> tuple[int, int]:
+    """Return what is not written, and what a disk's cache may hold."""
+    row = file_of(state, path)
+    return (row.dirty_bytes, row.cached_bytes) if row else (0, 0)
+
+
+def program_of(state: AtRisk, pid: int) -> ProgramAtRisk:
+    return next(each for each in state.programs if each.pid == pid)
+
+
+@pytest.mark.parametrize("fstype", ["ext4", "xfs", "btrfs"])
+def test_unsynced_bytes_are_counted_until_their_sync(workshop: Path, fstype: str) -> None:
+    with (
+        disks.on_loop(workshop, fstype, size_bytes=2 * disks.SIZE_BYTES) as storage,
+        writing(path := storage.directory / "a file") as writer,
+        watch("--mount", storage.directory) as watching,
+    ):
+        writer.do("write 8", "fsync", "write 3")
+        state = watching.until(lambda state: bytes_of(state, path)[0] > 0)
+        assert bytes_of(state, path) == (3 * MIB, 0)
+        program = program_of(state, writer.process.pid)
+        assert (program.bytes, program.files, program.syncs) == (3 * MIB, 1, 1)
+        writer.do("fsync")
+        state = watching.until(lambda state: bytes_of(state, path) == (0, 0))
+        assert bytes_of(state, path) == (0, 0)
+        report = watching.ended()
+    assert report.untraced is None and report.whole.lost == 0
+    (sentence,) = report.sentences
+    assert f"({writer.process.pid}): nothing at risk now; at most 3.0 MiB" in sentence
+    assert ledger.entries() == []
+
+
+def test_a_program_that_syncs_each_write_shows_zero(workshop: Path) -> None:
+    with (
+        disks.on_loop(workshop) as storage,
+        writing(path := storage.directory / "file") as writer,
+        watch("--pid", str(writer.process.pid)) as watching,
+    ):
+        writer.do("open O_DSYNC", *["write 1"] * 20)
+        state = watching.until(lambda state: bool(file_of(state, path)))
+        row = file_of(state, path)
+        assert row and (row.bytes, row.syncs) == (0, 20)
+        assert "nothing at risk" in watching.ended().sentences[0]
+
+
+def test_direct_writes_are_in_the_cache_until_a_flush(workshop: Path) -> None:
+    with (
+        disks.on_loop(workshop, options=NO_COMMIT) as storage,
+        writing(path := storage.directory / "file") as writer,
+    ):
+        writer.do("write 8", "fsync", "open O_DIRECT")
+        with watch("--mount", storage.directory) as watching:
+            writer.do("write 4")
+            state = watching.until(lambda state: bytes_of(state, path)[1] > 0)
+            assert bytes_of(state, path)[0] == 0
+            assert bytes_of(state, path)[1] == pytest.approx(4 * MIB, rel=0.02)
+            (disk,) = (disk for disk in state.devices if disk.device == storage.device)
+            assert disk.volatile and disk.not_flushed_bytes >= 4 * MIB
+            writer.do("fsync")
+            assert bytes_of(watching.until(lambda state: bytes_of(state, path) == (0, 0)), path) == (0, 0)
+
+
+def test_written_pages_are_in_the_cache_until_a_flush(workshop: Path) -> None:
+    with (
+        disks.on_loop(workshop, options=NO_COMMIT) as storage,
+        writing(path := storage.directory / "file") as writer,
+    ):
+        writer.do("write 8", "fsync", "open O_RDWR")
+        with watch("--mount", storage.directory) as watching:
+            writer.do("write 4")
+            watching.until(lambda state: bytes_of(state, path)[0] > 0)
+            writer.do("start_writeback")
+            state = watching.until(lambda state: bytes_of(state, path)[1] > 0)
+            assert bytes_of(state, path) == (0, 4 * MIB)
+
+
+def test_no_volatile_cache_means_nothing_in_the_cache(workshop: Path) -> None:
+    with disks.write_through(workshop) as storage, writing(path := storage.directory / "file") as writer:
+        writer.do("write 8", "fsync", "open O_DIRECT")
+        with watch("--mount", storage.directory) as watching:
+            writer.do("write 4")
+            state = watching.second()
+            assert bytes_of(state, path) == (0, 0)
+            assert [disk.volatile for disk in state.devices if disk.device == storage.device] == [False]
+
+
+def test_mapped_writes_are_counted_until_msync(workshop: Path) -> None:
+    with disks.on_loop(workshop) as storage, writing(path := storage.directory / "file") as writer:
+        writer.do("write 2", "fsync")
+        with watch("--mount", storage.directory) as watching:
+            writer.do("map 2")
+            state = watching.until(lambda state: bytes_of(state, path)[0] > 0)
+            assert bytes_of(state, path) == (2 * MIB, 0)
+            writer.do("msync")
+            assert bytes_of(watching.until(lambda state: bytes_of(state, path) == (0, 0)), path) == (0, 0)
+
+
+def test_a_rename_is_listed_until_its_directory_is_synced(workshop: Path) -> None:
+    with (
+        disks.on_loop(workshop, options=NO_COMMIT) as storage,
+        writing(storage.directory / "file") as writer,
+        watch("--mount", storage.directory) as watching,
+    ):
+        writer.do("write 1", "fsync", "rename")
+        state = watching.until(lambda state: bool(state.names))
+        assert [(row.count, row.where) for row in state.names] == [(1, str(storage.directory))]
+        assert program_of(state, writer.process.pid).names == 1
+        writer.do("sync_directory")
+        assert watching.until(lambda state: not state.names).names == ()
+
+
+def test_a_closed_file_remains_until_the_kernel_writes_it(workshop: Path) -> None:
+    with (
+        disks.on_loop(workshop, options=NO_COMMIT) as storage,
+        writing(path := storage.directory / "file") as writer,
+        watch("--mount", storage.directory) as watching,
+    ):
+        writer.do("write 4")
+        watching.until(lambda state: bytes_of(state, path)[0] > 0)
+        writer.do("close")
+        state = watching.until(lambda state: bool((row := file_of(state, path)) and row.closed))
+        row = file_of(state, path)
+        assert row and row.closed and row.dirty_bytes == 4 * MIB
+
+
+def test_a_file_of_two_programs_is_shared(workshop: Path) -> None:
+    with (
+        disks.on_loop(workshop) as storage,
+        writing(path := storage.directory / "file") as one,
+        writing(path) as other,
+        watch("--mount", storage.directory) as watching,
+    ):
+        one.do("write 1")
+        state = watching.until(lambda state: bytes_of(state, path)[0] > 0)
+        row = file_of(state, path)
+        assert row and [program.rpartition("(")[2] for program in row.programs] == sorted(
+            f"{writer.process.pid})" for writer in (one, other)
+        )
+        assert all(program_of(state, writer.process.pid).shared_files == 1 for writer in (one, other))
+
+
+def test_a_deleted_file_is_not_at_risk(workshop: Path) -> None:
+    with (
+        disks.on_loop(workshop) as storage,
+        writing(path := storage.directory / "file") as writer,
+        watch("--mount", storage.directory) as watching,
+    ):
+        writer.do("write 1")
+        watching.until(lambda state: bytes_of(state, path)[0] > 0)
+        path.unlink()
+        assert not any(
+            row.bytes for row in watching.until(lambda state: not any(row.bytes for row in state.files)).files
+        )
+
+
+def test_direct_writes_to_a_block_device_are_counted(workshop: Path) -> None:
+    with disks.loop(workshop / "disk.img") as device, writing(Path("/dev") / device) as writer:
+        with watch("--pid", str(writer.process.pid)) as watching:
+            writer.do("write 2")
+            state = watching.until(lambda state: bytes_of(state, writer.path)[0] > 0)
+        assert bytes_of(state, writer.path) == (2 * MIB, 0)
+
+
+@pytest.mark.parametrize(
+    ("journal", "synchronous", "is_at_risk"),
+    [("wal", "FULL", False), ("wal", "NORMAL", True), ("wal", "OFF", True), ("delete", "FULL", False),
+     ("delete", "OFF", True)],
+)  # fmt: skip
+def test_sqlite_shows_what_its_setting_promises(
+    workshop: Path, journal: str, synchronous: str, is_at_risk: bool
+) -> None:
+    with disks.on_loop(workshop, options=NO_COMMIT) as storage, watch("--mount", storage.directory) as watching:
+        database = sqlite3.connect(storage.directory / "db", isolation_level=None)
+        database.execute(f"pragma journal_mode = {journal}")
+        database.execute(f"pragma synchronous = {synchronous}")
+        database.execute("create table rows (value blob)")
+        for _ in range(100):
+            database.execute("insert into rows values (randomblob(1000))")
+        log = storage.directory / ("db-wal" if journal == "wal" else "db")
+        state = watching.until(lambda state: (bytes_of(state, log)[0] > 0) == is_at_risk)
+        written = log.stat().st_size if is_at_risk else 0
+        assert bytes_of(state, log)[0] == pytest.approx(written, abs=4096)
+        database.close()
+
+
+def test_without_root_only_own_processes_are_examined(workshop: Path) -> None:
+    nobody = str(pwd.getpwnam("nobody").pw_uid)
+    become = ("setpriv", f"--reuid={nobody}", "--inh-caps=+dac_override", "--ambient-caps=+dac_override")
+    with (
+        disks.on_loop(workshop) as storage,
+        writing(storage.directory / "file") as writer,
+        watch(within=become) as watching,
+    ):
+        writer.do("write 1")
+        state = watching.second()
+        assert watching.untraced == "only root may trace the kernel"
+        assert state.unreadable > 0 and not any(row.bytes for row in state.files)
+        report = watching.ended()
+    assert any("run fstui as root" in limit for limit in report.limits)
+
+
+def test_a_missing_process_is_refused() -> None:
+    done = headless.call("watch", "--at-risk", "--pid", "0")
+    assert (done.returncode, done.stderr.decode()) == (2, "fstui: There is no process 0.\n")
+
+
+def test_the_text_ends_with_a_sentence_for_each_program(workshop: Path) -> None:
+    with disks.on_loop(workshop) as storage, writing(storage.directory / "file") as writer:
+        writer.do("write 2")
+        done = headless.call("watch", "--at-risk", "--seconds", "1", "--pid", str(writer.process.pid))
+    text = done.stdout.decode()
+    assert text.startswith(f"what a power failure would take from process {writer.process.pid}"), done.stderr.decode()
+    assert f"({writer.process.pid}): 2.0 MiB in 1 file not durable, oldest at least" in " ".join(text.split())
