@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 MOUNTINFO = "/proc/self/mountinfo"
 _ESCAPE = re.compile(rb"\\([0-3][0-7]{2})")
-_WRITE_BYTES = re.compile(rb"^write_bytes: (\d+)", re.MULTILINE)
+_IO_BYTES = re.compile(rb"^read_bytes: (\d+)\nwrite_bytes: (\d+)", re.MULTILINE)
 _DELETED = " (deleted)"
+_V1_LIMITS = ("read_bps", "write_bps", "read_iops", "write_iops")
+_DEVICE = re.compile(r"\d{1,7}:\d{1,7}")
 
 
 class Stat(NamedTuple):
@@ -89,8 +91,14 @@ def children(pid: int) -> list[int]:
 
 def written_bytes(pid: int) -> int | None:
     """Return how many bytes a process has written to disks so far, or None without permission to read that."""
-    found = _WRITE_BYTES.search(_read(f"/proc/{pid}/io"))
-    return int(found[1]) if found else None
+    found = io_bytes(pid)
+    return found and found[1]
+
+
+def io_bytes(pid: int) -> tuple[int, int] | None:
+    """Return how many bytes a process has read from and written to disks so far, or None without permission."""
+    found = _IO_BYTES.search(_read(f"/proc/{pid}/io"))
+    return (int(found[1]), int(found[2])) if found else None
 
 
 def mount_id(fd: int | str, pid: int | str = "self", *, writable: bool = False) -> int | None:
@@ -129,6 +137,59 @@ def parse_mounts(data: bytes) -> Iterator[Mount]:
         if mount := _parse_mount(line, place):
             place += 1
             yield mount
+
+
+class IoLimit(NamedTuple):
+    """A limit of a cgroup: ``253:0 wiops``, its value, and the file that sets it."""
+
+    what: str
+    value: str
+    path: str
+
+
+def cgroups(text: str) -> dict[str, str]:
+    """Return the cgroup for each controller from a /proc/PID/cgroup file; that of the unified hierarchy has no name."""
+    lines = [line.split(":", 2) for line in text.split("\n") if line.count(":") >= 2]
+    return {controller: path for _, controllers, path in lines for controller in controllers.split(",")}
+
+
+def io_limits(mounts_: Iterable[Mount], text: str, read: Callable[[str], str]) -> Iterator[IoLimit]:
+    """Yield every io limit that applies to a process with that /proc/PID/cgroup. ``read`` returns a file's text."""
+    by_controller = cgroups(text)
+    for mount in mounts_:
+        if mount.fstype == "cgroup2" and "" in by_controller:
+            for directory in cgroup_directories(mount, by_controller[""]):
+                yield from _v2_limits(read, directory)
+        elif mount.fstype == "cgroup" and "blkio" in mount.super_options and "blkio" in by_controller:
+            for directory in cgroup_directories(mount, by_controller["blkio"]):
+                yield from _v1_limits(read, directory)
+
+
+def cgroup_directories(mount: Mount, path: str) -> Iterator[str]:
+    """Yield the group's directory and those above it, up to the mount, because their limits apply too."""
+    inside = path.removeprefix(mount.root) if mount.root != "/" else path
+    while inside not in ("", "/"):
+        yield f"{mount.mount_point}{'' if inside.startswith('/') else '/'}{inside}"
+        inside = inside.rpartition("/")[0]
+
+
+def _v2_limits(read: Callable[[str], str], directory: str) -> Iterator[IoLimit]:
+    path = f"{directory}/io.max"
+    for line in read(path).split("\n"):
+        device, *limits = line.split(" ")
+        for limit in limits if _DEVICE.fullmatch(device) else ():
+            what, _, value = limit.partition("=")
+            if value.isdecimal():  # not "max"
+                yield IoLimit(f"{device} {what}", value, path)
+
+
+def _v1_limits(read: Callable[[str], str], directory: str) -> Iterator[IoLimit]:
+    for what in _V1_LIMITS:
+        path = f"{directory}/blkio.throttle.{what}_device"
+        for line in read(path).split("\n"):
+            device, _, value = line.partition(" ")
+            if _DEVICE.fullmatch(device) and value.isdecimal():
+                yield IoLimit(f"{device} {what}", value, path)
 
 
 def unescape(field: bytes) -> str:

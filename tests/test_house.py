@@ -32,7 +32,11 @@ def test_measuring_and_judging_load_no_screen(module: str) -> None:
 
 
 PACKAGES_OF_CHILDREN = ("measure/probes", "measure/helpers", "measure/wire", "trace/reader")
-CHILDREN_ELSEWHERE = ["proc", *(f"powercut.{module}" for module in ("writer", "output", "readback", "records", "log"))]
+CHILDREN_ELSEWHERE = [
+    "proc",
+    "state.ring",
+    *(f"powercut.{module}" for module in ("writer", "output", "readback", "records", "log")),
+]
 CHILDREN = [
     *sorted(
         f"{package.replace('/', '.')}.{file.stem}"
@@ -51,7 +55,7 @@ def test_child_programs_load_only_the_standard_library(child: str) -> None:
     loaded = subprocess.run(call, capture_output=True, check=True, text=True).stdout.split()
     assert {name.partition(".")[0] for name in loaded} <= ours_and_standard
     ours = {name.removeprefix("fstui.") for name in loaded if name.startswith("fstui.")}
-    allowed = {"measure", "trace", "powercut", *CHILDREN}
+    allowed = {"measure", "trace", "state", "powercut", *CHILDREN}
     allowed |= {package.replace("/", ".") for package in PACKAGES_OF_CHILDREN}
     assert ours <= allowed
 

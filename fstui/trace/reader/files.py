@@ -86,14 +86,14 @@ class FileLocations:
         number = self._descriptor(program, file)
         if number is None:
             return FileLocation(None, file.device)
-        return FileLocation(path_of(program, number), file.device or self._device_of(fdinfo(program, number)))
+        return FileLocation(path_of(program, number), file.device or self._device_of(program, fdinfo(program, number)))
 
     def _descriptor(self, program: TracedProcess, file: SyncedFile) -> str | None:
         """Return the descriptor of the file in the program: that of the call, or one with the same inode."""
-        if file.fd >= 0 and (not file.inode or self._matches(fdinfo(program, str(file.fd)), file)):
+        if file.fd >= 0 and (not file.inode or self._matches(program, fdinfo(program, str(file.fd)), file)):
             return str(file.fd)
         found = self._open_files(program).get(file.inode, ()) if file.inode else ()
-        return next((number for number, info in found if self._matches(info, file)), None)
+        return next((number for number, info in found if self._matches(program, info, file)), None)
 
     def _open_files(self, program: TracedProcess) -> Mapping[int, list[tuple[str, dict[str, int]]]]:
         """Return the open files of a program by inode. They are listed at most once per second."""
@@ -108,13 +108,16 @@ class FileLocations:
                         break
         return found
 
-    def _matches(self, info: dict[str, int], file: SyncedFile) -> bool:
+    def _matches(self, program: TracedProcess, info: dict[str, int], file: SyncedFile) -> bool:
         """Compare inode and device. The inode is in fdinfo since Linux 5.14, so the filesystem is not accessed."""
-        return info.get("ino") == file.inode and (not file.device or self._device_of(info) in (0, file.device))
+        return info.get("ino") == file.inode and (not file.device or self._device_of(program, info) in (0, file.device))
 
-    def _device_of(self, info: dict[str, int]) -> int:
-        """Return the device of the mount; 0 if the mount is in another namespace."""
-        return self._mounts.get(info.get("mnt_id", 0), 0)
+    def _device_of(self, program: TracedProcess, info: dict[str, int]) -> int:
+        """Return the device of the mount, which may be in the mount namespace of the program; 0 if it is unknown."""
+        number = info.get("mnt_id", 0)
+        if number not in self._mounts:
+            self._mounts.update({mount: device for mount, device, _ in mounts(program.pid)})
+        return self._mounts.setdefault(number, 0)
 
 
 def fdinfo(program: TracedProcess, number: str) -> dict[str, int]:
@@ -159,8 +162,9 @@ def loop_status(loop: str) -> tuple[int, int]:
         os.close(fd)
 
 
-def mounts() -> Iterator[tuple[int, int, str]]:
-    for mount in proc.mounts():
+def mounts(pid: int | None = None) -> Iterator[tuple[int, int, str]]:
+    """Yield mount id, device number and source of the mounts that this process, or another one, sees."""
+    for mount in proc.mounts(pid):
         yield mount.number, number_of(mount.device), mount.source
 
 

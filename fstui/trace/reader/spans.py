@@ -39,6 +39,9 @@ class WaitRow:
         self.failed: Counter[int] = Counter()
         self.cpu_ns = 0
         self.in_flight_ns: int | None = None
+        self.call = ""
+        self.slow: list[tuple[int, int]] = []
+        """Of slow syncs: when each returned, and how long it took, in ns. Only a recording has them."""
 
     def merge(self, later: WaitRow) -> None:
         self.path = later.path or self.path
@@ -52,6 +55,8 @@ class WaitRow:
         self.failed.update(later.failed)
         self.cpu_ns += later.cpu_ns
         self.in_flight_ns = later.in_flight_ns
+        self.call = later.call or self.call
+        self.slow += later.slow
 
     def as_dict(self, device_ns: int | None) -> dict[str, Any]:
         """``device_ns``: the average part of a sync that the devices needed."""

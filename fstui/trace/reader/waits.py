@@ -52,6 +52,8 @@ COMMIT_ENDED = Wanted("jbd2/jbd2_end_commit", ("dev",))
 ERROR_SET = Wanted("filemap/filemap_set_wb_err", ("i_ino", "s_dev", "errseq"))
 ERROR_RETURNED = Wanted("filemap/file_check_and_advance_wb_err", ("i_ino", "s_dev"))
 FORK = Wanted("sched/sched_process_fork", ("parent_pid", "child_pid"))
+SLOW_NS = 100_000_000
+MOST_SLOW = 1000
 ERRNO = 0xFFF
 """Mask of the errno in an errseq (kernel: lib/errseq.c)."""
 
@@ -76,6 +78,8 @@ class SyncWaits:
         self.timeless: Counter[tuple[int, int, int, int]] = Counter()
         self.failed: Counter[tuple[int, int, int, int, int]] = Counter()
         """By thread, device, inode, descriptor and errno."""
+        self.slow: list[tuple[int, int, tuple[int, int, int, int]]] = []
+        """Calls that took at least SLOW_NS: when each returned, its duration, and its key in ``done``."""
         self._calls: dict[int, tuple[int, int]] = {}
         """By thread: start time of its system call, and its descriptor."""
         self._files: dict[int, tuple[int, int, int]] = {}
@@ -90,7 +94,7 @@ class SyncWaits:
         call = self._calls.pop(thread, None)
         if call is not None:
             device, inode, _ = self._files.pop(thread, NO_FILE)
-            self._add((thread, device, inode, call[1]), time_ns - call[0], answer)
+            self._add(time_ns, (thread, device, inode, call[1]), time_ns - call[0], answer)
 
     def sync_began(self, time_ns: int, thread: int, device: int, inode: int) -> None:
         """Begin the sync of a file. If a call syncs several files, the first one counts."""
@@ -101,7 +105,7 @@ class SyncWaits:
         if thread not in self._calls:
             file = self._files.pop(thread, None)
             if file is not None:
-                self._add((thread, file[0], file[1], -1), time_ns - file[2], answer)
+                self._add(time_ns, (thread, file[0], file[1], -1), time_ns - file[2], answer)
 
     def sync_without_end(self, time_ns: int, thread: int, device: int, inode: int) -> None:
         """Note the sync of a file whose end has no event."""
@@ -121,13 +125,15 @@ class SyncWaits:
     def fua_completed(self, time_ns: int, device: int, sector: int) -> None:
         since_ns, thread = self._fua.pop((device, sector), (0, 0))
         if thread:
-            self._add((thread, device, 0, -1), time_ns - since_ns, 0)
+            self._add(time_ns, (thread, device, 0, -1), time_ns - since_ns, 0)
 
-    def _add(self, key: tuple[int, int, int, int], duration_ns: int, answer: int) -> None:
+    def _add(self, time_ns: int, key: tuple[int, int, int, int], duration_ns: int, answer: int) -> None:
         durations = self.done.get(key)
         if durations is None:
             durations = self.done[key] = Durations()
         durations.add(max(0, duration_ns))
+        if duration_ns >= SLOW_NS and len(self.slow) < MOST_SLOW:
+            self.slow.append((time_ns, duration_ns, key))
         if answer < 0:
             self.failed[*key, -answer] += 1
 
@@ -149,7 +155,8 @@ class SyncWaits:
         self._files.pop(thread, None)
 
     def clear(self) -> None:
-        for counted in (self.done, self.timeless, self.failed):
+        """Start anew. Calls that have not returned are kept."""
+        for counted in (self.done, self.timeless, self.failed, self.slow):
             counted.clear()
 
 

@@ -1,4 +1,4 @@
-"""Program: report who waits for which file, and what the devices below do, without writing anything.
+"""TracedProcess: report who waits for which file, and what the devices below do, without writing anything.
 
 stdin: a line of JSON with "name" of the instances, "entry", the file in the ledger, "pid" (only this process and its
 descendants) or null, "device" (major << 20 | minor of a filesystem) or null, and "calls" (record fsync and fdatasync
@@ -23,33 +23,78 @@ from fstui.trace.reader.processes import WORKERS, ProcessCache, TracedProcess, c
 from fstui.trace.reader.record import ignore_signals, remove_entry, say
 from fstui.trace.reader.spans import MAX_ROWS, Span, WaitKey, WaitRow
 from fstui.trace.reader.tracefs import PREFIX, TracefsError
-from fstui.trace.reader.waits import SyncedFile, SyncWaits, Watcher
+from fstui.trace.reader.waits import SyncedFile, Watcher
 
 SECOND = 1.0
 NESTED = "the process numbers of a container's pid namespace are not those of the kernel's events"
 
 
-class WatchSession:
+class Calls:
+    """Records who waits for which file."""
+
+    def __init__(self, name: str, *, pid: int | None, device: int | None, calls: bool) -> None:
+        """Raises TracefsError or OSError, and then leaves nothing behind."""
+        self._device = device
+        self._locations = FileLocations()
+        if not in_outermost_namespace():
+            raise TracefsError(NESTED)
+        self._watcher = Watcher(name, pid=pid, device=device, calls=calls)
+        self._programs = ProcessCache(lambda: self._watcher.recording.instance.read("../../saved_cmdlines"))
+
+    def rows_of(self, span: Span) -> SecondOfRows:
+        """Add the waits since the last call to the rows of a span. The caller clears them afterwards."""
+        self._locations.begin()
+        seen = self._watcher.waits
+        programs = self._programs.of(seen.threads())
+        rows = SecondOfRows(self, span, programs)
+        delays = self._programs.cpu_delays(programs)
+        # those that waited longest come first, because the time for finding names is limited
+        for (thread, *file), durations in sorted(seen.done.items(), key=lambda one: -one[1].sum_ns):
+            rows.row(thread, SyncedFile(*file)).durations.merge(durations)
+            if not programs[thread].is_kernel:  # kernel workers also wait for the CPU with unrelated work
+                rows.row(thread, SyncedFile(*file)).cpu_ns += delays.pop(thread, 0)
+        for (thread, *file), count in seen.timeless.items():
+            rows.row(thread, SyncedFile(*file)).timeless += count
+        for (thread, *file, errno), count in seen.failed.items():
+            rows.row(thread, SyncedFile(*file)).failed[errno] += count
+        for thread, which, since_ns in list(seen.open()):
+            if os.path.exists(f"/proc/{thread}"):
+                row = rows.row(thread, which)
+                row.in_flight_ns = max(row.in_flight_ns or 0, time.monotonic_ns() - since_ns)
+            else:
+                seen.forget(thread)
+        return rows
+
+    def is_wanted(self, thread: int, program: TracedProcess, file: SyncedFile, device: int) -> bool:
+        """Return whether to report this row. A FUA write of a kernel thread belongs to no program."""
+        if program.is_kernel and not file.inode and file.fd < 0:
+            return False
+        return self._device in (None, device) and self._watcher.is_of_family(thread)
+
+    def locate(self, program: TracedProcess, file: SyncedFile) -> tuple[str | None, int]:
+        """Return the path of the file and the number of its device."""
+        return self._locations.locate(program, file)
+
+    def remove(self) -> None:
+        self._watcher.recording.remove()
+
+
+class WatchSession(Calls):
     """Two instances: one for calls, and one for devices that is paused if there are too many requests."""
 
     def __init__(self, name: str, *, pid: int | None, device: int | None, calls: bool) -> None:
         """Raises TracefsError or OSError, and then leaves nothing behind."""
+        super().__init__(name, pid=pid, device=device, calls=calls)
         self.whole = Span()
-        self._device = device
-        self._locations = FileLocations()
         self._counters = read_counters()
         self._lost = 0
         self._share = 1.0
         self._since = time.monotonic()
         self._pressure_s = cpu_pressure_s()
-        if not in_outermost_namespace():
-            raise TracefsError(NESTED)
-        self._watcher = Watcher(name, pid=pid, device=device, calls=calls)
-        self._programs = ProcessCache(lambda: self._watcher.recording.instance.read("../../saved_cmdlines"))
         try:
             self._devices = DeviceRecording(f"{name}-devices")
         except BaseException:
-            self._watcher.recording.remove()
+            super().remove()
             raise
 
     def begin_second(self) -> float:
@@ -74,43 +119,13 @@ class WatchSession:
             span.cpu_pressure_s = self._pressure_s - before_s
         lost = self._watcher.recording.lost() + self._devices.lost()
         span.lost, self._lost = lost - self._lost, lost
-        self._locations.begin()
-        self._add_waits(span, self._watcher.waits)
+        self.rows_of(span)
+        self._watcher.waits.clear()
         self._add_devices(span)
         for number, commits in self._watcher.take_commits().items():
             span.commits[block_device(number) or "?"] = commits
         self.whole.merge(span)
         return span.as_dict()
-
-    def _add_waits(self, span: Span, seen: SyncWaits) -> None:
-        programs = self._programs.of(seen.threads())
-        rows = SecondOfRows(self, span, programs)
-        delays = self._programs.cpu_delays(programs)
-        # those that waited longest come first, because the time for finding names is limited
-        for (thread, *file), durations in sorted(seen.done.items(), key=lambda one: -one[1].sum_ns):
-            rows.row(thread, SyncedFile(*file)).durations.merge(durations)
-            if not programs[thread].is_kernel:  # kernel workers also wait for the CPU with unrelated work
-                rows.row(thread, SyncedFile(*file)).cpu_ns += delays.pop(thread, 0)
-        for (thread, *file), count in seen.timeless.items():
-            rows.row(thread, SyncedFile(*file)).timeless += count
-        for (thread, *file, errno), count in seen.failed.items():
-            rows.row(thread, SyncedFile(*file)).failed[errno] += count
-        for thread, which, since_ns in list(seen.open()):
-            if os.path.exists(f"/proc/{thread}"):
-                row = rows.row(thread, which)
-                row.in_flight_ns = max(row.in_flight_ns or 0, time.monotonic_ns() - since_ns)
-            else:
-                seen.forget(thread)
-        seen.clear()
-
-    def is_wanted(self, thread: int, program: TracedProcess, file: SyncedFile, device: int) -> bool:
-        """Return whether to report this row. A FUA write of a kernel thread belongs to no program."""
-        if program.is_kernel and not file.inode and file.fd < 0:
-            return False
-        return self._device in (None, device) and self._watcher.is_of_family(thread)
-
-    def locate(self, program: TracedProcess, file: SyncedFile) -> tuple[str | None, int]:
-        return self._locations.locate(program, file)
 
     def _add_devices(self, span: Span) -> None:
         now = read_counters()
@@ -136,14 +151,14 @@ class WatchSession:
         try:
             self._devices.remove()
         finally:
-            self._watcher.recording.remove()
+            super().remove()
 
 
 class SecondOfRows:
     """The rows of one second, with their names. Rows that are not wanted are not added to the span."""
 
-    def __init__(self, session: WatchSession, span: Span, programs: Mapping[int, TracedProcess]) -> None:
-        self._session, self._rows, self._programs = session, span.rows, programs
+    def __init__(self, calls: Calls, span: Span, programs: Mapping[int, TracedProcess]) -> None:
+        self._calls, self._rows, self._programs = calls, span.rows, programs
         self._known: dict[tuple[int, SyncedFile], WaitRow] = {}
 
     def row(self, thread: int, file: SyncedFile) -> WaitRow:
@@ -153,11 +168,11 @@ class SecondOfRows:
         return known
 
     def _new(self, thread: int, program: TracedProcess, file: SyncedFile) -> WaitRow:
-        path, number = self._session.locate(program, file)
+        path, number = self._calls.locate(program, file)
         inode, fd = (file.inode, -1) if file.inode else (0, file.fd)
         own_row = path or (file.inode and len(self._rows.rows) < MAX_ROWS)  # a later second may find its name
         key = WaitKey(program.name, program.is_kernel, SyncedFile(number, inode, fd) if own_row else SyncedFile(number))
-        if not self._session.is_wanted(thread, program, file, number):
+        if not self._calls.is_wanted(thread, program, file, number):
             return WaitRow(key)
         row = self._rows.row(key)
         row.path = path

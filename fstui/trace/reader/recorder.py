@@ -1,0 +1,577 @@
+"""TracedProcess: record counters every second and, as root, who waits every ten seconds, until a signal ends it.
+
+stdin: nothing. argv: a line of JSON with "directory" and "most_bytes" of the ring, "seconds" until the end or null,
+"anonymous", and "name" and "entry" of the trace instance (null if there is to be no trace). It writes through a child,
+because the disk of the state directory may hang; what does not fit into the pipe between them is dropped and counted.
+It says on stderr what it does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import gc
+import json
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from fstui import proc
+from fstui.state.ring import Ring
+from fstui.trace.reader.files import block_device, number_of, request_devices
+from fstui.trace.reader.record import remove_entry
+from fstui.trace.reader.recording import Wanted
+from fstui.trace.reader.spans import Span, WaitRow
+from fstui.trace.reader.tracefs import PREFIX, TracefsError
+from fstui.trace.reader.waits import EVENTS, FUA_WRITES, SyncedFile
+from fstui.trace.reader.watch import Calls
+
+SECOND, WINDOW_S = 1.0, 10.0
+MOST_TRACED_BYTES = 500_000
+"""About 12 000 events. If there are more, only the first part of each window is traced, to use little CPU time."""
+LEAST_TRACED_S = 0.1
+WALK_SHARE = 0.002
+"""Share of the time that may be spent on reading what every process has read and written."""
+MOST_DEVICES, MAX_ROWS, MOST_WAITS, MOST_PROCESSES, MOST_FILES = 32, 12, 20, 6, 256
+LEAST_BYTES = 256 << 10
+"""A process that wrote or read less in a window is not recorded."""
+PIPE_BYTES = 1 << 20
+END_S, LOCK_S = 5.0, 2.0
+HEADER_S = 300.0
+LOCKED = 2
+"""Exit status if another recorder runs."""
+DISCARDS = ("common_pid", "dev", "sector", "nr_sector", "rwbs")
+SYNC_CALLS: Mapping[str, frozenset[str]] = {
+    "x86_64": frozenset({"74", "75", "26", "162", "306", "277"}),
+    "aarch64": frozenset({"82", "83", "227", "81", "267", "84"}),
+}
+"""Numbers of the system calls in ``EVENTS["called"]``."""
+_IN_SYNC = SYNC_CALLS.get(os.uname().machine, frozenset())
+Object = dict[str, Any]
+
+
+class Trace(Calls):
+    """Who waits for which file, and who discards. On a busy host, only a part of each window is traced.
+
+    While it is paused, the busiest threads are looked at once a second: if one of them is blocked, tracing resumes.
+    """
+
+    def __init__(self, name: str) -> None:
+        """Raises TracefsError or OSError, and then leaves nothing behind."""
+        super().__init__(name, pid=None, device=None, calls=True)
+        self._call_of: dict[int, str] = {}
+        self._discarded: Counter[tuple[int, int]] = Counter()
+        self.first_s = WINDOW_S
+        """How long to trace before the next ``tick``: it is short if there are many events."""
+        self._traced_s, self._since_s = 0.0, time.monotonic()
+        self._bytes = self._lost = 0
+        self._paused_ns: int | None = None
+        self._switches: dict[int, int | None] = {}
+        self._busy: dict[int, SyncedFile] = {}
+        try:
+            self._extend()
+        except BaseException:
+            self.remove()
+            raise
+
+    def _extend(self) -> None:
+        """Also record the name of each call, and discards."""
+        recording, handlers = self._watcher.recording, self._watcher._handlers
+        for event, fields in EVENTS["called"].items():
+            with contextlib.suppress(TracefsError):
+                handlers[recording.learn(Wanted(event, fields))] = self._naming(event.rpartition("_enter_")[2])
+        number = recording.enable(Wanted("block/block_bio_queue", DISCARDS, f'{FUA_WRITES} || rwbs ~ "D*"'))
+        handlers[number] = self._submitted
+
+    def _naming(self, name: str) -> Callable[..., None]:
+        called, call_of = self._watcher.waits.called, self._call_of
+
+        def handle(time_ns: int, thread: int, fd: int = -1) -> None:
+            call_of[thread] = name
+            called(time_ns, thread, fd)
+
+        return handle
+
+    def _submitted(self, time_ns: int, thread: int, device: int, *bio: Any) -> None:
+        sector, sectors, rwbs = bio
+        if rwbs[:1] == b"D":
+            self._discarded[thread, device] += sectors * 512
+        elif rwbs[:2] == b"WF":
+            self._watcher.waits.fua_submitted(time_ns, thread, device, sector)
+
+    def tick(self) -> None:
+        """Pause if there are many events. Paused, look whether to resume."""
+        if self._paused_ns is not None:
+            self._look()
+            return
+        self._watcher.recording.collect()
+        if self._watcher.recording.collected_bytes - self._bytes >= MOST_TRACED_BYTES:
+            self._switch(on=False)
+
+    def pause(self) -> None:
+        """Stop tracing until the window ends, or until a busy thread is blocked."""
+        self._switch(on=False)
+
+    def _switch(self, *, on: bool) -> None:
+        self._watcher.recording.instance.write("tracing_on", str(int(on)))
+        if on:
+            self._paused_ns, self._since_s = None, time.monotonic()
+            return
+        self._watcher.read()
+        self._paused_ns = time.monotonic_ns()
+        self._traced_s += time.monotonic() - self._since_s
+        waits = self._watcher.waits
+        busiest = sorted(waits.done, key=lambda key: -waits.done[key].sum_ns)[: 2 * MAX_ROWS]
+        self._busy = {thread: SyncedFile(*file) for thread, *file in busiest}
+        threads = {thread for thread, _, _ in waits.open()} | self._busy.keys()
+        self._switches = {thread: switches(thread) for thread in threads}
+
+    def _look(self) -> None:
+        """Resume if a busy thread has been blocked in a sync since the last look, at least from then on."""
+        opened = {thread for thread, _, _ in self._watcher.waits.open()}
+        blocked = []
+        for thread in self._busy.keys() - opened:
+            before, now = self._switches.get(thread), switches(thread)
+            if now is not None and now == before and in_sync(thread):
+                blocked.append(thread)
+            self._switches[thread] = now
+        if blocked:
+            self._switch(on=True)
+            waits, since_ns = self._watcher.waits, time.monotonic_ns() - int(SECOND * 1e9)
+            for thread in blocked:
+                file = self._busy[thread]
+                if file.fd >= 0:
+                    waits.called(since_ns, thread, file.fd)
+                if file.inode:
+                    waits.sync_began(since_ns, thread, file.device, file.inode)
+
+    def _end_returned(self) -> None:
+        """End the calls that were open at the pause and have returned since. They took at least until the pause."""
+        waits, paused_ns = self._watcher.waits, self._paused_ns
+        if paused_ns is None:
+            return
+        for thread, _, _ in list(waits.open()):
+            if switches(thread) != self._switches.get(thread):
+                waits.returned(paused_ns, thread, 0)
+                waits.sync_ended(paused_ns, thread)
+
+    def end_window(self, elapsed_s: float, anonymous: bool) -> Object:
+        """Return what happened in the window, and trace again."""
+        if self._paused_ns is None:
+            self._watcher.read()
+            self._traced_s += time.monotonic() - self._since_s
+        self._end_returned()
+        span = Span()
+        found = self.rows_of(span)
+        for end_ns, took_ns, (thread, *file) in self._watcher.waits.slow:
+            row = found.row(thread, SyncedFile(*file))
+            row.slow.append((end_ns, took_ns))
+            row.call = self._call_of.get(thread, "") if file[2] >= 0 else ""
+        rows = sorted(span.rows.combined().values(), key=lambda row: -(row.durations.sum_ns + (row.in_flight_ns or 0)))
+        result = {
+            "traced_s": round(min(self._traced_s, elapsed_s), 2),
+            "lost": self._newly_lost(),
+            "waits": [
+                _row(row, anonymous)
+                for row in rows[:MAX_ROWS]
+                if row.durations.count or row.timeless or row.in_flight_ns
+            ],
+            "discards": list(self._discards()),
+        }
+        self._watcher.waits.clear()
+        self._watcher.take_commits()
+        self._watcher.errors.clear()
+        self._call_of.clear()
+        self._begin_window()
+        return result
+
+    def _newly_lost(self) -> int:
+        before, self._lost = self._lost, self._watcher.recording.lost()
+        return self._lost - before
+
+    def _discards(self) -> Iterator[Object]:
+        """Yield the programs that discarded most. Those of one name count together: they may be many."""
+        programs = self._programs.of({thread for thread, _ in self._discarded})
+        sums: Counter[tuple[str, str]] = Counter()
+        for (thread, number), size in self._discarded.items():
+            sums[programs[thread].name, block_device(number) or "?"] += size
+        for (program, device), size in sums.most_common(MOST_PROCESSES):
+            yield {"program": program, "device": device, "bytes": size}
+        self._discarded.clear()
+
+    def _begin_window(self) -> None:
+        """Trace again, for a time in which as many events as in this window would not be too many."""
+        read = self._watcher.recording.collected_bytes
+        fitting_s = MOST_TRACED_BYTES * self._traced_s / max(read - self._bytes, 1)
+        self.first_s = max(LEAST_TRACED_S, fitting_s)
+        self._bytes, self._traced_s, self._since_s = read, 0.0, time.monotonic()
+        if self._paused_ns is not None:
+            self._switch(on=True)
+
+
+def _row(row: WaitRow, anonymous: bool) -> Object:
+    """Return a row without the fields that are empty."""
+    now_ns = time.monotonic_ns()
+    device = row.key.file.device
+    pid = next(iter(row.pids), 0)
+    mounts = () if row.below else (*proc.mounts(pid), *proc.mounts())
+    mount = next((mount for mount in mounts if device and number_of(mount.device) == device), None)
+    whole = row.as_dict(None)
+    longest = sorted(row.slow, key=lambda one: -one[1])[:MOST_WAITS]
+    fields = {
+        "program": whole["program"], "pid": whole["pid"], "processes": whole["processes"], "kernel": whole["kernel"],
+        "call": row.call, "file": "" if anonymous else whole["file"], "inode": whole["inode"],
+        "device": whole["device"], "below": sorted(row.below), "fstype": mount.fstype if mount else "",
+        "mount_point": mount.mount_point if mount and not anonymous else "",
+        "syncs": whole["syncs"], "waited_ms": row.durations.sum_ns // 1_000_000,
+        "longest_ms": row.durations.longest // 1_000_000,
+        "p50_us": row.durations.percentile(0.5) // 1000 if row.durations.count else 0,
+        "cpu_ms": whole["cpu_ns"] // 1_000_000, "in_flight_ms": (row.in_flight_ns or 0) // 1_000_000,
+        "cgroup": cgroup_of(pid), "limits": limits_of(pid),
+        "slow": [[round((now_ns - end_ns) / 1e9, 2), took_ns // 1_000_000] for end_ns, took_ns in sorted(longest)],
+    }  # fmt: skip
+    return {name: value for name, value in fields.items() if value}
+
+
+def switches(thread: int) -> int | None:
+    """Return how many times a thread has blocked; None if it has ended."""
+    text = proc.read_text(f"/proc/{thread}/status")
+    found = text.rpartition("\nvoluntary_ctxt_switches:")[2].split()
+    return int(found[0]) if found and found[0].isdigit() else None
+
+
+def in_sync(thread: int) -> bool:
+    """Return whether a thread is in a system call that syncs."""
+    return proc.read_text(f"/proc/{thread}/syscall").partition(" ")[0] in _IN_SYNC
+
+
+def cgroup_of(pid: int) -> str:
+    """Return the cgroup by which an administrator knows a process: that of its service or container."""
+    groups = proc.cgroups(proc.read_text(f"/proc/{pid}/cgroup"))
+    named = (groups.get(name, "/") for name in ("", "name=systemd", "blkio", "memory", "cpu"))
+    return next((path for path in named if path != "/"), "")
+
+
+def limits_of(pid: int) -> list[str]:
+    """Return the io limits that apply to a process: ``vda wiops 100``."""
+    limits = proc.io_limits(proc.mounts(), proc.read_text(f"/proc/{pid}/cgroup"), proc.read_text)
+    found = []
+    for limit in limits:
+        device, _, what = limit.what.partition(" ")
+        found.append(f"{block_device(number_of(device)) or device} {what} {limit.value}")
+    return list(dict.fromkeys(found))
+
+
+class Counters:
+    """What the devices and the host did since the last reading."""
+
+    def __init__(self) -> None:
+        self._disks = read_disks()
+        self._pressure = read_pressure()
+        self._queued: dict[str, bool] = {}
+
+    def second(self) -> Object:
+        """Return what was counted since the last call: only devices that did something."""
+        disks, pressure = read_disks(), read_pressure()
+        moved: list[list[Any]] = []
+        for name, now in disks.items():
+            before = self._disks.get(name)
+            if before is None or (before[:-1] == now[:-1] and not now[-1]) or not self._has_queue(name):
+                continue
+            moved.append([name, *(max(a - b, 0) for a, b in zip(now[:-1], before[:-1], strict=True)), now[-1]])
+        moved.sort(key=lambda one: -(one[3] + one[6] + one[12]))
+        host = [
+            None if a is None or b is None else (a - b) // 1000 for a, b in zip(pressure, self._pressure, strict=True)
+        ]
+        self._disks, self._pressure = disks, pressure
+        return {"pressure_ms": host, "memory_kib": read_memory(), "devices": moved[:MOST_DEVICES]}
+
+    def _has_queue(self, name: str) -> bool:
+        """Return whether it is a disk that gets requests. dm, md and partitions pass them on."""
+        if name not in self._queued:
+            self._queued[name] = os.path.isdir(f"/sys/block/{name}/mq")
+        return self._queued[name]
+
+
+def read_disks() -> dict[str, tuple[int, ...]]:
+    """Return per device: reads, KiB read, ms; writes, KiB, ms; flushes, ms; discards, KiB; busy ms; in flight."""
+    found: dict[str, tuple[int, ...]] = {}
+    for line in proc.read_text("/proc/diskstats").splitlines():
+        words = line.split()
+        if len(words) >= 20:
+            f = list(map(int, words[3:20]))
+            found[words[2]] = (
+                f[0],
+                f[2] // 2,
+                f[3],
+                f[4],
+                f[6] // 2,
+                f[7],
+                f[15],
+                f[16],
+                f[11],
+                f[13] // 2,
+                f[9],
+                f[8],
+            )
+    return found
+
+
+def read_pressure() -> list[int | None]:
+    """Return µs since boot: cpu some; io some, full; memory some, full. None without pressure stall information."""
+    found: list[int | None] = []
+    for name, kinds in (("cpu", 1), ("io", 2), ("memory", 2)):
+        lines = proc.read_text(f"/proc/pressure/{name}").splitlines()[:kinds]
+        found += [int(line.rpartition("total=")[2]) for line in lines] or [None] * kinds
+    return found
+
+
+def read_memory() -> list[int]:
+    """Return the dirty memory and that under writeback, in KiB."""
+    fields = dict(line.split(":", 1) for line in proc.read_text("/proc/meminfo").splitlines() if ":" in line)
+    return [int(fields.get(name, "0").split()[0]) for name in ("Dirty", "Writeback")]
+
+
+class Processes:
+    """What processes read and write, without those of the recorder."""
+
+    def __init__(self, own: set[int]) -> None:
+        self._own = own
+        self._before: dict[int, tuple[int, int]] | None = None
+        self._cost_s, self._at_s = 0.0, 0.0
+
+    def moved(self) -> list[Object] | None:
+        """Return those that read or wrote most since the last reading; None if it is too early for another one."""
+        now_s = time.monotonic()
+        if now_s - self._at_s < self._cost_s / WALK_SHARE:
+            return None
+        began_s = time.thread_time()
+        now = {pid: moved for pid in proc.pids() if pid not in self._own and (moved := proc.io_bytes(pid))}
+        before, self._before = self._before, now
+        self._cost_s, self._at_s = time.thread_time() - began_s, now_s
+        if before is None:
+            return []
+        grown = {
+            pid: (read - before.get(pid, (0, 0))[0], wrote - before.get(pid, (0, 0))[1])
+            for pid, (read, wrote) in now.items()
+        }
+        most = sorted((pid for pid in grown if sum(grown[pid]) >= LEAST_BYTES), key=lambda pid: -sum(grown[pid]))
+        return [
+            {
+                "program": found.name, "pid": pid, "read": max(grown[pid][0], 0), "written": max(grown[pid][1], 0),
+                "cgroup": cgroup_of(pid), "devices": written_devices(pid),
+            }
+            for pid in most[:MOST_PROCESSES]
+            if (found := proc.stat(pid))
+        ]  # fmt: skip
+
+
+def written_devices(pid: int) -> list[str]:
+    """Return the disks below the files that a process has open for writing."""
+    with contextlib.suppress(OSError):
+        mounts = {mount.number: mount.device for mount in proc.mounts(pid)}
+        open_ = os.listdir(f"/proc/{pid}/fd")[:MOST_FILES]
+        found = {mounts.get(proc.mount_id(fd, pid, writable=True) or 0) for fd in open_}
+        names = {block_device(number_of(device)) for device in found if device}
+        return sorted({disk for name in names if name for disk in request_devices(name)})
+    return []
+
+
+class Writer:
+    """The child that writes the ring."""
+
+    def __init__(self, directory: str, most_bytes: int) -> None:
+        reading, self._pipe = os.pipe()
+        self.pid = os.fork()
+        if not self.pid:
+            os.close(self._pipe)
+            write_ring(reading, directory, most_bytes)
+        os.close(reading)
+        os.set_blocking(self._pipe, False)
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(self._pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        self._dropped = 0
+
+    def write(self, record: Object) -> bool:
+        """Pass a record on. Returns False if the child has ended."""
+        if self._dropped:
+            record = {**record, "dropped": self._dropped, "trouble": "the state directory did not answer"}
+        data = json.dumps(record, separators=(",", ":")).encode() + b"\n"
+        try:
+            rest = data[os.write(self._pipe, data) :]
+        except BlockingIOError:
+            self._dropped += 1
+            return True
+        except BrokenPipeError:
+            return False
+        if rest:
+            os.set_blocking(self._pipe, True)
+            os.write(self._pipe, rest)
+            os.set_blocking(self._pipe, False)
+        self._dropped = 0
+        return True
+
+    def close(self) -> None:
+        """Let it write what it has, but do not wait for a disk that hangs."""
+        os.close(self._pipe)
+        until_s = time.monotonic() + END_S
+        while time.monotonic() < until_s and os.waitpid(self.pid, os.WNOHANG) == (0, 0):
+            time.sleep(0.01)
+
+
+def write_ring(pipe: int, directory: str, most_bytes: int) -> None:
+    """Write the records that arrive until the pipe is closed, and end this process."""
+    status = 1
+    try:
+        ring = Ring(Path(directory), most_bytes)
+        complained = False
+        with os.fdopen(pipe, "rb") as lines:
+            for line in lines:
+                ring.write(json.loads(line))
+                if ring.dropped and not complained:
+                    say(f"records are lost: {ring.trouble}")
+                complained = bool(ring.dropped)
+        ring.close()
+        status = 0
+    except OSError as error:
+        say(f"{directory}: {error.strerror}")
+    finally:
+        os._exit(status)
+
+
+def say(sentence: str) -> None:
+    with contextlib.suppress(OSError):
+        os.write(2, f"fstui: {sentence}\n".encode(errors="replace"))
+
+
+def lock(directory: str) -> int:
+    """Lock the directory for this recorder and return the descriptor. Raises OSError, also if another one runs."""
+    fd = os.open(f"{directory}/lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    until_s = time.monotonic() + LOCK_S  # the writer of a killed recorder needs a moment to end
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return fd
+        except BlockingIOError:
+            if time.monotonic() >= until_s:
+                raise
+            time.sleep(0.1)
+
+
+class Recorder:
+    """Takes the records."""
+
+    def __init__(self, settings: Object, writer: Writer, trace: Trace | None, untraced: str) -> None:
+        self._settings, self._writer, self._trace = settings, writer, trace
+        self._counters = Counters()
+        self._processes = Processes({os.getpid(), writer.pid})
+        self._processes.moved()
+        self._last_s = self._window_s = time.monotonic()
+        self._header = {
+            "version": settings["version"], "host": os.uname().nodename, "kernel": os.uname().release,
+            "boot": proc.read_text("/proc/sys/kernel/random/boot_id").strip(),
+            "anonymous": settings["anonymous"], "untraced": untraced,
+        }  # fmt: skip
+        self._header_s = 0.0
+        self._started = True
+
+    def second(self) -> bool:
+        """Take the records of a second. Returns False if they cannot be written any more."""
+        now_s = time.monotonic()
+        elapsed_s, self._last_s = now_s - self._last_s, now_s
+        if now_s - self._header_s >= HEADER_S or self._started:
+            header = {**self._stamp("header", 0.0), **self._header, "started": self._started}
+            self._started, self._header_s = False, now_s
+            self._writer.write(header)
+        alive = self._writer.write({**self._stamp("second", elapsed_s), **self._counters.second()})
+        into_s = now_s - self._window_s
+        if into_s < WINDOW_S - SECOND / 2:
+            if self._trace:
+                self._trace.tick()
+            return alive
+        self._window_s = now_s
+        seen = self._trace.end_window(into_s, self._settings["anonymous"]) if self._trace else {}
+        record = {**self._stamp("window", into_s), **seen, "processes": self._processes.moved()}
+        return self._writer.write(record) and alive
+
+    def first_s(self) -> float:
+        """Return after which time of the next second to pause the trace."""
+        return self._trace.first_s if self._trace and self._window_s == self._last_s else SECOND
+
+    def pause(self) -> None:
+        if self._trace:
+            self._trace.pause()
+
+    def _stamp(self, kind: str, elapsed_s: float) -> Object:
+        return {
+            "kind": kind, "at": round(time.time(), 2), "boot_s": round(time.clock_gettime(time.CLOCK_BOOTTIME), 2),
+            "elapsed_s": round(elapsed_s, 2),
+        }  # fmt: skip
+
+
+def run(settings: Object) -> int:
+    """Record until a signal, or until the time is over. Returns the exit status."""
+    try:
+        held = lock(settings["directory"])
+    except BlockingIOError:
+        say(f"another 'fstui record' writes to {settings['directory']}. Stop it first.")
+        return LOCKED
+    except OSError as error:
+        say(f"{settings['directory']}: {error.strerror}")
+        return LOCKED
+    signals = {s for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(s) is not signal.SIG_IGN}
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    os.set_inheritable(held, True)
+    writer = Writer(settings["directory"], settings["most_bytes"])
+    trace, untraced = None, "only root may trace the kernel"
+    if settings["name"]:
+        try:
+            trace, untraced = Trace(PREFIX + settings["name"]), ""
+        except (TracefsError, OSError) as problem:
+            untraced = str(problem)
+    try:
+        say(f"recording into {settings['directory']}; Ctrl-C ends it")
+        if untraced:
+            say(f"not traced by the kernel, so who waits is not recorded: {untraced}")
+        status = follow(Recorder(settings, writer, trace, untraced), signals, settings["seconds"])
+    finally:
+        if trace:
+            trace.remove()
+        writer.close()
+    return status
+
+
+def follow(recorder: Recorder, signals: set[signal.Signals], seconds: float | None) -> int:
+    due_s = began_s = time.monotonic()
+    while seconds is None or time.monotonic() - began_s < seconds:
+        due_s = max(due_s + SECOND, time.monotonic())
+        first_s = recorder.first_s()
+        if first_s < SECOND:
+            if signal.sigtimedwait(signals, first_s):
+                return 0
+            recorder.pause()
+        if signal.sigtimedwait(signals, max(due_s - time.monotonic(), 0.0)):
+            return 0
+        if not recorder.second():
+            say("the program that writes the records has ended")
+            return 1
+    return 0
+
+
+def main() -> None:
+    gc.disable()  # this program makes no reference cycles, and the collector would scan many tuples
+    settings = json.loads(sys.argv[1])
+    try:
+        status = run(settings)
+    finally:
+        remove_entry(settings["entry"])
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()
