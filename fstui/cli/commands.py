@@ -21,8 +21,10 @@ SECTIONS = {
         "scenarios": ("catalog", "List what can be run, and what it writes."),
         "run": ("run", "Run a scenario in a directory and judge the storage below it."),
         "watch": ("watch", "Show which programs wait for which files. Writes nothing."),
-        "powercut": ("powercut", "Test durability by a power cut, with a witness on another host."),
-        "fleet": ("fleet", "Run any of this on many hosts, and report the ones that differ."),
+        "record": ("recording", "Record storage all the time, to ask later what happened."),
+        "what-happened": ("recording", "Say who waited for what at a recorded time, and why."),
+        "powercut": ("powercut", "Test durability by a power cut, with a witness elsewhere."),
+        "fleet": ("fleet", "Run any of this on many hosts, and report those that differ."),
         "clean": ("host", "Remove what a killed run left behind."),
     },
     "Saved runs": {

@@ -19,6 +19,7 @@ from fstui.model.guests import Guest
 from fstui.model.host import Host, Process
 from fstui.model.judgement import Answer, Confidence, Finding, Fit, Verdict
 from fstui.model.plan import Plan
+from fstui.model.recording import WhatHappened
 from fstui.model.run import OwnReference, Run
 from fstui.model.storage import Node, Target
 from fstui.model.watch import WatchEvent, WatchReport
@@ -209,6 +210,7 @@ DOCUMENTS: dict[str, tuple[type[msgspec.Struct], str]] = {
     "list": (ListDocument, "The filesystems of a host with their stacks and defects: fstui list"),
     "watch": (WatchReport, "The result of fstui watch"),
     "at-risk": (AtRiskReport, "What a power failure would take: fstui watch --at-risk"),
+    "what-happened": (WhatHappened, "The answer of fstui what-happened"),
     "plan": (Plan, "What a run will do: fstui run --plan"),
     "scenarios": (ScenariosDocument, "What can be run: fstui scenarios"),
     "scenario": (ScenarioDocument, "One scenario with its steps and settings: fstui scenarios NAME"),

@@ -1,0 +1,64 @@
+"""``fstui record`` and ``what-happened``: record what storage does, and find out later who waited for what."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import click
+
+from fstui.cli.delivery import print_report
+from fstui.cli.options import Duration, report_options
+from fstui.cli.output import put
+from fstui.report import what_happened as report
+from fstui.runs import recordings
+
+
+@click.command("record")
+@click.option("--size", default="24M", show_default=True, metavar="BYTES", help="Keep at most this much on disk.")
+@click.option("--seconds", type=Duration(min=0, min_open=True), help="Record for this long. Default: until Ctrl-C.")
+@click.option("--anonymous", is_flag=True, help="Do not record names of files and mount points.")
+@click.option("--unit", is_flag=True, help="Print a systemd unit that records all the time, and do not record.")
+def record(size: str, seconds: float | None, anonymous: bool, unit: bool) -> None:
+    """Record what storage does, and which programs wait for it, to ask later 'fstui what-happened'.
+
+    Every second: what each device did, how long processes waited for CPU, I/O and memory, and how much written data
+    is still in memory. As root, every ten seconds: the programs that waited longest for a sync and for which files,
+    and the processes that read, wrote and discarded most. Arguments of processes are never recorded.
+
+    The recording is a ring in the state directory: a day takes about 5 MB, and when the ring is full, the oldest
+    part is removed. fstui installs nothing.
+
+    \b
+    Examples:
+      sudo fstui record
+      fstui record --unit | sudo tee /etc/systemd/system/fstui-record.service
+      sudo systemctl enable --now fstui-record
+    """
+    if unit:
+        put(recordings.unit())
+        return
+    most_bytes = recordings.size(size)
+    words = asyncio.run(recordings.recorder(most_bytes=most_bytes, seconds_=seconds, anonymous=anonymous))
+    os.execv(words[0], words)  # a small program instead of this one, which needs more memory
+
+
+@click.command("what-happened")
+@click.argument("when", nargs=-1, metavar="[TIME | START..END | last DURATION]")
+@report_options()
+def what_happened(when: tuple[str, ...], format_: str, output: Path | None) -> None:
+    """Say which program waited for which file at a time in the past, and why, from what 'fstui record' recorded.
+
+    TIME is 03:12, 'yesterday 03:12' or 2026-11-25T03:12:00Z, and means the five minutes before and after it.
+    Without an argument, the worst minutes of the whole recording are listed.
+
+    \b
+    Examples:
+      fstui what-happened 03:12
+      fstui what-happened yesterday 03:00..03:30
+      fstui what-happened last 2h --format html --output incident.html
+    """
+    period = recordings.period_of(when)
+    found = asyncio.run(recordings.answer(period))
+    asyncio.run(print_report(report.of_answer(found), format_, output))

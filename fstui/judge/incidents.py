@@ -1,0 +1,484 @@
+"""Find in a recording when programs waited unusually long, and why: pure functions of its records."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from statistics import mean, median
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from fstui.judge.speed.stalls import CPU_EXPLAINS, P50_TIMES, STALL_NS
+from fstui.model.quantities import duration_ns, rate, size
+from fstui.model.recording import Bucket, Cause, DeviceSecond, Incident, Mover, Record, RecordedWait, Second, Window
+
+STALL_MS = STALL_NS / 1e6
+FEWEST_WINDOWS = 6
+"""Windows in which a program must have synced before a rise of its typical wait counts."""
+NOTICED, NOTICED_MS = 0.2, 5.0
+"""A program does not notice that its syncs became slower if they take less of its time, or less each."""
+RISE, RISE_MS = 5.0, 5.0
+"""A device became slow if its writes took this many times longer than otherwise, and at least this long."""
+ALONE_MS, ALONE_S = 50.0, 2.0
+"""A device that no traced program waited for is reported if its writes took this long for this time."""
+APART_S = 10.0
+"""Waits that are less apart belong to one incident."""
+BEFORE_S = 30.0
+"""The kernel keeps written data in memory for about this time, and writes it to the device later."""
+MUCH_BYTES_PER_S = 4 << 20
+SHARE = 0.3
+"""A program counts as the writer if it wrote at least this share of what the device wrote."""
+MANY_SYNCS, MANY_DISCARDS = 10, 10
+"""Per second."""
+SHORT_OF_MEMORY = 0.2
+_CPU, _IO, _IO_FULL, _MEMORY, _MEMORY_FULL = range(5)
+MOST_BUCKETS = 60
+_WIDTHS = (10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400)
+WRITE_LIMITS = ("wbps", "wiops", "write_bps", "write_iops")
+
+
+class Wait(NamedTuple):
+    """An unusually long wait of one program, or, without ``row``, a time in which a device was slow."""
+
+    start: float
+    end: float
+    place: tuple[str, ...]
+    """The devices, or the filesystem without a device."""
+    row: RecordedWait | None = None
+    waited_s: float = 0.0
+
+
+class Records(NamedTuple):
+    """The records of a period, and what is typical in them."""
+
+    seconds: list[Second]
+    windows: list[Window]
+    typical_ms: dict[str, float]
+    """By device: the median of its latency."""
+    typical_us: dict[tuple[str, str], float]
+    """By program and device: the median of the typical sync of a window."""
+
+
+def records_of(records: Iterable[Record]) -> Records:
+    seconds, windows = [], []
+    for record in records:
+        if isinstance(record, Second):
+            seconds.append(record)
+        elif isinstance(record, Window):
+            windows.append(record)
+    latencies: dict[str, list[float]] = defaultdict(list)
+    for second in seconds:
+        for device in second.devices:
+            if device.ms_per_write is not None:
+                latencies[device.device].append(device.ms_per_write)
+    syncs: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for window in windows:
+        for row in window.waits:
+            if row.p50_us:
+                syncs[row.program, row.device].append(row.p50_us)
+    known = {key: median(values) for key, values in syncs.items() if len(values) >= FEWEST_WINDOWS}
+    return Records(seconds, windows, {name: median(values) for name, values in latencies.items()}, known)
+
+
+def incidents(records: Records, start: float, end: float) -> list[Incident]:
+    """Return what was unusual between two times, the longest waits first."""
+    waits = [wait for wait in _waits(records) if wait.start < end and wait.end > start]
+    found = [_incident(records, part) for part in _grouped(waits)]
+    covered = [(part[0].place, part[0].start, max(wait.end for wait in part)) for part in _grouped(waits)]
+    for part in _grouped([wait for wait in _slow_devices(records) if wait.start < end and wait.end > start]):
+        begin, until = part[0].start, max(wait.end for wait in part)
+        same = (place for place, since, to in covered if since - APART_S < until and begin < to + APART_S)
+        if until - begin >= ALONE_S and not any(set(part[0].place) & set(place) for place in same):
+            found.append(_incident(records, part))
+    return sorted(found, key=lambda one: (-one.waited_s, -(one.end - one.start)))
+
+
+def _waits(records: Records) -> Iterator[Wait]:
+    """Yield the stalls, and the windows in which all syncs of a program took far longer than in most others."""
+    open_: dict[tuple[str, int, str], Wait] = {}
+    for window in records.windows:
+        was_open, open_ = open_, {}
+        for row in window.waits:
+            if row.kernel:
+                continue
+            key, place = (row.program, row.pid, row.file), row.below or (row.mount_point or row.fstype or row.device,)
+            typical_us = records.typical_us.get((row.program, row.device), 0.0)
+            limit_ms = max(STALL_MS, P50_TIMES * typical_us / 1000)
+            stalls = [(ago, ms) for ago, ms in row.slow if ms >= limit_ms]
+            for ago, ms in stalls:
+                yield Wait(window.at - ago - ms / 1000, window.at - ago, place, row, ms / 1000)
+            slower = typical_us and row.p50_us >= P50_TIMES * typical_us and row.p50_us >= NOTICED_MS * 1000
+            if not stalls and slower and row.waited_ms >= NOTICED * window.elapsed_s * 1000:
+                yield Wait(window.at - window.elapsed_s, window.at, place, row, row.waited_ms / 1000)
+            if row.in_flight_ms >= limit_ms:
+                open_[key] = Wait(window.at - row.in_flight_ms / 1000, window.at, place, row, row.in_flight_ms / 1000)
+                was_open.pop(key, None)
+            elif stalls:
+                was_open.pop(key, None)
+        yield from was_open.values()  # those that were never seen to return
+    yield from open_.values()
+
+
+def _slow_devices(records: Records) -> Iterator[Wait]:
+    for second in records.seconds:
+        for device in second.devices:
+            limit_ms = max(ALONE_MS, P50_TIMES * records.typical_ms.get(device.device, 0.0))
+            if device.stuck or (device.ms_per_write or 0.0) >= limit_ms:
+                yield Wait(second.at - second.elapsed_s, second.at, (device.device,))
+
+
+def _grouped(waits: Iterable[Wait]) -> list[list[Wait]]:
+    """Return the waits for each place that are not far apart, in the order of time."""
+    found: list[list[Wait]] = []
+    latest: dict[tuple[str, ...], tuple[list[Wait], float]] = {}
+    for wait in sorted(waits, key=lambda one: one.start):
+        group, until = latest.get(wait.place, ([], 0.0))
+        if not group or wait.start > until + APART_S:
+            group, until = [], 0.0
+            found.append(group)
+        group.append(wait)
+        latest[wait.place] = group, max(until, wait.end)
+    return found
+
+
+class Case(NamedTuple):
+    """All that is known about one incident."""
+
+    start: float
+    end: float
+    row: RecordedWait | None
+    """The row that waited longest."""
+    devices: frozenset[str]
+    seconds: list[Second]
+    windows: list[Window]
+    earlier: list[Window]
+    """Also those shortly before."""
+    device: str
+    """The device whose latency rose most."""
+    latency_ms: float | None
+    """On average."""
+    worst_ms: float | None
+    """In the worst second."""
+    typical_ms: float | None
+
+    @property
+    def slow_device(self) -> bool:
+        if self.latency_ms is None:
+            return False
+        return self.latency_ms >= max(RISE_MS, RISE * (self.typical_ms or 0.0))
+
+    @property
+    def cpu(self) -> float | None:
+        """The share of its wait in which the program may have waited for a CPU; None if it is not known."""
+        rows = [row for row in self.rows if row.program == (self.row and self.row.program)]
+        waited = sum(row.waited_ms + row.in_flight_ms for row in rows)
+        return sum(row.cpu_ms for row in rows) / waited if waited else None
+
+    @property
+    def memory(self) -> float | None:
+        return pressure(self.seconds, _MEMORY)
+
+    @property
+    def rows(self) -> list[RecordedWait]:
+        return [row for window in self.windows for row in window.waits if not row.kernel]
+
+    def counted(self) -> list[DeviceSecond]:
+        return [device for second in self.seconds for device in second.devices if device.device in self.devices]
+
+    @property
+    def elapsed_s(self) -> float:
+        return sum(second.elapsed_s for second in self.seconds) or 1.0
+
+
+class Why(NamedTuple):
+    cause: Cause
+    words: str
+    culprit: Mover | RecordedWait | None = None
+
+
+def _incident(records: Records, waits: Sequence[Wait]) -> Incident:
+    start, end = waits[0].start, max(wait.end for wait in waits)
+    waited: dict[tuple[str, str], float] = defaultdict(float)
+    for wait in waits:
+        if wait.row:
+            waited[wait.row.program, wait.row.file] += wait.waited_s
+    most = max(waited, key=lambda key: waited[key], default=("", ""))
+    row = next((wait.row for wait in reversed(waits) if wait.row and (wait.row.program, wait.row.file) == most), None)
+    case = _case(records, start, end, row, frozenset(row.below if row else waits[0].place))
+    why = _why(case)
+    culprit = why.culprit
+    excluded = [
+        f"not {word}"
+        for word, cause, share, limit in (
+            ("CPU", "cpu", case.cpu, CPU_EXPLAINS), ("memory", "memory", case.memory, SHORT_OF_MEMORY)
+        )
+        if why.cause != cause and share is not None and share < limit
+    ]  # fmt: skip
+    others = len({program for program, _ in waited} - {most[0]})
+    if row:
+        call = f"in {row.call} of" if row.call else "for a sync of"
+        also = f" ({others} other program{'s' if others > 1 else ''} too)" if others else ""
+        head = f"{row.who} waited {duration_ns(waited[most] * 1e9)} {call} {row.where}{also}"
+    else:
+        head = "no program was seen to wait for a sync"
+    return Incident(
+        start=start,
+        end=end,
+        sentence="; ".join([head, why.words, *([", ".join(excluded)] if excluded else [])]) + ".",
+        cause=why.cause,
+        program=row.program if row else "",
+        pid=row.pid or None if row else None,
+        file=row.file if row else "",
+        waited_s=sum(waited.values()),
+        device=case.device,
+        latency_ms=case.worst_ms,
+        typical_ms=case.typical_ms,
+        culprit=culprit.program if culprit else "",
+        culprit_pid=culprit.pid or None if culprit else None,
+        culprit_cgroup=culprit.cgroup if culprit else "",
+    )
+
+
+def _case(records: Records, start: float, end: float, row: RecordedWait | None, devices: frozenset[str]) -> Case:
+    seconds = [one for one in records.seconds if one.at - one.elapsed_s < end + 1 and one.at > start]
+    windows = [one for one in records.windows if one.at - one.elapsed_s < end and one.at > start]
+    earlier = [one for one in records.windows if one.at - one.elapsed_s < end and one.at > start - BEFORE_S]
+    latencies = {device: _latency_ms(seconds, device) for device in devices}
+    known = {device: ms for device, ms in latencies.items() if ms is not None}
+    device = max(known, key=lambda name: known[name][0] / max(records.typical_ms.get(name, 1.0), 0.1), default="")
+    mean_ms, worst_ms = known.get(device, (None, None))
+    outside = [
+        ms
+        for second in records.seconds
+        if second.at <= start or second.at - second.elapsed_s >= end + 1
+        for one in second.devices
+        if one.device == device and (ms := one.ms_per_write) is not None
+    ]
+    typical_ms = median(outside) if outside else None
+    return Case(start, end, row, devices, seconds, windows, earlier, device, mean_ms, worst_ms, typical_ms)
+
+
+def _latency_ms(seconds: Sequence[Second], device: str) -> tuple[float, float] | None:
+    """Return the latency of the device's writes: the mean of all seconds, and the worst second.
+
+    If it completed nothing for a while, both are at least that time.
+    """
+    found = [(second, one) for second in seconds for one in second.devices if one.device == device]
+    stuck_ms = sum(second.elapsed_s * 1000 for second, one in found if one.stuck)
+    each = [ms for _, one in found if (ms := one.ms_per_write) is not None]
+    if not each:
+        return (stuck_ms, stuck_ms) if stuck_ms else None
+    return max(mean(each), stuck_ms), max(*each, stuck_ms)
+
+
+def _why(case: Case) -> Why:
+    """Return the cause. The first rule that applies decides."""
+    for rule in (_no_device, _short_of_memory, _io_limit, _discards, _other_program, _short_of_cpu):
+        if why := rule(case):
+            return why
+    if case.slow_device:
+        return Why("device", f"{_rose(case)}, and no other program wrote, read or synced much")
+    if case.latency_ms is None:
+        return Why("unknown", "the cause is not known: the devices below have no counters for that time")
+    usual = f"{case.device} answered as usual ({duration_ns(case.latency_ms * 1e6)})"
+    return Why("unknown", f"{usual}, so the time was spent above it, in the filesystem or in the program")
+
+
+def _no_device(case: Case) -> Why | None:
+    row = case.row
+    if row is None or row.below:
+        return None
+    of = f"the {row.fstype} filesystem" if row.fstype else "the filesystem"
+    at = f" at {row.mount_point}" if row.mount_point else ""
+    return Why("filesystem", f"{of}{at} did not answer: no block device is below it")
+
+
+def _short_of_memory(case: Case) -> Why | None:
+    share = case.memory
+    if share is None or share < SHORT_OF_MEMORY:
+        return None
+    return Why("memory", f"processes waited for memory in {share:.0%} of that time")
+
+
+def _io_limit(case: Case) -> Why | None:
+    if case.row is None or case.slow_device:
+        return None
+    names = case.devices | {case.row.device}
+    for limit in case.row.limits:
+        device, what, value = limit.split(" ")
+        if device in names and what in WRITE_LIMITS:
+            words = f"{size(int(value))}/s" if what.endswith("bps") else f"{value} writes/s"
+            own = f"cgroup {_short(case.row.cgroup)}" if case.row.cgroup else "its cgroup"
+            usual = f"{case.device or device} itself answered as usual{_in_ms(case.latency_ms)}"
+            return Why("io-limit", f"{own} may write at most {words} to {device} ({what}), while {usual}")
+    return None
+
+
+def _discards(case: Case) -> Why | None:
+    moved = case.counted()
+    discards, writes = sum(one.discards for one in moved), sum(one.writes for one in moved)
+    if not case.slow_device or discards < MANY_DISCARDS * case.elapsed_s or discards < writes:
+        return None
+    sums: dict[str, int] = defaultdict(int)
+    for window in case.windows:
+        for one in window.discards:
+            if one.device in case.devices:
+                sums[one.program] += one.bytes
+    program = max(sums, key=lambda name: sums[name], default="")
+    amount = size(sum(one.discarded_kib for one in moved) * 1024)
+    who = f"{program} discarded" if program else "blocks were discarded:"
+    culprit = Mover(program=program, pid=0, read=0, written=0) if program else None
+    return Why("discards", f"{_rose(case)} while {who} {amount} in {discards} requests", culprit)
+
+
+def _other_program(case: Case) -> Why | None:
+    """Name the program whose I/O made the device slow."""
+    if not case.slow_device:
+        return None
+    own = case.row.program if case.row else ""
+    earlier_s = sum(window.elapsed_s for window in case.earlier) or 1.0
+    movers = _moved(case.earlier)
+    moved = case.counted()
+    written = sum(one.written_kib for one in moved) * 1024
+    read = sum(one.read_kib for one in moved) * 1024
+    writer = max((one for one in movers if _writes_to(one, case)), key=lambda one: one.written, default=None)
+    if writer and written >= MUCH_BYTES_PER_S * case.elapsed_s and writer.written >= SHARE * written:
+        itself = writer.program == own
+        who = f"{own} itself" if itself else _named(writer)
+        per_s = f"{size(writer.written / earlier_s)}/s"
+        return Why(
+            "itself" if itself else "writer", f"{_rose(case)} while {who} wrote {per_s}", None if itself else writer
+        )
+    reader = max((one for one in movers if one.program != own), key=lambda one: one.read, default=None)
+    if reader and read >= MUCH_BYTES_PER_S * case.elapsed_s and reader.read >= SHARE * read:
+        return Why("reader", f"{_rose(case)} while {_named(reader)} read {size(reader.read / earlier_s)}/s", reader)
+    return _other_syncs(case, own)
+
+
+def _writes_to(one: Mover, case: Case) -> bool:
+    """Return whether a process may have written to the devices. The file of a loop device may be on any of them."""
+    loops = any(name.startswith("loop") for name in case.devices)
+    return not one.devices or loops or bool(case.devices.intersection(one.devices))
+
+
+def _other_syncs(case: Case, own: str) -> Why | None:
+    syncs: dict[str, int] = defaultdict(int)
+    by_program: dict[str, RecordedWait] = {}
+    for row in case.rows:
+        if set(row.below) & case.devices:
+            syncs[row.program] += row.syncs
+            by_program[row.program] = row
+    windows_s = sum(window.traced_s or 0.0 for window in case.windows) or 1.0
+    others = {program: number for program, number in syncs.items() if program != own}
+    most = max(others, key=lambda program: others[program], default="")
+    if not most or others[most] < max(MANY_SYNCS * windows_s, syncs[own]):
+        return None
+    per_s = rate(others[most] / windows_s)
+    return Why("syncs", f"{_rose(case)} while {_named(by_program[most])} synced {per_s} times/s", by_program[most])
+
+
+def _short_of_cpu(case: Case) -> Why | None:
+    if case.slow_device or case.cpu is None or case.cpu < CPU_EXPLAINS:
+        return None
+    busy = pressure(case.seconds, _CPU)
+    host = f" (some process of this host did in {busy:.0%} of the time)" if busy is not None else ""
+    usual = f"{case.device} answered as usual{_in_ms(case.latency_ms)}" if case.device else ""
+    return Why("cpu", f"it waited for a CPU{host}, not for the disk" + (f": {usual}" if usual else ""))
+
+
+def _moved(windows: Sequence[Window]) -> list[Mover]:
+    """Return what each process read and wrote in these windows."""
+    sums: dict[int, Mover] = {}
+    for window in windows:
+        for one in window.processes or ():
+            before = sums.get(one.pid)
+            more = (before.read, before.written) if before else (0, 0)
+            sums[one.pid] = replace(one, read=one.read + more[0], written=one.written + more[1])
+    return list(sums.values())
+
+
+def _rose(case: Case) -> str:
+    now = duration_ns((case.worst_ms or 0.0) * 1e6)
+    if case.typical_ms is None:
+        return f"{case.device}'s own latency was {now}"
+    return f"{case.device}'s own latency rose from {duration_ns(case.typical_ms * 1e6)} to {now}"
+
+
+def _named(one: Mover | RecordedWait) -> str:
+    """``rsync (pid 4711, cgroup backup.service)``"""
+    pid = f"pid {one.pid}" if one.pid else ""
+    group = f"cgroup {_short(one.cgroup)}" if one.cgroup else ""
+    inside = ", ".join(filter(None, (pid, group)))
+    return f"{one.program} ({inside})" if inside else one.program
+
+
+def _short(cgroup: str) -> str:
+    return cgroup.rpartition("/")[2] or cgroup
+
+
+def _in_ms(ms: float | None) -> str:
+    return "" if ms is None else f" ({duration_ns(ms * 1e6)})"
+
+
+def pressure(seconds: Sequence[Second], which: int) -> float | None:
+    """Return the share of the time in which processes waited; None if it was not counted."""
+    known = [(ms, second.elapsed_s) for second in seconds if (ms := second.pressure_ms[which]) is not None]
+    elapsed_s = sum(elapsed for _, elapsed in known)
+    return min(sum(ms for ms, _ in known) / 1000 / elapsed_s, 1.0) if elapsed_s else None
+
+
+def longest(records: Records, start: float, end: float) -> tuple[int, RecordedWait] | None:
+    """Return the longest wait between two times, in ms, and its row."""
+    rows = (
+        (max(row.longest_ms, row.in_flight_ms), row)
+        for window in records.windows
+        if start <= window.at <= end + window.elapsed_s
+        for row in window.waits
+        if not row.kernel
+    )
+    return max(rows, key=lambda one: one[0], default=None)
+
+
+def buckets(records: Records, start: float, end: float) -> list[Bucket]:
+    """Return at most MOST_BUCKETS rows of a timeline. Times without records have none."""
+    width = next((one for one in _WIDTHS if (end - start) / one <= MOST_BUCKETS), _WIDTHS[-1])
+    seconds: dict[int, list[Second]] = defaultdict(list)
+    windows: dict[int, list[Window]] = defaultdict(list)
+    for second in records.seconds:
+        if start <= second.at - second.elapsed_s / 2 < end:
+            seconds[int((second.at - second.elapsed_s / 2 - start) // width)].append(second)
+    for window in records.windows:
+        if start <= window.at - window.elapsed_s / 2 < end:
+            windows[int((window.at - window.elapsed_s / 2 - start) // width)].append(window)
+    return [
+        _bucket(start + at * width, min(start + (at + 1) * width, end), seconds[at], windows[at])
+        for at in sorted(seconds.keys() | windows.keys())
+    ]
+
+
+def _bucket(start: float, end: float, seconds: list[Second], windows: list[Window]) -> Bucket:
+    names = {device.device for second in seconds for device in second.devices}
+    latencies = {name: ms for name in names if (ms := _latency_ms(seconds, name)) is not None}
+    device = max(latencies, key=lambda name: latencies[name][0], default="")
+    of_device = [one for second in seconds for one in second.devices if one.device == device]
+    traced = [window for window in windows if window.traced_s is not None]
+    rows = [row for window in traced for row in window.waits if not row.kernel]
+    worst = max(rows, key=lambda row: max(row.longest_ms, row.in_flight_ms), default=None)
+    return Bucket(
+        start=start,
+        end=end,
+        device=device,
+        writes=sum(one.writes for one in of_device),
+        written_bytes=sum(one.written_kib for one in of_device) * 1024,
+        read_bytes=sum(one.read_kib for one in of_device) * 1024,
+        flushes=sum(one.flushes for one in of_device),
+        latency_ms=latencies[device][0] if device else None,
+        cpu=pressure(seconds, _CPU),
+        io=pressure(seconds, _IO),
+        memory=pressure(seconds, _MEMORY),
+        dirty_bytes=max((sum(second.memory_kib) * 1024 for second in seconds), default=0),
+        longest_ms=max(worst.longest_ms, worst.in_flight_ms) if worst else (0 if traced else None),
+        program=worst.program if worst else "",
+        file=worst.where if worst else "",
+    )

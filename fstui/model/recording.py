@@ -1,0 +1,242 @@
+"""The records of ``fstui record``, and the document of ``fstui what-happened``.
+
+The records are the lines of the ring (fstui.state.ring), as fstui.trace.reader.recorder writes them.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from fstui.model.base import Base
+
+SCHEMA = "fstui.what-happened/1"
+
+Cause = Literal[
+    "filesystem", "io-limit", "discards", "device", "writer", "syncs", "reader", "itself", "memory", "cpu", "unknown"
+]
+"""Why programs waited: a filesystem without a block device below it (FUSE, NFS) did not answer; an io limit of their
+cgroup; discards; a device that became slow by itself; another program that wrote, synced or read; the bytes that the
+program itself wrote; too little memory; too little CPU time."""
+
+
+class DeviceSecond(msgspec.Struct, frozen=True, array_like=True):
+    """What one device did in a second: differences, except for ``in_flight``."""
+
+    device: str
+    reads: int
+    read_kib: int
+    read_ms: int
+    writes: int
+    """Empty flushes are counted as writes, too."""
+    written_kib: int
+    write_ms: int
+    flushes: int
+    flush_ms: int
+    discards: int
+    discarded_kib: int
+    busy_ms: int
+    in_flight: int
+
+    @property
+    def ms_per_write(self) -> float | None:
+        return self.write_ms / self.writes if self.writes else None
+
+    @property
+    def stuck(self) -> bool:
+        """Whether requests were in flight and none was completed."""
+        return self.in_flight > 0 and not (self.reads or self.writes or self.flushes or self.discards)
+
+
+class Stamped(Base, frozen=True, kw_only=True, tag_field="kind"):
+    """A record. ``at``: when it was taken, in seconds since 1970 by the clock of that time."""
+
+    at: float
+    boot_s: float
+    """The same in seconds since boot, suspended time included, which no clock change affects."""
+    elapsed_s: float
+    """How much time it covers."""
+    dropped: int = 0
+    """Records before it that could not be written."""
+    trouble: str = ""
+
+
+class Header(Stamped, frozen=True, kw_only=True, tag="header"):
+    version: str
+    host: str
+    kernel: str
+    boot: str
+    anonymous: bool
+    untraced: str
+    """Why the kernel was not traced; empty if it was."""
+    started: bool
+    """The first record of a recorder."""
+
+
+class Second(Stamped, frozen=True, kw_only=True, tag="second"):
+    pressure_ms: tuple[int | None, int | None, int | None, int | None, int | None]
+    """cpu some; io some, full; memory some, full. None without pressure stall information."""
+    memory_kib: tuple[int, int]
+    """Dirty, and under writeback."""
+    devices: tuple[DeviceSecond, ...]
+
+
+class RecordedWait(Base, frozen=True, kw_only=True):
+    """The processes of one name that waited for one file. Empty and 0 are left out of the recording."""
+
+    program: str = ""
+    pid: int = 0
+    processes: int = 1
+    kernel: bool = False
+    call: str = ""
+    """The system call of the last slow sync; empty if it is not known."""
+    file: str = ""
+    inode: int = 0
+    device: str = ""
+    below: tuple[str, ...] = ()
+    """The devices at or below ``device`` that get requests."""
+    fstype: str = ""
+    """Of a filesystem without a block device."""
+    mount_point: str = ""
+    syncs: int = 0
+    waited_ms: int = 0
+    longest_ms: int = 0
+    p50_us: int = 0
+    cpu_ms: int = 0
+    """Upper bound of the part of ``waited_ms`` in which its threads waited for a CPU."""
+    in_flight_ms: int = 0
+    """Age of the oldest sync that had not returned at the end of the window."""
+    cgroup: str = ""
+    limits: tuple[str, ...] = ()
+    """The io limits of the cgroup: ``vda wiops 100``."""
+    slow: tuple[tuple[float, int], ...] = ()
+    """Syncs of at least 100 ms: seconds between their return and the end of the window, and how many ms each took."""
+
+    @property
+    def who(self) -> str:
+        name = self.program or "a program that has ended"
+        if self.kernel:
+            return f"{name} (kernel)"
+        return f"{name} (pid {self.pid})" if self.pid else f"{name} ({self.processes} processes)"
+
+    @property
+    def where(self) -> str:
+        if self.file:
+            return self.file
+        place = self.mount_point or self.device or self.fstype or "an unknown device"
+        return f"inode {self.inode} on {place}" if self.inode else f"a file on {place}"
+
+
+class Discarder(Base, frozen=True, kw_only=True):
+    program: str
+    device: str
+    bytes: int
+
+
+class Mover(Base, frozen=True, kw_only=True):
+    """A process that read or wrote much since the last look at all processes."""
+
+    program: str
+    pid: int
+    read: int
+    written: int
+    cgroup: str = ""
+    devices: tuple[str, ...] = ()
+    """The disks below the files that it had open for writing."""
+
+
+class Window(Stamped, frozen=True, kw_only=True, tag="window"):
+    """Ten seconds. Without root, ``traced_s`` is None and ``waits`` is empty."""
+
+    traced_s: float | None = None
+    lost: int = 0
+    waits: tuple[RecordedWait, ...] = ()
+    discards: tuple[Discarder, ...] = ()
+    processes: tuple[Mover, ...] | None = None
+    """None if it was too early to look at all processes again."""
+
+
+Record = Header | Second | Window
+
+
+class Gap(Base, frozen=True, kw_only=True):
+    """A time without records."""
+
+    start: float
+    end: float
+    reason: str
+
+
+class Incident(Base, frozen=True, kw_only=True):
+    """A time in which a program waited unusually long, or a device was unusually slow."""
+
+    start: float
+    end: float
+    sentence: str
+    cause: Cause
+    program: str = ""
+    """The program that waited; empty if only devices were recorded."""
+    pid: int | None = None
+    file: str = ""
+    waited_s: float = 0.0
+    device: str = ""
+    latency_ms: float | None = None
+    typical_ms: float | None = None
+    """The latency of the device's writes: in the worst second of the incident, and otherwise."""
+    culprit: str = ""
+    """The other program that caused it."""
+    culprit_pid: int | None = None
+    culprit_cgroup: str = ""
+
+
+class Bucket(Base, frozen=True, kw_only=True):
+    """One row of the timeline. None: not counted."""
+
+    start: float
+    end: float
+    device: str = ""
+    """The device whose requests took longest."""
+    writes: int = 0
+    written_bytes: int = 0
+    read_bytes: int = 0
+    flushes: int = 0
+    latency_ms: float | None = None
+    """Of its writes and flushes, on average. A device with requests in flight and no completion: the time so far."""
+    cpu: float | None = None
+    """The share of the time in which a process waited for a CPU, for I/O, or for memory."""
+    io: float | None = None
+    memory: float | None = None
+    dirty_bytes: int = 0
+    longest_ms: int | None = None
+    """The longest wait for a sync; None if that was not traced."""
+    program: str = ""
+    file: str = ""
+
+
+class WhatHappened(Base, frozen=True, kw_only=True):
+    """The document of ``fstui what-happened``. Times are seconds since 1970."""
+
+    schema: str = SCHEMA
+    version: str
+    host: str
+    start: float
+    end: float
+    """The period that was asked for, as far as it was recorded."""
+    recorded: tuple[float, float] | None
+    """The whole recording; None if there is none."""
+    sentence: str
+    incidents: tuple[Incident, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What was not recorded, or only in part."""
+    buckets: tuple[Bucket, ...] = ()
+
+
+def span(start: float, end: float) -> str:
+    """Return ``03:11:40–03:12:25`` in local time, with the day if it is not today."""
+    first, last = datetime.fromtimestamp(start), datetime.fromtimestamp(end)
+    day = "" if first.date() == last.date() == datetime.now().date() else f"{first:%Y-%m-%d} "
+    until = f"{last:%H:%M:%S}" if last.date() == first.date() else f"{last:%Y-%m-%d %H:%M:%S}"
+    return f"{day}{first:%H:%M:%S}–{until}"

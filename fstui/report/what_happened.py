@@ -1,0 +1,154 @@
+"""The report of ``fstui what-happened``: the answer in words, a timeline, and the table behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from html import escape
+from typing import NamedTuple
+
+from fstui.model.quantities import counted, duration_ns, seconds, size
+from fstui.model.recording import Bucket, Incident, WhatHappened, span
+from fstui.report.latency_map import LogScale
+from fstui.report.sections import Cell, Report, Section, number, records, right
+from fstui.report.text import NONE, sparkline
+
+TABLE = ("TIME", "DEVICE", "A WRITE TAKES", "WRITTEN/S", "CPU", "I/O", "MEMORY", "LONGEST WAIT", "WHO WAITED")
+_RECORDS = (
+    "start", "end", "device", "latency_ms", "writes", "written_bytes", "read_bytes", "flushes", "cpu", "io", "memory",
+    "dirty_bytes", "longest_ms", "program", "file",
+)  # fmt: skip
+MOST_ROWS = 20
+"""Of the table on a terminal; a longer one would scroll the answer away."""
+_LEFT, _WIDTH, _HEIGHT, _BELOW = 70, 780, 80, 22
+"""Sizes of a chart in pixels."""
+
+
+class Chart(NamedTuple):
+    """A figure over time. ``value`` returns None where it was not recorded."""
+
+    name: str
+    value: Callable[[Bucket], float | None]
+    words: Callable[[float], str]
+    logarithmic: bool = False
+
+
+def _ms(value: float) -> str:
+    return duration_ns(value * 1e6)
+
+
+def _per_s(value: float) -> str:
+    return f"{size(value)}/s"
+
+
+def _written_per_s(bucket: Bucket) -> float:
+    return bucket.written_bytes / max(bucket.end - bucket.start, 1e-9)
+
+
+CHARTS = (
+    Chart("longest wait", lambda bucket: bucket.longest_ms, _ms, logarithmic=True),
+    Chart("a write takes", lambda bucket: bucket.latency_ms, _ms, logarithmic=True),
+    Chart("written", _written_per_s, _per_s),
+    Chart("dirty memory", lambda bucket: bucket.dirty_bytes, size),
+    Chart("CPU pressure", lambda bucket: bucket.cpu, "{:.0%}".format),
+    Chart("I/O pressure", lambda bucket: bucket.io, "{:.0%}".format),
+    Chart("memory pressure", lambda bucket: bucket.memory, "{:.0%}".format),
+)
+
+
+def of_answer(found: WhatHappened) -> Report:
+    """Return the answer first. Without incidents, its sentence says so."""
+    lines = [line_of(one) for one in found.incidents] or [found.sentence]
+    rows = tuple(map(_row, found.buckets))
+    too_many = len(rows) > MOST_ROWS
+    more = f"{counted(len(rows), 'row')} of figures: --format markdown, html, csv or json" if too_many else ""
+    sections = (
+        Section("", lines=tuple(lines)),
+        Section("Not recorded", lines=tuple(_missing(found))),
+        Section("Timeline", drawn=tuple(timeline(found.buckets)), figures=tuple(_figures(found))),
+        Section("", TABLE, rows, in_documents=too_many),
+        Section("", lines=(more,) if more else ()),
+    )
+    return Report(_title(found), sections, found, _records(found))
+
+
+def line_of(one: Incident) -> str:
+    """Return an incident with its time: ``03:11:40–03:12:25: etcd (pid 812) waited 38 s …``."""
+    return f"{span(one.start, one.end)}: {one.sentence}"
+
+
+def _title(found: WhatHappened) -> str:
+    zone = datetime.fromtimestamp(found.start).astimezone().tzname() or ""
+    return f"{found.host}, {span(found.start, found.end)} {zone}".rstrip()
+
+
+def _missing(found: WhatHappened) -> Iterator[str]:
+    if found.recorded:
+        first, last = found.recorded
+        if found.start < first or found.end > last + 60:
+            yield f"The recording covers {span(first, last)}."
+    for gap in found.gaps:
+        yield f"{span(gap.start, gap.end)} ({seconds(gap.end - gap.start)}): {gap.reason}."
+    yield from found.notes
+
+
+def timeline(buckets: Sequence[Bucket]) -> Iterator[str]:
+    """Yield one line per figure with a block per row of the table, and the times below."""
+    if not buckets:
+        return
+    for chart in CHARTS:
+        values = [chart.value(bucket) for bucket in buckets]
+        most = max((value for value in values if value is not None), default=0.0)
+        if most:
+            yield f"{chart.name:>15} {sparkline(values)} at most {chart.words(most)}"
+    first, last = (f"{datetime.fromtimestamp(at):%H:%M:%S}" for at in (buckets[0].start, buckets[-1].end))
+    yield f"{'':>15} {first}{last:>{max(len(buckets) - len(first), len(last) + 1)}}"
+
+
+def _row(bucket: Bucket) -> tuple[Cell | str, ...]:
+    who = f"{bucket.program}: {bucket.file}" if bucket.program else NONE
+    return (
+        f"{datetime.fromtimestamp(bucket.start):%H:%M:%S}",
+        bucket.device or NONE,
+        number(bucket.latency_ms, _ms),
+        right(size(_written_per_s(bucket))),
+        *(number(share, "{:.0%}".format) for share in (bucket.cpu, bucket.io, bucket.memory)),
+        number(bucket.longest_ms, _ms),
+        who,
+    )
+
+
+def _records(found: WhatHappened) -> Section:
+    return records(_RECORDS, ([getattr(bucket, name) for name in _RECORDS] for bucket in found.buckets))
+
+
+def _figures(found: WhatHappened) -> Iterator[tuple[str, str]]:
+    for chart in CHARTS:
+        if drawn := svg(chart, found.buckets, found.start, found.end):
+            yield chart.name, drawn
+
+
+def svg(chart: Chart, buckets: Sequence[Bucket], start: float, end: float) -> str:
+    """Draw a bar for each bucket; return an empty string if there is nothing to draw."""
+    known = [(bucket, value) for bucket in buckets if (value := chart.value(bucket))]
+    if not known:
+        return ""
+    most = max(value for _, value in known)
+    scale = LogScale(min(*(value for _, value in known), most / 10) / 2, most) if chart.logarithmic else None
+    width_s = max(end - start, 1e-9)
+    shapes = []
+    for bucket, value in known:
+        x, until = (_LEFT + _WIDTH * (at - start) / width_s for at in (bucket.start, bucket.end))
+        high = _HEIGHT * (scale.place(value) if scale else value / most)
+        box = (
+            f'x="{x:.1f}" y="{_HEIGHT - high:.1f}" width="{max(until - x - 0.5, 0.5):.1f}" height="{max(high, 1):.1f}"'
+        )
+        shapes.append(f'<rect {box} class="cell"/>')
+    shapes.append(f'<line x1="{_LEFT}" x2="{_LEFT + _WIDTH}" y1="{_HEIGHT}" y2="{_HEIGHT}" class="grid"/>')
+    shapes.append(f'<text x="{_LEFT - 6}" y="10" text-anchor="end">{escape(chart.words(most))}</text>')
+    for part in range(5):
+        x, anchor = _LEFT + _WIDTH * part / 4, "start" if part == 0 else "end" if part == 4 else "middle"
+        words = f"{datetime.fromtimestamp(start + width_s * part / 4):%H:%M:%S}"
+        shapes.append(f'<text x="{x:.1f}" y="{_HEIGHT + 16}" text-anchor="{anchor}">{words}</text>')
+    view = f"0 0 {_LEFT + _WIDTH + 10} {_HEIGHT + _BELOW}"
+    return f'<svg viewBox="{view}" role="img" aria-label="{escape(chart.name)} over time">{"".join(shapes)}</svg>'

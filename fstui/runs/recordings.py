@@ -1,0 +1,331 @@
+"""Start the recorder, and answer what happened in the time that it recorded."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import date, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+
+from fstui import __version__
+from fstui.judge import incidents
+from fstui.judge.incidents import Records
+from fstui.measure.children import command
+from fstui.model.errors import Refused
+from fstui.model.forms import seconds_of, size_of
+from fstui.model.quantities import counted, duration_ns, seconds
+from fstui.model.recording import Gap, Header, Incident, Record, Second, WhatHappened, Window, span
+from fstui.runs import startup
+from fstui.state import ledger, recording, ring
+from fstui.state.files import make_private
+from fstui.state.paths import in_home
+from fstui.state.recording import Recording
+from fstui.trace.child import path_of
+
+READ_S = 20.0
+AROUND_S = 300.0
+"""A single time means this long before and after it."""
+BASELINE_S = 1800.0
+"""How long before and after the period to look for what is typical."""
+GAP_S, JUMP_S = 2.5, 2.0
+MOST_INCIDENTS = 5
+PRESSED = 0.5
+_UNITS = {
+    "s": "s",
+    "sec": "s",
+    "second": "s",
+    "m": "m",
+    "min": "m",
+    "minute": "m",
+    "h": "h",
+    "hour": "h",
+    "d": "d",
+    "day": "d",
+}
+_DAYS = {"today": 0, "yesterday": 1}
+_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
+
+UNIT = """\
+[Unit]
+Description=fstui: record what storage does, and which programs wait for it
+
+[Service]
+ExecStart={program} record
+Environment=XDG_STATE_HOME=/var/lib
+StateDirectory=fstui
+StateDirectoryMode=0700
+Restart=on-failure
+RestartPreventExitStatus=2
+CapabilityBoundingSet=CAP_SYS_ADMIN CAP_SYS_PTRACE CAP_DAC_READ_SEARCH
+NoNewPrivileges=yes
+ProtectSystem=strict
+ProtectHome=read-only
+ProtectControlGroups=yes
+ProtectKernelModules=yes
+PrivateNetwork=yes
+RestrictNamespaces=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+SystemCallArchitectures=native
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+def unit() -> str:
+    """Return a systemd unit that starts this program. Raises Refused."""
+    return UNIT.format(program=_program())
+
+
+def _program() -> str:
+    """Return the command of this program: the one on the PATH if it is this installation."""
+    named, here = shutil.which("fstui"), Path(sys.argv[0])
+    with suppress(OSError):
+        if named and Path(named).resolve() == here.resolve():
+            return _quoted(named)
+    if here.name == "__main__.py":
+        return f"{_quoted(sys.executable)} -m fstui"
+    return _quoted(str(here.absolute()))
+
+
+def _quoted(path: str) -> str:
+    """Quote a path for ExecStart (systemd.service(5), systemd.syntax(7))."""
+    escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return f'"{escaped}"' if re.search(r"[\s\"'\\;]", path) else escaped
+
+
+def size(text: str) -> int:
+    """Return the bytes of ``--size``. Raises Refused."""
+    with suppress(OverflowError):
+        found = size_of(text)
+        if found is not None and ring.LEAST_BYTES <= found <= 1 << 40:
+            return found
+    raise Refused(f"--size {text} is not a size of at least 1M. Example: --size 24M")
+
+
+async def recorder(*, most_bytes: int, seconds_: float | None, anonymous: bool) -> list[str]:
+    """Return the command line of the recorder, which replaces this process. Raises Refused, OSError."""
+    directory = await in_home(_prepared)
+    for entry in await startup.left_behind():
+        if entry.kind == "trace":  # that of a recorder that was killed
+            await startup.remove(entry)
+    name = entry_path = None
+    if os.geteuid() == 0:
+        name = secrets.token_hex(3)
+        entry_path = str(ledger.path_of(await ledger.record(name, "trace", path_of(name))))
+    settings = {
+        "directory": directory, "most_bytes": most_bytes, "seconds": seconds_, "anonymous": anonymous, "name": name,
+        "entry": entry_path, "version": __version__,
+    }  # fmt: skip
+    return command("trace.reader.recorder", json.dumps(settings))
+
+
+def _prepared() -> str:
+    return str(make_private(recording.directory()))
+
+
+def period_of(words: Sequence[str], now_s: float | None = None) -> tuple[float, float] | None:
+    """Return the period that words name, in seconds since 1970; None without words. Raises Refused."""
+    text = " ".join(words).strip()
+    now = time.time() if now_s is None else now_s
+    if not text:
+        return None
+    if text.lower().startswith("last "):
+        return now - _length_of(text[5:].strip()), now
+    first, dots, last = text.partition("..")
+    start, day = _moment(first.strip(), now, None)
+    if not dots:
+        whole = text in _DAYS or re.fullmatch(r"\d{4}-\d\d-\d\d", text)
+        around = 0.0 if whole else AROUND_S
+        # where clocks were set forward, the later meaning of a time that did not exist is the earlier one
+        end = start + 86400 if whole else _moment(first.strip(), now, None, later=True)[0]
+        start, end = min(start, end), max(start, end)
+        return _checked(text, start - around, end + around, now)
+    end, _ = _moment(last.strip(), now, day, later=True)
+    if end < start and _CLOCK.fullmatch(last.strip()):
+        end, _ = _moment(last.strip(), now, day + timedelta(days=1), later=True)
+    return _checked(text, start, end, now)
+
+
+def _checked(text: str, start: float, end: float, now: float) -> tuple[float, float]:
+    if start > now:
+        raise Refused(f"{text} is in the future.")
+    if end <= start:
+        raise Refused(f"{text} ends before it begins.")
+    return start, end
+
+
+def _length_of(text: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)?\s*([a-z]+?)s?", text.lower())
+    unit_ = _UNITS.get(found[2]) or _UNITS.get(f"{found[2]}s") if found else None
+    if found is None or unit_ is None:
+        raise _unknown(f"last {text}")
+    return seconds_of(f"{found[1] or 1}{unit_}")
+
+
+def _moment(text: str, now: float, day: date | None, *, later: bool = False) -> tuple[float, date]:
+    """Return a time and its day. ``day``: of a time without a day; without it, the last time that has passed.
+
+    If clocks were set back, the time happened twice: it means the first one, or with ``later`` the second.
+    """
+    if text.lower() == "now":
+        return now, datetime.fromtimestamp(now).date()
+    word, _, rest = text.partition(" ")
+    today = datetime.fromtimestamp(now).date()
+    if word.lower() in _DAYS:
+        day, text = today - timedelta(days=_DAYS[word.lower()]), rest or "00:00"
+    if clock := _CLOCK.fullmatch(text):
+        hour, minute, second = (int(part or 0) for part in clock.groups())
+        try:
+            naive = datetime(*(day or today).timetuple()[:3], hour, minute, second, fold=int(later))
+        except ValueError:
+            raise _unknown(text) from None
+        if day is None and naive.timestamp() > now:
+            naive -= timedelta(days=1)
+        return naive.timestamp(), naive.date()
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise _unknown(text) from None
+    found = found if found.tzinfo else found.replace(fold=int(later))
+    return found.timestamp(), datetime.fromtimestamp(found.timestamp()).date()
+
+
+def _unknown(text: str) -> Refused:
+    return Refused(
+        f"'{text}' is not a time. Examples: 03:12, 'yesterday 03:00..03:30', 'last 2h', 2026-11-25T03:12:00Z"
+    )
+
+
+async def answer(period: tuple[float, float] | None) -> WhatHappened:
+    """Return what happened, or without a period the worst of the whole recording. Raises Refused, OSError."""
+    return await in_home(_answer, period, timeout_s=READ_S)
+
+
+async def moments(start: float, end: float) -> list[Record]:
+    """Return the records between two times. Raises Refused, OSError."""
+    return (await in_home(recording.read, start, end, timeout_s=READ_S)).records
+
+
+def _answer(period: tuple[float, float] | None) -> WhatHappened:
+    around = (period[0] - BASELINE_S, period[1] + BASELINE_S) if period else (None, None)
+    found = recording.read(*around)
+    headers = [record for record in found.records if isinstance(record, Header)]
+    if not headers:
+        raise Refused(
+            f"Nothing is recorded in {found.directory}. Start 'fstui record', as root for programs and files."
+        )
+    return what_happened(found, period)
+
+
+def what_happened(found: Recording, period: tuple[float, float] | None) -> WhatHappened:
+    """Return the answer from the records, which contain at least one header."""
+    headers = [record for record in found.records if isinstance(record, Header)]
+    whole = found.records[0].at, max(record.at for record in found.records)
+    start, end = period or whole
+    records = incidents.records_of(found.records)
+    listed = tuple(incidents.incidents(records, start, end)[:MOST_INCIDENTS])
+    gaps = tuple(gap for gap in _gaps(found.records) if gap.start < end and gap.end > start)
+    inside = Records(
+        [one for one in records.seconds if start < one.at <= end + one.elapsed_s],
+        [one for one in records.windows if start < one.at <= end + one.elapsed_s],
+        records.typical_ms,
+        records.typical_us,
+    )
+    return WhatHappened(
+        version=__version__,
+        host=headers[-1].host,
+        start=start,
+        end=end,
+        recorded=whole,
+        sentence=_sentence(inside, listed, start, end),
+        incidents=listed,
+        gaps=gaps,
+        notes=tuple(_notes(found, inside, headers, start, end)),
+        buckets=tuple(incidents.buckets(records, start, end)),
+    )
+
+
+def _sentence(inside: Records, listed: Sequence[Incident], start: float, end: float) -> str:
+    if listed:
+        first = listed[0]
+        return f"{span(first.start, first.end)}: {first.sentence}"
+    if not inside.seconds:
+        return f"Nothing was recorded in {span(start, end)}."
+    words = f"Nothing unusual in {span(start, end)}"
+    longest = incidents.longest(inside, start, end)
+    if longest and longest[0]:
+        words += (
+            f": the longest wait for a sync was {duration_ns(longest[0] * 1e6)} ({longest[1].who}, {longest[1].where})"
+        )
+    elif any(window.traced_s is not None for window in inside.windows):
+        words += ": no program waited long for a sync"
+    else:
+        words += ": no device was slow; which programs waited was not recorded"
+    return f"{words}.{''.join(_pressures(inside.seconds))}"
+
+
+def _pressures(found: Sequence[Second]) -> Iterator[str]:
+    for which, what in ((0, "a CPU"), (1, "I/O"), (3, "memory")):
+        share = incidents.pressure(found, which)
+        if share is not None and share >= PRESSED:
+            yield f" Some process waited for {what} in {share:.0%} of the time."
+
+
+def _gaps(records: Sequence[Record]) -> Iterator[Gap]:
+    """Yield the times without records. A record covers the time before it."""
+    boot = next((record.boot for record in records if isinstance(record, Header)), "")
+    for before, after in pairwise(records):
+        restarted = False
+        if isinstance(after, Header):
+            restarted, boot = after.boot != boot, after.boot
+        since = after.at - after.elapsed_s
+        if since - before.at < GAP_S and after.boot_s - after.elapsed_s - before.boot_s < GAP_S:
+            continue
+        reason = "the host was suspended, or records are missing"
+        if after.dropped:
+            reason = f"{counted(after.dropped, 'record')} could not be written: {after.trouble}"
+        elif restarted:
+            reason = "the host was restarted"
+        elif isinstance(after, Header) and after.started:
+            reason = "the recorder did not run"
+        yield Gap(start=before.at, end=max(since, before.at), reason=reason)
+
+
+def _notes(found: Recording, inside: Records, headers: Sequence[Header], start: float, end: float) -> Iterator[str]:
+    """Yield what was not recorded, or only in part."""
+    of_period = [one for one in headers if start <= one.at <= end] or headers[-1:]
+    for reason in dict.fromkeys(header.untraced for header in of_period if header.untraced):
+        yield f"Which programs waited was not recorded: {reason}."
+    if any(header.anonymous for header in of_period):
+        yield "File names were not recorded (--anonymous)."
+    traced = [(window.traced_s, window.elapsed_s) for window in inside.windows if window.traced_s is not None]
+    part = sum(one for one, _ in traced) / (sum(whole for _, whole in traced) or 1.0)
+    if traced and part < 0.95:
+        yield f"Programs synced so often that only {part:.0%} of the time was traced: shorter waits may be missing."
+    lost = sum(window.lost for window in inside.windows)
+    if lost:
+        yield f"The kernel's buffers were full and lost {counted(lost, 'event')}."
+    if found.damaged:
+        yield f"{counted(found.damaged, 'record')} could not be read: the recorder was killed while it wrote."
+    for before, after in pairwise(found.records):
+        jump = (after.at - before.at) - (after.boot_s - before.boot_s)
+        if abs(jump) > JUMP_S and after.boot_s >= before.boot_s and start <= after.at <= end:
+            way = "forward" if jump > 0 else "back"
+            yield f"The clock was set {way} by {seconds(abs(jump))} at {span(before.at, after.at)}."
+
+
+def moment_of(records: Sequence[Record], at: float) -> tuple[Second | None, Window | None]:
+    """Return the second and the window that contain a time."""
+    taken = [one for one in records if isinstance(one, Second) and one.at - one.elapsed_s <= at < one.at]
+    windows = [one for one in records if isinstance(one, Window) and one.at - one.elapsed_s <= at < one.at]
+    return (taken[-1] if taken else None), (windows[-1] if windows else None)

@@ -1,0 +1,80 @@
+"""Records as the recorder writes them: a calm quarter of an hour, and what a test puts into it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from msgspec.structs import replace
+
+from fstui.model.recording import DeviceSecond, Header, Mover, Record, RecordedWait, Second, Window
+
+BEGIN = 1_764_164_000.0
+"""26 November 2025, 13:33:20 UTC."""
+LENGTH_S = 900
+ETCD = RecordedWait(
+    program="etcd", pid=812, call="fdatasync", file="/var/lib/etcd/wal/0.wal", device="vda", below=("vda",),
+    syncs=400, waited_ms=900, longest_ms=12, p50_us=2000, cgroup="/system.slice/etcd.service",
+)  # fmt: skip
+RSYNC = Mover(program="rsync", pid=4711, read=0, written=3_100_000_000, cgroup="/system.slice/backup.service")
+
+
+def disk(ms_per_write: float = 2.0, *, name: str = "vda", writes: int = 80, **changes: int) -> DeviceSecond:
+    calm = DeviceSecond(
+        name, 0, 0, 0, writes, 4 * writes, int(ms_per_write * writes), writes // 2, writes, 0, 0, 200, 0
+    )
+    return replace(calm, **changes)
+
+
+def header(at: float = BEGIN, **changes: object) -> Header:
+    calm = Header(
+        at=at, boot_s=at - BEGIN + 5000, elapsed_s=0.0, version="0.1.0", host="db1", kernel="6.18", boot="b1",
+        anonymous=False, untraced="", started=True,
+    )  # fmt: skip
+    return replace(calm, **changes)
+
+
+def second(at_s: int, *devices: DeviceSecond, **changes: object) -> Second:
+    at = BEGIN + at_s
+    calm = Second(
+        at=at, boot_s=at_s + 5000.0, elapsed_s=1.0, pressure_ms=(50, 20, 10, 0, 0), memory_kib=(2048, 0),
+        devices=devices or (disk(),),
+    )  # fmt: skip
+    return replace(calm, **changes)
+
+
+def window(at_s: int, *waits: RecordedWait, **changes: object) -> Window:
+    calm = Window(
+        at=BEGIN + at_s, boot_s=at_s + 5000.0, elapsed_s=10.0, traced_s=10.0, waits=waits or (ETCD,), processes=()
+    )
+    return replace(calm, **changes)
+
+
+def stalled(row: RecordedWait = ETCD, ms: int = 4000, **changes: object) -> RecordedWait:
+    """Return a row whose sync returned two seconds before the end of the window, after this time."""
+    slow = replace(row, syncs=5, waited_ms=ms + 100, longest_ms=ms, p50_us=900_000, slow=((2.0, ms),))
+    return replace(slow, **changes)
+
+
+def calm(
+    seconds: Callable[[int], Second | None] = lambda at_s: None,
+    windows: Callable[[int], Window | None] = lambda at_s: None,
+    untraced: str = "",
+) -> list[Record]:
+    """Return a quarter of an hour, with other records where the functions return one."""
+    records: list[Record] = [header(untraced=untraced)]
+    for at_s in range(1, LENGTH_S):
+        records.append(seconds(at_s) or second(at_s))
+        if at_s % 10 == 0:
+            bare = window(at_s, traced_s=None, waits=()) if untraced else window(at_s)
+            records.append(windows(at_s) or bare)
+    return records
+
+
+def between(first_s: int, last_s: int, *devices: DeviceSecond, **changes: object) -> Callable[[int], Second | None]:
+    """Return these seconds instead of calm ones."""
+    return lambda at_s: second(at_s, *devices, **changes) if first_s <= at_s <= last_s else None
+
+
+def at(times_s: Sequence[int], *waits: RecordedWait, **changes: object) -> Callable[[int], Window | None]:
+    """Return this window at these times instead of a calm one."""
+    return lambda at_s: window(at_s, *waits, **changes) if at_s in times_s else None

@@ -1,0 +1,100 @@
+"""``fstui record`` next to a program with known syncs, and what it does when it is killed or started twice."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from fstui.model.recording import Header, RecordedWait, Window
+from fstui.state import ledger, recording, ring
+from tests.real import disks, headless
+from tests.real.test_watch import SYNCS, say, syncing
+from tests.trace import instances
+
+
+@contextmanager
+def recorder(*words: str) -> Iterator[subprocess.Popen[str]]:
+    """Start a recorder, and wait until it records."""
+    call = [headless.FSTUI, "record", *words]
+    process = subprocess.Popen(call, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        assert process.stderr
+        first = process.stderr.readline()
+        assert "recording into" in first, first
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def waits() -> list[RecordedWait]:
+    return [row for one in recording.read().records if isinstance(one, Window) for row in one.waits]
+
+
+def test_who_waited_for_which_file_is_recorded(workshop: Path) -> None:
+    with disks.on_loop(workshop) as storage, syncing("fdatasync", path := storage.directory / "[red]") as program:
+        with recorder("--seconds", "12") as process:
+            say(program)
+            assert process.wait(60) == 0
+        (row,) = (row for row in waits() if row.file == str(path))
+    assert (row.pid, row.syncs, row.device, row.below) == (program.pid, SYNCS, storage.device, (storage.device,))
+    assert row.waited_ms >= row.longest_ms
+    assert not ledger.entries()
+
+
+def test_anonymous_recordings_contain_no_name_of_a_file(workshop: Path) -> None:
+    with disks.on_loop(workshop) as storage, syncing("fsync", storage.directory / "secret") as program:
+        with recorder("--anonymous", "--seconds", "12") as process:
+            say(program)
+            assert process.wait(60) == 0
+        written = b"".join(data or b"" for path in ring.files(recording.directory()) for data in ring.objects(path))
+    assert any(row.pid == program.pid and row.inode for row in waits())
+    assert b"secret" not in written and str(storage.directory).encode() not in written
+
+
+def test_a_second_recorder_is_refused_in_one_sentence(workshop: Path) -> None:
+    with recorder() as process:
+        second = subprocess.run([headless.FSTUI, "record"], capture_output=True, text=True, check=False)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    assert second.returncode == 2
+    assert second.stderr.startswith("fstui: another 'fstui record' writes to ") and second.stderr.count("\n") == 1
+
+
+def test_a_killed_recorder_leaves_a_readable_recording(workshop: Path) -> None:
+    with recorder("--seconds", "3") as process:
+        assert process.wait(30) == 0
+    with recorder() as process:
+        (entry,) = ledger.entries()
+        process.kill()
+        process.wait(30)
+    with recorder("--seconds", "3") as process:
+        assert process.wait(30) == 0
+    found = recording.read()
+    assert sum(isinstance(one, Header) for one in found.records) >= 2
+    assert found.damaged <= 1
+    assert not ledger.entries() and not instances.is_there(entry.what)
+
+
+def test_what_happened_answers_in_every_format(workshop: Path) -> None:
+    with recorder("--seconds", "3") as process:
+        assert process.wait(30) == 0
+    for format_ in ("plain", "json", "markdown", "csv", "html"):
+        words = [headless.FSTUI, "what-happened", "last", "1m", "--format", format_]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert done.returncode == 0 and done.stdout, done.stderr
+        if format_ == "json":
+            found: Any = json.loads(done.stdout)
+            assert found["schema"] == "fstui.what-happened/1" and found["buckets"]
+
+
+def test_without_a_recording_the_answer_says_what_to_do(workshop: Path) -> None:
+    done = subprocess.run([headless.FSTUI, "what-happened"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Start 'fstui record'" in done.stderr

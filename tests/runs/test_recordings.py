@@ -1,0 +1,205 @@
+"""Which time a user means, and what the answer says about the recording itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from fstui.model.errors import Refused
+from fstui.model.recording import Record, Second, WhatHappened
+from fstui.runs import recordings
+from fstui.state import ring
+from fstui.state.recording import Recording
+from tests.factories.recorded import BEGIN, ETCD, LENGTH_S, RSYNC, at, between, calm, disk, header, second, stalled
+
+MINUTE = 60.0
+
+
+@pytest.fixture(autouse=True)
+def in_berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The clocks go back at 03:00 on 25 October 2026, and forward at 02:00 on 29 March."""
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def utc(*fields: int) -> float:
+    return datetime(*fields, tzinfo=UTC).timestamp()  # type: ignore[misc,arg-type]
+
+
+NOW = utc(2026, 11, 26, 9, 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "start", "end"),
+    [
+        ("03:12", utc(2026, 11, 26, 2, 7), utc(2026, 11, 26, 2, 17)),
+        ("23:00", utc(2026, 11, 25, 21, 55), utc(2026, 11, 25, 22, 5)),
+        ("yesterday 03:00..03:30", utc(2026, 11, 25, 2, 0), utc(2026, 11, 25, 2, 30)),
+        ("03:00..03:30", utc(2026, 11, 26, 2, 0), utc(2026, 11, 26, 2, 30)),
+        ("23:50..00:10", utc(2026, 11, 25, 22, 50), utc(2026, 11, 25, 23, 10)),
+        ("09:30..now", utc(2026, 11, 26, 8, 30), NOW),
+        ("yesterday", utc(2026, 11, 24, 23, 0), utc(2026, 11, 25, 23, 0)),
+        ("2026-11-25", utc(2026, 11, 24, 23, 0), utc(2026, 11, 25, 23, 0)),
+        ("2026-11-25T03:12:00Z", utc(2026, 11, 25, 3, 7), utc(2026, 11, 25, 3, 17)),
+        ("2026-11-25 03:12..2026-11-25 04:00", utc(2026, 11, 25, 2, 12), utc(2026, 11, 25, 3, 0)),
+        ("last 2h", NOW - 7200, NOW),
+        ("last 30 minutes", NOW - 1800, NOW),
+        ("last hour", NOW - 3600, NOW),
+        ("last day", NOW - 86400, NOW),
+    ],
+)
+def test_a_time_means_what_a_person_means(words: str, start: float, end: float) -> None:
+    assert recordings.period_of(words.split(" "), NOW) == (start, end)
+
+
+def test_without_words_there_is_no_period() -> None:
+    assert recordings.period_of([], NOW) is None
+
+
+@pytest.mark.parametrize(
+    "words", ["noon", "25:00", "last", "last week-end", "03:12..x", "..", "03:00..", "last 5 parsecs", "[red]", "1e9"]
+)
+def test_anything_else_is_refused_with_examples(words: str) -> None:
+    with pytest.raises(Refused, match=r"is not a time\. Examples"):
+        recordings.period_of([words], NOW)
+
+
+@pytest.mark.parametrize("words", ["2026-12-24 03:12", "2026-11-25 04:00..2026-11-25 03:00"])
+def test_a_period_that_cannot_be_is_refused(words: str) -> None:
+    with pytest.raises(Refused, match=r"in the future|ends before it begins"):
+        recordings.period_of([words], NOW)
+
+
+def test_an_hour_that_happened_twice_is_covered_twice() -> None:
+    found = recordings.period_of(["2026-10-25", "02:30"], NOW)
+    assert found == (utc(2026, 10, 25, 0, 25), utc(2026, 10, 25, 1, 35))
+
+
+def test_an_hour_that_was_left_out_does_no_harm() -> None:
+    found = recordings.period_of(["2026-03-29", "02:30"], NOW)
+    assert found is not None and found[0] < utc(2026, 3, 29, 1, 30) < found[1]
+
+
+def answer(records: Sequence[Record], period: tuple[float, float] | None = None, damaged: int = 0) -> WhatHappened:
+    return recordings.what_happened(Recording(Path("/x"), list(records), damaged), period)
+
+
+def test_the_answer_begins_with_the_time_and_the_program() -> None:
+    slow = between(596, 608, disk(900.0, writes=20, written_kib=310_000))
+    found = answer(calm(slow, at((600,), stalled(), processes=(RSYNC,))))
+    assert found.sentence.startswith("2025-11-26 14:43:14–14:43:18: etcd (pid 812) waited 4.0 s in fdatasync of ")
+    assert (found.host, found.gaps, found.notes) == ("db1", (), ())
+
+
+def test_a_calm_time_has_its_longest_wait() -> None:
+    found = answer(calm(), (BEGIN + 300, BEGIN + 600))
+    assert found.sentence == (
+        "Nothing unusual in 2025-11-26 14:38:20–14:43:20: the longest wait for a sync was 12.0 ms "
+        "(etcd (pid 812), /var/lib/etcd/wal/0.wal)."
+    )
+    assert found.incidents == ()
+
+
+def test_a_calm_time_on_a_busy_host_says_so() -> None:
+    found = answer(calm(between(1, LENGTH_S, disk(), pressure_ms=(900, 20, 10, 0, 0))))
+    assert found.sentence.endswith("Some process waited for a CPU in 90% of the time.")
+
+
+def test_a_time_that_was_not_recorded_is_not_called_calm() -> None:
+    found = answer(calm(), (BEGIN + 5000, BEGIN + 5600))
+    assert found.sentence.startswith("Nothing was recorded in")
+
+
+def test_without_root_the_answer_says_what_is_missing() -> None:
+    found = answer(calm(untraced="only root may trace the kernel"))
+    assert "which programs waited was not recorded" in found.sentence
+    assert found.notes == ("Which programs waited was not recorded: only root may trace the kernel.",)
+
+
+def cut(first_s: int, last_s: int) -> list[Record]:
+    return [one for one in calm() if not first_s < one.at - BEGIN < last_s]
+
+
+def reasons(records: Sequence[Record]) -> list[str]:
+    return [gap.reason for gap in answer(records).gaps]
+
+
+def test_a_pause_of_the_recorder_is_a_gap() -> None:
+    records = cut(300, 400)
+    assert reasons(records) == ["the host was suspended, or records are missing"]
+    restart = next(number for number, one in enumerate(records) if one.at >= BEGIN + 400)
+    again = [*records[:restart], replace(header(BEGIN + 399), boot_s=5399.0), *records[restart:]]
+    assert reasons(again) == ["the recorder did not run"]
+    booted = [*records[:restart], replace(header(BEGIN + 399), boot="b2", boot_s=20.0), *records[restart:]]
+    assert reasons(booted)[0] == "the host was restarted"
+
+
+def test_dropped_records_are_reported_with_the_reason() -> None:
+    records = cut(300, 400)
+    number = next(number for number, one in enumerate(records) if one.at >= BEGIN + 400)
+    records[number] = replace(records[number], dropped=99, trouble="No space left on device")
+    assert reasons(records) == ["99 records could not be written: No space left on device"]
+
+
+def test_a_clock_that_was_set_is_reported_and_is_no_gap() -> None:
+    records = [replace(one, at=one.at + 3600) if one.at > BEGIN + 450 else one for one in calm()]
+    found = answer(records)
+    assert any("The clock was set forward by 1 h 0 m" in note for note in found.notes)
+    back = [replace(one, at=one.at - 3600) if one.at > BEGIN + 450 else one for one in calm()]
+    assert any("The clock was set back by 1 h 0 m" in note for note in answer(back, (BEGIN - 7200, BEGIN + 900)).notes)
+
+
+def test_a_starved_recorder_makes_no_gap() -> None:
+    records: list[Record] = [header(), second(1), replace(second(9), elapsed_s=8.0), second(10)]
+    assert answer(records).gaps == ()
+
+
+def test_partly_traced_and_damaged_recordings_say_so() -> None:
+    notes = answer(calm(windows=at(range(10, 900, 10), ETCD, traced_s=2.0, lost=3)), damaged=1).notes
+    assert notes[0].startswith("Programs synced so often that only 20% of the time was traced")
+    assert "lost 267 events" in notes[1] and "1 record could not be read" in notes[2]
+
+
+def test_the_moment_of_a_time_is_its_second_and_window() -> None:
+    taken, window = recordings.moment_of(calm(), BEGIN + 304.5)
+    assert isinstance(taken, Second) and taken.at == BEGIN + 305
+    assert window is not None and window.at == BEGIN + 310
+
+
+@pytest.mark.parametrize("text", ["1", "0M", "900K", "lots", "-5M", "9999999T", "1e3M"])
+def test_a_size_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(Refused, match="--size"):
+        recordings.size(text)
+    assert recordings.size("24M") == ring.MOST_BYTES
+
+
+@pytest.mark.parametrize(
+    ("argv0", "words"),
+    [
+        ("/opt/a b/fstui", 'ExecStart="/opt/a b/fstui" record'),
+        ("/opt/100%/$x/fstui", "ExecStart=/opt/100%%/$$x/fstui record"),
+    ],
+)
+def test_the_unit_starts_this_program(monkeypatch: pytest.MonkeyPatch, argv0: str, words: str) -> None:
+    monkeypatch.setattr("sys.argv", [argv0])
+    assert words in recordings.unit().splitlines()
+
+
+def test_the_unit_prefers_the_name_on_the_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    installed, link = tmp_path / "venv" / "fstui", tmp_path / "bin" / "fstui"
+    for path in (installed, link):
+        path.parent.mkdir()
+    installed.write_text("#!/bin/sh\n")
+    installed.chmod(0o755)
+    link.symlink_to(installed)
+    monkeypatch.setenv("PATH", str(link.parent))
+    monkeypatch.setattr("sys.argv", [str(installed)])
+    assert f"ExecStart={link} record" in recordings.unit().splitlines()
