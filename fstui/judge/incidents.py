@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from fstui.judge.speed.stalls import CPU_EXPLAINS, P50_TIMES, STALL_NS
+from fstui.judge.speed.stalls import CPU_EXPLAINS
+from fstui.measure.latency import STALL_TIMES_P50, stall_limit_ns
 from fstui.model.quantities import duration_ns, rate, size
 from fstui.model.recording import Bucket, Cause, DeviceSecond, Incident, Mover, Record, RecordedWait, Second, Window
 
-STALL_MS = STALL_NS / 1e6
 FEWEST_WINDOWS = 6
 """Windows in which a program must have synced before a rise of its typical wait counts."""
 NOTICED, NOTICED_MS = 0.2, 5.0
@@ -104,11 +104,11 @@ def _waits(records: Records) -> Iterator[Wait]:
                 continue
             key, place = (row.program, row.pid, row.file), row.below or (row.mount_point or row.fstype or row.device,)
             typical_us = records.typical_us.get((row.program, row.device), 0.0)
-            limit_ms = max(STALL_MS, P50_TIMES * typical_us / 1000)
+            limit_ms = stall_limit_ns(int(typical_us * 1000)) / 1e6
             stalls = [(ago, ms) for ago, ms in row.slow if ms >= limit_ms]
             for ago, ms in stalls:
                 yield Wait(window.at - ago - ms / 1000, window.at - ago, place, row, ms / 1000)
-            slower = typical_us and row.p50_us >= P50_TIMES * typical_us and row.p50_us >= NOTICED_MS * 1000
+            slower = typical_us and row.p50_us >= STALL_TIMES_P50 * typical_us and row.p50_us >= NOTICED_MS * 1000
             if not stalls and slower and row.waited_ms >= NOTICED * window.elapsed_s * 1000:
                 yield Wait(window.at - window.elapsed_s, window.at, place, row, row.waited_ms / 1000)
             if row.in_flight_ms >= limit_ms:
@@ -123,7 +123,7 @@ def _waits(records: Records) -> Iterator[Wait]:
 def _slow_devices(records: Records) -> Iterator[Wait]:
     for second in records.seconds:
         for device in second.devices:
-            limit_ms = max(ALONE_MS, P50_TIMES * records.typical_ms.get(device.device, 0.0))
+            limit_ms = max(ALONE_MS, STALL_TIMES_P50 * records.typical_ms.get(device.device, 0.0))
             if device.stuck or (device.ms_per_write or 0.0) >= limit_ms:
                 yield Wait(second.at - second.elapsed_s, second.at, (device.device,))
 

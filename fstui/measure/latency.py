@@ -23,7 +23,7 @@ _MANY = 64
 _MAX_LOOSE = 16384
 _MAX_FRESH = 8
 """Stretches that are not merged yet: the hand-overs of the writers overlap, and each covers a few stretches."""
-STALL_NS = 100_000_000
+STALL_NS = 250_000_000
 STALL_TIMES_P50 = 10
 
 
@@ -36,7 +36,7 @@ def bucket_of(value: int) -> int:
 
 
 def stall_limit_ns(p50_ns: int) -> int:
-    """Return the shortest stall: 100 ms, and ten times the median."""
+    """Return the shortest stall: 250 ms, and ten times the median."""
     return max(STALL_NS, STALL_TIMES_P50 * p50_ns)
 
 
@@ -176,7 +176,7 @@ class Histogram:
         return tuple((lower_edge(bucket + 1), times) for bucket, times in sorted(self.counts.items()))
 
     def stalls(self) -> StallSummary:
-        """Return the number of values above 100 ms and 10 × p50, and the time beyond p50 that they lost."""
+        """Return the number of stalls, and the time beyond p50 that they lost."""
         if self.max < STALL_NS:
             return StallSummary()
         (p50,) = self.percentiles((0.5,))

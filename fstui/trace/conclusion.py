@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from fstui.judge import judge
 from fstui.judge.references import class_of
-from fstui.judge.speed.stalls import CPU_EXPLAINS, LONGEST_PAUSE, STALL_NS
+from fstui.judge.speed.stalls import CPU_EXPLAINS, LONGEST_PAUSE
 from fstui.judge.speed.yardsticks import FAR
+from fstui.measure.latency import STALL_NS
 from fstui.model.counters import DeviceTimes
 from fstui.model.host import Inventory
 from fstui.model.judgement import Speed

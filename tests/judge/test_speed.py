@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from fstui.judge.references import library
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.measure.kinds.sysbench import Interval
+from fstui.measure.latency import STALL_NS
 from fstui.model.counters import DeviceCounters, DeviceTimes, DeviceTrace, Idle
 from fstui.model.host import OtherWriter, Process
 from fstui.model.judgement import Speed
@@ -17,6 +18,7 @@ from fstui.model.rate_limit import RateLimit
 from fstui.model.run import EarlierRun
 from fstui.model.steps import PendingOperation, StallSummary, Step
 from fstui.model.storage import Medium, MediumClass, Node, Reading, Target
+from fstui.report import glossary
 from tests.factories.databases import database, with_figures
 from tests.factories.evidence import HONEST_PROCESS, verdict
 from tests.factories.steps import latency, step
@@ -128,7 +130,7 @@ def test_few_slow_syncs_have_a_rate() -> None:
 def test_short_lack_of_cpu_does_not_explain_slow_storage() -> None:
     missing = {"cpu_wait_ns": 1_200_000_000}
     assert answered(SSD, step(rate=5, ops=50, changes=missing)).answer == "slow"  # 12 % of ten seconds
-    one_waited = {"latency_ns": replace(latency(200_000_000), max=400_000_000), "longest_cpu_wait_ns": 300_000_000}
+    one_waited = {"latency_ns": replace(latency(500_000), max=400_000_000), "longest_cpu_wait_ns": 300_000_000}
     assert answered(SSD, step(rate=5, ops=50, changes=missing | one_waited)).answer == "slow"
     assert answered(SSD, step(rate=2000, ops=4000, changes=one_waited)).title.startswith("fstui had no CPU for")
     assert (
@@ -187,11 +189,16 @@ def test_250_ms_is_a_stall_on_any_class(class_: MediumClass) -> None:
     assert "251 ms" in found.title
 
 
-def test_100_ms_is_a_stall_on_flash() -> None:
-    paused = slowest(130, stalls=StallSummary(count=1, lost_s=0.1))
-    assert answered(SSD, paused).answer == "stalls"
-    turning = replace(paused, ops=200, syncs=200, rate_per_s=200.0, latency_ns=replace(latency(5e6), max=130_000_000))
-    assert answered(on("hdd-7200"), turning).answer == "normal"
+def test_a_stall_takes_ten_times_the_median() -> None:
+    """Storage that always needs 30 ms is slow, and 290 ms are no pause of it."""
+    usual = step(rate=33, changes={"latency_ns": replace(latency(30e6), max=290_000_000)})
+    assert answered(None, usual).answer != "stalls"
+    paused = step(rate=33, changes={"latency_ns": replace(latency(30e6), max=310_000_000)})
+    assert answered(None, paused).answer == "stalls"
+
+
+def test_the_glossary_names_the_same_threshold() -> None:
+    assert f"{STALL_NS // 1_000_000} ms or more" in glossary.words()["stall"].text
 
 
 def test_several_writers_wait_for_each_other() -> None:

@@ -9,17 +9,12 @@ from typing import NamedTuple
 from fstui.judge.facts import Case
 from fstui.judge.facts.steps import SyncStep
 from fstui.measure.kinds.sysbench import SysbenchFigures
+from fstui.measure.latency import STALL_NS, stall_limit_ns
 from fstui.model.quantities import duration_ns
-from fstui.model.steps import STARVED_SHARE, Latency, Step
+from fstui.model.steps import STARVED_SHARE, Step
 
-STALL_NS = 250_000_000
-"""Healthy storage of any class answers one writer within this time."""
 LONGEST_PAUSE = "the longest pause of a healthy device"
 """The yardstick of a stall."""
-P50_TIMES = 10
-"""With several writers, which wait for each other, a stall also takes this many times the p50."""
-_NOT_ROTATING = frozenset({"ssd", "ssd-plp", "optane", "raid-cache", "memory"})
-"""On these media, an operation that the step counted as a stall (0.1 s and ten times the p50) is one."""
 CPU_EXPLAINS = 0.5
 """If this share of a stall was spent without a CPU, the storage may have answered long before."""
 STOLEN_SHARE = 0.05
@@ -60,7 +55,6 @@ def stalled_steps(case: Case) -> tuple[StalledStep, ...]:
 
 
 def _stalled_steps(case: Case) -> Iterator[StalledStep]:
-    flash = bool(case.commit_media) and case.commit_media <= _NOT_ROTATING
     for done in case.steps.of_sync_writes:
         step = done.step
         if step.unanswered and step.unanswered.elapsed_s * 1e9 >= STALL_NS:
@@ -69,7 +63,7 @@ def _stalled_steps(case: Case) -> Iterator[StalledStep]:
             step.latency_ns
             and not step.changed
             and _waits_for_storage(done)
-            and _too_long(done, step.latency_ns, flash)
+            and step.latency_ns.max >= stall_limit_ns(step.latency_ns.p50)
         ):
             yield StalledStep(step, step.latency_ns.max)
 
@@ -96,12 +90,6 @@ def _waits_for_storage(done: SyncStep) -> bool:
     """Return whether the writes wait for the storage. Without a sync they wait for the page cache, which may write
     other files."""
     return done.call is not None or done.direct
-
-
-def _too_long(done: SyncStep, took: Latency, flash: bool) -> bool:
-    if done.settings.writers > 1:
-        return took.max >= max(STALL_NS, P50_TIMES * took.p50)
-    return took.max >= STALL_NS or (flash and done.step.stalls.count > 0)
 
 
 def slowest_device(step: Step) -> tuple[str, int] | None:

@@ -3,8 +3,7 @@
 ## What it means
 How long synced writes took, compared with a reference.
 
-- **stalls**: an operation took 250 ms or more, or never returned. On a device that does not rotate, 0.1 s and ten times
-  the p50 are enough.
+- **stalls**: an operation took at least 250 ms and ten times the p50, or never returned
 - **slow**: less than half of the slowest reference; **normal**: like the reference
 - **unknown**: there is no reference, or the host had no CPU to spare
 

@@ -2,8 +2,8 @@
 
 from fstui.judge import explain
 from fstui.judge.speed.answer import speed
-from fstui.judge.speed.stalls import STALL_NS
 from fstui.judge.verdict import judge
+from fstui.measure.latency import STALL_NS
 from fstui.model.run import Evidence
 
 
