@@ -103,7 +103,9 @@ def test_flushes_are_counted_only_where_the_kernel_does(
 
 
 DRIVES = {
-    f"{tool} /dev/{disk}" for tool in ("hdparm -W", "smartctl -n standby -g wcache") for disk in ("sda", "sdb", "sdc")
+    f"{tool} /dev/{disk}"
+    for tool in ("hdparm -W", "smartctl -n standby -g wcache", "smartctl -n standby --json=c -a")
+    for disk in ("sda", "sdb", "sdc")
 }
 
 

@@ -28,6 +28,8 @@ OWN = {"nvme": "nvme_admin.py"}
 """Programs that fstui has itself, so that they need not be installed."""
 PROGRAMS = frozenset({"dmsetup", "hdparm", "losetup", "nvme", "smartctl", "stat", "zfs", "zpool"})
 """The programs that may run: all of them can be called so that they only read."""
+SMARTCTL_FAILED = 0b11
+"""The bits of its exit status without an answer. The others report the state of the disk: smartctl(8), EXIT STATUS."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -80,7 +82,8 @@ def run(command: list[str]) -> dict[str, str]:
         child.kill()  # do not wait: it may be stuck in the kernel
         return {"error": f"no answer for {EACH_S:.0f} s"}
     output = data[:MAX_BYTES].decode("utf-8", "surrogateescape")
-    if child.returncode:
+    failed = child.returncode & SMARTCTL_FAILED if command[0] == "smartctl" else child.returncode
+    if failed:
         first = next((line.strip() for line in output.split("\n") if line.strip()), "")
         return {"error": first or f"exit status {child.returncode}"}
     return {"output": output}

@@ -1,11 +1,12 @@
 """*suspicious, low confidence, if the capacitor of a drive's cache failed; else a note*
 
 ## What it means
-The NVMe drive itself reports a fault: the backup of its cache failed, its endurance is used up, or it could not read or
+The drive itself reports a fault: the backup of its cache failed, its endurance is used up, or it could not read or
 write some of its blocks.
 
 ## How it was measured
-As root, fstui reads the drive's log page on health (`nvme smart-log`) once. Nothing is written.
+As root, fstui asks the drive once: an NVMe drive for its log page on health (`nvme smart-log`), a SATA or SAS drive by
+`smartctl -n standby -a`, which does not wake a drive that sleeps. Nothing is written.
 
 ## What it proves, and what it does not
 If the backup failed, the drive may lose in a power cut what it acknowledged without a flush, whatever its model
@@ -16,6 +17,7 @@ Copy the data off, and replace the drive. `nvme smart-log` and `smartctl -a` sho
 
 ## Details
 - Unsafe shutdowns are power cuts that came without a warning. Many of them on a laptop or an old server are no fault.
+- Reallocated sectors and a list of grown defects alone are no fault: a drive has spare blocks for them.
 - Without a fault, the values are only saved with the device's other readings.
 """
 
@@ -55,7 +57,7 @@ def drive_health(case: Case) -> Iterator[Conclusion]:
             sentence=f"{words.devices(failed)} itself reports that the capacitor or battery behind its cache failed. "
             "What it acknowledges may be lost in a power cut, whatever its model promises.",
             because=_because(failed),
-            next=(f"Replace the drive: 'nvme smart-log /dev/{failed[0].id}' shows its state.",),
+            next=(f"Replace the drive: '{_tool(failed[0])} /dev/{failed[0].id}' shows its state.",),
         )
     if worn:
         faults = "; ".join(f"{node.id}: {words.listed(_faults(node))}" for node in worn)
@@ -63,7 +65,7 @@ def drive_health(case: Case) -> Iterator[Conclusion]:
             title=f"{words.devices(worn)}: reports a fault",
             sentence=f"The drive itself reports a fault. {faults}.",
             because=_because(worn),
-            next=(f"Have a copy of the data: 'nvme smart-log /dev/{worn[0].id}' shows the drive's state.",),
+            next=(f"Have a copy of the data: '{_tool(worn[0])} /dev/{worn[0].id}' shows the drive's state.",),
         )
 
 
@@ -72,10 +74,17 @@ def _because(nodes: list[Node]) -> Iterator[str]:
     return (words.reading(node, reading) for node, reading in found if reading is not None)
 
 
+def _tool(node: Node) -> str:
+    return "nvme smart-log" if node.id.startswith("nvme") else "smartctl -a"
+
+
 def _faults(node: Node) -> tuple[str, ...]:
-    values = {what: int(fact.value) if (fact := number(node, what)) else 0 for what in HEALTH}
+    values = {what: fact.value if (fact := number(node, what)) else 0 for what in HEALTH}
+    status = node.reading("smart_status")
     return (
+        *(["its own test failed (SMART)"] if status is not None and status.value == "failed" else []),
         *(text for bit, text in _WARNINGS.items() if values["critical_warning"] & bit),
         *(["its rated endurance is used up"] if values["percent_used"] >= _USED_UP else []),
         *([f"{count(values['media_errors'])} media errors"] if values["media_errors"] else []),
+        *([f"{count(values['pending_sectors'])} unreadable sectors"] if values["pending_sectors"] else []),
     )

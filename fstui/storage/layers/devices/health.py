@@ -1,11 +1,17 @@
-"""What an NVMe drive reports of its health: the log page that ``nvme smart-log`` prints. Root only.
+"""What a drive reports of its health: an NVMe drive in the log page that ``nvme smart-log`` prints, a SATA or SAS drive
+through ``smartctl``. Root only.
 
-Readings: ``critical_warning`` (bits), ``percent_used`` of its rated endurance, ``unsafe_shutdowns``, ``media_errors``.
+Readings: ``critical_warning`` (bits of NVMe), ``smart_status`` (passed | failed), ``backup`` of the cache by capacitors
+(good | failed), ``percent_used`` of the rated endurance, and counts: ``unsafe_shutdowns``, ``media_errors`` (that the
+drive could not correct), ``pending_sectors``, ``reallocated_sectors``, ``grown_defects`` (SAS).
 """
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
+from typing import Any
 
 from fstui.model.storage import Node, Reading
 from fstui.storage.claims import Claims, Command, answer, line
@@ -14,32 +20,72 @@ from fstui.storage.layers.facts import number
 
 BACKUP_FAILED = 0x10
 """Bit of the critical warning: "The volatile memory backup device has failed" (NVM Express base specification)."""
-HEALTH = ("critical_warning", "percent_used", "unsafe_shutdowns", "media_errors")
+_OF_NVME = ("critical_warning", "percent_used", "unsafe_shutdowns", "media_errors")
+_ATTRIBUTES = {
+    "unsafe_shutdowns": re.compile("Unsafe_Shutdown|Unclean_Shutdown|Unexpect(ed)?_(Power|Pwr)_Loss|POR_Recovery"),
+    "media_errors": re.compile("Reported_Uncorrect|Uncorrectable_Error_Cnt"),
+    "pending_sectors": re.compile("^Current_Pending_Sector"),
+    "reallocated_sectors": re.compile("^Reallocated_Sector_Ct"),
+}
+"""The attributes of SATA drives, by the names that smartmontools' drivedb.h gives them."""
+_CAPACITOR = re.compile("Power_Loss_Cap|Capacitor_Health")
+HEALTH = (*dict.fromkeys((*_OF_NVME, *_ATTRIBUTES)), "smart_status", "backup", "grown_defects")
 
 
 def health_command(node: Node) -> Command | None:
-    if node.link != "nvme" or not node.id.startswith("nvme"):
-        return None
-    controller = controller_of(node.id)
-    device = f"/dev/nvme{controller}" if controller is not None else f"/dev/{node.id}"
-    return "nvme", "smart-log", device, "-o", "json"
+    """Return the command that asks the drive; None if fstui cannot ask it."""
+    if node.link == "nvme" and node.id.startswith("nvme"):
+        controller = controller_of(node.id)
+        device = f"/dev/nvme{controller}" if controller is not None else f"/dev/{node.id}"
+        return "nvme", "smart-log", device, "-o", "json"
+    if node.id.startswith("sd"):
+        # -n standby: do not wake a drive that sleeps
+        return "smartctl", "-n", "standby", "--json=c", "-a", f"/dev/{node.id}"
+    return None
 
 
 def health_readings(node: Node, claims: Claims) -> tuple[Reading, ...]:
+    """Return what the drive reported; nothing if it was not asked or did not answer."""
     command = health_command(node)
     output = answer(claims, command) if command is not None else None
     if command is None or output is None:
         return ()
     try:
         found = json.loads(output)
-        values = [(what, found[what]) for what in HEALTH]
-    except (ValueError, KeyError, TypeError, RecursionError):
+        values = {what: found[what] for what in _OF_NVME} if command[0] == "nvme" else _of_smartctl(found)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return ()
     path = line(command)
-    return tuple(Reading(what=what, value=str(value), path=path) for what, value in values if isinstance(value, int))
+    return tuple(
+        Reading(what=what, value=str(value), path=path)
+        for what, value in values.items()
+        if isinstance(value, str | int)
+    )
 
 
-def backup_failed(node: Node) -> Reading | None:
-    """Return the reading that says that the capacitor or battery of the drive's cache has failed."""
-    fact = number(node, "critical_warning")
-    return fact.reading if fact is not None and int(fact.value) & BACKUP_FAILED else None
+def _of_smartctl(found: Mapping[str, Any]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    if "smart_status" in found:
+        values["smart_status"] = "passed" if found["smart_status"]["passed"] else "failed"
+    for attribute in found.get("ata_smart_attributes", {}).get("table", ()):
+        what = next((what for what, name in _ATTRIBUTES.items() if name.search(attribute["name"])), None)
+        if what:
+            # as smartctl prints it: 3 of "3 (237 447)", where the value is one number of all three
+            values.setdefault(what, int(attribute["raw"]["string"].split()[0]))
+        if _CAPACITOR.search(attribute["name"]):
+            values["backup"] = "failed" if attribute["when_failed"] == "now" else "good"
+    errors = found.get("scsi_error_counter_log")
+    if errors:
+        values["media_errors"] = sum(
+            errors[way]["total_uncorrected_errors"] for way in ("read", "write") if way in errors
+        )
+    used = found.get("endurance_used", {}).get("current_percent")
+    values["percent_used"] = found.get("scsi_percentage_used_endurance_indicator", used)
+    values["grown_defects"] = found.get("scsi_grown_defect_list")
+    return values
+
+
+def backup_failed(node: Node) -> bool:
+    """Return whether the drive reports that the capacitor or battery of its cache has failed."""
+    fact, backup = number(node, "critical_warning"), node.reading("backup")
+    return (fact is not None and bool(fact.value & BACKUP_FAILED)) or (backup is not None and backup.value == "failed")
