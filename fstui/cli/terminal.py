@@ -5,11 +5,14 @@ Nothing here imports click: ``fstui`` without arguments has nothing to parse, an
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
 from fstui.model.errors import Refused
 
+_THRESHOLDS = gc.get_threshold()
+"""Python's own, before a command sets others."""
 NO_TERMINAL = (
     "the app needs a terminal on stdin, stdout and stderr. Commands that work without one: 'fstui list' lists the "
     "filesystems, 'fstui scenarios' what can be run, and 'fstui run SCENARIO DIR' measures and judges."
@@ -30,6 +33,8 @@ def start(directory: str | None = None, *, trusting: bool = False, simulate: str
     if hint and not _is_terminal():
         raise Refused(f"no command is called '{directory}'.{hint} The app, which opens a directory, needs a terminal")
     check_terminal()
+    gc.disable()  # the app enables it again after the first frame
+    gc.set_threshold(*_THRESHOLDS)
     if simulate is not None:
         return _start_simulated(simulate, directory)
     if directory is not None:

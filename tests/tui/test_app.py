@@ -14,6 +14,7 @@ from textual.command import Hit
 from textual.events import Key
 from textual.widgets import Input
 
+from fstui.cli import terminal
 from fstui.model.events import Event
 from fstui.runs import history
 from fstui.runs.machine.replay import ReplayMachine
@@ -151,6 +152,19 @@ async def test_garbage_collection_resumes_after_the_first_frame() -> None:
     finally:
         gc.enable()
         gc.unfreeze()
+
+
+def test_the_app_collects_garbage_as_often_as_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terminal, "check_terminal", lambda: None)
+    monkeypatch.setattr("fstui.tui.app.run_app", lambda *_: 0)
+    usual = gc.get_threshold()
+    gc.set_threshold(100_000)  # as a command of the command line does
+    try:
+        assert terminal.start(str(Path.cwd()), trusting=True) == 0
+        assert gc.get_threshold() == usual
+    finally:
+        gc.set_threshold(*usual)
+        gc.enable()
 
 
 async def test_texts_that_were_drawn_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
