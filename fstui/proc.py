@@ -47,8 +47,8 @@ class Mount(NamedTuple):
     source: str
     super_options: tuple[str, ...]
     """Options of the filesystem, which all its mounts share."""
-    place: int = 0
-    """Its line in mountinfo. A later mount is further down; mount numbers are reused."""
+    line: int = 0
+    """Its number among the lines of mountinfo. A later mount is further down; mount numbers are reused."""
 
     @property
     def all_options(self) -> tuple[str, ...]:
@@ -132,10 +132,10 @@ def mounts(pid: int | None = None) -> Iterator[Mount]:
 
 def parse_mounts(data: bytes) -> Iterator[Mount]:
     """Yield the mounts in a mountinfo file. Malformed lines are skipped."""
-    place = 0
+    number = 0
     for line in data.split(b"\n"):
-        if mount := _parse_mount(line, place):
-            place += 1
+        if mount := _parse_mount(line, number):
+            number += 1
             yield mount
 
 
@@ -192,6 +192,12 @@ def _v1_limits(read: Callable[[str], str], directory: str) -> Iterator[IoLimit]:
                 yield IoLimit(f"{device} {what}", value, path)
 
 
+def device_number(text: str) -> int:
+    """Return the number that the kernel has for the device ``major:minor``."""
+    major, _, minor = text.partition(":")
+    return int(major) << 20 | int(minor)
+
+
 def unescape(field: bytes) -> str:
     """Return a name without the kernel's escapes, such as ``\\040`` for a space."""
     if b"\\" in field:
@@ -199,7 +205,7 @@ def unescape(field: bytes) -> str:
     return os.fsdecode(field)
 
 
-def _parse_mount(line: bytes, place: int) -> Mount | None:
+def _parse_mount(line: bytes, number: int) -> Mount | None:
     mount, separator, filesystem = line.partition(b" - ")
     left, right = mount.split(b" "), filesystem.split(b" ")
     if not separator or len(left) < 6 or len(right) < 3 or not (left[0].isdigit() and left[1].isdigit()):
@@ -214,7 +220,7 @@ def _parse_mount(line: bytes, place: int) -> Mount | None:
         fstype=unescape(right[0]),
         source=unescape(right[1]),
         super_options=_options(b" ".join(right[2:])),
-        place=place,
+        line=number,
     )
 
 

@@ -38,7 +38,7 @@ def test_missing_process_has_nothing() -> None:
 def test_mount_point_is_unescaped_once(field: bytes, name: str) -> None:
     line = b"36 35 8:1 / " + field + b" rw,noatime master:1 - ext4 /dev/sda1 rw,errors=continue"
     (mount,) = proc.parse_mounts(b"no mount\n" + line + b"\n")
-    assert (mount.mount_point, mount.device, mount.place) == (name, "8:1", 0)
+    assert (mount.mount_point, mount.device, mount.line) == (name, "8:1", 0)
     assert mount.option("errors") == "continue" and "noatime" in mount.all_options
 
 

@@ -35,10 +35,6 @@ _TRIAL = (
 _FILES_S = 5.0
 
 
-def is_meant(settings: Sysbench) -> bool:
-    return settings.existing_server is not None
-
-
 def connection_to(settings: Sysbench) -> Connection:
     """Return the connection to the server's maintenance database.
 

@@ -7,7 +7,7 @@ from math import prod
 
 import msgspec
 
-from fstui.databases import existing, programs, replicas
+from fstui.databases import programs, replicas
 from fstui.databases.programs import Installed
 from fstui.measure.kinds.replica_cut import ReplicaCut
 from fstui.measure.kinds.sysbench import Sysbench
@@ -37,7 +37,7 @@ def arranged(steps: tuple[PlannedStep, ...], installed: Installed, *, chosen_by_
     if installed.no_oltp:
         raise Refused(installed.no_oltp)
     kinds = tuple(dict.fromkeys(settings.server for settings in wanting))
-    if any(isinstance(settings, Sysbench) and existing.is_meant(settings) for settings in wanting):
+    if any(settings.existing_server for settings in wanting):
         return tuple(_without(_on_existing(steps, kinds), (), as_root=installed.as_root))
     missing = [kind for kind in kinds if kind not in installed.servers]
     if missing and (chosen_by_user or len(missing) == len(kinds)):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
 import msgspec
 
+from fstui.model import shipped
 from fstui.model.judgement import Confidence, Verdict
 from fstui.model.storage import Node
 
@@ -54,12 +54,7 @@ class Hit(NamedTuple):
     steps: tuple[str, ...] = ()
 
 
-class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    defect: tuple[Defect, ...]
-
-
 @cache
 def defects() -> dict[str, Defect]:
-    data = pkgutil.get_data(__name__, "defects.toml")
-    assert data is not None, "it is part of the package"
-    return {each.name: each for each in msgspec.toml.decode(data, type=_Table).defect}
+    rows = shipped.table(__package__, "defects.toml", dict[str, tuple[Defect, ...]])["defect"]
+    return {row.name: row for row in rows}

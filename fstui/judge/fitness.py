@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Literal, NamedTuple
@@ -12,6 +11,7 @@ import msgspec
 from fstui.judge.facts import Case
 from fstui.judge.facts.steps import MIN_SYNCS, SyncStep
 from fstui.judge.speed.stalls import starved
+from fstui.model import shipped
 from fstui.model.judgement import Fit, Fitness, Speed
 from fstui.model.quantities import duration_ns, rate
 from fstui.model.steps import Latency
@@ -37,15 +37,9 @@ class Product(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return any(limit is not None for limit in (self.p99_ms, self.longest_ms, self.least_per_s))
 
 
-class _ProductTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    product: tuple[Product, ...]
-
-
 @cache
 def products() -> tuple[Product, ...]:
-    data = pkgutil.get_data(__name__, "fitness.toml")
-    assert data is not None, "it is part of the package"
-    return msgspec.toml.decode(data, type=_ProductTable).product
+    return shipped.table(__package__, "fitness.toml", dict[str, tuple[Product, ...]])["product"]
 
 
 def fits(case: Case) -> Iterator[Fit]:

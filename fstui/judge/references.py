@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pkgutil
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -14,6 +13,7 @@ import msgspec
 from fstui.judge.facts import Case
 from fstui.judge.facts.steps import MIN_SYNCS, has_rate
 from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.model import shipped
 from fstui.model.errors import Refused
 from fstui.model.judgement import NOT_DURABLE, NOT_TRUSTED
 from fstui.model.quantities import counted
@@ -55,10 +55,6 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Why to be careful with it."""
 
 
-class _ReferenceTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    reference: tuple[Reference, ...]
-
-
 class PublishedClass(NamedTuple):
     """All durable writes that were published for a class of medium."""
 
@@ -97,11 +93,8 @@ class _Kind(NamedTuple):
 
 @cache
 def library() -> tuple[Reference, ...]:
-    data = pkgutil.get_data(__name__, "references.toml")
-    assert data is not None, "it is part of the package"
-    return tuple(
-        sorted(msgspec.toml.decode(data, type=_ReferenceTable).reference, key=lambda reference: reference.per_s)
-    )
+    rows = shipped.table(__package__, "references.toml", dict[str, tuple[Reference, ...]])["reference"]
+    return tuple(sorted(rows, key=lambda row: row.per_s))
 
 
 def published(operation: Operation | None, media: Iterable[MediumClass] = ()) -> tuple[Reference, ...]:

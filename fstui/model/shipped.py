@@ -1,18 +1,30 @@
-"""Find the TOML files that fstui installs: ``scenarios/`` next to the package in a checkout, inside it in a wheel."""
+"""The TOML files that fstui installs: tables in the package, and ``scenarios/``, which is next to it in a checkout."""
 
 from __future__ import annotations
 
+import pkgutil
 from pathlib import Path
+from typing import TypeVar
+
+import msgspec
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-_PLACES = (_PACKAGE / "scenarios", _PACKAGE.parent / "scenarios")
+_FOLDERS = (_PACKAGE / "scenarios", _PACKAGE.parent / "scenarios")
+Table = TypeVar("Table")
 
 
 def shipped(folder: str = "") -> dict[str, Path]:
     """Return the files of a folder of ``scenarios`` by name."""
-    return {name: path for place in reversed(_PLACES) for name, path in toml_files(place / folder).items()}
+    return {name: path for parent in reversed(_FOLDERS) for name, path in toml_files(parent / folder).items()}
 
 
 def toml_files(folder: Path) -> dict[str, Path]:
     """Return the TOML files of a folder by name; none if the folder does not exist."""
     return {path.stem: path for path in sorted(folder.glob("*.toml"))} if folder.is_dir() else {}
+
+
+def table(package: str, name: str, as_type: type[Table]) -> Table:
+    """Return the contents of a TOML file in a package, which may be in a zip file."""
+    data = pkgutil.get_data(package, name)
+    assert data is not None, "it is part of the package"
+    return msgspec.toml.decode(data, type=as_type)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 FORMAT = "powercut/1"
 GONE = "the reader of its acknowledgements has gone"
 """The reason for which a writer ends after its connection broke; the host itself is running."""
-LONGEST_HEADER, LONGEST_LINE = 4 << 20, 4096
+MAX_HEADER, MAX_LINE = 4 << 20, 4096
 """Bytes. The header contains the whole stack; the reason of an end is one sentence."""
 FAILED = "failed: "
 """Prefix of the reason if the storage returned an error: its power may have been cut."""
@@ -107,12 +107,12 @@ class Log:
 def parse_line(line: bytes) -> Ack | Alive | End:
     """Parse any line except the header. Raises BadLog."""
     try:
-        match line[: LONGEST_LINE + 1].split(b" "):
+        match line[: MAX_LINE + 1].split(b" "):
             case [b"ack", writer, sequence, at_ms]:
                 return Ack(_number(writer), _number(sequence), _number(at_ms))
             case [b"alive", at_ms]:
                 return Alive(_number(at_ms))
-            case [b"end", at_ms, *reason] if len(line) <= LONGEST_LINE:
+            case [b"end", at_ms, *reason] if len(line) <= MAX_LINE:
                 return End(_number(at_ms), b" ".join(reason).decode(errors="backslashreplace"))
     except ValueError:
         pass
@@ -129,7 +129,7 @@ def _number(digits: bytes) -> int:
 def parse_header(line: bytes) -> dict[str, Any]:
     """Parse the first line. Raises BadLog."""
     try:
-        header = json.loads(line) if len(line) <= LONGEST_HEADER else None
+        header = json.loads(line) if len(line) <= MAX_HEADER else None
     except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict) or not str(header.get("fstui", "")).startswith("powercut/"):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from fstui.model.errors import Refused
 from fstui.powercut.header import Header, boot_id, decode_header
-from fstui.powercut.log import LONGEST_HEADER, LONGEST_LINE, Ack, BadLog, LineBuffer, Log, parse_header
+from fstui.powercut.log import MAX_HEADER, MAX_LINE, Ack, BadLog, LineBuffer, Log, parse_header
 from fstui.state.files import open_named, sync_directory
 
 SYNC_S = 0.2
@@ -111,7 +111,7 @@ class Witness:
         self._line_at = time.monotonic()
         kept = []
         try:
-            for line in self._lines.feed(data, LONGEST_HEADER if self.log is None else LONGEST_LINE):
+            for line in self._lines.feed(data, MAX_HEADER if self.log is None else MAX_LINE):
                 self._read(line)
                 if self.log is not None:
                     kept.append(line + b"\n")

@@ -122,7 +122,7 @@ def _command(scenario: str, settings: Mapping[str, str], site: Site, rate_limit:
 async def with_server_answer(plan: Plan, site: Site) -> Plan:
     """Add what an existing database server reports about itself, or why it does not answer. Create nothing there."""
     steps = (step.settings for step in plan.steps if not step.skip and isinstance(step.settings, Sysbench))
-    settings = next(filter(existing.is_meant, steps), None)
+    settings = next((settings for settings in steps if settings.existing_server), None)
     if settings is None:
         return plan
     try:

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from fstui.databases import existing, programs, replicas
+from fstui.databases import programs, replicas
 from fstui.databases.existing import Existing
 from fstui.databases.facts import probe_settings
 from fstui.databases.families import DatabaseError
@@ -50,7 +50,7 @@ class Serving:
     async def open_existing(self, steps: Iterable[PlannedStep]) -> Target | None:
         for planned in steps:
             settings = planned.settings
-            if isinstance(settings, Sysbench) and not planned.skip and existing.is_meant(settings):
+            if isinstance(settings, Sysbench) and not planned.skip and settings.existing_server:
                 try:
                     await self._ready_for(settings)
                 except DatabaseError as error:
@@ -63,7 +63,7 @@ class Serving:
         """Record the first own server in the ledger. Errors are reported later, when the step starts it again."""
         wanted = (step.settings for step in steps if not step.skip and isinstance(step.settings, Sysbench))
         settings = next(wanted, None)
-        if isinstance(settings, Sysbench) and not existing.is_meant(settings):
+        if isinstance(settings, Sysbench) and not settings.existing_server:
             with contextlib.suppress(DatabaseError, OSError, Refused):
                 server = await self._begin(settings)
                 self._reserved = settings, server
@@ -146,7 +146,7 @@ class Serving:
         return server
 
     async def _start(self, settings: Sysbench) -> Throwaway | Existing:
-        if existing.is_meant(settings):
+        if settings.existing_server:
             sysbench = await programs.find_sysbench()
             return await Existing.open(sysbench, settings, workspace=self._workspace.path, run_id=self._run_id)
         server = await self._take_reserved(settings) or await self._begin(settings)

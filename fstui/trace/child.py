@@ -169,10 +169,7 @@ def device_number(path: str) -> int | None:
     """Return the kernel's number of the device of the filesystem that holds a resolved path."""
     mounts = {mount.mount_point: mount for mount in read_mounts(Tree(Path("/")))}
     found = holder(path, mounts)
-    if found is None:
-        return None
-    major, minor = map(int, found.device.split(":"))
-    return major << 20 | minor
+    return None if found is None else proc.device_number(found.device)
 
 
 def path_of(run_id: str) -> str:

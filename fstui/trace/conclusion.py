@@ -30,7 +30,7 @@ CROWDED = 0.5
 """If some process waited for a CPU for this share of the time, that may explain what the devices do not."""
 STUCK_NS = 1_000_000_000
 LYING = ("not-durable", "suspicious")
-FEWEST = 20
+MIN_FLUSHES = 20
 """Flushes of a device that are needed for a typical time."""
 
 
@@ -256,7 +256,7 @@ def _speed(whole: Watched, concerned: Sequence[Target]) -> Speed:
         return _stalled(longest, whole)
     found = [(name, times, media) for name, times, media in _flushed(whole, concerned) if media]
     if not found:
-        sentence = f"No device whose kind is known completed {FEWEST} flushes."
+        sentence = f"No device whose kind is known completed {MIN_FLUSHES} flushes."
         return Speed(title="no reference to compare with", sentence=sentence)
     return _of_class(*max(found, key=lambda one: one[1].p50))
 
@@ -301,7 +301,7 @@ def _flushed(whole: Watched, concerned: Sequence[Target]) -> list[tuple[str, Dev
     return [
         (device.device, device.flush_ns, known.get(device.device, frozenset()))
         for device in whole.devices
-        if device.flush_ns is not None and (device.flushes or 0) >= FEWEST
+        if device.flush_ns is not None and (device.flushes or 0) >= MIN_FLUSHES
     ]
 
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fstui.powercut.log import LONGEST_HEADER, LONGEST_LINE, BadLog, LineBuffer, Log, parse
+from fstui.powercut.log import MAX_HEADER, MAX_LINE, BadLog, LineBuffer, Log, parse
 
 HEADER = b'{"fstui":"powercut/1","run":"00112233445566ff"}\n'
 
@@ -53,10 +53,10 @@ def test_last_incomplete_line_is_not_parsed() -> None:
         (HEADER + b"alive\n", "line 2"),
         (HEADER + b"alive -1\n", "line 2"),
         (HEADER + b"end soon\n", "line 2"),
-        (HEADER + b"end 1 " + b"x" * LONGEST_LINE + b"\n", "line 2"),
+        (HEADER + b"end 1 " + b"x" * MAX_LINE + b"\n", "line 2"),
         (b"[" * 100_000 + b"\n", "header"),
         (b'{"fstui":"powercut/1","run":' + b"9" * 5000 + b"}\n", "header"),
-        (b'{"fstui":"powercut/1","run":"' + b"x" * LONGEST_HEADER + b'"}\n', "header"),
+        (b'{"fstui":"powercut/1","run":"' + b"x" * MAX_HEADER + b'"}\n', "header"),
     ],
 )
 def test_invalid_log_has_a_reason(data: bytes, why: str) -> None:

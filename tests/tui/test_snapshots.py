@@ -36,14 +36,14 @@ SIZES = pytest.mark.parametrize(
         pytest.param((200, 60), id="200x60", marks=pytest.mark.slow),
     ],
 )
-SHIPPED = shipped._PLACES
+SHIPPED = shipped._FOLDERS
 SAVED = "/home/me/.local/state/fstui/runs/20261120-031244-k3f9a1.json"
 
 
 @pytest.fixture(autouse=True)
 def own_scenarios(monkeypatch: pytest.MonkeyPatch) -> None:
     """Use scenarios of the tests, so that a changed scenario changes no picture."""
-    monkeypatch.setattr("fstui.model.shipped._PLACES", (Path(__file__).parent / "scenarios",))
+    monkeypatch.setattr("fstui.model.shipped._FOLDERS", (Path(__file__).parent / "scenarios",))
 
 
 async def storage_screen(pilot: Pilot[Any]) -> StorageScreen:
@@ -142,7 +142,7 @@ def test_history(snap_compare: Compare, size: tuple[int, int]) -> None:
 
 @SIZES
 def test_lessons(snap_compare: Compare, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fstui.model.shipped._PLACES", SHIPPED)
+    monkeypatch.setattr("fstui.model.shipped._FOLDERS", SHIPPED)
     lessons.lessons.cache_clear()
 
     async def listed(pilot: Pilot[Any]) -> None:
@@ -159,7 +159,7 @@ def test_lessons(snap_compare: Compare, size: tuple[int, int], monkeypatch: pyte
 @SIZES
 @pytest.mark.parametrize("page", ["predict", "run", "compare", "explain", "question", "answered"])
 def test_lesson(snap_compare: Compare, size: tuple[int, int], page: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fstui.model.shipped._PLACES", SHIPPED)
+    monkeypatch.setattr("fstui.model.shipped._FOLDERS", SHIPPED)
     lessons.lessons.cache_clear()
 
     async def taken(pilot: Pilot[Any]) -> None:

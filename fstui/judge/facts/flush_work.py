@@ -32,7 +32,7 @@ another process may slow down one of them, but hardly both."""
 OWN_SHARE, OWN_MS = 0.25, 2
 """A device does work if its own flushes account for this share of the growth, and at least this many ms (its counters
 have whole ms). btrfs itself works longer for more extents on a device that ignores flushes."""
-_LARGEST, _FEWEST = 2, 3
+_LARGEST, _MIN_POINTS = 2, 3
 
 
 class FlushGrowth(NamedTuple):
@@ -132,7 +132,7 @@ def flush_growth(step: Step) -> Iterator[FlushGrowth]:
         return
     for pattern, line in step.figures.patterns.items():
         points = {point.bytes: point for point in line.points}
-        if len(points) >= _FEWEST:
+        if len(points) >= _MIN_POINTS:
             yield FlushGrowth(step, pattern, tuple(points[amount] for amount in sorted(points)))
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from fstui.judge.facts.steps import SyncStep, has_rate
 from fstui.model.steps import Step
 
-SHORTEST_S = 10.0
+MIN_S = 10.0
 """Changes within a shorter step are noise."""
 TIMES = 2.0
 _NEXT_TO_NOTHING = 1e-3
@@ -38,7 +38,7 @@ def rate_change(synced: SyncStep) -> RateChange | None:
     rate that goes up and down, are no change.
     """
     step, settings = synced
-    if step.elapsed_s < SHORTEST_S or settings.ops_per_s or not has_rate(step):
+    if step.elapsed_s < MIN_S or settings.ops_per_s or not has_rate(step):
         return None
     points = _intervals(step)
     rates = [per_s for _, _, per_s in points]

@@ -182,10 +182,10 @@ class RunFlushes:
 
     def where_to_look(self, level: Level) -> str:
         """Return the next step if flushes or bytes are missing at that level."""
-        place = next((place for place, each in enumerate(self._stack.levels) if each is level), 0)
-        if not place:
+        depth = next((depth for depth, each in enumerate(self._stack.levels) if each is level), 0)
+        if not depth:
             return words.LOOK_FOR_FILTER
-        disk = words.devices(self._stack.levels[place - 1].devices)
+        disk = words.devices(self._stack.levels[depth - 1].devices)
         return f"Look at what answers for {disk}: losetup --list shows a loop device's file, and whether DIO is on."
 
     @cached_property

@@ -27,7 +27,7 @@ IN_THE_DEVICE = 0.5
 """A stall is attributed to the device if one of its requests took at least this share of the stall."""
 NO_REASON = "No cause was found."
 LOOK_AT_DMESG = "Look for errors of the device in the kernel's log: 'dmesg'."
-_PLACES = (
+_RANKS = (
     "slower than rotating disks", "between rotating disks and SSDs",
     "between SSDs without and with power-loss protection", "faster than SSDs with power-loss protection",
 )  # fmt: skip
@@ -169,13 +169,13 @@ def _no_reference(case: Case, verdict: Verdict, found: Sequence[Yardstick]) -> S
 
 def _among_all_kinds(case: Case, best: SyncStep) -> Speed:
     """Compare a device of an unknown class with what is typical for each kind of disk."""
-    did, place = f"{rate(per_s(best))}/s", _PLACES[sum(each <= per_s(best) for _, each in typical())]
+    did, rank = f"{rate(per_s(best))}/s", _RANKS[sum(each <= per_s(best) for _, each in typical())]
     medians = ", ".join(f"{kind} {rate(each)}/s" for kind, each in typical())
     return Speed(
         answer="normal",
         yardstick="what is typical for each kind of disk",
-        title=f"{did}, {place}",
-        sentence=f"{best.step.name} did {did}: {place}, by the medians of published rates. There is no reference for "
+        title=f"{did}, {rank}",
+        sentence=f"{best.step.name} did {did}: {rank}, by the medians of published rates. There is no reference for "
         f"exactly this kind of device. {_longest(case)}".strip(),
         because=(f"{best.step.name}: {did}; medians: {medians}",),
     )

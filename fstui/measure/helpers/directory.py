@@ -34,7 +34,7 @@ COVERED = "another filesystem is mounted over it, and no path leads to it"
 ELSEWHERE = (
     "leads to what is not mounted here: in another mount namespace (nsenter -m -t PID runs fstui there), or unmounted"
 )
-FEW_THREADS, LOOK_S = 4, 0.05
+MIN_THREADS, LOOK_S = 4, 0.05
 REMOVE_S = 8.0
 STOPPED = frozenset({errno.EIO, errno.EROFS, errno.EUCLEAN, errno.ESHUTDOWN, errno.ENODEV, errno.ENXIO})
 """Errors of a filesystem that has stopped: trying again does not help."""
@@ -81,7 +81,7 @@ def space(mount_points: list[str]) -> None:
     threads: list[threading.Thread] = []
     while not done.is_set() and len(threads) < len(mount_points):
         before = answered
-        new = [threading.Thread(target=work, daemon=True) for _ in range(max(len(threads), FEW_THREADS))]
+        new = [threading.Thread(target=work, daemon=True) for _ in range(max(len(threads), MIN_THREADS))]
         for thread in new:
             thread.start()
         threads += new

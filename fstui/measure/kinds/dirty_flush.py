@@ -14,7 +14,7 @@ from fstui.model.settings import Amounts
 
 _TIMES = 10
 """How many times the size of the file is written: 1 + 4 + 16 + 32 MiB in two patterns and three rounds, for 32 MiB."""
-_LARGEST = 1e18
+_MAX = 1e18
 """ns: about 30 years."""
 
 
@@ -57,8 +57,8 @@ class GrowthPoint(Base, frozen=True, kw_only=True):
 class Growth(Base, frozen=True, kw_only=True):
     """The flush times by number of unsynced bytes, and the straight line through their medians."""
 
-    slope_ns_per_mib: Annotated[float, Meta(ge=-_LARGEST, le=_LARGEST)]
-    intercept_ns: Annotated[float, Meta(ge=-_LARGEST, le=_LARGEST)]
+    slope_ns_per_mib: Annotated[float, Meta(ge=-_MAX, le=_MAX)]
+    intercept_ns: Annotated[float, Meta(ge=-_MAX, le=_MAX)]
     points: tuple[GrowthPoint, ...] = ()
 
     @property

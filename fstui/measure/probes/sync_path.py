@@ -31,10 +31,10 @@ CALLS = {
     "aarch64": {64: "write", 68: "pwrite64", 82: "fsync", 83: "fdatasync", 81: "sync", 227: "msync", 267: "syncfs"},
     "riscv64": {64: "write", 68: "pwrite64", 82: "fsync", 83: "fdatasync", 81: "sync", 227: "msync", 267: "syncfs"},
 }  # fmt: skip
-TRIES, LONGEST_S = 24, 0.3
+TRIES, MAX_S = 24, 0.3
 """How many syncs are checked for dirty pages, and for how long; at least MIN_TRIES, however slow the storage is."""
 MIN_TRIES = 4
-SEARCHES, LONGEST_SEARCH_S = 88, 1.3
+SEARCHES, MAX_SEARCH_S = 88, 1.3
 """The same after one sync left its page dirty, until a second one does. One may be chance: btrfs reports the end of a
 write a moment late."""
 CONTROLS = 3
@@ -168,7 +168,7 @@ def left_dirty(path: str, calls: Mapping[str, Sync], raw: Sync | None) -> dict[s
         checks, began = dirty_checks(closing), time.monotonic()
         for number, (name, sync) in zip(count(), cycle(calls.items()), strict=False):
             searching = sum(left for _, left in tally.values()) == 1
-            most, longest_s = (SEARCHES, LONGEST_SEARCH_S) if searching else (TRIES, LONGEST_S)
+            most, longest_s = (SEARCHES, MAX_SEARCH_S) if searching else (TRIES, MAX_S)
             if number >= most or (number >= MIN_TRIES and time.monotonic() - began > longest_s):
                 break
             left = _leaves_dirty(file, checks, sync)

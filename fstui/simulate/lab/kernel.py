@@ -155,7 +155,7 @@ def _call(function: object, *arguments: object) -> None:
 def _mounts_of(run: str) -> list[Mount]:
     sources = {mark(run), *(f"/dev/{name}" for name in _loops_of(run))}
     found = [each for each in mounts.read_mounts(Tree(Path("/"))) if each.source in sources]
-    return sorted(found, key=lambda each: -each.place)
+    return sorted(found, key=lambda each: -each.line)
 
 
 def _loops_of(run: str) -> list[str]:

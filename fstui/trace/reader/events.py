@@ -23,7 +23,7 @@ NUMBERS = {1: "b", 2: "h", 4: "i", 8: "q"}
 """The struct letter of a signed number, by its size in bytes; the upper-case letter is unsigned."""
 COMMITTED = 0xFFFFF
 """Mask of the number of data bytes in the second word of a page."""
-LONGEST, PADDING, TIME_EXTEND, TIME_STAMP = 28, 29, 30, 31
+MAX_DATA, PADDING, TIME_EXTEND, TIME_STAMP = 28, 29, 30, 31
 """Event types. 1 to 28 are lengths in words; for type 0 the length is in the next word."""
 DELTA_BITS = 27
 DELTA = (1 << DELTA_BITS) - 1
@@ -139,7 +139,7 @@ def decode(page: bytes, layout: PageLayout, readers: Mapping[int, Reader]) -> li
     while at < count:
         head = words[at]
         kind, delta = head >> KIND_AT & 31, head >> DELTA_AT & DELTA
-        if 0 < kind <= LONGEST:  # nearly all events
+        if 0 < kind <= MAX_DATA:  # nearly all events
             now += delta
             data, at = at + 1, at + 1 + kind
         elif kind == PADDING and not delta:

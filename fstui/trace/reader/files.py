@@ -165,12 +165,7 @@ def loop_status(loop: str) -> tuple[int, int]:
 def mounts(pid: int | None = None) -> Iterator[tuple[int, int, str]]:
     """Yield mount id, device number and source of the mounts that this process, or another one, sees."""
     for mount in proc.mounts(pid):
-        yield mount.number, number_of(mount.device), mount.source
-
-
-def number_of(text: str) -> int:
-    major, _, minor = text.partition(":")
-    return int(major) << 20 | int(minor)
+        yield mount.number, proc.device_number(mount.device), mount.source
 
 
 def block_device(number: int) -> str | None:

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from typing import Any, NamedTuple
 
+from fstui import proc
 from fstui.trace.reader.devices import FLUSH_FIRST, FUA, Requests, meaning
 from fstui.trace.reader.events import Event
 from fstui.trace.reader.processes import KTHREADD, Lineage, Owner, family, in_outermost_namespace, outermost_numbers
@@ -44,10 +45,10 @@ def device_of(name: str) -> TracedDevice | None:
     """Return a block device by its kernel name; None if it is gone."""
     try:
         with open(f"/sys/class/block/{name}/dev", encoding="ascii") as file:
-            major, minor = map(int, file.read().split(":"))
+            number = proc.device_number(file.read())
     except (OSError, ValueError):
         return None
-    return TracedDevice(name, major << 20 | minor, os.path.isdir(f"/sys/class/block/{name}/mq"))
+    return TracedDevice(name, number, os.path.isdir(f"/sys/class/block/{name}/mq"))
 
 
 class DeviceSums:

@@ -21,7 +21,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from fstui import proc
-from fstui.trace.reader.files import number_of
 from fstui.trace.reader.processes import KERNEL_THREAD
 
 PIDFD_GETFD, CACHESTAT = 438, 451
@@ -324,7 +323,7 @@ class OpenFiles:
 
 
 def _mounts(pid: int | None) -> dict[int, tuple[int, str]]:
-    return {mount.number: (number_of(mount.device), mount.fstype) for mount in proc.mounts(pid)}
+    return {mount.number: (proc.device_number(mount.device), mount.fstype) for mount in proc.mounts(pid)}
 
 
 def _is_writable(name: str, directory: int) -> bool:

@@ -20,7 +20,7 @@ from typing import Any
 from fstui.trace.reader.flush_counter import FIRST_LOOK_S, FlushCounter, device_of
 from fstui.trace.reader.tracefs import PREFIX, Instance, TracefsError, find
 
-LONGEST_PAUSE_S, SHORTEST_PAUSE_S = 0.5, 0.02
+MAX_PAUSE_S, MIN_PAUSE_S = 0.5, 0.02
 FULL, EMPTY = 0.25, 0.05
 """Filled share of a CPU's buffer: above FULL the pause between reads is halved, below EMPTY it is doubled."""
 
@@ -68,7 +68,7 @@ def record() -> None:
 
 def follow(counter: FlushCounter, lines: JsonLines) -> None:
     """Read the buffers until stdin closes, soon after the begin of a step and more often when they fill up."""
-    pause_s = LONGEST_PAUSE_S
+    pause_s = MAX_PAUSE_S
     while not lines.closed:
         began = False
         for line in lines.next(pause_s):
@@ -84,9 +84,9 @@ def follow(counter: FlushCounter, lines: JsonLines) -> None:
         counter.read()
         fullest = counter.recording.fullest
         if fullest > FULL:
-            pause_s = max(SHORTEST_PAUSE_S, pause_s / 2)
+            pause_s = max(MIN_PAUSE_S, pause_s / 2)
         elif fullest < EMPTY:
-            pause_s = min(LONGEST_PAUSE_S, pause_s * 2)
+            pause_s = min(MAX_PAUSE_S, pause_s * 2)
 
 
 def remove_entry(entry: str | None) -> None:

@@ -23,7 +23,7 @@ from typing import Any
 
 from fstui import proc
 from fstui.state.ring import Ring
-from fstui.trace.reader.files import block_device, number_of, request_devices
+from fstui.trace.reader.files import block_device, request_devices
 from fstui.trace.reader.record import remove_entry
 from fstui.trace.reader.recording import Wanted
 from fstui.trace.reader.spans import Span, WaitRow
@@ -220,7 +220,7 @@ def _row(row: WaitRow, anonymous: bool) -> Object:
     device = row.key.file.device
     pid = next(iter(row.pids), 0)
     mounts = () if row.below else (*proc.mounts(pid), *proc.mounts())
-    mount = next((mount for mount in mounts if device and number_of(mount.device) == device), None)
+    mount = next((mount for mount in mounts if device and proc.device_number(mount.device) == device), None)
     whole = row.as_dict(None)
     longest = sorted(row.slow, key=lambda one: -one[1])[:MOST_WAITS]
     fields = {
@@ -263,7 +263,7 @@ def limits_of(pid: int) -> list[str]:
     found = []
     for limit in limits:
         device, _, what = limit.what.partition(" ")
-        found.append(f"{block_device(number_of(device)) or device} {what} {limit.value}")
+        found.append(f"{block_device(proc.device_number(device)) or device} {what} {limit.value}")
     return list(dict.fromkeys(found))
 
 
@@ -377,7 +377,7 @@ def written_devices(pid: int) -> list[str]:
         mounts = {mount.number: mount.device for mount in proc.mounts(pid)}
         open_ = os.listdir(f"/proc/{pid}/fd")[:MOST_FILES]
         found = {mounts.get(proc.mount_id(fd, pid, writable=True) or 0) for fd in open_}
-        names = {block_device(number_of(device)) for device in found if device}
+        names = {block_device(proc.device_number(device)) for device in found if device}
         return sorted({disk for name in names if name for disk in request_devices(name)})
     return []
 

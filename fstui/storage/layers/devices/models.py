@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pkgutil
 import re
 from functools import cache, lru_cache
 from typing import Literal
 
 import msgspec
 
+from fstui.model import shipped
 from fstui.model.storage import MediumCache, MediumClass
 
 Grade = Literal["consumer", "data centre", "cloud", "raid", "array", "virtual", "hard disk"]
@@ -65,9 +65,7 @@ class ModelTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def table() -> ModelTable:
-    data = pkgutil.get_data(__package__, "models.toml")
-    assert data is not None, "it is part of the package"
-    return msgspec.toml.decode(data, type=ModelTable)
+    return shipped.table(__package__, "models.toml", ModelTable)
 
 
 @lru_cache(maxsize=4096)

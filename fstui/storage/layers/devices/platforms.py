@@ -5,11 +5,12 @@ It is not part of models.toml because the first screen needs it to name the host
 
 from __future__ import annotations
 
-import pkgutil
 import re
 from functools import cache
 
 import msgspec
+
+from fstui.model import shipped
 
 
 class Platform(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -43,9 +44,7 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 @cache
 def table() -> tuple[Platform, ...]:
-    data = pkgutil.get_data(__package__, "platforms.toml")
-    assert data is not None, "it is part of the package"
-    return msgspec.toml.decode(data, type=dict[str, tuple[Platform, ...]])["platform"]
+    return shipped.table(__package__, "platforms.toml", dict[str, tuple[Platform, ...]])["platform"]
 
 
 def of(virtualization: str | None) -> Platform | None:

@@ -46,7 +46,7 @@ class OverlayReader(FilesystemReader):
         # in a container, the path of the upper directory on the host seems to be on the overlay itself
         if below is None or below.mount_point == mount.mount_point:
             return FilesystemDescription((), readings)
-        if below.place > mount.place:
+        if below.line > mount.line:
             why, source = f"what {upper} was: {below.mount_point} was mounted there later", MOUNTINFO
         elif self._nothing_at(upper):
             why, source = f"{upper}: nothing is there", line(stat_command(upper))

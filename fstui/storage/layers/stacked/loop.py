@@ -153,7 +153,7 @@ class LoopReader(DeviceReader):
             return True
         holder = self.sources.holder(path)
         above = self.sources.mounted(self.tree.word(f"/sys/block/{name}/dev") or "")
-        return holder is not None and above is not None and holder.place > above.place
+        return holder is not None and above is not None and holder.line > above.line
 
     def _elsewhere(self, name: str, path: str) -> Node | None:
         """Return the loop's file if its path names a different file in this namespace.
