@@ -1,12 +1,12 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.prefork import Prefork
+from tests.prefork import prefork
 
 Fstui = Callable[..., subprocess.CompletedProcess[bytes]]
 
@@ -58,22 +58,15 @@ def scenario(tmp_path: Path) -> str:
     return str(tmp_path / "one-step.toml")
 
 
-@pytest.fixture(scope="session")
-def prefork() -> Iterator[Prefork]:
-    process = Prefork()
-    yield process
-    process.end()
-
-
 @pytest.fixture
-def fstui(prefork: Prefork) -> Fstui:
+def fstui() -> Fstui:
     """The real command, without a terminal. With variables for the interpreter it is started anew."""
 
     def call(
         *arguments: str | bytes, stdin: int = subprocess.DEVNULL, **environment: str
     ) -> subprocess.CompletedProcess[bytes]:
         if not environment:
-            return prefork.run([os.fsdecode(argument) for argument in arguments], stdin)
+            return prefork().run(*arguments, stdin=stdin)
         return subprocess.run(
             command(*arguments), stdin=stdin, capture_output=True, env={**os.environ, **environment}, check=False
         )

@@ -153,38 +153,39 @@ def test_a_run_that_cannot_be_saved_is_still_printed_and_exits_1(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "names"),
+    ("arguments", "names", "way_out"),
     [
-        (("--set", "seconds"), "KEY=VALUE"),
-        (("--set", "=1"), "KEY=VALUE"),
-        (("--set", "bogus=1"), "bogus"),
-        (("--set", "seconds=soon"), "soon"),
-        (("--set", "block=512"), "512"),
-        (("--medium", "cheese"), "cheese"),
-        (("--write-cache", "some"), "some"),
-        (("--format", "xml"), "xml"),
-        (("--fail-on", "bad"), "bad"),
-        (("--plan", "--format", "brief"), "A plan is printed as plain, csv"),
-        (("--output", "/nowhere/out.json"), "/nowhere"),
-        (("--output", "/tmp"), "/tmp is a directory"),
-        (("--max-rate", "soon"), "--max-rate 1M"),
-        (("--max-rate", "0"), "--max-rate 1M"),
+        (("--set", "seconds"), "KEY=VALUE", ""),
+        (("--set", "=1"), "KEY=VALUE", ""),
+        (("--set", "bogus=1"), "bogus", "seconds"),
+        (("--set", "seconds=soon"), "soon", "30s"),
+        (("--set", "seconds=0"), "seconds", "0.1"),
+        (("--set", "block=512"), "512", "4096"),
+        (("--medium", "cheese"), "cheese", "hdd-7200"),
+        (("--write-cache", "some"), "some", "none"),
+        (("--format", "xml"), "xml", "json"),
+        (("--fail-on", "bad"), "bad", "suspicious"),
+        (("--plan", "--format", "brief"), "A plan is printed as plain, csv", ""),
+        (("--output", "/nowhere/out.json"), "/nowhere", ""),
+        (("--output", "/tmp"), "/tmp is a directory", ""),
+        (("--max-rate", "soon"), "--max-rate 1M", ""),
+        (("--max-rate", "0"), "--max-rate 1M", ""),
     ],
 )
-def test_a_mistake_is_one_sentence_and_writes_nothing(
-    fstui: Fstui, scenario: str, target: Path, arguments: tuple[str, ...], names: str
+def test_a_mistake_is_one_sentence_with_a_way_out(
+    fstui: Fstui, target: Path, arguments: tuple[str, ...], names: str, way_out: str
 ) -> None:
-    done = fstui("run", scenario, str(target), *arguments)
-    assert_refused(done, names)
+    done = fstui("run", "fsync-rate", str(target), *arguments)
+    assert_refused(done, names, way_out)
     assert nothing_left(target) and not paths.state_dir().exists()
 
 
-def assert_refused(done: subprocess.CompletedProcess[bytes], names: str) -> None:
+def assert_refused(done: subprocess.CompletedProcess[bytes], *words: str) -> None:
     assert done.returncode == 2, done.stderr
     assert done.stdout == b""
     (line,) = done.stderr.decode().splitlines()
     assert line.startswith("fstui: ") and line.isprintable()
-    assert names in line
+    assert all(word in line for word in words), line
 
 
 @pytest.mark.parametrize("name", ["no-such-scenario", "./none.toml", "\x1b[31m"])
@@ -196,10 +197,14 @@ def test_an_unknown_scenario_is_named(fstui: Fstui, target: Path, name: str) -> 
     ("broken", "names"),
     [
         ("name = ", "broken.toml"),
+        (SCENARIO.replace('name = "one-step"', "name = "), "line 2"),
         (SCENARIO.replace("value = 0.1", "value = true"), "seconds"),
         (SCENARIO.replace('probe = "sync_writes"', 'probe = "magic"'), "magic"),
+        (SCENARIO.replace('probe = "sync_writes"', ""), "probe"),
         (SCENARIO.replace("file_bytes", "file_bites"), "file_bites"),
+        (SCENARIO.replace("file_bytes = 65536", 'file_bytes = "many"'), "file_bytes"),
         (SCENARIO.replace('"{block}"', '"{blok}"'), "blok"),
+        (SCENARIO.replace("[[steps]]", "[[stages]]"), "stages"),
         ("\x00", "broken.toml"),
     ],
 )
@@ -208,14 +213,16 @@ def test_a_broken_scenario_file_is_named_with_its_mistake(
 ) -> None:
     file = tmp_path / "broken.toml"
     file.write_text(broken)
-    assert_refused(fstui("run", str(file), str(target)), names)
+    assert_refused(fstui("run", str(file), str(target)), str(file), names)
 
 
 def test_a_missing_directory_is_named(fstui: Fstui, scenario: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    assert_refused(fstui("run", scenario, str(tmp_path / "nothing")), "nothing")
-    assert_refused(fstui("run", scenario, str(tmp_path / "file")), "not a directory")
-    assert_refused(fstui("run", scenario, "/proc"), "/proc")
+    missing = str(tmp_path / "nothing")
+    assert_refused(fstui("run", scenario, missing), missing, "No such file", "existing directory")
+    assert_refused(fstui("run", scenario, str(tmp_path / "file")), str(tmp_path / "file"), "not a directory")
+    for pseudo in ("/proc", "/sys", "/sys/kernel", "/dev/pts"):
+        assert_refused(fstui("run", scenario, pseudo), pseudo, "holds no files", "Name a directory on a disk")
     assert_refused(fstui("run", scenario, ""), "DIR is empty")
 
 

@@ -10,9 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from fstui.judge import judge
 from fstui.measure.kinds.documents import decode_run
 from fstui.model.run import Run
 from fstui.model.steps import Step
+from fstui.state import runs as saved
+from tests.prefork import prefork
 from tests.real.disks import Storage
 
 FSTUI = str(Path(sys.executable).with_name("fstui"))
@@ -40,6 +43,8 @@ def call(
     *arguments: str | bytes | Path, within: tuple[str, ...] = (), environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a command to its end. ``within``: words before the command, such as those of a cgroup or another user."""
+    if not within and environment is None:
+        return prefork().run(*arguments)
     return subprocess.run(
         [*within, FSTUI, *arguments], stdin=subprocess.DEVNULL, capture_output=True, env=environment, check=False
     )
@@ -54,10 +59,9 @@ def measure(scenario: str | Path, storage: Storage, *arguments: str, **how: Any)
 
 
 def judged_again(run: Run) -> Run:
-    """Return the saved run after ``fstui judge``."""
-    done = call("judge", run.id, "--format", "json")
-    assert done.returncode == 0, done.stderr.decode()
-    return decode_run(done.stdout)
+    """Return the saved run, judged again."""
+    loaded = saved.load(run.id)
+    return loaded.judged(judge(loaded))
 
 
 def step_named(run: Run, name: str) -> Step:

@@ -14,13 +14,14 @@ import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import fstui.cli
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 MOST_BYTES = 1 << 20
 
 
@@ -30,12 +31,15 @@ class Prefork:
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MOST_BYTES)
-        with theirs:
+        with theirs:  # it ends when this process does, and closes the other end
             self._process = subprocess.Popen([sys.executable, "-m", __name__], stdin=theirs.fileno(), cwd=ROOT)
 
-    def run(self, arguments: list[str], stdin: int) -> subprocess.CompletedProcess[bytes]:
+    def run(
+        self, *arguments: str | bytes | Path, stdin: int = subprocess.DEVNULL
+    ) -> subprocess.CompletedProcess[bytes]:
         """Run fstui in the current directory and environment, as subprocess.run does."""
-        request = {"arguments": arguments, "directory": os.getcwd(), "environment": dict(os.environ)}
+        words = [os.fsdecode(argument) for argument in arguments]
+        request = {"arguments": words, "directory": os.getcwd(), "environment": dict(os.environ)}
         (out, to_out), (err, to_err) = os.pipe(), os.pipe()
         with open(os.devnull, "rb") as nothing:
             given = nothing.fileno() if stdin == subprocess.DEVNULL else stdin
@@ -44,11 +48,13 @@ class Prefork:
         os.close(to_err)
         with ThreadPoolExecutor(2) as readers:
             stdout, stderr = readers.map(_read, (out, err))
-        return subprocess.CompletedProcess(arguments, int(self._socket.recv(99)), stdout, stderr)
+        return subprocess.CompletedProcess(words, int(self._socket.recv(99)), stdout, stderr)
 
-    def end(self) -> None:
-        self._socket.close()
-        self._process.wait()
+
+@cache
+def prefork() -> Prefork:
+    """Return the process of this test run."""
+    return Prefork()
 
 
 def _read(end: int) -> bytes:
