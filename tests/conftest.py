@@ -1,13 +1,18 @@
 """Fixtures for every test: a user of its own, no clock, and a clear message if root is missing."""
 
+import asyncio
 import ctypes
 import os
+import pickle
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from fstui.measure import children
 from tests.factories.box import Box
 
 CAP_SYS_ADMIN = 21
@@ -53,6 +58,20 @@ def own_user(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
     return home
+
+
+@pytest.fixture
+def without_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Call in a thread what fstui calls in a child process: starting an interpreter takes longer than most tests."""
+
+    async def call(_path: object, function: Any, arguments: Any, *_more: object) -> Any:
+        if isinstance(function, str):
+            module, _, name = function.rpartition(".")
+            function = getattr(import_module(module), name)
+        function, arguments = pickle.loads(pickle.dumps((function, arguments)))
+        return pickle.loads(pickle.dumps(await asyncio.to_thread(function, *arguments)))
+
+    monkeypatch.setattr(children, "_call", call)
 
 
 @pytest.fixture
