@@ -77,9 +77,7 @@ class AtRiskChild:
 
 def sentences(seen: AtRisk) -> tuple[str, ...]:
     """Return a sentence for each program that has or had something at risk, or that syncs."""
-    return tuple(
-        _sentence(each, seen.elapsed_s) for each in seen.programs if each.most_bytes or each.syncs or each.names
-    )
+    return tuple(_sentence(each, seen.elapsed_s) for each in seen.programs)
 
 
 def _sentence(program: ProgramAtRisk, elapsed_s: float) -> str:

@@ -23,6 +23,7 @@ from fstui.tui.screens.storage import StorageScreen
 from tests.factories import busy, screens
 from tests.factories.watched import minutes
 from tests.tui.conftest import PreparedApp
+from tests.tui.test_at_risk import watch_risk
 from tests.tui.test_watch import SENTENCE, watch_this
 
 Compare = Callable[..., bool]
@@ -103,12 +104,24 @@ async def watching(pilot: Pilot[Any]) -> None:
     await pilot.pause()
 
 
+async def at_risk(pilot: Pilot[Any]) -> None:
+    assert isinstance(pilot.app, PreparedApp)
+    watch_risk(pilot.app)
+    await pilot.pause()
+    await pilot.press("t")
+    await pilot.pause()
+    await pilot.press("r")
+    await pilot.pause()
+
+
 async def helping(pilot: Pilot[Any]) -> None:
     await pilot.press("question_mark")
 
 
 @SIZES
-@pytest.mark.parametrize("before", [storage, running, result, watching, helping], ids=lambda before: before.__name__)
+@pytest.mark.parametrize(
+    "before", [storage, running, result, watching, at_risk, helping], ids=lambda before: before.__name__
+)
 def test_screen(snap_compare: Compare, size: tuple[int, int], before: Before) -> None:
     assert snap_compare(PreparedApp(), terminal_size=size, run_before=before)
 

@@ -33,7 +33,7 @@ from fstui.trace.reader.watch import NESTED, SECOND, closed_within
 from fstui.trace.reader.write_caches import WriteCaches
 
 POLL_S = 0.05
-MOST_ROWS = 200
+MOST_ROWS = 100
 MOST_BYTES = 200_000
 COMMIT_S = 1.5
 """A journal commit that ends this long after a change contains it; an earlier one may have begun before it."""
@@ -122,7 +122,8 @@ class AtRisk:
         self._owners: dict[tuple[int, int], Owner] = {}
         self._names: list[NewNames] = []
         self._programs = ProcessCache(lambda: syncs.recording.instance.read("../../saved_cmdlines") if syncs else "")
-        self._lost = 0
+        self._running: dict[FileNumber, float] = {}
+        """Since when the oldest sync of a file is running."""
 
     def poll(self) -> None:
         """Read the counters of the disks, several times per second."""
@@ -141,9 +142,16 @@ class AtRisk:
         if self._syncs:
             self._syncs.read()
             self._end_unseen(self._syncs)
-        self._direct_files()
+            self._running = {}
+            for key, began_ns, _ in self._syncs.running.values():
+                self._running[key] = min(began_ns / 1e9, self._running.get(key, began_ns / 1e9))
+        for direct in self._direct.values():
+            direct.files.clear()
+            direct.processes.clear()
+        ended = self._syncs.ended if self._syncs else {}
         for file in self._open.files.values() if self._open else ():
-            self._update(file, since)
+            if file.dirty or file.writeback or file.direct or file in self._files or key_of(file) in ended:
+                self._update(file, since)
         if self._syncs:
             self._add_syncs(self._syncs)
         self._forget()
@@ -157,11 +165,6 @@ class AtRisk:
         for thread, (file, began_ns, has_end) in list(syncs.running.items()):
             if (not has_end and file not in busy) or not os.path.exists(f"/proc/{thread}"):
                 syncs.end(began_ns, thread)
-
-    def _direct_files(self) -> None:
-        for direct in self._direct.values():
-            direct.files.clear()
-            direct.processes.clear()
 
     def _update(self, file: OpenFile, since: float) -> None:
         row = self._files.get(file)
@@ -178,7 +181,7 @@ class AtRisk:
         dirty = file.dirty + file.writeback
         if row.closed_at is not None and (self._is_written(row, file) or self._now - row.closed_at > expire_s()):
             dirty = 0
-        if row.exposure.is_being_synced(self._now, self._running(key_of(file))):
+        if row.exposure.is_being_synced(self._now, self._running.get(key_of(file))):
             dirty = 0
         limit, flushes = self._caches.not_flushed(disks), self._caches.flushes(disks)
         row.exposure.update(dirty, since, limit=limit, flushes=flushes)
@@ -188,8 +191,8 @@ class AtRisk:
             self._update_direct(row, file)
 
     def _is_written(self, row: RiskRow, file: OpenFile) -> bool:
-        ended = self._syncs.ended.get(key_of(file)) if self._syncs else None
-        return ended is not None and ended.began_ns / 1e9 > (row.closed_at or 0.0)
+        began_ns, _ = self._syncs.ended.get(key_of(file), (0, 0)) if self._syncs else (0, 0)
+        return began_ns / 1e9 > (row.closed_at or 0.0)
 
     def _update_direct(self, row: RiskRow, file: OpenFile) -> None:
         for process in file.openers:
@@ -203,18 +206,13 @@ class AtRisk:
             direct.paths.add(file.path)
             direct.processes.add(process)
             self._apply_sync(direct.exposure, key_of(file))
-            if direct.exposure.is_being_synced(self._now, self._running(key_of(file))):
+            if direct.exposure.is_being_synced(self._now, self._running.get(key_of(file))):
                 direct.exposure.held(0, self._now)
 
     def _apply_sync(self, exposure: Exposure, key: FileNumber) -> None:
-        ended = self._syncs.ended.get(key) if self._syncs else None
-        if ended is not None:
-            exposure.synced(ended)
-
-    def _running(self, key: FileNumber) -> float | None:
-        """Return since when the oldest sync of the file is running."""
-        running = self._syncs.running.values() if self._syncs else ()
-        return min((began_ns / 1e9 for file, began_ns, _ in running if file == key), default=None)
+        if self._syncs and key in self._syncs.ended:
+            began_ns, ended_ns = self._syncs.ended[key]
+            exposure.synced(began_ns / 1e9, ended_ns / 1e9)
 
     def _owner(self, process: Opener) -> Owner:
         first = process.first
@@ -240,8 +238,9 @@ class AtRisk:
                 names = NewNames(owner, directory, count, self._now)
                 names.path = self._path(programs[thread].pid, directory)
                 self._names.append(names)
-        synced = {file: sync.began_ns for file, sync in syncs.ended.items()}
-        self._names = [one for one in self._names if not one.is_durable(self._now, synced.get(one.directory, 0))]
+        self._names = [
+            one for one in self._names if not one.is_durable(self._now, syncs.ended.get(one.directory, (0, 0))[0])
+        ]
         syncs.clear()
 
     def _owner_of(self, pid: int, name: str) -> Owner | None:
@@ -282,10 +281,10 @@ class AtRisk:
         names: dict[Owner, list[NewNames]] = defaultdict(list)
         for one in self._names:
             names[one.owner].append(one)
-        for owner in self._owners.values():
-            oldest = min(filter(None, (row.exposure.oldest() for row in by_owner[owner])), default=self._now)
+        for owner, rows in by_owner.items():
+            oldest = min(filter(None, (row.exposure.oldest() for row in rows)), default=self._now)
             owner.longest_s = max(owner.longest_s, self._now - oldest)
-            owner.most_bytes = max(owner.most_bytes, sum(row.exposure.total for row in by_owner[owner]))
+            owner.most_bytes = max(owner.most_bytes, sum(row.exposure.total for row in rows))
         shown = [row for row in self._rows() if row.exposure.most_bytes or row.exposure.syncs]
         shown.sort(key=lambda row: (-row.exposure.total, -row.exposure.most_bytes, -row.exposure.syncs))
         owners = [one for one in self._owners.values() if one.most_bytes or one.syncs or names[one]]
@@ -313,7 +312,7 @@ class AtRisk:
             "cached_bytes": sum(row.exposure.in_cache.total for row in exposed),
             "files": sum(max(1, len(row.paths)) for row in exposed),
             "shared_files": sum(len(row.owners) > 1 for row in exposed),
-            "oldest_s": None if oldest is None else self._now - oldest,
+            "oldest_s": self._age(oldest),
             "at_least": any(row.exposure.is_at_least() for row in exposed if row.exposure.oldest() == oldest),
             "most_bytes": owner.most_bytes,
             "longest_s": owner.longest_s,
@@ -334,12 +333,16 @@ class AtRisk:
             "closed": row.closed_at is not None,
             "dirty_bytes": exposure.in_memory.total,
             "cached_bytes": exposure.in_cache.total,
-            "oldest_s": None if oldest is None else self._now - oldest,
+            "oldest_s": self._age(oldest),
             "at_least": oldest is not None and exposure.is_at_least(),
             "most_bytes": exposure.most_bytes,
             "longest_s": exposure.longest_s,
             **self._often(exposure.syncs, exposure.first_sync, exposure.last_sync),
         }
+
+    def _age(self, oldest: float | None) -> float | None:
+        """Return the age of the oldest bytes; they may have been written after this second's scan began."""
+        return None if oldest is None else max(0.0, self._now - oldest)
 
     def _often(self, syncs: int, first: float, last: float) -> dict[str, Any]:
         return {
@@ -426,10 +429,10 @@ def not_written() -> int:
 
 def say_state(kind: str, state: dict[str, Any]) -> None:
     """Print the state. The parent reads lines of limited length, and paths may be long."""
-    while len(json.dumps(state)) > MOST_BYTES:
+    while len(line := json.dumps({kind: state}).encode() + b"\n") > MOST_BYTES:
         for rows in ("programs", "files", "names"):
             state[rows] = state[rows][: len(state[rows]) // 2]
-    say(**{kind: state})
+    os.write(1, line)
 
 
 def watch(at_risk: AtRisk) -> None:

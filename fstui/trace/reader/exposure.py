@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 
-from fstui.trace.reader.syncs import EndedSync
-
 GAP_S = 0.1
 """Bytes that were written less than this long before a sync began are being synced: the program waits for them."""
 LONGEST_SYNC_S = 1.0
@@ -66,10 +64,10 @@ class Exposure:
         self._begun_at = since if from_start else -1.0
         self._flushes = 0
 
-    def synced(self, sync: EndedSync) -> None:
+    def synced(self, began: float, ended: float) -> None:
         """A sync has ended: everything that was written before it began is durable."""
-        self._sync_began = max(self._sync_began, sync.began_ns / 1e9)
-        self._synced_until = max(self._synced_until, sync.ended_ns / 1e9)
+        self._sync_began = max(self._sync_began, began)
+        self._synced_until = max(self._synced_until, ended)
         self.in_memory.not_before(self._sync_began)
 
     def counted(self, began: float, times: int) -> None:

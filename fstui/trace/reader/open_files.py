@@ -162,6 +162,7 @@ class OpenFiles:
         self.scans_per_round = 1.0
         self._scope = scope
         self._calls = SystemCalls()
+        self._is_limited = os.geteuid() != 0  # root is refused only while a process ends
         self._scan = 0
         self._waiting: list[Opener] = []
         self._mounts: dict[int, tuple[int, str]] = {}
@@ -219,7 +220,7 @@ class OpenFiles:
             directory = process.open()
             names = os.listdir(directory)
         except PermissionError:
-            self.unreadable += 1
+            self.unreadable += self._is_limited
             return
         except OSError:  # it has ended, and its number may be another's in the next round
             self._forget(process.pid)
@@ -236,7 +237,7 @@ class OpenFiles:
                     known = self._examine(process, name, known)
             except PermissionError as error:
                 self.refused += error.errno == errno.EPERM
-                self.unreadable += error.errno == errno.EACCES
+                self.unreadable += error.errno == errno.EACCES and self._is_limited
                 break
             except OSError:  # closed at this moment
                 continue
@@ -247,6 +248,8 @@ class OpenFiles:
 
     def _replace(self, process: Opener, seen: dict[str, tuple[str, OpenFile | bool]]) -> None:
         """Replace what is known of a process's descriptors. A file without openers is kept until ``drop``."""
+        if seen == process.descriptors:
+            return
         for _, file in process.descriptors.values():
             if isinstance(file, OpenFile):
                 file.openers[process] -= 1
@@ -289,9 +292,11 @@ class OpenFiles:
             if self._scope.device is not None and expected.number != self._scope.device:
                 return True
             file = self._file(key, expected)
-            flags = fcntl.fcntl(fd, fcntl.F_GETFL)
-            file.direct, file.synced = bool(flags & os.O_DIRECT), bool(flags & os.O_DSYNC)
-            file.path, file.scan = expected.path, self._scan
+            if file is not expected:
+                flags = fcntl.fcntl(fd, fcntl.F_GETFL)
+                file.direct, file.synced = bool(flags & os.O_DIRECT), bool(flags & os.O_DSYNC)
+                file.path = expected.path
+            file.scan = self._scan
             file.examine(self._calls, fd, found)
             return file
         finally:

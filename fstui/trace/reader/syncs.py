@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable
-from typing import NamedTuple
 
 from fstui.trace.reader.recording import Recording, Wanted
 from fstui.trace.reader.tracefs import TracefsError
@@ -28,13 +27,8 @@ NAMES = (
 """New names of files: created, renamed or linked."""
 FileNumber = tuple[int, int]
 """Device number and inode. The device of a btrfs is 0, because its events do not contain it."""
-
-
-class EndedSync(NamedTuple):
-    """A sync that has returned, in ns of CLOCK_MONOTONIC."""
-
-    began_ns: int
-    ended_ns: int
+Running = tuple[FileNumber, int, bool]
+"""The file that is being synced, since when (ns of CLOCK_MONOTONIC), and whether the end has an event."""
 
 
 class Switch:
@@ -61,12 +55,12 @@ class Syncs:
 
     def __init__(self, name: str) -> None:
         """Raises TracefsError or OSError, and then leaves nothing behind."""
-        self.counts: Counter[tuple[int, FileNumber]] = Counter()
+        self.counts: dict[tuple[int, FileNumber], int] = {}
         """Syncs that began, by thread and file."""
-        self.ended: dict[FileNumber, EndedSync] = {}
-        """The last sync of each file that has ended."""
-        self.running: dict[int, tuple[FileNumber, int, bool]] = {}
-        """By thread: the file that it syncs, since when, and whether its end has an event."""
+        self.ended: dict[FileNumber, tuple[int, int]] = {}
+        """When the last sync of each file that has ended began and ended, in ns."""
+        self.running: dict[int, Running] = {}
+        """By thread."""
         self.entries: Counter[tuple[int, FileNumber]] = Counter()
         """New names, by thread and directory."""
         self._unlinking: dict[int, int] = {}
@@ -119,16 +113,16 @@ class Syncs:
         for time_ns, number, fields in self.recording.events(until_ns):
             if number in handlers:
                 handlers[number](time_ns, *fields)
-        self._ends.adapt(self.recording, self.counts.total())
+        self._ends.adapt(self.recording, sum(self.counts.values()))
         if self._names.adapt(self.recording, self._names_seen):
             self.entries.clear()
         self._names_seen = 0
 
     def began(self, time_ns: int, thread: int, device: int, inode: int, has_end: bool = True) -> None:
-        if thread in self.running:  # the previous sync of this thread has ended by now
-            self.end(time_ns, thread)
+        if previous := self.running.get(thread):  # it has ended by now
+            self._ended(previous, time_ns)
         file = device, inode
-        self.counts[thread, file] += 1
+        self.counts[thread, file] = self.counts.get((thread, file), 0) + 1
         self.running[thread] = file, time_ns, has_end and self._ends.on
 
     def _began_without_end(self, time_ns: int, thread: int, device: int, inode: int) -> None:
@@ -139,12 +133,13 @@ class Syncs:
 
     def end(self, time_ns: int, thread: int) -> None:
         """End the sync of a thread."""
-        running = self.running.pop(thread, None)
-        if running is not None:
-            file, began_ns, _ = running
-            known = self.ended.get(file)
-            if known is None or known.began_ns < began_ns:
-                self.ended[file] = EndedSync(began_ns, time_ns)
+        if running := self.running.pop(thread, None):
+            self._ended(running, time_ns)
+
+    def _ended(self, running: Running, time_ns: int) -> None:
+        file, began_ns, _ = running
+        if self.ended.get(file, (0, 0))[0] < began_ns:
+            self.ended[file] = began_ns, time_ns
 
     def entry(self, _: int, thread: int, device: int, directory: int) -> None:
         """Count a new entry of a directory."""

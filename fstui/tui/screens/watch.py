@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 from rich.text import Text
@@ -13,20 +13,85 @@ from fstui.model.errors import Refused
 from fstui.model.storage import Target
 from fstui.model.watch import WatchedSecond, WatchEvent, WatchFinished, WatchStarted
 from fstui.report import watch
-from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT
+from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, Command
 from fstui.tui.drawing import watch as drawing
 from fstui.tui.drawing.cells import line, rule
 from fstui.tui.iostats import IoStats, Recent, of_second
 from fstui.tui.screens.base_screen import BaseScreen
 
 if TYPE_CHECKING:
+    from fstui.runs.at_risk import WatchingRisk
     from fstui.runs.watch import Watching
 
 
-class WatchScreen(BaseScreen):
+class FollowingScreen(BaseScreen):
+    """Follows a watch until its end. Esc ends it."""
+
+    SCROLLED: ClassVar[str]
+    """The part that the keys scroll."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._watching: Watching | WatchingRisk | None = None
+        self._ended = False
+
+    async def start(self) -> Watching | WatchingRisk:
+        """Start the watch. Raises Refused, OSError."""
+        raise NotImplementedError
+
+    def apply(self, event: WatchEvent) -> None:
+        """Show an event."""
+
+    def conclusion(self) -> str:
+        """Return what the screen below shows afterwards."""
+        return ""
+
+    def on_mount(self) -> None:
+        self.follow()
+
+    @work(exit_on_error=False)
+    async def follow(self) -> None:
+        """Handle events until the watch ends."""
+        try:
+            self._watching = await self.start()
+            async for event in self._watching.events():
+                self.apply(event)
+        except (Refused, OSError) as trouble:
+            self._ended = True
+            self.say(str(trouble) or "The watch has ended.")
+        else:
+            self.call_later(self._leave)  # the child process has ended by then
+
+    async def go_back(self) -> None:
+        """Let the child remove its trace instances and report. A second key press does not wait."""
+        if self._watching is None or self._ended:
+            self._leave()
+        else:
+            self._ended = True
+            self._watching.stop()
+            self.say("Removing the kernel's trace …")
+
+    def _leave(self) -> None:
+        if self.is_active:
+            self.app.pop_screen()
+            self.app.call_later(self.fstui.tell, self.conclusion())
+
+    def action_scroll(self, by: int) -> None:
+        self.part(self.SCROLLED).scroll_lines(by)
+
+
+class WatchScreen(FollowingScreen):
     """Programs above, devices below, the conclusion last. Esc ends the watch and shows the conclusion."""
 
-    KEYS = (replace(BACK, label="end"), HELP, QUIT, PAGE_UP, PAGE_DOWN)
+    SCROLLED = "waits"
+    KEYS = (
+        replace(BACK, label="end"),
+        Command("watch.at_risk", "r", "at_risk", "at risk", "What programs would lose if the power failed now."),
+        HELP,
+        QUIT,
+        PAGE_UP,
+        PAGE_DOWN,
+    )
     HELP_TEXT = (
         "The programs that wait for a sync on this filesystem in this second: fsync and similar calls, O_DSYNC writes, "
         "and io_uring. P50, P99 and MAX are the times of a whole sync. IN DEVICE is the part that the devices take, "
@@ -40,8 +105,6 @@ class WatchScreen(BaseScreen):
         super().__init__()
         self.view = drawing.WatchView(target)
         self._recent = Recent[IoStats]()
-        self._watching: Watching | None = None
-        self._ended = False
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
@@ -50,23 +113,10 @@ class WatchScreen(BaseScreen):
         yield self.lines("sentence", self._draw_sentence)
         yield self.footer_lines()
 
-    def on_mount(self) -> None:
-        self.follow()
+    async def start(self) -> Watching:
+        return await self.fstui.session.watch(directory=self.view.target.path)
 
-    @work(exit_on_error=False)
-    async def follow(self) -> None:
-        """Handle events until the watch ends."""
-        try:
-            self._watching = await self.fstui.session.watch(directory=self.view.target.path)
-            async for event in self._watching.events():
-                self._apply(event)
-        except (Refused, OSError) as trouble:
-            self._ended = True
-            self.say(str(trouble) or "The watch has ended.")
-        else:
-            self.call_later(self._leave)  # the child process has ended by then
-
-    def _apply(self, event: WatchEvent) -> None:
+    def apply(self, event: WatchEvent) -> None:
         match event:
             case WatchStarted(untraced=untraced):
                 self.view = replace(self.view, untraced=untraced, begun=True)
@@ -78,22 +128,13 @@ class WatchScreen(BaseScreen):
                 self.view = replace(self.view, sentence=watch.closing(report))
         self.redraw()
 
-    async def go_back(self) -> None:
-        """Let the child remove its trace instances and report its conclusion. A second key press does not wait."""
-        if self._watching is None or self._ended:
-            self._leave()
-        else:
-            self._ended = True
-            self._watching.stop()
-            self.say("Removing the kernel's trace …")
+    def conclusion(self) -> str:
+        return self.view.sentence
 
-    def _leave(self) -> None:
-        if self.is_active:
-            self.app.pop_screen()
-            self.app.call_later(self.fstui.tell, self.view.sentence)
+    def action_at_risk(self) -> None:
+        from fstui.tui.screens.at_risk import AtRiskScreen  # noqa: PLC0415
 
-    def action_scroll(self, by: int) -> None:
-        self.part("waits").scroll_lines(by)
+        self.app.push_screen(AtRiskScreen(self.view.target))
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
         return [drawing.title(self.view, self.fstui.session.simulated, width)]

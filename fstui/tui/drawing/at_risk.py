@@ -1,0 +1,72 @@
+"""What a power failure would take: the files, the new names, and a sentence for each program."""
+
+from __future__ import annotations
+
+import msgspec
+from rich.text import Text
+
+from fstui.model.at_risk import AtRisk
+from fstui.model.quantities import clock, count, seconds
+from fstui.model.storage import Target
+from fstui.report import at_risk
+from fstui.tui.drawing import io_path
+from fstui.tui.drawing.cells import Column, heading, line, row, rule, shown, title_line, wrapped
+from fstui.tui.styles import FAINT, HEAD
+
+FILES = (
+    Column("PROGRAM", 20, gap=0),
+    Column("NOT WRITTEN", 11, right=True),
+    Column("IN CACHE ≤", 10, right=True),
+    Column("OLDEST", 9, right=True),
+    Column("MOST", 9, right=True, from_width=96),
+    Column("LONGEST", 9, right=True, from_width=104),
+    Column("SYNCS", 9, right=True, from_width=88),
+    Column("FILE", gap=2, cut="middle"),
+)
+NAMES = (
+    Column("PROGRAM", 20, gap=0),
+    Column("NEW NAMES", 11, right=True),
+    Column("OLDEST", 10, right=True),
+    Column("DIRECTORY NOT SYNCED", gap=2, cut="middle"),
+)
+
+
+class RiskView(msgspec.Struct, frozen=True):
+    """The content of the screen."""
+
+    target: Target
+    state: AtRisk | None = None
+    sentences: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
+
+
+def title(view: RiskView, width: int) -> Text:
+    elapsed = clock(view.state.elapsed_s) if view.state else ""
+    return title_line("at risk", io_path.path(view.target), elapsed, width)
+
+
+def files(view: RiskView, width: int) -> list[Text]:
+    """Draw the files with most at risk first, then the directories with new names."""
+    if view.state is None:
+        return [line(("  looking at the open files …", FAINT))]
+    columns = shown(FILES, width - 2)
+    titles = [column.title for column in FILES]
+    rows = [at_risk.file_cells(each) for each in view.state.files]
+    found = [heading(columns), *(line("  " + row(columns, dict(zip(titles, cells, strict=True)))) for cells in rows)]
+    if not rows:
+        found.append(line(("  no program has written to a file on this filesystem", FAINT)))
+    if view.state.names:
+        columns = shown(NAMES, width - 2)
+        titles = [column.title for column in NAMES]
+        names = [(one.program, count(one.count), seconds(one.oldest_s), one.where) for one in view.state.names]
+        found += [line(), heading(columns)]
+        found += [line("  " + row(columns, dict(zip(titles, cells, strict=True)))) for cells in names]
+    return found
+
+
+def sentences(view: RiskView, width: int, height: int) -> list[Text]:
+    """Draw a sentence for each program, as far as there is room, and what could not be seen."""
+    found = [rule(width, "if the power failed now")]
+    for words, style in (*((each, HEAD) for each in view.sentences), *((each, FAINT) for each in view.limits)):
+        found += [line((part, style)) for part in wrapped(words, width - 1, indent=" ")]
+    return found[:height]

@@ -1,0 +1,57 @@
+"""What each program would lose if the power failed now, on one filesystem."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+from textual.app import ComposeResult
+
+from fstui.model.at_risk import AtRiskSecond
+from fstui.model.storage import Target
+from fstui.model.watch import WatchEvent
+from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT
+from fstui.tui.drawing import at_risk as drawing
+from fstui.tui.drawing.cells import rule
+from fstui.tui.screens.watch import FollowingScreen
+
+if TYPE_CHECKING:
+    from fstui.runs.at_risk import WatchingRisk
+
+MAX_SENTENCE_LINES = 10
+
+
+class AtRiskScreen(FollowingScreen):
+    """Files above, a sentence for each program below. Esc ends it."""
+
+    SCROLLED = "files"
+    KEYS = (BACK, HELP, QUIT, PAGE_UP, PAGE_DOWN)
+    HELP_TEXT = (
+        "What each program would lose if the power failed now, on this filesystem. NOT WRITTEN: bytes in the page "
+        "cache. IN CACHE ≤: bytes that the disk's volatile cache may still hold, because the disk was not flushed "
+        "since. OLDEST is the age of the oldest of these bytes. NEW NAMES: files that were created or renamed and may "
+        "be missing after a crash. Programs that sync each write show zero. For a database with a write-ahead log, "
+        "only the row of its log counts. fstui reads no file and syncs nothing. More: the page at-risk."
+    )
+
+    def __init__(self, target: Target) -> None:
+        super().__init__()
+        self.view = drawing.RiskView(target)
+
+    def compose(self) -> ComposeResult:
+        yield self.lines("title", lambda width, _: [drawing.title(self.view, width)], classes="line")
+        yield self.lines("files", self._draw_files, classes="rest", frame=True)
+        yield self.lines("sentences", lambda width, _: drawing.sentences(self.view, width, MAX_SENTENCE_LINES))
+        yield self.footer_lines()
+
+    async def start(self) -> WatchingRisk:
+        return await self.fstui.session.watch_risk(directory=self.view.target.path)
+
+    def apply(self, event: WatchEvent) -> None:
+        if isinstance(event, AtRiskSecond):
+            self.view = drawing.RiskView(self.view.target, event.second, event.sentences, event.limits)
+            self.redraw()
+
+    def _draw_files(self, width: int, height: int) -> list[Text]:
+        top = [rule(width, "not durable")] if self.part("files").has_frame else []
+        return [*top, *drawing.files(self.view, width)]

@@ -1,0 +1,137 @@
+"""The cost of ``fstui watch --at-risk``, and its effect on the programs that it watches.
+
+First its CPU time next to a program that syncs 5 000 times per second and one that has 2 000 files open for writing and
+writes to 200 of them every second. Then the writes per second of programs with and without it, in pairs of windows.
+All on an ext4 on a loop device. Needs root. Budgets: 3 % of a core, and a rate of at least 0.98.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+from tests.bench.pairs import parser, rotated, row
+from tests.bench.watch import FSTUI, PROGRAM, cpu_s
+from tests.real import disks
+
+SYNCS_PER_S, FILES = 5_000, 2_000
+BUDGET, RATE = 0.03, 0.98
+HOLDER = """
+import os, sys, time
+files = [os.open(f"{sys.argv[1]}/{number}", os.O_RDWR | os.O_CREAT) for number in range(int(sys.argv[2]))]
+print("open", flush=True)
+while True:
+    for fd in files[:200]:
+        os.pwrite(fd, b"x" * 4096, 0)
+    time.sleep(1)
+"""
+WRITER = """
+import os, sys
+fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+block = os.urandom(4096)
+print("writing", flush=True)
+number = 0
+while True:
+    os.pwrite(fd, block, number % 1024 * 4096)
+    if sys.argv[2] == "fdatasync":
+        os.fdatasync(fd)
+    number += 1
+"""
+WATCHED, ALONE = "watched", "alone"
+
+
+def main(argv: list[str]) -> int:
+    """Print each second and each pair. Return 1 if a budget is missed."""
+    options = parser("atrisk", rounds=20, directory=tempfile.gettempdir(), seconds=3.0).parse_args(argv)
+    with tempfile.TemporaryDirectory(prefix="fstui-bench-", dir=options.dir) as place:
+        with disks.on_loop(Path(place), options="barrier=0") as storage:
+            kept = cost(storage.directory, options.rounds)
+        with disks.on_loop(Path(place)) as storage:
+            for how in ("fdatasync", "none"):
+                kept &= effect(storage.directory / how, how, options.rounds, options.seconds)
+    return 0 if kept else 1
+
+
+def cost(directory: Path, rounds: int) -> bool:
+    shares = []
+    with (
+        running(PROGRAM, directory / "synced", SYNCS_PER_S),
+        running(HOLDER, directory, FILES),
+        watching() as watch,
+    ):
+        family = [psutil.Process(watch.pid), *psutil.Process(watch.pid).children()]
+        for _ in range(rounds):
+            before, since = sum(map(cpu_s, family)), time.monotonic()
+            second(watch)
+            shares.append((sum(map(cpu_s, family)) - before) / (time.monotonic() - since))
+            print(f"  {shares[-1]:5.1%}", flush=True)
+    kept = statistics.mean(shares) <= BUDGET
+    print(
+        f"{statistics.mean(shares):.1%} of a core next to {SYNCS_PER_S} syncs/s and {FILES} open files "
+        f"(budget {BUDGET:.0%}): {'kept' if kept else 'MISSED'}"
+    )
+    return kept
+
+
+def effect(file: Path, how: str, rounds: int, seconds: float) -> bool:
+    ratios = []
+    with running(WRITER, file, how) as writer:
+        for turn in range(rounds):
+            rates = {who: window(who, writer.pid, seconds) for who in rotated([WATCHED, ALONE], turn)}
+            ratios.append(rates[WATCHED] / rates[ALONE])
+            print(f"  {how}: {rates[ALONE]:.0f}/s, watched {ratios[-1]:.3f}", flush=True)
+    return row(f"writes/s with sync {how}, watched / alone", ratios, RATE, 1e9)
+
+
+def window(who: str, pid: int, seconds: float) -> float:
+    """Return the writes per second of the program."""
+    if who == ALONE:
+        return rate(pid, seconds)
+    with watching():
+        return rate(pid, seconds)
+
+
+def rate(pid: int, seconds: float) -> float:
+    before, since = psutil.Process(pid).io_counters().write_count, time.monotonic()
+    time.sleep(seconds)
+    return float((psutil.Process(pid).io_counters().write_count - before) / (time.monotonic() - since))
+
+
+@contextmanager
+def running(program: str, *words: object) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a program, and end it afterwards."""
+    process = subprocess.Popen([sys.executable, "-c", program, *map(str, words)], stdout=subprocess.PIPE)
+    try:
+        assert process.stdout and process.stdout.readline()
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@contextmanager
+def watching() -> Iterator[subprocess.Popen[bytes]]:
+    """Start a watch and return after its first second."""
+    process = subprocess.Popen([FSTUI, "watch", "--at-risk", "--format", "events"], stdout=subprocess.PIPE)
+    try:
+        second(process)
+        second(process)
+        yield process
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+def second(watch: subprocess.Popen[bytes]) -> None:
+    """Wait for its next event."""
+    assert watch.stdout
+    if not watch.stdout.readline():
+        sys.exit("the watch has ended")

@@ -1,0 +1,90 @@
+"""The words of ``fstui watch --at-risk``."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from msgspec.structs import replace
+
+from fstui.model.at_risk import AtRisk, AtRiskReport
+from fstui.model.host import Host
+from fstui.report.at_risk import line, of_at_risk
+from fstui.report.formats import render_report
+from fstui.trace.at_risk import limits, sentences
+from tests.factories.at_risk import SECOND, STATE, program
+
+
+def report(state: AtRisk = STATE) -> AtRiskReport:
+    return AtRiskReport(
+        started_at="",
+        version="",
+        host=Host(),
+        whole=state,
+        sentences=sentences(state),
+        limits=tuple(limits(state, None)),
+    )
+
+
+def text(state: AtRisk = STATE) -> str:
+    page = render_report("plain", of_at_risk(report(state)), 200)
+    assert isinstance(page, str)
+    return page
+
+
+def test_the_text_ends_with_a_sentence_for_each_program() -> None:
+    assert " ".join(text().split()).endswith(
+        "nats-server (812): 40.0 MiB in 2 files not durable, oldest 1 m 58 s; it syncs every 2 m 0 s. "
+        "cp (950): 8.0 MiB in 1 file not durable, oldest at least 4.2 s; 2 new, renamed or removed names in "
+        "directories that are not synced, oldest 3.0 s; it did not sync in 5 m 0 s. "
+        "postgres (700): nothing at risk; it syncs 80.0 times per second."
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "/backup/[red]dump[/] (closed)",
+        "nats-server (812) shared with nats (900)",
+        "3 files opened with O_DIRECT on sda1",
+        "sda: at most 2.0 MiB written since its last flush",
+        "nvme0n1: no volatile write cache, as the kernel reports",
+        "Not counted: 2 descriptors open for writing on nfs4",
+        "Further 12.0 MiB are not written yet",
+    ],
+)
+def test_the_text_names_files_disks_and_limits(words: str) -> None:
+    assert words in text()
+
+
+def test_csv_contains_values() -> None:
+    page = render_report("csv", of_at_risk(report()))
+    assert isinstance(page, str)
+    first = next(csv.DictReader(io.StringIO(page)))
+    assert (first["programs"], first["dirty_bytes"], first["sync_every_s"]) == (
+        "nats-server (812)",
+        "40894464",
+        "120.0",
+    )
+
+
+def test_each_second_is_one_line() -> None:
+    assert line(STATE) == "nats-server (812) 40.0 MiB in 2 files, oldest 1 m 58 s · 1 other program"
+    assert line(AtRisk()) == "nothing at risk"
+
+
+def test_without_a_trace_the_limits_say_what_is_missing() -> None:
+    state = replace(STATE, programs=(program("redis-server", 1, syncs=None, dirty_bytes=1, files=1, oldest_s=1.0),))
+    assert sentences(state) == ("redis-server (1): 1 B in 1 file not durable, oldest 1.0 s.",)
+    assert "only root may trace the kernel" in next(limits(state, "only root may trace the kernel"))
+
+
+def test_an_old_kernel_shows_syncs_alone() -> None:
+    state = AtRisk(unsupported="this kernel has no cachestat, which is in Linux 6.5 and later")
+    (limit,) = limits(state, None)
+    assert limit.endswith("Only syncs are.")
+
+
+def test_names_without_a_sync_have_no_limit_sentence() -> None:
+    assert not any("New names" in limit for limit in SECOND.limits)

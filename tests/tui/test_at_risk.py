@@ -1,0 +1,79 @@
+"""The screen with what each program would lose if the power failed now."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+from fstui.model.at_risk import AtRiskStarted
+from fstui.model.host import Host
+from fstui.model.watch import WatchEvent, WatchStarted
+from fstui.runs.machine.simulated import SimulatedMachine
+from fstui.simulate.parameters import load
+from fstui.tui.screens.at_risk import AtRiskScreen
+from fstui.tui.screens.watch import WatchScreen
+from tests.factories.at_risk import SECOND
+from tests.tui.conftest import PreparedApp
+from tests.tui.screen import shown
+from tests.tui.test_watch import watch_this
+
+
+class PreparedRisk:
+    """A watch that yields one second and waits until it is stopped."""
+
+    def __init__(self) -> None:
+        self.stopped = asyncio.Event()
+
+    def stop(self) -> None:
+        self.stopped.set()
+
+    async def events(self, seconds: float | None = None) -> AsyncIterator[WatchEvent]:
+        yield AtRiskStarted(host=Host())
+        yield SECOND
+        await self.stopped.wait()
+
+
+def watch_risk(app: PreparedApp) -> PreparedRisk:
+    """Let the watch of the app yield a prepared second."""
+    prepared = PreparedRisk()
+
+    async def start(pid: int | None = None, directory: str | None = None) -> Any:
+        return prepared
+
+    watch_this(app, WatchStarted(host=Host()))
+    app.session.watch_risk = start  # type: ignore[method-assign]
+    return prepared
+
+
+async def test_r_shows_the_risk_and_escape_returns_to_the_watch() -> None:
+    app = PreparedApp()
+    prepared = watch_risk(app)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        await pilot.press("t")
+        await pilot.pause()
+        assert "r at risk" in shown(app)[-1]
+        await pilot.press("r")
+        await pilot.pause()
+        assert isinstance(app.screen, AtRiskScreen)
+        text = " ".join(" ".join(shown(app)).split())
+        assert "nats-server (812): 40.0 MiB in 2 files not durable, oldest 1 m 58 s; it syncs every 2 m 0 s." in text
+        assert "[red]" in text, "names are data"
+        assert any("cp (950)" in line and "/backup " in line for line in shown(app))
+        await pilot.press("escape")
+        await pilot.pause()
+        assert isinstance(app.screen, WatchScreen) and prepared.stopped.is_set()
+
+
+async def test_a_simulated_disk_has_no_programs_to_examine() -> None:
+    app = PreparedApp(SimulatedMachine(load("hdd-7200"), pace=0.0), flags={})
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await pilot.press("t")
+        await pilot.pause()
+        await pilot.press("r")
+        await pilot.pause()
+        assert any("There are no programs to examine" in line for line in shown(app))
+        await pilot.press("escape")
+        assert isinstance(app.screen, WatchScreen)
