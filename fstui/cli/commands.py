@@ -50,8 +50,8 @@ SECTIONS = {
 
 COMMANDS = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
 
-OLD_NAMES = {"judge": "saved", "simulate": "teaching"}
-"""Module of each command that still works and is no longer listed: show --again, lessons --disks."""
+OLD_NAMES = {"judge": ("show", "--again"), "simulate": ("lessons", "--disks")}
+"""Commands that still work and are not listed, with the command line that each stands for."""
 
 _OTHER_WORDS = {"plan": "run SCENARIO DIR --plan"}
 """Words that users try, and the command that does it."""
@@ -78,10 +78,9 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS.keys() | OLD_NAMES:
+        if cmd_name not in COMMANDS:
             return None
-        name = OLD_NAMES.get(cmd_name) or COMMANDS[cmd_name][0]
-        module = importlib.import_module(f"fstui.cli.{name}")
+        module = importlib.import_module(f"fstui.cli.{COMMANDS[cmd_name][0]}")
         commands = (each for each in vars(module).values() if isinstance(each, click.Command))
         return next(command for command in commands if command.name == cmd_name)
 
@@ -96,8 +95,8 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        known = args[0] in COMMANDS.keys() | OLD_NAMES
-        return super().resolve_command(ctx, args) if known else (APP, app, args)
+        args = [*OLD_NAMES.get(args[0], args[:1]), *args[1:]]
+        return super().resolve_command(ctx, args) if args[0] in COMMANDS else (APP, app, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         longest = max(map(len, COMMANDS))

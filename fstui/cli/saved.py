@@ -125,15 +125,6 @@ def replay(reference: str, speed: float) -> int:
     return run_app(session, None, opening=lambda app: app.open_run(running, plan, target))
 
 
-@click.command("judge")
-@click.argument("reference", metavar="RUN", shell_complete=completion.runs)
-@format_option(*formats.names())
-@output_option()
-def judge(reference: str, format_: str, output: Path | None) -> None:
-    """Judge a saved run again: the older name of 'fstui show RUN --again'."""
-    _judge_again(asyncio.run(_found(reference)), format_, output)
-
-
 def _judge_again(saved: SavedRun, format_: str, output: Path | None) -> None:
     from fstui.runs.rules import judged_again  # noqa: PLC0415  listing runs needs no rules
 

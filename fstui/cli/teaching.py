@@ -16,16 +16,12 @@ from fstui.report import formats, teaching
 from fstui.runs import lab as laboratory
 from fstui.runs import simulation
 
-_truth_option = click.option(
-    "--truth", is_flag=True, help="Also print whether the simulated disk DISK is durable. Look at this last."
-)
-
 
 @click.command("lessons")
 @click.argument("name", required=False, metavar="[LESSON | DISK]")
 @click.option("--teacher", is_flag=True, help="Print the teacher's page, with the plan of a 45-minute lecture.")
 @click.option("--disks", is_flag=True, help="List the simulated disks, or print the parameters of DISK.")
-@_truth_option
+@click.option("--truth", is_flag=True, help="Also print whether the simulated disk DISK is durable. Look at this last.")
 @report_options()
 def lessons(name: str | None, *, teacher: bool, disks: bool, truth: bool, format_: str, output: Path | None) -> int:
     """Start a lesson on simulated disks, or show the list of lessons.
@@ -66,15 +62,6 @@ def lessons(name: str | None, *, teacher: bool, disks: bool, truth: bool, format
             app.push_screen(LessonScreen(chosen))
 
     return run_app(Session.here(), None, opening=opening)
-
-
-@click.command("simulate")
-@click.argument("disk", required=False)
-@_truth_option
-@report_options()
-def simulate(disk: str | None, truth: bool, format_: str, output: Path | None) -> None:
-    """List the simulated disks: the older name of 'fstui lessons --disks'."""
-    asyncio.run(_print_disks(disk, truth, format_, output))
 
 
 async def _print_disks(name: str | None, truth: bool, format_: str, output: Path | None) -> None:

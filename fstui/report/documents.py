@@ -135,7 +135,7 @@ class ComparedSide(Base, frozen=True, kw_only=True):
     speed: Answer
 
 
-class ComparedStep(Base, frozen=True, kw_only=True):
+class StepComparison(Base, frozen=True, kw_only=True):
     """A step of one side. Latencies and flushes are those of the median round."""
 
     step: str
@@ -156,7 +156,7 @@ class ComparedStep(Base, frozen=True, kw_only=True):
 
 class ComparisonDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.comparison/1"):
     sides: tuple[ComparedSide, ...]
-    steps: tuple[ComparedStep, ...]
+    steps: tuple[StepComparison, ...]
 
 
 class ReferencesDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.references/1"):

@@ -33,8 +33,8 @@ def verdict_words(verdict: Verdict, confidence: Confidence) -> str:
 
 
 def verdict_word(verdict: Verdict) -> str:
-    """Return ``SUSPICIOUS``, ``NOT DURABLE`` or ``CONSISTENT with durable``."""
-    return verdict.upper().replace("-", " ") + (" with durable" if verdict == "consistent" else "")
+    """Return ``SUSPICIOUS``, ``NOT DURABLE`` or ``CONSISTENT with durable storage``."""
+    return verdict.upper().replace("-", " ") + (" with durable storage" if verdict == "consistent" else "")
 
 
 def speed_words(speed: Speed) -> str:

@@ -10,7 +10,7 @@ from fstui.measure.children import in_child
 from fstui.model.errors import Refused
 from fstui.state.files import open_named, open_parent, write_atomically, write_private
 
-__all__ = ["check", "is_stream", "open_named", "put", "write"]
+__all__ = ["open_named"]
 
 WRITE_S = 10.0
 

@@ -14,19 +14,7 @@ from fstui.state.outlines import Unfinished
 from fstui.state.paths import in_home
 from fstui.state.runs import Summary
 
-__all__ = [
-    "ALTERED",
-    "SavedRun",
-    "Summary",
-    "delete",
-    "directory",
-    "find",
-    "listed",
-    "matching",
-    "note",
-    "where",
-    "with_rounds",
-]
+__all__ = ["ALTERED", "Summary"]
 
 MAX_NOTE_LENGTH = 200
 """Characters."""

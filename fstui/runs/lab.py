@@ -12,7 +12,7 @@ from fstui.simulate.lab.laboratory import Lab, LabVolume, Made, run
 from fstui.state import workspace
 from fstui.state.paths import in_home
 
-__all__ = ["make", "open_envelope", "remove", "run", "standing"]
+__all__ = ["run"]
 
 PATIENCE_S = 20.0
 

@@ -33,18 +33,7 @@ from fstui.state import user_data
 from fstui.state.paths import in_home
 from fstui.state.user_data import Taken
 
-__all__ = [
-    "Lesson",
-    "LessonRun",
-    "Taken",
-    "find",
-    "found",
-    "lessons",
-    "note_taken",
-    "planned",
-    "start",
-    "taken",
-]
+__all__ = ["Taken"]
 
 
 class LessonTable(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):

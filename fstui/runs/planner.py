@@ -27,7 +27,7 @@ IDLE_S = 1.0
 PAUSE_S = 0.25
 START_S = 0.15
 """Estimated time from the start of a probe to its ``ready``, without the time to write its file."""
-__all__ = ["EVERYTHING", "IDLE_S", "PASSWORD", "PAUSE_S", "plan", "wants_programs", "with_server_answer"]
+__all__ = ["EVERYTHING", "PASSWORD"]
 
 
 def wants_programs(scenario: Scenario, settings: Mapping[str, str]) -> bool:

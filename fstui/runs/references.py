@@ -13,7 +13,7 @@ from fstui.model.run import OwnReference, Run
 from fstui.state import runs, user_data
 from fstui.state.paths import in_home
 
-__all__ = ["add", "library", "own", "published", "remove"]
+__all__ = ["library", "published"]
 
 MAX_NAME_LENGTH = 40
 ABOUT_A_FLEET = "fleet.json"

@@ -13,7 +13,7 @@ from fstui.model.judgement import Judgement
 from fstui.model.run import Evidence, Run
 from fstui.model.storage import Target
 
-__all__ = ["explain", "has_page", "judged_again", "rule_names"]
+__all__ = ["explain", "has_page", "rule_names"]
 
 _PLAIN = re.compile(r"[\w./-]{2,}", re.ASCII)
 """A name that JSON spells as it is."""

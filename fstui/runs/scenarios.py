@@ -23,23 +23,8 @@ from fstui.runs.scenario import Scenario, StepHead, expand
 from fstui.state import paths
 from fstui.state.files import read_regular
 
-__all__ = [
-    "Form",
-    "Scalar",
-    "Scenario",
-    "Setting",
-    "changed",
-    "check",
-    "expand",
-    "load",
-    "named",
-    "names",
-    "own",
-    "shipped",
-    "shipped_ones",
-    "size_of",
-    "text_of_own",
-]
+__all__ = ["Form", "Scalar", "Scenario", "Setting", "changed", "expand", "size_of"]
+"""Re-exported for the interfaces, which import nothing below this package."""
 
 MAX_BYTES = 1 << 20
 _ORDER = (

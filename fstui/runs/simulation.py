@@ -15,7 +15,7 @@ from fstui.runs.session import Session
 from fstui.simulate.parameters import Simulated, change, load, names
 from fstui.simulate.stack import mount_point, name_of
 
-__all__ = ["Simulated", "load", "mount_point", "name_of", "named", "names", "of_round", "private_directory", "session"]
+__all__ = ["Simulated", "load", "mount_point", "name_of", "names"]
 
 _SEEDS_APART = 1000
 """Difference between the seeds of two rounds. Storage of several devices uses consecutive seeds."""

@@ -12,17 +12,7 @@ from fstui.state import ledger, user_data
 from fstui.state.ledger import LedgerEntry
 from fstui.state.paths import in_home
 
-__all__ = [
-    "LedgerEntry",
-    "StartupData",
-    "keep_theme",
-    "left_behind",
-    "named",
-    "of_other_hosts",
-    "read",
-    "remove",
-    "unverified",
-]
+__all__ = ["LedgerEntry"]
 
 
 class StartupData(NamedTuple):

@@ -17,7 +17,7 @@ from textual.app import App
 from textual.widgets import Static
 class Empty(App):
     def compose(self):
-        yield Static("A FLUSH")
+        yield Static("F_AWAIT")
 Empty().run(mouse=False)
 """
 _COMMANDS = {"fstui": COMMAND, "empty app": (sys.executable, "-c", _EMPTY)}
@@ -43,4 +43,4 @@ def _once(name: str) -> float:
         environment["PYTHONDONTWRITEBYTECODE"] = ""  # an installed fstui is compiled, like Textual
         began = time.monotonic()
         with PtyApp(environment=environment, command=_COMMANDS[name]) as app:
-            return app.read_until("A FLUSH", 30) - began
+            return app.read_until("F_AWAIT", 30) - began

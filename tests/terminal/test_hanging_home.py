@@ -29,7 +29,7 @@ def terminal(tmp_path: Path) -> Iterator[Tmux]:
 
 def test_first_screen_appears_and_can_be_left_at_once(terminal: Tmux) -> None:
     terminal.run("fstui")
-    terminal.wait_for("A FLUSH")
+    terminal.wait_for("F_AWAIT")
     terminal.press("a")  # keys work although the home is silent
     terminal.press("o")
     terminal.wait_for("sorted by mount")
@@ -51,7 +51,7 @@ def test_plan_is_made_run_refused_and_history_reports_why(terminal: Tmux, tmp_pa
     terminal.wait_for("ledger: did not answer within")
     assert list(target.iterdir()) == []
     terminal.press("Escape", "Escape")
-    terminal.wait_for("A FLUSH")
+    terminal.wait_for("F_AWAIT")
     terminal.press("h")
     terminal.wait_for("Reading the saved runs")
     terminal.wait_for("The saved runs could not be read.")
@@ -63,7 +63,7 @@ def test_plan_is_made_run_refused_and_history_reports_why(terminal: Tmux, tmp_pa
 @pytest.mark.parametrize("screen", ["h", "Enter"])
 def test_app_can_be_left_while_the_home_is_read(terminal: Tmux, screen: str) -> None:
     terminal.run("fstui")
-    terminal.wait_for("A FLUSH")
+    terminal.wait_for("F_AWAIT")
     terminal.press(screen)
     terminal.wait_for("Reading the saved runs", "SCENARIO")
     terminal.press("q")

@@ -37,7 +37,7 @@ def test_power_cut_from_the_first_screen_to_the_verdict(
     log = tmp_path / "acks.log"
     with Tmux({"HOME": str(own_user)}) as terminal:
         terminal.run(FSTUI)
-        terminal.wait_for("A FLUSH")
+        terminal.wait_for("F_AWAIT")
         terminal.press("/")
         terminal.wait_for("words of a mount point")
         terminal.type(str(storage.directory))

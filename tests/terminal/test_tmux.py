@@ -99,7 +99,7 @@ def begun(terminal: Tmux, target: Path) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
 def test_from_the_first_screen_to_the_verdict_and_out(terminal: Tmux, memory: Path) -> None:
     terminal.run(FSTUI)
-    terminal.wait_for("A FLUSH")
+    terminal.wait_for("F_AWAIT")
     terminal.press("/")
     terminal.wait_for("words of a mount point")
     terminal.type(memory.name)
@@ -212,7 +212,7 @@ def test_hanging_disk_is_displayed_and_the_app_can_be_left(terminal: Tmux, freez
 def test_linux_console_gets_ascii(tmp_path: Path, state: Path) -> None:
     with Tmux({"FSTUI_ASCII": "1", "XDG_STATE_HOME": str(state), "XDG_CONFIG_HOME": str(tmp_path)}) as terminal:
         terminal.run(FSTUI)
-        pane = terminal.wait_for("A FLUSH")
+        pane = terminal.wait_for("F_AWAIT")
         assert pane.isascii()
         terminal.press("q")
         terminal.wait_for_prompt()
@@ -239,7 +239,7 @@ def _wait(until: Callable[[], bool], timeout_s: float = 60.0) -> None:
 def test_first_painted_frame_is_not_empty(state: Path) -> None:
     settings = {"TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "XDG_STATE_HOME": str(state)}
     with PtyApp(environment={**settings, "XDG_CONFIG_HOME": str(state)}) as app:
-        app.read_until("A FLUSH", 60)
+        app.read_until("F_AWAIT", 60)
         first_line = app.output.partition(b"\x1b[1;1H")[2][:40]
     assert b"fstui" in first_line
 

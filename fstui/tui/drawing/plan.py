@@ -35,9 +35,9 @@ SCENARIOS = (
     Column("SCENARIO", 15),
     Column("ANSWERS"),
     Column("TIME", 7, right=True),
-    Column("LASTS", _BAR, gap=2, from_width=103),
+    Column("DURATION", _BAR, gap=2, from_width=103),
     Column("WRITES", 9, right=True, from_width=63),
-    Column("TAKES", _BAR, gap=2, from_width=103),
+    Column("BYTES", _BAR, gap=2, from_width=103),
 )
 SETTINGS = (Column("NAME", 14, gap=4), Column("VALUE", 12), Column("NOTE"))
 
@@ -57,7 +57,7 @@ def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None
     cells = {}
     for at, offer in enumerate(offers):
         values = {"SCENARIO": offer.name, "ANSWERS": offer.form.question}
-        styles = {"LASTS": AREA, "TAKES": AREA, "WRITES": FAINT if offer.refusal else ""}
+        styles = {"DURATION": AREA, "BYTES": AREA, "WRITES": FAINT if offer.refusal else ""}
         if offer.refusal:
             values |= {"TIME": "–", "WRITES": "refused"}
         elif isinstance(offer.plan, power_cut.PowerCutPlan):
@@ -65,12 +65,12 @@ def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None
         elif plan := offer.plan:
             values |= {"TIME": "no end" if plan.seconds is None else clock(plan.seconds)}
             values |= {"WRITES": writes_at_most(plan)}
-            values["LASTS"] = "" if plan.seconds is None else charts.bar(plan.seconds, _SECONDS, bar)
-            values["TAKES"] = charts.bar(plan.max_bytes or 0, _BYTES, bar)
+            values["DURATION"] = "" if plan.seconds is None else charts.bar(plan.seconds, _SECONDS, bar)
+            values["BYTES"] = charts.bar(plan.max_bytes or 0, _BYTES, bar)
             if free_bytes is not None and (plan.max_bytes or 0) * _MUCH > free_bytes:
-                styles["TAKES"] = DOUBT
+                styles["BYTES"] = DOUBT
         cells[str(at)] = row_cells(columns, values, styles)
-    return TableContent(columns, cells, {"LASTS": "1 s … 1 h", "TAKES": "1 M … 1 T"})
+    return TableContent(columns, cells, {"DURATION": "1 s … 1 h", "BYTES": "1 M … 1 T"})
 
 
 def settings(offer: Offer, chosen: Choices, marked: tuple[str, int], target: Target | None, width: int) -> TableContent:

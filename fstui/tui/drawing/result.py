@@ -59,7 +59,7 @@ _NAME, _WIDE = 20, 90
 FINDINGS = (
     Column("RULE", _NAME, gap=0),
     Column("VERDICT", 11),
-    Column("CONFIDENCE", 6, from_width=60),
+    Column("CONFIDENCE", 10, from_width=60),
     Column("TITLE"),
 )
 
@@ -80,7 +80,7 @@ def verdict(run: Run, width: int) -> Text:
     glyph, style = verdict_style(run.verdict)
     deciding = leading(run)
     title = finding_title(deciding) if deciding else ""
-    title = "proof needs a power-cut test" if run.verdict == "consistent" else title
+    title = "proof: a power-cut test" if run.verdict == "consistent" else title
     word = verdict_word(run.verdict)
     room = width - len(word) - len(run.confidence) - 20
     title = fit(title, min(len(title), room)) if room > 12 else ""

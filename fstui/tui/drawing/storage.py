@@ -51,15 +51,15 @@ COLUMNS = (
     Column("READ/S", 7, right=True),
     Column("WRITE/S", 7, right=True),
     Column("MB/S", 7, right=True),
-    Column("A WRITE", 7, right=True),
+    Column("W_AWAIT", 7, right=True),
     Column("FLUSH/S", 7, right=True),
-    Column("A FLUSH", 7, right=True),
+    Column("F_AWAIT", 7, right=True),
     Column(_TREND, 12),
     Column("FLAG", gap=2),
 )
-_EXPENDABLE = ("READ/S", "MB/S", "A WRITE", _TREND, "WRITE/S", "TYPE", "BUSY", "USED", "DEVICE", "A FLUSH", "FREE")
+_EXPENDABLE = ("READ/S", "MB/S", "W_AWAIT", _TREND, "WRITE/S", "TYPE", "BUSY", "USED", "DEVICE", "F_AWAIT", "FREE")
 """What a narrow screen leaves out, the first one first."""
-_OF_DEVICES = ("READ/S", "WRITE/S", "MB/S", "A WRITE", "FLUSH/S", "A FLUSH", "BUSY", _TREND)
+_OF_DEVICES = ("READ/S", "WRITE/S", "MB/S", "W_AWAIT", "FLUSH/S", "F_AWAIT", "BUSY", _TREND)
 _MEASURED = 100
 """The columns are as wide as the texts of this many rows: there may be thousands."""
 SORTS = {"flag": "FLAG", "mount": "MOUNT", "used": "USED", "busy": "BUSY", "writes": "WRITE/S", "flushes": "FLUSH/S"}
@@ -331,9 +331,9 @@ def _row(
         "READ/S": number(now.reads_per_s),
         "WRITE/S": number(now.writes_per_s),
         "MB/S": "–" if now.bytes_per_s is None else f"{now.bytes_per_s / 1e6:.1f}",
-        "A WRITE": _ms(now.ms_per_write),
+        "W_AWAIT": _ms(now.ms_per_write),
         "FLUSH/S": number(now.flushes_per_s),
-        "A FLUSH": _ms(now.ms_per_flush),
+        "F_AWAIT": _ms(now.ms_per_flush),
         _TREND: trend,
         "FLAG": entry.flag,
     }

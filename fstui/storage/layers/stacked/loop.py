@@ -194,7 +194,7 @@ def _backing_file(path: str, below: tuple[str, ...], because: str) -> Node:
     return kind("backing-file").node(f"file:{path}", path, below=below, because=because)
 
 
-class LoopDevice(LayerKind, frozen=True, kw_only=True):
+class Loop(LayerKind, frozen=True, kw_only=True):
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[ToolCall, ...]:
         """One list has all files. The paths matter only for devices that are written to."""
         files = (node.reading("backing_file") for node in nodes if node.reading("ro") is None)
@@ -211,7 +211,7 @@ class LoopDevice(LayerKind, frozen=True, kw_only=True):
 
 
 KINDS = (
-    LoopDevice(
+    Loop(
         name="loop",
         layer="block",
         device_names="loop",
