@@ -32,7 +32,6 @@ class Page:
         return result
 
     async def until(self, expression: str) -> None:
-        """Wait until the JavaScript expression is true."""
         while not await self._is(expression):  # noqa: ASYNC110  what it waits for is in another process
             await asyncio.sleep(POLL_S)
 
@@ -49,7 +48,6 @@ class Page:
 
 @asynccontextmanager
 async def browsing(url: str, home: Path) -> AsyncIterator[Page]:
-    """Open the page in a browser with an empty profile."""
     assert CHROMIUM is not None
     words = ["--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", f"--user-data-dir={home}"]
     nowhere = asyncio.subprocess.DEVNULL

@@ -46,14 +46,12 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def target(tmp_path: Path) -> Path:
-    """An empty directory to measure in."""
     (tmp_path / "target").mkdir()
     return tmp_path / "target"
 
 
 @pytest.fixture
 def scenario(tmp_path: Path) -> str:
-    """A scenario of one step that takes a second."""
     (tmp_path / "one-step.toml").write_text(SCENARIO)
     return str(tmp_path / "one-step.toml")
 
@@ -75,5 +73,4 @@ def fstui() -> Fstui:
 
 
 def command(*arguments: str | bytes) -> list[str | bytes]:
-    """The installed entry point, in this interpreter."""
     return [sys.executable, "-c", "from fstui.cli import main; main()", *arguments]

@@ -21,13 +21,11 @@ from tests.factories.samples import FAILED_RUN, RUN
 
 @pytest.fixture
 def saved(own_home: Path) -> Path:
-    """Two saved runs."""
     runs.save(FAILED_RUN)
     return runs.save(RUN)
 
 
 def refusal(done: subprocess.CompletedProcess[bytes]) -> str:
-    """Return the single sentence of a refused call."""
     assert done.returncode == 2
     assert done.stdout == b""
     (line,) = done.stderr.decode().splitlines()

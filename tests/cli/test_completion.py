@@ -1,5 +1,3 @@
-"""Completion in real shells, bash and zsh, and the man page."""
-
 from __future__ import annotations
 
 import shutil

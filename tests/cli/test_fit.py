@@ -1,5 +1,3 @@
-"""``fstui fit`` without a terminal: the table, its formats and its exit statuses."""
-
 import json
 from pathlib import Path
 

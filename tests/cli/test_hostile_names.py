@@ -23,7 +23,6 @@ IN_A_FILE = NAME.replace("\udcff", "")
 
 
 def assert_text(done: subprocess.CompletedProcess[bytes]) -> None:
-    """Check that both streams contain plain text and no traceback."""
     assert_safe(done.stdout.decode())
     assert_safe(done.stderr.decode())
     assert b"unexpected" not in done.stderr

@@ -10,7 +10,6 @@ HEAVY = ("textual", "rich", "click", "msgspec", "psutil", "pyudev", "sh", "async
 
 
 def modules_after(*arguments: str) -> set[str]:
-    """Return the top-level modules that one call of fstui loads."""
     program = (
         "import atexit, json, os, sys\n"
         "sys.argv[0] = 'fstui'\n"

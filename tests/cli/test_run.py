@@ -245,7 +245,6 @@ def test_a_directory_may_begin_with_a_dash(
 
 
 def begun(scenario: str, target: Path, *, nohup: bool = False) -> subprocess.Popen[bytes]:
-    """A run of one minute whose first step has started."""
     call = command("run", scenario, str(target), "--set", "seconds=60", "--format", "events")
     if nohup:
         call = ["sh", "-c", "trap '' HUP; exec \"$@\"", "sh", *call]

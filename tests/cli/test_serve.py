@@ -1,5 +1,3 @@
-"""``fstui serve``: an app on a simulated disk for each browser that knows the address."""
-
 from __future__ import annotations
 
 import asyncio

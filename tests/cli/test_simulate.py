@@ -1,5 +1,3 @@
-"""``--simulate DISK`` for the commands that accept it."""
-
 from __future__ import annotations
 
 import csv

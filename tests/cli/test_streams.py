@@ -1,5 +1,3 @@
-"""Output to a terminal, to a file, and to a pipe without a reader."""
-
 from __future__ import annotations
 
 import fcntl

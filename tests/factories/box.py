@@ -124,7 +124,6 @@ class Box:
         return path
 
     def disks(self, *names: str) -> tuple[str, ...]:
-        """Add plain disks with these names and numbers."""
         for name in names:
             self.disk(name)
         return tuple(self.number_of[name] for name in names)

@@ -48,7 +48,6 @@ def database(workload: str, tps: float, flushes: int, *, durable: bool, cpu_shar
 
 
 def with_figures(step: Step, **figures: Any) -> Step:
-    """The step, with other figures of sysbench."""
     assert isinstance(step.figures, SysbenchFigures)
     return replace(step, figures=replace(step.figures, **figures))
 

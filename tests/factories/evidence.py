@@ -21,7 +21,6 @@ METAL = Host()
 
 
 def quiet(*devices: str) -> Idle:
-    """No process wrote while fstui was idle."""
     return Idle(elapsed_s=2.0, counters=tuple(counted(device, 0, 0) for device in devices or ("sda", "sdb", "loop0")))
 
 
@@ -34,7 +33,6 @@ def busy(device: str, flushes_per_s: int, *names: str) -> Idle:
 
 
 def evidence(where: Target | None = None, *steps: Step, **fields: Any) -> Evidence:
-    """Return steps measured on a durable, quiet host."""
     given = {"target": where or on_disk(), "process": HONEST_PROCESS, "host": METAL, "idle": quiet(), **fields}
     return Evidence(steps=steps, **given)
 

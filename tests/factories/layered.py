@@ -76,7 +76,6 @@ class Layer:
         return [layer for layer, role in self.below if role not in self.aside]
 
     def routes(self, what: What) -> list[Route]:
-        """Return what the layer passes on of it."""
         if what not in self._routes:
             plain: What = "write" if what == "clone" else what
             self._routes[what] = self._flush() if what == "flush" else self._write(plain)
@@ -136,7 +135,6 @@ class Filesystem:
         return [layer for layer, role in self.below if role not in ASIDE]
 
     def sync(self, forced: bool, chance: random.Random) -> None:
-        """Overwrite one block with fdatasync, or with O_DIRECT and O_DSYNC."""
         for _ in range(1 if self.in_place else 3):
             as_fua = forced and self.in_place and claims_fua(self.data[0])
             chance.choice(self.data).take("forced" if as_fua else "write", chance)
@@ -151,14 +149,12 @@ class Filesystem:
 
 
 def run(top: Filesystem, forced: bool, seed: int) -> None:
-    """Make this many synced writes of one block."""
     chance = random.Random(seed)
     for _ in range(SYNCS):
         top.sync(forced, chance)
 
 
 def counters(layers: list[Layer]) -> tuple[DeviceCounters, ...]:
-    """Return what each layer with counters has seen."""
     return tuple(
         DeviceCounters(device=layer.node.id, flushes=layer.flushes, writes=0, written_bytes=layer.written_bytes)
         for layer in layers
@@ -216,7 +212,6 @@ def contains(layer: Layer, other: Layer) -> bool:
 
 
 def claims_fua(layer: Layer) -> bool:
-    """Return the disk of a partition, which has its properties."""
     return layer.node.fua if layer.node.fua is not None else claims_fua(layer.below[0][0])
 
 

@@ -18,7 +18,6 @@ def look(box: Box, mount_point: str = "/srv", claims: Claims = UNASKED) -> Targe
 
 
 def only(box: Box) -> Node:
-    """Return the only device that no filesystem uses."""
     (node,) = survey(box.root).unused
     return node
 

@@ -26,7 +26,6 @@ GIB = 1 << 30
 
 
 def target(medium: Medium | None = None, free_bytes: int = 100 * GIB) -> Target:
-    """ext4 on a disk."""
     plain = on_disk(None, disk(medium=medium or Medium()))
     return msgspec.structs.replace(plain, path="/srv/data", space=Space(total_bytes=100 * GIB, free_bytes=free_bytes))
 
@@ -67,7 +66,6 @@ STEPS = (
 
 
 def saved(*steps: Step, medium: Medium | None = None) -> Run:
-    """Return a finished and judged run of these steps."""
     run = Run(
         id="k3f9a1",
         started_at="2026-11-20T03:12:44+01:00",
@@ -84,7 +82,6 @@ def saved(*steps: Step, medium: Medium | None = None) -> Run:
 
 
 def plan_of(run: Run) -> Plan:
-    """Return the plan of the run."""
     assert run.scenario
     steps = tuple(PlannedStep(name=step.name, settings=step.settings) for step in run.steps)
     return Plan(

@@ -47,7 +47,6 @@ def target(
     pseudo: bool = False,
     stops: str = "",
 ) -> Target:
-    """Return a filesystem on these layers, topmost first."""
     barrier = "nobarrier" if stops else "barrier"
     top = storage.filesystem(fstype, mount, below=tuple(node.id for node in nodes[:1]), barrier=barrier)
     top = msgspec.structs.replace(top, sync="stops" if stops else "passes", because=stops)
@@ -63,7 +62,6 @@ def target(
 
 
 def disk(name: str, **fields: Any) -> Node:
-    """Return a lowest device that counts flushes."""
     return storage.disk(name, **{"link": "virtio", "sync": "passes", **fields})
 
 
@@ -459,5 +457,4 @@ class PreparedMachine:
 
 
 def named(mount: str) -> Inventory:
-    """Return one filesystem mounted at an unusual place."""
     return msgspec.structs.replace(INVENTORY, filesystems=(target(mount, "ext4", disk("vda"), free=G),))

@@ -151,7 +151,6 @@ class Maker:
         return self._add("loop", "loop", [(holder, None)], told, ids=(file.id,), **device)
 
     def _queue(self, kind: str, below: list[Member]) -> dict[str, Any]:
-        """Return what the kernel reports about its cache and FUA."""
         if kind == "partition":
             return {}
         if kind in ALWAYS_WRITE_BACK:

@@ -97,17 +97,14 @@ def timed(name: str, us: float, *, mean_us: float | None = None, **settings: Any
 
 
 def write(us: float, **settings: Any) -> Step:
-    """Tw: O_DIRECT alone."""
     wanted: dict[str, Any] = {"sync": "none", "open_flags": ("direct",), "flushes": 0, **settings}
     return timed("O_DIRECT", us, **wanted)
 
 
 def forced(us: float, **settings: Any) -> Step:
-    """Td: O_DIRECT+O_DSYNC, a FUA write if the device supports FUA."""
     wanted: dict[str, Any] = {"sync": "none", "open_flags": ("direct", "dsync"), "flushes": 0, **settings}
     return timed("O_DIRECT+O_DSYNC", us, **wanted)
 
 
 def flushed(us: float, **settings: Any) -> Step:
-    """Ts: a write and fdatasync."""
     return timed("fdatasync", us, **settings)

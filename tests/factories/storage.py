@@ -69,7 +69,6 @@ def knowing_roles(*stack: Node) -> tuple[Node, ...]:
 
 
 def on_disk(top: Node | None = None, *devices: Node) -> Target:
-    """Return a filesystem directly on a disk."""
     return target(top or filesystem(), *(devices or (disk(),)))
 
 

@@ -67,7 +67,6 @@ def eight(workshop: Path) -> Iterator[Hosts]:
 
 
 def main(arguments: list[str]) -> int:
-    """Run one benchmark and return the exit status."""
     match arguments:
         case ["eight", *file] if len(file) < 2:
             return _eight(Path(*file).resolve() if file else None)

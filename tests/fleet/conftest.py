@@ -37,15 +37,12 @@ def ssh(tmp_path: Path) -> str:
 
 @pytest.fixture
 def installed(tmp_path: Path) -> str:
-    """A command that prints a measured document, as fstui does."""
     (tmp_path / "honest.json").write_bytes(HONEST.strip() + b"\n")
     return str(program(tmp_path / "there", f"#!/bin/sh\ncat {tmp_path}/honest.json\n"))
 
 
 @pytest.fixture
 def fleet(tmp_path: Path, ssh: str) -> Fleet:
-    """The real command, with that ssh."""
-
     def call(*arguments: str, after: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
         words = [FSTUI, "fleet", *arguments, "--ssh", ssh, *after]
         return subprocess.run(
@@ -56,7 +53,6 @@ def fleet(tmp_path: Path, ssh: str) -> Fleet:
 
 
 def program(path: Path, text: str) -> Path:
-    """Write an executable shell script."""
     path.write_text(text)
     path.chmod(0o755)
     return path

@@ -234,7 +234,6 @@ def _command(pid: str) -> str:
 
 
 def hung(workshop: Path) -> str:
-    """Return the setup of a host whose target never answers."""
     until = f"until grep -q ' {workshop}/target ' /proc/self/mountinfo; do sleep 0.1; done"
     return f"sleep infinity | {sys.executable} {silent_fuse.__file__} {workshop}/target >/dev/null &\n{until}"
 

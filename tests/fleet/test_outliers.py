@@ -1,5 +1,3 @@
-"""Hosts that differ from their peers."""
-
 from typing import Any
 
 from msgspec.structs import replace

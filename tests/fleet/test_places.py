@@ -57,7 +57,6 @@ def received(tmp_path: Path) -> Iterator[Receive]:
 
 
 def is_new(path: str) -> bool:
-    """Return whether mktemp made the directory for this user only."""
     found = os.lstat(path)
     return path.startswith(("/var/tmp/fstui-fleet.", "/tmp/fstui-fleet.")) and found.st_mode & 0o7777 == 0o700
 

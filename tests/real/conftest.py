@@ -10,7 +10,6 @@ NOT_A_DISK = {"tmpfs", "ramfs", "overlay", "zfs", "nfs", "nfs4", "9p", "virtiofs
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test here as one that makes storage."""
     here = Path(__file__).parent
     for item in items:
         if item.path.is_relative_to(here):

@@ -58,7 +58,6 @@ def kernel_has(filesystem: str) -> None:
 
 
 def loaded(module: str) -> bool:
-    """Load a kernel module and return whether that succeeded."""
     modprobe = shutil.which("modprobe")
     return modprobe is not None and subprocess.run([modprobe, "-q", module], check=False).returncode == 0
 
@@ -188,7 +187,6 @@ def write_through(workshop: Path) -> Iterator[Storage]:
 
 @contextmanager
 def tmpfs(workshop: Path) -> Iterator[Storage]:
-    """Make a filesystem in memory."""
     with mounted("fstui-tests", workshop / "memory", "tmpfs", f"size={2 * SIZE_BYTES}") as point:
         yield Storage(point, None)
 
@@ -202,7 +200,6 @@ def loop_in_tmpfs(workshop: Path) -> Iterator[Storage]:
 
 @contextmanager
 def zram(workshop: Path) -> Iterator[Storage]:
-    """Make an ext4 on compressed memory."""
     control = Path("/sys/class/zram-control")
     if not control.exists() and not loaded("zram"):
         pytest.skip("this kernel has no zram: install the package with its further modules, or another kernel")

@@ -59,7 +59,6 @@ class Mount(NamedTuple):
 
 @contextmanager
 def hanging_mount(workshop: Path) -> Iterator[Mount]:
-    """Make such a filesystem, which works at first."""
     disks.kernel_has("fuse")
     point, behind, command_file = (workshop / name for name in ("mount", "behind", "command"))
     point.mkdir()
@@ -173,7 +172,6 @@ def _settled(mount: Mount, place: str) -> tuple[Path, dict[str, str]]:
 
 
 def _home(directory: Path) -> Path:
-    """Make a home with a saved run."""
     runs = directory / STATE / "fstui" / "runs"
     shutil.rmtree(runs, ignore_errors=True)
     runs.mkdir(parents=True, mode=0o700)

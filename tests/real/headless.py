@@ -51,7 +51,6 @@ def call(
 
 
 def measure(scenario: str | Path, storage: Storage, *arguments: str, **how: Any) -> Run:
-    """Run a scenario with short steps and return the document."""
     words = ("--set", "seconds=0.2", "--format", "json", *arguments)
     done = call("run", str(scenario), storage.directory, *words, **how)
     assert done.returncode == 0, done.stderr.decode()
@@ -65,7 +64,6 @@ def judged_again(run: Run) -> Run:
 
 
 def step_named(run: Run, name: str) -> Step:
-    """Return the step of that name."""
     (found,) = (step for step in run.steps if step.name == name)
     return found
 
@@ -88,7 +86,6 @@ def bytes_arrived(run: Run, device: str, step: str = "fdatasync") -> float:
 
 
 def rules(run: Run, verdict: str) -> set[str]:
-    """Return the names of the rules with this verdict."""
     return {finding.rule for finding in run.findings if finding.verdict == verdict}
 
 
@@ -114,7 +111,6 @@ def begun(
 
 
 def read_to(process: subprocess.Popen[bytes], event: str, step: int = 0) -> None:
-    """Read up to the next such event of that step."""
     assert process.stdout and process.stderr
     for line in process.stdout:
         happened = json.loads(line)

@@ -22,7 +22,6 @@ BY_A_SHELL_THAT_ENDS = ("sh", "-c", 'exec 3<&0; "$@" <&3 3<&- &', "sh")
 
 @contextmanager
 def neighbour(file: Path) -> Iterator[None]:
-    """Start a program that continuously writes and fsyncs a file."""
     words = [*BY_A_SHELL_THAT_ENDS, sys.executable, "-c", NEIGHBOUR, str(file)]
     process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
@@ -36,7 +35,6 @@ def neighbour(file: Path) -> Iterator[None]:
 
 @contextmanager
 def neighbours(directory: Path, count: int) -> Iterator[None]:
-    """Start several of them, each with its own file."""
     with ExitStack() as all_of_them:
         for number in range(count):
             all_of_them.enter_context(neighbour(directory / f"neighbour-{number}"))

@@ -11,7 +11,6 @@ PATIENCE_S = 20.0
 
 
 def descendants(pid: int) -> list[psutil.Process]:
-    """Return all descendants of a process."""
     return psutil.Process(pid).children(recursive=True)
 
 
@@ -21,13 +20,11 @@ def below(pid: int, program: str) -> list[psutil.Process]:
 
 
 def kill(processes: Iterable[psutil.Process]) -> None:
-    """Send SIGKILL in this order."""
     for process in processes:
         process.kill()
 
 
 def all_end(processes: Iterable[psutil.Process]) -> bool:
-    """Return whether the time is not over yet."""
     return not psutil.wait_procs(processes, timeout=PATIENCE_S)[1]
 
 

@@ -27,7 +27,6 @@ def mount(fd: int, directory: str) -> None:
 
 
 def greet(fd: int) -> None:
-    """Answer INIT, so that the kernel accepts the server."""
     request = os.read(fd, REQUEST_BYTES)
     _, opcode, unique, *_ = IN_HEADER.unpack_from(request)
     assert opcode == INIT, opcode

@@ -1,5 +1,3 @@
-"""Storage that changes during a run disturbs its steps, and the verdict is cannot-tell."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -12,7 +12,6 @@ QUICK = ("odirect-truth", "wal-postgres")
 
 
 def chaos(*words: str) -> None:
-    """Run it, and show its output if something was left."""
     bench = [sys.executable, "-m", "tests.bench", "chaos", "--seed", "7", "--patience", "60", *words]
     done = subprocess.run(bench, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,5 +1,3 @@
-"""``fstui check`` on storage whose durability and speed are known."""
-
 from __future__ import annotations
 
 import json
@@ -18,7 +16,6 @@ def runs_of(printed: bytes) -> list[Run]:
 
 
 def room(workshop: Path, name: str) -> Path:
-    """Make a workshop within the workshop."""
     made = workshop / name
     made.mkdir(mode=0o755)
     return made

@@ -1,5 +1,3 @@
-"""O_DIRECT on a disk that is faster than the declared medium allows."""
-
 from __future__ import annotations
 
 from pathlib import Path

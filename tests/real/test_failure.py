@@ -1,5 +1,3 @@
-"""Storage that fails during a measurement: full, removed, silent."""
-
 from __future__ import annotations
 
 import errno
@@ -22,7 +20,6 @@ APPEND = 'offsets = "append"\nprefill = "none"\nmax_bytes_per_s = 4194304\nops_p
 
 
 def take_all_room(file: Path) -> None:
-    """Allocate all free space of the filesystem."""
     with file.open("xb") as grabbed:
         piece, end = 64 << 20, 0
         while piece >= 4096:

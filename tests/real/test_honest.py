@@ -1,5 +1,3 @@
-"""Durable storage: every sync arrives as the expected flushes, and no rule reports a fault."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,5 +1,3 @@
-"""A run that is stopped or killed within a step: its files are removed, and its results are judged and saved."""
-
 from __future__ import annotations
 
 import signal
@@ -14,7 +12,6 @@ from tests.real import disks, headless, processes
 
 
 def left_in(directory: Path) -> list[Path]:
-    """Return what fstui created there and did not remove."""
     return list(directory.glob(".fstui-*"))
 
 

@@ -27,7 +27,6 @@ FSTUI = headless.FSTUI
 
 @pytest.fixture
 def lab(workshop: Path) -> Iterator[Lab]:
-    """Make a complete laboratory, removed by its own command."""
     kernel_has("overlay")
     tool("mke2fs")
     done = headless.call("lab", "make", workshop / "class")

@@ -1,5 +1,3 @@
-"""Storage and processes that lie are always ``not-durable``, by the rule that names the reason."""
-
 from __future__ import annotations
 
 import json

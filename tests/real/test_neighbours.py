@@ -1,5 +1,3 @@
-"""Slow storage, a neighbour that syncs continuously, and two runs at the same time."""
-
 from __future__ import annotations
 
 import subprocess
@@ -25,7 +23,6 @@ while not select.select([0], [], [], 0)[0]:
 
 @contextmanager
 def neighbour(directory: Path) -> Iterator[None]:
-    """Start another process that continuously writes and fsyncs a file."""
     file = directory / "neighbour"
     process = subprocess.Popen(
         [sys.executable, "-c", NEIGHBOUR, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

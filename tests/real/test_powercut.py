@@ -40,11 +40,9 @@ class Writing:
         self.heard = b""
 
     def until(self, records: int) -> None:
-        """Read until each writer has acknowledged this many records."""
         _, self.heard = lines_until(self.process, each_writer(records))
 
     def on_for(self, lines: int) -> None:
-        """Read this many more lines."""
         assert self.process.stdout
         self.heard += b"".join(self.process.stdout.readline() for _ in range(lines))
 
@@ -64,7 +62,6 @@ class Writing:
 
 @contextlib.contextmanager
 def writing(storage: Storage, *settings: str, **how: Any) -> Iterator[Writing]:
-    """Start a writer, killed at the end."""
     begun = Writing(storage, *settings, **how)
     try:
         yield begun
@@ -77,7 +74,6 @@ def writing(storage: Storage, *settings: str, **how: Any) -> Iterator[Writing]:
 
 
 def remount(storage: Storage, options: str = "rw") -> None:
-    """Unmount and mount again."""
     sh("umount", storage.directory)
     sh("mount", "-o", options, f"/dev/{storage.device}", storage.directory)
 
@@ -110,7 +106,6 @@ def figures(run: dict[str, Any]) -> dict[str, Any]:
 
 
 def libeatmydata() -> dict[str, str]:
-    """Return an environment in which no sync leaves the process."""
     return {**os.environ, "LD_PRELOAD": eatmydata()}
 
 

@@ -1,5 +1,3 @@
-"""Runs with a rate limit or in the idle class, and questions before a risky run."""
-
 from __future__ import annotations
 
 import fcntl

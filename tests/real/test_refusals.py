@@ -1,5 +1,3 @@
-"""Refusals before anything is written: exit status 2, one sentence with the problem and a way out, no traceback."""
-
 from __future__ import annotations
 
 import os
@@ -18,7 +16,6 @@ HOSTILE = b"\xff\xfe two\nlines \x1b[31mred\x07 [bold]name[b] a\\040b c" + "äö
 
 
 def refusal(done: subprocess.CompletedProcess[bytes]) -> str:
-    """Check the refusal and return its sentence."""
     assert done.returncode == 2, (done.returncode, done.stderr)
     assert done.stdout == b""
     (line,) = done.stderr.decode().splitlines()

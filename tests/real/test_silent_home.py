@@ -1,5 +1,3 @@
-"""A home directory that never answers: each command reports that and ends."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""The kernel's trace attributes flushes to the right process, on durable and on lying storage."""
-
 from __future__ import annotations
 
 import os
@@ -46,7 +44,6 @@ async def during(trace: RunTrace, work: Callable[[], None]) -> DeviceTrace:
 
 
 def written_file(directory: Path, flags: int = 0) -> int:
-    """Make a file with 64 written blocks."""
     fd = os.open(directory / "ours", os.O_RDWR | os.O_CREAT | flags, 0o600)
     for number in range(64):
         os.pwrite(fd, BLOCK, number * len(BLOCK))
@@ -55,7 +52,6 @@ def written_file(directory: Path, flags: int = 0) -> int:
 
 
 def rewrite(fd: int, count: int = SYNCS) -> None:
-    """Overwrite blocks and sync each."""
     for number in range(count):
         os.pwrite(fd, BLOCK, number % 64 * len(BLOCK))
         os.fdatasync(fd)

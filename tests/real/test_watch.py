@@ -1,5 +1,3 @@
-"""``fstui watch`` next to programs with known syncs: it reports exactly which program waits for which file."""
-
 from __future__ import annotations
 
 import json
@@ -56,7 +54,6 @@ def syncing(how: str, path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def say(process: subprocess.Popen[str]) -> None:
-    """Start it, and return after its syncs."""
     assert process.stdin and process.stdout
     process.stdin.write("\n")
     process.stdin.flush()
@@ -65,7 +62,6 @@ def say(process: subprocess.Popen[str]) -> None:
 
 @contextmanager
 def watch(*words: str | Path, within: tuple[str, ...] = ()) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a watch."""
     call = [*within, headless.FSTUI, "watch", "--format", "events", *map(str, words)]
     process = subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
@@ -80,7 +76,6 @@ def watch(*words: str | Path, within: tuple[str, ...] = ()) -> Iterator[subproce
 
 
 def ended(process: subprocess.Popen[bytes]) -> WatchReport:
-    """End it with Ctrl-C after one second."""
     assert process.stdout
     while json.loads(process.stdout.readline())["event"] != "WatchedSecond":
         pass
@@ -97,7 +92,6 @@ def report_of(told: Any) -> WatchReport:
 
 
 def row_of(report: WatchReport, path: Path) -> Waiting:
-    """Return the only row of that file."""
     rows = [row for row in report.whole.waits if row.file == str(path)]
     assert len(rows) == 1, [(row.program, row.where, row.syncs) for row in report.whole.waits]
     return rows[0]

@@ -15,7 +15,6 @@ SYSBENCH = (("sysbench_fileio", "seconds = 1\ndirect = true\n"),) if shutil.whic
 
 
 def scenario(workshop: Path, *steps: tuple[str, str]) -> Path:
-    """Return a step of each probe, with further settings."""
     file = workshop / "direct.toml"
     texts = [f'[[steps]]\nname = "{name}"\nprobe = "{name}"\nfile_bytes = 1048576\n{more}' for name, more in steps]
     file.write_text(headless.HEAD + "".join(texts))

@@ -1,5 +1,3 @@
-"""The report of a check."""
-
 import csv
 import io
 import json

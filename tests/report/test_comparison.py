@@ -1,5 +1,3 @@
-"""Runs side by side: who is faster, by how much, and whether that can be trusted."""
-
 from __future__ import annotations
 
 import csv
@@ -32,7 +30,6 @@ def run(name: str, times: float, verdict: Verdict = "consistent") -> Run:
 
 
 def ran(side: int, number: int, times: float, *, series: str = "s", verdict: Verdict = "consistent") -> Run:
-    """A round of a series."""
     round_ = Round(series=series, side=side, number=number, of=3)
     return replace(run(f"{series}{side}{number}", times, verdict), round=round_)
 

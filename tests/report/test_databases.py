@@ -1,5 +1,3 @@
-"""The tables and sentences about databases."""
-
 from __future__ import annotations
 
 import csv
@@ -42,7 +40,6 @@ def one(*steps: Step) -> Run:
 
 
 def rows_of(*runs: Run) -> dict[str, tuple[str, ...]]:
-    """The cells of the workloads table by their label."""
     table = databases.workloads(runs[0]) if len(runs) == 1 else databases.workloads_compared(Comparison(runs))
     cells = (tuple(map(text, row)) for row in table.rows)
     return {label: tuple(values) for label, *values in cells}

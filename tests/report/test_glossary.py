@@ -1,5 +1,3 @@
-"""The glossary: every term is explained, is found by all its names, and links to terms that exist."""
-
 from __future__ import annotations
 
 import re

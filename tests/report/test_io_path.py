@@ -1,5 +1,3 @@
-"""The stack as a drawing: what was requested, passed on and dropped at each layer."""
-
 from __future__ import annotations
 
 from msgspec.structs import replace

@@ -1,5 +1,3 @@
-"""How far data has come when a call returns, by the settings of the step and the layers."""
-
 from __future__ import annotations
 
 import pytest

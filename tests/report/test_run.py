@@ -1,5 +1,3 @@
-"""The report of a run: its sections, tables and document."""
-
 from __future__ import annotations
 
 import csv

@@ -1,5 +1,3 @@
-"""Log messages: a pasted line finds its page, and every page names commands and sources that exist."""
-
 from __future__ import annotations
 
 import inspect

@@ -1,5 +1,3 @@
-"""The report of a watch."""
-
 import msgspec
 import pytest
 

@@ -1,5 +1,3 @@
-"""Writers and databases on this host, found in /proc by a child process."""
-
 from __future__ import annotations
 
 import json
@@ -42,7 +40,6 @@ def database(directory: Path, *words: str, **environment: str) -> Iterator[int]:
 
 @pytest.fixture
 def mount(tmp_path: Path) -> str:
-    """Return the mount point of the test's directory."""
     return subprocess.check_output(["stat", "-c", "%m", tmp_path], text=True).strip()
 
 
@@ -68,7 +65,6 @@ async def test_writers_and_databases_are_found_with_their_settings(tmp_path: Pat
 
 @pytest.fixture
 def etc(tmp_path: Path) -> Path:
-    """Option files as distributions lay them out."""
     (tmp_path / "etc/mysql/conf.d").mkdir(parents=True)
     (tmp_path / "etc/mysql/my.cnf").write_text("[client]\nsync_binlog = 7\n!includedir /etc/mysql/conf.d/\n")
     mine = "[mysqld]\nloose-sync-binlog = 0  # faster\ninnodb_flush_log_at_trx_commit='2'\n"

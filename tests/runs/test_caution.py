@@ -1,5 +1,3 @@
-"""Reasons not to start a run, each with its number."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""Changes of a stack while a step is measured."""
-
 from __future__ import annotations
 
 import msgspec

@@ -1,5 +1,3 @@
-"""Which filesystems a check includes, which it leaves out, and the usual directories on a mount."""
-
 from __future__ import annotations
 
 from pathlib import Path

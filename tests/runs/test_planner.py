@@ -1,5 +1,3 @@
-"""Plans, and what is refused before anything is written."""
-
 import shlex
 from pathlib import Path
 
@@ -24,7 +22,6 @@ STEP = '[[steps]]\nprobe = "sync_writes"\nblock_bytes = 16384\nfile_bytes = 1048
 
 
 def machine_with(where: Target | None = None) -> ReplayMachine:
-    """Return a machine with only this target."""
     return ReplayMachine(msgspec.structs.replace(saved(), target=where or target()))
 
 

@@ -20,7 +20,6 @@ from tests.tui.conftest import PreparedApp
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Count the child processes by module, and the surveys."""
     counted: Counter[str] = Counter()
     start, look = Child.start, survey.survey
 

@@ -1,5 +1,3 @@
-"""From the frames of a probe to a step and its snapshots, and the intervals of a step."""
-
 from typing import Any
 
 import pytest
@@ -17,7 +15,6 @@ MS = 1_000_000
 
 
 def recorder(**settings: Any) -> Recorder:
-    """Return the recorder of a step that has just begun."""
     begun = Recorder(3, planned("fdatasync", **settings), target().stack)
     begun.begin(Counters(monotonic_ns=START_NS, devices=(counted(10, 10),)))
     return begun

@@ -1,5 +1,3 @@
-"""The user's own references from the results of a fleet."""
-
 from pathlib import Path
 
 import pytest

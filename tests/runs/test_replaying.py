@@ -1,5 +1,3 @@
-"""A saved run is played again by the same engine."""
-
 from __future__ import annotations
 
 import pytest

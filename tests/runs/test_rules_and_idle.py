@@ -1,5 +1,3 @@
-"""What the devices do while fstui does nothing, and the flags before a run."""
-
 import asyncio
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""From a plan to a run: the stream of events, stops, errors, and waiting for a server."""
-
 import asyncio
 import errno
 from collections.abc import AsyncIterator, Callable
@@ -68,7 +66,6 @@ def replaying(run: Run, pace: float = 0.0) -> RunInProgress:
 async def finished(
     running: RunInProgress, react: Callable[[Event], object] = lambda event: None
 ) -> tuple[Run, list[Event]]:
-    """Return the finished run and all its events."""
     events = []
     async for event in running.events():
         events.append(event)

@@ -1,5 +1,3 @@
-"""Both interfaces show the same results."""
-
 from __future__ import annotations
 
 from msgspec.structs import replace

@@ -1,5 +1,3 @@
-"""Scenario files with a server: words for several options, tables for some values, and names of steps."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Every value that can be set in a shipped scenario reaches a step."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Scenario files: how they become steps, and how mistakes are reported."""
-
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +24,12 @@ probe = "sync_writes"
 
 @pytest.fixture(autouse=True)
 def own_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the test its own configuration directory."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     return tmp_path / "config" / "fstui" / "scenarios"
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Return the file for the test's scenario."""
     return tmp_path / "mine.toml"
 
 

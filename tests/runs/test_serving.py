@@ -1,5 +1,3 @@
-"""Servers that are started, replaced and ended, and the CPU time that they use."""
-
 from __future__ import annotations
 
 import asyncio

@@ -1,5 +1,3 @@
-"""One step: its events while the probe prepares, and the frames that a probe may send."""
-
 import asyncio
 import errno
 import os

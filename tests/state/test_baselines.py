@@ -1,5 +1,3 @@
-"""The saved runs that a new run is compared with."""
-
 from __future__ import annotations
 
 from typing import Any

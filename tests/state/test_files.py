@@ -1,5 +1,3 @@
-"""Files that a user named: root follows no link of another user there."""
-
 from __future__ import annotations
 
 import errno
@@ -33,7 +31,6 @@ def shared(tmp_path: Path) -> Path:
 
 
 def trap(shared: Path, target: str, name: str = "out.json") -> Path:
-    """Return a link of another user."""
     os.symlink(target, shared / name)
     os.lchown(shared / name, OTHER, OTHER)
     return shared / name

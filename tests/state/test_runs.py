@@ -233,7 +233,6 @@ def test_the_history_shows_the_rate_of_the_first_synced_step() -> None:
 
 
 def many_runs(monkeypatch: pytest.MonkeyPatch, count: int = 3) -> list[Path]:
-    """Save some runs and build their index."""
     monkeypatch.setattr(outlines, "WORTH_WRITING", 1)
     saved = [runs.save(a_run(f"run{second}", second)) for second in range(count)]
     assert len(runs.history()) == count

@@ -1,5 +1,3 @@
-"""The small files of the user."""
-
 import pytest
 
 from fstui.model.declaration import Declaration

@@ -1,5 +1,3 @@
-"""The directory of a run: in the ledger before it is made, removed at the end, and found again if it remained."""
-
 import errno
 import os
 import signal
@@ -17,7 +15,6 @@ from fstui.state.workspace import TargetDirectory, Workspace, check_open, check_
 
 @pytest.fixture(autouse=True)
 def state_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep the ledger of each test in its own directory."""
     state = tmp_path_factory.mktemp("state")
     monkeypatch.setenv("XDG_STATE_HOME", str(state))
     return state

@@ -1,5 +1,3 @@
-"""Processes: stubbing libraries, limits, and real processes that write to a real disk."""
-
 from __future__ import annotations
 
 import os
@@ -126,7 +124,6 @@ class Other:
         self.pid = process.pid
 
     def write(self, count: int) -> None:
-        """Returns once they are written."""
         assert self.process.stdin and self.process.stdout
         self.process.stdin.write(f"{count}\n")
         self.process.stdin.flush()
@@ -144,7 +141,6 @@ def another(file: Path) -> Iterator[Other]:
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Path:
-    """Return a directory whose writes the kernel counts."""
     kind = subprocess.run(["stat", "-f", "-c", "%T", tmp_path], capture_output=True, check=True, text=True).stdout
     if kind.strip() == "tmpfs":
         pytest.skip("what is written into memory is written to no disk")

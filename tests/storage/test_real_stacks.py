@@ -1,5 +1,3 @@
-"""Stacks that the kernel itself made: their layers, roles and counters."""
-
 from __future__ import annotations
 
 import os
@@ -25,7 +23,6 @@ pytestmark = pytest.mark.root
 
 @pytest.fixture
 def opened() -> Iterator[ExitStack]:
-    """Remove everything in reverse order."""
     if os.geteuid() != 0:
         pytest.skip("needs root, to make loop devices and mount them")
     with ExitStack() as stack:
@@ -34,7 +31,6 @@ def opened() -> Iterator[ExitStack]:
 
 @pytest.fixture
 def loops(opened: ExitStack, tmp_path: Path) -> list[str]:
-    """Three loop devices on files."""
     return [opened.enter_context(disks.loop(tmp_path / f"{number}.img")) for number in range(3)]
 
 

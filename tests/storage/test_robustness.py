@@ -37,7 +37,6 @@ ANSWERS: Claims = {
 
 
 def full_box(root: Path) -> Box:
-    """Return a host with one of everything."""
     box = Box(root)
     box.write("/proc/filesystems", "nodev\tproc\nnodev\ttmpfs\n\text4")
     box.write("/proc/cpuinfo", "flags : hypervisor")

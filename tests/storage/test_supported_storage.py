@@ -1,5 +1,3 @@
-"""The page ``supported-storage`` names tests and machines that exist."""
-
 from __future__ import annotations
 
 import re
@@ -14,7 +12,6 @@ KINDS = TABLES[1:-2]
 
 
 def rows(table: str) -> list[list[str]]:
-    """Return the cells of each row without the header."""
     lines = [line for line in table.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 

@@ -1,5 +1,3 @@
-"""What the survey makes of all layers together."""
-
 from __future__ import annotations
 
 import pytest

@@ -48,11 +48,9 @@ class PtyApp:
 
     @property
     def output(self) -> bytes:
-        """Return everything it has sent so far."""
         return b"".join(chunk for _, chunk in self.chunks)
 
     def press(self, keys: str) -> None:
-        """Send what a keyboard would send."""
         os.write(self._master, keys.encode())
 
     def read_until(self, words: str, timeout_s: float) -> float:
@@ -65,7 +63,6 @@ class PtyApp:
         raise TimeoutError(f"{words!r} did not appear within {timeout_s} s")
 
     def read_for(self, seconds: float) -> None:
-        """Read what it sends during this time."""
         deadline = time.monotonic() + seconds
         while (left_s := deadline - time.monotonic()) > 0:
             self._read(left_s)

@@ -1,5 +1,3 @@
-"""A hanging home directory freezes nothing: the screens appear, report it, and can be left as usual."""
-
 from __future__ import annotations
 
 import shlex
@@ -18,7 +16,6 @@ SAID = "did not answer within"
 
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Tmux]:
-    """Start a shell whose home is the silent mount."""
     home = tmp_path / "home"
     with silent_mount(home) as within, Tmux({}) as tmux:
         start = shlex.join([*within, "env", f"HOME={home}", *COMMAND])

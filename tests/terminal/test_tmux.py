@@ -1,5 +1,3 @@
-"""The app in a real terminal: from the first screen to the verdict, and every way out."""
-
 from __future__ import annotations
 
 import os
@@ -75,7 +73,6 @@ def is_clean(terminal: Tmux) -> bool:
 
 
 def short(terminal: Tmux) -> None:
-    """Set the steps to 0.2 s on the plan screen."""
     terminal.press("Tab", "e")
     terminal.wait_for("seconds: a value")
     terminal.type("0.2")
@@ -219,7 +216,6 @@ def test_linux_console_gets_ascii(tmp_path: Path, state: Path) -> None:
 
 
 def _app_of(terminal: Tmux) -> psutil.Process:
-    """Return the app, the only child of the shell."""
     return psutil.Process(int(terminal.ask("pane_pid"))).children()[-1]
 
 

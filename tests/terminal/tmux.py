@@ -26,24 +26,19 @@ class Tmux:
 
     @staticmethod
     def here() -> bool:
-        """Return whether tmux is installed."""
         return shutil.which("tmux") is not None
 
     def type(self, text: str) -> None:
-        """Type these characters."""
         self._command("send-keys", "-l", text)
 
     def press(self, *keys: str) -> None:
-        """Press keys by their tmux names: Enter, Escape, Tab, C-c."""
         self._command("send-keys", *keys)
 
     def run(self, command: str) -> None:
-        """Type a command line into the shell."""
         self.type(command)
         self.press("Enter")
 
     def shown(self) -> str:
-        """Return the content of the pane."""
         return self._command("capture-pane", "-p")
 
     def ask(self, variable: str) -> str:

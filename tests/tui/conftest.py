@@ -47,7 +47,6 @@ class PreparedApp(FstuiApp):
 
     @asynccontextmanager
     async def run_test(self, **options: Any) -> AsyncGenerator[Pilot[int]]:
-        """Wait for the second frame, which has the judge's flags."""
         async with super().run_test(**options) as pilot:
             while (
                 self.fault is None and isinstance(first := self.screen_stack[0], StorageScreen) and first.flags is None

@@ -9,7 +9,6 @@ from textual.pilot import Pilot
 
 
 def shown(app: App[Any]) -> list[str]:
-    """Return the lines of the current screen without trailing blanks."""
     return [strip.text.rstrip() for strip in app.screen._compositor.render_strips(app.size)]
 
 

@@ -1,5 +1,3 @@
-"""The app: exit statuses, keys, the footer, the palette and prompts."""
-
 from __future__ import annotations
 
 import asyncio
@@ -190,7 +188,6 @@ async def test_fault_while_reading_the_storage_exits_with_1(call: str, monkeypat
 
 
 async def found(app: PreparedApp, words: str) -> list[str]:
-    """Return what Ctrl-P finds."""
     entries = Entries(app.screen)
     await entries.startup()
     assert entries.reading is not None

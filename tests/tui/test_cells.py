@@ -1,5 +1,3 @@
-"""Tables: names that are too long, and rows that do not fit."""
-
 from __future__ import annotations
 
 from typing import Any

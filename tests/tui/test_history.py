@@ -1,5 +1,3 @@
-"""The history screen: filter, notes, comparison, trend, deletion."""
-
 from __future__ import annotations
 
 import pytest

@@ -35,7 +35,6 @@ FLAGS = {mount + NAME: everywhere(judgement) for mount, judgement in screens.FLA
 
 
 def hostile_app(machine: Any = None, directory: str | None = None) -> PreparedApp:
-    """Return the app on a machine with hostile names everywhere."""
     box = machine or screens.PreparedMachine(everywhere(screens.INVENTORY))
     return PreparedApp(box, directory=directory, flags=FLAGS)
 

@@ -1,5 +1,3 @@
-"""Statistics of the last minutes, their charts, and the selected filesystem with its history."""
-
 from __future__ import annotations
 
 import re
@@ -119,7 +117,6 @@ def test_charts_of_a_watch_fit(width: int) -> None:
 
 
 def charts(recent: Recent[Mapping[str, IoStats]], width: int, height: int) -> Sequence[Text]:
-    """The charts of a device without a filesystem."""
     (*_, stats) = recent.series(2, 1)[0] or [{}]
     return filesystem.last_minutes(StorageEntry(None, device=screens.disk("sda")), stats, recent, width, height)
 

@@ -1,5 +1,3 @@
-"""Latencies: the heat map of a step, the maps of all steps, and sparklines."""
-
 from __future__ import annotations
 
 import re

@@ -1,5 +1,3 @@
-"""Lessons, taken by keyboard from the first page to the last."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""The mouse: clicks on rows and on the footer, the wheel, and what the terminal is asked for."""
-
 from __future__ import annotations
 
 from msgspec.structs import replace

@@ -1,5 +1,3 @@
-"""Pages to read: comparison, help and explanation."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""The plan screen, and the path from the first screen to the verdict, on a replayed run."""
-
 from __future__ import annotations
 
 import asyncio
@@ -111,7 +109,6 @@ async def reached(pilot: Pilot[int], screen: type) -> None:
 
 
 async def planned(pilot: Pilot[int]) -> list[str]:
-    """Return the screen when every scenario has been planned."""
     while not (isinstance(pilot.app.screen, PlanScreen) and pilot.app.screen.offers.every):
         await pilot.pause()
     await pilot.app.workers.wait_for_complete()
@@ -195,13 +192,11 @@ async def test_undo_restores_the_declaration_before_each_run() -> None:
     async with PreparedApp(machine, directory="/srv/data").run_test(size=(80, 24)) as pilot:
 
         async def press(*keys: str) -> set[str | None]:
-            """Press the keys and return the remembered media."""
             await pilot.press(*keys)
             await planned(pilot)
             return {said.medium for said in user_data.declarations().values()}
 
         async def run_with(*keys: str) -> set[str | None]:
-            """Run after these keys and return the remembered media."""
             await pilot.press(*keys, "enter")
             await reached(pilot, ResultScreen)
             return await press("escape")
@@ -390,7 +385,6 @@ def test_selected_box_of_a_matrix_is_marked(width: int) -> None:
 
 
 def selected_setting(pilot: Pilot[int]) -> str:
-    """Return the row of the selected setting."""
     assert isinstance(pilot.app.screen, PlanScreen)
     name = pilot.app.screen.setting
     return next(line for line in shown(pilot.app) if line.startswith(f"    {name} "))

@@ -1,5 +1,3 @@
-"""The power-cut screen: how it is opened, what it says, and from a log to the verdict."""
-
 from __future__ import annotations
 
 import asyncio
@@ -29,7 +27,6 @@ from tests.tui.screen import shown
 
 @asynccontextmanager
 async def opened(size: tuple[int, int] = (80, 24), path: str = "/srv/data") -> AsyncIterator[Pilot[int]]:
-    """Open the screen on the prepared machine."""
     app = PreparedApp()
     async with app.run_test(size=size) as pilot:
         target = screens.RUN.target

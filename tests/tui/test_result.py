@@ -1,5 +1,3 @@
-"""The result screen: the verdict with its reasons, the findings, the steps and further sections."""
-
 from __future__ import annotations
 
 import os
@@ -35,7 +33,6 @@ SAVED = "/home/me/.local/state/fstui/runs/20261120-031244-k3f9a1.json"
 async def opened(
     run: Run = screens.RUN, saved_to: str | None = SAVED, size: tuple[int, int] = (80, 24)
 ) -> AsyncIterator[Pilot[int]]:
-    """Open this result in the app."""
     app = PreparedApp()
     async with app.run_test(size=size) as pilot:
         app.open_result(run, saved_to, "/srv/data")
@@ -214,7 +211,6 @@ async def test_the_history_marks_a_stopped_run() -> None:
 
 
 def older() -> Run:
-    """Return the same run on another day, half as fast."""
     steps = tuple(msgspec.structs.replace(step, rate_per_s=step.rate_per_s / 2) for step in screens.STEPS)
     return msgspec.structs.replace(screens.RUN, id="a1b2c3", started_at="2026-10-01T08:00:00+00:00", steps=steps)
 

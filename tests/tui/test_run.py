@@ -1,5 +1,3 @@
-"""The run screen: the steps, both ends of the I/O path, and the findings so far."""
-
 from __future__ import annotations
 
 from itertools import pairwise
@@ -29,7 +27,6 @@ from tests.tui.screen import shown
 
 
 async def watch(pilot: Pilot[int], events: list[Event]) -> screens.PreparedRunning:
-    """Open the run screen and apply these events."""
     app = pilot.app
     assert isinstance(app, PreparedApp)
     running = screens.PreparedRunning(events)
@@ -41,7 +38,6 @@ async def watch(pilot: Pilot[int], events: list[Event]) -> screens.PreparedRunni
 
 
 def draw(pilot: Pilot[int]) -> None:
-    """Draw as the timer does."""
     if isinstance(pilot.app.screen, RunScreen):
         pilot.app.screen.draw_changes()
 

@@ -1,5 +1,3 @@
-"""The app on a simulated disk: a parameter is changed, or the power is cut, during the run."""
-
 from __future__ import annotations
 
 from textual.pilot import Pilot

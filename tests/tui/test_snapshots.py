@@ -48,7 +48,6 @@ def own_scenarios(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def storage_screen(pilot: Pilot[Any]) -> StorageScreen:
-    """Wait for everything that is loaded after the first frame."""
     screen = pilot.app.screen
     assert isinstance(screen, StorageScreen)
     await pilot.pause()

@@ -1,5 +1,3 @@
-"""The storage screen: filesystems, worst first, with the details of the selected one."""
-
 from __future__ import annotations
 
 import json

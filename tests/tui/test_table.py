@@ -1,5 +1,3 @@
-"""The table of a long list."""
-
 from __future__ import annotations
 
 from functools import partial

@@ -1,5 +1,3 @@
-"""The terminal: what it can display, from the environment, and the driver for slow lines."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""Themes: contrast, colours that differ for colour-blind users, and the saved choice."""
-
 from __future__ import annotations
 
 import asyncio
@@ -28,7 +26,6 @@ def seen(name: str, by: tuple[tuple[float, ...], ...]) -> tuple[float, ...]:
 
 
 def luminance(name: str) -> float:
-    """WCAG 2.2, relative luminance."""
     parts = [part / 255 for part in Color.parse(name).rgb]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
@@ -45,7 +42,6 @@ def dimmed(name: str, paper: str) -> str:
 
 
 def contrast(one: str, other: str) -> float:
-    """WCAG 2.2, contrast ratio."""
     darker, lighter = sorted((luminance(one), luminance(other)))
     return (lighter + 0.05) / (darker + 0.05)
 

@@ -1,5 +1,3 @@
-"""The watch screen: the programs that wait for syncs on one filesystem."""
-
 from __future__ import annotations
 
 import asyncio
@@ -56,7 +54,6 @@ class PreparedWatching:
 
 
 def watch_this(app: PreparedApp, *events: WatchEvent) -> None:
-    """Let every watch of the app yield these events."""
     prepared = PreparedWatching(*events)
 
     async def watch(pid: int | None = None, directory: str | None = None) -> Any:
@@ -67,7 +64,6 @@ def watch_this(app: PreparedApp, *events: WatchEvent) -> None:
 
 @asynccontextmanager
 async def watching(*events: WatchEvent, size: tuple[int, int] = (80, 24)) -> AsyncIterator[Pilot[int]]:
-    """Open the watch screen in the app."""
     app = PreparedApp()
     watch_this(app, *events)
     async with app.run_test(size=size) as pilot:

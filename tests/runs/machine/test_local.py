@@ -1,5 +1,3 @@
-"""Child processes that read what may hang, and how long they may take; and how a run is saved."""
-
 from __future__ import annotations
 
 import asyncio

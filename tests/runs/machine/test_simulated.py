@@ -1,5 +1,3 @@
-"""A simulated storage uses the same engine and judge as a real one, and is always marked."""
-
 from __future__ import annotations
 
 import pytest

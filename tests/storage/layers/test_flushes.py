@@ -1,5 +1,3 @@
-"""How many flushes each filesystem sends for a sync."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""The rows of the kinds: each is found, each exists once, and an unknown kind gets a cautious row."""
-
 from __future__ import annotations
 
 import importlib

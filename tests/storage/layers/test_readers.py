@@ -1,5 +1,3 @@
-"""Readings of every mounted filesystem."""
-
 from __future__ import annotations
 
 import pytest

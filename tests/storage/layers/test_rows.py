@@ -1,5 +1,3 @@
-"""Kinds that are only a row: memory, pseudo filesystems, read-only filesystems."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""Whether a drive's cache is on, as the stack, the medium and the flag report it."""
-
 from __future__ import annotations
 
 import json

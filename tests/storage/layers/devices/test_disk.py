@@ -1,5 +1,3 @@
-"""Disks and partitions: what a drive, or the host of a virtual one, reports about itself."""
-
 from __future__ import annotations
 
 import pytest

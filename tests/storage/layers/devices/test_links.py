@@ -1,5 +1,3 @@
-"""How a disk is attached, and how fast the link is."""
-
 from __future__ import annotations
 
 import pytest

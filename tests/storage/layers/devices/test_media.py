@@ -1,5 +1,3 @@
-"""The medium of a lowest device."""
-
 from __future__ import annotations
 
 import re

@@ -1,5 +1,3 @@
-"""The model table is valid, and each model gets its own row."""
-
 from __future__ import annotations
 
 import re

@@ -1,5 +1,3 @@
-"""NVMe multipath heads and their paths."""
-
 from __future__ import annotations
 
 from tests.factories.box import Box

@@ -1,5 +1,3 @@
-"""btrfs: members, level, trouble."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""ext2, ext3 and ext4: barriers, data mode, journal, errors."""
-
 from __future__ import annotations
 
 import pytest

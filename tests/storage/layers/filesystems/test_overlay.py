@@ -1,5 +1,3 @@
-"""Overlays and their upper directories."""
-
 from __future__ import annotations
 
 import pytest

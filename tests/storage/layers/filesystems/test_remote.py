@@ -1,5 +1,3 @@
-"""Filesystems that another host or a program provides: mount options and counters."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""XFS: separate devices for log and real-time data."""
-
 from __future__ import annotations
 
 from tests.factories.box import Box

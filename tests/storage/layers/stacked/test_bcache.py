@@ -1,5 +1,3 @@
-"""bcache: both devices, and its mode."""
-
 from __future__ import annotations
 
 import pytest

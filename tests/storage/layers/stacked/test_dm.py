@@ -1,5 +1,3 @@
-"""Device-mapper devices, recognised by names and by tables."""
-
 from __future__ import annotations
 
 import pytest

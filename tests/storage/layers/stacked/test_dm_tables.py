@@ -1,5 +1,3 @@
-"""Tables of the device mapper, as ``dmsetup table`` prints them."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""Loop devices, and the filesystems that hold their files."""
-
 from __future__ import annotations
 
 import os

@@ -1,5 +1,3 @@
-"""md arrays: members, their roles, and trouble."""
-
 from __future__ import annotations
 
 import pytest

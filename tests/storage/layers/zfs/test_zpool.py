@@ -1,5 +1,3 @@
-"""ZFS pools: what a pool, and a group of its disks, forwards to the layers below."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

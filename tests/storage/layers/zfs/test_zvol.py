@@ -1,5 +1,3 @@
-"""Volumes of a ZFS pool: their names, and what a flush of one does."""
-
 from __future__ import annotations
 
 import pytest
