@@ -121,7 +121,7 @@ def completion(shell: str | None, install: bool) -> None:
 def _install(shell: str, script: str) -> None:
     from fstui.cli.delivery import deliver  # noqa: PLC0415
 
-    path = _place(shell)
+    path = _script_path(shell)
     if path.exists() and VARIABLE not in path.read_text(errors="replace"):
         raise Refused(
             f"{path} was not written by fstui, and is not replaced. Remove it first, or use the output of "
@@ -135,7 +135,7 @@ def _install(shell: str, script: str) -> None:
     say(f"fstui: a new {shell} uses it")
 
 
-def _place(shell: str) -> Path:
+def _script_path(shell: str) -> Path:
     """Return where the shell looks for a user's completions. Raises Refused without a home directory."""
     if not (home := os.environ.get("HOME")):
         raise Refused("there is no home directory to install into. Set HOME")

@@ -116,7 +116,9 @@ class Headless:
         for other in await caution.other_runs(self._session, site):
             say(f"fstui: {other}")
         running = self._session.start(plan, site, idle, self._round)
-        self._interruption.on_signal(running.stop, f"{site.place.path} does not answer, or its files are being removed")
+        self._interruption.on_signal(
+            running.stop, f"{site.directory.path} does not answer, or its files are being removed"
+        )
         try:
             with narrating(plan, site.target, stdout_shows=self._stdout_shows) as narration:
                 finished = await self._follow(running, narration.on_event)

@@ -56,7 +56,7 @@ def legend(found: Comparison) -> Section:
         word = verdict(run.verdict, *([f"simulated: {run.simulated}"] if run.simulated else []))
         shown = word._replace(text=f"{GLYPHS[run.verdict]} {word.text}")
         started = moment(side.rounds[0].started_at)
-        rows.append((side.letter, side.name, shown, started, run.host.hostname, side.place))
+        rows.append((side.letter, side.name, shown, started, run.host.hostname, side.location))
     return Section("", _LEGEND, tuple(rows), (found.meaning,) if found.meaning else ())
 
 
@@ -174,8 +174,8 @@ def _step(name: str, found: Comparison) -> Iterator[tuple[str, ...]]:
         yield name, "flush", *(each.removeprefix("flush ") or NONE for each in words)
         return
     cells = [figures.step_cells(one.step, found.counts(one.run)) if one else (NONE,) * 7 for one in measured]
-    for label, place in _FIGURES:
-        yield name if place == 1 else "", label, *(cell[place] for cell in cells)
+    for label, index in _FIGURES:
+        yield name if index == 1 else "", label, *(cell[index] for cell in cells)
     if any(spreads := [side.spread(name) for side in found.sides]):
         yield "", "rounds", *(spread or NONE for spread in spreads)
     if len(found.sides) == 2 and len(ranked := found.ranking(name)) == 2:

@@ -62,7 +62,7 @@ class Side(NamedTuple):
         return self.run.verdict not in NOT_DURABLE
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """``/srv/data · ext4 › sda1 › sda``"""
         path, stack = self.run.target.path if self.run.target else "", stack_line(self.run.target)
         return f"{path} · {stack}" if stack else path

@@ -42,7 +42,7 @@ class LogScale(NamedTuple):
     low: float
     high: float
 
-    def place(self, value: float) -> float:
+    def position(self, value: float) -> float:
         """Return 0 at the lower end and below, 1 at the upper end and above."""
         if value <= self.low:
             return 0.0
@@ -185,7 +185,7 @@ def svg(evidence: Evidence, step: Step) -> str:
 
 
 def _y(scale: LogScale, ns: float) -> float:
-    return _TOP + (1 - scale.place(ns)) * _HEIGHT
+    return _TOP + (1 - scale.position(ns)) * _HEIGHT
 
 
 def _grid(scale: LogScale) -> Iterator[str]:

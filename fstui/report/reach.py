@@ -24,7 +24,7 @@ class DataPlace(NamedTuple):
 class Reach(NamedTuple):
     """The place, by its number, of the data of an operation when the operation returns."""
 
-    place: int
+    reached: int
     note: str = ""
     past_memory: bool = False
     """The data bypasses the page cache."""

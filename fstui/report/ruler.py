@@ -114,7 +114,7 @@ def _scale(rates: Sequence[float]) -> LogScale:
 
 
 def _column(scale: LogScale, per_s: float, columns: int) -> int:
-    return round(scale.place(per_s) * (columns - 1))
+    return round(scale.position(per_s) * (columns - 1))
 
 
 def _header(scale: LogScale, columns: int) -> str:

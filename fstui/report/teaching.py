@@ -56,13 +56,13 @@ def of_envelope(storage: LabVolume) -> Report:
 
 def in_truth(made: Simulated, promised: Reach, places: Sequence[DataPlace]) -> Reach:
     """Return how far a write really comes on a disk that acknowledges a sync without performing it."""
-    if promised.stopped or promised.place < len(places) - 1:
+    if promised.stopped or promised.reached < len(places) - 1:
         return promised
     if made.host.syncs_stubbed:
-        place = int(promised.past_memory)
-        return promised._replace(place=place, note="the sync never left the process", stopped=True)
+        index = int(promised.past_memory)
+        return promised._replace(reached=index, note="the sync never left the process", stopped=True)
     if any(part and part.cache and part.cache.flush == "ignored" for part in made.parts):
-        return promised._replace(place=max(len(places) - 2, 0), note="answered by the cache", stopped=True)
+        return promised._replace(reached=max(len(places) - 2, 0), note="answered by the cache", stopped=True)
     if failing := made.disk.fails_write:
         return promised._replace(note=f"except write {failing}")
     return promised

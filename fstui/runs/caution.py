@@ -97,7 +97,7 @@ def _busy(target: Target, busy: Mapping[str, float], writes_bytes: int) -> Itera
 
 
 def _room(site: Site, room_bytes: int) -> Iterator[str]:
-    space = site.place.space
+    space = site.directory.space
     if space is None:
         return
     left_bytes = space.free_bytes - room_bytes  # below 0 the plan is refused

@@ -112,10 +112,10 @@ class Checkup:
                 self.left_out.append(LeftOut(target.mount_point, reason, trouble=silent))
             else:
                 fit.append(target)
-        for found in await asyncio.gather(*(self._place(target, mounts) for target in fit)):
+        for found in await asyncio.gather(*(self._subject_on(target, mounts) for target in fit)):
             (self.subjects if isinstance(found, Subject) else self.left_out).append(found)  # type: ignore[arg-type]
 
-    async def _place(self, target: Target, mounts: Sequence[str]) -> Subject | LeftOut:
+    async def _subject_on(self, target: Target, mounts: Sequence[str]) -> Subject | LeftOut:
         """Find a directory on it to which this user may write."""
         left_out: LeftOut | None = None
         for directory in dict.fromkeys([target.mount_point, *usual_directories(target.mount_point, mounts)]):

@@ -126,7 +126,7 @@ async def with_server_answer(plan: Plan, site: Site) -> Plan:
     if settings is None:
         return plan
     try:
-        server = await existing.seen(await programs.find_sysbench(), settings, workspace=site.place.path)
+        server = await existing.seen(await programs.find_sysbench(), settings, workspace=site.directory.path)
     except (DatabaseError, Refused) as trouble:
         return msgspec.structs.replace(plan, server_says=(f"the server does not answer: {trouble}",))
     return msgspec.structs.replace(plan, server_says=server.introduction)

@@ -67,7 +67,7 @@ async def make_cut(session: Session, directory: str, settings: Mapping[str, str]
     """Return what the writer needs to begin, without writing anything. Raises Refused."""
     make_plan(settings)  # report a mistake in the settings before accessing the directory
     site = await session.look_up(directory)
-    return writing.make_cut(plan(site, settings), site.read, site.place.fsid, session.machine.survey())
+    return writing.make_cut(plan(site, settings), site.read, site.directory.fsid, session.machine.survey())
 
 
 async def concerns(session: Session, cut: PreparedCut) -> tuple[str, ...]:

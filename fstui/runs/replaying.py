@@ -50,5 +50,5 @@ def replay(run: Run, speed: float = 1.0) -> Replay:
         room_bytes=0,
         command=f"fstui replay {run.id}",
     )
-    site = Site(place=TargetDirectory(run.target.path, run.target.space), read=run.target, like=run.like)
+    site = Site(directory=TargetDirectory(run.target.path, run.target.space), read=run.target, like=run.like)
     return Replay(Session.of_machine(machine), plan, RunInProgress(plan, site, machine))

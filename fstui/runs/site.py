@@ -26,7 +26,7 @@ _FLAGS = {"S": "sync_flag", "C": "nocow_flag"}
 class Site(Base, frozen=True, kw_only=True):
     """Where a run writes. The alignment of O_DIRECT is not known here, because the kernel reports it for files only."""
 
-    place: TargetDirectory
+    directory: TargetDirectory
     read: Target
     """The resolved directory with its stack, as read from this host, and the space there."""
     like: Process | None = None
@@ -42,22 +42,22 @@ class Site(Base, frozen=True, kw_only=True):
 
     def now(self, read: Target) -> Site:
         """Return the same place with a newer reading."""
-        return msgspec.structs.replace(self, read=_resolved(read, self.place))
+        return msgspec.structs.replace(self, read=_resolved(read, self.directory))
 
     def check_open(self) -> None:
         """Raises Refused if nothing can be written there."""
-        check_open(self.place, self.read)
+        check_open(self.directory, self.read)
 
     def check(self, room_bytes: int) -> None:
         """Raises Refused if nothing can be written there, or if the filesystem would become too full."""
-        check_open(self.place, self.read)
-        check_room(self.place, room_bytes)
+        check_open(self.directory, self.read)
+        check_room(self.directory, room_bytes)
 
 
 async def look_up(directory: str, machine: Machine) -> Site:
     """Resolve a directory and read its stack, without writing anything. Raises Refused."""
-    place = await machine.inspect(directory)
-    return Site(place=place, read=_resolved(machine.target(place.path), place), like=machine.like())
+    found = await machine.inspect(directory)
+    return Site(directory=found, read=_resolved(machine.target(found.path), found), like=machine.like())
 
 
 def check_alignment(steps: Iterable[PlannedStep], wanted_bytes: int | None, target: Target) -> None:
@@ -82,8 +82,8 @@ def flagged(target: Target, directory: RunDirectory) -> Target:
     return msgspec.structs.replace(target, stack=(with_readings(target.stack[0], readings), *target.stack[1:]))
 
 
-def _resolved(read: Target, place: TargetDirectory) -> Target:
-    return msgspec.structs.replace(read, path=place.path, space=place.space)
+def _resolved(read: Target, directory: TargetDirectory) -> Target:
+    return msgspec.structs.replace(read, path=directory.path, space=directory.space)
 
 
 def usual_directories(mount_point: str, mounts: Sequence[str]) -> list[str]:

@@ -166,7 +166,7 @@ def _as_earlier(read: Read, run: Run) -> EarlierRun | None:
     if read.found is None or read.found.altered or not read.found.outline.is_unrestricted:
         return None
     outline = read.found.outline
-    if _question(outline) != _question(run) or _place(outline) != _place(run):
+    if _question(outline) != _question(run) or _storage_of(outline) != _storage_of(run):
         return None
     means = {step.name: step.latency_ns.mean for step in outline.steps if step.latency_ns and step.is_comparable}
     return EarlierRun(run=outline.id, started_at=outline.started_at, mean_ns=means)
@@ -177,7 +177,7 @@ def _question(run: Outline | Run) -> object:
     return run.scenario and (run.scenario.name, msgspec.json.encode(run.scenario.settings, order="sorted"))
 
 
-def _place(run: Outline | Run) -> object:
+def _storage_of(run: Outline | Run) -> object:
     return run.target and (run.target.identity, run.target.mount_point, run.host.hostname)
 
 

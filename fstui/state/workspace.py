@@ -105,26 +105,26 @@ def _closed(directory: str, found: dict[str, Any], trusting: bool) -> str | None
     return None
 
 
-def check_open(place: TargetDirectory, target: Target) -> None:
+def check_open(directory: TargetDirectory, target: Target) -> None:
     """Raises Refused if nothing can be written there."""
     if target.pseudo:
-        raise Refused(f"{place.path} is on {target.fstype}, which holds no files. Name a directory on a disk.")
-    if place.closed:  # checked second, because no permission helps on /proc
-        raise Refused(place.closed)
+        raise Refused(f"{directory.path} is on {target.fstype}, which holds no files. Name a directory on a disk.")
+    if directory.closed:  # checked second, because no permission helps on /proc
+        raise Refused(directory.closed)
 
 
-def check_room(place: TargetDirectory, room_bytes: int) -> None:
+def check_room(directory: TargetDirectory, room_bytes: int) -> None:
     """Raises Refused if the filesystem would become too full."""
-    if place.space is None:  # the filesystem states no size
+    if directory.space is None:  # the filesystem states no size
         return
-    total_bytes, free_bytes = place.space.total_bytes, place.space.free_bytes
+    total_bytes, free_bytes = directory.space.total_bytes, directory.space.free_bytes
     left_over = int(LEFT_OVER * total_bytes)
     if room_bytes <= LITTLE_BYTES:
         left_over = min(left_over, ENOUGH_LEFT_BYTES)
     wanted = 2 * room_bytes + left_over
     if free_bytes < wanted:
         raise Refused(
-            f"{place.path} is too full: {size(free_bytes)} are free and {size(wanted)} are needed "
+            f"{directory.path} is too full: {size(free_bytes)} are free and {size(wanted)} are needed "
             f"(twice the {size(room_bytes)} of the run, and {size(left_over)} of {size(total_bytes)} that stay free). "
             "Free some space, or run 'fstui check', which needs the least."
         )

@@ -36,10 +36,10 @@ async def test_each_kind_of_write_reaches_its_place() -> None:
 async def test_a_dropped_sync_ends_above_the_medium() -> None:
     _, found, picture = await reached("hdd-7200-nobarrier")
     stopped = found["fdatasync"]
-    assert stopped is not None and stopped.stopped and stopped.place == 1 and "✗ nobarrier" in picture
+    assert stopped is not None and stopped.stopped and stopped.reached == 1 and "✗ nobarrier" in picture
     _, found, _ = await reached("usb-hdd-zfs-disabled")
     stopped = found["fdatasync"]
-    assert stopped is not None and stopped.stopped and stopped.place == 0
+    assert stopped is not None and stopped.stopped and stopped.reached == 0
 
 
 @pytest.mark.parametrize(("disk", "kept"), [("raid-cache", "sda cache: True"), ("hdd-7200-no-cache", "platter: True")])
@@ -72,7 +72,7 @@ async def test_the_truth_of_a_simulated_disk_can_be_drawn(disk_name: str, place:
     said = reach(step.settings, site.target, below)
     assert said is not None and not said.stopped
     true = in_truth(made, said, below)
-    assert true.stopped and true.place == place
+    assert true.stopped and true.reached == place
     steps = [(step.name, step.settings)]
     assert note in io_path.reach_lines(steps, site.target, 80, actual=made)[1].plain
     assert note not in io_path.reach_lines(steps, site.target, 80)[1].plain

@@ -36,7 +36,7 @@ def scale_around(values: Iterable[float]) -> LogScale:
 
 def bar(value: float, scale: LogScale, cells: int) -> str:
     """Return a horizontal bar in steps of half a cell. A positive value always shows at least half a cell."""
-    halves = max(round(scale.place(value) * cells * 2), 1) if value > 0 else 0
+    halves = max(round(scale.position(value) * cells * 2), 1) if value > 0 else 0
     return "━" * (halves // 2) + "╸" * (halves % 2)
 
 

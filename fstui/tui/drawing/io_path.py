@@ -118,10 +118,10 @@ def reach_lines(
 def _reach_bar(found: Reach | None, below: Sequence[DataPlace], each: int, room: int) -> list[Run]:
     if found is None:
         return [(fit("depends on the program", room).rstrip(), FAINT)]
-    kept = below[found.place].kept
+    kept = below[found.reached].kept
     style = BAD if found.stopped else GOOD if kept else DOUBT if kept is False else ""
-    skipped = "╌" * each if found.past_memory and found.place else ""
-    end = each * found.place + min(each // 2, 6)
+    skipped = "╌" * each if found.past_memory and found.reached else ""
+    end = each * found.reached + min(each // 2, 6)
     bar = "━" * max(end - len(skipped), 1) + ("✗" if found.stopped else "◂")
     left = room - len(skipped) - len(bar) - 1
     note = f" {fit(found.note, left).rstrip()}" if found.note and left > 4 else ""

@@ -105,7 +105,7 @@ def _cells(view: LatencyView, axis: LogScale, window: Window, rows: int) -> list
     """Return the character and style of each cell, the lowest row first."""
     bits = [[0] * window.columns for _ in range(rows)]
     shares = [[0.0] * window.columns for _ in range(rows)]
-    dot = cache(lambda ns: _place(axis, ns, rows * 4))  # all slices share the same few edges
+    dot = cache(lambda ns: _row_of(axis, ns, rows * 4))  # all slices share the same few edges
     for piece in latency_map.slices(view.timeline, window.length_s / window.columns):
         first, (lit, held) = window.dot(piece.start_s), _lit(piece, dot)
         for x in range(max(first, 0), min(max(window.dot(piece.end_s), first + 1), 2 * window.columns)):
@@ -136,8 +136,8 @@ def _lit(piece: Slice, dot: Callable[[float], int]) -> tuple[set[int], dict[int,
     return lit, held
 
 
-def _place(axis: LogScale, ns: float, places: int) -> int:
-    return min(int(axis.place(ns) * places), places - 1)
+def _row_of(axis: LogScale, ns: float, places: int) -> int:
+    return min(int(axis.position(ns) * places), places - 1)
 
 
 def _row_style(view: LatencyView, axis: LogScale, row: int, rows: int) -> str:
@@ -157,7 +157,7 @@ def _draw_marks(drawn: list[list[Words]], view: LatencyView, axis: LogScale, row
     """Draw a horizontal line for each reference value, in cells without operations only."""
     for mark in view.marks:
         if axis.holds(mark.ns):
-            row = drawn[_place(axis, mark.ns, rows)]
+            row = drawn[_row_of(axis, mark.ns, rows)]
             sign = "╌" if mark.name == "limit" else "·"
             row[:] = [cell if cell[0] != " " else (sign, FAINT) for cell in row]
 
@@ -168,7 +168,7 @@ def _draw_trouble(drawn: list[list[Words]], view: LatencyView, axis: LogScale, w
     if view.stall:
         first = min(max(window.dot(view.elapsed_s - view.stall.elapsed_s) // 2, 0), column)
         for x in range(first, column + 1):
-            drawn[_place(axis, view.stall.elapsed_s * 1e9, rows)][x] = ("▲", BAD)
+            drawn[_row_of(axis, view.stall.elapsed_s * 1e9, rows)][x] = ("▲", BAD)
     if view.failed:
         for row in drawn:
             row[column] = ("✗", BAD)
@@ -188,8 +188,8 @@ def _runs(cells: Sequence[Words]) -> list[Words]:
 def _labels(axis: LogScale, rows: int) -> list[str]:
     labels = [" " * (LABEL - 1) + "│"] * rows
     for exponent in axis.decades():
-        if axis.place(10.0**exponent) < 1:
-            labels[_place(axis, 10.0**exponent * 1.001, rows)] = f"{_decade(exponent):>{LABEL - 2}} ┤"
+        if axis.position(10.0**exponent) < 1:
+            labels[_row_of(axis, 10.0**exponent * 1.001, rows)] = f"{_decade(exponent):>{LABEL - 2}} ┤"
     return labels
 
 
@@ -204,7 +204,7 @@ def _ladder(view: LatencyView, axis: LogScale, rows: int) -> dict[int, list[Word
     marks = [mark for mark in view.marks if axis.holds(mark.ns)]
     chosen = [*percentiles[:3], *marks, *percentiles[3:]][:rows]
     chosen.sort(key=lambda mark: (mark.ns, mark.name in _RISING and _RISING.index(mark.name)))
-    places = [_place(axis, mark.ns, rows) for mark in chosen]
+    places = [_row_of(axis, mark.ns, rows) for mark in chosen]
     for at in range(1, len(places)):
         places[at] = max(places[at], places[at - 1] + 1)
     for at in reversed(range(len(places))):
@@ -255,7 +255,7 @@ def distributions(steps: Sequence[Distribution], width: int, height: int) -> lis
     exponents = list(DISTRIBUTION_AXIS.decades())[:: 1 if cells >= _ALL_LABELS_FROM else 3]
     first = _DISTRIBUTION_NAME + 2
     labels = [
-        (first + int(DISTRIBUTION_AXIS.place(10.0**each) * (cells - 1) + 1e-9), _decade(each)) for each in exponents
+        (first + int(DISTRIBUTION_AXIS.position(10.0**each) * (cells - 1) + 1e-9), _decade(each)) for each in exponents
     ]
     return [*lines, line((axis_labels(labels), FAINT))]
 
@@ -279,7 +279,7 @@ def _shares(timeline: Sequence[TimelinePoint], cells: int) -> list[float]:
     held = [0.0] * cells
     for piece in latency_map.slices(timeline):
         for lower, upper, share in piece.cells:
-            first, last = (int(DISTRIBUTION_AXIS.place(ns) * (cells - 1)) for ns in (lower, upper * 0.999))
+            first, last = (int(DISTRIBUTION_AXIS.position(ns) * (cells - 1)) for ns in (lower, upper * 0.999))
             for column in range(first, last + 1):
                 held[column] += share / (last - first + 1)
     fullest = max(held) or 1.0

@@ -85,7 +85,7 @@ def _settings(segment: Segment) -> dict[str, str]:
 def _roles(segment: Segment) -> Iterator[tuple[str, str]]:
     words, named = segment.words, _BY_PLACE.get(segment.target)
     if named is not None:
-        yield from ((words[place], role) for place, role in named.items() if place < len(words))
+        yield from ((words[at], role) for at, role in named.items() if at < len(words))
     elif segment.target == "raid":
         yield from _raid(words)
     elif segment.target in _ALL:
@@ -114,9 +114,9 @@ def _raid(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         if name == "journal_dev":
             yield word, "journal"
     leg = "mirror leg" if words[0].startswith(_MIRRORS) else "stripe"
-    for place, word in enumerate(devices):
+    for at, word in enumerate(devices):
         if _NUMBER.fullmatch(word):
-            yield word, leg if place % 2 else "metadata"
+            yield word, leg if at % 2 else "metadata"
 
 
 def _raid_devices(words: tuple[str, ...]) -> tuple[str, ...]:
