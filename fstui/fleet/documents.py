@@ -4,22 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from fstui.fleet.outliers import Spread
+from fstui.fleet.outliers import OddHost, Spread
 from fstui.fleet.results import About, HostResult
 from fstui.model.base import Base
 from fstui.model.judgement import Verdict
 from fstui.report.comparison import Ratio
 from fstui.report.documents import JsonDocument
-
-
-class OddHost(Base, frozen=True, kw_only=True):
-    """A host that differs from its peers."""
-
-    host: str
-    target: str
-    sentence: str
-    ratio: float | None = None
-    """The ratio to the median of its peers; None for a verdict."""
 
 
 class HostGroup(Base, frozen=True, kw_only=True):
@@ -52,6 +42,8 @@ class ChangedHost(Base, frozen=True, kw_only=True):
     before: Verdict | None
     after: Verdict | None
     ratio: Ratio | None
+    """Rate after / rate before: the median over the steps that both have, and an interval that contains the interval of
+    each step, which is taken over all pairs of its parts."""
     settings: tuple[str, ...]
     """Settings that changed."""
     changed: bool

@@ -21,6 +21,7 @@ import msgspec
 
 from fstui.fleet.results import HostResult
 from fstui.judge.words import capital
+from fstui.model.base import Base
 from fstui.model.judgement import VERDICTS
 from fstui.model.quantities import rate
 
@@ -80,10 +81,11 @@ class Peers(NamedTuple):
         return tuple(_spread(step, each) for step, each in rates.items())
 
 
-class Outlier(NamedTuple):
-    """One host, and how it differs from its peers."""
+class OddHost(Base, frozen=True, kw_only=True):
+    """A host that differs from its peers."""
 
-    host: HostResult
+    host: str
+    target: str
     sentence: str
     ratio: float | None = None
     """The ratio to the median of its peers; None for a verdict."""
@@ -98,7 +100,7 @@ def groups(hosts: Iterable[HostResult]) -> list[Peers]:
     return sorted(made, key=lambda group: -len(group.hosts))
 
 
-def outlying_rates(hosts: Sequence[HostResult]) -> list[Outlier]:
+def outlying_rates(hosts: Sequence[HostResult]) -> list[OddHost]:
     """Return the hosts that are slower or faster than their peers, the furthest first."""
     found = [odd for group in groups(hosts) for odd in _outliers(group)]
     return sorted(found, key=lambda odd: -abs(log(odd.ratio or 1.0)))
@@ -110,7 +112,7 @@ def ratio_to_peers(hosts: Sequence[HostResult]) -> dict[tuple[str, str], float]:
     return {(off.host.node, off.host.place): off.ratio for off in offs}
 
 
-def _outliers(group: Peers) -> Iterator[Outlier]:
+def _outliers(group: Peers) -> Iterator[OddHost]:
     """Return the outliers of one group. The reasons compare their settings with those of the other hosts."""
     offs = _furthest(group)
     odd = [off for off in offs if off.odd]
@@ -122,7 +124,8 @@ def _outliers(group: Peers) -> Iterator[Outlier]:
             f"{_times(off.ratio)} × its {spread.hosts - 1} peers in {spread.step} ({rate(off.per_s)}/s, "
             f"median {rate(spread.median)}/s, MAD {rate(spread.mad)}/s)"
         )
-        yield Outlier(off.host, f"{sentence}: {why}" if why else f"{sentence}; no reading explains it", off.ratio)
+        sentence += f": {why}" if why else "; no reading explains it"
+        yield OddHost(host=off.host.node, target=off.host.place, sentence=sentence, ratio=off.ratio)
 
 
 class _Deviation(NamedTuple):
@@ -164,11 +167,11 @@ def _values(each: Iterable[str]) -> str:
     return " or ".join(filter(None, dict.fromkeys(each)))
 
 
-def worse_verdicts(hosts: Sequence[HostResult]) -> list[Outlier]:
+def worse_verdicts(hosts: Sequence[HostResult]) -> list[OddHost]:
     """Return the hosts with a verdict worse than that of most peers, or of most hosts without enough peers."""
     judged = [host for host in hosts if host.verdict]
     usual_of_all = _usual(judged)
-    found = []
+    found: list[tuple[HostResult, str]] = []
     for group in groups(judged):
         members = group.hosts
         usual = _usual(members) if len(members) > 2 else usual_of_all
@@ -178,8 +181,9 @@ def worse_verdicts(hosts: Sequence[HostResult]) -> list[Outlier]:
         for host in worse:
             why = "; ".join(common.reasons(host)) if common else ""
             said = f"{host.verdict} ({host.confidence}), {them} {VERDICTS[usual]}: {host.sentence or host.flag}"
-            found.append(Outlier(host, f"{said}{f' {capital(why)}.' if why else ''}"))
-    return sorted(found, key=lambda odd: (odd.host.rank, odd.host.node))
+            found.append((host, f"{said}{f' {capital(why)}.' if why else ''}"))
+    found.sort(key=lambda pair: (pair[0].rank, pair[0].node))
+    return [OddHost(host=host.node, target=host.place, sentence=sentence) for host, sentence in found]
 
 
 class _Common:

@@ -6,16 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import log
 from statistics import median
-from typing import NamedTuple
 
 from fstui.fleet.documents import (
     ChangedHost,
     FleetComparisonDocument,
     FleetDocument,
     HostGroup,
-    OddHost,
 )
-from fstui.fleet.outliers import Outlier, Peers, groups, outlying_rates, ratio_to_peers, worse_verdicts
+from fstui.fleet.outliers import OddHost, Peers, groups, outlying_rates, ratio_to_peers, worse_verdicts
 from fstui.fleet.remote import folded
 from fstui.fleet.results import Fleet, HostResult, Rate
 from fstui.model.judgement import TOO_SLOW, VERDICTS
@@ -106,10 +104,8 @@ def _sentences_of(hosts: Sequence[HostResult]) -> Section:
     return Section("", ("", "HOST", "RESULT", "SLOW?"), rows)
 
 
-def _sentences(found: Sequence[Outlier]) -> tuple[str, ...]:
-    return tuple(
-        f"{odd.host.node} {odd.host.place}".strip() + f": {odd.sentence}"[:_SENTENCE] for odd in found[:MAX_ROWS]
-    )
+def _sentences(found: Sequence[OddHost]) -> tuple[str, ...]:
+    return tuple(f"{odd.host} {odd.target}".strip() + f": {odd.sentence}"[:_SENTENCE] for odd in found[:MAX_ROWS])
 
 
 def _groups(hosts: Sequence[HostResult]) -> Iterator[Section]:
@@ -169,8 +165,8 @@ def _document(fleet: Fleet) -> FleetDocument:
     return FleetDocument(
         about=fleet.about,
         hosts=hosts,
-        worse=_odd(worse_verdicts(hosts)),
-        outliers=_odd(outlying_rates(hosts)),
+        worse=tuple(worse_verdicts(hosts)),
+        outliers=tuple(outlying_rates(hosts)),
         groups=tuple(
             HostGroup(
                 layers=one.layers,
@@ -186,12 +182,6 @@ def _document(fleet: Fleet) -> FleetDocument:
     )
 
 
-def _odd(found: Sequence[Outlier]) -> tuple[OddHost, ...]:
-    return tuple(
-        OddHost(host=odd.host.node, target=odd.host.place, ratio=odd.ratio, sentence=odd.sentence) for odd in found
-    )
-
-
 def _shared(fleet: Fleet) -> Iterator[str]:
     """Warn about hosts that used the same network storage at the same time, so that they slowed each other down."""
     hosts: dict[str, dict[str, None]] = {}
@@ -203,37 +193,11 @@ def _shared(fleet: Fleet) -> Iterator[str]:
             yield f"{folded(names)}: {shared}. Their rates are not comparable. Run them one after another: --fanout 1"
 
 
-class Change(NamedTuple):
-    """One host and target, before and after."""
-
-    before: HostResult
-    after: HostResult
-    ratio: Ratio | None
-    """Rate after / rate before: the median over the steps that both have, and an interval that contains the interval of
-    each step, which is taken over all pairs of its parts."""
-    settings: tuple[str, ...]
-
-    @property
-    def worse(self) -> bool:
-        return self.after.rank < self.before.rank
-
-    @property
-    def moved(self) -> bool:
-        """Whether the rates changed by more than they vary."""
-        if self.ratio is None or self.ratio.undecided:
-            return False
-        return abs(log(self.ratio.times)) > log(MIN_RATIO if self.ratio.rounds > 1 else MIN_RATIO_ONE_ROUND)
-
-    @property
-    def changed(self) -> bool:
-        return self.moved or self.before.verdict != self.after.verdict or bool(self.settings)
-
-
-def changes(before: Fleet, after: Fleet) -> list[Change]:
+def changes(before: Fleet, after: Fleet) -> list[ChangedHost]:
     """Return the targets that are in both fleets, the worst change first."""
     known = {(host.node, host.place): host for host in before.results}
     found = [_change(known[host.node, host.place], host) for host in after.results if (host.node, host.place) in known]
-    return sorted(found, key=lambda one: (not one.worse, one.ratio.times if one.ratio else 1.0, one.after.node))
+    return sorted(found, key=lambda one: (not one.worse, one.ratio.times if one.ratio else 1.0, one.host))
 
 
 def compared(before: Fleet, after: Fleet) -> Report:
@@ -256,12 +220,12 @@ def compared(before: Fleet, after: Fleet) -> Report:
     return Report(
         f"{counted(len(found), 'target')} in both fleets, {len(changed)} changed",
         sections,
-        FleetComparisonDocument(targets=tuple(map(_change_document, found))),
+        FleetComparisonDocument(targets=tuple(found)),
         Section("", header, tuple(map(_change_row, changed))),
     )
 
 
-def _change(before: HostResult, after: HostResult) -> Change:
+def _change(before: HostResult, after: HostResult) -> ChangedHost:
     earlier = {one.step: one for one in before.rates if one.per_s > 0}
     pairs = [(earlier[one.step], one) for one in after.rates if one.step in earlier and one.per_s > 0]
     facts = tuple(
@@ -269,7 +233,24 @@ def _change(before: HostResult, after: HostResult) -> Change:
         for name in sorted({*before.facts, *after.facts})
         if before.facts.get(name) != after.facts.get(name)
     )
-    return Change(before, after, _ratio(pairs), facts)
+    ratio = _ratio(pairs)
+    return ChangedHost(
+        host=after.node,
+        target=after.place,
+        before=before.verdict,
+        after=after.verdict,
+        ratio=ratio,
+        settings=facts,
+        changed=_has_moved(ratio) or before.verdict != after.verdict or bool(facts),
+        worse=after.rank < before.rank,
+    )
+
+
+def _has_moved(ratio: Ratio | None) -> bool:
+    """Return whether the rates changed by more than they vary."""
+    if ratio is None or ratio.undecided:
+        return False
+    return abs(log(ratio.times)) > log(MIN_RATIO if ratio.rounds > 1 else MIN_RATIO_ONE_ROUND)
 
 
 def _ratio(pairs: Sequence[tuple[Rate, Rate]]) -> Ratio | None:
@@ -283,31 +264,18 @@ def _ratio(pairs: Sequence[tuple[Rate, Rate]]) -> Ratio | None:
     return Ratio(times, low, max(max(after.parts) / min(before.parts) for before, after in pairs), fewest)
 
 
-def _change_row(change: Change) -> tuple[Cell | str, ...]:
+def _change_row(change: ChangedHost) -> tuple[Cell | str, ...]:
     more = len(change.settings) - MAX_CHANGES
     words = "; ".join(change.settings[:MAX_CHANGES]) + (f" and {more} more" if more > 0 else "")
     times = change.ratio.times if change.ratio else None
     return (
-        glyph(change.after.verdict),
-        Cell(change.after.node, change.after.node),
-        Cell(change.after.place, change.after.place),
-        verdict(change.before.verdict),
-        verdict(change.after.verdict),
+        glyph(change.after),
+        Cell(change.host, change.host),
+        Cell(change.target, change.target),
+        verdict(change.before),
+        verdict(change.after),
         Cell(str(change.ratio or NONE), times, numeric=True),
         Cell(words, "; ".join(change.settings)),
-    )
-
-
-def _change_document(change: Change) -> ChangedHost:
-    return ChangedHost(
-        host=change.after.node,
-        target=change.after.place,
-        before=change.before.verdict,
-        after=change.after.verdict,
-        ratio=change.ratio,
-        settings=change.settings,
-        changed=change.changed,
-        worse=change.worse,
     )
 
 

@@ -24,7 +24,7 @@ def peers(**more: Any) -> list[HostResult]:
 def test_a_slow_host_is_named_with_its_settings() -> None:
     slow = host("db17", 325.0, facts={"disk write cache": "write through", "ext4 barrier": "barrier"})
     (odd,) = outlying_rates([*peers(), slow])
-    assert odd.host.node == "db17"
+    assert odd.host == "db17"
     assert odd.sentence.startswith("0.4 × its 6 peers in fdatasync (325/s, median 805/s, MAD ")
     assert odd.sentence.endswith(": its disk write cache is off (peers: on)")
 
@@ -67,7 +67,7 @@ def test_a_worse_verdict_than_its_peers_is_named() -> None:
 
 def test_a_host_without_peers_is_compared_with_all() -> None:
     alone = host("db9", verdict="suspicious", layers="xfs › disk")
-    assert [odd.host.node for odd in worse_verdicts([*peers(), alone])] == ["db9"]
+    assert [odd.host for odd in worse_verdicts([*peers(), alone])] == ["db9"]
     assert worse_verdicts([alone]) == []
 
 
