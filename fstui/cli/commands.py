@@ -57,7 +57,6 @@ _OTHER_WORDS = {"plan": "run SCENARIO DIR --plan"}
 """Words that users try, and the command that does it."""
 
 SIMULATED = frozenset({"check", "fit", "list", "run", "serve", "watch"})
-"""Commands that accept --simulate."""
 
 APP = "DIR"
 """The name of the app for click. It hides no directory."""

@@ -45,7 +45,6 @@ class ChangedHost(Base, frozen=True, kw_only=True):
     """Rate after / rate before: the median over the steps that both have, and an interval that contains the interval of
     each step, which is taken over all pairs of its parts."""
     settings: tuple[str, ...]
-    """Settings that changed."""
     changed: bool
     worse: bool
 

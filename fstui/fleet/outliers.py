@@ -46,7 +46,6 @@ class Spread(msgspec.Struct, frozen=True):
     mad: float
     most: float
     log_mad: float
-    """The MAD of the logarithms."""
 
 
 class Peers(NamedTuple):

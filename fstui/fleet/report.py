@@ -26,7 +26,6 @@ MAX_ROWS, MAX_GROUPS, MAX_CHANGES = 40, 12, 3
 MIN_RATIO, MIN_RATIO_ONE_ROUND = 1.25, 2.0
 """Smaller changes of a rate are not shown: with an interval, and without one."""
 MIN_PARTS = 3
-"""A result of fewer parts gets no interval."""
 _SENTENCE = 300
 _CSV = (
     "host", "target", "run", "verdict", "confidence", "speed", "step", "per_s", "p99_ns", "ratio_to_peers", "layers",

@@ -80,7 +80,6 @@ class HostResult(Base, frozen=True, kw_only=True):
     """Titles of findings without a verdict, by rule."""
     altered: bool = False
     stopped: str = ""
-    """The status of a run that did not finish."""
     shared: str = ""
     """The network storage below the target, which other hosts may use, too; empty for local storage."""
 

@@ -32,7 +32,6 @@ class Checked(NamedTuple):
 class Check(NamedTuple):
     rows: Sequence[Checked]
     left_out: Mapping[str, Sequence[str]]
-    """Names by reason."""
     elapsed_s: float
 
 

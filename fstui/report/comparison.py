@@ -26,7 +26,6 @@ from fstui.report.stack import stack_line
 from fstui.report.text import columns, moment
 
 MAX_SIDES = len(ascii_uppercase)
-"""Sides in one comparison."""
 _PARTS = " ▏▎▍▌▋▊▉"
 _LEAD = 4
 _LEAST_BAR = 8

@@ -51,7 +51,6 @@ class FitOfDirectory(Base, frozen=True, kw_only=True):
     run: str | None
     verdict: Verdict | None
     trouble: str = ""
-    """Why it was not measured."""
     fit: tuple[Fit, ...] = ()
 
 
@@ -197,7 +196,6 @@ class EnvelopeDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.envel
     title: str
     truth: str
     verdict: Verdict
-    """What fstui reports."""
     rule: str
     seen: str
     """Where it can be seen without fstui."""
@@ -228,7 +226,6 @@ DOCUMENTS: dict[str, tuple[type[msgspec.Struct], str]] = {
 }
 """The type and the title of each document by the name that ``fstui schema`` accepts."""
 EVENTS = "events"
-"""The name of the schema of each line of ``--format events``."""
 
 
 def schema(kind: type[msgspec.Struct], title: str) -> dict[str, Any]:

@@ -17,7 +17,6 @@ _RECORDS = (
 _TREND_RECORDS = ("target", "scenario", "step", "run", "started_at", "rate_per_s", "verdict")
 NO_TREND = "A trend needs two finished runs of one scenario on one filesystem."
 _SHOWN = 40
-"""Runs in the drawing of a trend."""
 
 
 def of_summaries(summaries: Sequence[Summary]) -> Report:

@@ -59,7 +59,6 @@ class Report(NamedTuple):
     title: str
     sections: tuple[Section, ...]
     document: object
-    """The content for JSON."""
     records: Section | None = None
     """The content for CSV: column names and values. Without records, CSV contains the first table."""
     runs: tuple[Run, ...] = ()

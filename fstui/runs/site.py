@@ -20,7 +20,6 @@ from fstui.storage.layers.facts import UNTORN
 from fstui.storage.layers.readers import with_readings
 
 _FLAGS = {"S": "sync_flag", "C": "nocow_flag"}
-"""The reading of each file flag."""
 
 
 class Site(Base, frozen=True, kw_only=True):

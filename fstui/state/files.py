@@ -12,7 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 
 TEMPORARY = ".tmp"
-"""The suffix of temporary files."""
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _MOST_PARTS = 400
 """Most names in a path, including those of its links, which may lead in a circle."""

@@ -41,7 +41,6 @@ class Taken(Base, frozen=True, kw_only=True):
     """A lesson that was taken to its end."""
 
     day: str
-    """ISO 8601."""
     right: int
     """How many of the two answers were right."""
     rates_per_s: dict[str, float] = msgspec.field(default_factory=dict)

@@ -86,7 +86,6 @@ class Graph:
         """Layers that are neither mounts nor block devices, by the ids that readers gave them."""
         self._nodes: dict[str, Node] = {}
         self._roles: dict[str, tuple[Role, ...]] = {}
-        """The roles of the layers below a layer, by its id."""
         self._shared: dict[tuple[str, tuple[Reading, ...]], Node] = {}
         self._identities: dict[str, str] = {}
         self._open: set[str] = set()

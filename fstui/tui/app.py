@@ -74,12 +74,10 @@ class FstuiApp(App[int]):
         self.keymap: dict[str, str] = {}
         """Keys that the user has changed, by the command's name."""
         self.left_behind: list[LedgerEntry] = []
-        """Files and directories of killed runs."""
         self.running: RunInProgress | None = None
         self.result: tuple[Run, str | None] | None = None
         """The last run and its file, printed as text when the app has ended."""
         self.save_error: str | None = None
-        """Why that run could not be saved."""
         self.repeated: Run | None = None
         """The run that the running one repeats."""
         self.fault: Exception | None = None

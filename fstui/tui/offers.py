@@ -122,7 +122,6 @@ class Offer(msgspec.Struct, frozen=True):
     form: Form
     plan: Plan | power_cut.PowerCutPlan | None = None
     command: str = ""
-    """The command line that does the same."""
     refusal: str = ""
 
 
@@ -138,7 +137,6 @@ class Offers:
         self._session = session
         self._others = list(others)
         self._refusal = ""
-        """Why nothing can be run here."""
         self._being_planned: set[int] = set()
         self._before: list[Choices] = []
         self._ran_with: list[tuple[Declaration, Declaration]] = []

@@ -21,13 +21,10 @@ GOOD = "bold green"
 FAINT = "dim"
 HEAD = "bold"
 BRAND = "bold reverse cyan"
-"""The name of the program, at the top."""
 SELECTED = "reverse"
 """The row under the cursor, as in Textual's tables."""
 BUTTON = "dim reverse"
-"""What a key does, as a button that can be clicked."""
 KEY = "bold cyan"
-"""A key that can be pressed."""
 AREA = "cyan"
 """Bars and areas. This colour means neither good nor bad."""
 HEAT = ("dim cyan", "cyan", "bold")
@@ -45,7 +42,6 @@ _STEPS: dict[StepStatus, tuple[str, str]] = {
 
 DEFAULT_THEME = "terminal"
 _TEXTUAL_DEFAULT = "ansi-dark"
-"""Textual's name for the default theme."""
 
 
 class Colours(NamedTuple):
@@ -83,7 +79,6 @@ COLOURS = {
 }  # fmt: skip
 
 THEMES = {DEFAULT_THEME: "The terminal's own colours."} | {name: colours.help for name, colours in COLOURS.items()}
-"""The name and description of every theme."""
 
 
 def verdict_style(verdict: Verdict | None) -> tuple[str, str]:

@@ -27,7 +27,6 @@ from fstui.report.text import (
 ENDING = ""
 _GAP = 2
 _LEAST = 16
-"""Cells of the narrowest column."""
 _LONGEST_LABEL = 20
 
 

@@ -104,7 +104,6 @@ class Served(NamedTuple):
     probe_settings: dict[str, Any]
     """Settings for the probe alone, such as how to connect. They are not in the run document."""
     figures: dict[str, Any]
-    """Figures about the server for the run document."""
     processes: tuple[int, ...] | None = ()
     """Processes that work for the step and that fstui did not start; None if unknown, as on another host."""
 

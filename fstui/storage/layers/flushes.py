@@ -20,7 +20,6 @@ class Sync(NamedTuple):
 
     call: Call
     direct: bool = False
-    """With O_DIRECT."""
     overwrites: bool = True
     """False: the program appends, or writes to space that was only allocated."""
     every: int = 1

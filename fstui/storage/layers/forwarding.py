@@ -68,11 +68,9 @@ CLONES = Forwarded("sometimes", "shared", "shared")
 AT_TIMES = Forwarded("sometimes", "sometimes", "sometimes")
 """Journals, logs and metadata: only some commits write to them."""
 ONLY_READ = AT_TIMES._replace(only_read=True)
-"""The origin of a snapshot."""
 LOGGED_FIRST = Forwarded("each", "each", "each", with_writes=True)
 """The journal of an array: every write is written and flushed there before it is acknowledged."""
 NOTHING = Forwarded("never", "never", "never")
-"""A spare, a read cache."""
 
 _BY_ROLE = {
     "spare": NOTHING,

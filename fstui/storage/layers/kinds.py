@@ -92,7 +92,6 @@ class LayerKind(Base, frozen=True, kw_only=True):
     """Such a block device is listed even if no filesystem is on it."""
     in_memory: bool = False
     networked: bool = False
-    """A block device that is reached over a network."""
     remote: bool = False
     """A filesystem that another host or a program in user space provides."""
     answered_by: str = "the server"
@@ -101,7 +100,6 @@ class LayerKind(Base, frozen=True, kw_only=True):
     judge_there: str = "Run fstui where the data is stored: fsync-rate, in the directory that is shared."
     """The advice for a remote filesystem, which cannot be judged on this host."""
     pseudo: bool = False
-    """An interface of the kernel, which holds no files."""
     needs_device: bool = True
     """False: the filesystem holds files, but is not on one block device: in memory, on a server, on several members."""
     read_only: bool = False

@@ -49,7 +49,6 @@ class DeviceDescription(NamedTuple):
 
     kind: str
     label: str
-    """The name shown to people."""
     below: tuple[str, ...] = ()
     """Kernel names, or ids of ``others``."""
     readings: tuple[Reading, ...] = ()

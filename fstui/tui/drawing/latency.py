@@ -24,7 +24,6 @@ LABEL = 9
 LADDER = 17
 """Width of the percentiles and reference values to the right of the map."""
 LADDER_FROM = 54
-"""Narrower maps have no ladder."""
 COLUMN_S = 1.0
 """Seconds per column of a step that runs until it is stopped."""
 _DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
@@ -40,7 +39,6 @@ DISTRIBUTION_AXIS = LogScale(1e3, 1e9)
 _DISTRIBUTION_NAME = 24
 _MIN_ROWS, _MAX_ROWS = 3, 16
 _ALL_LABELS_FROM = 56
-"""Fewer columns have room for every third label only."""
 
 
 class LatencyView(msgspec.Struct, frozen=True):

@@ -27,10 +27,8 @@ class BaseScreen(Screen[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide"), (150, "-huge")]  # noqa: RUF012  Textual's own type
     KEYS: ClassVar[tuple[Command, ...]] = ()
     HELP_TEXT: ClassVar[str] = ""
-    """What this screen shows, for the help page."""
 
     DOUBLE_CLICK: ClassVar[str] = ""
-    """The action of a double click on a row."""
 
     _notice = ""
     _answered = ""

@@ -58,7 +58,6 @@ class HistoryScreen(BaseScreen):
         self.against = against
         self.marked: list[Summary] = []
         self.words = ""
-        """The filter."""
         self.rows: list[Summary] | None = None
         """None until the saved runs have been read."""
         self._every: list[Summary] = []

@@ -49,7 +49,6 @@ class LessonsScreen(BaseScreen):
         self.taken: dict[str, Taken] | None = None
         """None until it has been read."""
         self.planned: dict[str, list[Planned]] = {}
-        """The plans of each lesson's runs, by the lesson's name."""
         self._pace = pace
 
     def compose(self) -> ComposeResult:

@@ -57,18 +57,14 @@ class PlanScreen(BaseScreen):
         self.offers = offers
         self._wanted = scenario
         self.scenario = 0
-        """The index of the selected scenario."""
         self.option = 0
-        """The selected option of a matrix."""
         self.scenarios = DrawnTable(self._draw_scenarios, id="scenarios")
         self.settings = DrawnTable(self._draw_settings, id="settings", header=False)
         self.scenarios.border_title = "scenarios"
         self.pane = self.scenarios
         self.activity = DeviceActivity()
         self._to_start = ""
-        """The scenario that starts as soon as its plan is made."""
         self._confirming: Plan | None = None
-        """The plan that the user was asked to confirm."""
         self._setting: str | None = None
 
     def compose(self) -> ComposeResult:

@@ -22,7 +22,6 @@ from fstui.tui.styles import HEAD
 from fstui.tui.widgets.lines import UNBOUNDED
 
 MAP_LINES = 14
-"""Height of the latency map on a page of its own."""
 
 
 class ResultScreen(BaseScreen):

@@ -30,9 +30,7 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     model: str | None = None
     """A pattern of the model of a disk that it serves."""
     recognised: str
-    """How it is recognised from inside, in words."""
     habit: str
-    """What its default does with a flush."""
     drops_flushes: bool = False
     """Its default is documented to acknowledge flushes without passing them on."""
     promise: str | None = None
