@@ -71,7 +71,7 @@ def of_trends(summaries: Sequence[Summary]) -> Report:
         for runs in repeated
         for run in runs
     ]
-    return Report("", tuple(map(_trend, repeated)), document, records(_TREND_RECORDS, values))
+    return Report("", tuple(map(trend, repeated)), document, records(_TREND_RECORDS, values))
 
 
 def series(summaries: Sequence[Summary]) -> list[list[Summary]]:
@@ -95,7 +95,7 @@ def bars(runs: Sequence[Summary]) -> str:
     return sparkline([run.rate_per_s for run in runs])
 
 
-def _trend(runs: Sequence[Summary]) -> Section:
+def trend(runs: Sequence[Summary]) -> Section:
     first, last, recent = runs[0], runs[-1], runs[-_SHOWN:]
     simulated = " · SIMULATED" if last.simulated else ""
     rates = [run.rate_per_s for run in runs]

@@ -40,16 +40,10 @@ def bar(value: float, scale: LogScale, cells: int) -> str:
     return "━" * (halves // 2) + "╸" * (halves % 2)
 
 
-def columns(shares: Sequence[float], rows: int) -> list[list[str]]:
-    """Return a column of block characters for each share of the full height, topmost row first."""
-    eighths = [max(round(min(share, 1.0) * rows * 8), share > 0) for share in shares]
-    return [[_BLOCKS[max(min(high - 8 * row, 8), 0)] for high in eighths] for row in reversed(range(rows))]
-
-
-def round_up(value: float, ends: Sequence[float] = (1, 2, 3, 5, 10)) -> float:
-    """Return the end of an axis that holds the value: one of ``ends`` times a power of ten."""
+def round_up(value: float) -> float:
+    """Return the end of an axis that holds the value: 1, 2, 3 or 5 times a power of ten."""
     power = 10.0 ** floor(log10(value))
-    return next(step * power for step in ends if step * power >= value * 0.999999)
+    return next(step * power for step in (1, 2, 3, 5, 10) if step * power >= value * 0.999999)
 
 
 def sparkline(timeline: Sequence[TimelinePoint], width: int) -> str:

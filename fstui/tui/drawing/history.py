@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
-from rich.cells import cell_len
 from rich.text import Text
 
 from fstui.model.judgement import VERDICTS
@@ -21,9 +20,9 @@ from fstui.report.latency_map import LogScale
 from fstui.report.text import moment, verdict_word
 from fstui.runs.history import ALTERED, Summary
 from fstui.tui.drawing import charts
-from fstui.tui.drawing.cells import Column, fit, fit_left, fit_right, line, rule, shown, wrapped
-from fstui.tui.drawing.cells import Run as Part
-from fstui.tui.styles import AREA, DOUBT, FAINT, HEAD, not_bold, speed_style, verdict_style
+from fstui.tui.drawing.cells import Column, line, rule, shown, wrapped
+from fstui.tui.drawing.report import section_lines
+from fstui.tui.styles import AREA, DOUBT, FAINT, speed_style, verdict_style
 from fstui.tui.widgets.lines import UNBOUNDED
 from fstui.tui.widgets.table import LateCells, TableContent, row_cells
 
@@ -41,9 +40,7 @@ COLUMNS = (
     Column("HOST", 12, gap=2, from_width=107),
     Column("NOTE", 28, gap=2, from_width=121),
 )
-_LABEL, _MAX_BAR, _PICTURE = 9, 14, 12
-_ENDS = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
-"""Where the axis of rates may end, in units of a power of ten."""
+_PICTURE = 12
 NO_RATE = "This run has no rate, so it is not part of a trend."
 
 
@@ -76,37 +73,12 @@ def in_order(runs: Sequence[Summary], title: str) -> list[Summary]:
     return sorted(newest_first, key=keys[title]) if title in keys else newest_first
 
 
-def chart(summaries: Sequence[Summary], chosen: Summary, width: int, height: int) -> list[Text]:
-    """Return a bar for each run of the same scenario on the same storage, in the colour of its verdict."""
+def trend(summaries: Sequence[Summary], chosen: Summary, width: int) -> list[Text]:
+    """Return how the rate changed in the runs of the same scenario on the same storage, as ``fstui history trend``."""
     runs = next((one for one in report.series(summaries) if chosen in one), None)
     if runs is None:
         return [rule(width, "trend"), *(line(part) for part in wrapped(NO_RATE, width - 2, indent="  "))]
-    cells = width - _LABEL - 2
-    recent = _around(runs, chosen, max(cells // 2, 1))
-    each = max(min(cells // len(recent), _MAX_BAR), 2)
-    change = f"{runs[-1].rate_per_s / runs[0].rate_per_s:.2f} × the first of {len(runs)}" if len(runs) > 1 else ""
-    bars = _bars(recent, chosen, each, max(height - 3, 1)) if height > 3 else []
-    return [rule(width, f"{chosen.rate_of} by run", change), *bars, *_below_bars(recent, chosen, each, width)]
-
-
-def elsewhere(summaries: Sequence[Summary], chosen: Summary, width: int, height: int) -> list[Text]:
-    """Return the newest run of the same step on every filesystem, the fastest first; nothing if there is only one."""
-    step = chosen.scenario, chosen.rate_of
-    newest = [runs[-1] for runs in report.series(summaries) if (runs[-1].scenario, runs[-1].rate_of) == step]
-    newest.sort(key=lambda one: -one.rate_per_s)
-    if len(newest) < 2 or height < 3:
-        return []
-    scale = charts.scale_around(one.rate_per_s for one in newest)
-    name = min(max(cell_len(_target(one)) for one in newest), max((width - 4) * 2 // 5, 10))
-    lines = [rule(width, f"{chosen.scenario} on every filesystem", "newest runs")]
-    for one in newest[: height - 1]:
-        here = report.storage(one) == report.storage(chosen)
-        glyph, style = verdict_style(one.verdict)
-        words = f"{fit_left(_target(one), name)} {fit_right(rate(one.rate_per_s), 7)}/s "
-        bar = charts.bar(one.rate_per_s, scale, width - name - 17)
-        mark = "▌" if here else " "
-        lines.append(line((mark, HEAD), (f"{glyph} ", style), (words, HEAD if here else ""), (bar, not_bold(style))))
-    return lines
+    return [rule(width, f"{chosen.rate_of} by run"), *section_lines(report.trend(runs)._replace(title=""), width)]
 
 
 def selected(summary: Summary, run: Run | None, width: int) -> list[Text]:
@@ -162,37 +134,6 @@ def _in_short(summary: Summary, width: int) -> list[Text]:
         return []
     glyph, style = verdict_style(summary.verdict)
     return [line(" ", (f"{glyph} {verdict_word(summary.verdict)}", style))]
-
-
-def _around(runs: Sequence[Summary], chosen: Summary, count: int) -> Sequence[Summary]:
-    end = max(min(runs.index(chosen) + count // 2 + 1, len(runs)), min(count, len(runs)))
-    return runs[max(end - count, 0) : end]
-
-
-def _bars(runs: Sequence[Summary], chosen: Summary, each: int, height: int) -> list[Text]:
-    highest = charts.round_up(max(one.rate_per_s for one in runs), _ENDS)
-    labels = {0: rate(highest)} | ({height // 2: rate(highest / 2)} if height > 3 else {})
-    lines = []
-    for at, row in enumerate(charts.columns([one.rate_per_s / highest for one in runs], height)):
-        parts: list[Part] = [(f"{labels.get(at, ''):>{_LABEL - 2}} {'┤' if at in labels else '│'}", FAINT)]
-        parts += [(sign * (each - 1) + " ", _style(one, chosen)) for one, sign in zip(runs, row, strict=True)]
-        lines.append(line(*parts))
-    return lines
-
-
-def _below_bars(runs: Sequence[Summary], chosen: Summary, each: int, width: int) -> list[Text]:
-    middle = (each - 2) // 2
-    signs = [(fit(" " * middle + verdict_style(one.verdict)[0], each), _style(one, chosen)) for one in runs]
-    at = _LABEL + runs.index(chosen) * each + middle
-    words = f"{moment(chosen.started_at)}, {rate(chosen.rate_per_s)}/s"
-    mark = f"▲ {words}" if at + len(words) + 2 < width else f"{words} ▲"
-    at -= 0 if mark.startswith("▲") else len(mark) - 1
-    return [line(" " * _LABEL, *signs), line(" " * max(at, 0), (mark, HEAD))]
-
-
-def _style(one: Summary, chosen: Summary) -> str:
-    style = verdict_style(one.verdict)[1]
-    return style if one is chosen else not_bold(style)
 
 
 def _path_says_simulated(one: Summary) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from math import floor
-from typing import NamedTuple
 
 import msgspec
 from rich.text import Text
@@ -16,9 +15,9 @@ from fstui.model.steps import Latency, PendingOperation, Step, TimelinePoint
 from fstui.report import latency_map
 from fstui.report.latency_map import LogScale, Mark, Slice
 from fstui.tui.drawing.cells import Run as Words
-from fstui.tui.drawing.cells import fit, line, rule
-from fstui.tui.drawing.charts import axis_labels, columns
-from fstui.tui.styles import BAD, DOUBT, FAINT, HEAD, HEAT
+from fstui.tui.drawing.cells import fit, line
+from fstui.tui.drawing.charts import axis_labels
+from fstui.tui.styles import BAD, DOUBT, FAINT, HEAT
 
 LABEL = 9
 LADDER = 17
@@ -33,12 +32,6 @@ LEGEND = (("few ", FAINT), *(("⣿", style) for style in HEAT), (" many", FAINT)
 """What the brightness of a map means."""
 _REFERENCES = ("limit", "last", "publ.", "idle")
 _RISING = ("p50", "p90", "p99", "p99.9", "max")
-
-DISTRIBUTION_AXIS = LogScale(1e3, 1e9)
-"""1 µs to 1 s for every step, so that nothing moves while results arrive."""
-_DISTRIBUTION_NAME = 24
-_MIN_ROWS, _MAX_ROWS = 3, 16
-_ALL_LABELS_FROM = 56
 
 
 class LatencyView(msgspec.Struct, frozen=True):
@@ -224,61 +217,3 @@ def _time_axis(window: Window) -> str:
     ]
     end, label = quarters.pop()
     return axis_labels([(LABEL - 1, f"{window.start_s:.0f} s"), *quarters, (end - 1, label)])
-
-
-class Distribution(NamedTuple):
-    """The latencies of one step; ``latency`` is None before it was measured."""
-
-    name: str
-    timeline: Sequence[TimelinePoint] = ()
-    latency: Latency | None = None
-    style: str = ""
-
-
-def distributions_height(steps: int, max_height: int) -> int:
-    """Return the lines that this many distributions take; 0 if they do not fit."""
-    rows = min((max_height - 2) // max(steps, 1), _MAX_ROWS)
-    return rows * steps + 2 if rows >= _MIN_ROWS else 0
-
-
-def distributions(steps: Sequence[Distribution], width: int, height: int) -> list[Text]:
-    """Draw the distribution of each step on one axis; return no lines if they do not fit."""
-    rows = (height - 2) // max(len(steps), 1)
-    if rows < _MIN_ROWS:
-        return []
-    cells = max(width - _DISTRIBUTION_NAME - 3, 8)
-    lines = [rule(width, "how long an operation takes", "the same scale for all")]
-    for step in steps:
-        lines += _distribution(step, rows, cells)
-    exponents = list(DISTRIBUTION_AXIS.decades())[:: 1 if cells >= _ALL_LABELS_FROM else 3]
-    first = _DISTRIBUTION_NAME + 2
-    labels = [
-        (first + int(DISTRIBUTION_AXIS.position(10.0**each) * (cells - 1) + 1e-9), _decade(each)) for each in exponents
-    ]
-    return [*lines, line((axis_labels(labels), FAINT))]
-
-
-def _distribution(step: Distribution, rows: int, cells: int) -> list[Text]:
-    words = [(step.name, HEAD), ("not measured yet", FAINT)]
-    if step.latency is not None:
-        times = [("median", step.latency.p50), ("longest", step.latency.max)]
-        words = [(step.name, HEAD), *((f"{name:<11} {duration_ns(ns):>8}", "") for name, ns in times)]
-    words += [("", "")] * rows
-    drawn = [
-        line((fit(f"  {text}", _DISTRIBUTION_NAME), style), (" │", FAINT), ("".join(row), step.style))
-        for row, (text, style) in zip(columns(_shares(step.timeline, cells), rows - 1), words, strict=False)
-    ]
-    text, style = words[rows - 1]
-    return [*drawn, line((fit(f"  {text}", _DISTRIBUTION_NAME), style), (" └" + "─" * cells, FAINT))]
-
-
-def _shares(timeline: Sequence[TimelinePoint], cells: int) -> list[float]:
-    """Return the share of each column, compared with the fullest."""
-    held = [0.0] * cells
-    for piece in latency_map.slices(timeline):
-        for lower, upper, share in piece.cells:
-            first, last = (int(DISTRIBUTION_AXIS.position(ns) * (cells - 1)) for ns in (lower, upper * 0.999))
-            for column in range(first, last + 1):
-                held[column] += share / (last - first + 1)
-    fullest = max(held) or 1.0
-    return [one / fullest for one in held]

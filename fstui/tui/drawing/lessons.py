@@ -17,7 +17,6 @@ from fstui.report.text import verdict_word
 from fstui.runs.lessons import CheckedClaim, Choice, Lesson, LessonRun, Planned, Taken
 from fstui.tui.drawing import io_path, latency
 from fstui.tui.drawing.cells import ACTION, Column, clickable, ends, fit, fit_right, line, rule, shown, wrapped
-from fstui.tui.drawing.latency import Distribution
 from fstui.tui.progress import Progress
 from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, GOOD, HEAD, KEY, not_bold, step_style, verdict_style
 from fstui.tui.widgets.table import TableContent, row_cells
@@ -203,19 +202,6 @@ def heat_map(progress: Progress, width: int, height: int) -> list[Text]:
 def _window_s(elapsed_s: float) -> float:
     """Return the length of the time axis while a step without an end runs: it doubles when it is full."""
     return max(8.0, 2.0 ** ceil(log2(max(elapsed_s, 1.0))))
-
-
-def distributions(planned: Sequence[LessonRun], started: Mapping[str, Progress], width: int, height: int) -> list[Text]:
-    """Return how long the operations of each step took, on one axis."""
-    steps = []
-    for run in planned:
-        progress = started.get(run.label)
-        for index, step in enumerate(run.steps):
-            name = str(step["name"]) if len(planned) == 1 else f"{run.label}: {step['name']}"
-            seen, _ = _measured_step(str(step["name"]), index, progress)
-            style = AREA if seen is None or not seen.syncs else _style(progress)
-            steps.append(Distribution(name, seen.timeline, seen.latency_ns, style) if seen else Distribution(name))
-    return [line(), *latency.distributions(steps, width, latency.distributions_height(len(steps), height))]
 
 
 def paragraph(text: str, width: int, style: str = "") -> list[Text]:

@@ -21,8 +21,6 @@ from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.page_screen import comparison_screen, report_screen
 from fstui.tui.widgets.table import DrawnTable, TableContent
 
-MIN_CHART, MAX_CHART = 7, 24
-"""Lines on the screen."""
 MAX_COMPARED = 6
 NO_RUN = "No run is saved yet. Run a scenario first."
 NO_MATCH = "No saved run matches the filter. Press / to change it."
@@ -236,9 +234,7 @@ class HistoryScreen(BaseScreen):
     def _draw_trend(self, width: int, height: int) -> list[Text]:
         if (chosen := self.chosen) is None:
             return []
-        others = drawing.elsewhere(self._every, chosen, width, height - MIN_CHART)
-        drawn = drawing.chart(self._every, chosen, width, min(height - len(others), MAX_CHART))
-        return [*drawn, *others]
+        return drawing.trend(self._every, chosen, width)
 
     def _draw_selected(self, width: int, height: int) -> list[Text]:
         chosen = self.chosen

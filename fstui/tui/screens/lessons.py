@@ -29,7 +29,7 @@ from fstui.tui.widgets.lines import Slices
 from fstui.tui.widgets.table import DrawnTable, TableContent
 
 DRAW_S = 0.25
-MIN_MAP, DISTRIBUTIONS = 6, 14
+MIN_MAP = 6
 """Lines on the screen."""
 
 
@@ -306,7 +306,6 @@ class LessonScreen(BaseScreen):
             return [*reach, *disks]
         runs = drawing.runs(self.lesson.runs, self._started, self._disks, width)
         measured = [line(), rule(width, "what was measured", "simulated"), *runs]
-        measured += drawing.distributions(self.lesson.runs, self._started, width, DISTRIBUTIONS)
         return [*reach, *measured, *disks] if self.stage == "explain" else [*measured, *reach, *disks]
 
     def _draw_map(self, width: int, height: int) -> list[Text]:
