@@ -87,7 +87,7 @@ def schema(name: str) -> None:
       fstui schema > fstui-run.schema.json
       fstui schema check
     """
-    from fstui.fleet import documents as of_fleets  # noqa: PLC0415
+    from fstui.fleet import report as of_fleets  # noqa: PLC0415
     from fstui.report import documents  # noqa: PLC0415
     from fstui.report.formats import json  # noqa: PLC0415
 

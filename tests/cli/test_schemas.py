@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 
 from fstui.cli.documentation import schema as command_
-from fstui.fleet import documents as of_fleets
+from fstui.fleet import report as of_fleets
 from fstui.fleet import results
 from fstui.fleet.results import About
 from fstui.measure.kinds.documents import decode_run

@@ -155,6 +155,6 @@ async def test_run_without_rate_and_bad_file_are_explained() -> None:
     app = PreparedApp()
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("h")
-        assert any("not part of a trend" in line for line in await settled(pilot))
+        assert any("A trend needs two" in line for line in await settled(pilot))
         await pilot.press("end", "down", "down")
         assert any("not a run document" in line for line in await settled(pilot))

@@ -41,7 +41,6 @@ COLUMNS = (
     Column("NOTE", 28, gap=2, from_width=121),
 )
 _PICTURE = 12
-NO_RATE = "This run has no rate, so it is not part of a trend."
 
 
 def rows(runs: Sequence[Summary], width: int) -> TableContent:
@@ -75,9 +74,9 @@ def in_order(runs: Sequence[Summary], title: str) -> list[Summary]:
 
 def trend(summaries: Sequence[Summary], chosen: Summary, width: int) -> list[Text]:
     """Return how the rate changed in the runs of the same scenario on the same storage, as ``fstui history trend``."""
-    runs = next((one for one in report.series(summaries) if chosen in one), None)
-    if runs is None:
-        return [rule(width, "trend"), *(line(part) for part in wrapped(NO_RATE, width - 2, indent="  "))]
+    runs = next((one for one in report.series(summaries) if chosen in one), [])
+    if len(runs) < 2:
+        return [rule(width, "trend"), *(line(part) for part in wrapped(report.NO_TREND, width - 2, indent="  "))]
     return [rule(width, f"{chosen.rate_of} by run"), *section_lines(report.trend(runs)._replace(title=""), width)]
 
 
