@@ -14,7 +14,7 @@ from fstui.model.steps import Step
 from fstui.model.storage import Target
 from fstui.report import databases, figures, io_path, latency_map
 from fstui.report.comparison import Comparison, Side
-from fstui.report.documents import ComparedSide, ComparisonDocument, StepComparison
+from fstui.report.documents import ComparedSide, ComparisonDocument, ComparisonRow
 from fstui.report.sections import Cell, Report, Section, records, verdict
 from fstui.report.stack import stack_line
 from fstui.report.text import GLYPHS, NONE, SPEEDS, WIDTH, moment
@@ -85,14 +85,14 @@ def _side(side: Side) -> ComparedSide:
     )
 
 
-def _steps(found: Comparison, name: str) -> Iterator[StepComparison]:
+def _steps(found: Comparison, name: str) -> Iterator[ComparisonRow]:
     ranked = {one.side.letter: one for one in found.ranking(name)}
     for side in found.sides:
         rates, measured, one = side.rates(name).values(), side.step(name), ranked.get(side.letter)
         if not rates or measured is None or one is None:
             continue
         latency = measured.step.latency_ns
-        yield StepComparison(
+        yield ComparisonRow(
             step=name,
             side=side.letter,
             rounds=len(rates),
@@ -109,13 +109,13 @@ def _steps(found: Comparison, name: str) -> Iterator[StepComparison]:
         )
 
 
-def _records(sides: Sequence[ComparedSide], steps: Sequence[StepComparison]) -> Section:
+def _records(sides: Sequence[ComparedSide], steps: Sequence[ComparisonRow]) -> Section:
     by_letter = {side.letter: side for side in sides}
     rows = []
     for step in steps:
         side = by_letter[step.side]
         rows.append([*astuple(step), " ".join(side.runs), *(getattr(side, name) for name in _OF_SIDE)])
-    return records((*StepComparison.__struct_fields__, "runs", *_OF_SIDE), rows)
+    return records((*ComparisonRow.__struct_fields__, "runs", *_OF_SIDE), rows)
 
 
 def _io_path(side: Side) -> Section:

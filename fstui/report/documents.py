@@ -134,7 +134,7 @@ class ComparedSide(Base, frozen=True, kw_only=True):
     speed: Answer
 
 
-class StepComparison(Base, frozen=True, kw_only=True):
+class ComparisonRow(Base, frozen=True, kw_only=True):
     """A step of one side. Latencies and flushes are those of the median round."""
 
     step: str
@@ -155,7 +155,7 @@ class StepComparison(Base, frozen=True, kw_only=True):
 
 class ComparisonDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.comparison/1"):
     sides: tuple[ComparedSide, ...]
-    steps: tuple[StepComparison, ...]
+    steps: tuple[ComparisonRow, ...]
 
 
 class ReferencesDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.references/1"):
