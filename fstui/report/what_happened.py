@@ -139,7 +139,7 @@ def svg(chart: Chart, buckets: Sequence[Bucket], start: float, end: float) -> st
     shapes = []
     for bucket, value in known:
         x, until = (_LEFT + _WIDTH * (at - start) / width_s for at in (bucket.start, bucket.end))
-        high = _HEIGHT * (scale.place(value) if scale else value / most)
+        high = _HEIGHT * (scale.position(value) if scale else value / most)
         box = (
             f'x="{x:.1f}" y="{_HEIGHT - high:.1f}" width="{max(until - x - 0.5, 0.5):.1f}" height="{max(high, 1):.1f}"'
         )
