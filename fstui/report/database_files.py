@@ -55,10 +55,7 @@ def _that_wrote(run: Run) -> list[DatabaseStep]:
 
 
 def _waits(figures: SysbenchFigures) -> tuple[FileWaits, ...]:
-    """Return what the server counted, plus one sync for each write to a file that is opened with O_DSYNC.
-
-    No server counts such a write as a sync.
-    """
+    """Return what the server counted, plus one sync for each write to a file that is opened with O_DSYNC."""
     opened = figures.server.synced_by_writes if figures.server else frozenset()
     return tuple(_with_writes_as_syncs(waits) if waits.file in opened else waits for waits in figures.waits)
 

@@ -88,19 +88,13 @@ def _database_step(step: Step) -> DatabaseStep | None:
 
 
 def tables(run: Run) -> list[Section]:
-    """Return the workloads by configuration, the curves over the number of clients, and durable against not durable.
-
-    Empty without databases.
-    """
+    """Return the tables about databases: by configuration, by clients, durable against not durable."""
     found = (workloads(run), by_clients(run), _durable_and_not(run))
     return [section for section in found if not section.empty]
 
 
 def workloads(run: Run) -> Section:
-    """Return one table: configurations down, workloads across.
-
-    The title holds what all configurations have in common, the lines below the table what each has in addition.
-    """
+    """Return one table: configurations down, workloads across."""
     counts = figures.Counts(run)
     return _workloads([_Column("", run, counts, each) for each in measured(run)])
 

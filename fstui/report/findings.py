@@ -75,10 +75,7 @@ def trouble(target: Target) -> str:
 
 
 def severity(target: Target, judgement: Judgement | None) -> tuple[int, bool]:
-    """Return a sort key: the worst first, filesystems that are always in memory last.
-
-    A filesystem that cannot be written to comes after those that lose data and before those that cannot be judged.
-    """
+    """Return a sort key: the worst first, filesystems that are always in memory last."""
     found = verdict(target, judgement) or ("suspicious" if trouble(target) else None)
     return (VERDICTS.index(found) if found else len(VERDICTS)), in_memory(target)
 

@@ -38,10 +38,7 @@ def named(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def sections(run: Run, wanted: Sequence[str] = ()) -> tuple[Section, Section]:
-    """Return the table of a run, then the products without a published threshold.
-
-    They are about all products whose operation was measured, or about the wanted ones.
-    """
+    """Return the table of a run about the wanted products, or all, then those without a published threshold."""
     shown = [fit for fit in run.fit if not wanted or fit.product in wanted]
     rows = tuple((fit.product, _answer(fit), fit.measured, fit.required) for fit in shown if fit.answer in ANSWERS)
     others: dict[str, list[str]] = {}

@@ -75,10 +75,7 @@ def of_trends(summaries: Sequence[Summary]) -> Report:
 
 
 def series(summaries: Sequence[Summary]) -> list[list[Summary]]:
-    """Return the runs of one scenario on one filesystem, the oldest first; the newest series first.
-
-    In a series, all rates are those of the same step.
-    """
+    """Return the runs of one scenario on one filesystem, the oldest first; the newest series first."""
     found: dict[tuple[str | None, ...], list[Summary]] = {}
     for one in summaries:
         if one.rate_per_s and one.status == "finished":

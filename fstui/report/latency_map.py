@@ -97,10 +97,7 @@ def with_ends(timeline: Sequence[TimelinePoint], single_s: float) -> Iterator[tu
 
 
 def axis(timeline: Sequence[TimelinePoint], marks: Sequence[Mark] = (), stall_ns: float = 0) -> LogScale:
-    """Return an axis of at least one decade around everything measured.
-
-    Its ends are 1, 2 or 5 times a power of ten, so that they seldom move while a step runs.
-    """
+    """Return an axis of at least one decade around everything measured."""
     seen = [ns for piece in slices(timeline) for lower, upper, _ in piece.cells for ns in (lower, upper)]
     if not seen:
         return LogScale(1e4, 1e8)

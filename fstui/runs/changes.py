@@ -36,10 +36,7 @@ def changes(*seen: tuple[Node, ...]) -> tuple[str, ...]:
 
 
 def still_there(before: Target, now: Target) -> tuple[Node, ...]:
-    """Return the stack as it is now, or nothing if another filesystem was mounted over the measured one.
-
-    The source of a btrfs changes when its first member is replaced.
-    """
+    """Return the stack as it is now, or nothing if another filesystem was mounted over the measured one."""
     places = [(target.mount_point, target.fstype) for target in (before, now)]
     same = before.source == now.source or not kind(before.fstype).needs_device
     return now.stack if places[0] == places[1] and same else ()

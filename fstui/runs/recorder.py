@@ -136,10 +136,7 @@ class Recorder:
         stolen_ns: int | None = None,
         turns: tuple[CounterInterval, ...] = (),
     ) -> None:
-        """End the step at the times of the probe's own clock.
-
-        ``turns``: the turns of the saved step, if it is replayed.
-        """
+        """End the step at the times of the probe's own clock."""
         self.started_ns, self.ended_ns, self.delayed_ns = start_ns, end_ns, delayed_ns
         self.cpu_wait_ns, self.longest_cpu_wait_ns = cpu_wait_ns, longest_cpu_wait_ns
         self.stolen_ns, self._saved_turns = stolen_ns, turns
@@ -156,10 +153,7 @@ class Recorder:
             self._cut_off += 1
 
     def _stalls(self, status: StepStatus, elapsed_ns: int) -> StallSummary:
-        """Return the stalls. An operation that never returned always counts as one.
-
-        A server that failed has its own reason for its silence, such as a full disk.
-        """
+        """Return the stalls. An operation that never returned always counts as one."""
         if status != "failed" and (silences := self._figures.silences()):
             ends_s = [elapsed_ns / 1e9 if one.lasts else one.until_s for one in silences]
             lost_s = sum(end_s - one.since_s for one, end_s in zip(silences, ends_s, strict=True))

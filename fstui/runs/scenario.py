@@ -155,10 +155,7 @@ class Filling:
         self._values = values
 
     def table(self, table: Mapping[str, Any]) -> dict[str, Any]:
-        """Fill in a table, without the keys whose value is the absent one.
-
-        ``"*" = "{x}"`` adds the keys of the word chosen for x; other keys of the table take precedence.
-        """
+        """Fill in a table, without the keys whose value is the absent one."""
         present = {key: value for key, value in table.items() if key != WORD_KEY and not self._is_absent(value)}
         filled = {key: self.value(value) for key, value in present.items()}
         return {**self._word(table[WORD_KEY]), **filled} if WORD_KEY in table else filled

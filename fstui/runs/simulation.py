@@ -42,10 +42,7 @@ def session(made: Simulated, pace: float = 1.0) -> Session:
 
 @asynccontextmanager
 async def private_directory() -> AsyncIterator[str]:
-    """Yield a temporary directory. It is in the ledger, so ``fstui clean`` removes it if fstui is killed.
-
-    Raises Refused.
-    """
+    """Yield a temporary directory, which is in the ledger: ``fstui clean`` finds it. Raises Refused."""
     from fstui.state.workspace import Workspace  # noqa: PLC0415
 
     made = await Workspace.make(tempfile.gettempdir(), secrets.token_hex(3))

@@ -86,10 +86,7 @@ def _in_proc(directory: int) -> bool:
 
 
 def _check_link(link: int, directory: int) -> None:
-    """Raises OSError for a link that may be a trap: root follows only its own links.
-
-    Other users do not follow what fs.protected_symlinks=1 would refuse.
-    """
+    """Raises OSError for a link that may be a trap: root follows only its own links."""
     owner, above = os.fstat(link).st_uid, os.fstat(directory)
     shared = above.st_mode & stat.S_ISVTX and above.st_mode & stat.S_IWOTH and above.st_uid != owner
     if owner not in (0, os.geteuid()) and (shared or os.geteuid() == 0):

@@ -120,10 +120,7 @@ async def strike_out(*entries: LedgerEntry) -> None:
 
 
 async def remove(entry: LedgerEntry, removing: Awaitable[object]) -> str | None:
-    """Wait for the removal of what an entry names, then remove the entry.
-
-    Returns None, or a sentence with the reason why it could not be removed.
-    """
+    """Wait for the removal of what an entry names, then remove the entry. Returns None, or why it was not removed."""
     try:
         await removing
     except NoAnswer as silence:

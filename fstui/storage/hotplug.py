@@ -86,10 +86,7 @@ def _monitor() -> Any:
 
 
 class _MountFlag:
-    """Whether anything was mounted, remounted or unmounted in this mount namespace.
-
-    The kernel then makes /proc/self/mountinfo readable with an exception (proc_pid_mountinfo(5)).
-    """
+    """Whether anything was mounted, remounted or unmounted in this mount namespace."""
 
     def __init__(self) -> None:
         self._mountinfo: int | None = None

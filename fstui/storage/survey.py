@@ -53,10 +53,7 @@ def survey(root: Path = Path("/"), claims: Claims = UNASKED) -> Inventory:
 
 
 def target_of(directory: str, inventory: Inventory) -> Target:
-    """Return the filesystem that holds an absolute, resolved directory, with ``path`` set to it.
-
-    Of the mount points that are a prefix of the path, the longest counts. Raises Refused if there is none.
-    """
+    """Return the filesystem that holds an absolute, resolved directory. Raises Refused if there is none."""
     by_mount_point = {target.mount_point: target for target in inventory.filesystems}
     for candidate in (directory, *mounts.parents(directory)):
         if candidate in by_mount_point:

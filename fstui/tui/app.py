@@ -253,10 +253,7 @@ class FstuiApp(App[int]):
         return "; ".join(failures) or f"Removed {len(self.left_behind)} leftovers."
 
     def open_plan(self, directory: str, others: Sequence[str] = (), scenario: str = "") -> None:
-        """Choose a scenario for a directory, or for another one on the same mount if it is refused.
-
-        ``scenario``: the one to select.
-        """
+        """Choose a scenario for a directory, or for another one on the same mount if it is refused."""
         from fstui.tui.offers import Offers  # noqa: PLC0415
         from fstui.tui.screens.plan import PlanScreen  # noqa: PLC0415
 

@@ -115,10 +115,7 @@ def footer(commands: Iterable[Command], keymap: Mapping[str, str], width: int) -
 
 
 def _expendable(shown: Sequence[Command]) -> Command:
-    """Return the command to leave out next.
-
-    The screen's own commands are left out first, from the last on, then the palette, and Enter last of all.
-    """
+    """Return the command to leave out next."""
     kept = [command for command in shown if command.id in _KEPT]
     palette = [command for command in shown if command.id == PALETTE.id]
     own = sorted((one for one in shown if one not in (*kept, *palette)), key=lambda one: one.keys != "enter")

@@ -287,10 +287,7 @@ class Machine(Protocol):
         return Baselines()
 
     async def save(self, run: Run) -> tuple[str | None, str | None]:
-        """Return where the run was saved, and why it could not be saved; one of them is None.
-
-        By default it is not saved, because it would look like a measurement, and both are None.
-        """
+        """Return where the run was saved, and why it could not be saved. By default it is not saved: both are None."""
         return None, None
 
 

@@ -178,10 +178,7 @@ def wrapped(text: str, width: int, indent: str = "   ", first: str | None = None
 
 
 def window(count: int, draw: Callable[[int], Text], selected: int, height: int) -> list[Text]:
-    """Draw the rows that fit, with the selected one among them. The last line says how many more there are.
-
-    ``draw`` is called only for rows that are shown, because there may be thousands.
-    """
+    """Draw the rows that fit, with the selected one among them. The last line says how many more there are."""
     fits = count <= height or height < 2
     offset = 0 if fits else max(min(selected - height + 2, count - height), 0)
     hidden = 0 if fits else count - offset - height

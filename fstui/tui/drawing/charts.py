@@ -64,10 +64,7 @@ def sparkline(timeline: Sequence[TimelinePoint], width: int) -> str:
 
 
 def blocks(latencies: Sequence[float | None]) -> str:
-    """Draw a block for each latency; None is blank.
-
-    One decade, or more if they differ more, is the full height: seven eighths of a line, so that lines do not touch.
-    """
+    """Draw a block for each latency; None is blank."""
     known = [value for value in latencies if value]
     low = min(known)
     decades = max(1.0, log10(max(known) / low))

@@ -81,10 +81,7 @@ def trend(summaries: Sequence[Summary], chosen: Summary, width: int) -> list[Tex
 
 
 def selected(summary: Summary, run: Run | None, width: int) -> list[Text]:
-    """Return the verdict of a run, whether it is slow, what to do next and why, with a picture of the deciding step.
-
-    Before the document of the run has been read, return what the list knows.
-    """
+    """Return the verdict of a run, whether it is slow, what to do next and why, with a picture of the deciding step."""
     if run is None:
         return [rule(width, summary.id or "unreadable", moment(summary.started_at)), *_in_short(summary, width)]
     from fstui.tui.drawing import result  # noqa: PLC0415  not needed for the first frame

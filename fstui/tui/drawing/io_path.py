@@ -31,10 +31,7 @@ REACH_LEGEND = "✓ kept, ✗ lost in a power cut"
 
 
 def tree(target: Target, width: int, edges: Mapping[str, Run] | None = None) -> list[Text]:
-    """Draw each layer with what it does to a flush, topmost first.
-
-    A layer below two others is drawn once. ``edges`` has what passes to each layer, by layer ID.
-    """
+    """Draw each layer with what it does to a flush, topmost first."""
     if not target.stack:
         return []
     seen: set[str] = set()

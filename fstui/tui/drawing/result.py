@@ -97,11 +97,7 @@ def speed(run: Run, width: int) -> list[Text]:
 
 
 def explanation(run: Run, finding: Finding | None, width: int, height: int) -> list[Text]:
-    """Draw the sentence of a finding, what to do next, and the evidence.
-
-    The finding that decides the verdict has the sentence of the run. If there is too little room, the last evidence is
-    left out.
-    """
+    """Draw the sentence of a finding, what to do next, and the evidence."""
     sentence = finding.sentence or finding.title if finding else run.sentence
     if finding is not None and finding is leading(run):
         sentence = run.sentence or sentence

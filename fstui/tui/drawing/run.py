@@ -152,10 +152,7 @@ def _is_shared(progress: Progress, seen: Step | Snapshot | None, settings: Setti
 
 
 def finding(progress: Progress, width: int) -> Text:
-    """Draw why the run ended early, else the operation that does not return, else the worst finding so far.
-
-    The answer to "is it slow?" is added if the storage is too slow so far.
-    """
+    """Draw why the run ended early, else the operation that does not return, else the worst finding so far."""
     if progress.trouble:
         return line((fit(f" ✗ {progress.trouble}", width).rstrip(), BAD))
     stall = progress.snapshot.stall if progress.snapshot else None

@@ -188,10 +188,7 @@ def entries(
 
 
 def begin(rows: Sequence[StorageEntry], directory: str | None, databases: Sequence[RunningDatabase] = ()) -> int:
-    """Return the row where the cursor starts.
-
-    That is the filesystem of the directory, else that of a running database, else the first that is not in memory.
-    """
+    """Return the row where the cursor starts."""
     if directory is not None:
         path = posixpath.join(posixpath.abspath(directory), "")
         above = [
@@ -234,10 +231,7 @@ def table(
     width: int,
     height: int,
 ) -> list[Text]:
-    """Draw the heading and the rows that fit, including the selected one.
-
-    The numbers of a device are drawn once, in the first row that shows it.
-    """
+    """Draw the heading and the rows that fit, including the selected one."""
     columns = _fitted(rows, width - 3)
     cells = next((column.width for column in columns if column.title == _TREND), 0)
     half_s = _WIDE_HALF_S if width >= _WIDE else _HALF_S

@@ -129,10 +129,7 @@ class DrawnLines(DrawnText):
         frame: bool = False,
         id: str | None = None,  # noqa: A002
     ) -> None:
-        """``lines`` returns the full height, if it is known without drawing.
-
-        ``frame``: on a wide screen, draw a frame around the lines. The first of them is a rule.
-        """
+        """``lines`` returns the full height, if that is known without drawing. ``frame``: draw one on a wide screen."""
         super().__init__(draw, id=id)
         self._full_height = lines
         self._frame = frame

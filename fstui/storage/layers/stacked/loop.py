@@ -44,10 +44,7 @@ class Identity(NamedTuple):
 
 
 def direct_io(node: Node) -> Fact[bool] | None:
-    """Return whether the backing file is used with direct I/O.
-
-    Without it, writes stay in the page cache until they are flushed.
-    """
+    """Return whether the backing file is used with direct I/O."""
     return one_of(node, "dio", {"1": True, "0": False})
 
 
@@ -173,10 +170,7 @@ class LoopReader(DeviceReader):
         return _backing_file(path, (f"mount:{holder.mount_point}",) if holder else (), because)
 
     def _lies_at(self, path: str, name: str) -> bool:
-        """Return whether the loop's file is at that path, on a filesystem with a number other than that in mountinfo.
-
-        Without an answer of stat, only btrfs is known to have such numbers.
-        """
+        """Return whether the loop's file is at that path, although mountinfo has another number for its filesystem."""
         identity, found, holder = self._identities[name], self._found(path), self.sources.holder(path)
         if found is not None:
             return found[0] == identity if identity.inode else found[0].device == identity.device
