@@ -35,10 +35,10 @@ from fstui.model.errors import Refused
 from fstui.model.quantities import size
 from fstui.runs import scenarios
 
-_LEAST_S = 120.0
+_MIN_TIMEOUT_S = 120.0
 _PYZ = "fstui.pyz"
 _JSON = ("--format", "json")
-_MOST_SCENARIO = 48_000
+_MAX_SCENARIO = 48_000
 """It becomes a part of one argument, which has at most 128 KiB (execve(2))."""
 
 
@@ -112,8 +112,8 @@ def run(scenario: str, directory: str, more: Sequence[str], settings: Sequence[s
         raise Refused("DIR is empty. Name a directory that exists on every host")
     pairs(settings)
     how["scenario"] = asyncio.run(scenarios.text_of_own(scenario))
-    if len(how["scenario"]) > _MOST_SCENARIO:
-        raise Refused(f"{scenario} has {len(how['scenario'])} characters, and at most {_MOST_SCENARIO} can be sent")
+    if len(how["scenario"]) > _MAX_SCENARIO:
+        raise Refused(f"{scenario} has {len(how['scenario'])} characters, and at most {_MAX_SCENARIO} can be sent")
     words = [scenario, directory, *(word for one in settings for word in ("--set", one)), *_passed_on(more)]
     return _request("run", [*words, *_allowed(how), *_JSON], how)
 
@@ -145,7 +145,7 @@ def watch(mount: str | None, more: Sequence[str], seconds: float, **how: Any) ->
     Example: fstui fleet watch --nodes 'db[1-40]' --mount /var/lib/mysql
     """
     words = ["--seconds", f"{seconds:g}", *(["--mount", mount] if mount else []), *_passed_on(more)]
-    return _request("watch", [*words, *_JSON], {**how, "timeout": how["timeout"] or seconds + _LEAST_S})
+    return _request("watch", [*words, *_JSON], {**how, "timeout": how["timeout"] or seconds + _MIN_TIMEOUT_S})
 
 
 @fleet.command("list")
@@ -269,7 +269,7 @@ def _base_request(command: str, how: dict[str, Any]) -> Request:
         place=how["place"] or "",
         ssh=how["ssh"],
         fanout=how["fanout"],
-        timeout_s=how["timeout"] or _LEAST_S,
+        timeout_s=how["timeout"] or _MIN_TIMEOUT_S,
     )
 
 

@@ -20,7 +20,7 @@ LOOK_S = 30.0
 _STOPPED = "stopped before fstui connected to it"
 _ENDED = ("0", "1", "3", "129", "130", "143")
 """Exit statuses with which fstui prints a document."""
-_LONGEST_PATH = 4096
+_MAX_PATH = 4096
 _RUN_ID = re.compile("[0-9a-z]{1,32}")
 """It becomes a part of a file name in a script, and comes from a document of the host."""
 
@@ -87,7 +87,7 @@ class Campaign:
         place = answer.word(self._mark, "ready") or ""
         if trouble := ssh.trouble(answer, self._mark):
             self._trouble(node, trouble)
-        elif place.startswith("/") and len(place) < _LONGEST_PATH:
+        elif place.startswith("/") and len(place) < _MAX_PATH:
             self._places[node] = place
         else:
             self._trouble(node, "its answer cannot be parsed")

@@ -26,7 +26,7 @@ from fstui.model.judgement import VERDICTS
 from fstui.model.quantities import rate
 
 FAR, MIN_RATIO, SCALED = 3.5, 1.25, 1.4826
-ENOUGH = 4
+MIN_PEERS = 4
 """A group must be larger than this: fewer peers have no distribution."""
 MAJORITY = 0.75
 """A setting is usual if this share of the peers has it."""
@@ -141,7 +141,7 @@ class _Deviation(NamedTuple):
     @property
     def odd(self) -> bool:
         limit = max(FAR * SCALED * self.spread.log_mad, log(MIN_RATIO))
-        return self.spread.hosts > ENOUGH and abs(log(self.ratio)) > limit
+        return self.spread.hosts > MIN_PEERS and abs(log(self.ratio)) > limit
 
 
 def _furthest(group: Peers) -> list[_Deviation]:

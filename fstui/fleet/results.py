@@ -36,9 +36,9 @@ MAX_BYTES = 32 << 20
 """Largest size of one document. The longest scenario has a few MB."""
 PARTS = 5
 """Parts of a step whose rates are kept. With 5, as with 5 rounds, chance alone makes a difference in 1 of 16 cases."""
-_LONGEST = 60
+_MAX_VALUE = 60
 """A longer value, such as a list of options, explains nothing in one sentence."""
-_MOST_WORDS = 600
+_MAX_SENTENCE = 600
 Kind = TypeVar("Kind")
 
 
@@ -202,17 +202,17 @@ def _of_run(node: str, run: Run, altered: bool) -> HostResult:
     return HostResult(
         node=node,
         place=target.path if target else "",
-        run=run.id[:_LONGEST],
+        run=run.id[:_MAX_VALUE],
         verdict=run.verdict,
         confidence=run.confidence,
-        sentence=run.sentence[:_MOST_WORDS],
-        flag=found.title[:_MOST_WORDS] if found else "",
-        next=next_step[:_MOST_WORDS],
+        sentence=run.sentence[:_MAX_SENTENCE],
+        flag=found.title[:_MAX_SENTENCE] if found else "",
+        next=next_step[:_MAX_SENTENCE],
         speed=run.speed.answer if run.speed.title else None,
-        speed_title=run.speed.title[:_MOST_WORDS],
+        speed_title=run.speed.title[:_MAX_SENTENCE],
         rates=tuple(
             Rate(
-                step=step.name[:_LONGEST],
+                step=step.name[:_MAX_VALUE],
                 per_s=step.rate_per_s,
                 p99_ns=step.latency_ns.p99 if step.latency_ns else None,
                 synced=step.syncs > 0,
@@ -222,10 +222,10 @@ def _of_run(node: str, run: Run, altered: bool) -> HostResult:
             if step.status == "finished" and step.ops and step.settings.uniform
         ),
         **(_stack(target) if target else {}),
-        kernel=run.host.kernel[:_LONGEST],
+        kernel=run.host.kernel[:_MAX_VALUE],
         cloud=run.host.cloud or "",
         facts=_facts(run),
-        notes={one.rule[:_LONGEST]: one.title[:_MOST_WORDS] for one in run.findings if one.verdict is None},
+        notes={one.rule[:_MAX_VALUE]: one.title[:_MAX_SENTENCE] for one in run.findings if one.verdict is None},
         altered=altered,
         stopped="" if run.status == "finished" else run.status,
     )
@@ -254,7 +254,7 @@ def _stack(target: Target) -> dict[str, str]:
 def _shared(target: Target) -> str:
     """Return the name of the server or volume if the lowest layers are reached through a network."""
     if any(node.layer == "remote" for node in target.lowest):
-        return target.source[:_MOST_WORDS]
+        return target.source[:_MAX_SENTENCE]
     if target.identity and all(link(node.link).private for node in target.lowest):
         models = " + ".join(dict.fromkeys(node.model or node.kind for node in target.lowest))
         return f"{models}, {target.identity}"
@@ -268,7 +268,7 @@ def _facts(run: Run) -> dict[str, str]:
         if value:
             found.setdefault(fact, {})[value] = None
     joined = {fact: " + ".join(values) for fact, values in found.items()}
-    return {fact: value for fact, value in joined.items() if len(value) <= _LONGEST}
+    return {fact: value for fact, value in joined.items() if len(value) <= _MAX_VALUE}
 
 
 def _every_fact(run: Run) -> Iterator[tuple[str, str]]:
@@ -308,11 +308,11 @@ def _of_watch(node: str, watched: _Watched) -> HostResult:
     return HostResult(
         node=node,
         place=watched.mount_point or "",
-        sentence=watched.sentence[:_MOST_WORDS],
-        flag=watched.honest[:_MOST_WORDS],
+        sentence=watched.sentence[:_MAX_SENTENCE],
+        flag=watched.honest[:_MAX_SENTENCE],
         speed=watched.speed.answer if watched.speed.title else None,
-        speed_title=watched.speed.title[:_MOST_WORDS],
-        kernel=watched.host.kernel[:_LONGEST],
+        speed_title=watched.speed.title[:_MAX_SENTENCE],
+        kernel=watched.host.kernel[:_MAX_VALUE],
     )
 
 
@@ -342,7 +342,7 @@ def _of_list(node: str, listed: _Listed) -> HostResult:
         verdict=bad[0][1].verdict if bad else None,
         confidence=bad[0][1].confidence if bad else "low",
         sentence=counted(len(shown), "filesystem")
-        + (f"; {'; '.join([*silent, *defects])}"[:_MOST_WORDS] if silent or defects else ""),
-        kernel=listed.host.kernel[:_LONGEST],
+        + (f"; {'; '.join([*silent, *defects])}"[:_MAX_SENTENCE] if silent or defects else ""),
+        kernel=listed.host.kernel[:_MAX_VALUE],
         cloud=listed.host.cloud or "",
     )

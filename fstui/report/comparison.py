@@ -28,7 +28,7 @@ from fstui.report.text import columns, moment
 MAX_SIDES = len(ascii_uppercase)
 _PARTS = " ▏▎▍▌▋▊▉"
 _LEAD = 4
-_LEAST_BAR = 8
+_MIN_BAR = 8
 _SAME = 1.1
 """Two runs whose rates differ by less than this factor have the same rates."""
 
@@ -229,7 +229,7 @@ def _alternated(first: Side, other: Side) -> bool:
 def _bars(name: str, ranked: Sequence[Ranked], width: int) -> Iterator[str]:
     most = max(one.step.rate_per_s for one in ranked)
     texts = columns([_next_to_bar(name, one, alone=len(ranked) == 1) for one in ranked], ">><<")
-    room = max(width - _LEAD - max(map(cell_len, texts)) - 1, _LEAST_BAR)
+    room = max(width - _LEAD - max(map(cell_len, texts)) - 1, _MIN_BAR)
     for one, text in zip(ranked, texts, strict=True):
         drawn = bar(one.step.rate_per_s / most, room)
         yield f"{one.side.letter} {drawn}{' ' * (room - cell_len(drawn))} {text}"

@@ -37,7 +37,7 @@ _ROWS = {
 }
 """Rows of the table, with the names of their columns in a spreadsheet."""
 _SECONDS = ("until s", "tps", "qps", "p95 ms", "errors/s")
-_MOST_SECONDS = 60
+_MAX_SECONDS = 60
 
 
 class DatabaseStep(NamedTuple):
@@ -151,12 +151,12 @@ def by_clients(run: Run) -> Section:
     return Section(f"tps by clients · {shared}", ("", *map(str, clients), "curve"), rows, legend, labels=1)
 
 
-def seconds(run: Run, most_rows: int = _MOST_SECONDS) -> list[Section]:
-    """Return one table for each step. With more than ``most_rows`` seconds, a row covers several."""
+def seconds(run: Run, max_rows: int = _MAX_SECONDS) -> list[Section]:
+    """Return one table for each step. With more than ``max_rows`` seconds, a row covers several."""
     found = []
     for step in run.steps:
         if all_ := intervals(step):
-            length = ceil(len(all_) / most_rows)
+            length = ceil(len(all_) / max_rows)
             every = "second" if length == 1 else f"{count(length)} seconds"
             parts = (all_[first : first + length] for first in range(0, len(all_), length))
             rows = tuple(map(_second, parts))

@@ -16,11 +16,11 @@ from fstui.model.base import Base
 
 WATCH = "sudo fstui watch --seconds 30"
 FILE = Path(__file__).with_suffix(".toml")
-_ENOUGH = 0.75
+_MIN_LIKENESS = 0.75
 """The share of a message's words, weighted by how rare they are, that a similar text must contain."""
 _ALIKE, _SHORT = 0.8, 4
 """How similar a word with a typing error must be, and the length of words in which an error makes another word."""
-_MOST_WORDS = 1000
+_MAX_WORDS = 1000
 """A search in a longer text takes seconds; only its beginning is searched."""
 _DIR = re.compile(r"\bDIR\b")
 _ESCAPES = re.compile(r"\x1b\[[\d;]*m")
@@ -83,7 +83,7 @@ def symptoms() -> Symptoms:
 
 def find(text: str) -> Symptom | None:
     """Return the page of a message, or of a log line that contains it, even if its words differ a little."""
-    words = _words(text)[:_MOST_WORDS]
+    words = _words(text)[:_MAX_WORDS]
     joined = f" {' '.join(words)} "
     every = [(says, page) for page in symptoms().page for says in page.says]
     contained = [(len(says), page) for says, page in every if _pattern(says).search(joined)]
@@ -93,7 +93,7 @@ def find(text: str) -> Symptom | None:
     if (len(words) > 1 and partly) or len({page.name for page in partly}) == 1:
         return partly[0]
     share, alike = max(((_likeness(_words(says), words), page) for says, page in every), key=lambda one: one[0])
-    return alike if share >= _ENOUGH else None
+    return alike if share >= _MIN_LIKENESS else None
 
 
 def markdown(text: str) -> str | None:

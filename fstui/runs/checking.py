@@ -25,7 +25,7 @@ ENOUGH_TRACED = 200
 """Syncs of a step if the trace says who requested flushes."""
 MAX_BYTES = {CHECK: caution.SMALL_BYTES, FIT: 200_000_000}
 """The most that is written, and removed again, per filesystem."""
-PATIENCE_S = 20.0
+TIMEOUT_S = 20.0
 """The most time for a filesystem: two seconds, and the time before and after on a slow host."""
 
 
@@ -138,7 +138,7 @@ class Checkup:
 
 async def followed(running: RunInProgress) -> AsyncIterator[Event]:
     """Yield a run's events, and stop it if it takes far too long. The steps so far are judged."""
-    giving_up = asyncio.get_running_loop().call_later(PATIENCE_S, running.stop)
+    giving_up = asyncio.get_running_loop().call_later(TIMEOUT_S, running.stop)
     try:
         async for event in running.events():
             yield event

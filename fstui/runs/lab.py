@@ -14,7 +14,7 @@ from fstui.state.paths import in_home
 
 __all__ = ["run"]
 
-PATIENCE_S = 20.0
+TIMEOUT_S = 20.0
 
 
 async def make(directory: str) -> Made:
@@ -27,7 +27,7 @@ async def make(directory: str) -> Made:
         raise Refused(parent.closed)
     if path.name in {"", ".."}:
         raise Refused(f"{directory} is not a new directory. Name one that does not exist")
-    return await in_child(laboratory.make, parent.path, path.name, where=directory, timeout_s=PATIENCE_S)
+    return await in_child(laboratory.make, parent.path, path.name, where=directory, timeout_s=TIMEOUT_S)
 
 
 async def standing() -> Lab:

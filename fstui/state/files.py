@@ -13,7 +13,7 @@ from pathlib import Path
 
 TEMPORARY = ".tmp"
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
-_MOST_PARTS = 400
+_MAX_PARTS = 400
 """Most names in a path, including those of its links, which may lead in a circle."""
 MAX_BYTES = 256 << 20
 """Far more than any document has, and little enough to read into memory."""
@@ -42,7 +42,7 @@ def open_parent(path: Path) -> tuple[int, str]:
     """
     directory, rest = os.open("/", _DIRECTORY), _parts(path.absolute())
     try:
-        for _ in range(_MOST_PARTS):
+        for _ in range(_MAX_PARTS):
             name = rest.pop()
             try:
                 found = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)

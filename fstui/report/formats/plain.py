@@ -26,8 +26,8 @@ from fstui.report.text import (
 
 ENDING = ""
 _GAP = 2
-_LEAST = 16
-_LONGEST_LABEL = 20
+_MIN_COLUMN = 16
+_MAX_LABEL = 20
 
 
 def render(report: Report, width: int | None = None) -> str:
@@ -65,7 +65,7 @@ def _table(section: Section, width: int | None) -> Sequence[str]:
 
 def _narrow(rows: list[tuple[str, ...]], align: str, width: int) -> list[str]:
     """Return the columns that fit. Below each row, return the other columns, and the cells that were cut, in full."""
-    most = max(width // 3, _LEAST)
+    most = max(width // 3, _MIN_COLUMN)
     shown, kept = rows, len(align) - 1
     while _widest(columns([row[:kept] for row in shown], align[:kept])) > width and kept > 1:
         if shown is rows:
@@ -91,9 +91,9 @@ def _in_pieces(rows: Sequence[tuple[str, ...]], labels: int, width: int) -> Iter
     rows = safe_rows(rows)
     names = [row[0] if labels > 1 and row[1] else "" for row in rows]
     leads = [f"  {row[1]}" if labels > 1 and row[1] else row[0] for row in rows]
-    margin = min(max(map(cell_len, leads)), _LONGEST_LABEL)
+    margin = min(max(map(cell_len, leads)), _MAX_LABEL)
     columns_ = list(zip(*(row[labels:] for row in rows), strict=True))
-    most = max((width - margin) // len(columns_) - _GAP, _LEAST)
+    most = max((width - margin) // len(columns_) - _GAP, _MIN_COLUMN)
     widths = [min(max(map(cell_len, cells)), most) for cells in columns_]
     first = 0
     while first < len(widths):

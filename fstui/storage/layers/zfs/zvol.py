@@ -20,7 +20,7 @@ from fstui.storage.layers.zfs.datasets import COLUMNS, REPLAY, barrier, pool_com
 from fstui.storage.layers.zfs.zpool import PARAMETERS, Pool, Pools, properties
 
 LINKS = "/dev/zvol"
-_DEEPEST = 50
+_MAX_DEPTH = 50
 """The depth of names in a pool is limited by ZFS_MAX_DATASET_NAME_LEN."""
 
 
@@ -50,7 +50,7 @@ class VolumeReader(DeviceReader):
 
     @cached_property
     def _names(self) -> Mapping[str, str]:
-        return {path.rpartition("/")[2]: name for name, path in self._links(LINKS, _DEEPEST)}
+        return {path.rpartition("/")[2]: name for name, path in self._links(LINKS, _MAX_DEPTH)}
 
     def _links(self, directory: str, depth: int) -> Iterator[tuple[str, str]]:
         for name in self.tree.names(directory) if depth else ():
