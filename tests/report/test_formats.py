@@ -40,7 +40,7 @@ def choices(*names: str) -> list[str]:
 
 
 def test_every_command_that_prints_a_run_offers_every_format() -> None:
-    for command in (["show"], ["judge"], ["powercut", "verify"]):
+    for command in (["show"], ["powercut", "verify"]):
         assert choices(*command) == list(formats.names())
     assert choices("run") == [*formats.names(), "events"]
     assert formats.names()[0] == formats.PLAIN
