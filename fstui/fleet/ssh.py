@@ -14,40 +14,18 @@ from ClusterShell.NodeSet import NodeSet
 from ClusterShell.Task import Task, task_self
 from ClusterShell.Worker.Exec import ExecClient, ExecWorker
 
+from fstui import ssh
 from fstui.fleet.remote import Request
 from fstui.fleet.results import MAX_BYTES
 from fstui.model.quantities import seconds, size
 
 MAX_ERROR_BYTES = 1 << 16
-NO_CONNECTION = 255
-"""The exit status of ssh(1) if it could not connect, or lost the connection."""
 _SHORT = 300
 
-_SSH_MESSAGES = (
-    ("REMOTE HOST IDENTIFICATION HAS CHANGED", "its host key has changed: see ssh-keygen -R"),
-    ("Host key verification failed", "its host key is not known here: connect once by hand, or use ssh-keyscan"),
-    ("Permission denied", "ssh is refused: it accepts no key of yours, and fstui does not ask for a password"),
-    ("Could not resolve hostname", "its name cannot be resolved here"),
-    ("Connection timed out", "it did not answer: no sshd listens there, or a firewall drops the packets"),
-    ("timed out during banner exchange", "a server answers on the port, but it does not speak ssh"),
-    ("No route to host", "there is no route to it"),
-    ("Network is unreachable", "there is no route to it"),
-    ("Connection refused", "no sshd listens there"),
-    ("a password is required", "sudo asks for a password there: allow it with NOPASSWD, or connect as root"),
-    ("Authentication required", "doas asks for a password there: allow it with nopass, or connect as root"),
-    ("is not in the sudoers file", "this user may not use sudo there"),
-    ("sudo: not found", "it has no sudo"),
-    ("Stdio forwarding request failed", "its jump host does not reach it: no sshd listens there, or the jump host "
-        "forbids AllowTcpForwarding"),
-    ("kex_exchange_identification", "its sshd ends the connection at once: too many connections start there "
-        "(MaxStartups), or it rejects this host"),
-)  # fmt: skip
 LOOK_S = 0.25
 """Seconds between two checks for a signal."""
 ENDING_S = 20.0
 """Seconds for the hosts to clean up after a signal."""
-_ALIVE = ("-oServerAliveInterval=5", "-oServerAliveCountMax=3")
-"""A lost connection is noticed after 15 s."""
 _IGNORING_SIGNALS = "trap '' INT HUP; exec"
 """Ctrl-C goes to every process of the terminal. fstui handles it; ssh inherits the ignored signals."""
 
@@ -81,17 +59,12 @@ class SshResult(NamedTuple):
         return document.strip() if begun and ended else None
 
 
-def words_of(request: Request) -> list[str]:
-    """Return ssh with its options. The user's come first, as the first one counts (ssh_config(5))."""
-    added = ["-a", "-x", "-T", "-oBatchMode=yes", f"-oConnectTimeout={request.connect_s}", *_ALIVE]
-    return [*shlex.split(request.ssh), *added]
-
-
 def line_of(request: Request, script: str, stdin: Path | None = None) -> str:
     """Return the line for the local shell that runs the script on ``%h``, the host."""
     given = f" <{shlex.quote(str(stdin))}" if stdin else ""
     after = f"{shlex.quote(script)}{given}".replace("%", "%%")  # ClusterShell replaces %h and others
-    return f"{_IGNORING_SIGNALS} {shlex.join(words_of(request)).replace('%', '%%')} -- %h {after}"
+    words = shlex.join(ssh.words(request.ssh, request.connect_s)).replace("%", "%%")
+    return f"{_IGNORING_SIGNALS} {words} -- %h {after}"
 
 
 class Fanout:
@@ -216,21 +189,18 @@ def trouble(answer: SshResult, mark: str) -> str:
 
 
 def _broken(answer: SshResult, mark: str) -> str:
-    if answer.code == NO_CONNECTION:
+    if answer.code == ssh.NO_CONNECTION:
         return "the connection broke while it ran"
     return "" if answer.word(mark, "end") is not None else "the connection ended in the middle of its answer"
 
 
 def _never_begun(answer: SshResult, mark: str) -> str:
-    if answer.code == NO_CONNECTION or _ssh_message(answer):
-        return _ssh_message(answer) or f"no connection: {_last(answer.err) or 'ssh printed nothing'}"
+    message = ssh.message(answer.err)
+    if answer.code == ssh.NO_CONNECTION or message:
+        return message or f"no connection: {_last(answer.err) or 'ssh printed nothing'}"
     if answer.lines(mark):
         return ""
     return f"it answers, but not as a shell does: {_last(answer.out + answer.err) or 'nothing'}"
-
-
-def _ssh_message(answer: SshResult) -> str | None:
-    return next((words for sign, words in _SSH_MESSAGES if sign.encode() in answer.err), None)
 
 
 def refusal(answer: SshResult, mark: str) -> str:

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fstui.fleet.remote import Request
-from fstui.fleet.ssh import words_of
+from fstui.ssh import words as ssh_words
 from tests.fleet.conftest import HONEST, Fleet, program
 from tests.fleet.hosts import FSTUI
 from tests.real import disks
@@ -168,7 +167,7 @@ def test_become_root_without_a_password(
 
 
 def test_the_users_ssh_options_come_first() -> None:
-    said = words_of(Request(command="run", ssh="ssh -F 'my file'"))
+    said = ssh_words("ssh -F 'my file'", 10)
     assert said[:3] == ["ssh", "-F", "my file"] and "-oBatchMode=yes" in said
 
 

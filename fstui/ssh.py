@@ -1,0 +1,39 @@
+"""The ssh command for every host that fstui reaches, and ssh's messages in plain words."""
+
+from __future__ import annotations
+
+import shlex
+
+NO_CONNECTION = 255
+"""The exit status of ssh(1) if it could not connect, or lost the connection."""
+_ALIVE = ("-oServerAliveInterval=5", "-oServerAliveCountMax=3")
+"""A lost connection is noticed after 15 s."""
+_MESSAGES = (
+    ("REMOTE HOST IDENTIFICATION HAS CHANGED", "its host key has changed: see ssh-keygen -R"),
+    ("Host key verification failed", "its host key is not known here: connect once by hand, or use ssh-keyscan"),
+    ("Permission denied", "ssh is refused: it accepts no key of yours, and fstui does not ask for a password"),
+    ("Could not resolve hostname", "its name cannot be resolved here"),
+    ("Connection timed out", "it did not answer: no sshd listens there, or a firewall drops the packets"),
+    ("timed out during banner exchange", "a server answers on the port, but it does not speak ssh"),
+    ("No route to host", "there is no route to it"),
+    ("Network is unreachable", "there is no route to it"),
+    ("Connection refused", "no sshd listens there"),
+    ("a password is required", "sudo asks for a password there: allow it with NOPASSWD, or connect as root"),
+    ("Authentication required", "doas asks for a password there: allow it with nopass, or connect as root"),
+    ("is not in the sudoers file", "this user may not use sudo there"),
+    ("sudo: not found", "it has no sudo"),
+    ("Stdio forwarding request failed", "its jump host does not reach it: no sshd listens there, or the jump host "
+        "forbids AllowTcpForwarding"),
+    ("kex_exchange_identification", "its sshd ends the connection at once: too many connections start there "
+        "(MaxStartups), or it rejects this host"),
+)  # fmt: skip
+
+
+def words(command: str, connect_s: int) -> list[str]:
+    """Return ssh with its options. The user's come first, as the first one counts (ssh_config(5))."""
+    return [*shlex.split(command), "-a", "-x", "-T", "-oBatchMode=yes", f"-oConnectTimeout={connect_s}", *_ALIVE]
+
+
+def message(err: bytes) -> str | None:
+    """Return what ssh printed in plain words, or None if it is no known message."""
+    return next((plain for sign, plain in _MESSAGES if sign.encode() in err), None)
