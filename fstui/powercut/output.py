@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from fstui.measure.wire.own_directory import make
-from fstui.measure.wire.stdio import calling, write_whole
+from fstui.measure.wire.stdio import CallError, calling, write_whole
 from fstui.powercut.records import Stream, Sync
 
 FLAGS: dict[Sync, int] = {
@@ -35,7 +37,7 @@ def prepare(directory: str, run: str, streams: list[Stream]) -> tuple[int, int]:
     for stream in streams:
         home = f"w{stream.writer}"
         calling("mkdir", os.mkdir, home, 0o700)
-        fill(stream, home, run)
+        (fill_database if stream.writes == "sqlite" else fill)(stream, home, run)
         sync_directory(home)
     sync_directory(".")
     sync_directory("..")
@@ -67,6 +69,7 @@ class WriterFiles:
         self.flags = _PLAIN | FLAGS[stream.sync]
         if stream.writes == "append":
             self.flags |= os.O_APPEND
+        self.suffix = ".new" if stream.writes == "rename" else ""
         self.sync = SYNCS.get(stream.sync)
         self.buffer = mmap.mmap(-1, stream.block_bytes)  # page-aligned, as O_DIRECT requires
         self.number = -1
@@ -82,6 +85,8 @@ class WriterFiles:
         calling("pwrite", write_whole, self.fd, self.buffer, offset)
         if self.sync:
             calling(self.stream.sync, self.sync, self.fd)
+        if self.suffix:
+            calling("rename", os.rename, f"{self.home}/{number}{self.suffix}", f"{self.home}/{number}")
         if new and not self.stream.overwrites and self.stream.syncs_directory:
             calling("fsync of the directory", os.fsync, self.home_fd)
 
@@ -89,7 +94,7 @@ class WriterFiles:
         if self.fd >= 0:
             os.close(self.fd)
         new = 0 if self.stream.overwrites else os.O_CREAT | os.O_EXCL
-        self.fd = calling("open", os.open, f"{self.home}/{number}", self.flags | new, 0o600)
+        self.fd = calling("open", os.open, f"{self.home}/{number}{self.suffix}", self.flags | new, 0o600)
         self.number = number
 
     def retire(self, sequence: int) -> None:
@@ -98,3 +103,48 @@ class WriterFiles:
         old = number - self.stream.kept_files
         if offset == 0 and old >= 0 and not self.stream.overwrites:
             calling("unlink", os.unlink, f"{self.home}/{old}")
+
+
+PUT_ROW = "INSERT OR REPLACE INTO records VALUES (?, ?)"
+
+
+def fill_database(stream: Stream, home: str, run: str) -> None:
+    """Write the rows that are overwritten later."""
+    os.close(calling("open", os.open, f"{home}/0", _PLAIN | os.O_CREAT | os.O_EXCL, 0o600))
+    with in_sqlite():
+        database = sqlite3.connect(f"{home}/0", isolation_level=None)
+        database.execute("CREATE TABLE records (place INTEGER PRIMARY KEY, block BLOB)")
+        database.execute("BEGIN")
+        rows = ((stream.position(sequence)[1], stream.pack(run, sequence)) for sequence in range(stream.per_file))
+        database.executemany(PUT_ROW, rows)
+        database.execute("COMMIT")
+        database.close()
+
+
+class Database:
+    """The SQLite database of one writer. Each record is a transaction, durable with synchronous=FULL (pragma.html)."""
+
+    def __init__(self, run: str, stream: Stream) -> None:
+        self.run = run
+        self.stream = stream
+        with in_sqlite():
+            self.connection = sqlite3.connect(f"file:w{stream.writer}/0?mode=rw", uri=True, isolation_level=None)
+            for pragma in ("locking_mode=EXCLUSIVE", "journal_mode=WAL", "synchronous=FULL"):
+                self.connection.execute(f"PRAGMA {pragma}")
+
+    def put(self, sequence: int) -> None:
+        """Commit the record. Raises CallError."""
+        with in_sqlite():
+            self.connection.execute(PUT_ROW, (self.stream.position(sequence)[1], self.stream.pack(self.run, sequence)))
+
+    def retire(self, sequence: int) -> None:
+        """Nothing: the row was replaced."""
+
+
+@contextmanager
+def in_sqlite() -> Iterator[None]:
+    """Turn an error of SQLite into a CallError."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise CallError("sqlite", OSError(str(error))) from error

@@ -33,7 +33,7 @@ observe its own power cut. Test one sync method at a time: every real flush also
         "writes": Setting(
             value=["overwrite", "append", "create"],
             choices=list(get_args(Writes)),
-            help="where records are written; create: a new file for each",
+            help="where records are written; create, rename: a new file for each; sqlite: a row of a database",
         ),
         "writers": Setting(value=1, min=1, max=16, help="writers for each combination"),
         "pace": Setting(
@@ -86,7 +86,8 @@ def make_plan(settings: Mapping[str, str]) -> PowerCutPlan:
     values = chosen(FORM, settings)
     typed = msgspec.convert(values, PowerCut)
     ways = product(msgspec.convert(typed.sync, tuple[Sync, ...]), msgspec.convert(typed.writes, tuple[Writes, ...]))
-    each = [way for way in dict.fromkeys(ways) for _ in range(typed.writers)]
+    known = dict.fromkeys(("fdatasync", writes) if writes == "sqlite" else (sync, writes) for sync, writes in ways)
+    each = [way for way in known for _ in range(typed.writers)]
     return PowerCutPlan(
         scenario=ScenarioRef(name=NAME, title=FORM.title, settings=values),
         settings=typed,

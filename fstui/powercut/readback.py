@@ -15,8 +15,11 @@ import fcntl
 import json
 import mmap
 import os
+import shutil
+import sqlite3
 import stat
 import sys
+import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -108,6 +111,39 @@ class Files:
         return unpack(memoryview(self.buffer)[:got])
 
 
+class Database(Files):
+    """Reads the rows of a SQLite database in a copy, because SQLite writes to a database that it recovers."""
+
+    def read(self, number: int) -> Iterator[tuple[int, Record]]:
+        with tempfile.TemporaryDirectory(prefix="fstui-") as private:
+            try:
+                for name in (f"{number}", f"{number}-wal"):
+                    if self.copy(name, private) and name == f"{number}":
+                        yield -1, Record("no file")
+                        return
+                with sqlite3.connect(f"{private}/{number}") as database:
+                    rows = database.execute("SELECT place, block FROM records").fetchall()
+            except (OSError, sqlite3.Error):
+                yield -1, Record("unreadable")
+                return
+        for place, block in rows:
+            if isinstance(place, int) and isinstance(block, bytes):
+                yield place, unpack(block[: self.stream.block_bytes])
+
+    def copy(self, name: str, private: str) -> bool:
+        """Copy a file, and return whether it is missing. Raises OSError."""
+        try:
+            fd = os.open(f"{self.home}/{name}", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        except FileNotFoundError:
+            return True
+        with os.fdopen(fd, "rb") as source, open(f"{private}/{name}", "wb") as copied:
+            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+            if os.fstat(fd).st_size > self.stream.most_bytes or not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise OSError(errno.EFBIG, "it is not the database of a writer")
+            shutil.copyfileobj(source, copied)
+        return False
+
+
 class WriterComparison:
     """Compares the acknowledgements of one writer with its files."""
 
@@ -115,7 +151,8 @@ class WriterComparison:
         self.run = run
         self.stream = stream
         self.last = last
-        self.files = Files(f"{directory}/w{stream.writer}", run, stream)
+        files = Database if stream.writes == "sqlite" else Files
+        self.files = files(f"{directory}/w{stream.writer}", run, stream)
         self.newest = max(self.files.intact(), default=-1)
         self.present: set[int] = set()
         self.lost: dict[int, str] = {}

@@ -40,10 +40,14 @@ _BODY_AT = _HEAD.size + _CRC.size
 BLOCK_BYTES = range(4096, (1 << 20) + 1, 4096)
 MAX_FILE_BYTES = 64 << 20
 MAX_WRITERS = 256
+MAX_WAL_BYTES = 16 << 20
+"""Of SQLite's write-ahead log: it is reset after 1000 pages, and the transaction that fills the table is not in it."""
 
 Sync = Literal["fsync", "fdatasync", "O_DSYNC", "O_DIRECT+O_DSYNC"]
-Writes = Literal["overwrite", "append", "create", "create-no-dirsync"]
-"""``create``: one new file per record, with an fsync of the directory. ``create-no-dirsync``: without that fsync."""
+Writes = Literal["overwrite", "append", "create", "create-no-dirsync", "rename", "sqlite"]
+"""``create``: one new file per record, with an fsync of the directory. ``create-no-dirsync``: without that fsync.
+``rename``: like create, but the file is written under another name and renamed. ``sqlite``: one row per record in a
+SQLite database, overwritten like the places of *overwrite*; SQLite syncs it."""
 Kind = Literal["intact", "empty", "torn", "missing", "no file", "unreadable"]
 """The last three mean that no block could be read."""
 
@@ -76,14 +80,14 @@ class Stream(NamedTuple):
         ``file_bytes`` is the size of the overwritten file, of one appended file, or of all new files together.
         """
         records = max(2, file_bytes // block_bytes)
-        one_a_file = writes.startswith("create")
+        one_a_file = writes.startswith("create") or writes == "rename"
         return cls(
             writer=writer,
             sync=sync,
             writes=writes,
             block_bytes=block_bytes,
             per_file=1 if one_a_file else records,
-            kept_files=records if one_a_file else 1 if writes == "overwrite" else 2,
+            kept_files=records if one_a_file else 2 if writes == "append" else 1,
         )
 
     @property
@@ -99,7 +103,7 @@ class Stream(NamedTuple):
 
     @property
     def overwrites(self) -> bool:
-        return self.writes == "overwrite"
+        return self.writes in ("overwrite", "sqlite")
 
     @property
     def syncs_directory(self) -> bool:
@@ -115,7 +119,8 @@ class Stream(NamedTuple):
     def most_bytes(self) -> int:
         """The most space that its files use; a new one is started before the oldest is removed."""
         files = self.kept_files if self.overwrites else self.kept_files + 1
-        return files * self.per_file * self.block_bytes
+        database = 2 * MAX_WAL_BYTES if self.writes == "sqlite" else 0  # pages are larger than their rows
+        return files * self.per_file * self.block_bytes + database
 
     def position(self, sequence: int) -> tuple[int, int]:
         """Return the number of the record's file, and its offset in that file."""

@@ -43,7 +43,7 @@ def test_written_bytes_are_bounded_by_seconds_and_pace() -> None:
     ("setting", "value", "said"),
     [
         ("sync", "none", "sync takes fsync, fdatasync, O_DSYNC, O_DIRECT+O_DSYNC"),
-        ("writes", "delete", "writes takes overwrite, append, create, create-no-dirsync"),
+        ("writes", "delete", "writes takes overwrite, append, create, create-no-dirsync, rename, sqlite"),
         ("seconds", "-1", "seconds must be at least 0"),
         ("seconds", "86401", "seconds must be at most 86400"),
         ("writers", "0", "writers must be at least 1"),
@@ -63,3 +63,8 @@ def test_invalid_setting_is_refused(setting: str, value: str, said: str) -> None
 
 def test_write_command_repeats_the_settings() -> None:
     assert write_command("/my data", {"sync": "fsync"}) == "fstui powercut write '/my data' --set sync=fsync"
+
+
+def test_database_is_synced_in_its_own_way() -> None:
+    plan = make_plan({"sync": "fsync,O_DSYNC", "writes": "sqlite"})
+    assert plan.ways == ("fdatasync sqlite",)

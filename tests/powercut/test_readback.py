@@ -1,6 +1,7 @@
 """Find the losses in files that were damaged on purpose."""
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from fstui.measure.children import command
+from fstui.powercut.output import Database, fill_database
 from fstui.powercut.records import ENDED, PREFIX, Stream, Writes
 from tests.powercut.honest import BLOCK, RUN, at, lay_down, put, stream
 
@@ -34,7 +36,7 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path / f"{PREFIX}{RUN}"
 
 
-WAYS = ["overwrite", "append", "create", "create-no-dirsync"]
+WAYS = ["overwrite", "append", "create", "create-no-dirsync", "rename"]
 
 
 @pytest.mark.parametrize("writes", WAYS)
@@ -209,3 +211,46 @@ def test_lost_records_are_split_into_short_lines(directory: Path) -> None:
 def test_writer_without_acknowledgements_is_skipped(directory: Path) -> None:
     lay_down(directory, stream(), 20)
     assert len(read_back(directory, [stream(), stream(writer=1)], {0: 20})) == 2
+
+
+@pytest.fixture
+def database(directory: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Stream]:
+    """The file of a database whose newest records are in its write-ahead log only, as after a power cut."""
+    of = stream("sqlite")
+    home = directory / "w0"
+    home.mkdir(parents=True)
+    monkeypatch.chdir(directory)
+    fill_database(of, "w0", RUN)
+    writer = Database(RUN, of)
+    for sequence in range(of.first, 13):
+        writer.put(sequence)
+    for file in ("0", "0-wal"):
+        shutil.copy(home / file, home / f"copy-{file}")
+    writer.connection.close()
+    for file in ("0", "0-wal"):
+        (home / f"copy-{file}").replace(home / file)
+    return home / "0", of
+
+
+def test_records_in_the_log_of_a_database_are_found(database: tuple[Path, Stream], directory: Path) -> None:
+    file, of = database
+    before = {path.name: path.read_bytes() for path in file.parent.iterdir()}
+    sums, lost = compared(directory, of, 12)
+    assert lost == {} and sums["checked"] == 5
+    assert {path.name: path.read_bytes() for path in file.parent.iterdir()} == before
+
+
+def test_lost_log_of_a_database_makes_its_records_stale(database: tuple[Path, Stream], directory: Path) -> None:
+    file, of = database
+    file.with_name("0-wal").unlink()
+    assert compared(directory, of, 12)[1] == dict.fromkeys(range(8, 13), "stale")
+
+
+@pytest.mark.parametrize(("damage", "kind"), [(b"", "missing"), (b"x" * 9000, "unreadable")])
+def test_damaged_database_is_a_loss(database: tuple[Path, Stream], directory: Path, damage: bytes, kind: str) -> None:
+    file, of = database
+    file.with_name("0-wal").unlink()
+    file.write_bytes(damage)
+    if not damage:
+        file.unlink()
+    assert set(compared(directory, of, 12)[1].values()) == {kind}

@@ -108,7 +108,7 @@ def each_writer(records: int) -> Callable[[Log], bool]:
 EVERY_WAY = ("--set", "sync=fsync,fdatasync,O_DSYNC,O_DIRECT+O_DSYNC", "--set")
 
 
-@pytest.mark.parametrize("writes", ["overwrite", "append", "create", "create-no-dirsync"])
+@pytest.mark.parametrize("writes", ["overwrite", "append", "create", "create-no-dirsync", "rename"])
 def test_acknowledged_records_exist_for_every_method(write: Write, writes: str) -> None:
     writer = write(*EVERY_WAY, f"writes={writes}")
     log, _ = lines_until(writer, each_writer(40))
