@@ -72,7 +72,8 @@ def explain(words: tuple[str, ...], format_: str) -> None:
 
 _SCHEMAS = (
     "run", "check", "fit", "list", "watch", "at-risk", "what-happened", "events", "plan", "scenarios", "scenario",
-    "history", "trend", "comparison", "references", "fleet", "fleet-comparison", "disks", "disk", "lab", "envelope",
+    "history", "trend", "comparison", "references", "powercut-campaign", "fleet", "fleet-comparison", "disks", "disk",
+    "lab", "envelope",
 )  # fmt: skip
 """The names that ``fstui schema`` accepts. The help imports no document."""
 

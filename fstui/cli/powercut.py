@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from fstui.cli import completion
+from fstui.cli.campaign import campaign
 from fstui.cli.delivery import deliver
 from fstui.cli.execution import BROKEN_PIPE, FAILED, INTERRUPTED
 from fstui.cli.interruption import Interruption
@@ -51,7 +52,12 @@ def powercut() -> None:
        reboot proves nothing.
     3. When HOST is up again:
          ssh HOST fstui powercut verify DIR < acks.log
+
+    If commands can switch the power, 'fstui powercut campaign' does all this many times.
     """
+
+
+powercut.add_command(campaign)
 
 
 @powercut.command("write")

@@ -86,8 +86,10 @@ def make_plan(settings: Mapping[str, str]) -> PowerCutPlan:
     values = chosen(FORM, settings)
     typed = msgspec.convert(values, PowerCut)
     ways = product(msgspec.convert(typed.sync, tuple[Sync, ...]), msgspec.convert(typed.writes, tuple[Writes, ...]))
-    known = dict.fromkeys(("fdatasync", writes) if writes == "sqlite" else (sync, writes) for sync, writes in ways)
-    each = [way for way in known for _ in range(typed.writers)]
+    known: list[tuple[Sync, Writes]] = [
+        ("fdatasync", writes) if writes == "sqlite" else (sync, writes) for sync, writes in ways
+    ]
+    each = [way for way in dict.fromkeys(known) for _ in range(typed.writers)]
     return PowerCutPlan(
         scenario=ScenarioRef(name=NAME, title=FORM.title, settings=values),
         settings=typed,

@@ -76,6 +76,11 @@ class Witness:
         """Whether the writer runs on this host, so that the witness would lose its power, too."""
         return self.header is not None and bool(boot_id()) and self.header.boot == boot_id()
 
+    @property
+    def acknowledged_at(self) -> float:
+        """When the last acknowledgement arrived (time.monotonic)."""
+        return self._ack_at
+
     def view(self) -> WitnessState:
         now = time.monotonic()
         acknowledged = self.log.acknowledged if self.log else 0

@@ -12,7 +12,7 @@ import msgspec
 from fstui.judge.references import Reference
 from fstui.measure.kinds.documents import CHECK, schema_of
 from fstui.model.at_risk import AtRiskReport
-from fstui.model.base import Base
+from fstui.model.base import Base, Count, Share
 from fstui.model.events import Event
 from fstui.model.forms import Scalar
 from fstui.model.guests import Guest
@@ -23,6 +23,7 @@ from fstui.model.recording import WhatHappened
 from fstui.model.run import OwnReference, Run
 from fstui.model.storage import Node, Target
 from fstui.model.watch import WatchEvent, WatchReport
+from fstui.powercut.campaign import CampaignCut, CutKind
 from fstui.state.runs import Summary
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -201,6 +202,62 @@ class EnvelopeDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.envel
     """Where it can be seen without fstui."""
 
 
+class CampaignTotals(Base, frozen=True, kw_only=True):
+    """Cuts that happened, and the sums of their records."""
+
+    cuts: Count
+    kept: Count
+    lost: Count
+    """Cuts with a loss."""
+    not_mounted: Count
+    """Cuts with a loss, because the filesystem did not mount."""
+    no_cut: Count
+    """Attempts that are not among the cuts, because they prove nothing."""
+    acknowledged: Count
+    checked: Count
+    """Acknowledged records that had to exist, because no newer record was written in their place."""
+    present: Count
+    missing: Count
+    stale: Count
+    torn: Count
+    misplaced: Count
+    unreadable: Count
+    in_flight: Count
+    """Blocks that are damaged because they were being written. They are no loss."""
+
+
+class Bound(Base, frozen=True, kw_only=True):
+    """The share of cuts that lose data."""
+
+    method: str
+    confidence: float
+    low: Share
+    high: Share
+
+
+class CampaignDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.powercut-campaign/1"):
+    host: Host
+    target: Target | None
+    """The stack before the first cut."""
+    name: str
+    """The host as the user named it for ssh."""
+    directory: str
+    cut: CutKind
+    """What the commands cut, as the user states."""
+    cuts_wanted: Count
+    wait_s: tuple[float, float]
+    seed: int
+    started_at: str
+    version: str
+    verdict: Verdict
+    sentence: str
+    stopped: str
+    """Why the campaign ended before its last cut."""
+    bound: Bound
+    totals: CampaignTotals
+    cuts: tuple[CampaignCut, ...]
+
+
 DOCUMENTS: dict[str, tuple[type[msgspec.Struct], str]] = {
     "run": (Run, "A run of a scenario, as it is saved and printed"),
     "check": (CheckDocument, "The result of fstui check"),
@@ -221,6 +278,7 @@ DOCUMENTS: dict[str, tuple[type[msgspec.Struct], str]] = {
     "references": (ReferencesDocument, "The rates that runs are compared with: fstui references"),
     "disks": (DisksDocument, "The simulated disks: fstui lessons --disks"),
     "disk": (DiskDocument, "The parameters of a simulated disk: fstui lessons --disks DISK"),
+    "powercut-campaign": (CampaignDocument, "A power-cut campaign with all its cuts: fstui powercut campaign"),
     "lab": (LabDocument, "The filesystems of the laboratory: fstui lab list"),
     "envelope": (EnvelopeDocument, "The truth about one filesystem of the laboratory: fstui lab open NAME"),
 }

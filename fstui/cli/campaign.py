@@ -1,0 +1,205 @@
+"""``fstui powercut campaign``: cut the power many times by commands, and verify each cut."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import secrets
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+import msgspec
+
+from fstui.cli.delivery import print_report
+from fstui.cli.execution import FAILED
+from fstui.cli.options import FAILED_ON, Duration, fail_on_option, fails, report_options, trust_option
+from fstui.cli.output import say
+from fstui.model.errors import Refused, local_time
+from fstui.model.forms import seconds_of
+from fstui.report.characters import escape_controls
+from fstui.runs.campaigns import Campaign, CampaignCut, CutKind, Settings, Stopped, Store, tested
+
+REDRAW_S = 0.25
+MAX_S = 86400
+_UNSAFE = re.compile(r"[^\w.-]")
+_NEEDED = ("host", "directory", "off", "on", "cuts")
+
+
+_Command = Callable[..., Any]
+
+
+def _range(context: click.Context, param: click.Parameter, text: str) -> tuple[float, float]:
+    """Return the seconds of ``2s..30s``. Raises BadParameter."""
+    low, dots, high = text.partition("..")
+    with suppress(ValueError):
+        found = float(seconds_of(low)), float(seconds_of(high if dots else low))
+        if 0 <= found[0] <= found[1] <= MAX_S:
+            return found
+    raise click.BadParameter(f"{text!r} is not a range of times such as 2s..30s.", context, param)
+
+
+def _duration(option: str, name: str, default: float, help_: str) -> Callable[[_Command], _Command]:
+    return click.option(option, name, type=Duration(0, MAX_S), default=default, help=help_)
+
+
+@click.command("campaign")
+@click.option("--host", "--box", metavar="HOST", help="The tested host, as ssh knows it.")
+@click.option("--dir", "directory", metavar="DIR", help="The directory on HOST for the records.")
+@click.option("--off", metavar="COMMAND", help="Cuts the power of HOST. It runs here, by sh -c.")
+@click.option("--on", metavar="COMMAND", help="Switches it on again. It runs here, by sh -c.")
+@click.option("--cuts", type=click.IntRange(1, 99999), help="The number of cuts.")
+@click.option(
+    "--cut",
+    "kind",
+    type=click.Choice(get_args(CutKind)),
+    default="power",
+    show_default=True,
+    help="What the commands do: cut the power, stop a virtual machine, or reset. The verdict depends on it.",
+)
+@click.option(
+    "--wait",
+    "wait_s",
+    callback=_range,
+    default="2s..30s",
+    show_default=True,
+    metavar="FROM..TO",
+    help="Time from the first acknowledgement to the cut, random in this range.",
+)
+@_duration("--stay-off", "off_s", 5.0, "Time without power. Default: 5s.")
+@_duration("--back", "back_s", 600.0, "Longest time until HOST answers and DIR is mounted. Default: 10m.")
+@_duration("--command-timeout", "command_s", 60.0, "Longest time of each COMMAND. Default: 60s.")
+@click.option("--mount", metavar="COMMAND", help="Mounts DIR on HOST unless it is mounted. Default: HOST does at boot.")
+@click.option("--remake", metavar="COMMAND", help="Makes the filesystem of DIR anew, on HOST, after each loss.")
+@click.option("--mount-fails", is_flag=True, help="Since the last cut, the filesystem cannot be mounted.")
+@click.option("--root-of", metavar="HOSTNAME", help="Confirm writing to the root filesystem of the host HOSTNAME.")
+@click.option("--installed", metavar="COMMAND", default="fstui", help="Starts fstui on HOST. Default: fstui.")
+@click.option("--ssh", default="ssh", show_default=True, help="The ssh command, with options of your own.")
+@click.option("--seed", type=click.IntRange(0, 2**31), help="Of the random times. Default: a new one, which is saved.")
+@click.option("--into", type=Path, metavar="STATE", help="Directory of the campaign. Default: fstui-campaign-HOST.")
+@trust_option
+@report_options()
+@fail_on_option()
+def campaign(
+    *, into: Path | None, mount_fails: bool, format_: str, output: Path | None, fail_on: Sequence[str], **how: Any
+) -> int:
+    """Cut the power of HOST many times by commands, and verify each cut.
+
+    It runs on the witness, which keeps its power. For each cut it starts the writer on HOST through ssh, saves the
+    acknowledgements, waits, runs the off command, then the on command, and compares the records with the
+    acknowledgements when HOST is back. The patterns of the writes change from cut to cut.
+
+    The same command continues after Ctrl-C, and after a restart of the witness. Ctrl-C finishes the current cut; a
+    second one ends fstui at once.
+
+    Exit status: 0 all cuts are done; 1 the campaign stopped, and everything is left for inspection; 3 --fail-on.
+
+    \b
+    Example:
+      fstui powercut campaign --host db1 --dir /srv --cuts 100 \\
+        --off 'ipmitool -H db1-bmc -U admin -f pw chassis power off' \\
+        --on 'ipmitool -H db1-bmc -U admin -f pw chassis power on'
+    """
+    settings = _settings(how)
+    if settings is None and into is None:
+        raise Refused("give --host, --dir, --off, --on and --cuts, or --into for a campaign that exists")
+    host = settings.host if settings else ""
+    directory = into or Path(f"fstui-campaign-{_UNSAFE.sub('-', host)}")
+    return _Session(Store.open(directory, settings), mount_fails).go(format_, output, fail_on)
+
+
+def _settings(how: dict[str, Any]) -> Settings | None:
+    """Return the settings of a new campaign, or None if only --into is given. Raises Refused."""
+    given = [name for name in _NEEDED if how[name] is not None]
+    if not given:
+        return None
+    if len(given) < len(_NEEDED):
+        missing = [name.replace("directory", "dir") for name in _NEEDED if name not in given]
+        raise Refused(f"--{' and --'.join(missing)} is missing")
+    if how["host"].startswith("-") or not how["host"].strip():
+        raise Refused(f"--host {how['host']} is not the name of a host")
+    named = {name: how[name] or "" for name in ("mount", "remake", "root_of")}
+    seed = secrets.randbelow(2**31) if how["seed"] is None else how["seed"]
+    chosen = {**how, **named, "seed": seed, "started_at": local_time().isoformat(timespec="seconds")}
+    return msgspec.convert(chosen, Settings, strict=False)
+
+
+class _Session:
+    """The campaign on the terminal: one line that is redrawn, and a line for each cut that ends."""
+
+    def __init__(self, store: Store, mount_fails: bool) -> None:
+        self._store = store
+        self._campaign = Campaign(store, self._show, self._finished, mount_fails=mount_fails)
+        self._redraws = sys.stderr is not None and sys.stderr.isatty()
+        self._drawn_at = 0.0
+        self._signal = 0
+
+    def go(self, format_: str, output: Path | None, fail_on: Sequence[str]) -> int:
+        """Return the exit status."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._arrived)
+        stopped, settings = "", self._store.settings
+        if done := len(self._store.happened):
+            say(f"{done} of {settings.cuts} cuts are done; continuing with the next one")
+        try:
+            self._campaign.go()
+        except (Stopped, Refused) as why:
+            stopped = str(why)
+        except OSError as error:
+            stopped = f"{error.filename or self._store.directory}: {error.strerror}"
+        self._clear()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        if stopped or self._signal:
+            say(f"fstui: {stopped or 'stopped'}. {self._state()}")
+        from fstui.report import campaign as report  # noqa: PLC0415  the writer starts without it
+
+        found = report.document(settings, self._store.cuts, *tested(self._store), stopped)
+        asyncio.run(print_report(report.report_of(found), format_, output))
+        if self._signal:
+            return 128 + self._signal
+        return FAILED if stopped else FAILED_ON if fails(found.verdict, None, fail_on) else 0
+
+    def _state(self) -> str:
+        plug = self._campaign.cut.plug if self._campaign.cut else "on"
+        host, directory = self._store.settings.host, self._store.directory
+        return f"The power of {host} is {plug}. The campaign is saved in {directory}: the same command continues it"
+
+    def _arrived(self, number: int, _: object) -> None:
+        if self._signal:
+            self._clear()
+            say(f"fstui: ended at once. {self._state()}")
+            os._exit(128 + number)
+        self._signal = number
+        self._campaign.stop()
+        self._clear()
+        say("fstui: stopping after the current cut. A second signal ends fstui at once. " + self._state())
+
+    def _show(self, words: str) -> None:
+        now = time.monotonic()
+        if not self._redraws or now - self._drawn_at < REDRAW_S:
+            return
+        self._drawn_at = now
+        store, cut = self._store, self._campaign.cut
+        lost = sum(one.outcome == "lost" for one in store.happened)
+        done = f"{len(store.happened)} of {store.settings.cuts} cuts, {lost} lost"
+        line = f"{done} · {cut.pattern if cut else ''} · {words}"
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80
+        print(f"\r\x1b[K{escape_controls(line)[: columns - 1]}", end="", file=sys.stderr, flush=True)
+
+    def _finished(self, cut: CampaignCut) -> None:
+        from fstui.report.campaign import line  # noqa: PLC0415
+
+        self._clear()
+        say(line(cut))
+
+    def _clear(self) -> None:
+        if self._redraws:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,42 @@
+"""What a number of cuts proves: the share of cuts that lose data, with a confidence interval.
+
+The interval is exact (Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the
+binomial", Biometrika 26, 1934). If no cut, or each of them, lost data, only one end is unknown and gets all of the 5 %:
+the upper end after n cuts without a loss is 1 − 0.05^(1/n), of which 3/n, the rule of three, is an approximation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import exp, fsum, lgamma, log, log1p
+
+CONFIDENCE = 0.95
+METHOD = "Clopper-Pearson, exact"
+_HALVINGS = 60
+
+
+def interval(lost: int, cuts: int) -> tuple[float, float]:
+    """Return the lowest and the highest share of cuts that lose data. Without a cut, nothing is known."""
+    if cuts == 0:
+        return 0.0, 1.0
+    outside = (1 - CONFIDENCE) / (1 if lost in (0, cuts) else 2)
+    low = 0.0 if lost == 0 else _solve(lambda share: 1 - _at_most(lost - 1, cuts, share) > outside)
+    high = 1.0 if lost == cuts else _solve(lambda share: _at_most(lost, cuts, share) < outside)
+    return low, high
+
+
+def _solve(above: Callable[[float], bool]) -> float:
+    """Return the share from which on ``above`` is true."""
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if above(middle) else (middle, high)
+    return (low + high) / 2
+
+
+def _at_most(lost: int, cuts: int, share: float) -> float:
+    """Return the probability of at most this many losses: the cumulative binomial distribution."""
+    return fsum(
+        exp(lgamma(cuts + 1) - lgamma(k + 1) - lgamma(cuts - k + 1) + k * log(share) + (cuts - k) * log1p(-share))
+        for k in range(lost + 1)
+    )

@@ -1,0 +1,208 @@
+"""A campaign: what it does, and its cuts as they are stored on the witness.
+
+The directory of a campaign contains ``campaign.json`` (the settings) and for each cut ``NUMBER.json`` (its state,
+written again before each step), ``NUMBER.log`` (the acknowledgements) and ``NUMBER.run.json`` (what HOST read back).
+After a power cut of the witness itself, the same command continues with the step that was interrupted.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import msgspec
+
+from fstui import __version__
+from fstui.measure.kinds.powercut import PowerCutFigures
+from fstui.model.base import Amount, Base, Count
+from fstui.model.documents import encode
+from fstui.model.errors import Refused
+from fstui.state.files import make_private, read_regular, write_atomically
+
+CutKind = Literal["power", "host-stop", "reset"]
+"""What the commands cut, declared by the user."""
+Step = Literal["start", "write", "off", "wait", "on", "back", "verify", "done"]
+"""``start``: HOST is being prepared; ``off``, ``on``: the command was started; ``wait``: the power is off."""
+Outcome = Literal["", "kept", "lost", "no-cut", "refused"]
+"""``no-cut``: nothing was proven. ``refused``: HOST cannot write with this pattern."""
+
+PATTERNS: dict[str, dict[str, str]] = {
+    "overwrite + fdatasync": {"sync": "fdatasync", "writes": "overwrite"},
+    "append + fsync": {"sync": "fsync", "writes": "append"},
+    "O_DIRECT + O_DSYNC": {"sync": "O_DIRECT+O_DSYNC", "writes": "overwrite"},
+    "create + rename + fsync of the directory": {"sync": "fsync", "writes": "rename"},
+    "16 KiB blocks": {"sync": "fdatasync", "writes": "overwrite", "block": "16384"},
+    "4 writers": {"sync": "fdatasync", "writes": "overwrite", "writers": "4"},
+    "SQLite": {"sync": "fdatasync", "writes": "sqlite"},
+}
+"""The settings of the writer by the name of the pattern. Cuts take them in this order."""
+_PLUG: dict[Step, str] = {
+    "off": "in an unknown state: the off command was running",
+    "wait": "off",
+    "on": "in an unknown state: the on command was running",
+}
+_Kind = TypeVar("_Kind")
+_COMPARABLE = ("host", "directory", "kind", "wait_s")
+"""The settings that all cuts of a campaign have in common."""
+_SETTINGS, _LOCK = "campaign.json", "lock"
+
+
+class Settings(Base, frozen=True, kw_only=True):
+    """Everything that the user chose."""
+
+    host: str
+    directory: str
+    off: str
+    on: str
+    cuts: int
+    wait_s: tuple[float, float]
+    """Each cut comes this long after the first acknowledgement, uniform in the range."""
+    kind: CutKind
+    seed: int
+    ssh: str
+    installed: str
+    """The shell command that starts fstui on HOST."""
+    mount: str
+    """A shell command that mounts DIR on HOST, or does nothing if it is mounted; empty: HOST does it at boot."""
+    remake: str
+    """A shell command that makes the filesystem of DIR anew on HOST after a loss; empty: nothing is made anew."""
+    root_of: str
+    trust_dir: bool
+    off_s: float
+    """The power stays off for this long."""
+    back_s: float
+    """The longest time from the on command until HOST answers and DIR is mounted."""
+    command_s: float
+    """The longest time of the off and the on command."""
+    started_at: str
+    version: str = __version__
+
+
+class CampaignCut(Base, frozen=True, kw_only=True):
+    """One cut."""
+
+    number: Count
+    pattern: str
+    wait_s: Amount
+    started_at: str
+    step: Step = "start"
+    """The step that began last."""
+    run: str = ""
+    """The writer's run id."""
+    mount_point: str = ""
+    boot_before: str = ""
+    boot_after: str = ""
+    off_took_s: Amount = 0.0
+    silent_after_s: float | None = None
+    """From the return of the off command to the last acknowledgement that arrived; negative: it was before."""
+    back_after_s: Amount = 0.0
+    """From the on command until HOST answered."""
+    spoiled: str = ""
+    """Why the cut proves nothing unless a record is lost."""
+    outcome: Outcome = ""
+    reason: str = ""
+    """Why the outcome is ``no-cut`` or ``refused``."""
+    figures: PowerCutFigures | None = None
+
+    @property
+    def happened(self) -> bool:
+        """Whether it counts."""
+        return self.outcome in ("kept", "lost")
+
+    @property
+    def plug(self) -> str:
+        """The state of the power supply, as far as the witness knows."""
+        return _PLUG.get(self.step, "on")
+
+
+class Store:
+    """The directory of a campaign. Every change is durable when the method returns."""
+
+    def __init__(self, directory: Path, settings: Settings, cuts: list[CampaignCut], lock: int) -> None:
+        self.directory = directory
+        self.settings = settings
+        self.cuts = cuts
+        self._lock = lock
+        """Held until the process ends."""
+
+    @classmethod
+    def open(cls, directory: Path, settings: Settings | None) -> Store:
+        """Continue the campaign in the directory, or begin one with these settings. Raises Refused, OSError."""
+        saved = directory / _SETTINGS
+        if settings is None and not saved.exists():
+            raise Refused(f"{directory} contains no campaign. To begin one, give --host, --dir, --off, --on and --cuts")
+        make_private(directory)
+        lock = os.open(directory / _LOCK, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if saved.exists():
+                settings = _continued(_decoded(saved, Settings), settings, directory)
+            assert settings is not None
+            write_atomically(saved, msgspec.json.format(encode(settings)) + b"\n")
+            return cls(directory, settings, list(_cuts(directory)), lock)
+        except BaseException as error:
+            os.close(lock)
+            if isinstance(error, BlockingIOError):
+                raise Refused(f"another fstui continues the campaign in {directory}") from None
+            raise
+
+    @property
+    def happened(self) -> list[CampaignCut]:
+        return [cut for cut in self.cuts if cut.happened]
+
+    def current(self, now: str) -> CampaignCut:
+        """Return the unfinished cut, or the next one. Raises Refused if HOST can write with no pattern."""
+        if self.cuts and self.cuts[-1].step != "done":
+            return self.cuts[-1]
+        refused = {cut.pattern: cut.reason for cut in self.cuts if cut.outcome == "refused"}
+        possible = [pattern for pattern in PATTERNS if pattern not in refused]
+        if not possible:
+            raise Refused(f"{self.settings.host} refuses to write: {next(reversed(refused.values()))}")
+        number = len(self.cuts) + 1
+        numbers = random.Random(f"{self.settings.seed}/{number}")
+        pattern = possible[(number - 1) % len(possible)]
+        wait_s = round(numbers.uniform(*self.settings.wait_s), 3)
+        return CampaignCut(number=number, pattern=pattern, wait_s=wait_s, started_at=now)
+
+    def save(self, cut: CampaignCut) -> CampaignCut:
+        """Replace the state of the newest cut, or add a new one. Raises OSError."""
+        write_atomically(self.directory / f"{cut.number:05}.json", encode(cut) + b"\n")
+        self.cuts[cut.number - 1 :] = [cut]
+        return cut
+
+    def log(self, cut: CampaignCut) -> Path:
+        return self.directory / f"{cut.number:05}.log"
+
+    def save_run(self, cut: CampaignCut, document: bytes) -> None:
+        """Save what HOST read back, unchanged. Raises OSError."""
+        write_atomically(self.directory / f"{cut.number:05}.run.json", document.strip() + b"\n")
+
+
+def _continued(saved: Settings, given: Settings | None, directory: Path) -> Settings:
+    """Return the given settings with the saved seed and start. Raises Refused if the cuts would not be comparable."""
+    if given is None:
+        return saved
+    if different := [name for name in _COMPARABLE if getattr(saved, name) != getattr(given, name)]:
+        raise Refused(
+            f"{directory} contains a campaign with another {' and '.join(different)}. Give the same, or name another "
+            "directory with --into"
+        )
+    return msgspec.structs.replace(given, seed=saved.seed, started_at=saved.started_at)
+
+
+def _cuts(directory: Path) -> Iterator[CampaignCut]:
+    number = 1
+    while (path := directory / f"{number:05}.json").exists():
+        yield _decoded(path, CampaignCut)
+        number += 1
+
+
+def _decoded(path: Path, kind: type[_Kind]) -> _Kind:
+    try:
+        return msgspec.json.decode(read_regular(path)[0], type=kind)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise Refused(f"{path}: {error}. It is not a file of a campaign") from None

@@ -1,0 +1,400 @@
+"""Cut the power of a host again and again, without a hand on the plug, and verify each cut."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fstui import ssh
+from fstui.measure.kinds.documents import decode_run
+from fstui.model.errors import Refused, local_time
+from fstui.model.quantities import count, seconds
+from fstui.powercut import log as lines
+from fstui.powercut.campaign import PATTERNS, CampaignCut, Settings, Step, Store
+from fstui.powercut.header import decode_header
+from fstui.powercut.log import BadLog
+from fstui.powercut.power_cuts import figures_of
+from fstui.powercut.records import PREFIX
+from fstui.powercut.shell import LOOK_S, Answer, Command
+from fstui.powercut.witness import SILENT_S, LogFull, Witness, WitnessState
+
+CONNECT_S = 10
+ANSWER_S = 60.0
+"""Limit for a short command on HOST."""
+VERIFY_S = 900.0
+FIRST_S = 180.0
+"""Limit for the first acknowledgement: HOST fills the files before it."""
+ALIVE_S = 15.0
+"""How long HOST may go on after the off command has returned. Some power strips switch after they have answered."""
+RETRY_S, END_S = 1.0, 2.0
+MAX_LOG_BYTES = 200 << 20
+MAX_IN_A_ROW = 3
+"""After this many cuts in a row that did not happen, something is wrong with the commands."""
+KEPT_LOSSES = 3
+"""The records of the first cuts with a loss stay on HOST."""
+_BOOT_ID = re.compile(rb"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.MULTILINE)
+_READ_BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
+_FOREVER_S = 1e9
+
+
+class Stopped(Exception):  # noqa: N818  printed as it is
+    """The campaign cannot go on. The message says why; everything stays as it is."""
+
+
+class _Enough(Exception):  # noqa: N818
+    """Nothing more is expected from the writer."""
+
+
+class Campaign:
+    """Continues a campaign until all its cuts are done."""
+
+    def __init__(
+        self,
+        store: Store,
+        show: Callable[[str], object],
+        finished: Callable[[CampaignCut], object],
+        *,
+        mount_fails: bool = False,
+    ) -> None:
+        """``show`` is called with what happens now, ``finished`` with each cut that ends."""
+        self.store = store
+        self.cut: CampaignCut | None = None
+        self._show = show
+        self._finished = finished
+        self._mount_fails = mount_fails
+        self._stopping = False
+
+    @property
+    def settings(self) -> Settings:
+        return self.store.settings
+
+    def stop(self) -> None:
+        """End after the current cut. Safe in a signal handler."""
+        self._stopping = True
+
+    def go(self) -> None:
+        """Make all cuts. Raises Stopped, Refused, OSError."""
+        while len(self.store.happened) < self.settings.cuts and not self._stopping:
+            self.cut = self.store.current(local_time().isoformat(timespec="seconds"))
+            self._continue(resumed=self.cut in self.store.cuts)
+            newest = [cut for cut in self.store.cuts if cut.outcome != "refused"][-MAX_IN_A_ROW:]
+            if len(newest) == MAX_IN_A_ROW and not any(cut.happened for cut in newest):
+                raise Stopped(
+                    f"{MAX_IN_A_ROW} cuts in a row did not happen. The last one: {newest[-1].reason}. Check the off "
+                    "and the on command"
+                )
+
+    def _continue(self, *, resumed: bool) -> None:
+        """Do the remaining steps of the current cut."""
+        assert self.cut is not None
+        unsure = resumed and self.cut.step in ("off", "on")
+        if self.cut.step == "write":
+            self._finish("no-cut", "the witness was stopped before the power was cut")
+            return
+        if self.cut.step == "off":
+            self._save("off", spoiled="the witness was stopped while the off command ran")
+        if self.cut.step == "start":
+            self._start()
+            if not self._write():
+                return
+        if self.cut.step in ("off", "wait", "on"):
+            self._switch_on(unsure=unsure)
+        if self.cut.step == "back":
+            self._wait_for_host()
+        self._verify()
+
+    def _save(self, step: Step, **changes: Any) -> CampaignCut:
+        assert self.cut is not None
+        self.cut = self.store.save(msgspec.structs.replace(self.cut, step=step, **changes))
+        return self.cut
+
+    def _finish(self, outcome: str, reason: str = "", **changes: Any) -> None:
+        self._finished(self._save("done", outcome=outcome, reason=reason, **changes))
+
+    # on HOST
+
+    def _on_host(self, script: str) -> list[str]:
+        return [*ssh.words(self.settings.ssh, CONNECT_S), "--", self.settings.host, script]
+
+    def _ask(self, script: str, timeout_s: float, stdin: Path | None = None) -> Answer:
+        return Command(self._on_host(script), timeout_s, stdin).wait()
+
+    def _fstui(self, *words: str) -> str:
+        return f"{self.settings.installed} powercut {shlex.join(words)}"
+
+    def _boot_id(self) -> tuple[str, str]:
+        """Return the boot id of HOST, or an empty string and the reason why there is none."""
+        answer = self._ask(_READ_BOOT_ID, ANSWER_S)
+        found = [match[0] for match in _BOOT_ID.finditer(answer.out)]  # a login script may print more
+        return (found[-1].decode(), "") if found else ("", _trouble(answer))
+
+    def _start(self) -> None:
+        """Prepare HOST, and remember its boot id."""
+        settings = self.settings
+        boot = self._answering("it does not answer")
+        if leftover := self._leftover():
+            self._must(f"rm -rf -- {shlex.quote(leftover)}", "the records of the cut before could not be removed")
+        if settings.mount:
+            self._must(settings.mount, "the --mount command failed")
+        self._save("start", boot_before=boot)
+
+    def _answering(self, silent: str) -> str:
+        """Wait until HOST answers, and return its boot id. Raises Stopped, with the sentence ``silent``."""
+        began = time.monotonic()
+        while True:
+            waited_s = time.monotonic() - began
+            self._show(f"waiting for {self.settings.host}: {seconds(waited_s)}")
+            boot, trouble = self._boot_id()
+            if boot:
+                return boot
+            if waited_s > self.settings.back_s:
+                raise Stopped(f"{self.settings.host}: {silent} within {seconds(waited_s)}: {trouble}")
+            time.sleep(RETRY_S)
+
+    def _must(self, script: str, failed: str) -> None:
+        answer = self._ask(script, self.settings.command_s)
+        if answer.code != 0:
+            raise Stopped(f"{self.settings.host}: {failed}: {_trouble(answer)}")
+
+    def _leftover(self) -> str | None:
+        """Return the directory with the records of the newest cut, unless they are to stay."""
+        if not self.store.cuts:
+            return None
+        newest = self.store.cuts[-1]
+        losses = sum(cut.outcome == "lost" for cut in self.store.cuts)
+        run = newest.run or _run_of(self.store.log(newest))
+        if not run or (newest.outcome == "lost" and losses <= KEPT_LOSSES):
+            return None
+        return f"{self.settings.directory.rstrip('/')}/{PREFIX}{run}"
+
+    # the cut
+
+    def _write(self) -> bool:
+        """Start the writer, cut the power while it writes, and return whether that was attempted."""
+        assert self.cut is not None
+        path = self.store.log(self.cut)
+        path.unlink(missing_ok=True)
+        words = ["write", self.settings.directory, "--yes"]
+        words += ["--root-of", self.settings.root_of] if self.settings.root_of else []
+        words += ["--trust-dir"] if self.settings.trust_dir else []
+        words += [word for key, value in PATTERNS[self.cut.pattern].items() for word in ("--set", f"{key}={value}")]
+        self._save("write")
+        witness = Witness(path)
+        writer = Command(self._on_host(self._fstui(*words)), _FOREVER_S, piped=True)
+        cutting = _Cutting(self, self.cut, witness, writer)
+        spoiled = ""
+        try:
+            with suppress(_Enough):
+                witness.listen(writer.stdout, cutting.look, LOOK_S)
+        except BadLog as bad:
+            spoiled = f"the acknowledgements of {self.settings.host} cannot be read: {bad}"
+        except LogFull as error:
+            raise Stopped(f"the acknowledgements cannot be saved: {error}") from None
+        finally:
+            ended = writer.kill(after_s=0.0 if cutting.off else END_S)
+            witness.close()
+        if cutting.off is None:
+            self._not_cut(witness, ended, spoiled or cutting.spoiled)
+            return False
+        off = cutting.off_returned()
+        last_s = witness.acknowledged_at - cutting.returned_at
+        self._save("wait", off_took_s=off.elapsed_s, silent_after_s=last_s, spoiled=spoiled or cutting.spoiled)
+        return True
+
+    def _not_cut(self, witness: Witness, ended: Answer, spoiled: str) -> None:
+        """Record why the off command was not run."""
+        log = witness.log
+        if log is None and not spoiled and 0 <= (ended.code or 0) < ssh.NO_CONNECTION:
+            self._finish("refused", _trouble(ended))
+        elif log is not None and log.ended is not None:
+            self._finish("no-cut", f"the writer ended by itself before the cut: {log.ended}")
+        else:
+            self._finish("no-cut", spoiled or f"the connection broke before the off command: {_trouble(ended)}")
+
+    def begin_off(self) -> Command:
+        """Start the off command; ``_Cutting`` waits for it while it listens."""
+        self._save("off")
+        return self._command(self.settings.off)
+
+    def _command(self, command: str) -> Command:
+        return Command(["sh", "-c", command], self.settings.command_s)
+
+    def check(self, name: str, answer: Answer) -> None:
+        """Raises Stopped if the off or the on command failed."""
+        if answer.code is None:
+            raise Stopped(f"the {name} command did not end within {seconds(answer.elapsed_s)}: {answer.words}")
+        if answer.code:
+            raise Stopped(f"the {name} command failed (exit {answer.code}): {answer.words}")
+
+    def show_writing(self, view: WitnessState, left_s: float) -> None:
+        rest = f"power off in {seconds(left_s)}" if left_s > 0 else "power off"
+        self._show(f"writing: {count(view.acknowledged)} acknowledged, {rest}")
+
+    # after the cut
+
+    def _switch_on(self, *, unsure: bool) -> None:
+        """``unsure``: the witness was restarted while a command ran, so it may have been done already."""
+        assert self.cut is not None
+        if unsure and self._boot_id()[0]:
+            self._save("back")
+            return
+        if self.cut.step == "wait":
+            self._show(f"power off for {seconds(self.settings.off_s)}")
+            time.sleep(self.settings.off_s)
+        self._show("power on")
+        self._save("on")
+        answer = self._command(self.settings.on).wait()
+        if not unsure or answer.code is None:  # the on command of a host that is on already may fail
+            self.check("on", answer)
+        self._save("back")
+
+    def _wait_for_host(self) -> None:
+        assert self.cut is not None
+        began = time.monotonic()
+        silent = f"it has not come back after cut {self.cut.number}, and nothing was removed. It did not answer"
+        boot = self._answering(silent)
+        self._save("verify", boot_after=boot, back_after_s=time.monotonic() - began)
+
+    def _verify(self) -> None:
+        """Read the records back, as soon as DIR is mounted."""
+        assert self.cut is not None
+        began = time.monotonic()
+        while True:
+            self._show("verifying")
+            mounted = self._ask(self.settings.mount, self.settings.command_s) if self.settings.mount else None
+            answer = self._read_back(mount_fails=self._mount_fails)
+            if answer.out:
+                break
+            if time.monotonic() - began > self.settings.back_s:
+                if mounted is None or not mounted.code or mounted.code == ssh.NO_CONNECTION:
+                    raise Stopped(self._cannot_verify(_trouble(answer)))
+                answer = self._read_back(mount_fails=True)
+                break
+            time.sleep(RETRY_S)
+        try:
+            figures = figures_of(decode_run(answer.out))
+        except Refused as refusal:
+            raise Stopped(self._cannot_verify(f"its answer is no run document: {refusal}")) from None
+        header = decode_header(lines.parse_header(self.store.log(self.cut).read_bytes().partition(b"\n")[0]))
+        if figures is None or figures.cut != header.run:
+            raise Stopped(self._cannot_verify("its answer is about another cut"))
+        self.store.save_run(self.cut, answer.out)
+        rebooted = self.cut.boot_after != self.cut.boot_before
+        changes: dict[str, Any] = {"figures": figures, "run": header.run, "mount_point": header.target.mount_point}
+        if figures.any_lost:
+            self._finish("lost", **changes)
+            self._after_loss(unmountable=figures.unmountable)
+        elif self.cut.spoiled:
+            self._finish("no-cut", self.cut.spoiled, **changes)
+        elif not rebooted:
+            self._finish("no-cut", f"the boot id of {self.settings.host} did not change", **changes)
+        elif figures.kept:
+            self._finish("kept", **changes)
+        else:
+            self._finish("no-cut", figures.ended or "no record had to be there", **changes)
+
+    def _read_back(self, *, mount_fails: bool) -> Answer:
+        assert self.cut is not None
+        words = ["verify", self.settings.directory, "--format", "json", *(["--mount-fails"] if mount_fails else [])]
+        return self._ask(self._fstui(*words), VERIFY_S, self.store.log(self.cut))
+
+    def _cannot_verify(self, why: str) -> str:
+        assert self.cut is not None
+        return (
+            f"cut {self.cut.number} cannot be verified: {why}. {self.settings.host} is up, and nothing was removed. "
+            "Run the same command again when the filesystem is mounted, or with --mount-fails if it cannot be mounted"
+        )
+
+    def _after_loss(self, *, unmountable: bool) -> None:
+        if self.settings.remake:
+            self._show("making the filesystem anew")
+            self._must(self.settings.remake, "the --remake command failed")
+        elif unmountable:
+            assert self.cut is not None
+            raise Stopped(
+                f"the filesystem of {self.settings.directory} could not be mounted after cut {self.cut.number}. Make "
+                "it anew before the same command continues, or let --remake do that"
+            )
+
+
+class _Cutting:
+    """Waits while the witness listens, then runs the off command and waits until HOST is silent."""
+
+    def __init__(self, campaign: Campaign, cut: CampaignCut, witness: Witness, writer: Command) -> None:
+        self._campaign = campaign
+        self._cut = cut
+        self._witness = witness
+        self._writer = writer
+        self._started_at = time.monotonic()
+        self._first_at: float | None = None
+        self._answer: Answer | None = None
+        self.off: Command | None = None
+        self.returned_at = 0.0
+        self.spoiled = ""
+
+    def look(self, view: WitnessState) -> None:
+        """Do what is due. Raises _Enough at the end, Stopped if the off command fails."""
+        now = time.monotonic()
+        self._writer.poll()  # kills it if it prints too much
+        if self._witness.path.stat().st_size > MAX_LOG_BYTES:
+            self.spoiled = "HOST sent more than 200 MiB"
+            raise _Enough
+        if self.off is None:
+            self._wait(view, now)
+        elif self._returned():
+            self._wait_for_silence(view, now)
+
+    def _wait(self, view: WitnessState, now: float) -> None:
+        if view.acknowledged and self._first_at is None:
+            self._first_at = now
+        if self._first_at is None:
+            if now - self._started_at > FIRST_S:
+                self.spoiled = f"no acknowledgement within {seconds(FIRST_S)}"
+                raise _Enough
+            return
+        left_s = self._first_at + self._cut.wait_s - now
+        self._campaign.show_writing(view, left_s)
+        if left_s <= 0:
+            self.off = self._campaign.begin_off()
+
+    def _returned(self) -> bool:
+        if self._answer is None and self.off is not None and (answer := self.off.poll()) is not None:
+            self._campaign.check("off", answer)
+            self._answer, self.returned_at = answer, time.monotonic()
+        return self._answer is not None
+
+    def _wait_for_silence(self, view: WitnessState, now: float) -> None:
+        if view.since_line_s >= SILENT_S:
+            raise _Enough
+        if now - self.returned_at > ALIVE_S:
+            self.spoiled = f"HOST was still writing {seconds(now - self.returned_at)} after the off command returned"
+            raise _Enough
+
+    def off_returned(self) -> Answer:
+        """Wait for the off command after the connection has broken. Raises Stopped if it fails."""
+        while not self._returned():
+            time.sleep(LOOK_S)
+        assert self._answer is not None
+        return self._answer
+
+
+def _trouble(answer: Answer) -> str:
+    """Return in a few words why HOST did not do what it was asked to do."""
+    if answer.code is None:
+        return f"no answer within {seconds(answer.elapsed_s)}"
+    return ssh.message(answer.err) or answer.words.rpartition("fstui: ")[2]
+
+
+def _run_of(log: Path) -> str:
+    """Return the run id of a log that may have no header."""
+    try:
+        return decode_header(lines.parse_header(log.read_bytes().partition(b"\n")[0])).run
+    except (OSError, BadLog, Refused):
+        return ""

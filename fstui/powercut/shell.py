@@ -1,0 +1,99 @@
+"""Run a command of the user, or ssh to the tested host, with a limit for its time and for its output.
+
+Each runs in a session of its own, so that Ctrl-C on the terminal ends neither a plug's command nor a connection.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, NamedTuple
+
+LOOK_S = 0.02
+MAX_BYTES = 32 << 20
+"""A run document has far less."""
+_TAIL_BYTES = 2000
+
+
+class Answer(NamedTuple):
+    """What a command returned."""
+
+    code: int | None
+    """None: it was killed, because it took too long or printed too much."""
+    out: bytes
+    err: bytes
+    """The end of it."""
+    elapsed_s: float
+
+    @property
+    def words(self) -> str:
+        """The end of what it printed, in one line."""
+        text = (self.err or self.out)[-_TAIL_BYTES:].decode(errors="backslashreplace")
+        return " ".join(text.split()) or "it printed nothing"
+
+
+class Command:
+    """A running command. Its output goes to files without a name: a child that it leaves behind holds no pipe open."""
+
+    def __init__(
+        self, words: Sequence[str], timeout_s: float, stdin: Path | None = None, *, piped: bool = False
+    ) -> None:
+        """``piped``: stdout is a pipe, which the caller reads. Raises OSError."""
+        self._timeout_s = timeout_s
+        self._began = time.monotonic()
+        self._out: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  read at the end of the command
+        self._err: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        with Path(stdin or os.devnull).open("rb") as given:
+            self._process = subprocess.Popen(
+                words,
+                stdin=given,
+                stdout=subprocess.PIPE if piped else self._out,
+                stderr=self._err,
+                start_new_session=True,
+            )
+
+    @property
+    def stdout(self) -> int:
+        """The pipe."""
+        assert self._process.stdout is not None
+        return self._process.stdout.fileno()
+
+    def poll(self) -> Answer | None:
+        """Return the answer if the command has ended. It is killed when a limit is exceeded."""
+        code = self._process.poll()
+        printed = os.fstat(self._out.fileno()).st_size + os.fstat(self._err.fileno()).st_size
+        if code is None and (time.monotonic() - self._began > self._timeout_s or printed > MAX_BYTES):
+            self.kill()
+            return self._answer(None)
+        return None if code is None else self._answer(code)
+
+    def wait(self) -> Answer:
+        """Wait for the answer."""
+        while (answer := self.poll()) is None:
+            time.sleep(LOOK_S)
+        return answer
+
+    def kill(self, after_s: float = 0.0) -> Answer:
+        """Kill it with its children, unless it ends within this time."""
+        until = time.monotonic() + after_s
+        while self._process.poll() is None and time.monotonic() < until:
+            time.sleep(LOOK_S)
+        if self._process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        code = self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        return self._answer(code)
+
+    def _answer(self, code: int | None) -> Answer:
+        size = os.fstat(self._err.fileno()).st_size
+        out = os.pread(self._out.fileno(), MAX_BYTES, 0)
+        err = os.pread(self._err.fileno(), _TAIL_BYTES, max(0, size - _TAIL_BYTES))
+        return Answer(code, out, err, time.monotonic() - self._began)

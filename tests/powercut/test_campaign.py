@@ -1,0 +1,230 @@
+"""Campaigns with a made-up host: their cuts, what stops them, and how they continue."""
+
+import os
+from fractions import Fraction
+from math import comb
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from fstui.model.errors import Refused
+from fstui.powercut import cutting
+from fstui.powercut.bounds import interval
+from fstui.powercut.campaign import PATTERNS, CampaignCut, Step, Store
+from fstui.powercut.cutting import Campaign, Stopped
+from tests.powercut.headers import HEADER
+from tests.powercut.host import MadeUpHost
+
+
+@pytest.fixture
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MadeUpHost:
+    monkeypatch.setattr(cutting, "SILENT_S", 0.1)
+    monkeypatch.setattr(cutting, "ALIVE_S", 0.3)
+    monkeypatch.setattr(cutting, "RETRY_S", 0.02)
+    return MadeUpHost(tmp_path / "host")
+
+
+def outcomes(campaign: Campaign) -> list[str]:
+    return [cut.outcome for cut in campaign.store.cuts]
+
+
+@pytest.mark.parametrize(
+    ("lost", "cuts", "low", "high"),
+    [(1, 10, 0.0025, 0.4450), (5, 100, 0.0164, 0.1128), (0, 1, 0.0, 0.95), (0, 0, 0.0, 1.0)],
+)
+def test_interval_is_the_published_one(lost: int, cuts: int, low: float, high: float) -> None:
+    assert interval(lost, cuts) == pytest.approx((low, high), abs=5e-5)
+
+
+@pytest.mark.parametrize("cuts", [1, 100, 412])
+def test_interval_without_a_loss_is_that_of_the_formula(cuts: int) -> None:
+    assert interval(0, cuts) == pytest.approx((0.0, 1 - 0.05 ** (1 / cuts)))
+    assert interval(cuts, cuts) == pytest.approx((0.05 ** (1 / cuts), 1.0))
+
+
+def test_interval_has_the_exact_tails() -> None:
+    low, high = map(Fraction, interval(37, 100))
+    at_least = sum(comb(100, k) * low**k * (1 - low) ** (100 - k) for k in range(37, 101))
+    at_most = sum(comb(100, k) * high**k * (1 - high) ** (100 - k) for k in range(38))
+    assert (float(at_least), float(at_most)) == pytest.approx((0.025, 0.025))
+
+
+def test_interval_of_many_cuts_is_close_to_the_rule_of_three() -> None:
+    assert interval(0, 99_999)[1] == pytest.approx(3 / 99_999, rel=2e-3)
+
+
+def test_each_cut_has_the_next_pattern_and_a_new_boot(host: MadeUpHost, tmp_path: Path) -> None:
+    campaign = host.campaign(tmp_path / "into", host.settings(cuts=3))
+    campaign.go()
+    assert outcomes(campaign) == ["kept"] * 3
+    assert [cut.pattern for cut in campaign.store.cuts] == list(PATTERNS)[:3]
+    assert all(cut.boot_before != cut.boot_after for cut in campaign.store.cuts)
+    assert all(cut.silent_after_s is not None and cut.silent_after_s < 0.1 for cut in campaign.store.cuts)
+    assert "--set sync=fsync --set writes=append" in (host.home / "written").read_text()
+    assert (tmp_path / "into/00003.log").read_bytes() == (host.home / "log").read_bytes()
+
+
+def test_waits_depend_only_on_the_seed(host: MadeUpHost, tmp_path: Path) -> None:
+    first, again, other = (
+        Store.open(tmp_path / name, host.settings(seed=seed)).current("")
+        for name, seed in (("a", 1), ("b", 1), ("c", 2))
+    )
+    assert first.wait_s == again.wait_s != other.wait_s
+
+
+def test_campaign_continues_after_a_loss(host: MadeUpHost, tmp_path: Path) -> None:
+    host.answers("lost")
+    campaign = host.campaign(tmp_path / "into", host.settings(remake="touch remade"))
+    campaign.go()
+    assert outcomes(campaign) == ["lost", "lost"] and (host.home / "remade").exists()
+
+
+def test_cut_without_a_new_boot_proves_nothing(host: MadeUpHost, tmp_path: Path) -> None:
+    host.set("same-boot")
+    campaign = host.campaign(tmp_path / "into", host.settings())
+    with pytest.raises(Stopped, match=r"3 cuts in a row did not happen.*boot id of db1 did not change"):
+        campaign.go()
+    assert outcomes(campaign) == ["no-cut"] * 3
+
+
+def test_host_that_goes_on_writing_was_not_cut(host: MadeUpHost, tmp_path: Path) -> None:
+    host.set("wrong-plug")
+    campaign = host.campaign(tmp_path / "into", host.settings())
+    with pytest.raises(Stopped, match="still writing"):
+        campaign.go()
+    assert outcomes(campaign) == ["no-cut"] * 3
+    assert (host.home / "plug").read_text() == "on\n" * 3
+
+
+def test_loss_without_a_cut_is_a_loss(host: MadeUpHost, tmp_path: Path) -> None:
+    host.set("same-boot")
+    host.answers("lost")
+    campaign = host.campaign(tmp_path / "into", host.settings(cuts=1))
+    campaign.go()
+    assert outcomes(campaign) == ["lost"]
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "words"),
+    [
+        ("broken", r"the off command failed \(exit 7\): no such outlet \[3\]"),
+        ("hangs", "off command did not end within"),
+    ],
+)
+def test_off_command_that_fails_or_hangs_stops_it(behaviour: str, words: str, host: MadeUpHost, tmp_path: Path) -> None:
+    host.set(behaviour)
+    campaign = host.campaign(tmp_path / "into", host.settings(command_s=0.3))
+    with pytest.raises(Stopped, match=words):
+        campaign.go()
+    assert campaign.cut is not None and "unknown state: the off command" in campaign.cut.plug
+    host.unset(behaviour)
+    again = _reopened(host, campaign)
+    again.go()
+    assert outcomes(again)[-2:] == ["kept", "kept"]
+
+
+def test_host_that_does_not_come_back_stops_it(host: MadeUpHost, tmp_path: Path) -> None:
+    host.set("dead")
+    campaign = host.campaign(tmp_path / "into", host.settings(cuts=1))
+    with pytest.raises(Stopped, match=r"db1: it has not come back after cut 1.*no sshd listens there"):
+        campaign.go()
+    assert campaign.cut is not None and campaign.cut.plug == "on"
+    host.unset("dead")
+    host.unset("down")
+    host.set("boot", Path("/proc/sys/kernel/random/uuid").read_text())
+    again = _reopened(host, campaign)
+    again.go()
+    assert outcomes(again) == ["kept"]
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [("start", 1), ("write", 2), ("off", 2), ("wait", 1), ("on", 1), ("back", 1), ("verify", 1)],
+)
+def test_killed_witness_continues(step: Step, expected: int, host: MadeUpHost, tmp_path: Path) -> None:
+    settings = host.settings(cuts=1)
+    store = Store.open(tmp_path / "into", settings)
+    before = (host.home / "boot").read_text().strip()
+    cut = CampaignCut(number=1, pattern="SQLite", wait_s=0.1, started_at="", step=step, boot_before=before)
+    store.save(cut)
+    if step != "start":
+        store.log(cut).write_bytes(HEADER + b"\nack 0 0 1\n")
+    if step in ("off", "wait", "on"):
+        host.set("down")
+    else:
+        host.set("boot", Path("/proc/sys/kernel/random/uuid").read_text())
+    if step == "verify":
+        store.save(msgspec.structs.replace(cut, boot_after=(host.home / "boot").read_text().strip()))
+    os.close(store._lock)
+    campaign = host.campaign(tmp_path / "into", None)
+    campaign.go()
+    assert len(campaign.store.cuts) == expected
+    assert outcomes(campaign) == ["no-cut"] * (expected - 1) + ["kept"]
+
+
+def test_filesystem_that_does_not_mount_is_a_loss(host: MadeUpHost, tmp_path: Path) -> None:
+    (host.home / "answer.json").write_text("")
+    campaign = host.campaign(
+        tmp_path / "into", host.settings(mount="[ ! -e written ] || { echo bad superblock; exit 32; }")
+    )
+    with pytest.raises(Stopped, match="could not be mounted after cut 1"):
+        campaign.go()
+    [cut] = campaign.store.cuts
+    assert cut.outcome == "lost" and cut.figures is not None and cut.figures.unmountable
+
+
+def test_records_that_cannot_be_read_are_no_loss(host: MadeUpHost, tmp_path: Path) -> None:
+    (host.home / "answer.json").write_text("")
+    campaign = host.campaign(tmp_path / "into", host.settings())
+    with pytest.raises(Stopped, match="cut 1 cannot be verified"):
+        campaign.go()
+    again = _reopened(host, campaign, mount_fails=True)
+    with pytest.raises(Stopped, match="could not be mounted after cut 1"):
+        again.go()
+    assert outcomes(again) == ["lost"]
+
+
+def test_pattern_that_the_host_refuses_is_left_out(host: MadeUpHost, tmp_path: Path) -> None:
+    host.set("refuses")
+    campaign = host.campaign(tmp_path / "into", host.settings())
+    with pytest.raises(Refused, match="db1 refuses to write: open: Invalid argument"):
+        campaign.go()
+    assert outcomes(campaign) == ["refused"] * len(PATTERNS)
+
+
+@pytest.mark.parametrize("answer", ["no document", '{"schema": "fstui.run/2", "id": 7}', "[" * 10_000])
+def test_answer_of_the_host_is_not_trusted(answer: str, host: MadeUpHost, tmp_path: Path) -> None:
+    (host.home / "answer.json").write_text(answer)
+    with pytest.raises(Stopped, match="no run document"):
+        host.campaign(tmp_path / "into", host.settings()).go()
+
+
+def test_host_that_floods_is_stopped(host: MadeUpHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cutting, "MAX_LOG_BYTES", 500)
+    campaign = host.campaign(tmp_path / "into", host.settings(wait_s=(60.0, 60.0)))
+    with pytest.raises(Stopped, match="HOST sent more than 200 MiB"):
+        campaign.go()
+
+
+def test_records_of_the_cut_before_are_removed(host: MadeUpHost, tmp_path: Path) -> None:
+    left = host.home / ".fstui-powercut-00112233445566ff"
+    (left / "w0").mkdir(parents=True)
+    campaign = host.campaign(tmp_path / "into", host.settings(directory=str(host.home)))
+    campaign.go()
+    assert not left.exists()
+
+
+def test_another_host_is_refused_and_more_cuts_are_not(host: MadeUpHost, tmp_path: Path) -> None:
+    campaign = host.campaign(tmp_path / "into", host.settings(cuts=1))
+    with pytest.raises(Refused, match="another fstui continues"):
+        Store.open(tmp_path / "into", None)
+    os.close(campaign.store._lock)
+    with pytest.raises(Refused, match="another host"):
+        Store.open(tmp_path / "into", host.settings(host="db2"))
+    assert Store.open(tmp_path / "into", host.settings(cuts=9, seed=1)).settings.cuts == 9
+
+
+def _reopened(host: MadeUpHost, campaign: Campaign, **how: bool) -> Campaign:
+    os.close(campaign.store._lock)
+    return host.campaign(campaign.store.directory, None, **how)

@@ -1,0 +1,81 @@
+"""The report of a power-cut campaign: its verdict, its bound in words, and its cuts."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from fstui.model.host import Host
+from fstui.powercut.campaign import CampaignCut, CutKind, Settings
+from fstui.report import campaign, formats
+from fstui.report.sections import Report
+from tests.powercut.host import MadeUpHost
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return MadeUpHost(tmp_path / "host").settings(off="plug -p secret off", cuts=4)
+
+
+def cut(number: int, outcome: str, **changes: object) -> CampaignCut:
+    made: dict[str, object] = {"number": number, "pattern": "SQLite", "wait_s": 1.5, "started_at": "2026-11-26"}
+    return CampaignCut(**made | {"outcome": outcome, "step": "done"} | changes)  # type: ignore[arg-type]
+
+
+def report_of(settings: Settings, *cuts: CampaignCut, stopped: str = "") -> Report:
+    return campaign.report_of(campaign.document(settings, cuts, Host(hostname="db1"), None, stopped))
+
+
+@pytest.mark.parametrize(
+    ("kind", "lost", "cuts", "sentence"),
+    [
+        ("power", 0, 412, "412 cuts, 0 losses; with 95 % confidence fewer than 0.73 % of cuts lose data"),
+        ("reset", 0, 100, "100 resets, 0 losses; with 95 % confidence fewer than 3.0 % of resets lose data"),
+        ("host-stop", 1, 1, "1 stop, 1 loss; with 95 % confidence more than 5.0 % of stops lose data"),
+        ("power", 2, 100, "100 cuts, 2 losses; with 95 % confidence 0.24 % to 7.1 % of cuts lose data"),
+        ("power", 100, 100, "100 cuts, 100 losses; with 95 % confidence more than 97 % of cuts lose data"),
+        ("power", 0, 0, "no cut happened, so nothing is proven"),
+    ],
+)
+def test_sentence_has_the_bound(kind: CutKind, lost: int, cuts: int, sentence: str) -> None:
+    assert campaign.sentence(kind, lost, cuts) == sentence
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcomes", "verdict"),
+    [
+        ("power", ["kept", "no-cut"], "kept"),
+        ("power", ["kept", "lost"], "lost"),
+        ("power", ["no-cut", "refused"], "cannot-tell"),
+        ("reset", ["kept"], "plausible"),
+        ("host-stop", ["kept"], "plausible"),
+        ("reset", ["lost"], "lost"),
+    ],
+)
+def test_verdict_depends_on_what_was_cut(settings: Settings, kind: str, outcomes: list[str], verdict: str) -> None:
+    made = [cut(number, outcome) for number, outcome in enumerate(outcomes, 1)]
+    found = campaign.document(replace(settings, kind=kind), made, Host(), None, "")
+    assert found.verdict == verdict
+
+
+def test_reset_says_what_it_does_not_test(settings: Settings) -> None:
+    shown = formats.render_report("plain", report_of(replace(settings, kind="reset"), cut(1, "kept")), 80)
+    assert "its write cache was not tested" in " ".join(str(shown).split())
+
+
+def test_every_cut_is_a_row_of_the_page_and_of_the_table(settings: Settings) -> None:
+    report = report_of(settings, cut(1, "kept"), cut(2, "no-cut", reason="<b>[red]"), stopped="db1: \x1b[2J")
+    page = str(formats.render_report("html", report))
+    assert page.count("2026-11-26") == 3  # a cut that did not happen is shown twice
+    assert "&lt;b&gt;[red]" in page and "\x1b" not in page and "<b>" not in page
+    rows = list(csv.DictReader(io.StringIO(str(formats.render_report("csv", report)))))
+    assert [row["outcome"] for row in rows] == ["kept", "no-cut"]
+
+
+def test_commands_are_not_in_the_document(settings: Settings) -> None:
+    document = formats.render_report("json", report_of(settings, cut(1, "kept")))
+    assert json.loads(document)["schema"] == "fstui.powercut-campaign/1"
+    assert "secret" not in str(document)
