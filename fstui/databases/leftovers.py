@@ -10,7 +10,7 @@ from fstui.databases import existing, programs
 from fstui.databases.families import Connection, DatabaseError
 from fstui.databases.sql import where
 from fstui.model.errors import Refused
-from fstui.simulate.lab import removal
+from fstui.simulate.lab import laboratory
 from fstui.state import ledger
 from fstui.state.ledger import strike_out
 from fstui.state.workspace import POWER_CUT, PREFIX, remove_left_behind
@@ -28,7 +28,7 @@ async def remove(entry: ledger.LedgerEntry) -> str | None:
     if entry.kind == "trace":
         return await tracing.remove_left_behind(entry)
     if entry.kind == "lab":
-        return await removal.remove_left_behind(entry)
+        return await laboratory.remove_left_behind(entry)
     return await remove_left_behind(entry)
 
 

@@ -163,12 +163,12 @@ class Child:
 
     async def answer(self, timeout_s: float, where: str, of: WaitedDisk) -> bytes:
         """Return its next line. Raises NoAnswer if it made no progress for ``timeout_s``, or for less after a stop."""
-        return await _patiently(self, self.read_line(), timeout_s, where, of)
+        return await _before_timeout(self, self.read_line(), timeout_s, where, of)
 
     async def answers(self, timeout_s: float, where: str, of: WaitedDisk) -> AsyncIterator[bytes]:
         """Yield its lines as they arrive, until its end. Raises NoAnswer as ``answer`` does."""
         rest = b""
-        while data := await _patiently(self, self._stdout.read(_READ_BYTES), timeout_s, where, of):
+        while data := await _before_timeout(self, self._stdout.read(_READ_BYTES), timeout_s, where, of):
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
                 yield line
@@ -177,7 +177,7 @@ class Child:
         """Hang up and wait for its end, as long as it makes progress. Return None if it did not end."""
         self.hang_up()
         try:
-            return await _patiently(self, self._process.wait(), timeout_s, "", of)
+            return await _before_timeout(self, self._process.wait(), timeout_s, "", of)
         except NoAnswer:
             return None
 
@@ -225,7 +225,7 @@ async def _call(path: list[str], function: object, arguments: object, timeout_s:
     try:
         child.send_bytes(pickle.dumps(path) + pickle.dumps((function, arguments)))
         child.hang_up()
-        answer = await _patiently(child, child.read_all(), timeout_s, where)
+        answer = await _before_timeout(child, child.read_all(), timeout_s, where)
         await child.reap(REAP_S)
     finally:
         child.abandon()
@@ -238,7 +238,7 @@ async def _call(path: list[str], function: object, arguments: object, timeout_s:
     return result
 
 
-async def _patiently(
+async def _before_timeout(
     child: Child, answer: Coroutine[Any, Any, Result], timeout_s: float, where: str, of: WaitedDisk = "home"
 ) -> Result:
     """Return the answer of a child.

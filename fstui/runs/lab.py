@@ -7,14 +7,12 @@ from pathlib import Path
 
 from fstui.measure.children import in_child
 from fstui.model.errors import Refused
-from fstui.simulate.lab import laboratory, removal
-from fstui.simulate.lab.laboratory import Lab, LabVolume, Made, run
+from fstui.simulate.lab import laboratory
+from fstui.simulate.lab.laboratory import TIMEOUT_S, Lab, LabVolume, Made, run
 from fstui.state import workspace
 from fstui.state.paths import in_home
 
 __all__ = ["run"]
-
-TIMEOUT_S = 20.0
 
 
 async def make(directory: str) -> Made:
@@ -45,6 +43,6 @@ async def remove() -> str:
     if not entries:
         raise Refused("There is no laboratory on this host: nothing to remove")
     for entry in entries:
-        if problem := await removal.remove_left_behind(entry):
+        if problem := await laboratory.remove_left_behind(entry):
             raise Refused(problem)
     return ", ".join(entry.what for entry in entries)

@@ -1,19 +1,11 @@
 """One flush account: the flushes and bytes of one step at one level of the stack, and what they show.
 
-**Nothing is subtracted.** Other processes only add flushes. An honest ext4 showed 2.01 flushes per sync next to one
-neighbour that called fsync. After subtraction of the rate of the idle device, 0.79 would be left, or 0.34 next to four
-neighbours, and a durable disk would be reported as not durable. A filesystem with ``barrier=0`` showed 2.7 to 3.6
-flushes per sync next to a neighbour that commits on the same disk. It follows:
+Other processes only add flushes, so nothing is subtracted. Too few flushes are too few, whoever else wrote. Enough
+flushes show something only if no other process wrote: no more than 5 % too many flushes or bytes arrived, and the
+flushes of the idle device, sampled for a second before the run and between steps, would be at most 5 % of the syncs.
 
-- Too few flushes are too few, whoever else wrote: no process can take a flush away.
-- Enough flushes show something only if no other process wrote. They show nothing if more than 5 % too many flushes or
-  bytes arrived, or if the idle device's own flushes would be more than 5 % of the syncs in the time of the step.
-
-The idle device is sampled for one second before the run and between the steps. Windows of half a second missed a
-steady log writer in 72 of 80.
-
-**The kernel's trace** attributes flushes to processes, at the topmost level (see ``traced``). If fstui's own flushes
-are as many as expected, they arrived, whoever else writes. If they are too few, other processes' flushes do not help.
+The kernel's trace attributes flushes to processes, at the topmost level (see ``traced``). If fstui's own flushes are as
+many as expected, they arrived. If they are too few, those of other processes do not help.
 """
 
 from __future__ import annotations

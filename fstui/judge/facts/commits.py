@@ -1,12 +1,10 @@
 """The commits of a database, counted as syncs.
 
-A commit is at least one sync of a growing log, so one client's commits are expected to send as many flushes as such
-syncs do. A step of the same run with the same call and flags on the same filesystem shows that its syncs arrive. Many
-clients share a sync (group commit), so their commits are not counted.
+A commit is at least one sync of a growing log. Commits of many clients share a sync, so only those of one client are
+counted. A step of the same run with the same call and flags on the same filesystem shows that its syncs arrive.
 
-The counters decide, and the kernel's trace if the server's processes are known. The trace sees FUA writes, too, and
-layers that count nothing. A journal commits for all who wait, so any process may have requested a commit's flush. The
-trace therefore shows missing flushes only if those of all processes together are too few.
+The counters decide, and the kernel's trace if the server's processes are known. A journal commits for all who wait, so
+the trace shows missing flushes only if those of all processes together are too few.
 """
 
 from __future__ import annotations

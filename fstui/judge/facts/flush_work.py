@@ -143,10 +143,8 @@ def _amount(point: GrowthPoint) -> str:
 class LowestDevices:
     """The devices that hold the data in the end, and which of them are known to keep what they acknowledge.
 
-    A device that acknowledges a flush and ignores it counts the flush like any other. Only the time of its own work
-    distinguishes it: a flush that takes longer for more data, or a revolution of its platters. An external journal, a
-    pool's metadata or the faster member of a mirror may never show such work. A drive that loses nothing, by its model
-    or by the user's declaration, does not need to.
+    Only the time of a device's own work shows that it does not ignore flushes. A drive that loses nothing, by its model
+    or by the user's declaration, does not need to show it.
     """
 
     def __init__(self, host: Host, stack: Stack, working: frozenset[str]) -> None:

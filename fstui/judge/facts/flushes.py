@@ -1,27 +1,15 @@
 """How many flushes and bytes each level of the stack has to receive in a step, and how many it received.
 
-**What is counted.** For each whole disk and loop device, ``/sys/block/X/stat`` has the completed flushes (field 16) and
-the sectors written (field 7). Both are read just before a step's clock starts and just after it stops. 2 000
-overwrites of 16 KiB, each with fdatasync, came to 4 000 writes and 2 000 flushes on an honest loop device with ext4.
-With ``nobarrier`` they came to 2 000 writes and no flush, under libeatmydata and on a ``volatile`` overlay to nothing.
-Sectors are compared, not writes: an empty flush counts as a write without sectors. A FUA write counts as a write and
-not as a flush. Partitions, dm, md, zram and the head of an NVMe multipath device do not count flushes, so the devices
-below them are read instead.
-
-**What is expected** is what the filesystem sends for such a sync (``ExpectedFlushes``). For an overwrite with
-fdatasync, ext4 and XFS send one flush and btrfs two. For fsync it is a range, because each tick of the timestamps costs
-another commit: 1.05 flushes back to back, and 2.0 if one operation takes as long as a tick of 4 ms, as on a rotating
-disk.
-
-**At which devices.** What arrives is composed along the stack (``Composition``): each stripe, segment and member of a
-mirror receives every flush, a write goes to those that hold its block, and paths share both. RAID 1+0 of four disks
-showed 1.00 flushes per sync at each disk, and two btrfs members showed 2.00 each in every profile. A cache's metadata
-or an external journal gets flushes at times and shows nothing. A flush of a loop device is an fsync of its backing
-file. So each level is counted, and what one level is expected to send is what the next is expected to receive.
-
-**In which steps.** Steps with one writer and at least 20 syncs. Several writers honestly share flushes: eight had 0.45
-to 0.7 per sync. But no writer writes again before its sync has returned, so one flush serves each writer at most once.
-Fewer flushes than that are too few; 80 such steps on honest storage had at least twice as many. More show nothing.
+- What is counted: flushes (field 16) and sectors written (field 7) of ``/sys/block/X/stat``, read just before a step's
+  clock starts and just after it stops. An empty flush counts as a write without sectors, and a FUA write counts as a
+  write and not as a flush. Partitions, dm, md, zram and the head of an NVMe multipath device count no flushes, so the
+  devices below them are read instead.
+- What is expected: what the filesystem sends for such a sync (``ExpectedFlushes``). For fsync it is a range, because
+  each tick of the timestamps costs another commit.
+- At which devices: what arrives is composed along the stack (``Composition``). A flush of a loop device is an fsync of
+  its backing file, so what one level is expected to send is what the next is expected to receive.
+- In which steps: those with one writer and at least 20 syncs. Several writers share flushes, but no writer writes again
+  before its sync has returned, so one flush serves each writer at most once. Fewer than that are too few.
 """
 
 from __future__ import annotations

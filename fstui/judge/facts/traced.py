@@ -1,16 +1,13 @@
 """Find out which flushes are fstui's own, from the kernel's trace.
 
-A device's counter shows how many flushes the device completed. The trace shows which thread requested each of them, at
-the layer to which a filesystem submits its bios. That layer need not count flushes: it may be dm, md or a partition.
-The trace includes FUA writes. So it shows a sync as a flush before a write, or as a write marked FUA.
+The trace shows which thread requested each flush or FUA write, at the layer to which a filesystem submits its bios.
+That layer need not count flushes. Below it, and below a loop device, worker threads send all requests.
 
 - Flushes that fstui's own threads requested are fstui's own. If there are as many as expected, they all arrived.
 - Flushes of kernel threads may be fstui's own: a journal thread commits for every process, and a worker sends bios
   that a cgroup's io limit delayed (``blk_throtl_dispatch_work_fn``). They show nothing in either direction.
 - Flushes of other programs are not fstui's own on a filesystem whose caller requests the flush (an overwrite with
   fdatasync on ext4 and XFS). On others a single commit serves all who wait, so another program may have requested it.
-
-Only the topmost level is traced. Below a loop device, and below most layers, worker threads send all requests.
 """
 
 from __future__ import annotations

@@ -22,9 +22,9 @@ PIECES_PER_S = 4
 """Pieces per second of a file that is filled at a limited rate."""
 LISTEN_NS = 50_000_000
 PAGE = os.sysconf("SC_PAGE_SIZE")
-PATIENCE_NS = 30_000_000_000
+TIMEOUT_NS = 30_000_000_000
 SLOWEST_NS_PER_BYTE = 1000
-"""1 MB/s. A file that takes longer than this and the patience is given up."""
+"""1 MB/s. A file that takes longer than this and the timeout is given up."""
 UNIT = 4096
 STEP = 17 * 64
 """Distance of blocks in the pool. Two of them share a unit only if they are 64 steps, which are 17 units, apart."""
@@ -102,7 +102,7 @@ def wait_until(due_ns: int) -> None:
 
 def give_up_if_slow(done: int, size: int, elapsed_ns: int) -> None:
     """Raises CallError if the file would take minutes: a step of seconds would measure nothing there."""
-    if elapsed_ns > PATIENCE_NS and elapsed_ns * size > done * (PATIENCE_NS + size * SLOWEST_NS_PER_BYTE):
+    if elapsed_ns > TIMEOUT_NS and elapsed_ns * size > done * (TIMEOUT_NS + size * SLOWEST_NS_PER_BYTE):
         said = f"{done} of {size} bytes written in {elapsed_ns / 1e9:.0f} s: too slow for a file of that size"
         raise CallError("pwrite", OSError(errno.ETIMEDOUT, said))
 

@@ -146,12 +146,12 @@ def read_text(name: str) -> str:
         return ""
 
 
-class OpenFile(NamedTuple):
+class WrittenFile(NamedTuple):
     fd: int
     path: str
 
 
-Dirty = Callable[[OpenFile], bool]
+Dirty = Callable[[WrittenFile], bool]
 
 
 def left_dirty(path: str, calls: Mapping[str, Sync], raw: Sync | None) -> dict[str, tuple[int, int]]:
@@ -178,14 +178,14 @@ def left_dirty(path: str, calls: Mapping[str, Sync], raw: Sync | None) -> dict[s
     return tally
 
 
-def _created(closing: ExitStack, path: str) -> OpenFile:
+def _created(closing: ExitStack, path: str) -> WrittenFile:
     fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     closing.callback(os.unlink, path)
     closing.callback(os.close, fd)
-    return OpenFile(fd, path)
+    return WrittenFile(fd, path)
 
 
-def _leaves_dirty(file: OpenFile, checks: list[Dirty], sync: Sync) -> bool | None:
+def _leaves_dirty(file: WrittenFile, checks: list[Dirty], sync: Sync) -> bool | None:
     """Return whether the page is dirty after the sync, or None if no function reported it as dirty before."""
     os.pwrite(file.fd, os.urandom(mmap.PAGESIZE), 0)
     is_dirty = next((check for check in checks if check(file)), None)
@@ -214,7 +214,7 @@ def _by_count() -> Dirty | None:
     syscall: Any = ctypes.CDLL(None, use_errno=True).syscall
     whole, found = (ctypes.c_uint64 * 2)(0, 0), (ctypes.c_uint64 * 5)()
 
-    def dirty(file: OpenFile) -> bool:
+    def dirty(file: WrittenFile) -> bool:
         return syscall(CACHESTAT, file.fd, whole, found, 0) == 0 and found[1] + found[2] > 0
 
     fd = os.memfd_create("fstui", os.MFD_CLOEXEC)
@@ -226,9 +226,9 @@ def _by_count() -> Dirty | None:
 
 def _by_mapping(closing: ExitStack) -> Dirty:
     """The function raises OSError if the filesystem does not support mappings."""
-    mapped: dict[OpenFile, mmap.mmap] = {}
+    mapped: dict[WrittenFile, mmap.mmap] = {}
 
-    def dirty(file: OpenFile) -> bool:
+    def dirty(file: WrittenFile) -> bool:
         if file not in mapped:
             mapped[file] = closing.enter_context(mmap.mmap(file.fd, 1, prot=mmap.PROT_READ))
         _ = mapped[file][0]  # smaps counts only pages that were touched

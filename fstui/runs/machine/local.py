@@ -131,7 +131,7 @@ class LocalMachine(Machine):
         if pids:
             try:
                 self._guests = await in_child(
-                    guests.read_guests, pids, self._root, where="/proc", timeout_s=guests.PATIENCE_S + CALL_S
+                    guests.read_guests, pids, self._root, where="/proc", timeout_s=guests.TIMEOUT_S + CALL_S
                 )
             except (OSError, Refused) as reason:
                 self._guests = tuple(Guest(pid=pid, hypervisor="qemu", trouble=str(reason)) for pid in pids)

@@ -36,7 +36,7 @@ _CGROUP_V1, _CGROUP_V2 = Path("/sys/fs/cgroup/blkio"), Path("/sys/fs/cgroup")
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-class LoopDevice(NamedTuple):
+class LabLoop(NamedTuple):
     """A loop device: its kernel name, and a descriptor that keeps it until it is mounted."""
 
     name: str
@@ -64,7 +64,7 @@ def make_ext4(directory: int, name: str, size_bytes: int) -> int:
     return fd
 
 
-def attach(file: int, run: str) -> LoopDevice:
+def attach(file: int, run: str) -> LabLoop:
     """Attach a loop device, with its cache on, that detaches itself after its last user. Raises OSError."""
     with _opened("loop-control") as control:
         for _ in range(16):  # another process may take the free device first
@@ -83,7 +83,7 @@ def attach(file: int, run: str) -> LoopDevice:
                 else:
                     # a value that an earlier user of this device wrote there is still in effect
                     Path(f"/sys/block/{name}/queue/write_cache").write_text("write back")
-                    return LoopDevice(name, fd)
+                    return LabLoop(name, fd)
             os.close(fd)
     raise OSError(errno.EBUSY, "no loop device is free")
 

@@ -1,4 +1,4 @@
-"""The laboratory of this host: made, recorded, used and removed. Each function may hang and runs in a child process."""
+"""The laboratory of this host: made, recorded, used and removed. What may hang runs in a child process."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import NamedTuple, NoReturn
 
 import msgspec
 
+from fstui.measure.children import call_helper, in_child
 from fstui.measure.wire import own_directory
 from fstui.model.base import Base
 from fstui.model.errors import Refused
@@ -27,6 +28,7 @@ from fstui.storage.tree import Tree
 SIZE_BYTES = 256 << 20
 """The size of each filesystem; its image is sparse."""
 ROOM_BYTES = 2 << 30
+TIMEOUT_S = 20.0
 _FILE = "lab.json"
 """In the state directory, so that 'rm -rf' in the laboratory does not remove it."""
 _BACKING = "backing"
@@ -172,6 +174,17 @@ def take_down(entry: LedgerEntry) -> str:
 
 def forget() -> None:
     (paths.state_dir() / _FILE).unlink(missing_ok=True)
+
+
+async def remove_left_behind(entry: LedgerEntry) -> str | None:
+    """Remove the laboratory. Returns None, or a sentence with the reason why it could not be removed."""
+    return await ledger.remove(entry, _remove(entry))
+
+
+async def _remove(entry: LedgerEntry) -> None:
+    directory = await in_child(take_down, entry, timeout_s=TIMEOUT_S, where=entry.what)
+    await call_helper("measure.helpers.directory.dismantle", directory, timeout_s=TIMEOUT_S, where=directory)
+    await in_child(forget)
 
 
 def _new(parent: str, name: str) -> str:

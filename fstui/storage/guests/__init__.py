@@ -24,7 +24,7 @@ from fstui.storage.guests import microvms, qemu, sockets
 from fstui.storage.mounts import read_mounts, visible
 from fstui.storage.tree import BlockDeviceNames, Tree
 
-PATIENCE_S = 3.0
+TIMEOUT_S = 3.0
 _PROGRAM = re.compile(r"\.?qemu-system-.*|qemu-kvm|qemu:.*|kvm|firecracker|cloud-hyperviso.*")
 """Names of processes, which have at most 15 characters, and of programs. NixOS puts a dot before the names of programs
 that it wraps; libvirt can name a process after its guest."""
@@ -56,12 +56,12 @@ def read_guests(pids: Sequence[int], root: Path = Path("/")) -> tuple[Guest, ...
             found[pid] = Guest(pid=pid, hypervisor="qemu", trouble="what it says of its disks was not understood")
 
     threads = [threading.Thread(target=read, args=(pid,), daemon=True) for pid in pids]
-    until = time.monotonic() + PATIENCE_S
+    until = time.monotonic() + TIMEOUT_S
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(max(0.0, until - time.monotonic()))
-    silent = f"its process did not answer within {PATIENCE_S:g} s"
+    silent = f"its process did not answer within {TIMEOUT_S:g} s"
     guests = [found.get(pid, Guest(pid=pid, hypervisor="qemu", trouble=silent)) for pid in pids]
     return tuple(guest for guest in guests if guest is not None)
 

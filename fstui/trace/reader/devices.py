@@ -13,7 +13,7 @@ from collections import deque
 from typing import NamedTuple
 
 from fstui.trace.reader.durations import Durations
-from fstui.trace.reader.recording import Recording, Wanted
+from fstui.trace.reader.recording import EventRecording, Wanted
 
 FLUSH_FIRST, WRITE, FUA = 1, 2, 4
 IN_FLIGHT = 65536
@@ -117,7 +117,7 @@ class DeviceRecording:
         """Share of the time in which requests are recorded."""
         self._requests: dict[int, Requests] = {}
         self._seen = 0
-        self._recording = Recording(name)
+        self._recording = EventRecording(name)
         try:
             fields = ("dev", "sector", "rwbs")
             self._issue = self._recording.enable(Wanted("block/block_rq_issue", fields, WAITED_FOR))

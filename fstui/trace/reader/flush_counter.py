@@ -11,7 +11,7 @@ from fstui import proc
 from fstui.trace.reader.devices import FLUSH_FIRST, FUA, Requests, meaning
 from fstui.trace.reader.events import Event
 from fstui.trace.reader.processes import KTHREADD, Lineage, Owner, family, in_outermost_namespace, outermost_numbers
-from fstui.trace.reader.recording import Recording, Wanted
+from fstui.trace.reader.recording import EventRecording, Wanted
 from fstui.trace.reader.tracefs import MIB, SHARE_OF_MEMORY, available_bytes
 
 LATE_NS = 1_000_000_000
@@ -98,7 +98,7 @@ class FlushCounter:
         self._lineage = Lineage()
         self._outermost = in_outermost_namespace()
         self._most_kept = min(MAX_KEPT_BYTES, available_bytes() // SHARE_OF_MEMORY)
-        self.recording = Recording(name)
+        self.recording = EventRecording(name)
         try:
             self._enable()
             if self._outermost:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal, NamedTuple
 
 from fstui import proc
-from fstui.trace.reader.recording import Recording, Wanted
+from fstui.trace.reader.recording import EventRecording, Wanted
 from fstui.trace.reader.tracefs import TracefsError
 
 Owner = Literal["own", "kernel_threads", "others"]
@@ -93,7 +93,7 @@ def outermost_numbers(name: str, threads: Iterable[int]) -> list[int]:
     In the pid namespace of a container our thread numbers are not those of the events. Writing a thread's
     oom_score_adj back unchanged has no effect, but makes the kernel emit an event with the outermost number.
     """
-    recording = Recording(name)
+    recording = EventRecording(name)
     try:
         recording.enable(Wanted(OOM_EVENT, ("pid",), f"common_pid == {recording.thread}"))
         rewritten = sum(map(rewrite_oom_score, threads))

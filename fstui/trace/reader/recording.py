@@ -83,7 +83,7 @@ class PageStore:
         return found[:first]
 
 
-class Recording:
+class EventRecording:
     """A tracefs instance from its creation to its removal."""
 
     def __init__(self, name: str) -> None:

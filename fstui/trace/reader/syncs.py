@@ -9,7 +9,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Callable
 
-from fstui.trace.reader.recording import Recording, Wanted
+from fstui.trace.reader.recording import EventRecording, Wanted
 from fstui.trace.reader.tracefs import TracefsError
 
 HANDLE_OF_DIRECTORY = 4
@@ -39,7 +39,7 @@ class Switch:
         self.on = True
         self._reads_left = 0
 
-    def adapt(self, recording: Recording, seen: int) -> bool:
+    def adapt(self, recording: EventRecording, seen: int) -> bool:
         """Switch according to the events seen since the last read. Return whether they were switched off just now."""
         self._reads_left = PAUSE_READS if seen > MOST_PER_S else self._reads_left - 1
         before, self.on = self.on, self._reads_left <= 0
@@ -68,7 +68,7 @@ class Syncs:
         self._names_seen = 0
         self._names = Switch(*(event.name for event in NAMES))
         self._handlers: dict[int, Callable[..., None]] = {}
-        self.recording = Recording(name)
+        self.recording = EventRecording(name)
         try:
             self._enable()
         except BaseException:

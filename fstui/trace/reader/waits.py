@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from fstui.trace.reader.durations import Durations
 from fstui.trace.reader.processes import Lineage, family
-from fstui.trace.reader.recording import Recording, Wanted
+from fstui.trace.reader.recording import EventRecording, Wanted
 from fstui.trace.reader.tracefs import TracefsError
 
 NO_FILE = (0, 0, 0)
@@ -53,7 +53,7 @@ ERROR_SET = Wanted("filemap/filemap_set_wb_err", ("i_ino", "s_dev", "errseq"))
 ERROR_RETURNED = Wanted("filemap/file_check_and_advance_wb_err", ("i_ino", "s_dev"))
 FORK = Wanted("sched/sched_process_fork", ("parent_pid", "child_pid"))
 SLOW_NS = 100_000_000
-MOST_SLOW = 1000
+MAX_SLOW = 1000
 ERRNO = 0xFFF
 """Mask of the errno in an errseq (kernel: lib/errseq.c)."""
 
@@ -132,7 +132,7 @@ class SyncWaits:
         if durations is None:
             durations = self.done[key] = Durations()
         durations.add(max(0, duration_ns))
-        if duration_ns >= SLOW_NS and len(self.slow) < MOST_SLOW:
+        if duration_ns >= SLOW_NS and len(self.slow) < MAX_SLOW:
             self.slow.append((time_ns, duration_ns, key))
         if answer < 0:
             self.failed[*key, -answer] += 1
@@ -181,7 +181,7 @@ class Watcher:
         self.commits: dict[int, Durations] = {}
         self.errors: dict[tuple[int, int], WritebackError] = {}
         """By device and inode."""
-        self.recording = Recording(name)
+        self.recording = EventRecording(name)
         self._committing: dict[int, int] = {}
         self._handlers: dict[int, Callable[..., None]] = {}
         try:

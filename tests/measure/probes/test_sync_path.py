@@ -19,7 +19,7 @@ import pytest
 from fstui.judge.facts.configuration import stub_signs
 from fstui.measure.children import command
 from fstui.measure.probes import sync_path
-from fstui.measure.probes.sync_path import OpenFile, dirty_checks, dirty_kb, left_dirty
+from fstui.measure.probes.sync_path import WrittenFile, dirty_checks, dirty_kb, left_dirty
 from fstui.model.host import Process
 from fstui.storage.process import PATTERN
 from tests.factories import dropping
@@ -219,7 +219,7 @@ def test_only_mappings_of_that_file_are_counted() -> None:
 def test_dirty_page_is_reported_as_clean_after_a_sync(tmp_path: Path) -> None:
     path = str(tmp_path / "file")
     with ExitStack() as closing:
-        file = OpenFile(os.open(path, os.O_RDWR | os.O_CREAT), path)
+        file = WrittenFile(os.open(path, os.O_RDWR | os.O_CREAT), path)
         closing.callback(os.close, file.fd)
         for is_dirty in dirty_checks(closing):
             os.pwrite(file.fd, b"x", 0)

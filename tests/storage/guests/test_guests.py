@@ -217,7 +217,7 @@ def test_a_process_that_hangs_is_named(box: Box, monkeypatch: pytest.MonkeyPatch
         return over.wait() if pid == 104 else whole(reader, pid)  # type: ignore[return-value]
 
     monkeypatch.setattr(guests.GuestReader, "guest", guest)
-    monkeypatch.setattr(guests, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(guests, "TIMEOUT_S", 0.2)
     silent, other = read_guests(running(box.root), box.root)
     over.set()
     assert "did not answer" in silent.trouble and other.title == "VM db"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fstui.trace.reader import tracefs, waits
-from fstui.trace.reader.recording import Recording, Wanted
+from fstui.trace.reader.recording import EventRecording, Wanted
 from fstui.trace.reader.tracefs import TracefsError
 from fstui.trace.reader.waits import Watcher
 
@@ -49,8 +49,8 @@ def test_a_mount_point_with_a_space_is_found(tmp_path: Path) -> None:
 
 
 @contextmanager
-def recording(name: str) -> Iterator[Recording]:
-    made = Recording(f"fstui-{name}-{os.getpid()}")
+def recording(name: str) -> Iterator[EventRecording]:
+    made = EventRecording(f"fstui-{name}-{os.getpid()}")
     try:
         yield made
     finally:
@@ -74,7 +74,7 @@ def test_a_watch_works_without_a_missing_event(monkeypatch: pytest.MonkeyPatch) 
         made.recording.remove()
 
 
-def pids_of_forks(made: Recording) -> list[int]:
+def pids_of_forks(made: EventRecording) -> list[int]:
     made.collect()
     return [parent for _, _, (parent, _) in made.events(time.monotonic_ns())]
 

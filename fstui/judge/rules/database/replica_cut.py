@@ -36,7 +36,7 @@ from fstui.model.quantities import count
 from fstui.model.steps import Step
 
 
-class ComparedStep(NamedTuple):
+class CutStep(NamedTuple):
     step: Step
     figures: ReplicaCutFigures
 
@@ -47,7 +47,7 @@ class ComparedStep(NamedTuple):
 @rule(order=30)
 def replica_cut(case: Case) -> Iterator[Conclusion]:
     cuts = [
-        ComparedStep(step, step.figures)
+        CutStep(step, step.figures)
         for step in case.evidence.steps
         if isinstance(step.figures, ReplicaCutFigures) and step.figures.whole and step.figures.acknowledged
     ]
@@ -57,7 +57,7 @@ def replica_cut(case: Case) -> Iterator[Conclusion]:
         yield _note(others)
 
 
-def _broken(cuts: Sequence[ComparedStep]) -> Conclusion:
+def _broken(cuts: Sequence[CutStep]) -> Conclusion:
     worst = max(cuts, key=lambda cut: cut.figures.lost_on_primary)
     figures, lost = worst.figures, worst.of_acknowledged(worst.figures.lost_on_primary)
     return Conclusion(
@@ -74,7 +74,7 @@ def _broken(cuts: Sequence[ComparedStep]) -> Conclusion:
     )
 
 
-def _note(cuts: Sequence[ComparedStep]) -> Conclusion:
+def _note(cuts: Sequence[CutStep]) -> Conclusion:
     lost = any(cut.figures.lost_on_primary for cut in cuts)
     worst = max(
         cuts, key=lambda cut: (cut.figures.lost_everywhere, cut.figures.lost_on_primary, cut.figures.lost_on_replica)
@@ -93,7 +93,7 @@ def _note(cuts: Sequence[ComparedStep]) -> Conclusion:
     )
 
 
-def _title(worst: ComparedStep, *, lost: bool) -> str:
+def _title(worst: CutStep, *, lost: bool) -> str:
     figures = worst.figures
     if not figures.lost_on_primary and not figures.lost_on_replica:
         return "nothing acknowledged was lost on either"
@@ -104,7 +104,7 @@ def _title(worst: ComparedStep, *, lost: bool) -> str:
     return f"{worst.of_acknowledged(figures.lost_on_replica)} not on the replica, none lost"
 
 
-def _because(cut: ComparedStep) -> str:
+def _because(cut: CutStep) -> str:
     figures = cut.figures
     return (
         f"{cut.step.name}: {count(figures.acknowledged)} acknowledged; lost {count(figures.lost_on_primary)} on the "
