@@ -10,7 +10,6 @@ from fstui.report import latency_map
 from fstui.report.latency_map import Mark
 from fstui.tui.drawing import charts, latency, result
 from fstui.tui.drawing.latency import LatencyView
-from fstui.tui.drawing.result import steps
 from fstui.tui.styles import BAD, DOUBT
 from fstui.tui.terminal import to_ascii
 from tests.factories import screens
@@ -152,9 +151,9 @@ def test_a_sparkline_shows_the_p99() -> None:
 
 
 def test_the_brightness_of_a_map_is_explained() -> None:
-    (rule, *_) = result.picture(RUN, RUN.steps[3], 80, 9)
+    (rule, *_) = result.picture(screens.RUN, screens.RUN.steps[3], 80, 9)
     assert rule.plain.endswith(" few ⣿⣿⣿ many ──") and rule.cell_len == 80
-    (rule, *_) = result.picture(RUN, RUN.steps[3], 30, 9)
+    (rule, *_) = result.picture(screens.RUN, screens.RUN.steps[3], 30, 9)
     assert "few" not in rule.plain and rule.cell_len == 30
 
 
@@ -162,38 +161,3 @@ def test_a_sparkline_has_only_the_gaps_of_the_data() -> None:
     assert set(charts.sparkline(seconds(2.0, (MS, 9), parts=20), 90)) == {"▁"}
     gap = (point(0.0, (MS, 9)), point(0.1, (MS, 9)), point(1.9, (MS, 9)))
     assert charts.sparkline(gap, 20).count(" ") == pytest.approx(17, abs=1)
-
-
-RUN = screens.RUN
-NAMES = [step.name for step in RUN.steps]
-
-
-def gallery(width: int, height: int) -> list[str]:
-    return [text.plain for text in result.gallery(RUN, width, height)]
-
-
-def test_each_step_has_a_map_in_order() -> None:
-    lines = gallery(200, 16)
-    assert len(lines) <= 16 and all(len(line.rstrip()) <= 200 for line in lines)
-    named = " ".join(line for line in lines if "──" in line)
-    places = [named.index(f" {name} ") for name in NAMES]
-    assert places == sorted(places)
-
-
-def test_all_maps_share_one_axis() -> None:
-    lines = gallery(200, 16)
-    labels = {tuple(line[: latency.LABEL] for line in lines[at + 1 : at + 7]) for at in (0, 8)}
-    assert len(labels) == 1
-
-
-def test_maps_take_the_room_below_the_table() -> None:
-    lines = [text.plain for text in steps(RUN, (), 0, 200, 40)]
-    assert len(lines) <= 40
-    assert all(name in line for name, line in zip(NAMES, lines[1:], strict=False))
-    assert len(lines) > len(NAMES) + 10
-
-
-def test_maps_need_room_and_two_steps() -> None:
-    assert gallery(200, 13) == [] and gallery(80, 24) == [] and gallery(30, 20) == []
-    alone = replace(RUN, steps=RUN.steps[:1])
-    assert result.gallery(alone, 200, 40) == []

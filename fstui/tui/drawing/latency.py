@@ -1,4 +1,4 @@
-"""Latency as a heat map over time, and the latency distributions of several steps on one axis."""
+"""Latency as a heat map over time."""
 
 from __future__ import annotations
 
@@ -64,18 +64,17 @@ def step_view(run: Run, step: Step) -> LatencyView:
     return LatencyView(step.timeline, step.elapsed_s, max(step.elapsed_s, 1e-3), marks, step.latency_ns, None, failed)
 
 
-def heat_map(view: LatencyView, width: int, height: int, axis: LogScale | None = None) -> list[Text]:
+def heat_map(view: LatencyView, width: int, height: int) -> list[Text]:
     """Draw the map, highest latency first, and the time axis below it.
 
     A braille dot marks where operations lie, with 2 × 4 dots per cell. The style of a cell shows its share of the
     operations in its column (see ``LEGEND``); red is a stall, yellow is faster than the device can be. A step of known
-    length fills the map from left to right; a step without one scrolls by whole columns. ``axis`` is shared with other
-    maps.
+    length fills the map from left to right; a step without one scrolls by whole columns.
     """
     ladder_width = LADDER if width >= LADDER_FROM else 0
     cells, rows = max(width - LABEL - ladder_width, 4), max(height - 1, 1)
     stalled_ns = view.stall.elapsed_s * 1e9 if view.stall else 0.0
-    axis = axis or latency_map.axis(view.timeline, view.marks, stalled_ns)
+    axis = latency_map.axis(view.timeline, view.marks, stalled_ns)
     window = _window(view, cells)
     drawn = _cells(view, axis, window, rows)
     labels, ladder = _labels(axis, rows), _ladder(view, axis, rows) if ladder_width else {}

@@ -12,12 +12,11 @@ from fstui.model.judgement import Finding
 from fstui.model.quantities import count, counted, ratio, seconds, size
 from fstui.model.run import Run
 from fstui.model.steps import Step
-from fstui.report import figures, latency_map
+from fstui.report import figures
 from fstui.report import io_path as path_report
 from fstui.report.figures import Counts
 from fstui.report.findings import leading
 from fstui.report.findings import title as finding_title
-from fstui.report.latency_map import LogScale
 from fstui.report.text import cut_left, origin, speed_word, verdict_word
 from fstui.tui.drawing import io_path, latency, report
 from fstui.tui.drawing.cells import (
@@ -115,13 +114,12 @@ def explanation(run: Run, finding: Finding | None, width: int, height: int) -> l
     return [*lines, *steps, *because]
 
 
-def picture(run: Run, step: Step | None, width: int, height: int, axis: LogScale | None = None) -> list[Text]:
-    """Draw the latencies of a step. ``axis`` is shared with other pictures."""
+def picture(run: Run, step: Step | None, width: int, height: int) -> list[Text]:
     if step is None or not step.timeline:
         return []
     return [
         rule(width, step.name, legend=latency.LEGEND),
-        *latency.heat_map(latency.step_view(run, step), width, height - 1, axis),
+        *latency.heat_map(latency.step_view(run, step), width, height - 1),
     ]
 
 
@@ -179,7 +177,7 @@ def findings(found: Sequence[Finding], selected: int | None, width: int, height:
 
 
 def steps(run: Run, more: Sequence[Detail], selected: int | None, width: int, height: int) -> list[Text]:
-    """Draw a line for each step and for each further section, and the maps of all steps if there is room."""
+    """Draw a line for each step and for each further section."""
     names = [step.name for step in run.steps]
     columns = shown(with_long_curves(STEPS, names, width), width - 4)
     counts = Counts(run)
@@ -196,12 +194,10 @@ def steps(run: Run, more: Sequence[Detail], selected: int | None, width: int, he
         if shared and len(rows) + 2 <= height
         else []
     )
-    pictures = gallery(run, width, height - len(rows) - len(note) - 2)
     return [
         line((titles, FAINT)),
         *window(len(rows), rows.__getitem__, selected or 0, height - 1 - len(note)),
         *note,
-        *([line(), *pictures] if pictures else []),
     ]
 
 
@@ -243,32 +239,3 @@ def _step(step: Step, name: str, counts: Counts, columns: Sequence[Column], sele
         values["RATE/S"] = step.status
     runs = styled_row(columns, values, {CURVE: HEAT[0]})
     return selectable(runs, selected=selected, glyph=(glyph, style))
-
-
-_MIN_MAP_WIDTH, _GAP = 44, 2
-_MIN_MAP_HEIGHT, _MAX_MAP_HEIGHT = 7, 12
-"""Including the name and the time axis."""
-
-
-def gallery(run: Run, width: int, height: int) -> list[Text]:
-    """Draw the maps of all steps on one axis, if there is room. The map of a single step is drawn elsewhere."""
-    steps = [step for step in run.steps if step.timeline]
-    per_row = min(max((width + _GAP) // (_MIN_MAP_WIDTH + _GAP), 1), len(steps))
-    rows = -(-len(steps) // max(per_row, 1))
-    if len(steps) < 2 or height < rows * _MIN_MAP_HEIGHT:
-        return []
-    each = (width - _GAP * (per_row - 1)) // per_row
-    axis = latency_map.axis([point for step in steps for point in step.timeline])
-    drawn = [picture(run, step, each, min(height // rows, _MAX_MAP_HEIGHT), axis) for step in steps]
-    return [
-        text for first in range(0, len(drawn), per_row) for text in _side_by_side(drawn[first : first + per_row], each)
-    ]
-
-
-def _side_by_side(maps: Sequence[list[Text]], width: int) -> list[Text]:
-    lines = [line() for _ in maps[0]]
-    for at, drawn in enumerate(maps):
-        for whole, part in zip(lines, drawn, strict=True):
-            whole.pad_right(at * (width + _GAP) - whole.cell_len)
-            whole.append_text(part)
-    return lines
