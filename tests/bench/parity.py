@@ -5,8 +5,9 @@ Budget: the 95 % interval of the median ratio overlaps 0.97–1.03, and the medi
 If fio / fio is outside 0.9–1.1, or its interval outside 0.8–1.25, the host is too busy and nothing is proved.
 Storage: memory, ext4 on a loop device, and the same with a limit of writes per second. Latencies are compared on the
 loop device only: in memory they are those of the programs, and the limit delays requests in bursts.
-``--all``: every way to sync on each of them. ``--tools``: ioping and pg_test_fsync instead of fio, for the methods that
-they share with fstui. Needs root.
+``--all``: every way to sync on each of them. ``--fit``: the operations of fstui fit; its latency is that of the sync,
+as in the table of products. ``--tools``: ioping and pg_test_fsync instead of fio, for the methods that they share with
+fstui. Needs root.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,12 +34,14 @@ from fstui.runs.machine.base import NoTrace, Trace
 from fstui.runs.machine.local import LocalMachine
 from tests.bench.pairs import median_interval, parser, rotated
 from tests.bench.work import (
+    SMALL,
     WORKS,
     Measured,
     Work,
     by_fio,
     by_ioping,
     by_pg_test_fsync,
+    fit_works,
     measured,
     need_fio,
     scratch,
@@ -74,19 +78,19 @@ class Bench(NamedTuple):
     """The words that start another program in the same cgroup."""
     runner: asyncio.Runner
 
-    def fstui(self, settings: SyncWrites, trace: Trace) -> Contestant:
-        return lambda: measured(self.runner.run(step_of(settings, self.directory, self.machine, self.stack, trace)))
+    def fstui(self, settings: SyncWrites, trace: Trace, *, sync_alone: bool = False) -> Contestant:
+        step = partial(step_of, settings, self.directory, self.machine, self.stack, trace)
+        return lambda: measured(self.runner.run(step()), sync_alone=sync_alone)
 
-    def contestants(self, work: Work, seconds: float) -> dict[str, Contestant]:
+    def contestants(self, work: Work, seconds: float, *, sync_alone: bool = False) -> dict[str, Contestant]:
         """Return fio twice, and fstui with the trace and without."""
         settings = replace(work.settings, seconds=seconds)
-        found = {
-            UNTRACED: self.fstui(settings, NoTrace()),
-            FIO: lambda: by_fio(work, self.directory, seconds, self.within),
-            f"{FIO} again": lambda: by_fio(work, self.directory, seconds, self.within),
-        }
+        fio = partial(by_fio, work, self.directory, seconds, self.within, sync_alone=sync_alone)
+        found: dict[str, Contestant] = {
+            UNTRACED: self.fstui(settings, NoTrace(), sync_alone=sync_alone), FIO: fio, f"{FIO} again": fio,
+        }  # fmt: skip
         if not isinstance(self.trace, NoTrace):
-            found[TRACED] = self.fstui(settings, self.trace)
+            found[TRACED] = self.fstui(settings, self.trace, sync_alone=sync_alone)
         return found
 
 
@@ -94,13 +98,15 @@ def main(argv: list[str]) -> int:
     """Print the ratios of each storage and each way to sync. Return 1 if a budget is missed, or nothing is proved."""
     options = parser("parity", rounds=20, directory="/var/tmp", seconds=0.25)
     options.add_argument("--all", action="store_true", help="every way to sync on each storage; takes 15 minutes")
+    options.add_argument("--fit", action="store_true", help="the operations of fstui fit instead")
     options.add_argument("--tools", action="store_true", help="compare with ioping and pg_test_fsync instead")
     chosen = options.parse_args(argv)
     need_fio()
     print(f"at most {chosen.rounds} interleaved rounds of {chosen.seconds:g} s, 4 KiB, one writer; {_load()}")
     print(f"{'':<26}{'rate':<34}{'p50':<34}p99: median of the paired ratios [95 % interval]")
     with asyncio.Runner() as runner:
-        good = _tools(chosen, runner) if chosen.tools else _parity(chosen, runner)
+        bench = _tools if chosen.tools else _fit if chosen.fit else _parity
+        good = bench(chosen, runner)
     print(_load())
     return 0 if good else 1
 
@@ -125,6 +131,15 @@ def _parity(chosen: argparse.Namespace, runner: asyncio.Runner) -> bool:
     return good
 
 
+def _fit(chosen: argparse.Namespace, runner: asyncio.Runner) -> bool:
+    with _storage("loop", chosen.dir, runner) as bench:
+        results = []
+        for work in fit_works():
+            contestants = bench.contestants(work, chosen.seconds, sync_alone=True)
+            results.append(print_rows(work.name, interleaved(contestants, chosen.rounds, float("inf")), FIO))
+        return all(results)
+
+
 def _tools(chosen: argparse.Namespace, runner: asyncio.Runner) -> bool:
     """Compare with the tools that measure the same. pg_test_fsync takes 5 s a round."""
     with _storage("loop", chosen.dir, runner) as bench:
@@ -141,8 +156,8 @@ def _tools(chosen: argparse.Namespace, runner: asyncio.Runner) -> bool:
 
 def _pg_test_fsync(bench: Bench, rounds: int) -> bool:
     ways = {
-        "fdatasync": SyncWrites(block_bytes=8192, offsets="same", sync="fdatasync"),
-        "open_datasync": SyncWrites(block_bytes=8192, offsets="same", sync="none", open_flags=("direct", "dsync")),
+        "fdatasync": replace(SMALL, block_bytes=8192, offsets="same", sync="fdatasync"),
+        "open_datasync": replace(SMALL, block_bytes=8192, offsets="same", sync="none", open_flags=("direct", "dsync")),
     }
     seen: dict[str, list[dict[str, Measured]]] = {way: [] for way in ways}
     for turn in range(rounds):

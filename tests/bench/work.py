@@ -21,6 +21,7 @@ from fstui.model.events import Event
 from fstui.model.plan import PlannedStep
 from fstui.model.steps import Step
 from fstui.model.storage import Node
+from fstui.runs import scenarios
 from fstui.runs.machine.base import NoTrace, Trace
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.stepping import StepRunner
@@ -47,22 +48,40 @@ class Measured(NamedTuple):
     p99_ns: float | None = None
 
 
+SMALL = SyncWrites(file_bytes=FILE_BYTES)
 WORKS = (
-    Work("write + fdatasync", SyncWrites(sync="fdatasync"), (*OVERWRITE, "--fdatasync=1")),
+    Work("write + fdatasync", replace(SMALL, sync="fdatasync"), (*OVERWRITE, "--fdatasync=1")),
     Work(
         "O_DIRECT|O_DSYNC",
-        SyncWrites(sync="none", open_flags=("direct", "dsync")),
+        replace(SMALL, sync="none", open_flags=("direct", "dsync")),
         (*OVERWRITE, "--direct=1", "--sync=dsync"),
     ),
     Work(
         "O_DIRECT + fdatasync",
-        SyncWrites(sync="fdatasync", open_flags=("direct",)),
+        replace(SMALL, sync="fdatasync", open_flags=("direct",)),
         (*OVERWRITE, "--direct=1", "--fdatasync=1"),
     ),
     Work(
-        "append + fdatasync", SyncWrites(sync="fdatasync", offsets="append", prefill="none"), (*APPEND, "--fdatasync=1")
+        "append + fdatasync",
+        replace(SMALL, sync="fdatasync", offsets="append", prefill="none"),
+        (*APPEND, "--fdatasync=1"),
     ),
 )
+FIT = {
+    "log, 2 300 B, fdatasync": ("--rw=write", "--bs=2300", "--size=64m", "--fallocate=posix", "--fdatasync=1"),
+    "append 4 KiB, fdatasync": (*APPEND, "--fdatasync=1"),
+    "append 4 KiB, fsync": (*APPEND, "--fsync=1"),
+    "overwrite 8 KiB, fdatasync": (*OVERWRITE, "--bs=8k", "--size=8k", "--io_size=1t", "--fdatasync=1"),
+    "O_DIRECT+O_DSYNC 4 KiB": (*OVERWRITE, "--size=16m", "--direct=1", "--sync=dsync"),
+}
+"""fio's options for each step of the scenario fit. The last of two equal options counts."""
+
+
+def fit_works() -> list[Work]:
+    """Return the steps that `fstui fit` measures, with what fio does instead."""
+    _, steps = scenarios.expand(scenarios.load("fit"), {})
+    settings = ((planned.name, planned.settings) for planned in steps)
+    return [Work(name, each, FIT[name]) for name, each in settings if isinstance(each, SyncWrites)]
 
 
 def need_fio() -> None:
@@ -78,7 +97,8 @@ def scratch(directory: str | Path) -> tempfile.TemporaryDirectory[str]:
 
 def by_fstui(work: Work, directory: str, seconds: float) -> Step:
     """Measure the step like the engine, with a new file."""
-    return asyncio.run(step_of(replace(work.settings, seconds=seconds), directory, LocalMachine()))
+    settings = replace(work.settings, seconds=seconds)
+    return asyncio.run(step_of(settings, directory, LocalMachine()))
 
 
 async def step_of(
@@ -89,7 +109,7 @@ async def step_of(
     trace: Trace | None = None,
 ) -> Step:
     """Measure the step like the engine, with a new file. ``stack``: layers whose counters are read."""
-    settings = replace(settings, file_bytes=FILE_BYTES, max_bytes_per_s=1 << 40)
+    settings = replace(settings, max_bytes_per_s=1 << 40)
     planned = PlannedStep(name="bench", settings=settings)
     runner = StepRunner(0, planned, machine, stack, _ignore, trace=trace or NoTrace())
     step = await runner.run(HeldDirectory.of(Path(directory)), facts=False)
@@ -98,15 +118,18 @@ async def step_of(
     return step
 
 
-def measured(step: Step) -> Measured:
-    latency = step.latency_ns
+def measured(step: Step, *, sync_alone: bool = False) -> Measured:
+    """Return the figures of a step. ``sync_alone``: the latency is that of its sync, as in the table of products."""
+    latency = (sync_alone and step.sync_ns) or step.latency_ns
     return Measured(step.rate_per_s, latency.p50 if latency else None, latency.p99 if latency else None)
 
 
-def by_fio(work: Work, directory: str, seconds: float, within: Sequence[str] = ()) -> Measured:
+def by_fio(
+    work: Work, directory: str, seconds: float, within: Sequence[str] = (), *, sync_alone: bool = False
+) -> Measured:
     """Measure with fio's psync engine, with a new file. ``within``: the words that start a command in a cgroup."""
     file = Path(directory) / "fio.dat"
-    _write_file(file, FILE_BYTES if "--overwrite=1" in work.fio else 0)
+    _write_file(file, work.settings.file_bytes if "--overwrite=1" in work.fio else 0)
     command = [
         *within, "fio", "--name=t", f"--filename={file}", "--ioengine=psync", "--bs=4k", "--time_based",
         f"--runtime={round(seconds * 1000)}ms", "--output-format=json", *work.fio,
@@ -120,6 +143,7 @@ def by_fio(work: Work, directory: str, seconds: float, within: Sequence[str] = (
     written = write["clat_ns"]["percentile"]
     p50, p99 = written["50.000000"], written["99.000000"]
     if synced:  # fio times both parts apart; nearly all differences are those of the sync
+        p50 = 0 if sync_alone else p50
         p50, p99 = p50 + synced["50.000000"], p50 + synced["99.000000"]
     return Measured(write["total_ios"] / (write["runtime"] / 1000), p50, p99)
 
@@ -130,6 +154,8 @@ def _write_file(file: Path, size: int) -> None:
         if size:
             os.pwrite(fd, os.urandom(size), 0)
         os.fsync(fd)
+        # as fstui does: in a file that is cached in large folios, a small overwrite takes four times as long to sync
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
     finally:
         os.close(fd)
 

@@ -47,7 +47,12 @@ SATA = {
     "endurance_used": {"current_percent": 3},
     "ata_smart_attributes": {
         "table": [
-            {"id": 5, "name": "Reallocated_Sector_Ct", "when_failed": "", "raw": {"value": 12, "string": "12"}},
+            {
+                "id": 5,
+                "name": "Reallocated_Sector_Ct",
+                "when_failed": "",
+                "raw": {"value": 12 << 16, "string": "12 (0 5)"},
+            },
             {"id": 174, "name": "Unexpect_Power_Loss_Ct", "when_failed": "", "raw": {"value": 40, "string": "40"}},
             {"id": 175, "name": "Power_Loss_Cap_Test", "when_failed": "", "raw": {"value": 630, "string": "630"}},
             {"id": 197, "name": "Current_Pending_Sector", "when_failed": "", "raw": {"value": 0, "string": "0"}},
