@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import subprocess
 from collections.abc import Callable, Sequence
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.hosts import FSTUI
+from tests.prefork import prefork
 
 Fleet = Callable[..., subprocess.CompletedProcess[str]]
 HONEST = gzip.decompress((Path(__file__).parents[1] / "judge/frozen/machine-ext4-virtio.json.gz").read_bytes())
@@ -44,10 +45,9 @@ def installed(tmp_path: Path) -> str:
 @pytest.fixture
 def fleet(tmp_path: Path, ssh: str) -> Fleet:
     def call(*arguments: str, after: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
-        words = [FSTUI, "fleet", *arguments, "--ssh", ssh, *after]
-        return subprocess.run(
-            words, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=tmp_path, check=False
-        )
+        with contextlib.chdir(tmp_path):
+            done = prefork().run("fleet", *arguments, "--ssh", ssh, *after)
+        return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return call
 

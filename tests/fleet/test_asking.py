@@ -1,5 +1,6 @@
 """Requests to hosts and their answers, with an ssh that runs everything on this host."""
 
+import contextlib
 import csv
 import io
 import json
@@ -14,6 +15,7 @@ import pytest
 from fstui.ssh import words as ssh_words
 from tests.fleet.conftest import HONEST, Fleet, program
 from tests.fleet.hosts import FSTUI
+from tests.prefork import prefork
 from tests.real import disks
 from tests.real.conftest import workshop  # noqa: F401  a fixture
 from tests.real.headless import scenario_file
@@ -49,8 +51,8 @@ def test_documents_are_saved_and_shown_again(fleet: Fleet, installed: str, tmp_p
     ]
     assert (tmp_path / "out/chatty1.json").read_bytes().strip() == HONEST.strip()
     assert os.stat(tmp_path / "out/db1.json").st_mode & 0o077 == 0
-    again = subprocess.run([FSTUI, "fleet", "show", "out"], capture_output=True, text=True, cwd=tmp_path, check=True)
-    assert again.stdout == done.stdout
+    with contextlib.chdir(tmp_path):
+        assert prefork().run("fleet", "show", "out").stdout.decode() == done.stdout
 
 
 def test_each_failing_host_has_a_reason(fleet: Fleet, installed: str) -> None:

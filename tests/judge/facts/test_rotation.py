@@ -79,9 +79,12 @@ def test_pace_below_that_of_a_log_shows_no_revolution() -> None:
 @pytest.mark.parametrize(
     "where",
     [
-        on_disk(filesystem("btrfs"), disk(medium=READ)),
+        *(on_disk(filesystem(kind), disk(medium=READ)) for kind in ("btrfs", "zfs", "f2fs", "bcachefs")),
         on_disk(filesystem(data="journal"), disk(medium=READ)),
-        target(filesystem(below=("top",)), block("top", "bcache", "sda"), disk(medium=READ)),
+        *(
+            target(filesystem(below=("top",)), block("top", kind, "sda"), disk(medium=READ))
+            for kind in ("bcache", "dm-cache", "dm-writecache", "dm")
+        ),
         on_disk(filesystem(), disk(medium=Medium(class_="hdd-7200", write_cache="plp"))),
         on_disk(filesystem(barrier="nobarrier"), disk(medium=READ)),
         on_disk(),
@@ -89,14 +92,8 @@ def test_pace_below_that_of_a_log_shows_no_revolution() -> None:
         on_disk(filesystem(), disk(medium=READ, link="scsi")),
     ],
     ids=[
-        "copy on write",
-        "data=journal",
-        "cache between",
-        "protected",
-        "barriers off",
-        "no platter",
-        "array that states revolutions",
-        "controller that states revolutions",
+        *("btrfs", "zfs", "f2fs", "bcachefs", "data=journal", "bcache", "dm-cache", "dm-writecache", "dm", "protected"),
+        *("barriers off", "no platter", "array that states revolutions", "controller that states revolutions"),
     ],
 )
 def test_no_platter_if_another_layer_may_answer(where: Target) -> None:
@@ -216,11 +213,6 @@ def test_medium_outweighs_a_hard_disk_name() -> None:
 
 def test_time_next_to_other_writers_shows_nothing() -> None:
     assert not rotation(SPINNING, same_block(100, flushes=1.3)).platters_wait
-
-
-def test_random_offsets_may_take_half_a_revolution() -> None:
-    same, random = o_direct(200, offsets="same"), o_direct(200, offsets="random")
-    assert [pace.step for pace in rotation(declared(), same, random).direct_too_fast] == [same]
 
 
 def test_fastest_pace_exceeds_its_limit_most() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from fstui.model.host import Host
 from fstui.model.steps import Latency
-from fstui.model.storage import Medium, Node
+from fstui.model.storage import Medium
 from tests.factories.box import Box, vpd_page_b1
 from tests.factories.evidence import GUEST, HONEST_PROCESS, METAL, busy, finding, rules, verdict
 from tests.factories.looking import look
@@ -162,34 +162,6 @@ def test_hard_disk_of_unknown_speed_is_assumed_to_be_fast(changes: dict[str, Any
         found = finding(judgement, "same-block-rotation")
         assert (found.verdict, found.confidence) == ("suspicious", "medium")
         assert any("15000 rpm assumed" in line for line in found.because)
-
-
-@pytest.mark.parametrize(
-    "top",
-    [
-        filesystem("btrfs"),
-        filesystem("zfs"),
-        filesystem("f2fs"),
-        filesystem("bcachefs"),
-        filesystem(data="journal"),
-    ],
-    ids=lambda node: node.kind,
-)
-def test_copy_on_write_filesystem_is_not_compared(top: Node) -> None:
-    assert "same-block-rotation" not in rules(verdict(on_disk(top, disk(medium=READ)), same_block(900, flushes=3)))
-
-
-@pytest.mark.parametrize("kind", ["bcache", "dm-cache", "dm-writecache", "dm"])
-def test_platter_behind_a_cache_is_not_compared(kind: str) -> None:
-    stack = target(filesystem(below=("top",)), block("top", kind, "sda"), disk(medium=READ))
-    assert "same-block-rotation" not in rules(verdict(stack, same_block(900)))
-
-
-def test_protected_or_zoned_drive_is_not_compared() -> None:
-    protected = disk(medium=Medium(class_="hdd-7200", write_cache="plp", declared=True))
-    zoned = disk(medium=READ, readings=readings(zoned="host-aware"))
-    for drive in (protected, zoned):
-        assert "same-block-rotation" not in rules(verdict(on_disk(filesystem(), drive), same_block(900)))
 
 
 def test_platter_below_lvm_and_luks_is_compared() -> None:
