@@ -26,6 +26,7 @@ from tests.powercut.honest import BLOCK, directory_of, lay_down, log_of, put
 BEFORE = "00000000-0000-0000-0000-000000000000"
 SETTINGS = {"file": "131072", "writes": "overwrite,append"}
 LAST = {0: 100, 1: 80}
+pytestmark = pytest.mark.usefixtures("without_children")
 
 
 class Box:
