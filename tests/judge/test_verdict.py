@@ -1,8 +1,7 @@
-"""The verdict follows from the findings, and a saved run is judged again alike."""
+"""The verdict follows from the findings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from random import Random
 
 import pytest
@@ -14,12 +13,10 @@ from fstui.judge import Case, decisive, judge, leading, words
 from fstui.judge.defects import defects
 from fstui.judge.rules import all_rules
 from fstui.measure.kinds import figures_from, settings_from
-from fstui.measure.kinds.documents import decode_run
 from fstui.model.counters import DeviceCounters, Idle
-from fstui.model.documents import encode
 from fstui.model.host import Host
 from fstui.model.judgement import VERDICTS, Confidence, Finding, Scope, Verdict
-from fstui.model.run import Evidence, Run, ScenarioRef
+from fstui.model.run import Evidence, ScenarioRef
 from fstui.model.steps import Failure, Step, TimelinePoint
 from fstui.model.storage import Medium, Target
 from tests.factories.evidence import GUEST, METAL, evidence, verdict
@@ -214,21 +211,6 @@ def test_verdict_is_that_of_the_decisive_finding(seen: Evidence) -> None:
         assert judgement.sentence.endswith("only a power cut proves more.")
 
 
-def saved() -> Iterator[Run]:
-    hdd = on_disk(filesystem(), disk(medium=Medium(class_="hdd-7200", declared=True)))
-    for number, where in enumerate((None, hdd, on_loop())):
-        seen = evidence(where, step(flushes={"loop0": 1, "sda": 1}), step("same", offsets="same", rate=812))
-        fields = {name: getattr(seen, name) for name in seen.__struct_fields__}
-        yield Run(id=str(number), started_at="2026-11-20T03:12:44+00:00", **fields)
-
-
-@pytest.mark.parametrize("run", saved(), ids=["disk", "declared", "loop"])
-def test_saved_run_is_judged_alike(run: Run) -> None:
-    again = decode_run(encode(run))
-    assert judge(again) == judge(run)
-    assert judge(again).findings
-
-
 def test_first_failure_is_named_if_every_step_failed() -> None:
     gone = Failure(call="chdir", errno=2, message="[Errno 2] the directory was moved or removed: '/srv/.fstui-1'")
     failed = replace(step(), status="failed", error=gone, ops=0, syncs=0)
@@ -249,12 +231,17 @@ FORCED = step("log", sync="none", open_flags=("direct", "dsync"), flushes=0)
         (on_disk(filesystem(), disk(fua=True)), FORCED, "none that it would count is expected"),
         (on_disk(filesystem(), disk(counted=False)), step(flushes=None, share=None), "sda counts no flushes"),
         (
+            on_disk(filesystem(), disk(counted=False, readings=readings(iostats="0"))),
+            step(flushes=None, share=None),
+            "iostats",
+        ),
+        (
             on_disk(filesystem(), disk(kind="dm-linear", counted=False, because="a driver without a queue")),
             step(flushes=None, share=None),
             "sda has no request queue that counts flushes. sda: a driver without a queue.",
         ),
     ],
-    ids=["no device", "write through", "unknown device", "FUA writes", "not counted", "no queue"],
+    ids=["no device", "write through", "unknown device", "FUA writes", "not counted", "switched off", "no queue"],
 )
 def test_undecided_run_says_why(where: Target, done: Step, words_: str) -> None:
     judgement = verdict(where, done)

@@ -99,14 +99,6 @@ def test_expected_flushes_of_filesystems_that_write_twice(top: Node, fua: bool, 
         assert judgement.verdict == "consistent"
 
 
-def test_no_flush_is_expected_for_a_fua_write() -> None:
-    direct = step(flushes=0, sync="none", open_flags=("direct", "dsync"))
-    judgement = verdict(on_disk(filesystem(), disk(fua=True)), direct)
-    assert rules(judgement) == set()
-    assert judgement.verdict == "cannot-tell"
-    assert "none that it would count is expected" in judgement.sentence
-
-
 def test_md_claims_fua_and_its_disk_without_fua_is_flushed() -> None:
     array = block("md0", "md", "sda", fua=True, write_cache="write back", readings=readings(level="linear"))
     direct = step(flushes=1, sync="none", open_flags=("direct", "dsync"))
@@ -161,21 +153,6 @@ def test_unsuitable_step_is_not_counted(unsuitable: Step) -> None:
 
 def test_stopped_step_with_enough_syncs_is_counted() -> None:
     assert verdict(None, step(status="stopped", ops=20)).verdict == "consistent"
-
-
-def test_write_through_expects_nothing_and_shows_nothing() -> None:
-    judgement = verdict(on_disk(filesystem(), disk(write_cache="write through")), step(flushes=0))
-    assert rules(judgement) == set()
-    assert judgement.verdict == "cannot-tell"
-    assert "no volatile cache" in judgement.sentence
-
-
-def test_device_that_counts_nothing_gives_cannot_tell() -> None:
-    uncounted = disk(counted=False, readings=readings(iostats="0"))
-    judgement = verdict(on_disk(filesystem(), uncounted), step(flushes=None, share=None))
-    assert rules(judgement) == set()
-    assert judgement.verdict == "cannot-tell"
-    assert "iostats" in judgement.sentence
 
 
 def test_zeros_of_a_device_that_does_not_count_mean_nothing() -> None:
