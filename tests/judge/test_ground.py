@@ -21,11 +21,6 @@ from tests.factories.steps import step
 
 ISCSI = "platform/host3/session1/target3:0:0/3:0:0:0"
 UAS = "pci0000:00/0000:00:14.0/usb2/2-1/2-1:1.0/host4/target4:0:0/4:0:0:0"
-VIRTIO_SCSI = "pci0000:00/0000:00:03.0/virtio0/host0/target0:0:1/0:0:1:0"
-VMBUS = "LNXSYSTM:00/LNXSYBUS:00/ACPI0004:00/MSFT1000:00/{}-1e82-4818-a1c3-63d806ec15bb/host1/target1:0:0/1:0:0:0"
-AWS, GOOGLE = "sys_vendor Amazon EC2", "product_name Google Compute Engine"
-AZURE = "chassis_asset_tag 7783-7084-3265-9085-8269-3286-77"
-EBS = "Amazon Elastic Block Store"
 NVME = "pci0000:00/0000:00:1f.0/nvme/nvme{}"
 HYPERV = (
     "LNXSYSTM:00/LNXSYBUS:00/ACPI0004:00/MSFT1000:00/fd1d2cbd-ce7c-535c-966b-eb5f811c95f0/host0/target0:0:0/0:0:0:0"
@@ -104,21 +99,6 @@ def on_filesystem(fstype: str) -> Callable[[Box], None]:
     return build
 
 
-def of_cloud(box_is: str, model: str, home: str, write_cache: str = "write through") -> Callable[[Box], None]:
-    """Return a builder of a guest with that DMI file, and ext4 on a disk of that model."""
-    file, _, word = box_is.partition(" ")
-    vendor, _, rest = model.rpartition(" ") if "nvme" not in home else ("", "", model)
-
-    def build(box: Box) -> None:
-        box.write("/proc/cpuinfo", "flags : hypervisor")
-        box.write(f"/sys/class/dmi/id/{file}", word)
-        names = {"device/vendor": vendor, "device/model": rest}
-        box.disk("sda", home, write_cache=write_cache, files={name: value for name, value in names.items() if value})
-        box.mount("/dev/sda", "/srv", "ext4")
-
-    return build
-
-
 def volume_in_a_pod(box: Box) -> None:
     """The root is an overlay; the persistent volume is a bind mount without a device node in /dev."""
     box.write("/proc/cpuinfo", "flags : hypervisor")
@@ -188,52 +168,11 @@ def test_dropped_flushes_are_missed_where_they_are_expected(box: Box, ground: Gr
     assert (judgement.verdict, judgement.confidence) == ground.dropping
 
 
-CLOUDS = {
-    "EBS": (AWS, EBS, NVME.format(1), PLAUSIBLE),
-    "EBS outside AWS": ("sys_vendor QEMU", EBS, NVME.format(1), CANNOT_TELL),
-    "unknown disk on AWS": (AWS, "QEMU NVMe Ctrl", NVME.format(1), CANNOT_TELL),
-    "an instance store": (AWS, "Amazon EC2 NVMe Instance Storage", NVME.format(1), PLAUSIBLE),
-    "a persistent disk": (GOOGLE, "Google PersistentDisk", VIRTIO_SCSI, PLAUSIBLE),
-    "Hyperdisk": (GOOGLE, "nvme_card-pd", NVME.format(1), PLAUSIBLE),
-    "a local SSD": (GOOGLE, "nvme_card", NVME.format(1), PLAUSIBLE),
-    "Azure, data": (AZURE, "Msft Virtual Disk", VMBUS.format("f8b3781b"), PLAUSIBLE),
-    "Azure, system": (AZURE, "Msft Virtual Disk", VMBUS.format("f8b3781a"), PLAUSIBLE),
-    "Azure, NVMe": (AZURE, "MSFT NVMe Accelerator v1.0", NVME.format(1), PLAUSIBLE),
-    "own Hyper-V": ("sys_vendor Microsoft", "Msft Virtual Disk", VMBUS.format("f8b3781b"), CANNOT_TELL),
-    "Alibaba": ("sys_vendor Alibaba Cloud", "Alibaba Cloud Elastic Block Storage", NVME.format(1), PLAUSIBLE),
-    "Oracle": ("chassis_asset_tag OracleCloud.com", "ORACLE BlockVolume", ISCSI, PLAUSIBLE),
-    "DigitalOcean": ("sys_vendor DigitalOcean", "DO Volume", VIRTIO_SCSI, PLAUSIBLE),
-    "Hetzner": ("sys_vendor Hetzner", "HC Volume", VIRTIO_SCSI, CANNOT_TELL),
-}
-
-
-@pytest.mark.parametrize(("box_is", "model", "home", "said"), CLOUDS.values(), ids=CLOUDS.keys())
-def test_cloud_disk_without_a_cache_relies_on_its_provider(
-    box: Box, box_is: str, model: str, home: str, said: Said
-) -> None:
-    of_cloud(box_is, model, home)(box)
-    judgement = judged(box, None, {"sda": 0})
-    assert (judgement.verdict, judgement.confidence) == said
-
-
-@pytest.mark.parametrize(("arrive", "said"), [(1, CONSISTENT), (0, NOT_TRUSTED)])
-@pytest.mark.parametrize("box_is", [AWS, "sys_vendor QEMU"])
-def test_cloud_disk_with_a_cache_is_judged_by_its_flushes(box: Box, box_is: str, arrive: float, said: Said) -> None:
-    of_cloud(box_is, EBS, NVME.format(1), "write back")(box)
-    judgement = judged(box, None, {"sda": arrive})
-    assert (judgement.verdict, judgement.confidence) == said
-
-
 @pytest.mark.parametrize(("fstype", "source"), [("virtiofs", "share"), ("9p", r"C:\134"), ("fuse.fuse-overlayfs", "x")])
 def test_remote_filesystem_gives_cannot_tell(box: Box, fstype: str, source: str) -> None:
     box.mount(source, "/srv", fstype)
     judgement = judged(box, None, {})
     assert (judgement.verdict, "remote-filesystem" in rules(judgement)) == ("cannot-tell", True)
-
-
-def test_empty_dir_of_a_pod_in_memory_is_not_durable(box: Box) -> None:
-    box.mount("tmpfs", "/srv", "tmpfs")
-    assert judged(box, None, {}).verdict == "not-durable"
 
 
 def test_windows_drive_in_wsl_gives_cannot_tell(box: Box) -> None:
