@@ -315,12 +315,6 @@ def test_old_sysbench_is_refused(workshop: Path, tmp_path: Path) -> None:
     assert sentence.startswith("sysbench 0.4.12") and "apt-get install sysbench" in sentence
 
 
-def test_missing_server_that_was_named_is_refused(workshop: Path, tmp_path: Path) -> None:
-    servers.needed("mariadb")
-    sentence = servers.refused(workshop, "server=mysql", environment=without(tmp_path, "sysbench"))
-    assert sentence.startswith("no database server to run: MySQL is not installed: apt-get install mysql-server-core")
-
-
 def test_server_that_does_not_start_reports_why(workshop: Path) -> None:
     with roomy(workshop) as storage:
         scenario = workshop / "wrong.toml"

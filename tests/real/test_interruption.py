@@ -20,10 +20,9 @@ def settled(directory: Path) -> bool:
     return not left_in(directory) and ledger.entries() == []
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-@pytest.mark.parametrize("step", [0, 1])
+@pytest.mark.parametrize(("step", "number", "code"), [(0, signal.SIGTERM, 143), (1, signal.SIGINT, 130)])
 def test_signal_ends_the_step_and_the_run_is_judged_and_saved(
-    workshop: Path, number: signal.Signals, code: int, step: int
+    workshop: Path, step: int, number: signal.Signals, code: int
 ) -> None:
     seconds = "60" if step == 0 else "0.2"
     with disks.on_loop(workshop) as storage:
