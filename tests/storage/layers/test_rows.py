@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from fstui.storage.survey import survey
 from tests.factories.box import Box
 from tests.factories.looking import look, only, trouble
 
@@ -44,12 +43,6 @@ def test_read_only_filesystem_is_in_no_trouble(box: Box, kind: str, state: list[
 def test_pseudo_filesystems_hold_no_files(box: Box, kind: str) -> None:
     box.mount(kind, "/srv", kind)
     assert look(box).pseudo
-
-
-def test_pseudo_filesystems_come_after_others(box: Box) -> None:
-    box.mount("proc", "/proc", "proc")
-    box.mount("tmpfs", "/srv", "tmpfs")
-    assert [target.mount_point for target in survey(box.root).filesystems] == ["/srv", "/proc"]
 
 
 def test_filesystem_below_proc_is_pseudo(box: Box) -> None:

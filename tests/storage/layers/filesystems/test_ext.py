@@ -39,14 +39,6 @@ def test_ext4_data_journal_and_no_journal(box: Box) -> None:
     assert read(target(inventory, "/none").stack[0], "journal") == ("no", "/proc/fs/ext4/sdb/options")
 
 
-def test_ext4_external_journal_is_a_journal(box: Box) -> None:
-    box.disk("sda")
-    box.mount("/dev/sda", "/srv", "ext4")
-    box.ext4("sda", "rw barrier data=ordered", journal=False)
-    box.write("/sys/fs/ext4/sda/journal_task", "512")
-    assert read(look(box).stack[0], "journal") == ("yes", "/sys/fs/ext4/sda/journal_task")
-
-
 def test_ext4_options_from_mountinfo(box: Box) -> None:
     box.disk("sda")
     box.mount("/dev/sda", "/srv", "ext4", super_options="rw,barrier=0")
@@ -75,6 +67,7 @@ def test_ext4_external_journal_is_in_the_stack(box: Box, thread: str, journal: d
     found = look(box)
     assert roles(found) == journal
     assert found.stack[0].below == ("sda", *journal)
+    assert read(found.stack[0], "journal") == ("yes", "/sys/fs/ext4/sda/journal_task")
 
 
 def test_journal_on_dm_8_is_external(box: Box) -> None:

@@ -12,15 +12,11 @@ def test_xfs_log_and_realtime_devices_are_in_the_stack(box: Box) -> None:
     box.link("/dev/disk/by-id/log", "../../sdb")
     options = "rw,attr2,logdev=/dev/disk/by-id/log,rtdev=/dev/sdc"
     box.mount("/dev/sda", "/srv", "xfs", super_options=options)
-    top = look(box).stack[0]
+    found = look(box)
+    top = found.stack[0]
     assert top.below == ("sda", "sdb", "sdc")
+    assert roles(found) == {"sdb": "log", "sdc": "realtime"}
     assert read(top, "logdev")[0] == "/dev/disk/by-id/log"
-
-
-def test_xfs_log_and_realtime_devices_have_roles(box: Box) -> None:
-    box.disks("sda", "sdb", "sdc")
-    box.mount("/dev/sda", "/srv", "xfs", super_options="rw,logdev=/dev/sdb,rtdev=/dev/sdc")
-    assert roles(look(box)) == {"sdb": "log", "sdc": "realtime"}
 
 
 def test_unseen_xfs_realtime_device_is_reported(box: Box) -> None:
