@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
+_GROUP = "\xa0"
+"""Non-breaking. Fonts and 8-bit encodings lack the narrow one, U+202F."""
+_WRITTEN = re.compile(r"(?<![\w.])\d{1,3}(?: \d{3})+(?!\w)")
+
 
 def count(number: float) -> str:
-    """A whole number with thin groups: ``211 402``."""
-    return f"{round(number):,}".replace(",", " ")
+    """A whole number in groups of three digits: ``211 402``."""
+    return f"{round(number):,}".replace(",", _GROUP)
+
+
+def grouped(page: str) -> str:
+    """Return a page of documentation with its numbers as `count` writes them."""
+    return _WRITTEN.sub(lambda number: number[0].replace(" ", _GROUP), page)
 
 
 def counted(number: int, thing: str) -> str:

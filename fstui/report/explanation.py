@@ -11,6 +11,7 @@ from rich.markdown import Markdown
 from rich.text import Text
 
 from fstui.judge import explain, questions
+from fstui.model.quantities import grouped
 from fstui.report import glossary, symptoms
 from fstui.report.characters import page
 from fstui.report.text import WIDTH, hanging, wrap
@@ -45,7 +46,7 @@ def overview(width: int) -> str:
 
 def documentation() -> dict[str, str]:
     """Return the Markdown of every page in ``fstui/docs`` by its file name without ``.md``."""
-    return {path.stem: path.read_text() for path in sorted(_DOCS.glob("*.md"))}
+    return {path.stem: grouped(path.read_text()) for path in sorted(_DOCS.glob("*.md"))}
 
 
 def lines(rule_name: str, width: int) -> list[Text]:

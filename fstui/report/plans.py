@@ -9,7 +9,6 @@ from msgspec.structs import astuple
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.plan import Plan
 from fstui.model.quantities import clock, counted, seconds, short_size, typed_size
-from fstui.model.rate_limit import RateLimit
 from fstui.model.storage import Target
 from fstui.powercut import plan as power_cut
 from fstui.report.documents import ScenarioDocument, ScenarioRow, ScenariosDocument, ScenarioSetting
@@ -72,31 +71,31 @@ def of_plan(plan: Plan, target: Target) -> Report:
 
 
 def plan_head(plan: Plan, target: Target) -> list[str]:
-    lasts = "until it is stopped" if plan.seconds is None else f"about {seconds(plan.seconds)}"
-    declared = {node.medium.because for node in target.lowest if node.medium and node.medium.declared}
-    place = "next to" if plan.server else "into"
+    rows = [(f"  {label:<8}", words) for label, words in _amounts(plan, target)]
     return [
         f"{plan.scenario.name}: {plan.question}",
         *_server(plan),
-        f"  {place:<8}  {target.path} ({stack_line(target)})",
-        *(f"  which is  {words}" for words in sorted(declared)),
-        f"  takes     {lasts}",
-        f"  writes    {writes_at_most(plan)}, occupies {short_size(plan.room_bytes)} or less at a time; everything is "
-        "removed at the end",
-        *(f"  {line}" for line in _rate_limit(plan.rate_limit)),
+        *hanging(rows),
         f"  again     {plan.command}",
     ]
 
 
-def _rate_limit(limit: RateLimit) -> list[str]:
-    words = []
+def _amounts(plan: Plan, target: Target) -> Iterator[tuple[str, str]]:
+    yield "next to" if plan.server else "into", f"{target.path} ({stack_line(target)})"
+    for words in sorted({node.medium.because for node in target.lowest if node.medium and node.medium.declared}):
+        yield "which is", words
+    yield "takes", "until it is stopped" if plan.seconds is None else f"about {seconds(plan.seconds)}"
+    room = short_size(plan.room_bytes)
+    yield "writes", f"{writes_at_most(plan)}, occupies {room} or less at a time; everything is removed at the end"
+    limit = plan.rate_limit
+    gently = []
     if limit.bytes_per_s:
-        words.append(f"at most {short_size(limit.bytes_per_s)}/s, plus what the filesystem adds")
+        gently.append(f"at most {short_size(limit.bytes_per_s)}/s, plus what the filesystem adds")
     if limit.idle:
-        words.append(f"idle I/O class and nice 19. The class has an effect with {_IDLE}")
-    if words:
-        words.append("the speed of the storage is not judged")
-    return hanging([("gently" if at == 0 else "", each) for at, each in enumerate(words)], WIDTH - 2, gap=4)
+        gently.append(f"idle I/O class and nice 19. The class has an effect with {_IDLE}")
+    if gently:
+        gently.append("the speed of the storage is not judged")
+    yield from zip(("gently", "", ""), gently, strict=False)
 
 
 def _server(plan: Plan) -> Iterator[str]:

@@ -23,7 +23,6 @@ NARROWEST = 24
 """Cells for sentences in the last column of a table."""
 NONE = "–"
 _BLOCKS = "▁▂▃▄▅▆▇█"
-_THOUSANDS = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")
 _COMMAND = re.compile(r"(?:^|(?<=[\s(]))'[^']+'(?=[\s).,;:]|$)")
 
 
@@ -89,16 +88,16 @@ def hanging(rows: Sequence[Sequence[str]], width: int = WIDTH, gap: int = 2, ali
     return columns(wrapped, align or "<" * (lead + 1), gap)
 
 
-def labelled(label: str, lines: Iterable[str]) -> list[str]:
+def labelled(label: str, lines: Iterable[str], width: int = WIDTH) -> list[str]:
     """Return sentences with a label in the margin: ``next     Switch the cache off …``."""
-    return _in_margin(label, [part for line in lines for part in wrap(line, WIDTH - _MARGIN)])
+    return _in_margin(label, [part for line in lines for part in wrap(line, width - _MARGIN)])
 
 
-def because(lines: Iterable[str]) -> list[str]:
+def because(lines: Iterable[str], width: int = WIDTH) -> list[str]:
     """Return ``label: evidence`` in two columns: ``because  fdatasync  840/s, limit 120/s``."""
     pairs = [line.partition(": ") for line in lines]
     rows = [(label, evidence) if colon else ("", label) for label, colon, evidence in pairs]
-    return _in_margin("because", hanging(rows, WIDTH - _MARGIN))
+    return _in_margin("because", hanging(rows, width - _MARGIN))
 
 
 def _in_margin(label: str, lines: Sequence[str]) -> list[str]:
@@ -119,8 +118,8 @@ def fold(text: str, width: int, first: str = "", indent: str = "") -> list[str]:
 
 
 def _broken(text: str, width: int, first: str = "", indent: str = "", *, break_long_words: bool) -> list[str]:
-    # 211 402 is one word, and so is a command in quotes, which is copied; escaped text contains no NUL
-    whole = _COMMAND.sub(lambda found: found[0].replace(" ", "\0"), _THOUSANDS.sub("\0", escape_controls(text)))
+    # a command in quotes is one word, so that it can be copied; escaped text contains no NUL
+    whole = _COMMAND.sub(lambda found: found[0].replace(" ", "\0"), escape_controls(text))
     lines = textwrap.wrap(
         whole,
         max(width, 1),

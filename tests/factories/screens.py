@@ -245,7 +245,7 @@ TOO_FAST = Finding(
     steps=("same block, fdatasync",),
     because=(
         "same block, fdatasync: 812/s, limit 120/s; p50 1.2 ms, turn 8.3 ms",
-        "sda: 1 622 flushes for 1 624 syncs",
+        "sda: 1\xa0622 flushes for 1\xa0624 syncs",
         "medium, write cache: hdd-7200, none: declared by you",
     ),
     next=(

@@ -55,7 +55,7 @@ def test_commits_are_those_of_the_first_step_that_syncs() -> None:
     text = render("plain", fleet(replace(host("db1"), rates=rates)))
     assert isinstance(text, str)
     row = text.splitlines()[3]
-    assert "211" in row and "6 927" not in row
+    assert "211" in row and "6\xa0927" not in row
 
 
 def test_a_check_is_a_row_for_each_filesystem() -> None:

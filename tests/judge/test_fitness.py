@@ -21,7 +21,7 @@ from tests.factories.steps import latency, step
 def log(p99_ms: float = 2.0, rate: float = 900, **changes: Any) -> Step:
     sync = latency(1e6 * p99_ms / 4, p99_ns=1e6 * p99_ms)
     settings: dict[str, Any] = {"offsets": "sequential", "prefill": "fallocate", "flushes": 2, **changes}
-    return step("log, 2 300 B, fdatasync", rate=rate, changes={"sync_ns": sync}, **settings)
+    return step("log, 2300 B, fdatasync", rate=rate, changes={"sync_ns": sync}, **settings)
 
 
 def answers(*steps: Step, **changes: Any) -> dict[str, Fit]:
@@ -64,7 +64,7 @@ def test_few_syncs_are_held_to_the_longest() -> None:
 
 def test_without_a_threshold_the_rate_is_explained() -> None:
     overwrites = step(rate=1600, offsets="same")
-    assert answers(overwrites)["PostgreSQL"].measured == "1 600/s"
+    assert answers(overwrites)["PostgreSQL"].measured == "1\xa0600/s"
     two_syncs = answers(overwrites)["Consul, Vault (BoltDB)"]
     assert (two_syncs.answer, two_syncs.measured) == ("no-threshold", "800/s")
 

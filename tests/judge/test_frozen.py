@@ -200,7 +200,7 @@ def differences(name: str) -> Iterator[tuple[str | None, str]]:
 
 def _compared(finding: dict[str, Any]) -> dict[str, Any]:
     """Reduce the words of a finding to their figures."""
-    words = " ".join([finding["title"], *finding["because"]])
+    words = " ".join([finding["title"], *finding["because"]]).replace("\xa0", " ")  # older runs have breaking spaces
     figures = sorted(re.findall(r"(?<![\w.])\d[\d.]*(?: \d{3})*(?:\.\d+)?", words))
     return {**finding, "rule": RENAMED.get(finding["rule"], finding["rule"]), "figures": figures}
 

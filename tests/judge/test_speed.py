@@ -305,7 +305,7 @@ def test_trace_shows_whether_the_device_stalled(ms: int, words: str) -> None:
 
 def test_evidence_includes_the_step_of_the_sentence() -> None:
     found = answered(SSD, step("append", rate=2000), step("O_DSYNC", rate=9000))
-    assert found.sentence.startswith("O_DSYNC did 9 000/s")
+    assert found.sentence.startswith("O_DSYNC did 9\xa0000/s")
     assert [line.partition(":")[0] for line in found.because] == ["O_DSYNC", "append"]
 
 

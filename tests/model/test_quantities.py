@@ -24,7 +24,7 @@ KIB, MIB, GIB, TIB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
     ("words", "number", "text"),
     [
         (count, 0, "0"),
-        (count, 211402, "211 402"),
+        (count, 211402, "211\xa0402"),
         (rate, 0, "0.00"),
         (rate, 0.25, "0.25"),
         (rate, 9.994, "9.99"),
@@ -33,7 +33,7 @@ KIB, MIB, GIB, TIB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
         (rate, 99.94, "99.9"),
         (rate, 99.96, "100"),
         (rate, 812.4, "812"),
-        (rate, 21200, "21 200"),
+        (rate, 21200, "21\xa0200"),
         (duration_ns, 0, "0 ns"),
         (duration_ns, 850, "850 ns"),
         (duration_ns, 999, "999 ns"),
@@ -87,7 +87,7 @@ def test_number_formats(words: Callable[[float], str], number: float, text: str)
     assert words(number) == text
 
 
-@pytest.mark.parametrize(("number", "words"), [(0, "0 steps"), (1, "1 step"), (8, "8 steps"), (1200, "1 200 steps")])
+@pytest.mark.parametrize(("number", "words"), [(0, "0 steps"), (1, "1 step"), (8, "8 steps"), (1200, "1\xa0200 steps")])
 def test_plurals(number: int, words: str) -> None:
     assert counted(number, "step") == words
     assert counted(number, "box") == words.replace("step", "box").replace("boxs", "boxes")

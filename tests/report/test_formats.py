@@ -240,7 +240,7 @@ def test_no_value_is_repeated() -> None:
 
 
 def test_numbers_are_not_broken_when_a_sentence_is_wrapped() -> None:
-    assert wrap("It took 1 234 567 operations.", 14) == ["It took", "1 234 567", "operations."]
+    assert wrap("It took 1\xa0234\xa0567 operations.", 14) == ["It took", "1\xa0234\xa0567", "operations."]
 
 
 def test_commands_in_quotes_are_not_broken() -> None:

@@ -38,7 +38,7 @@ def test_the_whole_result_in_plain_text() -> None:
         "  One 16 KiB block was rewritten and synced 840 times a second. A 7200 rpm disk",
         "  turns 120 times a second.",
         "  because  same block, fdatasync  840/s, limit 120/s",
-        "           sda                    1 680 flushes for 1 680 syncs",
+        "           sda                    1\xa0680 flushes for 1\xa0680 syncs",
         "  next     VirtualBox: set IgnoreFlush to 0 for this disk, then run again.",
         "",
         "2 findings",
@@ -47,16 +47,16 @@ def test_the_whole_result_in_plain_text() -> None:
         "   odirect-alone        note        high        0 flushes: not durable by itself",
         "",
         "STEP             RATE/S     P50     P99      MAX  FLUSH/SYNC  BYTES",
-        "write, no sync  211 402  1.2 ms  5.9 ms  28.0 ms           –   0.00",
+        "write, no sync  211\xa0402  1.2 ms  5.9 ms  28.0 ms           –   0.00",
         "fdatasync           840  1.2 ms  5.9 ms  28.0 ms        1.00   1.00",
         "",
         "I/O path of fdatasync",
-        "  fstui requested 1 680 writes, 26.2 MiB, 1 680 syncs",
+        "  fstui requested 1\xa0680 writes, 26.2 MiB, 1\xa0680 syncs",
         "  │",
         "  ext4 /srv   expects 1 for each sync",
         "  │ 26.2 MiB (1.00), flushes not counted",
         "  sda1  partition",
-        "  │ 26.2 MiB (1.00), 1 680 flushes (1.00 a sync), ✓ all arrived",
+        "  │ 26.2 MiB (1.00), 1\xa0680 flushes (1.00 a sync), ✓ all arrived",
         "  sda  VBOX HARDDISK, hdd-7200",
         "",
         *ruler.of_run(RUN),
@@ -204,8 +204,8 @@ def test_markdown_has_the_verdict_before_the_tables() -> None:
     ]
     places = [text.index(part) for part in order]
     assert places == sorted(places)
-    assert "|  | sda, lowest | 1 690 | 26.2 MiB |  | 1 680 | 1.00 |" in text
-    assert "|  | sda1 | 1 690 | 26.2 MiB |  | not counted | – |" in text
+    assert "|  | sda, lowest | 1\xa0690 | 26.2 MiB |  | 1\xa0680 | 1.00 |" in text
+    assert "|  | sda1 | 1\xa0690 | 26.2 MiB |  | not counted | – |" in text
     assert "VBOX HARDDISK hdd-7200 (declared)" in text
 
 

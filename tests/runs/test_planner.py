@@ -56,9 +56,15 @@ async def test_an_existing_server_needs_no_space_here() -> None:
     lines = plan_head(plan, site.target)
     assert lines[1] == "  server    mysql at db7:3307, as app"
     assert lines[2].startswith("            a new database there: writes ≤ ")
-    assert lines[3] == "            1 table of 60 000 000 rows; dropped at the end"
+    assert lines[3] == "            1 table of 60\xa0000\xa0000 rows; dropped at the end"
     assert "replicas" in lines[4]
     assert not any("into" in line for line in lines)
+
+
+async def test_the_head_of_a_plan_fits_80_columns() -> None:
+    site, plan = await Session(machine_with()).planned("fsync-rate", "/srv/data", {})
+    lines = plan_head(plan, site.target)
+    assert max(map(len, lines)) <= 80 and lines[-1] == f"  again     {plan.command}"
 
 
 async def test_an_append_needs_space_for_all_that_it_may_write(file: Path) -> None:

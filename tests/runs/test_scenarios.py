@@ -277,7 +277,7 @@ def test_wal_postgres_does_what_pg_test_fsync_does() -> None:
 
 
 def test_log_of_fit_fills_allocated_space() -> None:
-    log = sync_steps_of("fit")["log, 2 300 B, fdatasync"]
+    log = sync_steps_of("fit")["log, 2300 B, fdatasync"]
     assert (log.offsets, log.prefill, log.block_bytes, log.sync) == ("sequential", "fallocate", 2300, "fdatasync")
     assert log.seconds * log.max_bytes_per_s <= log.file_bytes, "nothing is written twice"
     assert operation_of(log) == "append+fdatasync"

@@ -36,7 +36,7 @@ def watched(*rows: Waiting, **more: object) -> Watched:
     [
         ([waiting(200, 40.0, 38.0)], "disk", "sda1 itself takes 38.0 ms of the 40.0 ms that mariadbd (50) waits for a"),
         ([waiting(200, 40.0, 2.0)], "filesystem", "/var/lib/mysql/ib_logfile0, and the device needs 2.0 ms of that."),
-        ([waiting(80_000, 0.12, 0.09)], "program", "8 000 syncs/s of /var/lib/mysql/ib_logfile0 and spends 96% of its"),
+        ([waiting(80_000, 0.12, 0.09)], "program", "8\xa0000 syncs/s of /var/lib/mysql/ib_logfile0 and spends 96% of"),
         ([waiting(300, 40.0, 2.0, cpu_ns=9_000 * MS)], "cpu", "Up to 75% of that time may be a wait for a CPU"),
         ([waiting(8_000, 0.12, 0.09)], "nobody", "Programs wait little: mariadbd (50) makes 800 syncs/s of"),
         ([waiting(45_000, 0.12, 0.09)], "program", "spends 54% of its time in them"),

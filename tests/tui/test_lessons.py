@@ -141,13 +141,13 @@ async def test_question_fits_80_columns_and_24_rows(lesson: lessons.Lesson) -> N
 
 def test_numbers_are_not_broken_and_disks_are_named() -> None:
     claim = lessons.CheckedClaim(
-        "one sync for a hundred writes: 15.3 times the rate of one for each, 19 561 against 1 276", True
+        "one sync for a hundred writes: 15.3 times the rate of one for each, 19\xa0561 against 1\xa0276", True
     )
     lesson = lessons.find("one-revolution")
     text = "\n".join(part.plain for part in drawing.comparison(lesson.predict, 1, [claim], 80))
-    assert "19 561 against" in text
+    assert "19\xa0561 against" in text
     titles = {run.label: run.title for run in lesson.runs}
     rows = "\n".join(part.plain for part in drawing.runs(lesson.runs, {}, titles, 80))
-    assert "same block, fdatasync" in rows and "A 15 000 rpm disk" in rows
+    assert "same block, fdatasync" in rows and "A 15\xa0000 rpm disk" in rows
     told = [run.title for run in lessons.find("lying-disk").runs]
     assert told[0] == told[1], "the student has to find out which one lies"

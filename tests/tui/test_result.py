@@ -356,14 +356,14 @@ def test_unknown_parts_of_counts_are_explained() -> None:
     lines = [line.plain for line in drawing.steps(run, (), 0, 80, 12)]
     assert any(line.startswith("   –: other processes also wrote to sda") for line in lines)
     detail = " ".join(line.plain for line in drawing.step_detail(run.steps[3], run, 120))
-    assert "1 680 flushes, of all processes" in detail
+    assert "1\xa0680 flushes, of all processes" in detail
     alone = msgspec.structs.replace(run, idle=None)
     assert not any("other processes" in line.plain for line in drawing.steps(alone, (), 0, 80, 12))
 
 
 async def test_a_wide_terminal_shows_full_rule_names() -> None:
     finding = Finding(
-        rule="odirect-before-platter", verdict="not-durable", confidence="high", scope="step", title="O_DIRECT 5 820/s"
+        rule="odirect-before-platter", verdict="not-durable", confidence="high", scope="step", title="O_DIRECT 820/s"
     )
     app = PreparedApp()
     async with app.run_test(size=(200, 60)) as pilot:

@@ -47,11 +47,11 @@ async def test_a_running_step_shows_numbers_both_ends_and_findings() -> None:
         await watch(pilot, screens.events(until=5))
         lines = shown(pilot.app)
         assert lines[0].endswith("0:03 left")
-        assert " ✓ write, no sync                211 402   4.1 µs   9.8 µs   1.9 ms          –" in lines
+        assert " ✓ write, no sync                211\xa0402   4.1 µs   9.8 µs   1.9 ms          –" in lines
         assert any(line.startswith(" ▸ same block, fdatasync             812") for line in lines)
         assert any(line.startswith(" · O_DIRECT+fdatasync") for line in lines)
         assert any("╌ limit 8.3 ms, one revolution" in line and "1.5 of 2 s" in line for line in lines)
-        assert any("requested" in line and "1 218" in line for line in lines)
+        assert any("requested" in line and "1\xa0218" in line for line in lines)
         assert any("sda1, ext4" in line and "not counted" in line for line in lines)
         assert any("sda, lowest" in line and line.endswith("1.00") for line in lines)
         assert lines[-3] == " ! suspicious so far: 812/s, 7200 rpm allows 120"
@@ -132,7 +132,7 @@ async def test_a_database_shows_what_it_reports_each_second() -> None:
         row = next(line for line in lines if line.startswith(" ▸"))
         assert row.startswith(" ▸ oltp_update")
         assert "mariadb high" in row
-        assert row.endswith("810      1 620 qps, p95 2.1 ms")
+        assert row.endswith("810      1\xa0620 qps, p95 2.1 ms")
         assert any("· p95 of each second" in line for line in lines)
         assert any("⠀" < letter <= "⣿" for line in lines for letter in line)
         assert any(line.startswith("   transactions") for line in lines) and any(

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from fstui.judge.declaration import Rule
 from fstui.judge.defects import defects
+from fstui.model.quantities import grouped
 
 QUESTIONS = {
     "proof": "Was the power cut, and what survived?",
@@ -94,7 +95,7 @@ def has_page(rule_name: str) -> bool:
 def explain(rule_name: str) -> str:
     """Return the page of a rule in Markdown. Old names work too. Raises KeyError if there is no such rule."""
     name = RENAMED.get(rule_name, rule_name)
-    return f"# {name}\n\n{pages()[name].text}\n"
+    return grouped(f"# {name}\n\n{pages()[name].text}\n")
 
 
 def questions() -> tuple[AnsweredQuestion, ...]:

@@ -27,7 +27,7 @@ from fstui.report.text import (
 ENDING = ""
 _GAP = 2
 _MIN_COLUMN = 16
-_MAX_LABEL = 20
+_MAX_LABEL = 28
 
 
 def render(report: Report, width: int | None = None) -> str:
@@ -38,15 +38,15 @@ def render(report: Report, width: int | None = None) -> str:
 
 def lines(section: Section, width: int | None) -> Iterator[str]:
     indent = "  " if section.title else ""
-    room = min(width or WIDTH, WIDTH) - len(indent)
+    most = min(width or WIDTH, WIDTH)
     if section.title:
-        yield from wrap(section.title, min(width or WIDTH, WIDTH))
+        yield from wrap(section.title, most)
     yield from _table(section, width)
     yield from (f"{indent}{cell_text(line)}" for line in section.drawn)
     for line in section.lines:
-        yield from (f"{indent}{part}" for part in wrap(line, room))
+        yield from (f"{indent}{part}" for part in wrap(line, most - len(indent)))
     for label, points in section.points:
-        yield from because(points) if label == "because" else labelled(label, points)
+        yield from because(points, most) if label == "because" else labelled(label, points, most)
 
 
 def _table(section: Section, width: int | None) -> Sequence[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from math import ceil, log2
 
@@ -23,7 +22,6 @@ from fstui.tui.widgets.table import TableContent, row_cells
 
 STAGES = ("predict", "run", "compare", "explain", "question")
 _STEP, _RATE, _BAR, _MIN_BAR = 22, 32, 22, 6
-_THOUSANDS = re.compile(r"(?<=\d) (?=\d{3})")
 _RIGHT = (DOUBT, "", GOOD)
 """The style for 0, 1 and 2 right answers."""
 COLUMNS = (Column("", 1), Column("NO", 2, right=True), Column("LESSON", gap=2), Column("TIME, RESULT", 24, gap=2))
@@ -138,8 +136,7 @@ def runs(
 def comparison(choice: Choice, chosen: int | None, claims: Sequence[CheckedClaim], width: int) -> list[Text]:
     lines = [line("  ", ("What the runs show", HEAD)), line()]
     for claim in claims:
-        whole = _THOUSANDS.sub("\u00a0", claim.sentence)  # so that no line breaks within a number
-        first, *more = (part.replace("\u00a0", " ") for part in wrapped(whole, width - 8, indent=""))
+        first, *more = wrapped(claim.sentence, width - 8, indent="")
         lines.append(line(("  ✓ ", GOOD) if claim.holds else ("  ✗ ", BAD), first))
         lines += [line("    " + part) for part in more]
     lines += [line(), line(("  You were asked:", FAINT))]

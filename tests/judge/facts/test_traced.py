@@ -124,7 +124,7 @@ def pairs(storage: Target, found: Sequence[DeviceTrace], **how: Any) -> list[str
 
 
 def test_layer_that_passed_nothing_on_is_named() -> None:
-    line = "dm-0: fstui requested 2 000 flushes, sda received 3 (the kernel's trace)"
+    line = "dm-0: fstui requested 2\xa0000 flushes, sda received 3 (the kernel's trace)"
     assert pairs(ON_LVM, [traced("dm-0", us=SYNCS), traced(kernel=3)]) == [line]
     assert pairs(ON_LVM, [traced("dm-0", us=SYNCS), traced(kernel=SYNCS)]) == []
     assert pairs(ON_LVM, [traced("dm-0", us=SYNCS)]) == []
@@ -143,7 +143,7 @@ def test_layer_without_data_is_not_expected_to_receive_flushes() -> None:
 def test_line_counts_own_flushes() -> None:
     case = Case(evidence(on_disk(filesystem(barrier="nobarrier")), seen(traced(others=7))))
     assert case.flushes.own_flushes == (
-        "fdatasync: 2 000 syncs, 0 flushes by fstui at sda, 7 by other programs, 0 by kernel threads "
+        "fdatasync: 2\xa0000 syncs, 0 flushes by fstui at sda, 7 by other programs, 0 by kernel threads "
         "(the kernel's trace)",
     )
     assert Case(evidence(on_disk(), seen(traced(us=SYNCS)))).flushes.own_flushes == ()

@@ -19,7 +19,7 @@ def test_one_flush_per_fdatasync_is_consistent() -> None:
     judgement = verdict(None, step())
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
     assert judgement.sentence == (
-        "Each of 2 000 syncs reached sda as 1.00 flushes (1 expected), and all 31.2 MiB arrived. "
+        "Each of 2\xa0000 syncs reached sda as 1.00 flushes (1 expected), and all 31.2 MiB arrived. "
         "This covers the 1.0 s measured; only a power cut proves more."
     )
 
@@ -234,13 +234,13 @@ def test_trace_attributes_flushes_next_to_other_writers() -> None:
     judgement = verdict(None, measured, idle=busy("sda", 900, "mysqld"))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
     assert judgement.sentence == (
-        "Each of 2 000 syncs reached sda as 1.00 flushes (1 expected). By the kernel's trace these are fstui's own; "
-        "other programs sent 4 000 and kernel threads sent 714. This covers the 1.0 s measured; only a "
+        "Each of 2\xa0000 syncs reached sda as 1.00 flushes (1 expected). By the kernel's trace these are fstui's own; "
+        "other programs sent 4\xa0000 and kernel threads sent 714. This covers the 1.0 s measured; only a "
         "power cut proves more."
     )
     (line,) = finding(judgement, "flushes-arrive").because
     assert (
-        line == "fdatasync: 2 000 flushes or FUA writes by fstui for 2 000 syncs at sda (1.00, 1 expected; "
+        line == "fdatasync: 2\xa0000 flushes or FUA writes by fstui for 2\xa0000 syncs at sda (1.00, 1 expected; "
         "the kernel's trace)"
     )
     assert "tells their flushes from fstui's" in finding(judgement, "other-writers").sentence
@@ -271,9 +271,10 @@ def test_counters_are_preferred_on_a_quiet_device() -> None:
     found = finding(verdict(fua, plain, forced), "flushes-arrive")
     assert "and all 31.2 MiB arrived" in found.sentence
     assert found.because == (
-        "fdatasync: 2 000 flushes for 2 000 syncs at sda (1.00, 1 expected; 2 000 of them by fstui, according to the "
-        "kernel's trace)",
-        "O_DSYNC: 2 000 flushes or FUA writes by fstui for 2 000 syncs at sda (1.00, 1 expected; the kernel's trace)",
+        "fdatasync: 2\xa0000 flushes for 2\xa0000 syncs at sda (1.00, 1 expected; 2\xa0000 of them by fstui, according "
+        "to the kernel's trace)",
+        "O_DSYNC: 2\xa0000 flushes or FUA writes by fstui for 2\xa0000 syncs at sda (1.00, 1 expected; "
+        "the kernel's trace)",
     )
 
 
@@ -284,7 +285,7 @@ def test_trace_replaces_a_device_without_counters() -> None:
     judgement = verdict(blind, step(flushes=None, share=None, changes={"trace": (traced(us=2000),)}))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
     assert (
-        "Each of 2 000 syncs reached sda as 1.00 flushes (1 expected). By the kernel's trace these are fstui's own."
+        "Each of 2\xa0000 syncs reached sda as 1.00 flushes (1 expected). By the kernel's trace these are fstui's own."
         in judgement.sentence
     )
 

@@ -25,7 +25,7 @@ def test_finding_says_how_many_and_where() -> None:
     found = finding(verdict(None, step(flushes=0)), "flushes-missing")
     assert (found.confidence, found.scope, found.steps) == ("high", "storage", ("fdatasync",))
     assert found.title == "0.00 flushes per sync at sda, 1 expected"
-    assert "2 000 syncs" in found.sentence
+    assert "2\xa0000 syncs" in found.sentence
     assert "1.0 s measured" in found.sentence
 
 
@@ -85,7 +85,7 @@ def test_flushes_of_a_neighbour_do_not_hide_missing_ones() -> None:
     assert (judgement.verdict, found.confidence) == ("not-durable", "high")
     assert found.title == "0.00 flushes per sync at sda, 1 expected"
     assert (
-        "reached sda as 0 flushes of its own, by the kernel's trace, while other processes requested 6 000, in"
+        "reached sda as 0 flushes of its own, by the kernel's trace, while other processes requested 6\xa0000, in"
         in found.sentence
     )
 
@@ -95,7 +95,7 @@ def test_layer_that_passed_nothing_on_is_named() -> None:
     seen = (traced("dm-0", us=2000), traced())
     found = finding(verdict(lvm, step(flushes=0, changes={"trace": seen})), "flushes-missing")
     assert "dm-0 drops them" in found.sentence
-    assert any(line.startswith("dm-0: fstui requested 2 000 flushes, sda received 0") for line in found.because)
+    assert any(line.startswith("dm-0: fstui requested 2\xa0000 flushes, sda received 0") for line in found.because)
 
 
 @pytest.mark.parametrize(

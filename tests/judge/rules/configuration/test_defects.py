@@ -127,7 +127,7 @@ def test_reading_that_changed_during_the_run_is_no_defect(rule: str) -> None:
 def test_sentence_has_the_measured_rate_if_there_are_steps(name: str) -> None:
     seen = next(seen for (each, _), seen in EXAMPLES.items() if each == name)
     measured = replace(seen, steps=(step(),))
-    assert "(2 000 syncs a second)" in finding(judge(measured), name).sentence
+    assert "(2\xa0000 syncs a second)" in finding(judge(measured), name).sentence
     assert "second" not in finding(judge(seen), name).sentence
 
 
@@ -276,7 +276,7 @@ def test_share_that_requests_no_flush_is_named_with_its_option() -> None:
     judgement = verdict(target(filesystem("cifs", below=(server.id,), strict_sync="no"), server), step())
     sentence = finding(judgement, "syncs-not-sent").sentence
     assert "nostrictsync" in sentence
-    assert sentence.endswith("known to be on a disk (2 000 syncs a second).")
+    assert sentence.endswith("known to be on a disk (2\xa0000 syncs a second).")
     assert all(option in explain("syncs-not-sent") for option in ("nostrictsync", "partial parity log"))
 
 

@@ -22,7 +22,7 @@ def dsync(rate: float, flushes: float | None) -> Step:
 def test_far_cheaper_without_its_flushes_is_suspicious() -> None:
     found = finding(verdict(None, SYNC, dsync(9000, 0.0)), RULE)
     assert found.verdict == "suspicious" and "does less for the flag" in found.sentence
-    assert found.because[1] == "O_DSYNC: 9 000/s, 0.00 flushes each"
+    assert found.because[1] == "O_DSYNC: 9\xa0000/s, 0.00 flushes each"
 
 
 def test_far_cheaper_without_counters_is_a_note() -> None:

@@ -17,7 +17,7 @@ from tests.judge.rules.device.drives import NAND, PLP, consumer, over_cache
 @pytest.mark.parametrize(
     ("tw", "ts", "hit"),
     [(60, 99, True), (60, 100.5, False), (40, 59, True), (90, 134, True), (90, 136, False), (60, 800, False)],
-    ids=["10 101/s", "9 950/s", "both", "flush 44 of 90", "flush 46 of 90", "honest"],
+    ids=["10\xa0101/s", "9\xa0950/s", "both", "flush 44 of 90", "flush 46 of 90", "honest"],
 )
 def test_consumer_drive_boundaries(tw: float, ts: float, hit: bool) -> None:
     judgement = verdict(consumer(), write(tw), flushed(ts))

@@ -42,7 +42,9 @@ def test_9p_over_a_socket_is_answered_by_a_server(trans: str, who: str) -> None:
     assert finding(verdict(served("9p", trans=trans)), "remote-filesystem").title == f"9p: {who} answers"
 
 
-@pytest.mark.parametrize(("commits", "words"), [(2000, "2 000 syncs sent 2 000 COMMITs"), (0, "requested as stable")])
+@pytest.mark.parametrize(
+    ("commits", "words"), [(2000, "2\xa0000 syncs sent 2\xa0000 COMMITs"), (0, "requested as stable")]
+)
 def test_nfs_is_durable_as_far_as_the_protocol_goes(commits: int, words: str) -> None:
     counters = (DeviceCounters(device="mount:/mnt", commits=commits),)
     judgement = verdict(served(), step(changes={"counters": counters}))

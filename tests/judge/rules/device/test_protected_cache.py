@@ -77,7 +77,7 @@ def test_disk_behind_a_protected_log_must_be_observed_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tw", "ts", "hit"), [(20, 59, True), (20, 60, False), (5, 9.9, False)], ids=["cheap", "dear", "101 010/s"]
+    ("tw", "ts", "hit"), [(20, 59, True), (20, 60, False), (5, 9.9, False)], ids=["cheap", "dear", "101\xa0010/s"]
 )
 def test_cheap_flush_boundaries(tw: float, ts: float, hit: bool) -> None:
     judgement = verdict(on_disk(filesystem(), drive(PLP)), write(tw), flushed(ts))

@@ -71,7 +71,7 @@ def lasting(rates: Iterable[float], width_s: float = 10.0, **settings: Any) -> S
 def test_rate_change_reports_when_and_after_how_much() -> None:
     judgement = verdict(None, lasting([7400.0] * 20 + [28.0] * 40))
     found = finding(judgement, "rate-changed")
-    assert found.title == "fell from 7 400/s to 28.0/s after 22.6 GiB"
+    assert found.title == "fell from 7\xa0400/s to 28.0/s after 22.6 GiB"
     assert (found.verdict, found.scope) == (None, "step")
     assert "3 m 20 s into the 10 m 0 s measured" in judgement.findings[-1].sentence
 
