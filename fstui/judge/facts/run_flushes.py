@@ -17,7 +17,9 @@ from fstui.judge.facts.steps import Steps, SyncStep
 from fstui.judge.facts.traced import Withheld, own_flushes_line, withheld
 from fstui.model.quantities import ratio
 from fstui.model.steps import Step
+from fstui.model.storage import Node
 from fstui.storage.layers.flushes import Range
+from fstui.storage.layers.stacked import loop
 
 _INTERRUPTED = 0.8
 """An interval lacks flushes only for a time if it has less than this share of the whole step's flushes per sync."""
@@ -75,11 +77,24 @@ class RunFlushes:
         return _lacking_bytes(self.synced)
 
     @cached_property
+    def buffering_loop(self) -> Node | None:
+        """A loop device that answers O_DIRECT from the page cache."""
+        facts = ((node, loop.direct_io(node)) for node in self._stack.nodes)
+        return next((node for node, direct in facts if direct and not direct.value), None)
+
+    @cached_property
     def not_direct(self) -> tuple[FlushAccount, ...]:
-        """O_DIRECT steps without a sync whose bytes did not reach the device: a layer kept them in memory."""
+        """O_DIRECT steps without a sync that a layer kept in memory.
+
+        Their bytes did not reach the device. Below a loop device without direct I/O that is chance: the kernel may
+        write them back while the step lasts.
+        """
         if self._configuration.breaks_sync:
             return ()
-        return _lacking_bytes(map(self.accounts, self._steps.direct_alone))
+        steps = [accounts for accounts in map(self.accounts, self._steps.direct_alone) if accounts]
+        if self.buffering_loop:
+            return tuple(next(iter(_lacking_bytes([accounts])), accounts[-1]) for accounts in steps)
+        return _lacking_bytes(steps)
 
     @cached_property
     def withheld(self) -> tuple[Withheld, ...]:

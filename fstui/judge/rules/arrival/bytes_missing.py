@@ -43,7 +43,7 @@ def bytes_missing(case: Case) -> Iterator[Conclusion]:
     if case.flushes.missing_bytes:
         yield _not_arrived(case, case.flushes.missing_bytes)
     if case.flushes.not_direct:
-        yield _not_direct(case.flushes.not_direct)
+        yield _not_direct(case, case.flushes.not_direct)
 
 
 def _not_arrived(case: Case, lacking: Sequence[FlushAccount]) -> Conclusion:
@@ -61,13 +61,15 @@ def _not_arrived(case: Case, lacking: Sequence[FlushAccount]) -> Conclusion:
     )
 
 
-def _not_direct(found: Sequence[FlushAccount]) -> Conclusion:
+def _not_direct(case: Case, found: Sequence[FlushAccount]) -> Conclusion:
     worst = fewest_bytes(found)
     where, written, arrived = words.devices(worst.devices), size(worst.step.bytes), size(worst.arrived_bytes)
+    why = f"of {written}, {arrived} reached {where} in {words.time_measured([worst.step])}."
+    if loop := case.flushes.buffering_loop:
+        why = f"direct I/O of {loop.id} is off."
     return Conclusion(
-        title=f"not direct: {arrived} of {written} at {where}",
-        sentence=f"O_DIRECT alone was acknowledged {rate(worst.step.rate_per_s)} times a second from memory: of "
-        f"{written}, {arrived} reached {where} in {words.time_measured([worst.step])}.",
+        title=f"not direct: {arrived} of {written} at {where}" if worst.lacks_bytes else f"not direct: {why[:-1]}",
+        sentence=f"O_DIRECT alone was acknowledged {rate(worst.step.rate_per_s)} times a second from memory: {why}",
         scope="step",
         steps=[account.step for account in found],
         because=[account.byte_line for account in found],

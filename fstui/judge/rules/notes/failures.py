@@ -19,8 +19,9 @@ UNUSUAL = 5
 _OTHER_CALLS = frozenset({"chdir", "fallocate", "mmap", "open"})
 _UNSUPPORTED = frozenset({errno.EINVAL, errno.EOPNOTSUPP})
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-_STOPPED = frozenset({errno.EIO, errno.EUCLEAN})
-"""Errors of a filesystem that has shut itself down or found its data corrupted (EFSCORRUPTED is EUCLEAN)."""
+_STOPPED = frozenset({errno.EIO, errno.EUCLEAN, errno.EROFS, errno.ESHUTDOWN, errno.ENOTCONN})
+"""Errors of a filesystem that has shut itself down, become read-only, or found its data corrupted (EFSCORRUPTED is
+EUCLEAN), or whose server is gone."""
 _SAVE_DATA = (
     "Look at the kernel's log ('dmesg') and the disk's own ('smartctl -a DEVICE'), and copy the data off first."
 )
@@ -28,7 +29,8 @@ _SAVE_DATA = (
 
 @rule(order=20)
 def sync_error(case: Case) -> Iterator[Conclusion]:
-    """*not-durable, high, for an I/O error on a sync; cannot-tell, high, if a sync is refused; otherwise a note*
+    """*not-durable, high, for an I/O error on a sync; cannot-tell, high, for a refused sync or a filesystem that has
+    stopped; otherwise a note*
 
     ## What it means
     A sync failed. The kernel may have marked the pages clean, so that a second sync succeeds although the data is gone.
@@ -37,8 +39,9 @@ def sync_error(case: Case) -> Iterator[Conclusion]:
     By the call that failed and its errno:
 
     - not-durable: EIO on fsync, fdatasync, msync or a write with O_DSYNC
-    - cannot-tell: another error on fsync, fdatasync or msync
-    - a note: a full disk, an error on a plain write, and EIO or EUCLEAN on other calls (open, chdir)
+    - cannot-tell: another error on fsync, fdatasync or msync; or the filesystem has stopped, that is, a write, open
+      or chdir failed with EIO, EUCLEAN, EROFS, ESHUTDOWN or ENOTCONN
+    - a note: a full disk, and another error on a plain write
 
     ## What it proves, and what it does not
     Assume that everything not synced before is lost. The cause may be the disk or the path to it. If one sync is
@@ -54,19 +57,28 @@ def sync_error(case: Case) -> Iterator[Conclusion]:
     for step in case.steps.all:
         if step.error is None:
             continue
-        if step.error.call in SYNC_CALLS | WRITE_CALLS:
+        if _has_stopped(case, step, step.error):
+            yield _stopped(case, step, step.error)
+        elif step.error.call in SYNC_CALLS | WRITE_CALLS:
             yield _failed(case, step, step.error)
-        elif step.error.call in _OTHER_CALLS and step.error.errno in _STOPPED:
-            yield _stopped(step, step.error)
 
 
-def _stopped(step: Step, error: Failure) -> Conclusion:
+def _has_stopped(case: Case, step: Step, error: Failure) -> bool:
+    """Return whether the filesystem has stopped. A sync that fails with EIO says more than that."""
+    lost = error.errno == errno.EIO and error.call in WRITE_CALLS and _writes_are_synced(case, step)
+    return error.errno in _STOPPED and error.call in _OTHER_CALLS | WRITE_CALLS and not lost
+
+
+def _stopped(case: Case, step: Step, error: Failure) -> Conclusion:
+    judged = bool(case.steps.synced)
     name = errno.errorcode[error.errno or 0]
+    how = "has become read-only" if error.errno == errno.EROFS else "has shut down, or its storage is gone"
     return Conclusion(
         title=f"{error.call} failed with {name}",
-        sentence=f"In step {step.name}, {error.call} failed with {name}: the filesystem has shut down, or its storage "
-        "is gone.",
-        scope="step",
+        sentence=f"In step {step.name}, {error.call} failed with {name}: the filesystem {how}. Earlier syncs prove "
+        "nothing about storage that has failed since.",
+        verdict="cannot-tell" if judged else None,
+        scope="storage" if judged else "step",
         steps=[step],
         because=(f"{step.name}: {error.call}: {error.message}",),
         next=(_SAVE_DATA,),
@@ -144,7 +156,7 @@ def steps_failed(case: Case) -> Iterator[Conclusion]:
 
 
 def _is_other(error: Failure) -> bool:
-    return error.call not in SYNC_CALLS | WRITE_CALLS and error.errno not in _UNSUPPORTED
+    return error.call not in SYNC_CALLS | WRITE_CALLS and error.errno not in _UNSUPPORTED | _STOPPED
 
 
 @rule(order=25, said_first=True)

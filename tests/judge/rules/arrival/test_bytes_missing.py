@@ -8,7 +8,8 @@ from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.storage import Target
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.steps import counted, step
-from tests.factories.storage import filesystem, loop, on_disk, on_loop
+from tests.factories.storage import disk, filesystem, loop, on_disk, on_loop
+from tests.judge.rules.rotation.platters import NO_CACHE
 
 HONEST: dict[str, float | None] = {"loop0": 1.0, "sda": 1.3}
 
@@ -82,8 +83,23 @@ def test_headline_says_that_o_direct_was_answered_from_memory() -> None:
     direct = step("O_DIRECT", rate=12_985, sync="none", open_flags=("direct",), flushes=0, share=0)
     judgement = verdict(on_loop(device=loop(dio="0")), step(flushes=HONEST), direct)
     assert judgement.verdict == "consistent"
-    assert judgement.sentence.startswith("O_DIRECT alone was acknowledged 12 985 times a second from memory: of ")
+    assert judgement.sentence.startswith(
+        "O_DIRECT alone was acknowledged 12\xa0985 times a second from memory: direct "
+    )
     assert "written and synced" not in verdict(None, step(flushes=0, share=0)).sentence
+
+
+@pytest.mark.parametrize("share", [0, 0.5, 1])
+def test_written_back_in_time_or_not_a_loop_is_not_direct(share: float) -> None:
+    """The kernel may write back what the loop device holds while the step lasts."""
+    direct = step(
+        "O_DIRECT", rate=12_985, sync="none", open_flags=("direct",), flushes=0, share={"loop0": 1, "sda": share}
+    )
+    on = on_loop(device=loop(dio="0"), below=disk(medium=NO_CACHE))
+    judgement = verdict(on, step(rate=90, flushes=HONEST), direct)
+    assert judgement.verdict == "consistent"
+    assert judgement.sentence.startswith("O_DIRECT alone was acknowledged")
+    assert not {"odirect-no-cache", "odirect-before-platter"} & rules(judgement)
 
 
 def test_ext4_data_journal_buffers_o_direct() -> None:

@@ -60,14 +60,15 @@ def test_error_of_another_call_has_no_finding() -> None:
     assert rules(verdict(None, failed("open", errno.EINVAL))) == set()
 
 
-@pytest.mark.parametrize("number", [errno.EIO, errno.EUCLEAN])
-def test_filesystem_that_has_shut_down_is_a_note(number: int) -> None:
-    """XFS shuts down, and fstui cannot even enter its directory."""
-    judgement = verdict(None, step(), failed("chdir", number, name="next"))
+@pytest.mark.parametrize("call", ["chdir", "open", "pwrite"])
+@pytest.mark.parametrize("number", [errno.EIO, errno.EUCLEAN, errno.EROFS, errno.ENOTCONN])
+def test_filesystem_that_stops_gives_cannot_tell(call: str, number: int) -> None:
+    """XFS shuts down, ext4 becomes read-only, and a FUSE server ends: earlier syncs prove nothing any more."""
+    judgement = verdict(None, step(), failed(call, number, name="next", sync="none"))
     found = finding(judgement, "sync-error")
-    assert (found.verdict, found.scope, judgement.verdict) == (None, "step", "consistent")
-    assert f"chdir failed with {errno.errorcode[number]}: the filesystem has shut down" in found.sentence
-    assert "dmesg" in found.next[0]
+    assert (found.verdict, found.scope, judgement.verdict) == ("cannot-tell", "storage", "cannot-tell")
+    assert judgement.sentence.startswith(f"In step next, {call} failed with {errno.errorcode[number]}: the filesystem ")
+    assert "dmesg" in found.next[0] and "steps-failed" not in rules(judgement)
 
 
 def test_io_error_of_a_database_has_no_finding() -> None:

@@ -31,7 +31,7 @@ def test_note_says_who_can_answer(device: Node, host: Host, who: str) -> None:
     judgement = verdict(on_disk(filesystem(), device), step(flushes=0), host=host)
     found = finding(judgement, "undecided")
     assert (judgement.verdict, found.verdict) == ("cannot-tell", None)
-    assert found.sentence.startswith("2 000 syncs returned") and "Not established: that sda" in found.sentence
+    assert found.sentence.startswith("2\xa0000 syncs returned") and "Not established: that sda" in found.sentence
     assert who in found.next[0]
     assert found.next[-1].startswith("Until then")
 
