@@ -16,7 +16,8 @@ from fstui.model.storage import MediumClass, Target
 
 SCHEMA = "fstui.run/2"
 
-RunStatus = Literal["finished", "stopped", "failed"]
+RunStatus = Literal["finished", "stopped", "failed", "running"]
+"""A saved document says "stopped" until its run has ended, because that is what a killed run leaves."""
 
 
 class ScenarioRef(Base, frozen=True, kw_only=True):

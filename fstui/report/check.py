@@ -34,6 +34,12 @@ class Check(NamedTuple):
     left_out: Mapping[str, Sequence[str]]
     elapsed_s: float
 
+    @property
+    def unchecked(self) -> tuple[Unchecked, ...]:
+        return tuple(
+            Unchecked(filesystem=name, reason=reason) for reason, names in self.left_out.items() for name in names
+        )
+
 
 def of_check(check: Check) -> Report:
     simulated = (_simulated(check),) if _simulated(check) else ()
@@ -50,9 +56,7 @@ def of_check(check: Check) -> Report:
         elapsed_s=check.elapsed_s,
         runs=runs,
         failed=tuple(Unchecked(filesystem=row.name, reason=row.trouble) for row in check.rows if not row.run),
-        left_out=tuple(
-            Unchecked(filesystem=name, reason=reason) for reason, names in check.left_out.items() for name in names
-        ),
+        left_out=check.unchecked,
     )
     return Report(_headline(check), sections, document, values, runs)
 

@@ -58,6 +58,8 @@ class FitOfDirectory(Base, frozen=True, kw_only=True):
 class FitDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.fit/1"):
     elapsed_s: float
     directories: tuple[FitOfDirectory, ...]
+    left_out: tuple[Unchecked, ...]
+    """Filesystems that were not written to, or that do not answer."""
 
 
 class ListedFilesystem(Target, frozen=True, kw_only=True):

@@ -64,6 +64,7 @@ def of_check(check: Check, wanted: Sequence[str] = ()) -> Report:
             )
             for row in check.rows
         ),
+        left_out=check.unchecked,
     )
     runs = tuple(row.run for row in check.rows if row.run)
     header = ("directory", "product", "answer", "measured", "required", "step", "source")

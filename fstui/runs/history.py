@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from fstui.model.documents import ALTERED, sealed
 from fstui.model.errors import Refused
 from fstui.model.run import Run
@@ -59,6 +61,7 @@ def matching(summaries: Sequence[Summary], words: str) -> list[Summary]:
 async def note(reference: str, words: str) -> None:
     """Save a note on a run; an empty one removes it. Raises Refused, OSError."""
     saved = await find(reference)
+    words = words.replace("\xa0", " ")  # in a number that was copied from a report
     if not words.isprintable() or len(words) > MAX_NOTE_LENGTH:
         raise Refused(f"a note is one line of at most {MAX_NOTE_LENGTH} printable characters")
     await in_home(user_data.note, saved.run.id, words.strip())
@@ -97,6 +100,7 @@ def _with_rounds(found: tuple[Run, ...]) -> list[Run]:
 def _read(reference: str) -> SavedRun:
     path = runs.find(reference)
     run, altered = runs.read_document(path)
+    run = replace(run, status=runs.status_now(run))
     # an older document is read as one of this version, so it needs a new digest
     as_shown = sealed(run) if run.digest and not altered else run
     return SavedRun(as_shown, str(path), altered)

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -34,7 +34,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     id: str = ""
     started_at: str = ""
     elapsed_s: float = 0.0
-    status: RunStatus | Literal["running"] | None = None
+    status: RunStatus | None = None
     verdict: Verdict | None = None
     speed: Answer | None = None
     """None if the run was saved before fstui judged the speed."""
@@ -117,6 +117,11 @@ def read_document(path: Path) -> LoadedRun:
     return LoadedRun(*decode(path, documents.decode_run))
 
 
+def status_now(run: Run) -> RunStatus:
+    """Return the status of a saved run, which may still be running."""
+    return _status(run, ledger.running())
+
+
 def read_all(path: Path) -> list[LoadedRun]:
     """Return all runs in that file, which may be the result of a check. Raises as ``read`` does."""
     found, _ = decode(
@@ -181,6 +186,12 @@ def _storage_of(run: Outline | Run) -> object:
     return run.target and (run.target.identity, run.target.mount_point, run.host.hostname)
 
 
+def _status(run: Outline | Run, running: Collection[str]) -> RunStatus:
+    if run.status not in ("stopped", "running"):
+        return run.status
+    return "running" if run.id in running else "stopped"
+
+
 def _summary(read: Read, note: str, running: Collection[str]) -> Summary:
     if read.found is None:
         return Summary(path=str(read.path), note=note, unreadable=read.problem)
@@ -192,8 +203,7 @@ def _summary(read: Read, note: str, running: Collection[str]) -> Summary:
         id=outline.id,
         started_at=outline.started_at,
         elapsed_s=outline.elapsed_s,
-        # the document of a run that has not ended is that of a killed run
-        status="running" if outline.status == "stopped" and outline.id in running else outline.status,
+        status=_status(outline, running),
         verdict=outline.verdict,
         speed=outline.speed.answer if outline.speed.title else None,
         scenario=outline.scenario.name if outline.scenario else "",

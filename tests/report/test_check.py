@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.model.judgement import Finding
-from fstui.report import check
+from fstui.report import check, fit
 from fstui.report.check import Check, Checked
 from tests.factories.samples import RUN
 from tests.hostile import NAME, assert_safe, everywhere
@@ -56,6 +56,7 @@ def test_json_has_the_runs_and_what_was_not_checked() -> None:
     assert {run["schema"] for run in found["runs"]} == {"fstui.run/2"}
     assert found["failed"] == [{"filesystem": "/full", "reason": "/full is too full"}]
     assert found["left_out"][0] == {"filesystem": "/proc", "reason": "holds no files"} and len(found["left_out"]) == 5
+    assert json.loads(printed(fit.of_check(ALL), "json"))["left_out"] == found["left_out"]
 
 
 def test_metrics_of_all_runs_share_their_names() -> None:

@@ -219,8 +219,10 @@ def test_a_run_that_has_not_ended_is_running() -> None:
     runs.save(msgspec.structs.replace(a_run("k3f9a1"), status="stopped"))
     entry = ledger.enter("k3f9a1", "directory", "/srv/.fstui-k3f9a1")
     assert [one.status for one in runs.history()] == ["running"]
+    assert runs.status_now(runs.load("k3f9a1")) == "running"
     ledger.strike(entry)
     assert [one.status for one in runs.history()] == ["stopped"]
+    assert runs.status_now(runs.load("k3f9a1")) == "stopped"
 
 
 def test_the_history_shows_the_rate_of_the_first_synced_step() -> None:
