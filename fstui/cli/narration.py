@@ -27,10 +27,12 @@ from fstui.model.plan import Plan
 from fstui.model.quantities import duration_ns, rate, seconds
 from fstui.model.run import Evidence
 from fstui.model.storage import Target
+from fstui.report import replicas
 from fstui.report.characters import escape_controls, page
 from fstui.report.figures import Counts, step_line
 from fstui.report.plans import plan_head
-from fstui.report.text import speed_words, verdict_words
+from fstui.report.run import BELOW
+from fstui.report.text import speed_words, verdict_words, wrap
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -64,7 +66,9 @@ class Narration:
                 self._seen = replace(self._seen, steps=(*self._seen.steps, step))
                 self.print(step_line(step, Counts(self._seen)))
             case RunFinished(run=run) if self._verdict:
-                self.print(f"{verdict_words(run.verdict, run.confidence)}: {run.sentence}")
+                if lost := replicas.headline(run):
+                    self.print(f"{lost.words}: {lost.sentence}")
+                self.print(f"{BELOW if lost else ''}{verdict_words(run.verdict, run.confidence)}: {run.sentence}")
                 self.print(*filter(None, [speed_words(run.speed)]))
 
     def print(self, *lines: str) -> None:
@@ -107,8 +111,9 @@ class BarNarration(Narration):
         super().on_event(event)
 
     def print(self, *lines: str) -> None:
-        text = page(lines)
-        self._progress.console.print(text, markup=False, highlight=False, emoji=False, soft_wrap=True, end="")
+        console = self._progress.console
+        text = page(part for line in lines for part in wrap(line, console.width) or [""])
+        console.print(text, markup=False, highlight=False, emoji=False, soft_wrap=True, end="")
 
     def _draw(self, words: str, done: float = 0, total: float | None = None) -> None:
         self._progress.update(self._task, description=escape_controls(words), completed=done, total=total, refresh=True)

@@ -7,17 +7,19 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fstui.measure.kinds.replica_cut import ReplicaCut, ReplicaCutFigures
+from fstui.model.judgement import Verdict
 from fstui.model.quantities import count, counted
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report.sections import Section
-from fstui.report.text import NONE
+from fstui.report.text import GLYPHS, NONE
 
 _HEADER = ("", "acked", "lost: primary", "replica", "both", "diverged", "GTID primary", "GTID replica")
 _LEGEND = (
+    "cut: a power cut of the primary, or of both servers",
     "acked: transactions acknowledged to the clients, which are the witnesses",
     "lost: acknowledged transactions that are missing after recovery. A replica that was not cut first applied "
-    "everything it had received.",
+    "everything it had received. One that was cut applied nothing more, not even its relay log.",
     "diverged: transactions that the replica has and its primary lost",
 )
 _FIGURES = (
@@ -27,11 +29,33 @@ _FIGURES = (
 _SERVER = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
+class Headline(NamedTuple):
+    """What survived, which is the answer of such a run. The verdict is about the filesystem below the servers."""
+
+    words: str
+    sentence: str
+    style: Verdict
+
+
 class ReplicaStep(NamedTuple):
     """A step after which both servers could be compared."""
 
     settings: ReplicaCut
     figures: ReplicaCutFigures
+
+
+def headline(run: Run) -> Headline | None:
+    """Return None if no pair of servers could be compared."""
+    found = next((finding for finding in run.findings if finding.rule == "replica-cut"), None)
+    if found is None:
+        return None
+    figures = [each.figures for each in measured(run)]
+    style: Verdict = "consistent"
+    if found.verdict or any(each.lost_everywhere for each in figures):
+        style = "lost"
+    elif any(each.lost_on_primary for each in figures):
+        style = "suspicious"
+    return Headline(f"{GLYPHS[style]} {found.title}", found.sentence, style)
 
 
 def tables(run: Run) -> list[Section]:
@@ -68,12 +92,12 @@ def _row(each: ReplicaStep) -> tuple[str, ...]:
 
 
 def _name(settings: ReplicaCut) -> str:
-    """Return ``semi-sync high, power cut``, or ``semi-sync high/low, power cut`` if the replica's setting differs."""
+    """Return ``semi-sync high, cut``, or ``semi-sync high/low, cut of both`` if the replica's setting differs."""
     durability: str = settings.durability
     if settings.of_replica != settings.durability:
         durability += f"/{settings.of_replica}"
     mode = "async" if settings.replication == "asynchronous" else "semi-sync"
-    return f"{mode} {durability}, {settings.cut}"
+    return f"{mode} {durability}, {settings.cut.removeprefix('power ')}"
 
 
 def _short(gtid: str) -> str:

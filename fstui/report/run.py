@@ -21,6 +21,7 @@ from fstui.report.text import NONE, moment, simulated_words, speed_words, verdic
 
 _FINDINGS = ("", "FINDING", "VERDICT", "CONFIDENCE", "WHAT")
 _LAYERS = ("STEP", "LAYER", "WRITES", "BYTES", "SYNCS", "FLUSHES", "PER SYNC")
+BELOW = "The filesystem below: "
 _LATENCIES = (("latency", "latency_ns"), ("write", "write_ns"), ("sync", "sync_ns"))
 
 
@@ -29,16 +30,17 @@ def of_run(run: Run, saved_to: str | None = None) -> Report:
     name = f"{scenario.name if scenario else 'no scenario'} on {target.path if target else 'no storage'}"
     counts = figures.Counts(run)
     placed = ruler.of_run(run)
+    answers = tuple(_answers(run))
     sections = (
         Section("", lines=tuple(_head(run))),
-        *_answers(run),
+        *answers,
         *fit.sections(run),
         _findings(run),
         _steps(run, counts),
         io_path.section(run),
         Section("Latencies", figures=tuple(_latencies(run))),
         _layers(run),
-        *tables(run),
+        *(section for section in tables(run) if section not in answers),
         *databases.seconds(run),
         Section("", lines=notes(run)),
         Section("", drawn=tuple(placed)),
@@ -64,11 +66,18 @@ def _head(run: Run) -> Iterator[str]:
 
 
 def _answers(run: Run) -> Iterator[Section]:
-    """Return whether the storage is durable, with the second answer in the same section, and why it is slow."""
+    """Return whether the storage is durable, with the second answer in the same section, and why it is slow.
+
+    If the run compared a primary with its replica, that comes first.
+    """
+    lost = replicas.headline(run)
+    if lost:
+        yield Section(lost.words, lines=(lost.sentence,), style=lost.style)
+        yield from replicas.tables(run)
     found = leading(run)
     points = (("because", found.because), ("next", found.next)) if found else ()
     lines = tuple(filter(None, (speed_words(run.speed), run.sentence)))
-    head = verdict_words(run.verdict, run.confidence)
+    head = f"{BELOW if lost else ''}{verdict_words(run.verdict, run.confidence)}"
     yield Section(head, lines=lines or ("No step was judged.",), points=points, style=run.verdict)
     speed = run.speed
     if speed.sentence:

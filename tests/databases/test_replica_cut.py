@@ -80,7 +80,7 @@ def test_durable_primary_keeps_acknowledged_commits(workshop: Path, own_user: Pa
             # semi-synchronous: on both servers before it is acknowledged
             assert (figures.lost_on_primary, figures.lost_on_replica) == (0, 0)
         (found,) = (finding for finding in run.findings if finding.rule == "replica-cut")
-        assert (found.verdict, found.title) == (None, "nothing acknowledged was lost on either")
+        assert (found.verdict, found.title) == (None, "no acknowledged commit was lost")
         assert headless.judged_again(run).findings == run.findings
         assert left_in(storage.directory) == []
         assert processes_of(storage.directory) == []

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 from rich.cells import cell_len
 
+from fstui.judge import judge
 from fstui.measure.kinds.replica_cut import ReplicaCut, ReplicaCutFigures
 from fstui.measure.kinds.sysbench import FileWaits, Interval, Sysbench
 from fstui.model.counters import DeviceTrace
@@ -57,7 +58,7 @@ def test_configurations_go_down_and_workloads_across() -> None:
     table = databases.tables(OLTP)[0]
     assert table.title == (
         "Workloads by configuration · "
-        "MariaDB 10.11.19 · ext4 › sda1 › sda · innodb_flush_method O_DIRECT · 1 table of 10 000 rows · pool 64 M"
+        "MariaDB 10.11.19 · ext4 › sda1 › sda · innodb_flush_method O_DIRECT · 1 table of 10\xa0000 rows · pool 64 M"
         " · 1 client"
     )
     assert table.lines == (
@@ -151,7 +152,7 @@ def test_durable_and_not_durable_have_a_ratio_and_the_limit() -> None:
     compared = databases.tables(OLTP)[-1]
     assert compared.rows == (
         ("MariaDB 10.11.19 read_write", "15.5", "155", "10.00 ×", "2.90 → 0.01"),
-        ("MariaDB 10.11.19 update_index", "117", "11 681 (processor)", "100.00 ×", "2.99 → 0.00"),
+        ("MariaDB 10.11.19 update_index", "117", "11\xa0681 (processor)", "100.00 ×", "2.99 → 0.00"),
     )
     assert "The processor, not the storage, limited oltp_update_index low (93 %)." in notes(OLTP)
 
@@ -364,7 +365,23 @@ def test_every_end_of_a_primary_has_a_row() -> None:
     lines = printed_run(REPLICAS)
     assert "MySQL 9.7.4 · 4 clients" in lines and max(map(cell_len, lines.splitlines())) <= 80
     assert "…:1-2165" in lines and GTID not in lines
-    assert "| semi-sync low, power cut | 2 239 | 78 | 0 | 0 | 81 |" in printed_run(REPLICAS, "markdown")
+    assert "| semi-sync low, cut | 2\xa0239 | 78 | 0 | 0 | 81 |" in printed_run(REPLICAS, "markdown")
+
+
+@pytest.mark.parametrize(
+    ("lost", "both", "sign"), [(0, 0, "✓"), (78, 0, "!"), (78, 3, "✗")], ids=["none", "on the primary", "on both"]
+)
+@pytest.mark.parametrize("format_", ["plain", "markdown", "html", "brief"])
+def test_what_survived_comes_before_the_verdict(format_: str, lost: int, both: int, sign: str) -> None:
+    assert isinstance(ENDED.figures, ReplicaCutFigures)
+    figures = replace(ENDED.figures, lost_on_primary=lost, lost_everywhere=both)
+    run = one(replace(ENDED, figures=figures))
+    judged = judge(run)
+    run = replace(run, findings=judged.findings, verdict="consistent", sentence=judged.sentence)
+    headline, _, rest = printed_run(run, format_).partition("The filesystem below: ✓ CONSISTENT")
+    (found,) = (each for each in judged.findings if each.rule == "replica-cut")
+    assert f"{sign} {found.title}" in headline and rest
+    assert ("semi-sync low, cut" in headline) == (format_ != "brief") and "semi-sync low, cut" not in rest
 
 
 def test_a_spreadsheet_has_the_replicas_by_name() -> None:

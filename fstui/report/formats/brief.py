@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from fstui.model.quantities import seconds
 from fstui.model.run import Run
-from fstui.report import figures
+from fstui.report import figures, replicas
 from fstui.report.characters import page
 from fstui.report.findings import leading, next_steps
+from fstui.report.run import BELOW
 from fstui.report.sections import Report
 from fstui.report.stack import stack_line
 from fstui.report.text import moment, speed_words, verdict_words
@@ -23,7 +24,11 @@ def render(report: Report, width: int | None = None) -> str:
 def _lines(run: Run) -> Iterator[str]:
     scenario, path = run.scenario.name if run.scenario else "no scenario", run.target.path if run.target else ""
     simulated = f" · SIMULATED: {run.simulated}" if run.simulated else ""
-    yield f"{verdict_words(run.verdict, run.confidence)} · {scenario} on {path}{simulated}"
+    lost = replicas.headline(run)
+    if lost:
+        yield f"{lost.words}: {lost.sentence}"
+    head = verdict_words(run.verdict, run.confidence)
+    yield f"{BELOW if lost else ''}{head} · {scenario} on {path}{simulated}"
     if speed := speed_words(run.speed):
         yield speed
     if run.sentence:

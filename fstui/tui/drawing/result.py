@@ -12,16 +12,18 @@ from fstui.model.judgement import Finding
 from fstui.model.quantities import count, counted, ratio, seconds, size
 from fstui.model.run import Run
 from fstui.model.steps import Step
-from fstui.report import figures
+from fstui.report import figures, replicas
 from fstui.report import io_path as path_report
 from fstui.report.figures import Counts
 from fstui.report.findings import leading
 from fstui.report.findings import title as finding_title
-from fstui.report.text import cut_left, origin, speed_word, verdict_word
+from fstui.report.run import BELOW
+from fstui.report.text import cut_left, origin, speed_word, verdict_word, verdict_words
 from fstui.tui.drawing import io_path, latency, report
 from fstui.tui.drawing.cells import (
     Column,
     distinct,
+    drawn_width,
     ends,
     fit,
     heading,
@@ -76,6 +78,9 @@ def title(run: Run, width: int) -> Text:
 
 
 def verdict(run: Run, width: int) -> Text:
+    if lost := replicas.headline(run):
+        words = f" {lost.words} "
+        return line((fit(words, min(drawn_width(words), width)), f"reverse {verdict_style(lost.style)[1]}"))
     glyph, style = verdict_style(run.verdict)
     deciding = leading(run)
     title = finding_title(deciding) if deciding else ""
@@ -87,12 +92,20 @@ def verdict(run: Run, width: int) -> Text:
 
 
 def speed(run: Run, width: int) -> list[Text]:
-    """Draw the answer to "is it slow?". Documents of older versions have none."""
+    """Draw the answer to "is it slow?". Documents of older versions have none.
+
+    If the headline is what a primary and its replica lost, the verdict on the filesystem comes first.
+    """
+    below: list[Text] = []
+    if replicas.headline(run):
+        room = max(width - len(BELOW) - 1, 0)
+        words = verdict_words(run.verdict, run.confidence)
+        below = [line(f" {BELOW}", (fit(words, room).rstrip(), verdict_style(run.verdict)[1]))]
     if not run.speed.title:
-        return []
+        return below
     glyph, style = speed_style(run.speed.answer)
     word = f"{glyph} {speed_word(run.speed.answer)}"
-    return [line((f" {word} ", f"reverse {style}"), fit(f" {run.speed.title}", width - len(word) - 2).rstrip())]
+    return [*below, line((f" {word} ", f"reverse {style}"), fit(f" {run.speed.title}", width - len(word) - 2).rstrip())]
 
 
 def explanation(run: Run, finding: Finding | None, width: int, height: int) -> list[Text]:

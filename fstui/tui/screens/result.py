@@ -11,7 +11,7 @@ from textual.containers import Horizontal
 from fstui.model.judgement import Finding
 from fstui.model.run import Run
 from fstui.model.steps import Step
-from fstui.report import comparison, formats
+from fstui.report import comparison, formats, replicas
 from fstui.report.findings import ordered
 from fstui.tui.commands import BACK, COPY, HELP, HISTORY, LIST, QUIT, Command
 from fstui.tui.drawing import result as drawing
@@ -83,7 +83,10 @@ class ResultScreen(BaseScreen):
         self.findings = list(ordered(run))
         self.before = before
         self.more = details(run, before)
-        self.selected = 0
+        tables = {section.title for section in replicas.tables(run)}
+        answers = (at for at, row in enumerate(self.rows) if isinstance(row, Detail) and row.title in tables)
+        self.selected = next(answers, 0)
+        self.set_class(self.selected > 0, "-table")
         self.whole = False
         """Show all of the evidence, for scrolling."""
         self._enter_confirmed = False
@@ -187,8 +190,11 @@ class ResultScreen(BaseScreen):
         )
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
-        top = [rule(width, _name(self.chosen))] if self.part("detail").has_frame else []
-        return [*top, *self._explained(self.chosen, width, UNBOUNDED if self.whole else height - len(top))]
+        if not self.part("detail").has_frame:
+            return self._explained(self.chosen, width, UNBOUNDED if self.whole else height)
+        name = _name(self.chosen)
+        drawn = self._explained(self.chosen, width, UNBOUNDED if self.whole else height - 1)
+        return [rule(width, name), *drawn[bool(drawn and drawn[0].plain.strip() == name) :]]
 
     @property
     def _step(self) -> Step | None:

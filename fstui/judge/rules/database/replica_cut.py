@@ -61,7 +61,7 @@ def _broken(cuts: Sequence[CutStep]) -> Conclusion:
     worst = max(cuts, key=lambda cut: cut.figures.lost_on_primary)
     figures, lost = worst.figures, worst.of_acknowledged(worst.figures.lost_on_primary)
     return Conclusion(
-        title=f"{lost} lost on a durable primary",
+        title=f"{lost} commits lost on a durable primary",
         sentence=f"{figures.title} promises durable commits ({', '.join(figures.primary_settings)}), and {lost} "
         f"acknowledged ones were missing after {worst.step.name}. Its filesystem keeps what was synced, so something "
         "answers its syncs.",
@@ -96,12 +96,12 @@ def _note(cuts: Sequence[CutStep]) -> Conclusion:
 def _title(worst: CutStep, *, lost: bool) -> str:
     figures = worst.figures
     if not figures.lost_on_primary and not figures.lost_on_replica:
-        return "nothing acknowledged was lost on either"
+        return "no acknowledged commit was lost"
     if figures.lost_everywhere:
-        return f"{worst.of_acknowledged(figures.lost_everywhere)} lost on both"
+        return f"{worst.of_acknowledged(figures.lost_everywhere)} commits lost on both servers"
     if lost:
-        return f"{worst.of_acknowledged(figures.lost_on_primary)} lost on the primary, none on both"
-    return f"{worst.of_acknowledged(figures.lost_on_replica)} not on the replica, none lost"
+        return f"{worst.of_acknowledged(figures.lost_on_primary)} commits lost on the primary, none on both servers"
+    return f"{worst.of_acknowledged(figures.lost_on_replica)} commits not on the replica, none lost"
 
 
 def _because(cut: CutStep) -> str:
