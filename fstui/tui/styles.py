@@ -23,7 +23,7 @@ HEAD = "bold"
 BRAND = "bold reverse cyan"
 SELECTED = "reverse"
 """The row under the cursor, as in Textual's tables."""
-BUTTON = "dim reverse"
+BUTTON, MAIN_BUTTON = "dim reverse", BRAND
 KEY = "bold cyan"
 AREA = "cyan"
 """Bars and areas. This colour means neither good nor bad."""

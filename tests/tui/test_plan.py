@@ -136,8 +136,9 @@ async def test_scenarios_show_question_duration_and_bytes() -> None:
         lines = await planned(pilot)
         assert "/srv/data · ext4 › sda1 › sda VBOX HARDDISK" in lines[0]
         assert lines[0].endswith("31 G free")
-        assert lines[2].startswith(" check           Is it durable, and is it slow?")
-        assert "≤" in lines[2] and ":" in lines[2][60:]
+        assert lines[2].startswith(" check          Is it durable, and is it slow?")
+        assert lines[2].endswith("≤ 5.9 M ━") and ":" in lines[2][56:]
+        assert lines[4].startswith(" fsync-rate ") and lines[4].endswith(" G ━━━╸")
         assert any(line.startswith("  $ fstui run check /srv/data") for line in lines)
         assert any("/srv/data/.fstui-…, then removes it" in line for line in lines)
 

@@ -146,16 +146,16 @@ def heading(columns: Sequence[Column], margin: str = "  ") -> Text:
     return line((margin + row(columns, {column.title: column.title for column in columns}), FAINT))
 
 
-def rule(width: int, left: str = "", right: str = "", legend: Sequence[Run] = ()) -> Text:
+def rule(width: int, left: str = "", right: str = "", legend: Sequence[Run] = (), style: str = HEAD) -> Text:
     """Draw a horizontal line with a title and a remark: ``── left ──── right ──``.
 
-    ``legend`` takes the place of the remark, if there is room.
+    ``legend`` takes the place of the remark, if there is room. ``style`` is the title's.
     """
     if legend and not right and cell_len(left) + sum(cell_len(words) for words, _ in legend) + 12 <= width:
         room = width - sum(cell_len(words) for words, _ in legend) - 4
         return rule(room, left).append(" ").append_text(line(*legend)).append(" ──", FAINT)
     left, right = escape_controls(left), escape_controls(right)
-    head = line(("── ", FAINT), (fit(left, min(cell_len(left), width - 7)), HEAD), (" ", FAINT)) if left else line()
+    head = line(("── ", FAINT), (fit(left, min(cell_len(left), width - 7)), style), (" ", FAINT)) if left else line()
     tail = f" {right} ──" if right and head.cell_len + cell_len(right) + 6 <= width else ""
     return head.append("─" * max(width - head.cell_len - cell_len(tail), 0) + tail, FAINT)
 

@@ -22,22 +22,23 @@ from fstui.runs import power_cut
 from fstui.runs.scenarios import Setting
 from fstui.tui import offers
 from fstui.tui.drawing import charts, io_path
-from fstui.tui.drawing.cells import Column, fit, line, rule, shown, title_line, wrapped
+from fstui.tui.drawing.cells import Column, Run, fit, line, rule, shown, title_line, wrapped
 from fstui.tui.offers import Choices, Offer
 from fstui.tui.styles import AREA, BAD, DOUBT, FAINT
 from fstui.tui.widgets.table import TableContent, row_cells
 
 _BAR, _LONG_BAR, _VERY_WIDE = 12, 36, 150
+_SHORT_BAR, _WIDE = 6, 103
 _MUCH = 10
 """A run that writes more than a tenth of the free space has its bar in another colour."""
 _SECONDS, _BYTES = LogScale(1, 3600), LogScale(1 << 20, 1 << 40)
 SCENARIOS = (
-    Column("SCENARIO", 15),
+    Column("SCENARIO", 14),
     Column("ANSWERS"),
     Column("TIME", 7, right=True),
-    Column("DURATION", _BAR, gap=2, from_width=103),
-    Column("WRITES", 9, right=True, from_width=63),
-    Column("BYTES", _BAR, gap=2, from_width=103),
+    Column("DURATION", _BAR, gap=2, from_width=_WIDE),
+    Column("WRITES", 8, right=True, from_width=63),
+    Column("BYTES", _BAR, from_width=78),
 )
 SETTINGS = (Column("NAME", 14, gap=4), Column("VALUE", 12), Column("NOTE"))
 
@@ -52,7 +53,7 @@ def title(directory: str, target: Target | None, simulated: str | None, width: i
 
 def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None) -> TableContent:
     """Return a row for each scenario with its cost; the index is the key."""
-    bar = _LONG_BAR if width >= _VERY_WIDE else _BAR
+    bar = _LONG_BAR if width >= _VERY_WIDE else _BAR if width >= _WIDE else _SHORT_BAR
     columns = shown([replace(one, width=bar) if one.width == _BAR else one for one in SCENARIOS], width - 1)
     cells = {}
     for at, offer in enumerate(offers):
@@ -70,7 +71,7 @@ def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None
             if free_bytes is not None and (plan.max_bytes or 0) * _MUCH > free_bytes:
                 styles["BYTES"] = DOUBT
         cells[str(at)] = row_cells(columns, values, styles)
-    return TableContent(columns, cells, {"DURATION": "1 s … 1 h", "BYTES": "1 M … 1 T"})
+    return TableContent(columns, cells, {"DURATION": "1 s … 1 h", "BYTES": "1 M … 1 T" if bar > _SHORT_BAR else ""})
 
 
 def settings(offer: Offer, chosen: Choices, marked: tuple[str, int], target: Target | None, width: int) -> TableContent:
@@ -97,17 +98,19 @@ def settings(offer: Offer, chosen: Choices, marked: tuple[str, int], target: Tar
     return TableContent(columns, cells, {})
 
 
-def notes(offer: Offer, target: Target | None, busy: str, width: int) -> list[Text]:
+def notes(offer: Offer, target: Target | None, busy: Run, width: int) -> list[Text]:
     """Return why it cannot be run, or what it writes and the same run as a command; then what it measures and how."""
     about = [line(part) for part in wrapped(" ".join(offer.form.help.split()), width - 2, indent="  ")]
     if offer.refusal:
         return [*_paragraph(offer.refusal, "  ✗ ", BAD, width), line(), *about]
-    lines = _paragraph(f"{busy}. fstui measures this for 1 s before the run.", "  ! ", DOUBT, width) if busy else []
+    lines: list[Text] = []
     if offer.plan and target:
         for reason, count in Counter(_skipped(offer.plan)).items():
             lines += _paragraph(f"{count} skipped: {reason}", "  – ", "", width)
         lines += _paragraph(_amount(offer.plan, target.path.rstrip("/")), "  ", "", width)
         lines += _paragraph(offer.command, "  $ ", FAINT, width)
+        words, style = busy
+        lines += _paragraph(words, "  ! " if style == DOUBT else "  ", style, width) if words else []
     pictures = _pictures(offer.plan, target, width) if isinstance(offer.plan, Plan) and target and target.stack else []
     return [*lines, line(), *about, *pictures]
 

@@ -37,7 +37,7 @@ from fstui.tui.drawing.cells import (
 from fstui.tui.drawing.cells import Run as Words
 from fstui.tui.iostats import IoStats
 from fstui.tui.progress import Progress
-from fstui.tui.styles import BAD, FAINT, HEAD, HEAT, speed_style, step_style, verdict_style
+from fstui.tui.styles import BAD, DOUBT, FAINT, HEAD, HEAT, speed_style, step_style, verdict_style
 
 CURVE = "P99 OVER TIME"
 STEPS = (
@@ -59,7 +59,7 @@ ENDS = (
 )
 COUNTED = ("WRITES", "BYTES", "FLUSHES", "PER SYNC")
 NONE = "–"
-_BUSY, _LONG_CURVES = 0.01, 150
+_BUSY, _VERY_BUSY, _LONG_CURVES = 0.01, 0.1, 150
 PERCENTILES = {"P50": "p50", "P90": "p90", "P99": "p99", "P99.9": "p99_9", "MAX": "max"}
 
 
@@ -200,9 +200,9 @@ def others(progress: Progress, width: int) -> Text:
     return line((fit(f"   other writers before the start: {'; '.join(parts)}", width).rstrip(), FAINT))
 
 
-def busy(stats: dict[str, IoStats], target: Target) -> str:
-    """Return what other processes do to the lowest devices now; empty if they do nothing."""
-    parts = []
+def busy(stats: dict[str, IoStats], target: Target) -> Words:
+    """Return what other processes do to the lowest devices now, and its style; empty if they do nothing."""
+    parts, style = [], FAINT
     for node in target.lowest:
         now = stats.get(node.id)
         if now is None or ((now.writes_per_s or 0) + (now.flushes_per_s or 0) < 1 and (now.busy or 0) < _BUSY):
@@ -213,7 +213,8 @@ def busy(stats: dict[str, IoStats], target: Target) -> str:
             "" if now.flushes_per_s is None else f"{count(now.flushes_per_s)} flushes/s",
         ]
         parts.append(f"other processes use {node.id} now: {', '.join(filter(None, does))}")
-    return "; ".join(parts)
+        style = DOUBT if (now.busy or 0) >= _VERY_BUSY else style
+    return "; ".join(parts), style
 
 
 def percentile(value: Latency | None, field: str) -> str:

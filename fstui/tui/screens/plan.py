@@ -19,6 +19,7 @@ from fstui.tui.drawing.run import busy
 from fstui.tui.iostats import DeviceActivity
 from fstui.tui.offers import Choices, Offer, Offers, is_matrix, options
 from fstui.tui.screens.base_screen import BaseScreen
+from fstui.tui.styles import BRAND, HEAD
 from fstui.tui.widgets.table import DrawnTable, TableContent
 
 if TYPE_CHECKING:
@@ -300,7 +301,8 @@ class PlanScreen(BaseScreen):
     def _draw_selected(self, width: int, height: int) -> list[Text]:
         if (offer := self.offer) is None:
             return [rule(width)]
-        return [rule(width, offer.name, drawing.extent(offer, self.offers.choices))]
+        style = BRAND if self.pane is self.settings else HEAD
+        return [rule(width, offer.name, drawing.extent(offer, self.offers.choices), style=style)]
 
     def _draw_settings(self, width: int) -> TableContent:
         if self.offer is None:
@@ -310,5 +312,5 @@ class PlanScreen(BaseScreen):
     def _draw_notes(self, width: int, height: int) -> list[Text]:
         if self.offer is None:
             return []
-        others = busy(self.activity.stats, self._target) if self._target else ""
+        others = busy(self.activity.stats, self._target) if self._target else ("", "")
         return drawing.notes(self.offer, self._target, others, width)
