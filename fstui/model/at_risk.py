@@ -43,6 +43,10 @@ class ProgramAtRisk(Exposed, frozen=True, kw_only=True):
     """Files with bytes at risk."""
     shared_files: int
     """Those that other programs also have open for writing. Their bytes count for each program."""
+    log: str | None = None
+    """The file that it syncs most: of a database, the write-ahead log, from which it recovers the other files."""
+    log_bytes: Count = 0
+    """Its bytes at risk."""
     names: int
     """Files that were created or renamed, whose directory is not yet durable."""
     oldest_name_s: Amount | None

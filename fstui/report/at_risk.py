@@ -7,7 +7,7 @@ from fstui.model.quantities import count, counted, seconds, size
 from fstui.report.sections import Cell, Report, Section, number, records, right
 from fstui.report.text import NONE
 
-MOST_ROWS = 20
+MAX_ROWS = 20
 FILES = ("PROGRAM", "NOT WRITTEN", "IN CACHE ≤", "OLDEST", "MOST", "LONGEST", "SYNCS", "FILE")
 NAMES = ("PROGRAM", "NEW NAMES", "OLDEST", "DIRECTORY")
 _RECORDS = (
@@ -20,11 +20,11 @@ def of_at_risk(report: AtRiskReport) -> Report:
     """Return the tables, and the sentences last, where a terminal shows them."""
     whole = report.whole
     sections = (
-        Section("", FILES, tuple(_cells(row) for row in whole.files[:MOST_ROWS]), _more(len(whole.files))),
-        Section("", NAMES, tuple(_names(row) for row in whole.names[:MOST_ROWS]), _more(len(whole.names))),
+        Section("", FILES, tuple(_cells(row) for row in whole.files[:MAX_ROWS]), _more(len(whole.files))),
+        Section("", NAMES, tuple(_names(row) for row in whole.names[:MAX_ROWS]), _more(len(whole.names))),
         Section("", lines=caches(whole)),
         Section("", lines=report.limits),
-        Section("", lines=report.sentences[:MOST_ROWS] or ("Nothing is at risk.",)),
+        Section("", lines=report.sentences[:MAX_ROWS] or ("Nothing is at risk.",)),
     )
     rows = (
         (", ".join(row.programs), row.where, row.device, row.dirty_bytes, row.cached_bytes, row.oldest_s, row.at_least,
@@ -37,7 +37,7 @@ def of_at_risk(report: AtRiskReport) -> Report:
 
 
 def _more(rows: int) -> tuple[str, ...]:
-    left = rows - MOST_ROWS
+    left = rows - MAX_ROWS
     return (f"… and {counted(left, 'row')} more: --format json lists all",) if left > 0 else ()
 
 

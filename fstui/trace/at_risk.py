@@ -84,7 +84,7 @@ def _sentence(program: ProgramAtRisk, elapsed_s: float) -> str:
     if program.bytes:
         shared = f", {count(program.shared_files)} of them shared," if program.shared_files else ""
         oldest = f"oldest {'at least ' if program.at_least else ''}{seconds(program.oldest_s or 0.0)}"
-        risk = f"{size(program.bytes)} in {counted(program.files, 'file')}{shared} not durable, {oldest}"
+        risk = f"{size(program.bytes)} in {counted(program.files, 'file')}{shared} not durable, {oldest}{_log(program)}"
     elif program.most_bytes:
         longest = seconds(program.longest_s)
         risk = f"nothing at risk now; at most {size(program.most_bytes)}, for at most {longest}, in this watch"
@@ -96,6 +96,14 @@ def _sentence(program: ProgramAtRisk, elapsed_s: float) -> str:
         age = seconds(program.oldest_name_s or 0.0)
         names = f"; {count(program.names)} {kind} in directories that are not synced, oldest {age}"
     return f"{program.who}: {risk}{names}{_often(program, elapsed_s)}."
+
+
+def _log(program: ProgramAtRisk) -> str:
+    """Return how much of this is in the file that the program syncs most, if other files are at risk too."""
+    if program.log is None or program.log_bytes == program.bytes:
+        return ""
+    amount = size(program.log_bytes) if program.log_bytes else "nothing"
+    return f" ({amount} in …/{'/'.join(program.log.split('/')[-2:])}, which it syncs most)"
 
 
 def _often(program: ProgramAtRisk, elapsed_s: float) -> str:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import pwd
+import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -244,6 +247,17 @@ def test_a_rename_is_listed_until_its_directory_is_synced(workshop: Path) -> Non
         assert watching.until(lambda state: not state.names).names == ()
 
 
+def test_a_rename_with_a_sync_of_its_directory_is_not_listed(workshop: Path) -> None:
+    with (
+        disks.on_loop(workshop, options=NO_COMMIT) as storage,
+        writing(path := storage.directory / "file") as writer,
+        watch("--mount", storage.directory) as watching,
+    ):
+        writer.do("write 1", "fsync", "rename", "sync_directory", "write 1")
+        state = watching.until(lambda state: bytes_of(state, path.with_name("file.new"))[0] > 0)
+        assert state.names == () and state.names_recorded
+
+
 def test_a_closed_file_remains_until_the_kernel_writes_it(workshop: Path) -> None:
     with (
         disks.on_loop(workshop, options=NO_COMMIT) as storage,
@@ -316,6 +330,42 @@ def test_sqlite_shows_what_its_setting_promises(
         written = log.stat().st_size if is_at_risk else 0
         assert bytes_of(state, log)[0] == pytest.approx(written, abs=4096)
         database.close()
+
+
+@pytest.mark.parametrize(("how", "is_at_risk"), [("always", False), ("everysec", True), ("no", True)])
+def test_redis_shows_what_appendfsync_promises(workshop: Path, how: str, is_at_risk: bool) -> None:
+    if not shutil.which("redis-server"):
+        pytest.skip("redis-server is missing: apt-get install redis-server")
+    with disks.on_loop(workshop, options=NO_COMMIT) as storage:
+        place = storage.directory
+        words = ("--port", "0", "--unixsocket", f"{place}/socket", "--dir", str(place), "--save", "")
+        server = subprocess.Popen(
+            ["redis-server", *words, "--appendonly", "yes", "--appendfsync", how], stdout=subprocess.DEVNULL
+        )
+        try:
+            with watch("--pid", str(server.pid)) as watching:
+                sent = 0
+                for _ in range(5):  # a second may begin just after the sync of "everysec"
+                    sent += redis_writes(place / "socket", 1000)
+                    state = watching.second()
+                (row,) = (row for row in state.files if row.path and row.path.endswith("incr.aof"))
+                assert (row.most_bytes > 0) == is_at_risk
+                assert row.most_bytes <= sent + 4096
+                assert (row.syncs == 0) == (how == "no")
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def redis_writes(path: Path, count: int) -> int:
+    """Set keys to 1 000 bytes each. Return an upper bound of what the server appends to its log."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        while connection.connect_ex(str(path)):
+            os.sched_yield()
+        for number in range(count):
+            connection.sendall(b"SET %d %s\r\n" % (number, b"x" * 1000))
+            assert connection.recv(100) == b"+OK\r\n"
+    return count * 1100
 
 
 def test_without_root_only_own_processes_are_examined(workshop: Path) -> None:

@@ -80,6 +80,16 @@ def test_without_a_trace_the_limits_say_what_is_missing() -> None:
     assert "only root may trace the kernel" in next(limits(state, "only root may trace the kernel"))
 
 
+def test_the_sentence_of_a_database_names_its_log() -> None:
+    database = program(
+        "postgres", 7, dirty_bytes=26 << 20, files=9, oldest_s=6.0, syncs=1800, log="/srv/pg/pg_wal/0001", log_bytes=0
+    )
+    (sentence,) = sentences(replace(STATE, programs=(database,)))
+    assert "not durable, oldest 6.0 s (nothing in …/pg_wal/0001, which it syncs most); it syncs" in sentence
+    (sentence,) = sentences(replace(STATE, programs=(replace(database, log_bytes=1 << 20),)))
+    assert "(1.0 MiB in …/pg_wal/0001, which it syncs most)" in sentence
+
+
 def test_an_old_kernel_shows_syncs_alone() -> None:
     state = AtRisk(unsupported="this kernel has no cachestat, which is in Linux 6.5 and later")
     (limit,) = limits(state, None)

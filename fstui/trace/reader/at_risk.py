@@ -10,22 +10,22 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import glob
 import json
 import os
 import re
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
 from fstui import proc
 from fstui.measure.wire.stdio import read_settings
-from fstui.trace.reader.exposure import Exposure
+from fstui.trace.reader.exposure import Bytes, Exposure
 from fstui.trace.reader.files import block_device, request_devices
+from fstui.trace.reader.new_names import MAX_KEPT, Directories, NewNames, expire_s
 from fstui.trace.reader.open_files import EVERYTHING, CachestatError, Opener, OpenFile, OpenFiles, Scope
-from fstui.trace.reader.processes import ProcessCache, in_outermost_namespace
+from fstui.trace.reader.processes import ProcessCache, TracedProcess, in_outermost_namespace
 from fstui.trace.reader.record import ignore_signals, remove_entry, say
 from fstui.trace.reader.syncs import FileNumber, Syncs
 from fstui.trace.reader.tracefs import PREFIX, TracefsError
@@ -33,11 +33,13 @@ from fstui.trace.reader.watch import NESTED, SECOND, closed_within
 from fstui.trace.reader.write_caches import WriteCaches
 
 POLL_S = 0.05
-MOST_ROWS = 100
-MOST_BYTES = 200_000
-COMMIT_S = 1.5
-"""A journal commit that ends this long after a change contains it; an earlier one may have begun before it."""
-MOST_DIRECT = 64
+MAX_ROWS = 100
+MAX_BYTES = 200_000
+MIN_SYNCS = 3
+"""A file that is synced less often is not named as the one that a program syncs most."""
+MAX_OWNERS = 1000
+"""With more programs, those that have ended or have nothing at risk are forgotten."""
+MAX_DIRECT = 64
 """At most this many processes with O_DIRECT files are read at every poll."""
 
 
@@ -76,30 +78,13 @@ class DirectWrites(RiskRow):
 
     def poll(self, now: float, limit: int, *, flushed: bool) -> None:
         """``limit``: bytes that the disks may hold. ``flushed``: whether they were flushed since the last poll."""
-        written = sum(proc.written_bytes(process.pid) or 0 for process in list(self.processes)[:MOST_DIRECT])
+        written = sum(proc.written_bytes(process.pid) or 0 for process in list(self.processes)[:MAX_DIRECT])
         if self._durable < 0 or written < self._written:  # the first poll, or a process has ended
             self._durable = self._written = written
         if flushed:
             self._durable = self._written
         self._written = written
         self.exposure.held(min(written - self._durable, limit), now - POLL_S)
-
-
-class NewNames:
-    """Names that a program made in a directory in one second."""
-
-    def __init__(self, owner: Owner, directory: FileNumber, count: int, now: float) -> None:
-        self.owner, self.directory, self.count, self.since = owner, directory, count, now
-        self.commits = commits(directory[0])
-        self.path: str | None = None
-
-    def is_durable(self, now: float, synced_ns: int) -> bool:
-        if synced_ns / 1e9 > self.since:
-            return True
-        if self.commits is None:  # no journal that counts: the kernel writes it in the background
-            return now - self.since > expire_s()
-        done = (commits(self.directory[0]) or 0) - self.commits
-        return done >= 2 or (done == 1 and now - self.since > COMMIT_S)
 
 
 class AtRisk:
@@ -120,7 +105,8 @@ class AtRisk:
         self._files: dict[OpenFile, RiskRow] = {}
         self._direct: dict[tuple[Owner, int], DirectWrites] = {}
         self._owners: dict[tuple[int, int], Owner] = {}
-        self._names: list[NewNames] = []
+        self._names: list[tuple[Owner, NewNames]] = []
+        self._directories = Directories()
         self._programs = ProcessCache(lambda: syncs.recording.instance.read("../../saved_cmdlines") if syncs else "")
         self._running: dict[FileNumber, float] = {}
         """Since when the oldest sync of a file is running."""
@@ -183,11 +169,12 @@ class AtRisk:
             dirty = 0
         if row.exposure.is_being_synced(self._now, self._running.get(key_of(file))):
             dirty = 0
+            row.exposure.in_memory = Bytes()
         limit, flushes = self._caches.not_flushed(disks), self._caches.flushes(disks)
         row.exposure.update(dirty, since, limit=limit, flushes=flushes)
         if file.deleted:
             row.exposure.forget()
-        elif file.direct and not file.synced:
+        elif file.direct:
             self._update_direct(row, file)
 
     def _is_written(self, row: RiskRow, file: OpenFile) -> bool:
@@ -232,16 +219,26 @@ class AtRisk:
                 owner.synced(self._now, times)
             if row:
                 row.exposure.counted(self._now, times)
-        for (thread, directory), count in syncs.entries.items():
-            owner = self._owner_of(programs[thread].pid, programs[thread].name)
-            if owner and self._scope.device in (None, directory[0]):
-                names = NewNames(owner, directory, count, self._now)
-                names.path = self._path(programs[thread].pid, directory)
-                self._names.append(names)
-        self._names = [
-            one for one in self._names if not one.is_durable(self._now, syncs.ended.get(one.directory, (0, 0))[0])
-        ]
+        self._add_names(syncs, programs)
         syncs.clear()
+
+    def _add_names(self, syncs: Syncs, programs: Mapping[int, TracedProcess]) -> None:
+        """Add the new names of this second, and drop those that are durable by now."""
+        self._directories.begin()
+        for (thread, directory), (count, last_ns) in syncs.entries.items():
+            began_ns, _ = syncs.ended.get(directory, (0, 0))
+            owner = self._owner_of(programs[thread].pid, programs[thread].name)
+            if owner and began_ns < last_ns and self._scope.device in (None, directory[0]):
+                names = NewNames(programs[thread].pid, directory, count, self._now)
+                self._names.append((owner, names))
+                near = {os.path.dirname(file.path) for file in self._files if file.number == directory[0]}
+                names.path = self._directories.path(names.pid, directory, near)
+        commits = {journal: journal.commits() for journal in {one.journal for _, one in self._names} if journal}
+        self._names = [
+            (owner, one)
+            for owner, one in self._names[-MAX_KEPT:]
+            if syncs.ended.get(one.directory, (0, 0))[0] / 1e9 < one.since and not one.is_committed(self._now, commits)
+        ]
 
     def _owner_of(self, pid: int, name: str) -> Owner | None:
         """Return the program of a process, which may have ended; None if it is not wanted."""
@@ -250,17 +247,6 @@ class AtRisk:
             return self._owner(process) if process.wanted else None
         return self._owners.setdefault((pid, 0), Owner(name, pid)) if self._scope.pid in (None, pid) else None
 
-    def _path(self, pid: int, directory: FileNumber) -> str | None:
-        """Return the path of a directory, if it is the working directory of the program or one with an open file."""
-        near = {os.path.dirname(file.path) for file in self._files if file.number == directory[0]}
-        with contextlib.suppress(OSError):
-            near.add(os.readlink(f"/proc/{pid}/cwd"))
-        for path in sorted(near):
-            with contextlib.suppress(OSError):
-                if os.stat(f"/proc/{pid}/root{path}").st_ino == directory[1]:
-                    return path
-        return None
-
     def _forget(self) -> None:
         if self._open:
             self._open.drop(lambda file: file not in self._files or not self._files[file].exposure.total)
@@ -268,6 +254,9 @@ class AtRisk:
                 del self._files[file]
         for key in [key for key, direct in self._direct.items() if not direct.files]:
             del self._direct[key]
+        if len(self._owners) > MAX_OWNERS:
+            kept = {owner for row in self._rows() for owner in row.owners} | {owner for owner, _ in self._names}
+            self._owners = {key: owner for key, owner in self._owners.items() if owner in kept}
 
     def _rows(self) -> Iterator[RiskRow]:
         yield from self._files.values()
@@ -279,8 +268,8 @@ class AtRisk:
             for owner in row.owners:
                 by_owner[owner].append(row)
         names: dict[Owner, list[NewNames]] = defaultdict(list)
-        for one in self._names:
-            names[one.owner].append(one)
+        for owner, one in self._names:
+            names[owner].append(one)
         for owner, rows in by_owner.items():
             oldest = min(filter(None, (row.exposure.oldest() for row in rows)), default=self._now)
             owner.longest_s = max(owner.longest_s, self._now - oldest)
@@ -292,8 +281,8 @@ class AtRisk:
         programs.sort(key=lambda one: (-one["dirty_bytes"] - one["cached_bytes"], -one["most_bytes"], -one["syncs"]))
         return {
             "elapsed_s": self._now - self._begun,
-            "programs": programs[:MOST_ROWS],
-            "files": [self._file(row) for row in shown[:MOST_ROWS]],
+            "programs": programs[:MAX_ROWS],
+            "files": [self._file(row) for row in shown[:MAX_ROWS]],
             "names": self._new_names(),
             "devices": [
                 {"device": disk.name, "volatile": disk.volatile, "not_flushed_bytes": disk.not_flushed}
@@ -305,6 +294,8 @@ class AtRisk:
     def _program(self, owner: Owner, rows: list[RiskRow], names: list[NewNames]) -> dict[str, Any]:
         exposed = [row for row in rows if row.exposure.total]
         oldest = min(filter(None, (row.exposure.oldest() for row in exposed)), default=None)
+        log = max((row for row in rows if row.file), key=lambda row: row.exposure.syncs, default=None)
+        log = log if log and log.exposure.syncs >= MIN_SYNCS else None
         return {
             "program": owner.name,
             "pid": owner.pid,
@@ -317,6 +308,8 @@ class AtRisk:
             "most_bytes": owner.most_bytes,
             "longest_s": owner.longest_s,
             **self._often(owner.syncs, owner.first_sync, owner.last_sync),
+            "log": log.file.path if log and log.file else None,
+            "log_bytes": log.exposure.total if log else 0,
             "names": sum(one.count for one in names),
             "oldest_name_s": max((self._now - one.since for one in names), default=None),
         }
@@ -353,8 +346,8 @@ class AtRisk:
     def _new_names(self) -> list[dict[str, Any]]:
         """Return a row for each program and directory; directories without a known path are counted together."""
         found: dict[tuple[Owner, int, str | None], list[NewNames]] = defaultdict(list)
-        for one in self._names:
-            found[one.owner, one.directory[0], one.path].append(one)
+        for owner, one in self._names:
+            found[owner, one.directory[0], one.path].append(one)
         rows: list[dict[str, Any]] = [
             {
                 "program": f"{owner.name} ({owner.pid})",
@@ -366,7 +359,7 @@ class AtRisk:
             }
             for (owner, device, path), names in found.items()
         ]
-        return sorted(rows, key=lambda row: -row["oldest_s"])[:MOST_ROWS]
+        return sorted(rows, key=lambda row: -row["oldest_s"])[:MAX_ROWS]
 
     def _limits(self) -> dict[str, Any]:
         """Return what could not be seen."""
@@ -382,7 +375,7 @@ class AtRisk:
             "unreadable": self._open.unreadable,
             "refused": self._open.refused,
             "seconds_per_round": self._open.scans_per_round,
-            "names_recorded": self._syncs is not None and self._syncs.names_recorded,
+            "names_recorded": self._syncs is not None and self._syncs.names_recorded and len(self._names) < MAX_KEPT,
         }
 
     def remove(self) -> None:
@@ -404,23 +397,6 @@ def disks_of(number: int) -> tuple[str, ...]:
     return tuple(sorted(request_devices(device))) if device else ()
 
 
-def commits(number: int) -> int | None:
-    """Return how many transactions the ext4 journal of a device has committed; None if it has none."""
-    device = block_device(number)
-    for path in glob.glob(f"/proc/fs/jbd2/{glob.escape(device)}-*/info") if device else ():
-        found = re.match(r"(\d+) transactions", proc.read_text(path))
-        if found:
-            return int(found[1])
-    return None
-
-
-@cache
-def expire_s() -> float:
-    """Return after how many seconds the kernel writes dirty pages back by itself."""
-    names = ("dirty_expire_centisecs", "dirty_writeback_centisecs")
-    return sum(int(proc.read_text(f"/proc/sys/vm/{name}") or 3000) for name in names) / 100
-
-
 def not_written() -> int:
     """Return the bytes of all dirty pages of the host, and of those that are being written."""
     words = dict(re.findall(r"^(Dirty|Writeback):\s+(\d+)", proc.read_text("/proc/meminfo"), re.MULTILINE))
@@ -429,7 +405,7 @@ def not_written() -> int:
 
 def say_state(kind: str, state: dict[str, Any]) -> None:
     """Print the state. The parent reads lines of limited length, and paths may be long."""
-    while len(line := json.dumps({kind: state}).encode() + b"\n") > MOST_BYTES:
+    while len(line := json.dumps({kind: state}).encode() + b"\n") > MAX_BYTES:
         for rows in ("programs", "files", "names"):
             state[rows] = state[rows][: len(state[rows]) // 2]
     os.write(1, line)

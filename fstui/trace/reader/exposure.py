@@ -7,7 +7,7 @@ from collections import deque
 GAP_S = 0.1
 """Bytes that were written less than this long before a sync began are being synced: the program waits for them."""
 LONGEST_SYNC_S = 1.0
-MOST_MARKS = 4096
+MAX_MARKS = 4096
 
 
 class Bytes:
@@ -38,7 +38,7 @@ class Bytes:
         if amount <= 0:
             return
         self.total += amount
-        if self._marks and (time <= self._marks[-1][0] or len(self._marks) >= MOST_MARKS):
+        if self._marks and (time <= self._marks[-1][0] or len(self._marks) >= MAX_MARKS):
             last, before = self._marks.pop()
             time, amount = last, before + amount
         self._marks.append((time, amount))

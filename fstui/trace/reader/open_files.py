@@ -77,9 +77,11 @@ class SystemCalls:
 class Opener:
     """A process, and what its descriptors were at the last scan."""
 
-    def __init__(self, pid: int, found: proc.Stat, above: Opener | None, *, wanted: bool) -> None:
-        self.pid, self.started, self.name, self.wanted = pid, found.start, found.name, wanted
-        self._above = above
+    def __init__(self, pid: int, found: proc.Stat) -> None:
+        self.pid, self.started, self.name = pid, found.start, found.name
+        self.above: Opener | None = None
+        """Its parent."""
+        self.wanted = False
         self.descriptors: dict[str, tuple[str, OpenFile | bool]] = {}
         """By number: the link in /proc/PID/fd, and the file. False: open only for reading; True: not examined."""
         self.directory = self.pidfd = -1
@@ -87,7 +89,7 @@ class Opener:
     @property
     def first(self) -> Opener:
         """The first process of a server whose processes have the same name: PostgreSQL's postmaster."""
-        return self._above.first if self._above and self._above.name == self.name else self
+        return self.above.first if self.above and self.above.name == self.name else self
 
     def read_name(self) -> None:
         """Read its name again, which execve(2) changes."""
@@ -114,8 +116,8 @@ class OpenFile:
         self.number, self.device, self.inode, self.path, self.fstype = number, device, inode, path, fstype
         """``number``: the kernel's number of the filesystem's device; ``device``: st_dev, of a subvolume as well."""
         self.openers: Counter[Opener] = Counter()
-        self.direct = self.synced = self.deleted = False
-        """Opened with O_DIRECT; opened with O_DSYNC or O_SYNC; has no name any more."""
+        self.direct = self.deleted = False
+        """Some process opened it with O_DIRECT and without O_DSYNC; it has no name any more."""
         self.dirty = self.writeback = 0
         self.scan = -1
         """The last scan in which it was examined."""
@@ -204,11 +206,18 @@ class OpenFiles:
         for pid in self.processes.keys() - set(pids):
             self._forget(pid)
         for pid in pids:
-            if pid not in self.processes and (found := proc.stat(pid)):
-                above = self.processes.get(found.parent)
-                of_family = self._scope.pid in (None, pid) or (above is not None and above.wanted)
-                self.processes[pid] = Opener(pid, found, above, wanted=of_family and not found.flags & KERNEL_THREAD)
+            self._add(pid)
         return [process for process in self.processes.values() if process.wanted]
+
+    def _add(self, pid: int) -> Opener | None:
+        """Return a process; a new one is added after its parent, which decides whether it is wanted."""
+        known = self.processes.get(pid)
+        if known is None and pid and (found := proc.stat(pid)):
+            known = self.processes[pid] = Opener(pid, found)
+            known.above = self._add(found.parent)
+            of_family = self._scope.pid in (None, pid) or (known.above is not None and known.above.wanted)
+            known.wanted = of_family and not found.flags & KERNEL_THREAD
+        return known
 
     def _forget(self, pid: int) -> None:
         process = self.processes.pop(pid)
@@ -222,7 +231,8 @@ class OpenFiles:
         except PermissionError:
             self.unreadable += self._is_limited
             return
-        except OSError:  # it has ended, and its number may be another's in the next round
+        except OSError as error:  # it has ended, and its number may be another's in the next round
+            self.refused += error.errno == errno.EMFILE
             self._forget(process.pid)
             return
         self.descriptors += len(names)
@@ -294,7 +304,7 @@ class OpenFiles:
             file = self._file(key, expected)
             if file is not expected:
                 flags = fcntl.fcntl(fd, fcntl.F_GETFL)
-                file.direct, file.synced = bool(flags & os.O_DIRECT), bool(flags & os.O_DSYNC)
+                file.direct |= bool(flags & os.O_DIRECT) and not flags & os.O_DSYNC
                 file.path = expected.path
             file.scan = self._scan
             file.examine(self._calls, fd, found)

@@ -6,7 +6,6 @@ The events of filesystems are used. Those of system calls would slow down every 
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
 from collections.abc import Callable
 
 from fstui.trace.reader.recording import EventRecording, Wanted
@@ -14,7 +13,7 @@ from fstui.trace.reader.tracefs import TracefsError
 
 HANDLE_OF_DIRECTORY = 4
 """EXT4_HT_DIR (kernel: fs/ext4/ext4_jbd2.h): the type of a transaction that changes a directory."""
-MOST_PER_S = 2000
+MAX_PER_S = 2000
 """Above this rate, the ends of syncs, or the entries of directories, are not recorded for a while."""
 PAUSE_READS = 10
 NAMES = (
@@ -41,7 +40,7 @@ class Switch:
 
     def adapt(self, recording: EventRecording, seen: int) -> bool:
         """Switch according to the events seen since the last read. Return whether they were switched off just now."""
-        self._reads_left = PAUSE_READS if seen > MOST_PER_S else self._reads_left - 1
+        self._reads_left = PAUSE_READS if seen > MAX_PER_S else self._reads_left - 1
         before, self.on = self.on, self._reads_left <= 0
         if self.on != before:
             for name in self.events:
@@ -61,8 +60,8 @@ class Syncs:
         """When the last sync of each file that has ended began and ended, in ns."""
         self.running: dict[int, Running] = {}
         """By thread."""
-        self.entries: Counter[tuple[int, FileNumber]] = Counter()
-        """New names, by thread and directory."""
+        self.entries: dict[tuple[int, FileNumber], tuple[int, int]] = {}
+        """New names, by thread and directory: their number, and the time of the last one."""
         self._unlinking: dict[int, int] = {}
         self._ends = Switch("ext4/ext4_sync_file_exit", "f2fs/f2fs_sync_file_exit")
         self._names_seen = 0
@@ -141,19 +140,20 @@ class Syncs:
         if self.ended.get(file, (0, 0))[0] < began_ns:
             self.ended[file] = began_ns, time_ns
 
-    def entry(self, _: int, thread: int, device: int, directory: int) -> None:
+    def entry(self, time_ns: int, thread: int, device: int, directory: int) -> None:
         """Count a new entry of a directory."""
         self._names_seen += 1
-        self.entries[thread, (device, directory)] += 1
+        key = thread, (device, directory)
+        self.entries[key] = self.entries.get(key, (0, 0))[0] + 1, time_ns
 
     def _unlinks(self, _: int, thread: int, directory: int) -> None:
         self._names_seen += 1
         self._unlinking[thread] = directory
 
-    def _changes_directory(self, _: int, thread: int, directory: int, device: int) -> None:
+    def _changes_directory(self, time_ns: int, thread: int, directory: int, device: int) -> None:
         """Count a rename or a link. The transaction of an unlink comes after another event."""
         if self._unlinking.pop(thread, None) != directory:
-            self.entry(0, thread, device, directory)
+            self.entry(time_ns, thread, device, directory)
 
     def clear(self) -> None:
         """Start anew. Syncs that have not returned are kept."""

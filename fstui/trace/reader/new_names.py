@@ -1,0 +1,101 @@
+"""Names that programs gave to files, and that a power failure may take: neither directory nor journal was written."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import NamedTuple
+
+from fstui import proc
+from fstui.trace.reader.files import block_device
+from fstui.trace.reader.syncs import FileNumber
+
+COMMIT_S = 1.5
+"""A journal commit that ends this long after a change contains it; an earlier one may have begun before it."""
+COMMIT_INTERVAL_S = 5.0
+"""ext4 commits at the latest after this time, unless it is mounted with ``commit=``."""
+MAX_SEARCHES = 20
+"""Directories whose path is searched per second."""
+MAX_KEPT = 500
+
+
+class Journal(NamedTuple):
+    """An ext4 journal (jbd2): the file with its statistics, and the longest time until it commits."""
+
+    file: str
+    interval_s: float
+
+    def commits(self) -> int:
+        """Return how many transactions were committed."""
+        found = re.match(r"\d+", proc.read_text(self.file))
+        return int(found[0]) if found else 0
+
+
+class NewNames:
+    """The names that one program made in a directory in one second."""
+
+    def __init__(self, pid: int, directory: FileNumber, count: int, since: float) -> None:
+        self.pid, self.directory, self.count, self.since = pid, directory, count, since
+        self.path: str | None = None
+        self.journal = journal_of(directory[0])
+        self._commits = self.journal.commits() if self.journal else 0
+
+    def is_committed(self, now: float, commits: Mapping[Journal, int]) -> bool:
+        """Return whether the journal was committed, or the kernel has written the directory in the background."""
+        age_s = now - self.since
+        if self.journal is None:
+            return age_s > expire_s()
+        done = commits[self.journal] - self._commits
+        return done >= 2 or (done == 1 and age_s > COMMIT_S) or age_s > self.journal.interval_s + COMMIT_INTERVAL_S
+
+
+class Directories:
+    """A cache of the paths of directories."""
+
+    def __init__(self) -> None:
+        self._paths: dict[FileNumber, str | None] = {}
+        self._left = 0
+
+    def begin(self) -> None:
+        """Start a new second."""
+        self._left = MAX_SEARCHES
+        if len(self._paths) > MAX_KEPT:
+            self._paths.clear()
+
+    def path(self, pid: int, directory: FileNumber, near: Iterable[str]) -> str | None:
+        """Return the path, if it is the working directory of the program or one of those ``near``."""
+        if directory not in self._paths and self._left:
+            self._left -= 1
+            self._paths[directory] = self._search(pid, directory[1], near)
+        return self._paths.get(directory)
+
+    def _search(self, pid: int, inode: int, near: Iterable[str]) -> str | None:
+        with contextlib.suppress(OSError):
+            near = [os.readlink(f"/proc/{pid}/cwd"), *near]
+        for path in near:
+            with contextlib.suppress(OSError):
+                if os.stat(f"/proc/{pid}/root{path}").st_ino == inode:
+                    return path
+        return None
+
+
+@cache
+def journal_of(number: int) -> Journal | None:
+    """Return the journal of an ext4; None if it has none, or another filesystem is on the device."""
+    device = block_device(number)
+    files = glob.glob(f"/proc/fs/jbd2/{glob.escape(device)}-*/info") if device else ()
+    mounted = (mount for mount in proc.mounts() if proc.device_number(mount.device) == number)
+    option = next((mount.option("commit") for mount in mounted), None)
+    interval_s = float(option) if option and option.isdigit() else COMMIT_INTERVAL_S
+    return Journal(files[0], interval_s) if files else None
+
+
+@cache
+def expire_s() -> float:
+    """Return after how many seconds the kernel writes dirty pages back by itself."""
+    names = ("dirty_expire_centisecs", "dirty_writeback_centisecs")
+    return sum(int(proc.read_text(f"/proc/sys/vm/{name}") or 3000) for name in names) / 100

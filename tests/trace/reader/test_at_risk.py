@@ -1,0 +1,114 @@
+"""The parts of ``fstui watch --at-risk`` that need no kernel: ages, syncs, flushes, names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fstui.trace.reader.exposure import Bytes, Exposure
+from fstui.trace.reader.new_names import Journal, NewNames
+from fstui.trace.reader.syncs import Syncs
+
+FILE = (7 << 20, 12)
+
+
+def exposure() -> Exposure:
+    return Exposure(0.0, from_start=False)
+
+
+def update(one: Exposure, dirty: int, since: float, flushes: int = 0, limit: int = 1 << 30) -> None:
+    one.update(dirty, since, limit=limit, flushes=flushes)
+
+
+def test_the_oldest_bytes_are_written_first() -> None:
+    amounts = Bytes()
+    amounts.set(10, 1.0)
+    amounts.set(30, 2.0)
+    assert (amounts.total, amounts.oldest) == (30, 1.0)
+    assert amounts.set(15, 3.0) == [(1.0, 10), (2.0, 5)]
+    assert (amounts.total, amounts.oldest) == (15, 2.0)
+    amounts.not_before(2.5)
+    assert (amounts.total, amounts.oldest) == (15, 2.5)
+
+
+def test_a_sync_makes_older_bytes_durable() -> None:
+    one = exposure()
+    update(one, 100, 1.0)
+    one.synced(began=1.5, ended=1.6)
+    update(one, 40, 1.0, flushes=1)
+    assert (one.in_memory.total, one.in_cache.total, one.oldest()) == (40, 0, 1.5)
+
+
+def test_bytes_that_the_kernel_wrote_stay_in_the_cache_until_a_flush() -> None:
+    one = exposure()
+    update(one, 100, 1.0)
+    update(one, 0, 2.0)
+    assert (one.in_memory.total, one.in_cache.total, one.oldest()) == (0, 100, 1.0)
+    update(one, 0, 3.0, limit=0, flushes=1)
+    assert (one.total, one.oldest()) == (0, None)
+
+
+def test_a_sync_without_a_flush_leaves_bytes_in_the_cache() -> None:
+    """As on an ext4 that is mounted with barrier=0."""
+    one = exposure()
+    update(one, 100, 1.0)
+    one.synced(began=1.5, ended=1.6)
+    update(one, 0, 1.0)
+    assert one.in_cache.total == 100
+
+
+def test_bytes_written_just_before_a_running_sync_are_being_synced() -> None:
+    one = exposure()
+    one.synced(began=9.90, ended=9.95)
+    assert one.is_being_synced(10.0, running_since=9.96)
+    assert one.is_being_synced(10.0, None)
+    assert not one.is_being_synced(10.2, None), "nothing syncs what was written since"
+    assert not one.is_being_synced(12.0, running_since=9.96), "it takes long"
+    assert not exposure().is_being_synced(10.0, running_since=9.9), "it never synced before"
+
+
+class PreparedSyncs(Syncs):
+    """Gets its events from the test."""
+
+    def __init__(self) -> None:
+        self.counts, self.ended, self.running, self.entries = {}, {}, {}, {}
+        self._names_seen = 0
+        self._unlinking = {}
+        self._ends = type("On", (), {"on": True})()
+
+
+def test_the_next_sync_of_a_thread_ends_the_previous_one() -> None:
+    syncs = PreparedSyncs()
+    syncs.began(100, 5, *FILE)
+    assert syncs.ended == {}
+    syncs.began(200, 5, *FILE)
+    assert (syncs.ended[FILE], syncs.counts) == ((100, 200), {(5, FILE): 2})
+    syncs.end(250, 5)
+    assert (syncs.ended[FILE], syncs.running) == ((200, 250), {})
+
+
+def test_an_unlink_is_no_new_name() -> None:
+    syncs = PreparedSyncs()
+    device, directory = FILE
+    syncs._unlinks(1, 5, directory)
+    syncs._changes_directory(2, 5, directory, device)
+    assert syncs.entries == {}
+    syncs._changes_directory(3, 5, directory, device)
+    assert syncs.entries == {(5, FILE): (1, 3)}
+
+
+@pytest.mark.parametrize(
+    ("done", "age_s", "is_committed"),
+    [(0, 2.0, False), (1, 1.0, False), (1, 2.0, True), (2, 0.1, True), (0, 11.0, True)],
+)
+def test_a_later_commit_of_the_journal_makes_names_durable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, done: int, age_s: float, is_committed: bool
+) -> None:
+    info = tmp_path / "info"
+    info.write_text("7 transactions (7 requested), each up to 2048 blocks\n")
+    journal = Journal(str(info), 5.0)
+    monkeypatch.setattr("fstui.trace.reader.new_names.journal_of", lambda _: journal)
+    names = NewNames(1, FILE, 1, 100.0)
+    info.write_text(f"{7 + done} transactions (7 requested), each up to 2048 blocks\n")
+    assert names.is_committed(100.0 + age_s, {journal: journal.commits()}) == is_committed
