@@ -11,7 +11,7 @@ from fstui.report.stack import stack_line
 from fstui.report.text import GLYPHS, NONE
 
 FLUSH: Mapping[GuestFlush, str] = {
-    "passed": "passed to the host",
+    "passed": "passed on",
     "each write": "not needed: each write is synced",
     "ignored": "ignored",
     "discarded": "ignored, all writes are discarded",

@@ -119,7 +119,7 @@ def test_a_guest_whose_flushes_are_ignored_is_flagged() -> None:
     text = printed(inventory.of_host(replace(HERE, guests=(VM, UNREAD)), {}), width=160)
     flat = " ".join(text.split())
     assert "✗ VM 104 web scsi0 unsafe ignored /srv/a.raw /srv: ext4 › sda1 › sda" in flat
-    assert "VM 104 web scsi1 none passed to the host /dev/pve/x sdb" in flat
+    assert "VM 104 web scsi1 none passed on /dev/pve/x sdb" in flat
     assert "✗ VM 104: flushes of scsi0 are ignored" in text and "'qm config 104'" in text
     assert "firecracker 8: its API socket gave no answer." in text
     assert "Virtual machines" not in printed(inventory.of_host(HERE, {}))

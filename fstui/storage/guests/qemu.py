@@ -265,9 +265,10 @@ def _image(options: Options) -> str:
     if name := str(options.get("filename") or ""):
         name = ":".join(name.split(":")[:2]) if name.startswith("rbd:") else _USER.sub("//", name)
         return name.removeprefix("file:").removeprefix("host_device:")
-    driver = str(options.get("driver", ""))
-    parts = [options.get(key) for key in ("pool", "volume", "target", "export", "image", "path")]
-    return f"{driver}:{'/'.join(str(part) for part in parts if part)}"
+    server = options.get("server")
+    places = {**options, **(server if isinstance(server, dict) else {})}
+    parts = [places.get(key) for key in ("host", "pool", "volume", "target", "image", "path", "export")]
+    return f"{options.get('driver', '')}:{'/'.join(str(part) for part in parts if part)}"
 
 
 def _switch(value: object, default: bool = False) -> bool:

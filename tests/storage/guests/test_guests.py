@@ -188,7 +188,8 @@ def test_only_the_lowest_node_decides() -> None:
 def test_a_comma_in_a_name_and_a_password_in_a_url() -> None:
     given = [("drive", "file=/a,,b.raw,if=virtio"), ("drive", "file=rbd:vms/a:id=x:key=SECRET,if=virtio")]
     given += [("drive", "file=https://me:SECRET@host/a,if=virtio")]
-    assert [disk.image for disk in qemu.disks(given)] == ["/a,b.raw", "rbd:vms/a", "https://host/a"]
+    given += [("drive", "file.driver=nbd,file.server.type=unix,file.server.path=/n.sock,file.export=e,if=virtio")]
+    assert [disk.image for disk in qemu.disks(given)] == ["/a,b.raw", "rbd:vms/a", "https://host/a", "nbd:/n.sock/e"]
 
 
 @pytest.mark.parametrize(
