@@ -24,7 +24,7 @@ from fstui.cli.output import say
 from fstui.model.errors import Refused, local_time
 from fstui.model.forms import seconds_of
 from fstui.report.characters import escape_controls
-from fstui.runs.campaigns import Campaign, CampaignCut, CutKind, Settings, Stopped, Store, tested
+from fstui.runs.campaigns import CampaignCut, CampaignSettings, CutCampaign, CutKind, Stopped, Store, tested
 
 REDRAW_S = 0.25
 MAX_S = 86400
@@ -114,7 +114,7 @@ def campaign(
     return _Session(Store.open(directory, settings), mount_fails).go(format_, output, fail_on)
 
 
-def _settings(how: dict[str, Any]) -> Settings | None:
+def _settings(how: dict[str, Any]) -> CampaignSettings | None:
     """Return the settings of a new campaign, or None if only --into is given. Raises Refused."""
     given = [name for name in _NEEDED if how[name] is not None]
     if not given:
@@ -127,7 +127,7 @@ def _settings(how: dict[str, Any]) -> Settings | None:
     named = {name: how[name] or "" for name in ("mount", "remake", "root_of")}
     seed = secrets.randbelow(2**31) if how["seed"] is None else how["seed"]
     chosen = {**how, **named, "seed": seed, "started_at": local_time().isoformat(timespec="seconds")}
-    return msgspec.convert(chosen, Settings, strict=False)
+    return msgspec.convert(chosen, CampaignSettings, strict=False)
 
 
 class _Session:
@@ -135,7 +135,7 @@ class _Session:
 
     def __init__(self, store: Store, mount_fails: bool) -> None:
         self._store = store
-        self._campaign = Campaign(store, self._show, self._finished, mount_fails=mount_fails)
+        self._campaign = CutCampaign(store, self._show, self._finished, mount_fails=mount_fails)
         self._redraws = sys.stderr is not None and sys.stderr.isatty()
         self._drawn_at = 0.0
         self._signal = 0

@@ -51,7 +51,7 @@ _COMPARABLE = ("host", "directory", "kind", "wait_s")
 _SETTINGS, _LOCK = "campaign.json", "lock"
 
 
-class Settings(Base, frozen=True, kw_only=True):
+class CampaignSettings(Base, frozen=True, kw_only=True):
     """Everything that the user chose."""
 
     host: str
@@ -122,7 +122,7 @@ class CampaignCut(Base, frozen=True, kw_only=True):
 class Store:
     """The directory of a campaign. Every change is durable when the method returns."""
 
-    def __init__(self, directory: Path, settings: Settings, cuts: list[CampaignCut], lock: int) -> None:
+    def __init__(self, directory: Path, settings: CampaignSettings, cuts: list[CampaignCut], lock: int) -> None:
         self.directory = directory
         self.settings = settings
         self.cuts = cuts
@@ -130,7 +130,7 @@ class Store:
         """Held until the process ends."""
 
     @classmethod
-    def open(cls, directory: Path, settings: Settings | None) -> Store:
+    def open(cls, directory: Path, settings: CampaignSettings | None) -> Store:
         """Continue the campaign in the directory, or begin one with these settings. Raises Refused, OSError."""
         saved = directory / _SETTINGS
         if settings is None and not saved.exists():
@@ -140,7 +140,7 @@ class Store:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if saved.exists():
-                settings = _continued(_decoded(saved, Settings), settings, directory)
+                settings = _continued(_decoded(saved, CampaignSettings), settings, directory)
             assert settings is not None
             write_atomically(saved, msgspec.json.format(encode(settings)) + b"\n")
             return cls(directory, settings, list(_cuts(directory)), lock)
@@ -182,7 +182,7 @@ class Store:
         write_atomically(self.directory / f"{cut.number:05}.run.json", document.strip() + b"\n")
 
 
-def _continued(saved: Settings, given: Settings | None, directory: Path) -> Settings:
+def _continued(saved: CampaignSettings, given: CampaignSettings | None, directory: Path) -> CampaignSettings:
     """Return the given settings with the saved seed and start. Raises Refused if the cuts would not be comparable."""
     if given is None:
         return saved

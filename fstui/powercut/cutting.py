@@ -17,12 +17,12 @@ from fstui.measure.kinds.documents import decode_run
 from fstui.model.errors import Refused, local_time
 from fstui.model.quantities import count, seconds
 from fstui.powercut import log as lines
-from fstui.powercut.campaign import PATTERNS, CampaignCut, Settings, Step, Store
+from fstui.powercut.campaign import PATTERNS, CampaignCut, CampaignSettings, Step, Store
 from fstui.powercut.header import decode_header
 from fstui.powercut.log import BadLog
 from fstui.powercut.power_cuts import figures_of
 from fstui.powercut.records import PREFIX
-from fstui.powercut.shell import LOOK_S, Answer, Command
+from fstui.powercut.shell import LOOK_S, CommandResult, ShellCommand
 from fstui.powercut.witness import SILENT_S, LogFull, Witness, WitnessState
 
 CONNECT_S = 10
@@ -52,7 +52,7 @@ class _Enough(Exception):  # noqa: N818
     """Nothing more is expected from the writer."""
 
 
-class Campaign:
+class CutCampaign:
     """Continues a campaign until all its cuts are done."""
 
     def __init__(
@@ -72,7 +72,7 @@ class Campaign:
         self._stopping = False
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> CampaignSettings:
         return self.store.settings
 
     def stop(self) -> None:
@@ -123,8 +123,8 @@ class Campaign:
     def _on_host(self, script: str) -> list[str]:
         return [*ssh.words(self.settings.ssh, CONNECT_S), "--", self.settings.host, script]
 
-    def _ask(self, script: str, timeout_s: float, stdin: Path | None = None) -> Answer:
-        return Command(self._on_host(script), timeout_s, stdin).wait()
+    def _ask(self, script: str, timeout_s: float, stdin: Path | None = None) -> CommandResult:
+        return ShellCommand(self._on_host(script), timeout_s, stdin).wait()
 
     def _fstui(self, *words: str) -> str:
         return f"{self.settings.installed} powercut {shlex.join(words)}"
@@ -187,7 +187,7 @@ class Campaign:
         words += [word for key, value in PATTERNS[self.cut.pattern].items() for word in ("--set", f"{key}={value}")]
         self._save("write")
         witness = Witness(path)
-        writer = Command(self._on_host(self._fstui(*words)), _FOREVER_S, piped=True)
+        writer = ShellCommand(self._on_host(self._fstui(*words)), _FOREVER_S, piped=True)
         cutting = _Cutting(self, self.cut, witness, writer)
         spoiled = ""
         try:
@@ -208,7 +208,7 @@ class Campaign:
         self._save("wait", off_took_s=off.elapsed_s, silent_after_s=last_s, spoiled=spoiled or cutting.spoiled)
         return True
 
-    def _not_cut(self, witness: Witness, ended: Answer, spoiled: str) -> None:
+    def _not_cut(self, witness: Witness, ended: CommandResult, spoiled: str) -> None:
         """Record why the off command was not run."""
         log = witness.log
         if log is None and not spoiled and 0 <= (ended.code or 0) < ssh.NO_CONNECTION:
@@ -218,15 +218,15 @@ class Campaign:
         else:
             self._finish("no-cut", spoiled or f"the connection broke before the off command: {_trouble(ended)}")
 
-    def begin_off(self) -> Command:
+    def begin_off(self) -> ShellCommand:
         """Start the off command; ``_Cutting`` waits for it while it listens."""
         self._save("off")
         return self._command(self.settings.off)
 
-    def _command(self, command: str) -> Command:
-        return Command(["sh", "-c", command], self.settings.command_s)
+    def _command(self, command: str) -> ShellCommand:
+        return ShellCommand(["sh", "-c", command], self.settings.command_s)
 
-    def check(self, name: str, answer: Answer) -> None:
+    def check(self, name: str, answer: CommandResult) -> None:
         """Raises Stopped if the off or the on command failed."""
         if answer.code is None:
             raise Stopped(f"the {name} command did not end within {seconds(answer.elapsed_s)}: {answer.words}")
@@ -300,7 +300,7 @@ class Campaign:
         else:
             self._finish("no-cut", figures.ended or "no record had to be there", **changes)
 
-    def _read_back(self, *, mount_fails: bool) -> Answer:
+    def _read_back(self, *, mount_fails: bool) -> CommandResult:
         assert self.cut is not None
         words = ["verify", self.settings.directory, "--format", "json", *(["--mount-fails"] if mount_fails else [])]
         return self._ask(self._fstui(*words), VERIFY_S, self.store.log(self.cut))
@@ -327,15 +327,15 @@ class Campaign:
 class _Cutting:
     """Waits while the witness listens, then runs the off command and waits until HOST is silent."""
 
-    def __init__(self, campaign: Campaign, cut: CampaignCut, witness: Witness, writer: Command) -> None:
+    def __init__(self, campaign: CutCampaign, cut: CampaignCut, witness: Witness, writer: ShellCommand) -> None:
         self._campaign = campaign
         self._cut = cut
         self._witness = witness
         self._writer = writer
         self._started_at = time.monotonic()
         self._first_at: float | None = None
-        self._answer: Answer | None = None
-        self.off: Command | None = None
+        self._answer: CommandResult | None = None
+        self.off: ShellCommand | None = None
         self.returned_at = 0.0
         self.spoiled = ""
 
@@ -377,7 +377,7 @@ class _Cutting:
             self.spoiled = f"HOST was still writing {seconds(now - self.returned_at)} after the off command returned"
             raise _Enough
 
-    def off_returned(self) -> Answer:
+    def off_returned(self) -> CommandResult:
         """Wait for the off command after the connection has broken. Raises Stopped if it fails."""
         while not self._returned():
             time.sleep(LOOK_S)
@@ -385,7 +385,7 @@ class _Cutting:
         return self._answer
 
 
-def _trouble(answer: Answer) -> str:
+def _trouble(answer: CommandResult) -> str:
     """Return in a few words why HOST did not do what it was asked to do."""
     if answer.code is None:
         return f"no answer within {seconds(answer.elapsed_s)}"

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 from fstui.measure.kinds.powercut import PowerCutFigures
-from fstui.powercut.header import Header, boot_id
+from fstui.powercut.header import PowerCutHeader, boot_id
 from fstui.powercut.log import Log
 
 _SUMS = ("checked", "present", "newer", "in_flight", "unpromised", "reordered")
@@ -15,7 +15,7 @@ _LOST = ("missing", "stale", "torn", "misplaced", "unreadable")
 
 class Witnessed(NamedTuple):
     log: Log
-    header: Header
+    header: PowerCutHeader
     cut_off: bool
     """The log ended within a line, which was ignored."""
 
@@ -75,7 +75,7 @@ def figures(witnessed: Witnessed, read: ReadBack, declared: Declared, cuts_befor
     )
 
 
-def _by_claim(log: Log, header: Header, read: ReadBack) -> dict[str, dict[str, int]]:
+def _by_claim(log: Log, header: PowerCutHeader, read: ReadBack) -> dict[str, dict[str, int]]:
     claims: dict[str, Counter[str]] = {}
     for stream in header.streams:
         sums = claims.setdefault(f"{stream.sync}, {stream.writes}", Counter())

@@ -22,7 +22,7 @@ from fstui.powercut.records import Stream
 _RUN_ID = re.compile(r"[0-9a-f]{16}")
 
 
-class Header(Base, frozen=True, kw_only=True):
+class PowerCutHeader(Base, frozen=True, kw_only=True):
     """The header of a power-cut test."""
 
     fstui: str = FORMAT
@@ -48,9 +48,9 @@ class Header(Base, frozen=True, kw_only=True):
         return measures.settings_from({**self.scenario.settings, measures.TAG: "powercut"})
 
 
-def decode_header(fields: dict[str, Any]) -> Header:
+def decode_header(fields: dict[str, Any]) -> PowerCutHeader:
     try:
-        header = msgspec.convert(fields, Header)
+        header = msgspec.convert(fields, PowerCutHeader)
         _ = header.settings
         encode(header)  # it is saved with the run, so numbers and texts that JSON cannot hold are refused
     except (msgspec.ValidationError, ValueError, OverflowError, RecursionError) as error:

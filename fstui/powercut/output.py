@@ -121,7 +121,7 @@ def fill_database(stream: Stream, home: str, run: str) -> None:
         database.close()
 
 
-class Database:
+class RecordDatabase:
     """The SQLite database of one writer. Each record is a transaction, durable with synchronous=FULL (pragma.html)."""
 
     def __init__(self, run: str, stream: Stream) -> None:

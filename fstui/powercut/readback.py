@@ -111,7 +111,7 @@ class Files:
         return unpack(memoryview(self.buffer)[:got])
 
 
-class Database(Files):
+class RecoveredDatabase(Files):
     """Reads the rows of a SQLite database in a copy, because SQLite writes to a database that it recovers."""
 
     def read(self, number: int) -> Iterator[tuple[int, Record]]:
@@ -151,7 +151,7 @@ class WriterComparison:
         self.run = run
         self.stream = stream
         self.last = last
-        files = Database if stream.writes == "sqlite" else Files
+        files = RecoveredDatabase if stream.writes == "sqlite" else Files
         self.files = files(f"{directory}/w{stream.writer}", run, stream)
         self.newest = max(self.files.intact(), default=-1)
         self.present: set[int] = set()

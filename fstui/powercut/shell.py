@@ -21,7 +21,7 @@ MAX_BYTES = 32 << 20
 _TAIL_BYTES = 2000
 
 
-class Answer(NamedTuple):
+class CommandResult(NamedTuple):
     """What a command returned."""
 
     code: int | None
@@ -38,7 +38,7 @@ class Answer(NamedTuple):
         return " ".join(text.split()) or "it printed nothing"
 
 
-class Command:
+class ShellCommand:
     """A running command. Its output goes to files without a name: a child that it leaves behind holds no pipe open."""
 
     def __init__(
@@ -64,7 +64,7 @@ class Command:
         assert self._process.stdout is not None
         return self._process.stdout.fileno()
 
-    def poll(self) -> Answer | None:
+    def poll(self) -> CommandResult | None:
         """Return the answer if the command has ended. It is killed when a limit is exceeded."""
         code = self._process.poll()
         printed = os.fstat(self._out.fileno()).st_size + os.fstat(self._err.fileno()).st_size
@@ -73,13 +73,13 @@ class Command:
             return self._answer(None)
         return None if code is None else self._answer(code)
 
-    def wait(self) -> Answer:
+    def wait(self) -> CommandResult:
         """Wait for the answer."""
         while (answer := self.poll()) is None:
             time.sleep(LOOK_S)
         return answer
 
-    def kill(self, after_s: float = 0.0) -> Answer:
+    def kill(self, after_s: float = 0.0) -> CommandResult:
         """Kill it with its children, unless it ends within this time."""
         until = time.monotonic() + after_s
         while self._process.poll() is None and time.monotonic() < until:
@@ -92,8 +92,8 @@ class Command:
             self._process.stdout.close()
         return self._answer(code)
 
-    def _answer(self, code: int | None) -> Answer:
+    def _answer(self, code: int | None) -> CommandResult:
         size = os.fstat(self._err.fileno()).st_size
         out = os.pread(self._out.fileno(), MAX_BYTES, 0)
         err = os.pread(self._err.fileno(), _TAIL_BYTES, max(0, size - _TAIL_BYTES))
-        return Answer(code, out, err, time.monotonic() - self._began)
+        return CommandResult(code, out, err, time.monotonic() - self._began)

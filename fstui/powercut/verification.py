@@ -27,7 +27,7 @@ from fstui.model.steps import Step
 from fstui.model.storage import Target
 from fstui.powercut import log as lines
 from fstui.powercut.figures import Declared, ReadBack, Witnessed, figures
-from fstui.powercut.header import Header, decode_header
+from fstui.powercut.header import PowerCutHeader, decode_header
 from fstui.powercut.log import BadLog, Log
 from fstui.powercut.power_cuts import EarlierCuts
 from fstui.powercut.records import PREFIX
@@ -113,7 +113,7 @@ def read_log(data: bytes) -> Witnessed:
     return Witnessed(log, header, cut_off=not data.endswith(b"\n"))
 
 
-def _check_complete(log: Log, header: Header) -> None:
+def _check_complete(log: Log, header: PowerCutHeader) -> None:
     for number, writer in log.writers.items():
         if number >= len(header.streams):
             raise BadLog(f"writer {number} is not in its header: it is not the log of one test")
@@ -130,7 +130,7 @@ async def _inspected(directory: str, machine: RecordsHost) -> TargetDirectory:
         ) from None
 
 
-async def _check_unmountable(directory: str, header: Header, machine: RecordsHost) -> None:
+async def _check_unmountable(directory: str, header: PowerCutHeader, machine: RecordsHost) -> None:
     try:
         inspected = await machine.inspect(directory)
     except Refused:
@@ -139,7 +139,7 @@ async def _check_unmountable(directory: str, header: Header, machine: RecordsHos
         raise Refused(f"{inspected.path} is mounted and contains the records: verify without --mount-fails")
 
 
-def _check_host(header: Header, host: Host, declared: Declared) -> None:
+def _check_host(header: PowerCutHeader, host: Host, declared: Declared) -> None:
     if header.host.hostname != host.hostname and not declared.storage_was_cut:
         raise Refused(
             f"the log is from {header.host.hostname}, and this host is {host.hostname}. Verify there. If the disk was "
@@ -147,7 +147,7 @@ def _check_host(header: Header, host: Host, declared: Declared) -> None:
         )
 
 
-def _check_filesystem(header: Header, now: Target, inspected: TargetDirectory) -> None:
+def _check_filesystem(header: PowerCutHeader, now: Target, inspected: TargetDirectory) -> None:
     then = header.target
     if now.identity == then.identity or (now.fstype, inspected.fsid) == (then.fstype, header.fsid):
         return
@@ -172,7 +172,7 @@ async def _records(inspected: TargetDirectory, witnessed: Witnessed) -> ReadBack
     return read
 
 
-async def _read_back(inspected: TargetDirectory, header: Header, last: dict[int, int]) -> ReadBack:
+async def _read_back(inspected: TargetDirectory, header: PowerCutHeader, last: dict[int, int]) -> ReadBack:
     """Read the records in a child, which is killed on cancellation. ``last``: the newest record of each writer."""
     read = ReadBack()
     child = await Child.start("powercut.readback")
@@ -208,7 +208,7 @@ def _step(witnessed: Witnessed, measured: PowerCutFigures) -> Step:
     )
 
 
-def _judged(step: Step, header: Header, target: Target, host: Host, began: float) -> Run:
+def _judged(step: Step, header: PowerCutHeader, target: Target, host: Host, began: float) -> Run:
     run = Run(
         id=secrets.token_hex(3),
         started_at=local_time().isoformat(timespec="seconds"),

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fstui.model.errors import Refused
-from fstui.powercut.header import Header, boot_id, decode_header
+from fstui.powercut.header import PowerCutHeader, boot_id, decode_header
 from fstui.powercut.log import MAX_HEADER, MAX_LINE, Ack, BadLog, LineBuffer, Log, parse_header
 from fstui.state.files import open_named, sync_directory
 
@@ -46,7 +46,7 @@ class Witness:
         self.path = path
         self._fd = _create(path)
         self.log: Log | None = None
-        self.header: Header | None = None
+        self.header: PowerCutHeader | None = None
         self.durable = 0
         self._lines = LineBuffer()
         self._dirty = False

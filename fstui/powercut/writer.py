@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, NoReturn
 from fstui.measure.wire.own_directory import enter
 from fstui.measure.wire.stdio import CallError, calling, clock, read_settings
 from fstui.powercut.log import FAILED, GONE
-from fstui.powercut.output import Database, WriterFiles, prepare, sync_directory
+from fstui.powercut.output import RecordDatabase, WriterFiles, prepare, sync_directory
 from fstui.powercut.records import ENDED, Stream
 
 ALIVE_S = 1.0
@@ -47,7 +47,9 @@ def report(**fields: Any) -> None:
         os.write(2, json.dumps(fields).encode() + b"\n")
 
 
-def write_records(output: WriterFiles | Database, began_ns: int, pause_ns: int, stopping: Callable[[], bool]) -> None:
+def write_records(
+    output: WriterFiles | RecordDatabase, began_ns: int, pause_ns: int, stopping: Callable[[], bool]
+) -> None:
     """Write records until stopped. Raises CallError; BrokenPipeError if nothing reads the acknowledgements."""
     writer, sequence = output.stream.writer, output.stream.first
     due = clock()
@@ -128,7 +130,7 @@ class Coordinator:
     def writer(self, stream: Stream, failures_in: int) -> int:
         try:
             self.enter()
-            output = (Database if stream.writes == "sqlite" else WriterFiles)(self.run, stream)
+            output = (RecordDatabase if stream.writes == "sqlite" else WriterFiles)(self.run, stream)
             write_records(output, self.began_ns, self.pause_ns, self.writer_is_to_stop)
         except BrokenPipeError:
             os.write(failures_in, GONE.encode() + b"\n")

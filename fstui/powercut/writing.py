@@ -14,7 +14,7 @@ from fstui.model.documents import encode
 from fstui.model.errors import Refused, local_time
 from fstui.model.host import Inventory
 from fstui.model.storage import Target
-from fstui.powercut.header import Header, boot_id
+from fstui.powercut.header import PowerCutHeader, boot_id
 from fstui.powercut.log import GONE
 from fstui.powercut.plan import PowerCutPlan
 from fstui.powercut.records import PREFIX
@@ -29,7 +29,7 @@ _END_S = 6.0
 class PreparedCut(NamedTuple):
     """A test that is ready to start."""
 
-    header: Header
+    header: PowerCutHeader
     plan: PowerCutPlan
     on_root: bool
     """The records go to the root filesystem, so the host may not start again."""
@@ -49,7 +49,7 @@ class WriterEnd(NamedTuple):
 def make_cut(plan: PowerCutPlan, target: Target, fsid: int, inventory: Inventory) -> PreparedCut:
     """Prepare a test; nothing is written yet. ``target`` is the resolved directory, ``fsid`` that of its filesystem."""
     run = secrets.token_hex(8)
-    header = Header(
+    header = PowerCutHeader(
         run=run,
         started_at=local_time().isoformat(timespec="seconds"),
         boot=boot_id(),

@@ -11,7 +11,7 @@ from fstui.model.judgement import Verdict
 from fstui.model.quantities import count, counted, seconds
 from fstui.model.storage import Target
 from fstui.powercut.bounds import CONFIDENCE, METHOD, interval
-from fstui.powercut.campaign import PATTERNS, CampaignCut, CutKind, Outcome, Settings
+from fstui.powercut.campaign import PATTERNS, CampaignCut, CampaignSettings, CutKind, Outcome
 from fstui.report.documents import Bound, CampaignDocument, CampaignTotals
 from fstui.report.sections import Cell, Report, Section, Value, number, records
 from fstui.report.stack import stack_line
@@ -42,7 +42,7 @@ _CUTS = (
 
 
 def document(
-    settings: Settings, cuts: Sequence[CampaignCut], host: Host, target: Target | None, stopped: str
+    settings: CampaignSettings, cuts: Sequence[CampaignCut], host: Host, target: Target | None, stopped: str
 ) -> CampaignDocument:
     """Return the result. It contains no command of the user, because commands contain passwords."""
     happened = [cut for cut in cuts if cut.happened]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from fstui.model.errors import Refused
 from fstui.model.host import Host
 from fstui.model.storage import Target
-from fstui.powercut.campaign import CampaignCut, CutKind, Settings, Store
-from fstui.powercut.cutting import Campaign, Stopped
+from fstui.powercut.campaign import CampaignCut, CampaignSettings, CutKind, Store
+from fstui.powercut.cutting import CutCampaign, Stopped
 from fstui.powercut.header import decode_header
 from fstui.powercut.log import BadLog, parse_header
 
-__all__ = ["Campaign", "CampaignCut", "CutKind", "Settings", "Stopped", "Store", "tested"]
+__all__ = ["CampaignCut", "CampaignSettings", "CutCampaign", "CutKind", "Stopped", "Store", "tested"]
 
 
 def tested(store: Store) -> tuple[Host, Target | None]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fstui.model.documents import encode
 from fstui.model.run import ScenarioRef
-from fstui.powercut.header import Header
+from fstui.powercut.header import PowerCutHeader
 from fstui.powercut.records import Stream
 from tests.factories.runs import target
 from tests.factories.samples import RUN
 
 HEADER = encode(
-    Header(
+    PowerCutHeader(
         run="00112233445566ff",
         started_at="2026-11-20T03:12:44+01:00",
         boot="b",

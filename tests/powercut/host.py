@@ -9,13 +9,13 @@ import msgspec
 
 from fstui.measure.kinds.documents import decode_run
 from fstui.model.documents import encode
-from fstui.powercut.campaign import CampaignCut, Settings, Store
-from fstui.powercut.cutting import Campaign
-from fstui.powercut.header import Header
+from fstui.powercut.campaign import CampaignCut, CampaignSettings, Store
+from fstui.powercut.cutting import CutCampaign
+from fstui.powercut.header import PowerCutHeader
 from tests.powercut.headers import HEADER
 
 SAVED = Path(__file__).parent / "saved"
-RUN = msgspec.json.decode(HEADER, type=Header).run
+RUN = msgspec.json.decode(HEADER, type=PowerCutHeader).run
 _SSH = """#!/bin/sh
 while [ "$1" != -- ]; do shift; done
 cd {home}
@@ -71,8 +71,8 @@ class MadeUpHost:
         steps = (msgspec.structs.replace(run.steps[0], figures=figures),)
         (self.home / name).write_bytes(encode(msgspec.structs.replace(run, steps=steps)))
 
-    def settings(self, **changes: object) -> Settings:
-        made = Settings(
+    def settings(self, **changes: object) -> CampaignSettings:
+        made = CampaignSettings(
             host="db1",
             directory="/srv",
             off=_OFF.format(home=self.home),
@@ -94,9 +94,9 @@ class MadeUpHost:
         )
         return msgspec.structs.replace(made, **changes)
 
-    def campaign(self, into: Path, settings: Settings | None = None, **how: bool) -> Campaign:
+    def campaign(self, into: Path, settings: CampaignSettings | None = None, **how: bool) -> CutCampaign:
         store = Store.open(into, settings)
-        return Campaign(store, self.shown.append, self.finished.append, **how)
+        return CutCampaign(store, self.shown.append, self.finished.append, **how)
 
 
-OnHost = Callable[..., Campaign]
+OnHost = Callable[..., CutCampaign]

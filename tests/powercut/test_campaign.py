@@ -12,7 +12,7 @@ from fstui.model.errors import Refused
 from fstui.powercut import cutting
 from fstui.powercut.bounds import interval
 from fstui.powercut.campaign import PATTERNS, CampaignCut, Step, Store
-from fstui.powercut.cutting import Campaign, Stopped
+from fstui.powercut.cutting import CutCampaign, Stopped
 from tests.powercut.headers import HEADER
 from tests.powercut.host import MadeUpHost
 
@@ -25,7 +25,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MadeUpHost:
     return MadeUpHost(tmp_path / "host")
 
 
-def outcomes(campaign: Campaign) -> list[str]:
+def outcomes(campaign: CutCampaign) -> list[str]:
     return [cut.outcome for cut in campaign.store.cuts]
 
 
@@ -225,6 +225,6 @@ def test_another_host_is_refused_and_more_cuts_are_not(host: MadeUpHost, tmp_pat
     assert Store.open(tmp_path / "into", host.settings(cuts=9, seed=1)).settings.cuts == 9
 
 
-def _reopened(host: MadeUpHost, campaign: Campaign, **how: bool) -> Campaign:
+def _reopened(host: MadeUpHost, campaign: CutCampaign, **how: bool) -> CutCampaign:
     os.close(campaign.store._lock)
     return host.campaign(campaign.store.directory, None, **how)

@@ -7,7 +7,7 @@ import pytest
 
 from fstui.model.documents import encode
 from fstui.model.errors import Refused
-from fstui.powercut.header import Header, decode_header
+from fstui.powercut.header import PowerCutHeader, decode_header
 from fstui.powercut.log import parse_header
 from fstui.runs import power_cut
 from fstui.runs.machine.local import LocalMachine
@@ -15,23 +15,23 @@ from fstui.runs.session import Session
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Header:
+def written(tmp_path_factory: pytest.TempPathFactory) -> PowerCutHeader:
     return asyncio.run(power_cut.make_cut(Session(LocalMachine()), str(tmp_path_factory.mktemp("target")), {})).header
 
 
-def fields(header: Header, **changed: Any) -> dict[str, Any]:
+def fields(header: PowerCutHeader, **changed: Any) -> dict[str, Any]:
     return {**parse_header(encode(header)), **changed}
 
 
-def test_header_survives_encoding(written: Header) -> None:
+def test_header_survives_encoding(written: PowerCutHeader) -> None:
     assert decode_header(fields(written)) == written
 
 
-REQUIRED = sorted(set(Header.__struct_fields__) - {"fstui"})
+REQUIRED = sorted(set(PowerCutHeader.__struct_fields__) - {"fstui"})
 
 
 @pytest.mark.parametrize("missing", REQUIRED)
-def test_header_with_a_missing_field_is_refused(written: Header, missing: str) -> None:
+def test_header_with_a_missing_field_is_refused(written: PowerCutHeader, missing: str) -> None:
     less = fields(written)
     del less[missing]
     with pytest.raises(Refused, match="no header"):
@@ -62,6 +62,6 @@ STREAM = [0, "fsync", "append", 4096, 8, 2]
     ],
     ids=str,
 )
-def test_impossible_header_is_refused(written: Header, changed: dict[str, Any]) -> None:
+def test_impossible_header_is_refused(written: PowerCutHeader, changed: dict[str, Any]) -> None:
     with pytest.raises(Refused, match="no header"):
         decode_header(fields(written, **changed))

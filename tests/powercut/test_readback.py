@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fstui.measure.children import command
-from fstui.powercut.output import Database, fill_database
+from fstui.powercut.output import RecordDatabase, fill_database
 from fstui.powercut.records import ENDED, PREFIX, Stream, Writes
 from tests.powercut.honest import BLOCK, RUN, at, lay_down, put, stream
 
@@ -221,7 +221,7 @@ def database(directory: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, St
     home.mkdir(parents=True)
     monkeypatch.chdir(directory)
     fill_database(of, "w0", RUN)
-    writer = Database(RUN, of)
+    writer = RecordDatabase(RUN, of)
     for sequence in range(of.first, 13):
         writer.put(sequence)
     for file in ("0", "0-wal"):

@@ -9,14 +9,14 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.model.host import Host
-from fstui.powercut.campaign import CampaignCut, CutKind, Settings
+from fstui.powercut.campaign import CampaignCut, CampaignSettings, CutKind
 from fstui.report import campaign, formats
 from fstui.report.sections import Report
 from tests.powercut.host import MadeUpHost
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
+def settings(tmp_path: Path) -> CampaignSettings:
     return MadeUpHost(tmp_path / "host").settings(off="plug -p secret off", cuts=4)
 
 
@@ -25,7 +25,7 @@ def cut(number: int, outcome: str, **changes: object) -> CampaignCut:
     return CampaignCut(**made | {"outcome": outcome, "step": "done"} | changes)  # type: ignore[arg-type]
 
 
-def report_of(settings: Settings, *cuts: CampaignCut, stopped: str = "") -> Report:
+def report_of(settings: CampaignSettings, *cuts: CampaignCut, stopped: str = "") -> Report:
     return campaign.report_of(campaign.document(settings, cuts, Host(hostname="db1"), None, stopped))
 
 
@@ -55,18 +55,20 @@ def test_sentence_has_the_bound(kind: CutKind, lost: int, cuts: int, sentence: s
         ("reset", ["lost"], "lost"),
     ],
 )
-def test_verdict_depends_on_what_was_cut(settings: Settings, kind: str, outcomes: list[str], verdict: str) -> None:
+def test_verdict_depends_on_what_was_cut(
+    settings: CampaignSettings, kind: str, outcomes: list[str], verdict: str
+) -> None:
     made = [cut(number, outcome) for number, outcome in enumerate(outcomes, 1)]
     found = campaign.document(replace(settings, kind=kind), made, Host(), None, "")
     assert found.verdict == verdict
 
 
-def test_reset_says_what_it_does_not_test(settings: Settings) -> None:
+def test_reset_says_what_it_does_not_test(settings: CampaignSettings) -> None:
     shown = formats.render_report("plain", report_of(replace(settings, kind="reset"), cut(1, "kept")), 80)
     assert "its write cache was not tested" in " ".join(str(shown).split())
 
 
-def test_every_cut_is_a_row_of_the_page_and_of_the_table(settings: Settings) -> None:
+def test_every_cut_is_a_row_of_the_page_and_of_the_table(settings: CampaignSettings) -> None:
     report = report_of(settings, cut(1, "kept"), cut(2, "no-cut", reason="<b>[red]"), stopped="db1: \x1b[2J")
     page = str(formats.render_report("html", report))
     assert page.count("2026-11-26") == 3  # a cut that did not happen is shown twice
@@ -75,7 +77,7 @@ def test_every_cut_is_a_row_of_the_page_and_of_the_table(settings: Settings) -> 
     assert [row["outcome"] for row in rows] == ["kept", "no-cut"]
 
 
-def test_commands_are_not_in_the_document(settings: Settings) -> None:
+def test_commands_are_not_in_the_document(settings: CampaignSettings) -> None:
     document = formats.render_report("json", report_of(settings, cut(1, "kept")))
     assert json.loads(document)["schema"] == "fstui.powercut-campaign/1"
     assert "secret" not in str(document)

@@ -59,7 +59,7 @@ def mounts_written_to(pid: int) -> set[int]:
     return {number for file in files if (number := proc.mount_id(file, pid, writable=True)) is not None}
 
 
-class Database:
+class ServerReader:
     """The options of one server, read once in a thread."""
 
     def __init__(self, pid: int, name: str, request: dict[str, Any]) -> None:
@@ -100,7 +100,7 @@ class ActivitySampler:
         self.request = request
         self.before: dict[int, int] = {}
         self.at_s = time.monotonic()
-        self.databases: dict[int, Database] = {}
+        self.databases: dict[int, ServerReader] = {}
 
     def look(self) -> dict[str, Any]:
         now, elapsed_s = {}, max(time.monotonic() - self.at_s, 1e-3)
@@ -133,7 +133,7 @@ class ActivitySampler:
         serving = {pid for pid, name in names.items() if name in self.request["servers"]}
         first = {pid for pid in serving if parent(pid) not in serving}
         self.databases = {
-            pid: self.databases.get(pid) or Database(pid, names[pid], self.request) for pid in sorted(first)
+            pid: self.databases.get(pid) or ServerReader(pid, names[pid], self.request) for pid in sorted(first)
         }
         return [found.fields for found in self.databases.values()]
 
