@@ -40,7 +40,7 @@ def get(path: str, pid: int, resource: str) -> Any:
 def in_use(tree: Tree, pid: int, path: str) -> bool | None:
     """Return whether a client is connected to the socket at which a process listens; None if that is not known."""
     lines = (tree.text(f"/proc/{pid}/net/unix", 4 << 20) or "").split("\n")
-    states = [fields[5] for line in lines if len(fields := line.split(" ", 7)) == 8 and fields[7].strip() == path]
+    states = [fields[5] for line in lines if len(fields := line.split(maxsplit=7)) == 8 and fields[7] == path]
     return _CONNECTED in states if _LISTENS in states else None
 
 
