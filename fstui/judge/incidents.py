@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from statistics import mean, median
+from statistics import median
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -24,14 +24,21 @@ ALONE_MS, ALONE_S = 50.0, 2.0
 """A device that no traced program waited for is reported if its writes took this long for this time."""
 APART_S = 10.0
 """Waits that are less apart belong to one incident."""
+AFTER_S = 0.5
+"""A request is counted when it is complete, which may be in the second after a wait."""
 BEFORE_S = 30.0
 """The kernel keeps written data in memory for about this time, and writes it to the device later."""
 MUCH_BYTES_PER_S = 4 << 20
 SHARE = 0.3
-"""A program counts as the writer if it wrote at least this share of what the device wrote."""
+"""A program counts as the cause if it did at least this share of what the device did, or waited for this share."""
 MANY_SYNCS, MANY_DISCARDS = 10, 10
 """Per second."""
 SHORT_OF_MEMORY = 0.2
+ALL_CPU = 0.9
+"""A program that lacks CPU time also submits its requests late, so that the device seems slow."""
+MINUTE_S = 60.0
+NOTICED_S = 0.5
+"""Waits of less time together are not reported."""
 _CPU, _IO, _IO_FULL, _MEMORY, _MEMORY_FULL = range(5)
 MOST_BUCKETS = 60
 _WIDTHS = (10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400)
@@ -91,6 +98,7 @@ def incidents(records: Records, start: float, end: float) -> list[Incident]:
         same = (place for place, since, to in covered if since - APART_S < until and begin < to + APART_S)
         if until - begin >= ALONE_S and not any(set(part[0].place) & set(place) for place in same):
             found.append(_incident(records, part))
+    found = [one for one in found if one.waited_s >= NOTICED_S or not one.program]
     return sorted(found, key=lambda one: (-one.waited_s, -(one.end - one.start)))
 
 
@@ -108,8 +116,8 @@ def _waits(records: Records) -> Iterator[Wait]:
             stalls = [(ago, ms) for ago, ms in row.slow if ms >= limit_ms]
             for ago, ms in stalls:
                 yield Wait(window.at - ago - ms / 1000, window.at - ago, place, row, ms / 1000)
-            slower = typical_us and row.p50_us >= STALL_TIMES_P50 * typical_us and row.p50_us >= NOTICED_MS * 1000
-            if not stalls and slower and row.waited_ms >= NOTICED * window.elapsed_s * 1000:
+            slower = typical_us and row.p50_us >= max(RISE * typical_us, NOTICED_MS * 1000)
+            if not stalls and slower and row.waited_ms >= NOTICED * (window.traced_s or 0.0) * 1000:
                 yield Wait(window.at - window.elapsed_s, window.at, place, row, row.waited_ms / 1000)
             if row.in_flight_ms >= limit_ms:
                 open_[key] = Wait(window.at - row.in_flight_ms / 1000, window.at, place, row, row.in_flight_ms / 1000)
@@ -157,10 +165,12 @@ class Case(NamedTuple):
     device: str
     """The device whose latency rose most."""
     latency_ms: float | None
-    """On average."""
+    """The median of its seconds."""
     worst_ms: float | None
     """In the worst second."""
     typical_ms: float | None
+    usual: frozenset[str]
+    """The programs that also synced in the minute before."""
 
     @property
     def slow_device(self) -> bool:
@@ -203,9 +213,10 @@ def _incident(records: Records, waits: Sequence[Wait]) -> Incident:
     for wait in waits:
         if wait.row:
             waited[wait.row.program, wait.row.file] += wait.waited_s
-    most = max(waited, key=lambda key: waited[key], default=("", ""))
+    usual = _usual(records, start)
+    most = max(waited, key=lambda key: (key[0] in usual, waited[key]), default=("", ""))  # a newcomer may be the cause
     row = next((wait.row for wait in reversed(waits) if wait.row and (wait.row.program, wait.row.file) == most), None)
-    case = _case(records, start, end, row, frozenset(row.below if row else waits[0].place))
+    case = _case(records, waits, row, usual)
     why = _why(case)
     culprit = why.culprit
     excluded = [
@@ -240,8 +251,10 @@ def _incident(records: Records, waits: Sequence[Wait]) -> Incident:
     )
 
 
-def _case(records: Records, start: float, end: float, row: RecordedWait | None, devices: frozenset[str]) -> Case:
-    seconds = [one for one in records.seconds if one.at - one.elapsed_s < end + 1 and one.at > start]
+def _case(records: Records, waits: Sequence[Wait], row: RecordedWait | None, usual: frozenset[str]) -> Case:
+    start, end = waits[0].start, max(wait.end for wait in waits)
+    devices = frozenset(row.below if row else waits[0].place)
+    seconds = [one for one in records.seconds if any(_overlap(one, wait) for wait in waits)]
     windows = [one for one in records.windows if one.at - one.elapsed_s < end and one.at > start]
     earlier = [one for one in records.windows if one.at - one.elapsed_s < end and one.at > start - BEFORE_S]
     latencies = {device: _latency_ms(seconds, device) for device in devices}
@@ -251,16 +264,25 @@ def _case(records: Records, start: float, end: float, row: RecordedWait | None, 
     outside = [
         ms
         for second in records.seconds
-        if second.at <= start or second.at - second.elapsed_s >= end + 1
+        if second.at <= start or second.at - second.elapsed_s >= end + AFTER_S
         for one in second.devices
         if one.device == device and (ms := one.ms_per_write) is not None
     ]
     typical_ms = median(outside) if outside else None
-    return Case(start, end, row, devices, seconds, windows, earlier, device, mean_ms, worst_ms, typical_ms)
+    return Case(start, end, row, devices, seconds, windows, earlier, device, mean_ms, worst_ms, typical_ms, usual)
+
+
+def _overlap(second: Second, wait: Wait) -> bool:
+    return second.at - second.elapsed_s < wait.end + AFTER_S and second.at > wait.start
+
+
+def _usual(records: Records, start: float) -> frozenset[str]:
+    windows = [window for window in records.windows if start - MINUTE_S < window.at <= start]
+    return frozenset(row.program for window in windows for row in window.waits)
 
 
 def _latency_ms(seconds: Sequence[Second], device: str) -> tuple[float, float] | None:
-    """Return the latency of the device's writes: the mean of all seconds, and the worst second.
+    """Return the latency of the device's writes: the median of all seconds, and the worst second.
 
     If it completed nothing for a while, both are at least that time.
     """
@@ -269,29 +291,28 @@ def _latency_ms(seconds: Sequence[Second], device: str) -> tuple[float, float] |
     each = [ms for _, one in found if (ms := one.ms_per_write) is not None]
     if not each:
         return (stuck_ms, stuck_ms) if stuck_ms else None
-    return max(mean(each), stuck_ms), max(*each, stuck_ms)
+    return max(median(each), stuck_ms), max(*each, stuck_ms)
 
 
 def _why(case: Case) -> Why:
     """Return the cause. The first rule that applies decides."""
-    for rule in (_no_device, _short_of_memory, _io_limit, _discards, _other_program, _short_of_cpu):
+    for rule in (_short_of_memory, _short_of_cpu, _no_device, _io_limit, _discards, _other_program):
         if why := rule(case):
             return why
     if case.slow_device:
         return Why("device", f"{_rose(case)}, and no other program wrote, read or synced much")
     if case.latency_ms is None:
-        return Why("unknown", "the cause is not known: the devices below have no counters for that time")
+        return Why("unknown", "the cause is not known, because no counters of its device were recorded")
     usual = f"{case.device} answered as usual ({duration_ns(case.latency_ms * 1e6)})"
     return Why("unknown", f"{usual}, so the time was spent above it, in the filesystem or in the program")
 
 
 def _no_device(case: Case) -> Why | None:
     row = case.row
-    if row is None or row.below:
+    if row is None or row.below or not row.fstype:
         return None
-    of = f"the {row.fstype} filesystem" if row.fstype else "the filesystem"
     at = f" at {row.mount_point}" if row.mount_point else ""
-    return Why("filesystem", f"{of}{at} did not answer: no block device is below it")
+    return Why("filesystem", f"the {row.fstype} filesystem{at} did not answer: no block device is below it")
 
 
 def _short_of_memory(case: Case) -> Why | None:
@@ -305,13 +326,15 @@ def _io_limit(case: Case) -> Why | None:
     if case.row is None or case.slow_device:
         return None
     names = case.devices | {case.row.device}
-    for limit in case.row.limits:
+    own = [row for row in case.rows if row.program == case.row.program]
+    for limit in dict.fromkeys(limit for row in own for limit in row.limits):
         device, what, value = limit.split(" ")
         if device in names and what in WRITE_LIMITS:
             words = f"{size(int(value))}/s" if what.endswith("bps") else f"{value} writes/s"
-            own = f"cgroup {_short(case.row.cgroup)}" if case.row.cgroup else "its cgroup"
+            limited = next(row for row in own if limit in row.limits)
+            group = f"cgroup {_short(limited.cgroup)}" if limited.cgroup else "its cgroup"
             usual = f"{case.device or device} itself answered as usual{_in_ms(case.latency_ms)}"
-            return Why("io-limit", f"{own} may write at most {words} to {device} ({what}), while {usual}")
+            return Why("io-limit", f"{group} may write at most {words} to {device} ({what}), while {usual}")
     return None
 
 
@@ -337,54 +360,65 @@ def _other_program(case: Case) -> Why | None:
     if not case.slow_device:
         return None
     own = case.row.program if case.row else ""
-    earlier_s = sum(window.elapsed_s for window in case.earlier) or 1.0
     movers = _moved(case.earlier)
     moved = case.counted()
     written = sum(one.written_kib for one in moved) * 1024
     read = sum(one.read_kib for one in moved) * 1024
-    writer = max((one for one in movers if _writes_to(one, case)), key=lambda one: one.written, default=None)
+    writer = max(
+        (one for one in movers if case.devices.intersection(one.devices)), key=lambda one: one.written, default=None
+    )
     if writer and written >= MUCH_BYTES_PER_S * case.elapsed_s and writer.written >= SHARE * written:
         itself = writer.program == own
         who = f"{own} itself" if itself else _named(writer)
-        per_s = f"{size(writer.written / earlier_s)}/s"
-        return Why(
-            "itself" if itself else "writer", f"{_rose(case)} while {who} wrote {per_s}", None if itself else writer
-        )
+        words = f"{_rose(case)} while {who} wrote {_per_s(writer.written, writer, case)}"
+        return Why("itself" if itself else "writer", words, None if itself else writer)
     reader = max((one for one in movers if one.program != own), key=lambda one: one.read, default=None)
     if reader and read >= MUCH_BYTES_PER_S * case.elapsed_s and reader.read >= SHARE * read:
-        return Why("reader", f"{_rose(case)} while {_named(reader)} read {size(reader.read / earlier_s)}/s", reader)
+        words = f"{_rose(case)} while {_named(reader)} read {_per_s(reader.read, reader, case)}"
+        return Why("reader", words, reader)
     return _other_syncs(case, own)
 
 
-def _writes_to(one: Mover, case: Case) -> bool:
-    """Return whether a process may have written to the devices. The file of a loop device may be on any of them."""
-    loops = any(name.startswith("loop") for name in case.devices)
-    return not one.devices or loops or bool(case.devices.intersection(one.devices))
+def _per_s(moved: int, mover: Mover, case: Case) -> str:
+    """Return a rate, over the windows in which the process moved much."""
+    active_s = sum(
+        window.elapsed_s for window in case.earlier if any(one.pid == mover.pid for one in window.processes or ())
+    )
+    return f"{size(moved / (active_s or 1.0))}/s"
 
 
 def _other_syncs(case: Case, own: str) -> Why | None:
     syncs: dict[str, int] = defaultdict(int)
+    waited: dict[str, int] = defaultdict(int)
     by_program: dict[str, RecordedWait] = {}
     for row in case.rows:
         if set(row.below) & case.devices:
             syncs[row.program] += row.syncs
+            waited[row.program] += row.waited_ms + row.in_flight_ms
             by_program[row.program] = row
     windows_s = sum(window.traced_s or 0.0 for window in case.windows) or 1.0
-    others = {program: number for program, number in syncs.items() if program != own}
-    most = max(others, key=lambda program: others[program], default="")
-    if not most or others[most] < max(MANY_SYNCS * windows_s, syncs[own]):
+    suspects = [
+        program
+        for program in syncs
+        if program != own
+        and (
+            syncs[program] >= max(MANY_SYNCS * windows_s, syncs[own])
+            or (program not in case.usual and waited[program] >= SHARE * waited[own])  # few, because they are slow, too
+        )
+    ]
+    if not suspects:
         return None
-    per_s = rate(others[most] / windows_s)
-    return Why("syncs", f"{_rose(case)} while {_named(by_program[most])} synced {per_s} times/s", by_program[most])
+    most = by_program[max(suspects, key=lambda program: waited[program])]
+    per_s = rate(syncs[most.program] / windows_s)
+    return Why("syncs", f"{_rose(case)} while {_named(most)} synced {per_s} times/s", most)
 
 
 def _short_of_cpu(case: Case) -> Why | None:
-    if case.slow_device or case.cpu is None or case.cpu < CPU_EXPLAINS:
+    if case.cpu is None or case.cpu < (ALL_CPU if case.slow_device else CPU_EXPLAINS):
         return None
     busy = pressure(case.seconds, _CPU)
     host = f" (some process of this host did in {busy:.0%} of the time)" if busy is not None else ""
-    usual = f"{case.device} answered as usual{_in_ms(case.latency_ms)}" if case.device else ""
-    return Why("cpu", f"it waited for a CPU{host}, not for the disk" + (f": {usual}" if usual else ""))
+    return Why("cpu", f"it waited for a CPU{host}, not for the disk")
 
 
 def _moved(windows: Sequence[Window]) -> list[Mover]:
@@ -440,9 +474,9 @@ def longest(records: Records, start: float, end: float) -> tuple[int, RecordedWa
     return max(rows, key=lambda one: one[0], default=None)
 
 
-def buckets(records: Records, start: float, end: float) -> list[Bucket]:
-    """Return at most MOST_BUCKETS rows of a timeline. Times without records have none."""
-    width = next((one for one in _WIDTHS if (end - start) / one <= MOST_BUCKETS), _WIDTHS[-1])
+def buckets(records: Records, start: float, end: float, width_s: float | None = None) -> list[Bucket]:
+    """Return the rows of a timeline, at most MOST_BUCKETS without ``width_s``. Times without records have none."""
+    width = width_s or next((one for one in _WIDTHS if (end - start) / one <= MOST_BUCKETS), _WIDTHS[-1])
     seconds: dict[int, list[Second]] = defaultdict(list)
     windows: dict[int, list[Window]] = defaultdict(list)
     for second in records.seconds:

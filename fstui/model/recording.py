@@ -125,6 +125,8 @@ class RecordedWait(Base, frozen=True, kw_only=True):
     def where(self) -> str:
         if self.file:
             return self.file
+        if self.call == "sync":
+            return "all filesystems"
         place = self.mount_point or self.device or self.fstype or "an unknown device"
         return f"inode {self.inode} on {place}" if self.inode else f"a file on {place}"
 

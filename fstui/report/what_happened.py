@@ -18,7 +18,7 @@ _RECORDS = (
     "start", "end", "device", "latency_ms", "writes", "written_bytes", "read_bytes", "flushes", "cpu", "io", "memory",
     "dirty_bytes", "longest_ms", "program", "file",
 )  # fmt: skip
-MOST_ROWS = 20
+MOST_ROWS = 10
 """Of the table on a terminal; a longer one would scroll the answer away."""
 _LEFT, _WIDTH, _HEIGHT, _BELOW = 70, 780, 80, 22
 """Sizes of a chart in pixels."""

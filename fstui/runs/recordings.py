@@ -22,7 +22,7 @@ from fstui.measure.children import command
 from fstui.model.errors import Refused
 from fstui.model.forms import seconds_of, size_of
 from fstui.model.quantities import counted, duration_ns, seconds
-from fstui.model.recording import Gap, Header, Incident, Record, Second, WhatHappened, Window, span
+from fstui.model.recording import Bucket, Gap, Header, Incident, Record, Second, WhatHappened, Window, span
 from fstui.runs import startup
 from fstui.state import ledger, recording, ring
 from fstui.state.files import make_private
@@ -35,6 +35,8 @@ AROUND_S = 300.0
 """A single time means this long before and after it."""
 BASELINE_S = 1800.0
 """How long before and after the period to look for what is typical."""
+WINDOW_S = 30.0
+"""A window is longer than ten seconds if the host was too busy to take it in time."""
 GAP_S, JUMP_S = 2.5, 2.0
 MOST_INCIDENTS = 5
 PRESSED = 0.5
@@ -142,17 +144,17 @@ def period_of(words: Sequence[str], now_s: float | None = None) -> tuple[float, 
     if text.lower().startswith("last "):
         return now - _length_of(text[5:].strip()), now
     first, dots, last = text.partition("..")
-    start, day = _moment(first.strip(), now, None)
+    start, day = _instant(first.strip(), now, None)
     if not dots:
         whole = text in _DAYS or re.fullmatch(r"\d{4}-\d\d-\d\d", text)
         around = 0.0 if whole else AROUND_S
         # where clocks were set forward, the later meaning of a time that did not exist is the earlier one
-        end = start + 86400 if whole else _moment(first.strip(), now, None, later=True)[0]
+        end = start + 86400 if whole else _instant(first.strip(), now, None, later=True)[0]
         start, end = min(start, end), max(start, end)
         return _checked(text, start - around, end + around, now)
-    end, _ = _moment(last.strip(), now, day, later=True)
+    end, _ = _instant(last.strip(), now, day, later=True)
     if end < start and _CLOCK.fullmatch(last.strip()):
-        end, _ = _moment(last.strip(), now, day + timedelta(days=1), later=True)
+        end, _ = _instant(last.strip(), now, day + timedelta(days=1), later=True)
     return _checked(text, start, end, now)
 
 
@@ -172,7 +174,7 @@ def _length_of(text: str) -> float:
     return seconds_of(f"{found[1] or 1}{unit_}")
 
 
-def _moment(text: str, now: float, day: date | None, *, later: bool = False) -> tuple[float, date]:
+def _instant(text: str, now: float, day: date | None, *, later: bool = False) -> tuple[float, date]:
     """Return a time and its day. ``day``: of a time without a day; without it, the last time that has passed.
 
     If clocks were set back, the time happened twice: it means the first one, or with ``later`` the second.
@@ -211,9 +213,25 @@ async def answer(period: tuple[float, float] | None) -> WhatHappened:
     return await in_home(_answer, period, timeout_s=READ_S)
 
 
-async def moments(start: float, end: float) -> list[Record]:
-    """Return the records between two times. Raises Refused, OSError."""
-    return (await in_home(recording.read, start, end, timeout_s=READ_S)).records
+async def overview(start: float, end: float, cell_s: float) -> list[Bucket]:
+    """Return a row for each stretch of ``cell_s`` between two times that has records. Raises Refused, OSError."""
+    return await in_home(_overview, start, end, cell_s, timeout_s=READ_S)
+
+
+def _overview(start: float, end: float, cell_s: float) -> list[Bucket]:
+    records = incidents.records_of(recording.read(start, end + WINDOW_S).records)
+    return incidents.buckets(records, start, end, cell_s)
+
+
+async def moment(at: float) -> tuple[Second | None, Window | None]:
+    """Return the second and the window that contain a time. Raises Refused, OSError."""
+    return await in_home(_moment, at, timeout_s=READ_S)
+
+
+def _moment(at: float) -> tuple[Second | None, Window | None]:
+    records = incidents.records_of(recording.read(at, at + WINDOW_S).records)
+    second = next((one for one in records.seconds if one.at - one.elapsed_s <= at), None)
+    return second, next((one for one in records.windows if one.at - one.elapsed_s <= at), None)
 
 
 def _answer(period: tuple[float, float] | None) -> WhatHappened:
@@ -322,10 +340,3 @@ def _notes(found: Recording, inside: Records, headers: Sequence[Header], start: 
         if abs(jump) > JUMP_S and after.boot_s >= before.boot_s and start <= after.at <= end:
             way = "forward" if jump > 0 else "back"
             yield f"The clock was set {way} by {seconds(abs(jump))} at {span(before.at, after.at)}."
-
-
-def moment_of(records: Sequence[Record], at: float) -> tuple[Second | None, Window | None]:
-    """Return the second and the window that contain a time."""
-    taken = [one for one in records if isinstance(one, Second) and one.at - one.elapsed_s <= at < one.at]
-    windows = [one for one in records if isinstance(one, Window) and one.at - one.elapsed_s <= at < one.at]
-    return (taken[-1] if taken else None), (windows[-1] if windows else None)

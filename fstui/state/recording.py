@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import msgspec
 
@@ -38,14 +40,31 @@ def read(start: float | None = None, end: float | None = None) -> Recording:
     place = max(places, key=lambda one: ring.files(one)[-1].stat().st_mtime, default=directory())
     records: list[Record] = []
     damaged = 0
-    for path in ring.files(place):
+    for path in _overlapping(ring.files(place), start, end):
         for data in ring.objects(path):
-            try:
-                record = _DECODER.decode(data) if data else None
-            except msgspec.MsgspecError:
-                record = None
+            record = _decoded(data)
             if record is None:
                 damaged += 1
             elif isinstance(record, Header) or (start or 0.0) <= record.at <= (end or record.at):
                 records.append(record)
     return Recording(place, records, damaged)
+
+
+def _overlapping(files: list[Path], start: float | None, end: float | None) -> list[Path]:
+    """Return the files that may contain records of the period: a file begins where the one before it ends."""
+    if start is None or end is None or not files:
+        return files
+    begins = [next((record.at for data in ring.objects(path) if (record := _decoded(data))), 0.0) for path in files]
+    last = [*begins[1:], float("inf")]
+    kept = [max(begin, until) >= start and min(begin, until) <= end for begin, until in zip(begins, last, strict=True)]
+    return [path for path, keep in zip(files, kept, strict=True) if keep]
+
+
+def _decoded(data: bytes | None) -> Record | None:
+    if data is None:
+        return None
+    with suppress(msgspec.MsgspecError):
+        return _DECODER.decode(data)
+    with suppress(msgspec.MsgspecError, ValueError):  # a name that is not UTF-8 is a lone surrogate
+        return cast(Record, msgspec.convert(json.loads(data), Record, strict=False))
+    return None

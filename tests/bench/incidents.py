@@ -1,6 +1,6 @@
 """Incidents made on purpose at known times, and what ``fstui what-happened`` says about each. Needs root.
 
-A program like etcd appends and syncs on an ext4 on a loop device. One after the other: a neighbour that syncs, a
+A program like etcd appends and syncs on an ext4 on a slow disk. One after the other: a neighbour that syncs, a
 backup, an io limit, no CPU, discards; another program writes on a FUSE filesystem that hangs. At the end nothing
 happens. It takes about six minutes. A busy host may add stalls of its own: they are printed, too.
 """
@@ -19,19 +19,20 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.bench import slow_fuse
 from tests.bench.pairs import arguments
 from tests.real import disks, hanging
 from tests.real.disks import MIB
 
 FSTUI = str(Path(sys.executable).parent / "fstui")
 CALM_S, INCIDENT_S = 70, 12
-DISK_BYTES = 4096 * MIB
+DISK_BYTES = 2048 * MIB
 ETCD = """
 import os, sys, time
 fd = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 print("ready", flush=True)
 while True:
-    os.write(fd, os.urandom(2048))
+    os.write(fd, bytes(2048))
     os.fdatasync(fd)
     time.sleep(0.02)
 """
@@ -40,7 +41,7 @@ import os, sys, threading
 def work(number):
     fd = os.open(f"{sys.argv[1]}-{number}", os.O_WRONLY | os.O_CREAT)
     while True:
-        os.pwrite(fd, os.urandom(65536), 0)
+        os.pwrite(fd, bytes(262144), 0)
         os.fsync(fd)
 for number in range(16):
     threading.Thread(target=work, args=(number,)).start()
@@ -48,9 +49,9 @@ for number in range(16):
 BACKUP = """
 import os, sys
 fd = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)
-block = os.urandom(1 << 20)
+block = bytes(1 << 20)
 while True:
-    for at in range(1500):
+    for at in range(500):
         os.pwrite(fd, block, at << 20)
 """
 HOG = "while True: pass"
@@ -81,14 +82,14 @@ def main(argv: list[str]) -> int:
     """Print each incident with the answer. Return 1 if one is wrong."""
     options = arguments(argv, "incidents", rounds=1, directory=tempfile.gettempdir())
     with tempfile.TemporaryDirectory(prefix="fstui-bench-", dir=options.dir) as place, ExitStack() as stack:
-        os.environ["XDG_STATE_HOME"] = f"{place}/state"
+        os.environ["XDG_STATE_HOME"] = os.environ.get("KEEP_STATE") or f"{place}/state"
         expected = replay(Path(place), stack)
         right = [is_right(one) for one in expected]
     return 0 if all(right) else 1
 
 
 def replay(place: Path, stack: ExitStack) -> list[Expected]:
-    storage = stack.enter_context(on_half_a_loop(place))
+    storage = stack.enter_context(on_slow_disk(place / "disk"))
     (place / "fuse").mkdir()
     fuse = stack.enter_context(hanging.hanging_mount(place / "fuse"))
     stack.enter_context(running([FSTUI, "record"]))
@@ -103,7 +104,8 @@ def replay(place: Path, stack: ExitStack) -> list[Expected]:
         device = "" if program == "app" else str(storage.device)
         found.append(Expected(name, begin, time.time(), causes, program, culprit, device))
         print(name, flush=True)
-        time.sleep(25)
+        subprocess.run(["sync", "-f", storage.directory], check=True)
+        time.sleep(35)
 
     time.sleep(CALM_S)
     syncer = program(place, "syncer", SYNCER, str(storage.directory / "neighbour"))
@@ -156,12 +158,22 @@ def iso(at: float) -> str:
 
 
 @contextmanager
-def on_half_a_loop(place: Path) -> Iterator[disks.Storage]:
-    """Make an ext4 on the first half of a loop device; the other half is for discards."""
-    with disks.loop(place / "disk.img", size_bytes=DISK_BYTES) as device:
-        disks.sh(*disks.MKFS["ext4"], f"/dev/{device}", f"{DISK_BYTES // 2 // 1024}k")
-        with disks.mounted(f"/dev/{device}", place / "mnt", "ext4") as point:
-            yield disks.Storage(point, device)
+def on_slow_disk(place: Path) -> Iterator[disks.Storage]:
+    """Make an ext4 on the first half of a slow disk; the other half is for discards."""
+    place.mkdir()
+    with hanging.hanging_mount(place, slow_fuse.__file__) as fuse:
+        image = fuse.behind / "disk.img"
+        with image.open("xb") as file:
+            file.truncate(DISK_BYTES)
+        losetup = ("losetup", "--find", "--show", str(fuse.point / image.name))
+        device = Path(disks.sh(*fuse.within, *losetup)).name
+        try:
+            disks.write_cache(device).write_text("write back")
+            disks.sh(*disks.MKFS["ext4"], f"/dev/{device}", f"{DISK_BYTES // 2 // 1024}k")
+            with disks.mounted(f"/dev/{device}", place / "mnt", "ext4") as point:
+                yield disks.Storage(point, device)
+        finally:
+            disks.sh("losetup", "--detach", f"/dev/{device}")
 
 
 @contextmanager
@@ -208,10 +220,12 @@ def limited(pid: int, device: str) -> Iterator[None]:
 
 @contextmanager
 def starved(place: Path, pid: int) -> Iterator[None]:
-    """Give a process only the CPU time that eight busy programs leave."""
-    os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
-    with ExitStack() as stack:
-        for _ in range(8):
-            stack.enter_context(program(place, "hog", HOG))
+    """Give a process only the CPU time that a real-time program leaves on its CPU, which is 5 %."""
+    before = os.sched_getaffinity(pid)
+    cpu = {max(before)}
+    os.sched_setaffinity(pid, cpu)
+    with program(place, "hog", HOG) as hog:
+        os.sched_setaffinity(hog.pid, cpu)
+        os.sched_setscheduler(hog.pid, os.SCHED_FIFO, os.sched_param(1))
         yield
-    os.sched_setscheduler(pid, os.SCHED_OTHER, os.sched_param(0))
+    os.sched_setaffinity(pid, before)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import msgspec
 from msgspec.structs import replace
 
 from fstui.model.recording import DeviceSecond, Header, Mover, Record, RecordedWait, Second, Window
+from fstui.state import recording, ring
+from fstui.state.files import make_private
 
 BEGIN = 1_764_164_000.0
 """26 November 2025, 13:33:20 UTC."""
@@ -15,7 +18,9 @@ ETCD = RecordedWait(
     program="etcd", pid=812, call="fdatasync", file="/var/lib/etcd/wal/0.wal", device="vda", below=("vda",),
     syncs=400, waited_ms=900, longest_ms=12, p50_us=2000, cgroup="/system.slice/etcd.service",
 )  # fmt: skip
-RSYNC = Mover(program="rsync", pid=4711, read=0, written=3_100_000_000, cgroup="/system.slice/backup.service")
+RSYNC = Mover(
+    program="rsync", pid=4711, read=0, written=3_100_000_000, cgroup="/system.slice/backup.service", devices=("vda",)
+)
 
 
 def disk(ms_per_write: float = 2.0, *, name: str = "vda", writes: int = 80, **changes: int) -> DeviceSecond:
@@ -78,3 +83,12 @@ def between(first_s: int, last_s: int, *devices: DeviceSecond, **changes: object
 def at(times_s: Sequence[int], *waits: RecordedWait, **changes: object) -> Callable[[int], Window | None]:
     """Return this window at these times instead of a calm one."""
     return lambda at_s: window(at_s, *waits, **changes) if at_s in times_s else None
+
+
+def on_disk(records: Sequence[Record]) -> None:
+    """Write the records into several files, as the recorder does."""
+    made = ring.Ring(make_private(recording.directory()))
+    for number, one in enumerate(records):
+        if number % 66 == 65:
+            made.close()
+        made.write(msgspec.to_builtins(one))

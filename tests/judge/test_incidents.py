@@ -34,7 +34,7 @@ def test_a_writer_that_made_the_device_slow_is_named() -> None:
     assert (one.culprit, one.culprit_pid, one.culprit_cgroup) == ("rsync", 4711, RSYNC.cgroup)
     assert one.sentence == (
         "etcd (pid 812) waited 8.0 s in fdatasync of /var/lib/etcd/wal/0.wal; vda's own latency rose from 2.0 ms to "
-        "900 ms while rsync (pid 4711, cgroup backup.service) wrote 118.3 MiB/s; not CPU, not memory."
+        "900 ms while rsync (pid 4711, cgroup backup.service) wrote 295.6 MiB/s; not CPU, not memory."
     )
     assert (one.start, one.end) == (BEGIN + 594, BEGIN + 608)
 
@@ -53,10 +53,20 @@ def test_a_writer_to_another_device_is_not_blamed() -> None:
         assert (one.cause, one.culprit) == ("device", "")
 
 
-def test_a_writer_with_files_only_elsewhere_is_not_blamed() -> None:
-    elsewhere = replace(RSYNC, devices=("vdb",))
+@pytest.mark.parametrize("devices", [("vdb",), ()])
+def test_a_writer_without_a_file_there_is_not_blamed(devices: tuple[str, ...]) -> None:
+    elsewhere = replace(RSYNC, devices=devices)
     assert only(calm(SLOW, at((600,), stalled(), processes=(elsewhere,)))).cause == "device"
-    assert only(calm(SLOW, at((600,), stalled(), processes=(replace(RSYNC, devices=("vda",)),)))).cause == "writer"
+
+
+def test_a_few_slow_syncs_of_a_newcomer_are_the_cause() -> None:
+    newcomer = RecordedWait(program="syncer", pid=9, device="vda", below=("vda",), syncs=4, waited_ms=20_000)
+    one = only(calm(SLOW, at((600,), stalled(newcomer), stalled())))
+    assert (one.program, one.cause, one.culprit) == ("etcd", "syncs", "syncer")
+
+
+def test_a_single_short_stall_is_not_worth_a_report() -> None:
+    assert found(calm(windows=at((600,), stalled(ms=300)))) == []
 
 
 def test_a_reader_is_named() -> None:
@@ -190,3 +200,21 @@ def test_without_records_a_timeline_is_empty() -> None:
 def test_pressure_is_unknown_without_psi() -> None:
     blind: list[Second] = [second(1, pressure_ms=(None,) * 5)]
     assert incidents.pressure(blind, 0) is None
+
+
+def test_a_file_on_an_unknown_device_has_no_known_cause() -> None:
+    one = only(calm(windows=at((600,), stalled(device="", below=(), call="sync", file=""))))
+    assert (one.cause, one.device) == ("unknown", "")
+    assert "in sync of all filesystems; the cause is not known" in one.sentence
+
+
+def test_a_lack_of_cpu_that_makes_the_device_seem_slow_is_named() -> None:
+    assert only(calm(SLOW, at((600,), stalled(cpu_ms=4100)))).cause == "cpu"
+    assert only(calm(SLOW, at((600,), stalled(cpu_ms=3000)))).cause == "device"
+
+
+def test_a_device_is_slow_if_it_was_during_the_waits() -> None:
+    stalls = stalled(slow=((9.0, 1000), (0.5, 1000)), ms=1000)
+    slow = {590, 591, 599, 600}
+    one = only(calm(lambda at_s: second(at_s, disk(900.0, writes=20)) if at_s in slow else None, at((600,), stalls)))
+    assert one.cause == "device"

@@ -58,14 +58,14 @@ class Mount(NamedTuple):
 
 
 @contextmanager
-def hanging_mount(workshop: Path) -> Iterator[Mount]:
+def hanging_mount(workshop: Path, server_program: str = hanging_fuse.__file__) -> Iterator[Mount]:
     disks.kernel_has("fuse")
     point, behind, command_file = (workshop / name for name in ("mount", "behind", "command"))
     point.mkdir()
     behind.mkdir()
     command_file.touch()
     made = map(str, (point, behind, command_file))
-    words = [disks.tool("unshare"), "--mount", sys.executable, hanging_fuse.__file__, *made]
+    words = [disks.tool("unshare"), "--mount", sys.executable, server_program, *made]
     environment = {**os.environ, "FUSE_LIBRARY_NAME": "fuse3"}  # mfusepy would otherwise prefer libfuse 2
     server = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
     try:

@@ -11,11 +11,24 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.model.errors import Refused
-from fstui.model.recording import Record, Second, WhatHappened
+from fstui.model.recording import Header, Record, WhatHappened
 from fstui.runs import recordings
-from fstui.state import ring
+from fstui.state import recording, ring
 from fstui.state.recording import Recording
-from tests.factories.recorded import BEGIN, ETCD, LENGTH_S, RSYNC, at, between, calm, disk, header, second, stalled
+from tests.factories.recorded import (
+    BEGIN,
+    ETCD,
+    LENGTH_S,
+    RSYNC,
+    at,
+    between,
+    calm,
+    disk,
+    header,
+    on_disk,
+    second,
+    stalled,
+)  # fmt: skip
 
 MINUTE = 60.0
 
@@ -168,10 +181,53 @@ def test_partly_traced_and_damaged_recordings_say_so() -> None:
     assert "lost 267 events" in notes[1] and "1 record could not be read" in notes[2]
 
 
-def test_the_moment_of_a_time_is_its_second_and_window() -> None:
-    taken, window = recordings.moment_of(calm(), BEGIN + 304.5)
-    assert isinstance(taken, Second) and taken.at == BEGIN + 305
+async def test_the_moment_of_a_time_is_its_second_and_window() -> None:
+    on_disk(calm())
+    second_, window = await recordings.moment(BEGIN + 304.5)
+    assert second_ is not None and second_.at == BEGIN + 305
     assert window is not None and window.at == BEGIN + 310
+    assert await recordings.moment(BEGIN - 100) == (None, None)
+
+
+def test_a_name_that_is_not_utf_8_is_read() -> None:
+    on_disk(
+        [
+            header(),
+            *(window for window in calm(windows=at((600,), stalled(program="\udcff"))) if window.at == BEGIN + 600),
+        ]
+    )
+    assert recording.read().damaged == 0
+
+
+@pytest.mark.parametrize("period", [None, (BEGIN, BEGIN + 60)])
+async def test_without_a_recording_the_question_is_refused(period: tuple[float, float] | None) -> None:
+    with pytest.raises(Refused, match="Nothing is recorded"):
+        await recordings.answer(period)
+
+
+async def test_an_overview_has_a_row_for_each_cell() -> None:
+    on_disk(calm())
+    rows = await recordings.overview(BEGIN + 300, BEGIN + 400, 10)
+    assert [row.start - BEGIN for row in rows] == [300 + 10 * at for at in range(10)]
+
+
+def test_only_the_files_of_a_period_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_disk(calm())
+    whole = recording.read().records
+    assert whole == calm()
+    opened: list[Path] = []
+    objects = ring.objects
+
+    def noted(path: Path) -> Iterator[bytes | None]:
+        opened.append(path)
+        return objects(path)
+
+    monkeypatch.setattr(ring, "objects", noted)
+    part = recording.read(BEGIN + 300, BEGIN + 310).records
+    assert [one for one in part if not isinstance(one, Header)] == [
+        one for one in whole if BEGIN + 300 <= one.at <= BEGIN + 310
+    ]
+    assert len(opened) < len(ring.files(recording.directory())) + 4
 
 
 @pytest.mark.parametrize("text", ["1", "0M", "900K", "lots", "-5M", "9999999T", "1e3M"])

@@ -17,13 +17,14 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fstui import proc
 from fstui.state.ring import Ring
-from fstui.trace.reader.files import block_device, request_devices
+from fstui.trace.reader.files import block_device, loop_status, request_devices
+from fstui.trace.reader.processes import KERNEL_THREAD
 from fstui.trace.reader.record import remove_entry
 from fstui.trace.reader.recording import Wanted
 from fstui.trace.reader.spans import Span, WaitRow
@@ -32,12 +33,13 @@ from fstui.trace.reader.waits import EVENTS, FUA_WRITES, SyncedFile
 from fstui.trace.reader.watch import Calls
 
 SECOND, WINDOW_S = 1.0, 10.0
-MOST_TRACED_BYTES = 500_000
-"""About 12 000 events. If there are more, only the first part of each window is traced, to use little CPU time."""
+MOST_TRACED_BYTES = 400_000
+"""About 10 000 events. If a window has more, the busiest threads are left out, to use little CPU time."""
 LEAST_TRACED_S = 0.1
 WALK_SHARE = 0.002
 """Share of the time that may be spent on reading what every process has read and written."""
-MOST_DEVICES, MAX_ROWS, MOST_WAITS, MOST_PROCESSES, MOST_FILES = 32, 12, 20, 6, 256
+MOST_DEVICES, MOST_ROWS, MOST_OF_A_PROGRAM, MOST_WAITS, MOST_PROCESSES, MOST_FILES = 32, 16, 4, 20, 8, 256
+MOST_LEFT_OUT, BUSY_SHARE = 64, 0.8
 LEAST_BYTES = 256 << 10
 """A process that wrote or read less in a window is not recorded."""
 PIPE_BYTES = 1 << 20
@@ -55,10 +57,19 @@ _IN_SYNC = SYNC_CALLS.get(os.uname().machine, frozenset())
 Object = dict[str, Any]
 
 
-class Trace(Calls):
-    """Who waits for which file, and who discards. On a busy host, only a part of each window is traced.
+class LeftOut(NamedTuple):
+    """A thread that is not traced now. ``switches``: how many times it had blocked at the last look."""
 
-    While it is paused, the busiest threads are looked at once a second: if one of them is blocked, tracing resumes.
+    since_ns: int
+    switches: int | None
+    file: SyncedFile | None
+
+
+class Trace(Calls):
+    """Who waits for which file, and who discards.
+
+    If there are many events, the threads that make most of them are left out until the window ends. They are looked at
+    once a second: if one of them is blocked, all are traced again. If that is not enough, tracing stops.
     """
 
     def __init__(self, name: str) -> None:
@@ -68,11 +79,10 @@ class Trace(Calls):
         self._discarded: Counter[tuple[int, int]] = Counter()
         self.first_s = WINDOW_S
         """How long to trace before the next ``tick``: it is short if there are many events."""
-        self._traced_s, self._since_s = 0.0, time.monotonic()
+        self._began_s, self._traced_s = time.monotonic(), 0.0
         self._bytes = self._lost = 0
-        self._paused_ns: int | None = None
-        self._switches: dict[int, int | None] = {}
-        self._busy: dict[int, SyncedFile] = {}
+        self._left_out: dict[int, LeftOut] = {}
+        self._stopped = False
         try:
             self._extend()
         except BaseException:
@@ -106,65 +116,82 @@ class Trace(Calls):
 
     def tick(self) -> None:
         """Pause if there are many events. Paused, look whether to resume."""
-        if self._paused_ns is not None:
-            self._look()
-            return
+        self._look()
         self._watcher.recording.collect()
-        if self._watcher.recording.collected_bytes - self._bytes >= MOST_TRACED_BYTES:
-            self._switch(on=False)
+        if not self._stopped and self._watcher.recording.collected_bytes - self._bytes >= MOST_TRACED_BYTES:
+            self.pause()
 
     def pause(self) -> None:
-        """Stop tracing until the window ends, or until a busy thread is blocked."""
-        self._switch(on=False)
-
-    def _switch(self, *, on: bool) -> None:
-        self._watcher.recording.instance.write("tracing_on", str(int(on)))
-        if on:
-            self._paused_ns, self._since_s = None, time.monotonic()
-            return
+        """Leave out the threads that make most events, or stop if they are left out already."""
+        instance, waits = self._watcher.recording.instance, self._watcher.waits
         self._watcher.read()
-        self._paused_ns = time.monotonic_ns()
-        self._traced_s += time.monotonic() - self._since_s
-        waits = self._watcher.waits
-        busiest = sorted(waits.done, key=lambda key: -waits.done[key].sum_ns)[: 2 * MAX_ROWS]
-        self._busy = {thread: SyncedFile(*file) for thread, *file in busiest}
-        threads = {thread for thread, _, _ in waits.open()} | self._busy.keys()
-        self._switches = {thread: switches(thread) for thread in threads}
+        calls: Counter[int] = Counter()
+        files: dict[int, SyncedFile] = {}
+        for (thread, *file), durations in waits.done.items():
+            calls[thread] += durations.count
+            files[thread] = SyncedFile(*file)
+        busiest = busiest_of(calls)
+        if not self._left_out:
+            self._traced_s = time.monotonic() - self._began_s
+            seen = self._watcher.recording.collected_bytes - self._bytes
+            self.first_s = max(LEAST_TRACED_S, MOST_TRACED_BYTES * self._traced_s / max(seen, 1))
+            with contextlib.suppress(TracefsError):  # Linux before 5.7
+                instance.write("set_event_notrace_pid", " ".join(map(str, busiest)))
+                self._bytes = self._watcher.recording.collected_bytes
+                self._leave_out(busiest, files)
+                return
+        instance.write("tracing_on", "0")
+        self._stopped = True
+        self._leave_out({thread for thread, _, _ in waits.open()} | set(busiest), files)
+
+    def _leave_out(self, threads: Iterable[int], files: Mapping[int, SyncedFile]) -> None:
+        now_ns = time.monotonic_ns()
+        for thread in threads:
+            self._left_out.setdefault(thread, LeftOut(now_ns, switches(thread), files.get(thread)))
+
+    def _resume(self) -> None:
+        if self._left_out:
+            with contextlib.suppress(TracefsError):
+                self._watcher.recording.instance.write("set_event_notrace_pid", "")
+        if self._stopped:
+            self._watcher.recording.instance.write("tracing_on", "1")
+        self._left_out.clear()
+        self._stopped = False
 
     def _look(self) -> None:
-        """Resume if a busy thread has been blocked in a sync since the last look, at least from then on."""
-        opened = {thread for thread, _, _ in self._watcher.waits.open()}
-        blocked = []
-        for thread in self._busy.keys() - opened:
-            before, now = self._switches.get(thread), switches(thread)
-            if now is not None and now == before and in_sync(thread):
-                blocked.append(thread)
-            self._switches[thread] = now
+        """Trace again if a thread that is left out has been blocked in a sync since the last look."""
+        waits = self._watcher.waits
+        self._end_returned()
+        opened = {thread for thread, _, _ in waits.open()}
+        blocked = {}
+        for thread, known in self._left_out.items():
+            now = switches(thread)
+            if known.file and thread not in opened and now is not None and now == known.switches and in_sync(thread):
+                blocked[thread] = known.file
+            elif thread not in opened:
+                self._left_out[thread] = known._replace(switches=now)
         if blocked:
-            self._switch(on=True)
-            waits, since_ns = self._watcher.waits, time.monotonic_ns() - int(SECOND * 1e9)
-            for thread in blocked:
-                file = self._busy[thread]
+            self._resume()
+            since_ns = time.monotonic_ns() - int(SECOND * 1e9)
+            for thread, file in blocked.items():
                 if file.fd >= 0:
                     waits.called(since_ns, thread, file.fd)
                 if file.inode:
                     waits.sync_began(since_ns, thread, file.device, file.inode)
 
     def _end_returned(self) -> None:
-        """End the calls that were open at the pause and have returned since. They took at least until the pause."""
-        waits, paused_ns = self._watcher.waits, self._paused_ns
-        if paused_ns is None:
-            return
+        """End the calls of threads that were left out while in a call, and have returned since."""
+        waits = self._watcher.waits
         for thread, _, _ in list(waits.open()):
-            if switches(thread) != self._switches.get(thread):
-                waits.returned(paused_ns, thread, 0)
-                waits.sync_ended(paused_ns, thread)
+            known = self._left_out.get(thread)
+            if known and switches(thread) != known.switches:
+                waits.returned(known.since_ns, thread, 0)
+                waits.sync_ended(known.since_ns, thread)
 
     def end_window(self, elapsed_s: float, anonymous: bool) -> Object:
         """Return what happened in the window, and trace again."""
-        if self._paused_ns is None:
-            self._watcher.read()
-            self._traced_s += time.monotonic() - self._since_s
+        self._watcher.read()
+        traced_s = self._traced_s if self._left_out else elapsed_s
         self._end_returned()
         span = Span()
         found = self.rows_of(span)
@@ -172,15 +199,15 @@ class Trace(Calls):
             row = found.row(thread, SyncedFile(*file))
             row.slow.append((end_ns, took_ns))
             row.call = self._call_of.get(thread, "") if file[2] >= 0 else ""
-        rows = sorted(span.rows.combined().values(), key=lambda row: -(row.durations.sum_ns + (row.in_flight_ns or 0)))
+        rows = [
+            row
+            for row in few_of_each(span.rows.combined().values())
+            if row.durations.count or row.timeless or row.in_flight_ns
+        ]
         result = {
-            "traced_s": round(min(self._traced_s, elapsed_s), 2),
+            "traced_s": round(min(traced_s, elapsed_s), 2),
             "lost": self._newly_lost(),
-            "waits": [
-                _row(row, anonymous)
-                for row in rows[:MAX_ROWS]
-                if row.durations.count or row.timeless or row.in_flight_ns
-            ],
+            "waits": [_row(row, anonymous) for row in rows[:MOST_ROWS]],
             "discards": list(self._discards()),
         }
         self._watcher.waits.clear()
@@ -205,20 +232,49 @@ class Trace(Calls):
         self._discarded.clear()
 
     def _begin_window(self) -> None:
-        """Trace again, for a time in which as many events as in this window would not be too many."""
-        read = self._watcher.recording.collected_bytes
-        fitting_s = MOST_TRACED_BYTES * self._traced_s / max(read - self._bytes, 1)
-        self.first_s = max(LEAST_TRACED_S, fitting_s)
-        self._bytes, self._traced_s, self._since_s = read, 0.0, time.monotonic()
-        if self._paused_ns is not None:
-            self._switch(on=True)
+        if not self._left_out:
+            self.first_s = WINDOW_S
+        self._bytes, self._began_s = self._watcher.recording.collected_bytes, time.monotonic()
+        self._resume()
+
+
+def busiest_of(calls: Counter[int]) -> list[int]:
+    """Return the few threads that make most of the calls."""
+    found: list[int] = []
+    left = calls.total() * BUSY_SHARE
+    for thread, number in calls.most_common(MOST_LEFT_OUT):
+        if left <= 0:
+            break
+        found.append(thread)
+        left -= number
+    return found
+
+
+def few_of_each(rows: Iterable[WaitRow]) -> list[WaitRow]:
+    """Return the rows that waited longest first. Those of a program on a device are combined, except for the first."""
+    found: dict[tuple[str, bool, str | None], list[WaitRow]] = {}
+    for row in sorted(rows, key=_waited_ns, reverse=True):
+        alike = found.setdefault((row.key.name, row.key.is_kernel, row.device), [])
+        if len(alike) < MOST_OF_A_PROGRAM:
+            alike.append(row)
+        else:
+            alike[-1].merge(row)
+            alike[-1].path = None
+    return sorted((row for alike in found.values() for row in alike), key=_waited_ns, reverse=True)
+
+
+def _waited_ns(row: WaitRow) -> int:
+    return row.durations.sum_ns + (row.in_flight_ns or 0)
 
 
 def _row(row: WaitRow, anonymous: bool) -> Object:
     """Return a row without the fields that are empty."""
     now_ns = time.monotonic_ns()
-    device = row.key.file.device
     pid = next(iter(row.pids), 0)
+    name = device_at(row.path) if not row.below else None
+    if name:
+        row.device, row.below = name, frozenset(request_devices(name))
+    device = row.key.file.device
     mounts = () if row.below else (*proc.mounts(pid), *proc.mounts())
     mount = next((mount for mount in mounts if device and proc.device_number(mount.device) == device), None)
     whole = row.as_dict(None)
@@ -226,7 +282,7 @@ def _row(row: WaitRow, anonymous: bool) -> Object:
     fields = {
         "program": whole["program"], "pid": whole["pid"], "processes": whole["processes"], "kernel": whole["kernel"],
         "call": row.call, "file": "" if anonymous else whole["file"], "inode": whole["inode"],
-        "device": whole["device"], "below": sorted(row.below), "fstype": mount.fstype if mount else "",
+        "device": whole["device"], "below": sorted(disks_below(row.below)), "fstype": mount.fstype if mount else "",
         "mount_point": mount.mount_point if mount and not anonymous else "",
         "syncs": whole["syncs"], "waited_ms": row.durations.sum_ns // 1_000_000,
         "longest_ms": row.durations.longest // 1_000_000,
@@ -236,6 +292,26 @@ def _row(row: WaitRow, anonymous: bool) -> Object:
         "slow": [[round((now_ns - end_ns) / 1e9, 2), took_ns // 1_000_000] for end_ns, took_ns in sorted(longest)],
     }  # fmt: skip
     return {name: value for name, value in fields.items() if value}
+
+
+def device_at(path: str | None) -> str | None:
+    """Return the block device with this path in /dev, which is never on a disk."""
+    if path and path.startswith("/dev/"):
+        with contextlib.suppress(OSError):
+            found = os.stat(path)
+            return block_device(os.major(found.st_rdev) << 20 | os.minor(found.st_rdev)) if found.st_rdev else None
+    return None
+
+
+def disks_below(devices: Iterable[str]) -> set[str]:
+    """Return these devices, and the disks of the backing files of those that are loops."""
+    found = set(devices)
+    for name in [name for name in found if name.startswith("loop")]:
+        with contextlib.suppress(OSError):
+            number = loop_status(name)[0]
+            device = block_device(os.major(number) << 20 | os.minor(number))
+            found |= disks_below(request_devices(device)) if device else set()
+    return found
 
 
 def switches(thread: int) -> int | None:
@@ -366,9 +442,9 @@ class Processes:
                 "program": found.name, "pid": pid, "read": max(grown[pid][0], 0), "written": max(grown[pid][1], 0),
                 "cgroup": cgroup_of(pid), "devices": written_devices(pid),
             }
-            for pid in most[:MOST_PROCESSES]
-            if (found := proc.stat(pid))
-        ]  # fmt: skip
+            for pid in most[: 2 * MOST_PROCESSES]
+            if (found := proc.stat(pid)) and not found.flags & KERNEL_THREAD  # they write for others
+        ][:MOST_PROCESSES]  # fmt: skip
 
 
 def written_devices(pid: int) -> list[str]:

@@ -1,0 +1,82 @@
+"""The answer of ``fstui what-happened`` in each format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+
+from fstui.model.recording import WhatHappened
+from fstui.report import documents, formats
+from fstui.report import what_happened as report
+from fstui.runs import recordings
+from fstui.state.recording import Recording
+from tests import hostile
+from tests.factories.recorded import BEGIN, RSYNC, at, between, calm, disk, stalled
+
+SLOW = between(596, 608, disk(900.0, writes=20, written_kib=310_000))
+
+
+def answer(period: tuple[float, float] | None = (BEGIN + 500, BEGIN + 700)) -> WhatHappened:
+    records = calm(SLOW, at((600, 610), stalled(), processes=(RSYNC,)))
+    return recordings.what_happened(Recording(Path("/x"), records), period)
+
+
+def printed(format_: str, found: WhatHappened) -> str:
+    text = formats.render_report(format_, report.of_answer(found), 80)
+    return text if isinstance(text, str) else text.decode()
+
+
+@pytest.fixture(autouse=True)
+def in_utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+
+
+def test_a_terminal_gets_the_answer_first_and_a_timeline() -> None:
+    lines = printed("plain", answer()).splitlines()
+    assert lines[0].startswith("db1, 2025-11-26 ")
+    assert "etcd (pid 812) waited 8.0 s in fdatasync" in " ".join(lines[1:5])
+    assert any(line.split()[:2] == ["longest", "wait"] and "at most 4.0 s" in line for line in lines)
+    assert len(lines) < 24
+
+
+def test_documents_have_the_whole_table() -> None:
+    text = printed("markdown", answer())
+    assert "| TIME " in text and "etcd: /var/lib/etcd/wal/0.wal" in text
+
+
+def test_csv_has_one_row_per_bucket() -> None:
+    rows = list(csv.DictReader(io.StringIO(printed("csv", answer()))))
+    assert len(rows) == len(answer().buckets)
+    assert {row["program"] for row in rows} == {"etcd"}
+    assert max(float(row["longest_ms"]) for row in rows) == 4000
+
+
+def test_json_matches_its_schema() -> None:
+    found = json.loads(printed("json", answer()))
+    jsonschema.validate(found, documents.schema(*documents.DOCUMENTS["what-happened"]))
+    assert found["incidents"][0]["cause"] == "writer"
+
+
+def test_a_page_has_a_chart_for_each_figure() -> None:
+    text = printed("html", answer())
+    charts = text.split("<svg")[1:]
+    assert len(charts) == 6  # there was no memory pressure
+    for chart in charts:
+        ElementTree.fromstring("<svg" + chart.partition("</svg>")[0] + "</svg>")
+
+
+def test_calm_times_and_gaps_are_reported() -> None:
+    records = [one for one in calm() if not BEGIN + 300 < one.at < BEGIN + 400]
+    text = " ".join(printed("plain", recordings.what_happened(Recording(Path("/x"), records, 2), None)).split())
+    assert "Nothing unusual" in text and "records are missing" in text and "2 records could not be read" in text
+
+
+@pytest.mark.parametrize("format_", ["plain", "markdown", "html"])
+def test_hostile_names_reach_no_format(format_: str) -> None:
+    hostile.assert_safe(printed(format_, hostile.everywhere(answer())))
