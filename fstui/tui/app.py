@@ -206,6 +206,11 @@ class FstuiApp(App[int]):
 
         self.push_screen(HistoryScreen())
 
+    def action_recording(self) -> None:
+        from fstui.tui.screens.recording import RecordingScreen  # noqa: PLC0415
+
+        self.push_screen(RecordingScreen())
+
     def save_picture(self) -> None:
         name = f"fstui-screen-{datetime.now():%Y%m%d-%H%M%S}.svg"
         self.save_files({name: self.export_screenshot().encode()})

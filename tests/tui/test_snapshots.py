@@ -20,10 +20,12 @@ from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.lessons import LessonScreen, LessonsScreen
 from fstui.tui.screens.run import RunScreen
 from fstui.tui.screens.storage import StorageScreen
-from tests.factories import busy, screens
+from tests.factories import busy, recorded, screens
 from tests.factories.watched import minutes
 from tests.tui.conftest import PreparedApp
+from tests.tui.screen import pressed
 from tests.tui.test_at_risk import watch_risk
+from tests.tui.test_recording import INCIDENT
 from tests.tui.test_watch import SENTENCE, watch_this
 
 Compare = Callable[..., bool]
@@ -150,6 +152,16 @@ def test_history(snap_compare: Compare, size: tuple[int, int]) -> None:
         runs.save(busy.run_of_the_queue(f"aaa11{at}", 1 + at, times))
     runs.save(screens.RUN)
     assert snap_compare(PreparedApp(), terminal_size=size, run_before=looking_back)
+
+
+async def at_the_incident(pilot: Pilot[Any]) -> None:
+    await pressed(pilot, "h", "w")
+
+
+@SIZES
+def test_recording(snap_compare: Compare, size: tuple[int, int]) -> None:
+    recorded.on_disk(INCIDENT)
+    assert snap_compare(PreparedApp(), terminal_size=size, run_before=at_the_incident)
 
 
 @SIZES

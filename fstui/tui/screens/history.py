@@ -14,7 +14,7 @@ from fstui.model.quantities import counted
 from fstui.model.run import Run
 from fstui.runs import history
 from fstui.runs.history import Summary
-from fstui.tui.commands import BACK, HELP, LIST, QUIT, Command
+from fstui.tui.commands import BACK, HELP, LIST, QUIT, RECORDING, Command
 from fstui.tui.drawing import history as drawing
 from fstui.tui.drawing.cells import line, title_line
 from fstui.tui.screens.base_screen import BaseScreen
@@ -36,6 +36,7 @@ class HistoryScreen(BaseScreen):
         Command("history.filter", "slash", "filter", "filter", "Show only runs that contain certain words."),
         Command("history.trend", "t", "trend", "trend", "Show how the rates on each filesystem changed."),
         Command("history.note", "n", "note", "note", "Save a note with this run."),
+        RECORDING,
         Command("history.delete", "d", "delete", "delete", "Delete this run. It asks first."),
         HELP,
         BACK,

@@ -13,7 +13,7 @@ from fstui.model.errors import Refused
 from fstui.model.storage import Target
 from fstui.model.watch import WatchedSecond, WatchEvent, WatchFinished, WatchStarted
 from fstui.report import watch
-from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, Command
+from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, RECORDING, Command
 from fstui.tui.drawing import watch as drawing
 from fstui.tui.drawing.cells import line, rule
 from fstui.tui.iostats import IoStats, Recent, of_second
@@ -87,6 +87,7 @@ class WatchScreen(FollowingScreen):
     KEYS = (
         replace(BACK, label="end"),
         Command("watch.at_risk", "r", "at_risk", "at risk", "What programs would lose if the power failed now."),
+        RECORDING,
         HELP,
         QUIT,
         PAGE_UP,

@@ -1,0 +1,137 @@
+"""The recording of ``fstui record``: move through time and see what storage and programs did at each moment."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+from rich.text import Text
+from textual import work
+from textual.app import ComposeResult
+
+from fstui.model.errors import Refused
+from fstui.runs import recordings
+from fstui.tui.commands import BACK, COPY, HELP, PAGE_DOWN, PAGE_UP, QUIT, Command
+from fstui.tui.drawing import recording as drawing
+from fstui.tui.drawing.cells import line, title_line, wrapped
+from fstui.tui.drawing.recording import ZOOMS
+from fstui.tui.screens.base_screen import BaseScreen
+
+_BLANK = [line()]
+
+
+class RecordingScreen(BaseScreen):
+    """Strips over time above, the programs and devices of the chosen moment below."""
+
+    KEYS = (
+        Command("recording.earlier", "left", "move(-1)", "earlier", "One column earlier."),
+        Command("recording.later", "right", "move(1)", "later", "One column later."),
+        Command("recording.in", "up,plus", "zoom(-1)", "zoom", "Show a shorter time.", shown_as="↑↓"),
+        Command("recording.out", "down,minus", "zoom(1)", "", "Show a longer time."),
+        Command("recording.next", "n", "incident(1)", "next incident", "To the next incident."),
+        Command("recording.previous", "p", "incident(-1)", "", "To the previous incident."),
+        Command("recording.first", "home", "move(-10000000)", "", "To the beginning of the recording."),
+        Command("recording.last", "end", "move(10000000)", "", "To the end of the recording."),
+        COPY,
+        HELP,
+        BACK,
+        QUIT,
+        PAGE_UP,
+        PAGE_DOWN,
+    )
+    HELP_TEXT = (
+        "What 'fstui record' has recorded. Each strip is a figure over time: how long the longest sync and a write "
+        "took, how much was written, and the share of the time in which processes waited for CPU, I/O and memory. ▲ "
+        "marks the chosen moment. Below are the programs that waited in its ten seconds, the processes that wrote and "
+        "read most, and the devices in its second. The last lines describe an incident at that moment. On the command "
+        "line: fstui what-happened."
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.view: drawing.RecordingView | None = None
+        self._empty = "Reading the recording …"
+
+    def compose(self) -> ComposeResult:
+        yield self.lines("title", self._draw_title, classes="line")
+        yield self.lines("strips", self._draw_strips)
+        yield self.lines("waits", self._draw_waits, classes="rest")
+        yield self.lines("devices", lambda width, _: drawing.devices(self.view, width) if self.view else _BLANK)
+        yield self.lines("sentence", lambda width, _: drawing.sentence(self.view, width) if self.view else _BLANK)
+        yield self.footer_lines()
+
+    def on_mount(self) -> None:
+        self.open_recording()
+
+    @work(exclusive=True, group="read")
+    async def open_recording(self) -> None:
+        """Read the recording and choose its worst moment, or the last one."""
+        try:
+            found = await recordings.answer(None)
+        except (OSError, Refused) as trouble:
+            self._empty = str(trouble)
+            self.redraw()
+            return
+        worst = found.incidents[0] if found.incidents else None
+        at = (worst.start + worst.end) / 2 if worst else found.end - 2 * ZOOMS[0]
+        self.view = drawing.RecordingView(found, at, 0.0)
+        await self._show(at)
+
+    async def _show(self, at: float) -> None:
+        """Show a moment, and read what is not known yet."""
+        assert self.view is not None
+        first, last = self.view.found.start, self.view.found.end
+        view = replace(self.view, at=min(max(at, first), last - 1), second=None, window=None)
+        number = drawing.cells(self.size.width)
+        if not view.start or not 0 <= view.cell < number:
+            start = view.at // view.cell_s * view.cell_s - number // 2 * view.cell_s
+            view = replace(view, start=start, buckets={})
+        self.view = view
+        self.redraw()
+        with self.fstui.reporting():
+            if not view.buckets:
+                end = view.start + number * view.cell_s
+                rows = await recordings.overview(view.start, end, view.cell_s)
+                view = replace(view, buckets=drawing.numbered(rows, view.start, view.cell_s))
+            second, window = await recordings.moment(view.at)
+            self.view = replace(view, second=second, window=window)
+        self.redraw()
+
+    @work(exclusive=True, group="read")
+    async def action_move(self, by: int) -> None:
+        if self.view is not None:
+            await self._show(self.view.at + by * self.view.cell_s)
+
+    @work(exclusive=True, group="read")
+    async def action_zoom(self, by: int) -> None:
+        if self.view is not None:
+            at = ZOOMS.index(self.view.cell_s) + by
+            self.view = replace(self.view, cell_s=ZOOMS[min(max(at, 0), len(ZOOMS) - 1)], start=0.0, buckets={})
+            await self._show(self.view.at)
+
+    @work(exclusive=True, group="read")
+    async def action_incident(self, by: int) -> None:
+        if self.view is None:
+            return
+        middles = [(one.start + one.end) / 2 for one in self.view.found.incidents]
+        ahead = [at for at in middles if (at - self.view.at) * by > 1]
+        if ahead:
+            await self._show(min(ahead) if by > 0 else max(ahead))
+        else:
+            self.say("There is no further incident.")
+
+    def action_copy(self) -> None:
+        if self.view is not None:
+            self.copy(" ".join(text.plain.strip() for text in drawing.sentence(self.view, 10_000)[1:]))
+
+    def action_scroll(self, by: int) -> None:
+        self.part("waits").scroll_lines(by)
+
+    def _draw_title(self, width: int, height: int) -> list[Text]:
+        return [drawing.title(self.view, width) if self.view else title_line("recording", "", "", width)]
+
+    def _draw_strips(self, width: int, height: int) -> list[Text]:
+        return drawing.strips(self.view, width, 9 if self.size.height >= 30 else 6) if self.view else _BLANK
+
+    def _draw_waits(self, width: int, height: int) -> list[Text]:
+        if self.view is None:
+            return [line(part) for part in wrapped(self._empty, width - 1, indent=" ")]
+        return drawing.waits(self.view, width)

@@ -1,0 +1,93 @@
+"""The screen of a recording: moving through time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+from textual.pilot import Pilot
+
+from fstui.model.recording import Record
+from tests.factories.recorded import RSYNC, at, between, calm, disk, on_disk, stalled
+from tests.tui.conftest import PreparedApp
+from tests.tui.screen import pressed, shown
+
+INCIDENT = calm(
+    between(596, 608, disk(900.0, writes=20, written_kib=310_000)), at((600, 610), stalled(), processes=(RSYNC,))
+)
+"""In it, etcd waits from 13:43:14 to 13:43:28."""
+
+
+@asynccontextmanager
+async def recorded(records: Sequence[Record], size: tuple[int, int] = (80, 24)) -> AsyncIterator[Pilot[int]]:
+    """Open the screen with a recording."""
+    if records:
+        on_disk(records)
+    app = PreparedApp()
+    async with app.run_test(size=size) as pilot:
+        await pressed(pilot, "h", "w")
+        yield pilot
+
+
+def moment(lines: Sequence[str]) -> str:
+    return lines[0].split()[-1]
+
+
+async def test_it_opens_at_the_worst_moment_and_names_the_cause() -> None:
+    async with recorded(INCIDENT) as pilot:
+        lines = shown(pilot.app)
+    assert moment(lines) == "13:43:21"
+    text = " ".join(line.strip() for line in lines)
+    assert "etcd (pid 812) waited 8.0 s in fdatasync of /var/lib/etcd/wal/0.wal" in text
+    assert "rsync (4711) wrote 295.6 MiB/s" in text and "▲" in text
+
+
+@pytest.mark.parametrize(
+    ("keys", "then"),
+    [
+        (("left",), "13:43:11"),
+        (("right", "right"), "13:43:41"),
+        (("down", "left"), "13:42:21"),
+        (("down", "up", "left"), "13:43:11"),
+        (("home",), "13:33:20"),
+        (("end",), "13:48:18"),
+        (("home", "n"), "13:43:21"),
+        (("end", "p"), "13:43:21"),
+    ],
+)
+async def test_keys_move_through_time(keys: tuple[str, ...], then: str) -> None:
+    async with recorded(INCIDENT) as pilot:
+        assert moment(await pressed(pilot, *keys)) == then
+
+
+async def test_a_calm_moment_shows_the_calm_figures() -> None:
+    async with recorded(INCIDENT) as pilot:
+        text = "\n".join(await pressed(pilot, "home", "right"))
+    assert "Nothing unusual at this moment. The recording has 1 incident (n, p)." in text
+    assert "etcd (pid 812)" in text and "2.0 ms" in text
+
+
+async def test_a_gap_is_named() -> None:
+    pause = [one for one in calm() if not 13 < (one.at - calm()[0].at) < 700]
+    async with recorded(pause) as pilot:
+        text = " ".join(await pressed(pilot, "home", *["right"] * 6))
+    assert "the host was suspended, or records are missing" in text
+
+
+async def test_without_a_recording_it_says_how_to_make_one() -> None:
+    async with recorded([]) as pilot:
+        assert "Start 'fstui record'" in " ".join(shown(pilot.app))
+        assert "▲" not in " ".join(await pressed(pilot, "left", "n", "down", "y"))
+
+
+async def test_without_root_it_says_what_is_missing() -> None:
+    async with recorded(calm(untraced="only root may trace the kernel")) as pilot:
+        assert "not traced" in "\n".join(shown(pilot.app))
+
+
+async def test_names_from_the_system_are_no_markup() -> None:
+    hostile = stalled(program="[red]\x1b[31m", file="/srv/[bold]x\x07")
+    async with recorded(calm(windows=at((600,), hostile)), (120, 40)) as pilot:
+        text = "\n".join(shown(pilot.app))
+    assert "[red]" in text and "\x1b" not in text and "\x07" not in text
