@@ -121,7 +121,7 @@ def _settings(how: dict[str, Any]) -> CampaignSettings | None:
         return None
     if len(given) < len(_NEEDED):
         missing = [name.replace("directory", "dir") for name in _NEEDED if name not in given]
-        raise Refused(f"--{' and --'.join(missing)} is missing")
+        raise Refused(f"also give --{', --'.join(missing)}")
     if how["host"].startswith("-") or not how["host"].strip():
         raise Refused(f"--host {how['host']} is not the name of a host")
     named = {name: how[name] or "" for name in ("mount", "remake", "root_of")}
@@ -190,7 +190,7 @@ class _Session:
         store, cut = self._store, self._campaign.cut
         lost = sum(one.outcome == "lost" for one in store.happened)
         done = f"{len(store.happened)} of {store.settings.cuts} cuts, {lost} lost"
-        line = f"{done} · {cut.pattern if cut else ''} · {words}"
+        line = f"{done} · {words} · {cut.pattern if cut else ''}"
         columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80
         print(f"\r\x1b[K{escape_controls(line)[: columns - 1]}", end="", file=sys.stderr, flush=True)
 

@@ -271,6 +271,7 @@ class CutCampaign:
             mounted = self._ask(self.settings.mount, self.settings.command_s) if self.settings.mount else None
             answer = self._read_back(mount_fails=self._mount_fails)
             if answer.out:
+                self._mount_fails = False
                 break
             if time.monotonic() - began > self.settings.back_s:
                 if mounted is None or not mounted.code or mounted.code == ssh.NO_CONNECTION:
@@ -333,6 +334,7 @@ class _Cutting:
         self._witness = witness
         self._writer = writer
         self._started_at = time.monotonic()
+        self._expected = next((earlier.mount_point for earlier in campaign.store.happened), "")
         self._first_at: float | None = None
         self._answer: CommandResult | None = None
         self.off: ShellCommand | None = None
@@ -354,6 +356,7 @@ class _Cutting:
     def _wait(self, view: WitnessState, now: float) -> None:
         if view.acknowledged and self._first_at is None:
             self._first_at = now
+            self._check_mount_point()
         if self._first_at is None:
             if now - self._started_at > FIRST_S:
                 self.spoiled = f"no acknowledgement within {seconds(FIRST_S)}"
@@ -363,6 +366,14 @@ class _Cutting:
         self._campaign.show_writing(view, left_s)
         if left_s <= 0:
             self.off = self._campaign.begin_off()
+
+    def _check_mount_point(self) -> None:
+        """Raises _Enough if DIR is not mounted, so that its records go to the filesystem above it."""
+        assert self._witness.header is not None
+        found = self._witness.header.target.mount_point
+        if self._expected and found != self._expected:
+            self.spoiled = f"the records went to the filesystem of {found}, not of {self._expected}"
+            raise _Enough
 
     def _returned(self) -> bool:
         if self._answer is None and self.off is not None and (answer := self.off.poll()) is not None:

@@ -144,6 +144,8 @@ def _lines(found: CampaignDocument) -> Iterable[str]:
         yield f"The filesystem did not mount after {counted(totals.not_mounted, name)}."
     if totals.no_cut:
         yield f"{count(totals.no_cut)} more did not happen, and prove nothing."
+    if len({cut.figures.identity for cut in found.cuts if cut.happened and cut.figures}) > 1:
+        yield "The layers or the settings of the storage changed during the campaign: its cuts are not all alike."
     low, high = found.wait_s
     yield (
         f"Each {name} came {low:g} to {high:g} s after the first acknowledgement, at random (seed {found.seed}). The "

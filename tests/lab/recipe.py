@@ -14,7 +14,7 @@ CODE = Path(__file__).parent
 GUEST = CODE / "guest"
 
 Kernel = Literal["6.1", "6.12"]
-Kind = Literal["base", "zfs"]
+Kind = Literal["base", "zfs", "ssh"]
 RELEASES: dict[Kernel, str] = {"6.1": "bookworm", "6.12": "trixie"}
 """The Debian release with each kernel."""
 PACKAGES = (
@@ -67,7 +67,13 @@ def requirements() -> tuple[str, ...]:
 def _recipes(kernel: Kernel, release: str) -> dict[Kind, Recipe]:
     base = Recipe(name=f"base-{kernel}", release=release, requirements=requirements())
     zfs = msgspec.structs.replace(base, name=f"zfs-{kernel}", built=("zfs-dkms", "zfsutils-linux"))
-    return {"base": base, "zfs": zfs}
+    ssh = msgspec.structs.replace(
+        base,
+        name=f"ssh-{kernel}",
+        packages=(*PACKAGES, "openssh-server", "iproute2"),
+        modules=(*MODULES, "drivers/net/virtio_net.ko"),
+    )
+    return {"base": base, "zfs": zfs, "ssh": ssh}
 
 
 KERNELS: tuple[Kernel, ...] = get_args(Kernel)

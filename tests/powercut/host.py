@@ -36,7 +36,7 @@ case $2 in
         case $* in *--mount-fails*) cat unmountable.json ;; *) cat answer.json ;; esac ;;
 esac
 """
-_OFF = """cd {home}; [ -e broken ] && {{ echo 'no such outlet [3]'; exit 7; }}; [ -e hangs ] && sleep 60
+_OFF = """cd {home}; [ -e broken ] && {{ echo 'no such outlet [3]'; exit 7; }}; [ -e hangs ] && sleep 20
 [ -e wrong-plug ] || {{ touch down; kill -9 $(cat writer); }}"""
 _ON = """cd {home}; echo on >>plug; [ -e dead ] && exit; rm -f down
 [ -e same-boot ] || cat /proc/sys/kernel/random/uuid >boot"""

@@ -11,7 +11,7 @@ import pytest
 from fstui.model.errors import Refused
 from fstui.powercut import cutting
 from fstui.powercut.bounds import interval
-from fstui.powercut.campaign import PATTERNS, CampaignCut, Step, Store
+from fstui.powercut.campaign import PATTERNS, CampaignCut, CampaignSettings, Step, Store
 from fstui.powercut.cutting import CutCampaign, Stopped
 from tests.powercut.headers import HEADER
 from tests.powercut.host import MadeUpHost
@@ -207,6 +207,16 @@ def test_host_that_floods_is_stopped(host: MadeUpHost, tmp_path: Path, monkeypat
         campaign.go()
 
 
+def test_directory_that_is_not_mounted_any_more_is_not_cut(host: MadeUpHost, tmp_path: Path) -> None:
+    campaign = host.campaign(tmp_path / "into", host.settings(cuts=1))
+    campaign.go()
+    store = campaign.store
+    store.save(msgspec.structs.replace(store.cuts[0], mount_point="/srv/data"))
+    again = _reopened(host, campaign, host.settings(cuts=2))
+    with pytest.raises(Stopped, match="the records went to the filesystem of /srv, not of /srv/data"):
+        again.go()
+
+
 def test_records_of_the_cut_before_are_removed(host: MadeUpHost, tmp_path: Path) -> None:
     left = host.home / ".fstui-powercut-00112233445566ff"
     (left / "w0").mkdir(parents=True)
@@ -225,6 +235,8 @@ def test_another_host_is_refused_and_more_cuts_are_not(host: MadeUpHost, tmp_pat
     assert Store.open(tmp_path / "into", host.settings(cuts=9, seed=1)).settings.cuts == 9
 
 
-def _reopened(host: MadeUpHost, campaign: CutCampaign, **how: bool) -> CutCampaign:
+def _reopened(
+    host: MadeUpHost, campaign: CutCampaign, settings: CampaignSettings | None = None, **how: bool
+) -> CutCampaign:
     os.close(campaign.store._lock)
-    return host.campaign(campaign.store.directory, None, **how)
+    return host.campaign(campaign.store.directory, settings, **how)

@@ -1,0 +1,95 @@
+"""``fstui powercut campaign`` as a process: its arguments, its signals and its exit statuses."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Fstui
+from tests.powercut.host import MadeUpHost
+from tests.real.processes import eventually
+
+Started = Callable[..., subprocess.Popen[str]]
+MAIN = "import sys; sys.argv[0] = 'fstui'; from fstui.cli import main; main()"
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> MadeUpHost:
+    return MadeUpHost(tmp_path / "host")
+
+
+@pytest.fixture
+def started(host: MadeUpHost, tmp_path: Path) -> Iterator[Started]:
+    """Start a campaign of one cut; kill it at the end."""
+    processes = []
+    made = host.settings()
+
+    def start(*more: str) -> subprocess.Popen[str]:
+        words = ["--box", "db1", "--dir", "/srv", "--off", made.off, "--on", made.on, "--ssh", made.ssh]
+        words += ["--installed", made.installed, "--cuts", "2", "--wait", "0..0.1s", "--stay-off", "0", *more]
+        process = subprocess.Popen(
+            [sys.executable, "-c", MAIN, "powercut", "campaign", *words, "--into", str(tmp_path / "into")],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        processes.append(process)
+        return process
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def test_ctrl_c_finishes_the_current_cut(host: MadeUpHost, started: Started) -> None:
+    process = started("--format", "json")
+    assert eventually((host.home / "written").exists)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
+    assert process.returncode == 130
+    assert "stopping after the current cut" in err and "The power of db1 is on" in err.splitlines()[-1]
+    found = json.loads(out)
+    assert (found["verdict"], found["totals"]["cuts"], found["cuts_wanted"]) == ("kept", 1, 2)
+
+
+def test_second_signal_says_that_the_plug_is_unknown(host: MadeUpHost, started: Started) -> None:
+    host.set("hangs")
+    process = started()
+    assert process.stderr is not None
+    state = host.home.parent / "into/00001.json"
+    assert eventually(lambda: state.exists() and '"step":"off"' in state.read_text())
+    process.send_signal(signal.SIGINT)
+    assert "stopping after the current cut" in process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    assert process.wait() == 130
+    assert "ended at once. The power of db1 is in an unknown state" in process.stderr.read()
+
+
+def test_failed_command_is_reported_with_its_output(host: MadeUpHost, started: Started) -> None:
+    host.set("broken")
+    process = started("--fail-on", "lost")
+    out, err = process.communicate()
+    assert process.returncode == 1
+    assert "the off command failed (exit 7): no such outlet [3]. The power of db1 is in an unknown state" in err
+    assert "no cut happened, so nothing is proven" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["--host", "db1", "--dir", "/srv"], "also give --off, --on, --cuts"),
+        ([], "give --host, --dir, --off, --on and --cuts"),
+        (["--into", "nowhere"], "nowhere contains no campaign"),
+        (
+            ["--host", "-x", "--dir", "/", "--off", "o", "--on", "o", "--cuts", "1"],
+            "--host -x is not the name of a host",
+        ),
+        (["--wait", "30..2"], "is not a range of times"),
+    ],
+)
+def test_wrong_arguments_are_refused(fstui: Fstui, words: list[str], error: str) -> None:
+    done = fstui("powercut", "campaign", *words)
+    assert done.returncode == 2 and error in done.stderr.decode()

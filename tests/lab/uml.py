@@ -1,0 +1,195 @@
+"""A host for power-cut campaigns that boots within seconds without KVM: User-mode Linux with sshd, and a plug.
+
+Its disk is behind a cache that forgets: UML › qemu-storage-daemon (vhost-user-blk) › ``forgetful.py`` › a file. Its
+root filesystem is the image ``ssh``. ``python -m tests.lab.uml on DIRECTORY`` starts them, ``off`` kills them. All
+runs as root, in a network namespace of its own.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shlex
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from tests.lab import LabUnavailable, forgetful
+from tests.lab.image import cached
+from tests.lab.initrd import Archive
+from tests.lab.machine import MOUNT
+from tests.lab.payload import payload
+from tests.lab.recipe import RECIPES
+
+KERNEL = Path("/usr/bin/linux.uml")
+MODULES = Path("/usr/lib/uml/modules")
+TOOLS = ("qemu-storage-daemon", "mkfs.ext4", "ssh", "ssh-keygen", "ip", "debugfs")
+IMAGE = cached(RECIPES["6.1"]["ssh"])
+"""Found now, because each test has a home directory of its own."""
+ADDRESS, TAP = "10.77.9.2", "plug"
+START_S = 20.0
+MOUNTED = f"mountpoint -q {MOUNT} || mount /dev/vda {MOUNT}"
+REMADE = f"umount -l {MOUNT}; mkfs.ext4 -q -F -E lazy_itable_init=1 /dev/vda && mount /dev/vda {MOUNT}"
+_INIT = """#!/bin/busybox sh
+/bin/busybox --install -s /bin
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mount -t ext4 -o ro,noload /dev/ubda /root
+for directory in run tmp var/tmp root srv; do mount -t tmpfs -o mode=755 tmpfs /root/$directory; done
+mkdir /root/run/lab
+mount -t hostfs -o {tree} none /root/run/lab
+for directory in dev sys proc; do mount --move /$directory /root/$directory; done
+exec switch_root /root /bin/sh /run/lab/start
+"""
+_START = f"""PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export PATH HOME=/root LANG=C.UTF-8
+insmod /run/lab/virtio_blk.ko
+echo 'write back' >/sys/block/vda/cache_type
+hostname lab
+mkdir -p /dev/pts /dev/shm /run/sshd /root/.ssh {MOUNT}
+mount -t devpts devpts /dev/pts
+mount -t tmpfs tmpfs /dev/shm
+cp /run/lab/key.pub /root/.ssh/authorized_keys
+chmod 700 /root /root/.ssh
+ip link set lo up
+ip link set vec0 up
+ip address add {ADDRESS}/24 dev vec0
+exec /usr/sbin/sshd -D -e -o UsePAM=no -o StrictModes=no -o UseDNS=no
+"""
+_SSH = (
+    "-F", "/dev/null", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR",
+    "-o", "IdentitiesOnly=yes", "-l", "root",
+)  # fmt: skip
+
+
+class UmlHost(msgspec.Struct, frozen=True, kw_only=True):
+    """The host; all its files are in one directory."""
+
+    home: str
+    root: str
+    """The image of its root filesystem."""
+    ignored: int
+    """The disk ignores every n-th flush; 1: all of them, 0: none."""
+
+    def file(self, name: str) -> Path:
+        return Path(self.home) / name
+
+    @property
+    def ssh(self) -> str:
+        """For ``--ssh``."""
+        return shlex.join(["ssh", *_SSH, "-i", str(self.file("key"))])
+
+    def plug(self, action: str) -> str:
+        """For ``--on`` and ``--off``."""
+        return shlex.join([sys.executable, "-m", "tests.lab.uml", action, self.home])
+
+    def make(self) -> None:
+        """Make the initrd, and fstui from a wheel of this checkout."""
+        _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.file("key"))
+        tree = self.file("lab")
+        tree.mkdir()
+        _run("tar", "-C", tree, "-xf", payload(Path(self.home), IMAGE))
+        shutil.copy(next(MODULES.glob("*/kernel/drivers/block/virtio_blk.ko")), tree)
+        shutil.copy(self.file("key.pub"), tree)
+        (tree / "start").write_text(_START)
+        _run("debugfs", "-R", f"dump /bin/busybox {self.file('busybox')}", self.root)
+        archive = Archive()
+        for directory in ("bin", "dev", "proc", "sys", "root"):
+            archive.add(directory, stat.S_IFDIR | 0o755)
+        archive.add("bin/busybox", stat.S_IFREG | 0o755, self.file("busybox").read_bytes())
+        archive.add("init", stat.S_IFREG | 0o755, _INIT.format(tree=tree).encode())
+        self.file("initrd.gz").write_bytes(gzip.compress(archive.end(), 1))
+
+    def make_disk(self) -> None:
+        """Make the disk with its filesystem."""
+        self.file("host.json").write_bytes(msgspec.json.encode(self))
+        with self.file("disk.img").open("wb") as disk:
+            disk.truncate(256 << 20)
+        _run("mkfs.ext4", "-q", "-F", self.file("disk.img"))
+
+    def on(self) -> None:
+        """Switch the power on."""
+        disk, vhost = self.file("disk.sock"), self.file("vhost.sock")
+        for socket in (disk, vhost):
+            socket.unlink(missing_ok=True)
+        self._begin("disk", sys.executable, forgetful.__file__, self.file("disk.img"), disk, str(self.ignored))
+        _wait_for(disk)
+        block = f"driver=nbd,node-name=a,server.type=unix,server.path={disk}"
+        export = f"type=vhost-user-blk,id=a,node-name=a,writable=on,addr.type=unix,addr.path={vhost}"
+        self._begin("storage", "qemu-storage-daemon", "--blockdev", block, "--export", export)
+        _wait_for(vhost)
+        self._begin(
+            "kernel", "unshare", "--pid", "--fork", "--kill-child", KERNEL, "mem=512M", f"ubd0r={self.root}",
+            f"initrd={self.file('initrd.gz')}", "con=null", "con0=null,fd:2", "panic=-1", "quiet",
+            f"vec0:transport=tap,ifname={TAP},depth=64", f"virtio_uml.device={vhost}:2",
+        )  # fmt: skip
+
+    def off(self) -> None:
+        """Cut the power: what was only in the disk's cache is lost."""
+        for name in ("kernel", "storage", "disk"):
+            with suppress(FileNotFoundError, ProcessLookupError):
+                os.kill(int(self.file(f"{name}.pid").read_text()), signal.SIGKILL)
+            self.file(f"{name}.pid").unlink(missing_ok=True)
+
+    def _begin(self, name: str, *words: str | Path) -> None:
+        with self.file(f"{name}.log").open("ab") as log:
+            process = subprocess.Popen(
+                ["nice", "-n", "10", *words],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                env={**os.environ, "TMPDIR": self.home},
+            )  # fmt: skip
+        self.file(f"{name}.pid").write_text(str(process.pid))
+
+
+@contextmanager
+def running(host: UmlHost) -> Iterator[tuple[str, ...]]:
+    """Switch the host on in a network of its own. Yield the words before a command that reaches it."""
+    namespace = f"fstui{os.getpid()}-uml"
+    within = ("ip", "netns", "exec", namespace)
+    _run("ip", "netns", "add", namespace)
+    try:
+        _run(*within, "ip", "tuntap", "add", TAP, "mode", "tap")
+        _run(*within, "ip", "address", "add", f"{ADDRESS.rpartition('.')[0]}.1/24", "dev", TAP)
+        _run(*within, "ip", "link", "set", TAP, "up")
+        _run(*within, *shlex.split(host.plug("on")))
+        yield within
+    finally:
+        host.off()
+        _run("ip", "netns", "delete", namespace)
+
+
+def missing() -> list[str]:
+    """Return what has to be installed or built first."""
+    tools = [tool for tool in TOOLS if shutil.which(tool) is None and not Path("/usr/sbin", tool).exists()]
+    kernel = [] if KERNEL.exists() else ["user-mode-linux"]
+    return [*tools, *kernel, *([] if IMAGE else ["python -m tests.lab build ssh --kernel 6.1"])]
+
+
+def _run(*words: str | Path) -> None:
+    subprocess.run(words, check=True, capture_output=True)
+
+
+def _wait_for(socket: Path) -> None:
+    deadline = time.monotonic() + START_S
+    while not socket.exists():
+        if time.monotonic() > deadline:
+            raise LabUnavailable(f"no server listens at {socket}")
+        time.sleep(0.02)
+
+
+def main() -> None:
+    host = msgspec.json.decode(Path(sys.argv[2], "host.json").read_bytes(), type=UmlHost)
+    {"on": host.on, "off": host.off}[sys.argv[1]]()
+
+
+if __name__ == "__main__":
+    main()
