@@ -84,7 +84,8 @@ def _sentence(program: ProgramAtRisk, elapsed_s: float) -> str:
     if program.bytes:
         shared = f", {count(program.shared_files)} of them shared," if program.shared_files else ""
         oldest = f"oldest {'at least ' if program.at_least else ''}{seconds(program.oldest_s or 0.0)}"
-        risk = f"{size(program.bytes)} in {counted(program.files, 'file')}{shared} not durable, {oldest}{_log(program)}"
+        files = counted(program.files, "file")
+        risk = f"at most {size(program.bytes)} in {files}{shared} not durable, {oldest}{_log(program)}"
     elif program.most_bytes:
         longest = seconds(program.longest_s)
         risk = f"nothing at risk now; at most {size(program.most_bytes)}, for at most {longest}, in this watch"

@@ -35,8 +35,8 @@ def text(state: AtRisk = STATE) -> str:
 
 def test_the_text_ends_with_a_sentence_for_each_program() -> None:
     assert " ".join(text().split()).endswith(
-        "nats-server (812): 40.0 MiB in 2 files not durable, oldest 1 m 58 s; it syncs every 2 m 0 s. "
-        "cp (950): 8.0 MiB in 1 file not durable, oldest at least 4.2 s; 2 new, renamed or removed names in "
+        "nats-server (812): at most 40.0 MiB in 2 files not durable, oldest 1 m 58 s; it syncs every 2 m 0 s. "
+        "cp (950): at most 8.0 MiB in 1 file not durable, oldest at least 4.2 s; 2 new, renamed or removed names in "
         "directories that are not synced, oldest 3.0 s; it did not sync in 5 m 0 s. "
         "postgres (700): nothing at risk; it syncs 80.0 times per second."
     )
@@ -76,7 +76,7 @@ def test_each_second_is_one_line() -> None:
 
 def test_without_a_trace_the_limits_say_what_is_missing() -> None:
     state = replace(STATE, programs=(program("redis-server", 1, syncs=None, dirty_bytes=1, files=1, oldest_s=1.0),))
-    assert sentences(state) == ("redis-server (1): 1 B in 1 file not durable, oldest 1.0 s.",)
+    assert sentences(state) == ("redis-server (1): at most 1 B in 1 file not durable, oldest 1.0 s.",)
     assert "only root may trace the kernel" in next(limits(state, "only root may trace the kernel"))
 
 

@@ -58,7 +58,10 @@ async def test_r_shows_the_risk_and_escape_returns_to_the_watch() -> None:
         await pilot.pause()
         assert isinstance(app.screen, AtRiskScreen)
         text = " ".join(" ".join(shown(app)).split())
-        assert "nats-server (812): 40.0 MiB in 2 files not durable, oldest 1 m 58 s; it syncs every 2 m 0 s." in text
+        assert (
+            "nats-server (812): at most 40.0 MiB in 2 files not durable, oldest 1 m 58 s; it syncs every 2 m 0 s."
+            in text
+        )
         assert "[red]" in text, "names are data"
         assert any("cp (950)" in line and "/backup " in line for line in shown(app))
         await pilot.press("escape")

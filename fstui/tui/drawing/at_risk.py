@@ -15,7 +15,7 @@ from fstui.tui.styles import FAINT, HEAD
 
 FILES = (
     Column("PROGRAM", 20, gap=0),
-    Column("NOT WRITTEN", 11, right=True),
+    Column("NOT WRITTEN ≤", 13, right=True),
     Column("IN CACHE ≤", 10, right=True),
     Column("OLDEST", 9, right=True),
     Column("MOST", 9, right=True, from_width=96),
@@ -25,7 +25,7 @@ FILES = (
 )
 NAMES = (
     Column("PROGRAM", 20, gap=0),
-    Column("NEW NAMES", 11, right=True),
+    Column("NEW NAMES", 13, right=True),
     Column("OLDEST", 10, right=True),
     Column("DIRECTORY NOT SYNCED", gap=2, cut="middle"),
 )
