@@ -12,6 +12,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from fstui.model.guests import GuestDisk, GuestFlush
 from fstui.storage.guests.sockets import decoded
 
@@ -39,6 +41,13 @@ _DISKS = ("hda", "hdb", "hdc", "hdd")
 _NO_DISKS = frozenset({"none", "pflash", "mtd", "floppy"})
 """Interfaces of ``-drive`` that attach no disk."""
 _CDROMS = frozenset({"ide-cd", "scsi-cd"})
+_PASS_THROUGH = frozenset({"scsi-block", "scsi-generic"})
+"""Devices that hand a flush to the disk as a SCSI command (scsi_block_is_passthrough in hw/scsi/scsi-disk.c)."""
+_OUTSIDE = {
+    "vhost-user": "the vhost-user process behind it decides",
+    "vhost-scsi": "the kernel's SCSI target behind it decides",
+}
+"""Devices whose disks QEMU does not write to."""
 _FORMATS = frozenset({
     "blkdebug", "blklogwrites", "bochs", "cloop", "compress", "copy-before-write", "copy-on-read", "dmg", "luks",
     "parallels", "preallocate", "qcow", "qcow2", "qed", "quorum", "raw", "replication", "snapshot-access", "throttle",
@@ -47,6 +56,7 @@ _FORMATS = frozenset({
 """Drivers that store nothing themselves (BlockdevDriver in qapi/block-core.json)."""
 NO_CACHE: Mapping[str, Any] = {}
 MAX_DEPTH = 32
+PASS_THROUGH = "pass-through"
 _USER = re.compile(r"(?<=:)//[^/@]*@")
 _BELOW = ("file", "image")
 """The child that a format or a filter writes to."""
@@ -106,15 +116,18 @@ def disks(given: Sequence[tuple[str, str]]) -> list[GuestDisk]:
     for device in devices:
         name = str(device.get("id") or str(device.get("drive", "")).removeprefix("drive-") or device.get("driver"))
         source = device.get("drive")
-        if "vhost-user-blk" in str(device.get("driver")):
-            found.append(GuestDisk(name=name, image="vhost-user", because="the vhost-user process behind it decides"))
-        if not isinstance(source, str) or device.get("driver") in _CDROMS:
+        driver = str(device.get("driver"))
+        if backend := re.match(r"(vhost-user)-(?:blk|scsi)|(vhost-scsi)", driver):
+            kind = str(backend[1] or backend[2])
+            found.append(GuestDisk(name=name, image=kind, because=_OUTSIDE[kind]))
+        if not isinstance(source, str) or driver in _CDROMS:
             continue
         attached.add(source)
         if source in drives:
-            found += _of_drive(name, drives[source], device, nodes, snapshot)
+            own = _of_drive(name, drives[source], device, nodes, snapshot)
         else:
-            found += _disk(name, _lowest(source, nodes), _switch(device.get("write-cache"), True))
+            own = _disk(name, _lowest(source, nodes), _switch(device.get("write-cache"), True))
+        found += [_passed_through(disk) for disk in own] if driver in _PASS_THROUGH else own
     for key, drive in drives.items():
         if key not in attached and drive.get("if") not in _NO_DISKS:
             found += _of_drive(key, drive, {}, nodes, snapshot)
@@ -147,7 +160,7 @@ def with_answer(known: Sequence[GuestDisk], backends: Sequence[Any], nodes: Sequ
         parts = str(backend.get("qdev") or backend["device"]).split("/")
         name = parts[3] if parts[1:3] == ["machine", "peripheral"] else str(backend["device"] or parts[-1])
         name = next((disk.name for disk in known if name == disk.name or image == disk.image), name)
-        if name in found and found[name].flush == "discarded":
+        if name in found and (found[name].flush == "discarded" or found[name].cache == PASS_THROUGH):
             continue
         cache = inserted["cache"]
         node = BlockNode(
@@ -235,6 +248,11 @@ def _disk(name: str, node: BlockNode, writeback: bool, *, discarded: bool = Fals
     if discarded:
         cache, flush, because = "snapshot", "discarded", "snapshot=on: the guest writes to a temporary file"
     return [GuestDisk(name=name, image=node.image, format=node.format, cache=cache, flush=flush, because=because)]
+
+
+def _passed_through(disk: GuestDisk) -> GuestDisk:
+    because = "the guest's SCSI commands go to the device itself, whatever the cache mode"
+    return replace(disk, cache=PASS_THROUGH, flush="passed", because=because)
 
 
 def _lowest(

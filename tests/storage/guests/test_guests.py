@@ -158,10 +158,23 @@ def test_only_hypervisors_are_read(box: Box) -> None:
     ("-snapshot -blockdev file,filename=/a,node-name=n -device nvme,drive=n,id=s", ("s", "writeback", "passed")),
     ("-device scsi-hd,drive=added,id=s", ("s", "", "unknown")),
     ("-device vhost-user-blk-pci,chardev=c,id=s", ("s", "", "unknown")),
+    ("-device vhost-user-scsi-pci,chardev=c,id=s", ("s", "", "unknown")),
+    ("-device vhost-scsi-pci,wwpn=naa.5001405,id=s", ("s", "", "unknown")),
+    ("-drive file=/a,if=none,id=d,cache=unsafe -device scsi-block,drive=d", ("d", "pass-through", "passed")),
+    ("-blockdev host_device,filename=/a,node-name=n,cache.no-flush=on -device scsi-generic,drive=n,id=s",
+     ("s", "pass-through", "passed")),
 ])  # fmt: skip
 def test_settings_decide_as_in_qemu(words: str, expected: tuple[str, str, str]) -> None:
     (disk,) = qemu.disks(qemu.arguments(["qemu-system-x86_64", *split(words)]))
     assert (disk.name, disk.cache, disk.flush) == expected
+
+
+def test_the_monitor_does_not_override_what_is_passed_through() -> None:
+    known = qemu.disks([("blockdev", "host_device,filename=/a,node-name=n"), ("device", "scsi-block,drive=n,id=s")])
+    cache = {"writeback": True, "direct": False, "no-flush": True}
+    backend = {"device": "", "qdev": "s", "inserted": {"ro": False, "file": "/a", "drv": "raw", "cache": cache}}
+    node = {"file": "/a", "drv": "host_device", "cache": cache}
+    assert qemu.with_answer(known, [backend], [node]) == known
 
 
 @pytest.mark.parametrize("words", [
