@@ -4,6 +4,7 @@ import asyncio
 import ctypes
 import os
 import pickle
+import signal
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -30,6 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     Otherwise an unmounted filesystem stays alive in the namespace of another worker's server, and its device stays
     busy. See unshare(2), mount_namespaces(7).
     """
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets its background jobs ignore it
     if hasattr(config, "workerinput") and not _may_not_make_storage():
         libc = ctypes.CDLL(None)
         assert libc.unshare(CLONE_NEWNS) == 0
