@@ -42,7 +42,7 @@ class Subject(NamedTuple):
     """Reasons not to write there now."""
 
 
-class LeftOut(NamedTuple):
+class SkippedFilesystem(NamedTuple):
     """A filesystem that is not checked, and why."""
 
     name: str
@@ -63,7 +63,7 @@ class Checkup:
         quick = scenario == CHECK and traced and os.geteuid() == 0
         self._settings = {"syncs": str(ENOUGH_TRACED)} if quick else {}
         self.subjects: list[Subject] = []
-        self.left_out: list[LeftOut] = []
+        self.left_out: list[SkippedFilesystem] = []
         self.idle = Idle()
 
     async def look(self) -> None:
@@ -78,7 +78,7 @@ class Checkup:
 
     def leave_out(self, subject: Subject, reason: str) -> None:
         self.subjects.remove(subject)
-        self.left_out.append(LeftOut(subject.name, reason))
+        self.left_out.append(SkippedFilesystem(subject.name, reason))
 
     async def begin(self, subject: Subject) -> RunInProgress:
         """Return its run, which begins when its events are read. Raises Refused."""
@@ -109,25 +109,25 @@ class Checkup:
                 silent = target.silent_s is not None and not target.pseudo
                 if twin == target.mount_point and (known := _by_configuration(flags.get(target.mount_point))):
                     reason = f"{known}; {_NAME_IT if reason.endswith(_NAME_IT) else reason}"
-                self.left_out.append(LeftOut(target.mount_point, reason, trouble=silent))
+                self.left_out.append(SkippedFilesystem(target.mount_point, reason, trouble=silent))
             else:
                 fit.append(target)
         for found in await asyncio.gather(*(self._subject_on(target, mounts) for target in fit)):
             (self.subjects if isinstance(found, Subject) else self.left_out).append(found)  # type: ignore[arg-type]
 
-    async def _subject_on(self, target: Target, mounts: Sequence[str]) -> Subject | LeftOut:
+    async def _subject_on(self, target: Target, mounts: Sequence[str]) -> Subject | SkippedFilesystem:
         """Find a directory on it to which this user may write."""
-        left_out: LeftOut | None = None
+        left_out: SkippedFilesystem | None = None
         for directory in dict.fromkeys([target.mount_point, *usual_directories(target.mount_point, mounts)]):
             try:
                 site = await self._session.look_up(directory)
             except Refused as refused:
-                return LeftOut(target.mount_point, str(refused))
+                return SkippedFilesystem(target.mount_point, str(refused))
             try:
                 site.check_open()
                 return Subject(target.mount_point, site)
             except Refused as refused:
-                left_out = left_out or LeftOut(target.mount_point, str(refused))
+                left_out = left_out or SkippedFilesystem(target.mount_point, str(refused))
         assert left_out is not None
         return left_out
 
@@ -146,7 +146,7 @@ async def followed(running: RunInProgress) -> AsyncIterator[Event]:
         giving_up.cancel()
 
 
-def grouped(left_out: Iterable[LeftOut]) -> Iterator[tuple[str, list[str]]]:
+def grouped(left_out: Iterable[SkippedFilesystem]) -> Iterator[tuple[str, list[str]]]:
     reasons: dict[str, list[str]] = {}
     for one in left_out:
         reasons.setdefault(one.reason, []).append(one.name)

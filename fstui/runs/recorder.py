@@ -27,7 +27,7 @@ SHORTEST_NS = 100_000_000
 LONGEST_LOOK_S = 0.25
 
 
-class Recorder:
+class StepRecorder:
     """A step while it runs. Times are monotonic and in ns."""
 
     def __init__(self, index: int, plan: PlannedStep, stack: tuple[Node, ...]) -> None:

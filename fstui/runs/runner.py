@@ -39,7 +39,7 @@ from fstui.model.steps import Failure, Step
 from fstui.model.storage import Node, Target
 from fstui.runs.activity import IdleWatch
 from fstui.runs.changes import changes, still_there
-from fstui.runs.machine.base import Machine, NoTrace, RunDirectory, Served, Servers, Trace
+from fstui.runs.machine.base import Machine, NoTrace, RunDirectory, Served, Servers, StepTracing
 from fstui.runs.planner import IDLE_S, PAUSE_S
 from fstui.runs.shutdown import shutdown_deadline
 from fstui.runs.site import Site, check_alignment, flagged
@@ -74,7 +74,7 @@ class RunInProgress:
         self._save_error: str | None = None
         self._silent = False
         """The storage has not answered the last step's call."""
-        self._trace: Trace = NoTrace()
+        self._trace: StepTracing = NoTrace()
         self._began = time.monotonic()
         self._run = Run(
             id=self.id,

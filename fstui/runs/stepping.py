@@ -21,8 +21,8 @@ from fstui.model.host import Process
 from fstui.model.plan import PlannedStep
 from fstui.model.steps import CounterInterval, Failure, PendingOperation, Step, StepStatus
 from fstui.model.storage import Node
-from fstui.runs.machine.base import Machine, NoTrace, RunningProbe, Served, Trace
-from fstui.runs.recorder import Recorder
+from fstui.runs.machine.base import Machine, NoTrace, RunningProbe, Served, StepTracing
+from fstui.runs.recorder import StepRecorder
 from fstui.state.workspace import HeldDirectory
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class StepRunner:
         stack: tuple[Node, ...],
         emit: Callable[[Event], None],
         *,
-        trace: Trace | None = None,
+        trace: StepTracing | None = None,
     ) -> None:
         self._index = index
         self._planned = planned
@@ -54,7 +54,7 @@ class StepRunner:
         self._emit = emit
         self._trace = trace or NoTrace()
         self._own: tuple[int, ...] | None = ()
-        self._recorder = Recorder(index, planned, stack)
+        self._recorder = StepRecorder(index, planned, stack)
         self._probe: RunningProbe | None = None
         self._served = False
         self._processors: Processors | None = None

@@ -25,7 +25,7 @@ from fstui.measure.wire.frames import Decoder, encode_samples
 from fstui.model.counters import Counters
 from fstui.model.documents import sealed
 from fstui.runs.machine.local import LocalMachine
-from fstui.runs.recorder import Recorder
+from fstui.runs.recorder import StepRecorder
 from fstui.runs.session import Session
 from fstui.state import runs
 from fstui.tui.app import FstuiApp
@@ -169,14 +169,14 @@ async def key_ms(press: Callable[[str], object], key: str) -> float:
     return 1000 * (time.process_time() - began) / 20
 
 
-def begun(seconds: float) -> Recorder:
+def begun(seconds: float) -> StepRecorder:
     """Return a step that has started."""
-    recorder = Recorder(0, planned("fdatasync", sync="fdatasync", seconds=seconds), target().stack)
+    recorder = StepRecorder(0, planned("fdatasync", sync="fdatasync", seconds=seconds), target().stack)
     recorder.begin(Counters(monotonic_ns=START_NS, until_ns=START_NS + 10_000, devices=(counted(0, 0),)))
     return recorder
 
 
-def feed(recorder: Recorder, at_ns: int, latencies_ns: list[int]) -> None:
+def feed(recorder: StepRecorder, at_ns: int, latencies_ns: list[int]) -> None:
     """Add consecutive operations of one writer through the frames."""
     marks = [mark for end in accumulate(latencies_ns, initial=at_ns) for mark in (end - 1000, end)][2:]
     for frame in Decoder().feed(b"".join(encode_samples(0, 2, at_ns, marks))):

@@ -30,7 +30,7 @@ from msgspec.structs import replace
 
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.storage import Node
-from fstui.runs.machine.base import NoTrace, Trace
+from fstui.runs.machine.base import NoTrace, StepTracing
 from fstui.runs.machine.local import LocalMachine
 from tests.bench.pairs import median_interval, parser, rotated
 from tests.bench.work import (
@@ -73,12 +73,12 @@ class Bench(NamedTuple):
     directory: str
     machine: LocalMachine
     stack: tuple[Node, ...]
-    trace: Trace
+    trace: StepTracing
     within: tuple[str, ...]
     """The words that start another program in the same cgroup."""
     runner: asyncio.Runner
 
-    def fstui(self, settings: SyncWrites, trace: Trace, *, sync_alone: bool = False) -> Contestant:
+    def fstui(self, settings: SyncWrites, trace: StepTracing, *, sync_alone: bool = False) -> Contestant:
         step = partial(step_of, settings, self.directory, self.machine, self.stack, trace)
         return lambda: measured(self.runner.run(step()), sync_alone=sync_alone)
 

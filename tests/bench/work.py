@@ -22,7 +22,7 @@ from fstui.model.plan import PlannedStep
 from fstui.model.steps import Step
 from fstui.model.storage import Node
 from fstui.runs import scenarios
-from fstui.runs.machine.base import NoTrace, Trace
+from fstui.runs.machine.base import NoTrace, StepTracing
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.stepping import StepRunner
 from fstui.state.workspace import HeldDirectory
@@ -106,7 +106,7 @@ async def step_of(
     directory: str,
     machine: LocalMachine,
     stack: tuple[Node, ...] = (),
-    trace: Trace | None = None,
+    trace: StepTracing | None = None,
 ) -> Step:
     """Measure the step like the engine, with a new file. ``stack``: layers whose counters are read."""
     settings = replace(settings, max_bytes_per_s=1 << 40)

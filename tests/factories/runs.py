@@ -16,7 +16,7 @@ from fstui.model.plan import Plan, PlannedStep
 from fstui.model.run import Run, ScenarioRef
 from fstui.model.steps import Failure, Step
 from fstui.model.storage import Medium, Space, Target
-from fstui.runs.recorder import Recorder
+from fstui.runs.recorder import StepRecorder
 from tests.factories.evidence import HONEST_PROCESS
 from tests.factories.storage import disk, on_disk
 
@@ -41,7 +41,7 @@ def counted(ops: int, flushes: int | None) -> DeviceCounters:
 
 def recorded(plan: PlannedStep, ops: int, op_ns: int, flushes: int, error: Failure | None = None) -> Step:
     """Return this many operations of about this length, with as many flushes at the disk."""
-    recorder = Recorder(0, plan, target().stack)
+    recorder = StepRecorder(0, plan, target().stack)
     recorder.begin(Counters(monotonic_ns=START_NS, devices=(counted(0, 0),)))
     chance = random.Random(plan.name)
     ends = list(accumulate((int(op_ns * chance.uniform(0.8, 1.6)) for _ in range(ops)), initial=START_NS))[1:]

@@ -19,7 +19,7 @@ from fstui.model.errors import Refused
 from fstui.powercut.records import Stream, unpack
 from fstui.powercut.verification import read_log
 from fstui.runs import scenarios
-from fstui.runs.recorder import Recorder, Reported
+from fstui.runs.recorder import Reported, StepRecorder
 from fstui.runs.stepping import checked_fields
 from fstui.state import ledger, paths, user_data
 from fstui.storage import mounts
@@ -109,7 +109,7 @@ def set_options(data: bytes) -> None:
 def frames(data: bytes) -> None:
     """The output of a probe, from its bytes to a step."""
     stack = target().stack
-    recorder = Recorder(0, planned("fdatasync", sync="fdatasync"), stack)
+    recorder = StepRecorder(0, planned("fdatasync", sync="fdatasync"), stack)
     recorder.begin(Counters(monotonic_ns=1000, devices=()))
     decoder = Decoder()
     try:

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.model.storage import Target
-from fstui.runs.checking import Checkup, LeftOut, grouped
+from fstui.runs.checking import Checkup, SkippedFilesystem, grouped
 from fstui.runs.session import Session
 from fstui.runs.site import usual_directories
 from tests.factories.evidence import verdict
@@ -75,7 +75,11 @@ async def test_only_silent_filesystems_are_trouble(tmp_path: Path) -> None:
 
 
 def test_each_reason_is_listed_once() -> None:
-    listed = [LeftOut("/a", "read-only"), LeftOut("/b", "silent"), LeftOut("/c", "read-only")]
+    listed = [
+        SkippedFilesystem("/a", "read-only"),
+        SkippedFilesystem("/b", "silent"),
+        SkippedFilesystem("/c", "read-only"),
+    ]
     assert dict(grouped(listed)) == {"read-only": ["/a", "/c"], "silent": ["/b"]}
 
 

@@ -7,15 +7,15 @@ from fstui.measure.wire.frames import Samples
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.plan import PlannedStep
 from fstui.model.steps import CounterInterval, PendingOperation, StallSummary, StepStatus
-from fstui.runs.recorder import MIN_INTERVALS, SHORTEST_NS, Intervals, Recorder
+from fstui.runs.recorder import MIN_INTERVALS, SHORTEST_NS, Intervals, StepRecorder
 from tests.bench import long
 from tests.factories.runs import START_NS, counted, planned, target
 
 MS = 1_000_000
 
 
-def recorder(**settings: Any) -> Recorder:
-    begun = Recorder(3, planned("fdatasync", **settings), target().stack)
+def recorder(**settings: Any) -> StepRecorder:
+    begun = StepRecorder(3, planned("fdatasync", **settings), target().stack)
     begun.begin(Counters(monotonic_ns=START_NS, devices=(counted(10, 10),)))
     return begun
 
@@ -108,14 +108,14 @@ def test_a_step_says_why_it_ran_shorter_or_longer(elapsed_ms: int, ops: int, rea
 
 
 def test_a_step_that_never_began_is_empty() -> None:
-    step = Recorder(0, planned("fdatasync"), target().stack).step("failed", 0.1)
+    step = StepRecorder(0, planned("fdatasync"), target().stack).step("failed", 0.1)
     assert (step.ops, step.elapsed_s, step.rate_per_s, step.latency_ns, step.counters) == (0, 0.0, 0.0, None, ())
 
 
 @pytest.mark.parametrize(("writers", "turns"), [(1, 1), (4, 0)])
 def test_a_step_of_one_writer_has_its_turns(writers: int, turns: int) -> None:
     """With several writers, a flush cannot be assigned to one."""
-    begun = Recorder(0, planned("fdatasync", writers=writers), target().stack)
+    begun = StepRecorder(0, planned("fdatasync", writers=writers), target().stack)
     begun.begin(Counters(monotonic_ns=START_NS, until_ns=START_NS, devices=(counted(0, 0),)))
     begun.add(Samples.of(0, 2, START_NS, [START_NS + mark * MS for mark in (1, 3, 4, 9)]))
     end_ns = START_NS + 10 * MS
@@ -169,9 +169,9 @@ def test_a_step_that_ends_early_by_design_gives_no_reason() -> None:
 MS = 1_000_000
 
 
-def sysbench(*tps: float) -> Recorder:
+def sysbench(*tps: float) -> StepRecorder:
     """Return the recorder of a database step with these transactions in each second."""
-    begun = Recorder(0, PlannedStep(name="oltp", settings=Sysbench(server="mariadb")), target().stack)
+    begun = StepRecorder(0, PlannedStep(name="oltp", settings=Sysbench(server="mariadb")), target().stack)
     begun.begin(Counters(monotonic_ns=START_NS, devices=()))
     for second, each in enumerate(tps, 1):
         interval = {"t_s": second, "tps": each, "qps": 2 * each, "p95_ms": 0.0}

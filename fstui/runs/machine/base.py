@@ -152,7 +152,7 @@ class NoServers(Servers):
         self.left_behind: list[str] = []
 
 
-class Trace(Protocol):
+class StepTracing(Protocol):
     """The kernel's trace of a run. The defaults are those of a run without a trace."""
 
     refused: str | None
@@ -171,7 +171,7 @@ class Trace(Protocol):
         return None
 
 
-class NoTrace(Trace):
+class NoTrace(StepTracing):
     def __init__(self, refused: str | None = None) -> None:
         self.refused = refused
 
@@ -238,7 +238,7 @@ class Machine(Protocol):
         """Return the database servers for the run's steps; none is started yet."""
         return NoServers()
 
-    async def trace(self, run_id: str, stack: Iterable[Node]) -> Trace:
+    async def trace(self, run_id: str, stack: Iterable[Node]) -> StepTracing:
         """Trace who requests flushes at the block devices of the stack."""
         return NoTrace()
 

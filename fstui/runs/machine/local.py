@@ -24,7 +24,7 @@ from fstui.model.plan import PlannedStep
 from fstui.model.rate_limit import UNLIMITED, RateLimit
 from fstui.model.run import Baselines, Run
 from fstui.model.storage import Node, Space, Target
-from fstui.runs.machine.base import Machine, NoTrace, RunningWatch, Trace, no_activity
+from fstui.runs.machine.base import Machine, NoTrace, RunningWatch, StepTracing, no_activity
 from fstui.runs.machine.local_probe import LocalProbe, OtherCgroup, make_idle
 from fstui.state.workspace import HeldDirectory, TargetDirectory, Workspace, inspect
 from fstui.storage import claims, guests, process, survey
@@ -184,7 +184,7 @@ class LocalMachine(Machine):
 
         return Serving(run_id, workspace, self._restrain)
 
-    async def trace(self, run_id: str, stack: Iterable[Node]) -> Trace:
+    async def trace(self, run_id: str, stack: Iterable[Node]) -> StepTracing:
         if not self._trace or self._root != Path("/"):
             return NoTrace()
         from fstui.trace.child import RunTrace, Untraceable  # noqa: PLC0415

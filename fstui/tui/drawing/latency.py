@@ -46,7 +46,7 @@ class LatencyView(msgspec.Struct, frozen=True):
     failed: bool = False
 
 
-class Window(msgspec.Struct, frozen=True):
+class MapWindow(msgspec.Struct, frozen=True):
     """The seconds that the columns of a map cover."""
 
     start_s: float
@@ -84,14 +84,14 @@ def heat_map(view: LatencyView, width: int, height: int) -> list[Text]:
     ]
 
 
-def _window(view: LatencyView, columns: int) -> Window:
+def _window(view: LatencyView, columns: int) -> MapWindow:
     if view.length_s:
-        return Window(0.0, max(view.length_s, 1e-3), columns)
+        return MapWindow(0.0, max(view.length_s, 1e-3), columns)
     start_s = max(floor(view.elapsed_s / COLUMN_S) + 1 - columns, 0) * COLUMN_S
-    return Window(start_s, columns * COLUMN_S, columns)
+    return MapWindow(start_s, columns * COLUMN_S, columns)
 
 
-def _cells(view: LatencyView, axis: LogScale, window: Window, rows: int) -> list[list[Words]]:
+def _cells(view: LatencyView, axis: LogScale, window: MapWindow, rows: int) -> list[list[Words]]:
     """Return the character and style of each cell, the lowest row first."""
     bits = [[0] * window.columns for _ in range(rows)]
     shares = [[0.0] * window.columns for _ in range(rows)]
@@ -152,7 +152,7 @@ def _draw_marks(drawn: list[list[Words]], view: LatencyView, axis: LogScale, row
             row[:] = [cell if cell[0] != " " else (sign, FAINT) for cell in row]
 
 
-def _draw_trouble(drawn: list[list[Words]], view: LatencyView, axis: LogScale, window: Window, rows: int) -> None:
+def _draw_trouble(drawn: list[list[Words]], view: LatencyView, axis: LogScale, window: MapWindow, rows: int) -> None:
     """Draw an operation that has not returned, or the error that ended the step."""
     column = min(max(window.dot(view.elapsed_s) // 2, 0), window.columns - 1)
     if view.stall:
@@ -208,7 +208,7 @@ def _rung(mark: Mark) -> list[Words]:
     return [(f" {sign}{fit(mark.name, 6)}", FAINT), (f"{duration_ns(mark.ns):>8}", FAINT if is_reference else "")]
 
 
-def _time_axis(window: Window) -> str:
+def _time_axis(window: MapWindow) -> str:
     quarter_s = window.length_s / 4
     digits = next((digits for digits in (0, 1) if not round(quarter_s * 10**digits, 6) % 1), 2)
     quarters = [
