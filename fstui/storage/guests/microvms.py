@@ -12,7 +12,7 @@ from typing import Any
 from fstui.model.guests import Guest, GuestDisk
 from fstui.storage.guests.sockets import decoded, get
 
-VHOST_USER = "the vhost-user process behind it decides"
+VHOST_USER = "the vhost-user process behind it decides: see its arguments"
 
 
 def firecracker(
@@ -73,7 +73,7 @@ def _cloud_hypervisor(at: int, drive: Mapping[str, Any]) -> GuestDisk:
         return GuestDisk(name=name, image="vhost-user", because=VHOST_USER)
     image, direct = str(drive.get("path") or ""), _on(drive, "direct")
     if strange := [key for key in drive if "flush" in key and _on(drive, key)]:
-        return GuestDisk(name=name, image=image, because=f"fstui does not know what {strange[0]} does")
+        return GuestDisk(name=name, image=image, because=f"see cloud-hypervisor's documentation for {strange[0]}")
     cache, because = ("direct", "direct=on") if direct else ("writeback", "direct=off")
     return GuestDisk(name=name, image=image, cache=cache, flush="passed", because=because)
 

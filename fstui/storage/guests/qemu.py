@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from fstui.model.guests import GuestDisk, GuestFlush
+from fstui.storage.guests.microvms import VHOST_USER
 from fstui.storage.guests.sockets import decoded
 
 Options = dict[str, Any]
@@ -44,8 +45,8 @@ _CDROMS = frozenset({"ide-cd", "scsi-cd"})
 _PASS_THROUGH = frozenset({"scsi-block", "scsi-generic"})
 """Devices that hand a flush to the disk as a SCSI command (scsi_block_is_passthrough in hw/scsi/scsi-disk.c)."""
 _OUTSIDE = {
-    "vhost-user": "the vhost-user process behind it decides",
-    "vhost-scsi": "the kernel's SCSI target behind it decides",
+    "vhost-user": VHOST_USER,
+    "vhost-scsi": "the kernel's SCSI target behind it decides: see its backstore in targetcli",
 }
 """Devices whose disks QEMU does not write to."""
 _FORMATS = frozenset({
@@ -97,8 +98,9 @@ def parsed(option: str, text: str) -> Options:
     for at, word in enumerate(text.replace(",,", "\0").split(",")):
         key, equals, value = word.replace("\0", ",").partition("=")
         if at == 0 and not equals and option in _IMPLIED:
-            key, value = _IMPLIED[option], key
-        pairs[key] = value if equals or value else "on"
+            pairs[_IMPLIED[option]] = key
+        else:
+            pairs[key] = value if equals else "on"
     return pairs
 
 
@@ -239,7 +241,8 @@ def _disk(name: str, node: BlockNode, writeback: bool, *, discarded: bool = Fals
     if node.read_only:
         return []
     if not node.found:
-        return [GuestDisk(name=name, image="", because=f"its arguments do not define the block node {node.image}")]
+        because = f"its arguments do not define the block node {node.image}: see 'info block' in QEMU's monitor"
+        return [GuestDisk(name=name, image="", because=because)]
     settings = (writeback, node.direct, node.no_flush)
     cache = _MODES.get(settings) or f"{_MODES[writeback, node.direct, False]} with no-flush"
     words = {"write-cache": writeback, "cache.direct": node.direct, "cache.no-flush": node.no_flush}

@@ -141,6 +141,11 @@ def test_only_hypervisors_are_read(box: Box) -> None:
     assert read_guests((5,), box.root) == (), "a kernel thread has no arguments"
 
 
+def test_a_guest_without_a_name_is_called_by_its_process(box: Box) -> None:
+    guest = only(box, split("qemu-system-x86_64 -nodefaults -drive file=/a,if=virtio"))
+    assert (guest.name, guest.title) == ("", f"qemu {guest.pid}")
+
+
 @pytest.mark.parametrize(("words", "expected"), [
     ("-drive file=/a,if=virtio,cache=none", ("virtio0", "none", "passed")),
     ("-drive file=/a,if=virtio,cache=directsync", ("virtio0", "directsync", "each write")),
