@@ -36,16 +36,18 @@ class AtRiskChild:
         """Watch one filesystem or all; ``pid``: only a process and its descendants. Raises Refused, OSError."""
         if pid is not None and proc.stat(pid) is None:
             raise Refused(f"There is no process {pid}.")
-        name = secrets.token_hex(3) if os.geteuid() == 0 else None
+        name, untraced = secrets.token_hex(3), None if os.geteuid() == 0 else "only root may trace the kernel"
         child = await Child.start("trace.reader.at_risk")
+        entry = None
         try:
-            entry = await record(name, "trace", path_of(name)) if name else None
-        except (OSError, Refused):  # without an entry, nothing would remove the instance after kill -9
-            name = entry = None
+            entry = await record(name, "trace", path_of(name)) if untraced is None else None
+        except (OSError, Refused) as problem:  # without an entry, nothing would remove the instance after kill -9
+            untraced = f"the trace cannot be recorded in the state directory: {problem}"
         started = cls(child, entry)
         device = device_number(target.path) if target else None
         place = str(ledger.path_of(entry)) if entry else None
-        child.send(json.dumps({"name": name, "entry": place, "pid": pid, "device": device}))
+        traced = {"name": name if entry else None, "entry": place, "untraced": untraced}
+        child.send(json.dumps({**traced, "pid": pid, "device": device}))
         answer = json.loads(await child.answer(READY_S, _WHAT, "home") or b'{"error": "its program has ended"}')
         if "error" in answer:
             await started.stop()

@@ -68,9 +68,9 @@ for line in sys.stdin:
 class Writer:
     """A program that does what the test says, one step at a time."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, within: tuple[str, ...]) -> None:
         self.path = path
-        words = [sys.executable, "-c", PROGRAM, str(path)]
+        words = [*within, sys.executable, "-c", PROGRAM, str(path)]
         self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout and self.process.stdout.readline() == "ready\n"
 
@@ -83,8 +83,8 @@ class Writer:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[Writer]:
-    writer = Writer(path)
+def writing(path: Path, within: tuple[str, ...] = ()) -> Iterator[Writer]:
+    writer = Writer(path, within)
     try:
         yield writer
     finally:
@@ -374,12 +374,15 @@ def test_without_root_only_own_processes_are_examined(workshop: Path) -> None:
     with (
         disks.on_loop(workshop) as storage,
         writing(storage.directory / "file") as writer,
-        watch(within=become) as watching,
+        writing(own := storage.directory / "own", become) as own_writer,
+        watch("--mount", storage.directory, within=become) as watching,
     ):
         writer.do("write 1")
-        state = watching.second()
+        own_writer.do("write 2")
+        state = watching.until(lambda state: bytes_of(state, own)[0] > 0)
         assert watching.untraced == "only root may trace the kernel"
-        assert state.unreadable > 0 and not any(row.bytes for row in state.files)
+        assert state.unreadable > 0
+        assert [(row.path, row.dirty_bytes, row.syncs) for row in state.files] == [(str(own), 2 * MIB, None)]
         report = watching.ended()
     assert any("run fstui as root" in limit for limit in report.limits)
 

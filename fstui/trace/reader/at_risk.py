@@ -1,7 +1,8 @@
 """Program: report what each program would lose if the power failed now, without writing or syncing anything.
 
-stdin: a line of JSON with "name" of the trace instance, or null for no trace, "entry", the file in the ledger or null,
-"pid" (only this process and its descendants) or null, and "device" (major << 20 | minor of a filesystem) or null.
+stdin: a line of JSON with "name" of the trace instance and "entry", the file in the ledger; both null for no trace, and
+"untraced" with the reason; "pid" (only this process and its descendants) or null; and "device" (major << 20 | minor of
+a filesystem) or null.
 stdout: {"ready": true, "untraced": null or a sentence} or {"error": "…"}, then {"second": {…}} every second, with the
 largest amounts and ages so far. After stdin has closed: {"whole": {…}}, the state at the end.
 """
@@ -277,11 +278,11 @@ class AtRisk:
         shown = [row for row in self._rows() if row.exposure.most_bytes or row.exposure.syncs]
         shown.sort(key=lambda row: (-row.exposure.total, -row.exposure.most_bytes, -row.exposure.syncs))
         owners = [one for one in self._owners.values() if one.most_bytes or one.syncs or names[one]]
-        programs = [self._program(owner, by_owner[owner], names[owner]) for owner in owners]
-        programs.sort(key=lambda one: (-one["dirty_bytes"] - one["cached_bytes"], -one["most_bytes"], -one["syncs"]))
+        at_risk = {owner: sum(row.exposure.total for row in by_owner[owner]) for owner in owners}
+        owners.sort(key=lambda owner: (-at_risk[owner], -owner.most_bytes, -owner.syncs))
         return {
             "elapsed_s": self._now - self._begun,
-            "programs": programs[:MAX_ROWS],
+            "programs": [self._program(owner, by_owner[owner], names[owner]) for owner in owners[:MAX_ROWS]],
             "files": [self._file(row) for row in shown[:MAX_ROWS]],
             "names": self._new_names(),
             "devices": [
@@ -427,10 +428,8 @@ def watch(at_risk: AtRisk) -> None:
     say_state("whole", at_risk.end_second())
 
 
-def syncs_of(name: str | None) -> tuple[Syncs | None, str | None]:
+def syncs_of(name: str) -> tuple[Syncs | None, str | None]:
     """Return the trace of syncs, or why there is none."""
-    if name is None:
-        return None, "only root may trace the kernel"
     try:
         if not in_outermost_namespace():
             raise TracefsError(NESTED)
@@ -443,7 +442,7 @@ def main() -> None:
     ignore_signals()
     gc.disable()  # this program makes few reference cycles, and the collector would scan many tuples
     settings = read_settings()
-    syncs, untraced = syncs_of(settings["name"])
+    syncs, untraced = syncs_of(settings["name"]) if settings["name"] else (None, settings["untraced"])
     try:
         at_risk = AtRisk(Scope(settings["pid"], settings["device"]), syncs)
     except (CachestatError, OSError) as problem:

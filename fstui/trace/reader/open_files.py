@@ -278,6 +278,8 @@ class OpenFiles:
         if mount is None:
             return False
         number, fstype = self._mount(process, mount)
+        if not fstype:  # the list of mounts may lack one while another is unmounted: look again in the next scan
+            return False
         if link.startswith("/dev/") and os.path.exists(f"/sys/class/block/{link[5:]}"):
             fstype = "block device"
         elif fstype not in COVERED:
@@ -320,12 +322,12 @@ class OpenFiles:
         return known
 
     def _mount(self, process: Opener, mount: int) -> tuple[int, str]:
-        """Return the device number and type of the filesystem of a mount."""
+        """Return the device number and type of the filesystem of a mount; the type is empty if it is not found."""
         if self._mounts_scan != self._scan:
             self._mounts, self._mounts_scan = _mounts(None), self._scan
         if mount not in self._mounts:  # a container's
-            self._mounts = {**_mounts(process.pid), **self._mounts}
-        return self._mounts.get(mount, (0, "unknown"))
+            self._mounts = {mount: (0, ""), **_mounts(process.pid), **self._mounts}
+        return self._mounts[mount]
 
     def drop(self, is_done: Callable[[OpenFile], bool]) -> None:
         """Forget the closed files of which nothing remains to be said."""
