@@ -24,7 +24,7 @@ from fstui.cli.output import say
 from fstui.model.errors import Refused, local_time
 from fstui.model.forms import seconds_of
 from fstui.report.characters import escape_controls
-from fstui.runs.campaigns import CampaignCut, CampaignSettings, CutCampaign, CutKind, Stopped, Store, tested
+from fstui.runs.campaigns import CampaignCut, CampaignSettings, CutCampaign, CutKind, Stopped, Store
 
 REDRAW_S = 0.25
 MAX_S = 86400
@@ -161,7 +161,7 @@ class _Session:
             say(f"fstui: {stopped or 'stopped'}. {self._state()}")
         from fstui.report import campaign as report  # noqa: PLC0415  the writer starts without it
 
-        found = report.document(settings, self._store.cuts, *tested(self._store), stopped)
+        found = report.document(self._store, stopped)
         asyncio.run(print_report(report.report_of(found), format_, output))
         if self._signal:
             return 128 + self._signal

@@ -21,6 +21,8 @@ from fstui.measure.kinds.powercut import PowerCutFigures
 from fstui.model.base import Amount, Base, Count
 from fstui.model.documents import encode
 from fstui.model.errors import Refused
+from fstui.powercut.header import PowerCutHeader, decode_header
+from fstui.powercut.log import MAX_HEADER, BadLog, parse_header
 from fstui.state.files import make_private, read_regular, write_atomically
 
 CutKind = Literal["power", "host-stop", "reset"]
@@ -91,8 +93,6 @@ class CampaignCut(Base, frozen=True, kw_only=True):
     started_at: str
     step: Step = "start"
     """The step that began last."""
-    run: str = ""
-    """The writer's run id."""
     mount_point: str = ""
     boot_before: str = ""
     boot_after: str = ""
@@ -176,6 +176,14 @@ class Store:
 
     def log(self, cut: CampaignCut) -> Path:
         return self.directory / f"{cut.number:05}.log"
+
+    def header(self, cut: CampaignCut) -> PowerCutHeader | None:
+        """Return the first line of the log, if there is one."""
+        try:
+            with self.log(cut).open("rb") as log:
+                return decode_header(parse_header(log.readline(MAX_HEADER)))
+        except (OSError, BadLog, Refused):
+            return None
 
     def save_run(self, cut: CampaignCut, document: bytes) -> None:
         """Save what HOST read back, unchanged. Raises OSError."""

@@ -16,9 +16,7 @@ from fstui import ssh
 from fstui.measure.kinds.documents import decode_run
 from fstui.model.errors import Refused, local_time
 from fstui.model.quantities import count, seconds
-from fstui.powercut import log as lines
 from fstui.powercut.campaign import PATTERNS, CampaignCut, CampaignSettings, Step, Store
-from fstui.powercut.header import decode_header
 from fstui.powercut.log import BadLog
 from fstui.powercut.power_cuts import figures_of
 from fstui.powercut.records import PREFIX
@@ -37,6 +35,7 @@ RETRY_S, END_S = 1.0, 2.0
 MAX_LOG_BYTES = 200 << 20
 MAX_IN_A_ROW = 3
 """After this many cuts in a row that did not happen, something is wrong with the commands."""
+MAX_REASON = 500
 KEPT_LOSSES = 3
 """The records of the first cuts with a loss stay on HOST."""
 _BOOT_ID = re.compile(rb"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.MULTILINE)
@@ -116,7 +115,7 @@ class CutCampaign:
         return self.cut
 
     def _finish(self, outcome: str, reason: str = "", **changes: Any) -> None:
-        self._finished(self._save("done", outcome=outcome, reason=reason, **changes))
+        self._finished(self._save("done", outcome=outcome, reason=reason[:MAX_REASON], **changes))
 
     # on HOST
 
@@ -141,6 +140,9 @@ class CutCampaign:
         boot = self._answering("it does not answer")
         if leftover := self._leftover():
             self._must(f"rm -rf -- {shlex.quote(leftover)}", "the records of the cut before could not be removed")
+        if settings.remake and self.store.cuts and self.store.cuts[-1].outcome == "lost":
+            self._show("making the filesystem anew")
+            self._must(settings.remake, "the --remake command failed")
         if settings.mount:
             self._must(settings.mount, "the --mount command failed")
         self._save("start", boot_before=boot)
@@ -169,10 +171,10 @@ class CutCampaign:
             return None
         newest = self.store.cuts[-1]
         losses = sum(cut.outcome == "lost" for cut in self.store.cuts)
-        run = newest.run or _run_of(self.store.log(newest))
-        if not run or (newest.outcome == "lost" and losses <= KEPT_LOSSES):
+        header = self.store.header(newest)
+        if header is None or (newest.outcome == "lost" and losses <= KEPT_LOSSES):
             return None
-        return f"{self.settings.directory.rstrip('/')}/{PREFIX}{run}"
+        return f"{self.settings.directory.rstrip('/')}/{PREFIX}{header.run}"
 
     # the cut
 
@@ -211,7 +213,7 @@ class CutCampaign:
     def _not_cut(self, witness: Witness, ended: CommandResult, spoiled: str) -> None:
         """Record why the off command was not run."""
         log = witness.log
-        if log is None and not spoiled and 0 <= (ended.code or 0) < ssh.NO_CONNECTION:
+        if log is None and not spoiled and ended.code in range(ssh.NO_CONNECTION):
             self._finish("refused", _trouble(ended))
         elif log is not None and log.ended is not None:
             self._finish("no-cut", f"the writer ended by itself before the cut: {log.ended}")
@@ -265,7 +267,7 @@ class CutCampaign:
     def _verify(self) -> None:
         """Read the records back, as soon as DIR is mounted."""
         assert self.cut is not None
-        began = time.monotonic()
+        began, mount_error = time.monotonic(), ""
         while True:
             self._show("verifying")
             mounted = self._ask(self.settings.mount, self.settings.command_s) if self.settings.mount else None
@@ -276,6 +278,7 @@ class CutCampaign:
             if time.monotonic() - began > self.settings.back_s:
                 if mounted is None or not mounted.code or mounted.code == ssh.NO_CONNECTION:
                     raise Stopped(self._cannot_verify(_trouble(answer)))
+                mount_error = f"the filesystem did not mount: {mounted.words}"
                 answer = self._read_back(mount_fails=True)
                 break
             time.sleep(RETRY_S)
@@ -283,15 +286,19 @@ class CutCampaign:
             figures = figures_of(decode_run(answer.out))
         except Refused as refusal:
             raise Stopped(self._cannot_verify(f"its answer is no run document: {refusal}")) from None
-        header = decode_header(lines.parse_header(self.store.log(self.cut).read_bytes().partition(b"\n")[0]))
-        if figures is None or figures.cut != header.run:
+        header = self.store.header(self.cut)
+        if header is None or figures is None or figures.cut != header.run:
             raise Stopped(self._cannot_verify("its answer is about another cut"))
         self.store.save_run(self.cut, answer.out)
         rebooted = self.cut.boot_after != self.cut.boot_before
-        changes: dict[str, Any] = {"figures": figures, "run": header.run, "mount_point": header.target.mount_point}
+        changes: dict[str, Any] = {"figures": figures, "mount_point": header.target.mount_point}
         if figures.any_lost:
-            self._finish("lost", **changes)
-            self._after_loss(unmountable=figures.unmountable)
+            self._finish("lost", mount_error, **changes)
+            if figures.unmountable and not self.settings.remake:
+                raise Stopped(
+                    f"the filesystem of {self.settings.directory} could not be mounted after cut {self.cut.number}. "
+                    "Make it anew before the same command continues, or let --remake do that"
+                )
         elif self.cut.spoiled:
             self._finish("no-cut", self.cut.spoiled, **changes)
         elif not rebooted:
@@ -312,17 +319,6 @@ class CutCampaign:
             f"cut {self.cut.number} cannot be verified: {why}. {self.settings.host} is up, and nothing was removed. "
             "Run the same command again when the filesystem is mounted, or with --mount-fails if it cannot be mounted"
         )
-
-    def _after_loss(self, *, unmountable: bool) -> None:
-        if self.settings.remake:
-            self._show("making the filesystem anew")
-            self._must(self.settings.remake, "the --remake command failed")
-        elif unmountable:
-            assert self.cut is not None
-            raise Stopped(
-                f"the filesystem of {self.settings.directory} could not be mounted after cut {self.cut.number}. Make "
-                "it anew before the same command continues, or let --remake do that"
-            )
 
 
 class _Cutting:
@@ -401,11 +397,3 @@ def _trouble(answer: CommandResult) -> str:
     if answer.code is None:
         return f"no answer within {seconds(answer.elapsed_s)}"
     return ssh.message(answer.err) or answer.words.rpartition("fstui: ")[2]
-
-
-def _run_of(log: Path) -> str:
-    """Return the run id of a log that may have no header."""
-    try:
-        return decode_header(lines.parse_header(log.read_bytes().partition(b"\n")[0])).run
-    except (OSError, BadLog, Refused):
-        return ""

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 LOOK_S = 0.02
-MAX_BYTES = 32 << 20
-"""A run document has far less."""
+MAX_BYTES = 4 << 20
+"""The run document of a verification has far less."""
 _TAIL_BYTES = 2000
 
 

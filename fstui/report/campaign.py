@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from math import ceil, floor, log10
 
 from fstui.model.host import Host
 from fstui.model.judgement import Verdict
 from fstui.model.quantities import count, counted, seconds
-from fstui.model.storage import Target
 from fstui.powercut.bounds import CONFIDENCE, METHOD, interval
-from fstui.powercut.campaign import PATTERNS, CampaignCut, CampaignSettings, CutKind, Outcome
+from fstui.powercut.campaign import PATTERNS, CampaignCut, CutKind, Outcome, Store
 from fstui.report.documents import Bound, CampaignDocument, CampaignTotals
 from fstui.report.sections import Cell, Report, Section, Value, number, records
 from fstui.report.stack import stack_line
@@ -41,16 +40,16 @@ _CUTS = (
 )  # fmt: skip
 
 
-def document(
-    settings: CampaignSettings, cuts: Sequence[CampaignCut], host: Host, target: Target | None, stopped: str
-) -> CampaignDocument:
+def document(store: Store, stopped: str) -> CampaignDocument:
     """Return the result. It contains no command of the user, because commands contain passwords."""
+    settings, cuts = store.settings, store.cuts
+    header = next(filter(None, map(store.header, cuts)), None)
     happened = [cut for cut in cuts if cut.happened]
     outcomes = Counter(cut.outcome for cut in cuts)
     low, high = interval(outcomes["lost"], len(happened))
     return CampaignDocument(
-        host=host,
-        target=target,
+        host=header.host if header else Host(),
+        target=header.target if header else None,
         name=settings.host,
         directory=settings.directory,
         cut=settings.kind,
@@ -193,7 +192,7 @@ def _row(cut: CampaignCut) -> tuple[Cell | str, ...]:
     words, style = _OUTCOMES[cut.outcome]
     figures = cut.figures
     kinds = ("acknowledged", "checked", "missing", "stale", "torn", "misplaced", "unreadable")
-    remark = "the filesystem did not mount" if figures and figures.unmountable else cut.reason
+    remark = cut.reason or ("the filesystem did not mount" if figures and figures.unmountable else "")
     return (
         number(cut.number, count),
         cut.started_at,

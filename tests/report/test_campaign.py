@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from fstui.model.host import Host
-from fstui.powercut.campaign import CampaignCut, CampaignSettings, CutKind
+from fstui.powercut.campaign import CampaignCut, CampaignSettings, CutKind, Store
 from fstui.report import campaign, formats
 from fstui.report.sections import Report
 from tests.powercut.host import MadeUpHost
@@ -26,7 +25,7 @@ def cut(number: int, outcome: str, **changes: object) -> CampaignCut:
 
 
 def report_of(settings: CampaignSettings, *cuts: CampaignCut, stopped: str = "") -> Report:
-    return campaign.report_of(campaign.document(settings, cuts, Host(hostname="db1"), None, stopped))
+    return campaign.report_of(campaign.document(Store(Path(), settings, list(cuts), -1), stopped))
 
 
 @pytest.mark.parametrize(
@@ -59,7 +58,7 @@ def test_verdict_depends_on_what_was_cut(
     settings: CampaignSettings, kind: str, outcomes: list[str], verdict: str
 ) -> None:
     made = [cut(number, outcome) for number, outcome in enumerate(outcomes, 1)]
-    found = campaign.document(replace(settings, kind=kind), made, Host(), None, "")
+    found = campaign.document(Store(Path(), replace(settings, kind=kind), made, -1), "")
     assert found.verdict == verdict
 
 
