@@ -288,6 +288,20 @@ def test_a_file_of_two_programs_is_shared(workshop: Path) -> None:
         assert all(program_of(state, writer.process.pid).shared_files == 1 for writer in (one, other))
 
 
+def test_files_that_are_not_covered_are_counted(workshop: Path) -> None:
+    for name in ("lower", "upper", "work", "overlay"):
+        (workshop / name).mkdir()
+    layers = f"lowerdir={workshop}/lower,upperdir={workshop}/upper,workdir={workshop}/work"
+    disks.sh("mount", "-t", "overlay", "-o", layers, "none", workshop / "overlay")
+    try:
+        with writing(workshop / "overlay" / "file") as writer, watch("--pid", str(writer.process.pid)) as watching:
+            writer.do("write 1")
+            watching.second()
+            assert watching.second().not_covered == {"overlay": 1}
+    finally:
+        disks.unmount(workshop / "overlay")
+
+
 def test_a_deleted_file_is_not_at_risk(workshop: Path) -> None:
     with (
         disks.on_loop(workshop) as storage,

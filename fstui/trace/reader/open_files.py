@@ -82,8 +82,11 @@ class Opener:
         self.above: Opener | None = None
         """Its parent."""
         self.wanted = False
-        self.descriptors: dict[str, tuple[str, OpenFile | bool]] = {}
-        """By number: the link in /proc/PID/fd, and the file. False: open only for reading; True: not examined."""
+        self.descriptors: dict[str, tuple[str, OpenFile | str | None]] = {}
+        """By number: the link in /proc/PID/fd, and the file, or the type of a filesystem that is not covered.
+
+        None: open only for reading; an empty string: nothing to examine.
+        """
         self.directory = self.pidfd = -1
 
     @property
@@ -236,15 +239,17 @@ class OpenFiles:
             self._forget(process.pid)
             return
         self.descriptors += len(names)
-        seen: dict[str, tuple[str, OpenFile | bool]] = {}
+        seen: dict[str, tuple[str, OpenFile | str | None]] = {}
         for name in names:
             try:
                 link = os.readlink(name, dir_fd=directory)
-                before, known = process.descriptors.get(name, ("", False))
-                if link != before or (known is False and link[:1] == "/" and _is_writable(name, directory)):
+                before, known = process.descriptors.get(name, ("", None))
+                if link != before or (known is None and link[:1] == "/" and _is_writable(name, directory)):
                     known = self._classify(process, name, link)
                 if isinstance(known, OpenFile) and known.scan != self._scan:
                     known = self._examine(process, name, known)
+                elif known and isinstance(known, str):
+                    self.not_covered[known] += 1
             except PermissionError as error:
                 self.refused += error.errno == errno.EPERM
                 self.unreadable += error.errno == errno.EACCES and self._is_limited
@@ -256,7 +261,7 @@ class OpenFiles:
             process.read_name()
         self._replace(process, seen)
 
-    def _replace(self, process: Opener, seen: dict[str, tuple[str, OpenFile | bool]]) -> None:
+    def _replace(self, process: Opener, seen: dict[str, tuple[str, OpenFile | str | None]]) -> None:
         """Replace what is known of a process's descriptors. A file without openers is kept until ``drop``."""
         if seen == process.descriptors:
             return
@@ -270,25 +275,23 @@ class OpenFiles:
                 file.openers[process] += 1
         process.descriptors = seen
 
-    def _classify(self, process: Opener, name: str, link: str) -> OpenFile | bool:
-        """Return the file of a descriptor; False if it is open only for reading, True if it cannot be examined."""
+    def _classify(self, process: Opener, name: str, link: str) -> OpenFile | str | None:
+        """Return what ``Opener.descriptors`` holds for a descriptor. Raises OSError."""
         if not link.startswith("/") or link.startswith("/memfd:"):
-            return True
+            return ""
         mount = proc.mount_id(name, process.pid, writable=True)
         if mount is None:
-            return False
+            return None
         number, fstype = self._mount(process, mount)
         if not fstype:  # the list of mounts may lack one while another is unmounted: look again in the next scan
-            return False
+            return None
         if link.startswith("/dev/") and os.path.exists(f"/sys/class/block/{link[5:]}"):
             fstype = "block device"
         elif fstype not in COVERED:
-            if fstype not in IN_MEMORY:
-                self.not_covered[fstype] += 1
-            return True
+            return "" if fstype in IN_MEMORY else fstype
         return self._examine(process, name, OpenFile(number, 0, 0, link, fstype))
 
-    def _examine(self, process: Opener, name: str, expected: OpenFile) -> OpenFile | bool:
+    def _examine(self, process: Opener, name: str, expected: OpenFile) -> OpenFile | str | None:
         """Examine the file through a duplicate of the descriptor. Raises OSError."""
         if process.pidfd < 0:
             process.pidfd = os.pidfd_open(process.pid)
@@ -300,9 +303,9 @@ class OpenFiles:
             elif stat.S_ISREG(found.st_mode):
                 key = found.st_dev, found.st_ino
             else:
-                return True
+                return ""
             if self._scope.device is not None and expected.number != self._scope.device:
-                return True
+                return ""
             file = self._file(key, expected)
             if file is not expected:
                 flags = fcntl.fcntl(fd, fcntl.F_GETFL)
