@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import mmap
 import os
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from fstui.measure.wire.own_directory import make
 from fstui.measure.wire.stdio import CallError, calling, write_whole
@@ -111,7 +111,7 @@ PUT_ROW = "INSERT OR REPLACE INTO records VALUES (?, ?)"
 def fill_database(stream: Stream, home: str, run: str) -> None:
     """Write the rows that are overwritten later."""
     os.close(calling("open", os.open, f"{home}/0", _PLAIN | os.O_CREAT | os.O_EXCL, 0o600))
-    with in_sqlite():
+    with in_sqlite() as sqlite3:
         database = sqlite3.connect(f"{home}/0", isolation_level=None)
         database.execute("CREATE TABLE records (place INTEGER PRIMARY KEY, block BLOB)")
         database.execute("BEGIN")
@@ -127,7 +127,7 @@ class RecordDatabase:
     def __init__(self, run: str, stream: Stream) -> None:
         self.run = run
         self.stream = stream
-        with in_sqlite():
+        with in_sqlite() as sqlite3:
             self.connection = sqlite3.connect(f"file:w{stream.writer}/0?mode=rw", uri=True, isolation_level=None)
             for pragma in ("locking_mode=EXCLUSIVE", "journal_mode=WAL", "synchronous=FULL"):
                 self.connection.execute(f"PRAGMA {pragma}")
@@ -142,9 +142,13 @@ class RecordDatabase:
 
 
 @contextmanager
-def in_sqlite() -> Iterator[None]:
-    """Turn an error of SQLite into a CallError."""
+def in_sqlite() -> Iterator[Any]:
+    """Yield the module sqlite3, which some Pythons lack. Turn its errors into CallError."""
     try:
-        yield
+        import sqlite3  # noqa: PLC0415
+    except ImportError as error:
+        raise CallError("sqlite", OSError("this Python has no module sqlite3")) from error
+    try:
+        yield sqlite3
     except sqlite3.Error as error:
         raise CallError("sqlite", OSError(str(error))) from error

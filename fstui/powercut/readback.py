@@ -15,16 +15,17 @@ import fcntl
 import json
 import mmap
 import os
-import shutil
-import sqlite3
 import stat
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 from fstui.powercut.records import ENDED, PREFIX, Record, Stream, unpack
 
+SQLITE_DAMAGED = (1, 11, 26)
+"""SQLITE_ERROR (it has no such table), SQLITE_CORRUPT, SQLITE_NOTADB: errors of the content of a database."""
 LOST_PER_LINE = 500
 MAX_ENDED_BYTES = 1000
 
@@ -115,33 +116,53 @@ class RecoveredDatabase(Files):
     """Reads the rows of a SQLite database in a copy, because SQLite writes to a database that it recovers."""
 
     def read(self, number: int) -> Iterator[tuple[int, Record]]:
-        with tempfile.TemporaryDirectory(prefix="fstui-") as private:
-            try:
-                for name in (f"{number}", f"{number}-wal"):
-                    if self.copy(name, private) and name == f"{number}":
-                        yield -1, Record("no file")
-                        return
-                with sqlite3.connect(f"{private}/{number}") as database:
-                    rows = database.execute("SELECT place, block FROM records").fetchall()
-            except (OSError, sqlite3.Error):
-                yield -1, Record("unreadable")
-                return
+        try:
+            content = {name: data for name in (f"{number}", f"{number}-wal") if (data := self.whole(name)) is not None}
+        except OSError:
+            yield -1, Record("unreadable")
+            return
+        if f"{number}" not in content:
+            yield -1, Record("no file")
+            return
+        rows = recovered(content, f"{number}")
+        if rows is None:
+            yield -1, Record("unreadable")
+            return
         for place, block in rows:
             if isinstance(place, int) and isinstance(block, bytes):
                 yield place, unpack(block[: self.stream.block_bytes])
 
-    def copy(self, name: str, private: str) -> bool:
-        """Copy a file, and return whether it is missing. Raises OSError."""
+    def whole(self, name: str) -> bytes | None:
+        """Return the content of a file, or None if there is none. Raises OSError."""
         try:
             fd = os.open(f"{self.home}/{name}", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
         except FileNotFoundError:
-            return True
-        with os.fdopen(fd, "rb") as source, open(f"{private}/{name}", "wb") as copied:
+            return None
+        with os.fdopen(fd, "rb") as file:
             os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
             if os.fstat(fd).st_size > self.stream.most_bytes or not stat.S_ISREG(os.fstat(fd).st_mode):
                 raise OSError(errno.EFBIG, "it is not the database of a writer")
-            shutil.copyfileobj(source, copied)
-        return False
+            return file.read()
+
+
+def recovered(content: dict[str, bytes], name: str) -> list[tuple[Any, Any]] | None:
+    """Return the rows of a database after its recovery; None if it is damaged.
+
+    If the copy fails, an exception ends this program, because that says nothing about the disk.
+    """
+    import sqlite3  # noqa: PLC0415  some Pythons lack it
+
+    with tempfile.TemporaryDirectory(prefix="fstui-") as private:
+        for file, data in content.items():
+            with open(f"{private}/{file}", "wb") as copy:
+                copy.write(data)
+        with closing(sqlite3.connect(f"{private}/{name}")) as database:
+            try:
+                return database.execute("SELECT place, block FROM records").fetchall()
+            except sqlite3.DatabaseError as error:
+                if error.sqlite_errorcode & 0xFF not in SQLITE_DAMAGED:
+                    raise
+                return None
 
 
 class WriterComparison:

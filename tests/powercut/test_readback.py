@@ -1,6 +1,7 @@
 """Find the losses in files that were damaged on purpose."""
 
 import json
+import resource
 import shutil
 import subprocess
 from pathlib import Path
@@ -254,3 +255,13 @@ def test_damaged_database_is_a_loss(database: tuple[Path, Stream], directory: Pa
     if not damage:
         file.unlink()
     assert set(compared(directory, of, 12)[1].values()) == {kind}
+
+
+def test_database_that_cannot_be_copied_is_no_loss(database: tuple[Path, Stream], directory: Path) -> None:
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    asked = json.dumps({"directory": str(directory), "run": RUN, "streams": [database[1]], "last": {0: 12}})
+    done = subprocess.run(
+        command("powercut.readback"), input=asked.encode() + b"\n", capture_output=True, check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limit[1])),
+    )  # fmt: skip
+    assert done.returncode != 0 and b"lost" not in done.stdout
