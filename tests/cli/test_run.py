@@ -256,7 +256,14 @@ def begun(scenario: str, target: Path, *, nohup: bool = False) -> subprocess.Pop
     raise AssertionError(process.stderr.read())
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [
+        (signal.SIGINT, 130),
+        pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, 129, marks=pytest.mark.slow),
+    ],
+)
 def test_a_signal_stops_the_run_which_cleans_up_prints_and_saves(
     scenario: str, target: Path, number: signal.Signals, code: int
 ) -> None:
@@ -271,6 +278,7 @@ def test_a_signal_stops_the_run_which_cleans_up_prints_and_saves(
     assert nothing_left(target)
 
 
+@pytest.mark.slow
 def test_a_quick_second_signal_still_cleans_up(scenario: str, target: Path) -> None:
     with begun(scenario, target) as process:
         process.send_signal(signal.SIGTERM)
@@ -281,6 +289,7 @@ def test_a_quick_second_signal_still_cleans_up(scenario: str, target: Path) -> N
     assert nothing_left(target)
 
 
+@pytest.mark.slow
 def test_a_signal_that_nohup_ignores_does_not_stop_the_run(scenario: str, target: Path) -> None:
     with begun(scenario, target, nohup=True) as process:
         process.send_signal(signal.SIGHUP)
@@ -292,6 +301,7 @@ def test_a_signal_that_nohup_ignores_does_not_stop_the_run(scenario: str, target
     assert process.returncode == 143
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_gone_ends_the_run_without_a_traceback(scenario: str, target: Path) -> None:
     with begun(scenario, target) as process:
         assert process.stdout and process.stderr
@@ -303,6 +313,7 @@ def test_a_reader_that_has_gone_ends_the_run_without_a_traceback(scenario: str, 
     assert nothing_left(target)
 
 
+@pytest.mark.slow
 def test_after_kill_9_nothing_stays_behind_or_clean_removes_it(fstui: Fstui, scenario: str, target: Path) -> None:
     with begun(scenario, target) as process:
         process.send_signal(signal.SIGKILL)
@@ -318,6 +329,7 @@ def test_a_run_continues_without_stderr(scenario: str, target: Path) -> None:
     assert run_of(done.stdout).status == "finished"
 
 
+@pytest.mark.slow
 def test_directories_are_interleaved_and_compared(fstui: Fstui, scenario: str, target: Path, tmp_path: Path) -> None:
     (other := tmp_path / "other").mkdir()
     done = fstui("run", scenario, str(target), str(other), "--rounds", "2", "--format", "json", "--yes")

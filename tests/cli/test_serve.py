@@ -76,10 +76,10 @@ async def until_lessons_are_shown(app: ClientWebSocketResponse) -> None:
         said += message.data if message.type == WSMsgType.BINARY else b""
 
 
-SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL]
-
-
-@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL], ids=lambda number: number.name
+)
 async def test_a_signal_ends_the_apps_of_all_browsers(number: signal.Signals, tmp_path: Path) -> None:
     with serving(tmp_path) as served:
         async with ClientSession() as browser, browser.ws_connect(f"{served.address}/ws") as app:

@@ -135,6 +135,7 @@ def test_events_for_a_full_pipe_are_written_at_the_end() -> None:
     os.close(write_end)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["events to a pipe", "events to a fifo", "json to a fifo", "a stopped terminal"])
 def test_a_reader_that_does_not_read_blocks_no_signal(scenario: str, target: Path, tmp_path: Path, how: str) -> None:
     read_end, write_end = os.pipe()
@@ -163,6 +164,7 @@ def test_a_reader_that_does_not_read_blocks_no_signal(scenario: str, target: Pat
         os.close(each)
 
 
+@pytest.mark.slow
 def test_a_signal_ends_waiting_for_a_reader(scenario: str, target: Path, tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
