@@ -244,6 +244,7 @@ def test_unwritable_directory_is_refused(target: Path) -> None:
     assert list(target.iterdir()) == [] and ledger.entries() == []
 
 
+@pytest.mark.root
 def test_root_filesystem_requires_the_host_name() -> None:
     for words in ((), ("--root-of", "another"), ("--root-of", "")):
         assert f"--root-of {escape_controls(HOST)}" in refused("write", "/", *words)
