@@ -40,7 +40,7 @@ def record(size: str, seconds: float | None, anonymous: bool, unit: bool) -> Non
         put(recordings.unit())
         return
     most_bytes = recordings.size(size)
-    words = asyncio.run(recordings.recorder(most_bytes=most_bytes, seconds_=seconds, anonymous=anonymous))
+    words = asyncio.run(recordings.recorder(max_bytes=most_bytes, seconds_=seconds, anonymous=anonymous))
     os.execv(words[0], words)  # a small program instead of this one, which needs more memory
 
 

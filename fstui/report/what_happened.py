@@ -18,7 +18,7 @@ _RECORDS = (
     "start", "end", "device", "latency_ms", "writes", "written_bytes", "read_bytes", "flushes", "cpu", "io", "memory",
     "dirty_bytes", "longest_ms", "program", "file",
 )  # fmt: skip
-MOST_ROWS = 10
+MAX_ROWS = 10
 """Of the table on a terminal; a longer one would scroll the answer away."""
 _LEFT, _WIDTH, _HEIGHT, _BELOW = 70, 780, 80, 22
 """Sizes of a chart in pixels."""
@@ -60,7 +60,7 @@ def of_answer(found: WhatHappened) -> Report:
     """Return the answer first. Without incidents, its sentence says so."""
     lines = [line_of(one) for one in found.incidents] or [found.sentence]
     rows = tuple(map(_row, found.buckets))
-    too_many = len(rows) > MOST_ROWS
+    too_many = len(rows) > MAX_ROWS
     more = f"{counted(len(rows), 'row')} of figures: --format markdown, html, csv or json" if too_many else ""
     sections = (
         Section("", lines=tuple(lines)),

@@ -38,7 +38,7 @@ BASELINE_S = 1800.0
 WINDOW_S = 30.0
 """A window is longer than ten seconds if the host was too busy to take it in time."""
 GAP_S, JUMP_S = 2.5, 2.0
-MOST_INCIDENTS = 5
+MAX_INCIDENTS = 5
 PRESSED = 0.5
 _UNITS = {
     "s": "s",
@@ -109,12 +109,12 @@ def size(text: str) -> int:
     """Return the bytes of ``--size``. Raises Refused."""
     with suppress(OverflowError):
         found = size_of(text)
-        if found is not None and ring.LEAST_BYTES <= found <= 1 << 40:
+        if found is not None and ring.MIN_BYTES <= found <= 1 << 40:
             return found
     raise Refused(f"--size {text} is not a size of at least 1M. Example: --size 24M")
 
 
-async def recorder(*, most_bytes: int, seconds_: float | None, anonymous: bool) -> list[str]:
+async def recorder(*, max_bytes: int, seconds_: float | None, anonymous: bool) -> list[str]:
     """Return the command line of the recorder, which replaces this process. Raises Refused, OSError."""
     directory = await in_home(_prepared)
     for entry in await startup.left_behind():
@@ -125,7 +125,7 @@ async def recorder(*, most_bytes: int, seconds_: float | None, anonymous: bool) 
         name = secrets.token_hex(3)
         entry_path = str(ledger.path_of(await ledger.record(name, "trace", path_of(name))))
     settings = {
-        "directory": directory, "most_bytes": most_bytes, "seconds": seconds_, "anonymous": anonymous, "name": name,
+        "directory": directory, "max_bytes": max_bytes, "seconds": seconds_, "anonymous": anonymous, "name": name,
         "entry": entry_path, "version": __version__,
     }  # fmt: skip
     return command("trace.reader.recorder", json.dumps(settings))
@@ -251,7 +251,7 @@ def what_happened(found: Recording, period: tuple[float, float] | None) -> WhatH
     whole = found.records[0].at, max(record.at for record in found.records)
     start, end = period or whole
     records = incidents.records_of(found.records)
-    listed = tuple(incidents.incidents(records, start, end)[:MOST_INCIDENTS])
+    listed = tuple(incidents.incidents(records, start, end)[:MAX_INCIDENTS])
     gaps = tuple(gap for gap in _gaps(found.records) if gap.start < end and gap.end > start)
     inside = Records(
         [one for one in records.seconds if start < one.at <= end + one.elapsed_s],

@@ -20,8 +20,8 @@ from typing import Any
 
 MIB = 1 << 20
 DIRECTORY = "recording"
-MOST_BYTES = 24 * MIB
-LEAST_BYTES = MIB
+MAX_BYTES = 24 * MIB
+MIN_BYTES = MIB
 PARTS = 32
 """The ring has at least this many files, so that removing one loses a small part of it."""
 FILE_S = 600.0
@@ -33,12 +33,12 @@ _PLAIN, _COMPRESSED = ".log", ".log.gz"
 class Ring:
     """Writes records. It never syncs: a power cut costs the records of the last half minute."""
 
-    def __init__(self, directory: Path, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, directory: Path, max_bytes: int = MAX_BYTES) -> None:
         self.dropped = 0
         """Records that could not be written since the last one that was."""
         self.trouble = ""
-        self._directory, self._most_bytes = directory, most_bytes
-        self._file_bytes = most_bytes // PARTS
+        self._directory, self._most_bytes = directory, max_bytes
+        self._file_bytes = max_bytes // PARTS
         self._fd = -1
         self._bytes, self._began_s = 0, 0.0
         self._checked_s = -FILE_S

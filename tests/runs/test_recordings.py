@@ -234,7 +234,7 @@ def test_only_the_files_of_a_period_are_read(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_size_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(Refused, match="--size"):
         recordings.size(text)
-    assert recordings.size("24M") == ring.MOST_BYTES
+    assert recordings.size("24M") == ring.MAX_BYTES
 
 
 @pytest.mark.parametrize(

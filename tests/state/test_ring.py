@@ -37,13 +37,13 @@ def test_records_are_read_in_the_order_in_which_they_were_written(tmp_path: Path
 
 
 def test_the_ring_never_exceeds_its_limit(tmp_path: Path) -> None:
-    made = Ring(tmp_path, ring.LEAST_BYTES)
+    made = Ring(tmp_path, ring.MIN_BYTES)
     sizes = []
     for _ in range(40):
         fill(made, 100)
         sizes.append(size(tmp_path))
-    assert max(sizes) <= ring.LEAST_BYTES
-    assert sizes[-1] > ring.LEAST_BYTES / 2
+    assert max(sizes) <= ring.MIN_BYTES
+    assert sizes[-1] > ring.MIN_BYTES / 2
     kept = records(tmp_path)
     assert None not in kept and len(kept) > 500
 
@@ -88,7 +88,7 @@ def test_a_damaged_copy_costs_only_its_records(tmp_path: Path, damage: Callable[
 def test_other_files_in_the_directory_are_left_alone(tmp_path: Path) -> None:
     for name in ("lock", "notes.log", "00000001.log.gz.bak"):
         (tmp_path / name).write_text("mine")
-    fill(Ring(tmp_path, ring.LEAST_BYTES), 3000)
+    fill(Ring(tmp_path, ring.MIN_BYTES), 3000)
     assert all((tmp_path / name).read_text() == "mine" for name in ("lock", "notes.log", "00000001.log.gz.bak"))
 
 

@@ -29,14 +29,14 @@ _PROGRAM = re.compile(r"\.?qemu-system-.*|qemu-kvm|qemu:.*|kvm|firecracker|cloud
 """Names of processes, which have at most 15 characters, and of programs. NixOS puts a dot before the names of programs
 that it wraps; libvirt can name a process after its guest."""
 _BYTES, _MOUNTS_BYTES = 1 << 18, 64 << 20
-_MOST_GUESTS, _MOST_DISKS, _MOST_DIGITS = 512, 256, 15
+_MAX_GUESTS, _MAX_DISKS, _MAX_DIGITS = 512, 256, 15
 
 
 def running(root: Path = Path("/")) -> tuple[int, ...]:
     """Return the processes that are virtual machines by their name. This cannot hang."""
     tree = Tree(root)
     pids = sorted(int(name) for name in tree.names("/proc") if name.isdecimal())
-    return tuple(pid for pid in pids if any(map(_PROGRAM.fullmatch, _names(tree, pid))))[:_MOST_GUESTS]
+    return tuple(pid for pid in pids if any(map(_PROGRAM.fullmatch, _names(tree, pid))))[:_MAX_GUESTS]
 
 
 def _names(tree: Tree, pid: int) -> tuple[str, str]:
@@ -87,7 +87,7 @@ class GuestReader:
             guest = microvms.cloud_hypervisor(pid, words, partial(self._path_of, pid))
         else:
             guest = self._qemu(pid, words)
-        return replace(guest, disks=tuple(self._located(pid, disk) for disk in guest.disks[:_MOST_DISKS]))
+        return replace(guest, disks=tuple(self._located(pid, disk) for disk in guest.disks[:_MAX_DISKS]))
 
     def _qemu(self, pid: int, words: Sequence[str]) -> Guest:
         given = qemu.arguments(words)
@@ -108,7 +108,7 @@ class GuestReader:
             pid=pid,
             hypervisor="proxmox" if number.isdecimal() else "libvirt" if by_libvirt else "qemu",
             name=str(qemu.parsed("name", options.get("name", "")).get("guest", "")),
-            number=int(number[:_MOST_DIGITS]) if number.isdecimal() else None,
+            number=int(number[:_MAX_DIGITS]) if number.isdecimal() else None,
             disks=tuple(disks),
             read_from=f"{read_from}; {unread}: disks that were added later are missing" if unread else read_from,
             trouble=f"the options in {options['readconfig']} were not read" if "readconfig" in options else "",
