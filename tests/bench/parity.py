@@ -102,7 +102,8 @@ def main(argv: list[str]) -> int:
     options.add_argument("--tools", action="store_true", help="compare with ioping and pg_test_fsync instead")
     chosen = options.parse_args(argv)
     need_fio()
-    print(f"at most {chosen.rounds} interleaved rounds of {chosen.seconds:g} s, 4 KiB, one writer; {_load()}")
+    size = "" if chosen.fit else " 4 KiB,"
+    print(f"at most {chosen.rounds} interleaved rounds of {chosen.seconds:g} s,{size} one writer; {_load()}")
     print(f"{'':<26}{'rate':<34}{'p50':<34}p99: median of the paired ratios [95 % interval]")
     with asyncio.Runner() as runner:
         bench = _tools if chosen.tools else _fit if chosen.fit else _parity

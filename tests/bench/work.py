@@ -68,7 +68,7 @@ WORKS = (
     ),
 )
 FIT = {
-    "log, 2 300 B, fdatasync": ("--rw=write", "--bs=2300", "--size=64m", "--fallocate=posix", "--fdatasync=1"),
+    "log, 2300 B, fdatasync": ("--rw=write", "--bs=2300", "--size=64m", "--fallocate=posix", "--fdatasync=1"),
     "append 4 KiB, fdatasync": (*APPEND, "--fdatasync=1"),
     "append 4 KiB, fsync": (*APPEND, "--fsync=1"),
     "overwrite 8 KiB, fdatasync": (*OVERWRITE, "--bs=8k", "--size=8k", "--io_size=1t", "--fdatasync=1"),

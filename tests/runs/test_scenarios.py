@@ -9,6 +9,7 @@ from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.errors import Refused
 from fstui.model.plan import PlannedStep
 from fstui.runs import scenarios
+from tests.bench import work
 
 HEAD = """
 name = "mine"
@@ -283,6 +284,10 @@ def test_log_of_fit_fills_allocated_space() -> None:
     assert operation_of(log) == "append+fdatasync"
     with pytest.raises(Refused, match="fstui fit DIR --for etcd"):
         scenarios.load("wal-etcd")
+
+
+def test_the_parity_bench_knows_each_operation_of_fit() -> None:
+    assert [each.name for each in work.fit_works()] == list(work.FIT)
 
 
 def test_one_block_rewrites_a_block_in_eight_ways() -> None:
