@@ -139,6 +139,8 @@ def _lines(found: CampaignDocument) -> Iterable[str]:
         f"missing, {count(totals.stale)} stale, {count(totals.torn)} torn, {count(totals.misplaced)} misplaced, "
         f"{count(totals.unreadable)} unreadable."
     )
+    if gone := sum(cut.figures is not None and cut.figures.gone for cut in found.cuts if cut.happened):
+        yield f"The directory with all records was gone after {counted(gone, name)}."
     if totals.not_mounted:
         yield f"The filesystem did not mount after {counted(totals.not_mounted, name)}."
     if totals.no_cut:
@@ -147,8 +149,9 @@ def _lines(found: CampaignDocument) -> Iterable[str]:
         yield "The layers or the settings of the storage changed during the campaign: its cuts are not all alike."
     low, high = found.wait_s
     yield (
-        f"Each {name} came {low:g} to {high:g} s after the first acknowledgement, at random (seed {found.seed}). The "
-        f"interval is that of {found.bound.method}; it holds for {name}s like these."
+        f"Each {name} came {low:g} to {high:g} s after the first acknowledgement, at random (seed {found.seed}). You "
+        f"declared with --cut {found.cut} what the commands do. The interval is that of {found.bound.method}; it holds "
+        f"for {name}s like these."
     )
 
 
@@ -192,7 +195,6 @@ def _row(cut: CampaignCut) -> tuple[Cell | str, ...]:
     words, style = _OUTCOMES[cut.outcome]
     figures = cut.figures
     kinds = ("acknowledged", "checked", "missing", "stale", "torn", "misplaced", "unreadable")
-    remark = cut.reason or ("the filesystem did not mount" if figures and figures.unmountable else "")
     return (
         number(cut.number, count),
         cut.started_at,
@@ -201,8 +203,16 @@ def _row(cut: CampaignCut) -> tuple[Cell | str, ...]:
         *(number(getattr(figures, kind) if figures else None, count) for kind in kinds),
         number(cut.wait_s, seconds),
         number(cut.back_after_s or None, seconds),
-        remark,
+        _remark(cut),
     )
+
+
+def _remark(cut: CampaignCut) -> str:
+    if cut.reason or cut.figures is None:
+        return cut.reason
+    if cut.figures.unmountable:
+        return "the filesystem did not mount"
+    return "the directory with all records is gone" if cut.figures.gone else ""
 
 
 def _record(cut: CampaignCut) -> tuple[Value, ...]:
@@ -212,7 +222,7 @@ def _record(cut: CampaignCut) -> tuple[Value, ...]:
         cut.boot_after != cut.boot_before if cut.boot_after else None,
         not figures.unmountable if figures else None,
         *(getattr(figures, kind) if figures else None for kind in _KINDS),
-        cut.reason,
+        _remark(cut),
     )
 
 
@@ -221,6 +231,6 @@ def line(cut: CampaignCut) -> str:
     words, style = _OUTCOMES[cut.outcome]
     figures = cut.figures
     records = f": {count(figures.checked)} records checked, {count(figures.lost)} lost" if figures else ""
-    reason = f": {cut.reason}" if cut.reason else ""
+    reason = f": {remark}" if (remark := _remark(cut)) else ""
     sign = GLYPHS[style] if style else "–"
     return f"{sign} cut {cut.number}: {words}, {cut.pattern}{records}{reason}"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from fstui.measure.kinds.powercut import PowerCutFigures
 from fstui.powercut.campaign import CampaignCut, CampaignSettings, CutKind, Store
 from fstui.report import campaign, formats
 from fstui.report.sections import Report
@@ -80,3 +81,10 @@ def test_commands_are_not_in_the_document(settings: CampaignSettings) -> None:
     document = formats.render_report("json", report_of(settings, cut(1, "kept")))
     assert json.loads(document)["schema"] == "fstui.powercut-campaign/1"
     assert "secret" not in str(document)
+
+
+def test_directory_that_is_gone_is_named(settings: CampaignSettings) -> None:
+    gone = cut(1, "lost", figures=PowerCutFigures(cut="c", identity="i", gone=True, rebooted=True, acknowledged=9))
+    assert campaign.line(gone).endswith("the directory with all records is gone")
+    page = str(formats.render_report("markdown", report_of(settings, gone)))
+    assert "The directory with all records was gone after 1 cut." in page
