@@ -39,8 +39,8 @@ def record(size: str, seconds: float | None, anonymous: bool, unit: bool) -> Non
     if unit:
         put(recordings.unit())
         return
-    most_bytes = recordings.size(size)
-    words = asyncio.run(recordings.recorder(max_bytes=most_bytes, seconds_=seconds, anonymous=anonymous))
+    max_bytes = recordings.size(size)
+    words = asyncio.run(recordings.recorder(max_bytes=max_bytes, seconds_=seconds, anonymous=anonymous))
     os.execv(words[0], words)  # a small program instead of this one, which needs more memory
 
 

@@ -37,7 +37,7 @@ class Ring:
         self.dropped = 0
         """Records that could not be written since the last one that was."""
         self.trouble = ""
-        self._directory, self._most_bytes = directory, max_bytes
+        self._directory, self._max_bytes = directory, max_bytes
         self._file_bytes = max_bytes // PARTS
         self._fd = -1
         self._bytes, self._began_s = 0, 0.0
@@ -95,7 +95,7 @@ class Ring:
             if path.suffix == _PLAIN:
                 with contextlib.suppress(OSError):
                     path.unlink() if copy_of(path).exists() else compress(path)
-        limit = self._most_bytes - 2 * self._file_bytes  # the next file, and its compressed copy next to it
+        limit = self._max_bytes - 2 * self._file_bytes  # the next file, and its compressed copy next to it
         while self._size() > limit and self._remove_oldest():
             pass
 

@@ -1,6 +1,6 @@
 """TracedProcess: record counters every second and, as root, who waits every ten seconds, until a signal ends it.
 
-stdin: nothing. argv: a line of JSON with "directory" and "most_bytes" of the ring, "seconds" until the end or null,
+stdin: nothing. argv: a line of JSON with "directory" and "max_bytes" of the ring, "seconds" until the end or null,
 "anonymous", and "name" and "entry" of the trace instance (null if there is to be no trace). It writes through a child,
 because the disk of the state directory may hang; what does not fit into the pipe between them is dropped and counted.
 It says on stderr what it does.
@@ -461,12 +461,12 @@ def written_devices(pid: int) -> list[str]:
 class Writer:
     """The child that writes the ring."""
 
-    def __init__(self, directory: str, most_bytes: int) -> None:
+    def __init__(self, directory: str, max_bytes: int) -> None:
         reading, self._pipe = os.pipe()
         self.pid = os.fork()
         if not self.pid:
             os.close(self._pipe)
-            write_ring(reading, directory, most_bytes)
+            write_ring(reading, directory, max_bytes)
         os.close(reading)
         os.set_blocking(self._pipe, False)
         with contextlib.suppress(OSError):
@@ -500,11 +500,11 @@ class Writer:
             time.sleep(0.01)
 
 
-def write_ring(pipe: int, directory: str, most_bytes: int) -> None:
+def write_ring(pipe: int, directory: str, max_bytes: int) -> None:
     """Write the records that arrive until the pipe is closed, and end this process."""
     status = 1
     try:
-        ring = Ring(Path(directory), most_bytes)
+        ring = Ring(Path(directory), max_bytes)
         complained = False
         with os.fdopen(pipe, "rb") as lines:
             for line in lines:
@@ -603,7 +603,7 @@ def run(settings: Object) -> int:
     signals = {s for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(s) is not signal.SIG_IGN}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     os.set_inheritable(held, True)
-    writer = Writer(settings["directory"], settings["most_bytes"])
+    writer = Writer(settings["directory"], settings["max_bytes"])
     trace, untraced = None, "only root may trace the kernel"
     if settings["name"]:
         try:
