@@ -176,7 +176,7 @@ class Case(NamedTuple):
     def slow_device(self) -> bool:
         if self.latency_ms is None:
             return False
-        return self.latency_ms >= max(RISE_MS, RISE * (self.typical_ms or 0.0))
+        return self.latency_ms >= (ALONE_MS if self.typical_ms is None else max(RISE_MS, RISE * self.typical_ms))
 
     @property
     def cpu(self) -> float | None:
@@ -303,8 +303,8 @@ def _why(case: Case) -> Why:
         return Why("device", f"{_rose(case)}, and no other program wrote, read or synced much")
     if case.latency_ms is None:
         return Why("unknown", "the cause is not known, because no counters of its device were recorded")
-    usual = f"{case.device} answered as usual ({duration_ns(case.latency_ms * 1e6)})"
-    return Why("unknown", f"{usual}, so the time was spent above it, in the filesystem or in the program")
+    above = "so the time was spent above it, in the filesystem or in the program"
+    return Why("unknown", f"{case.device} {_answered(case)}, {above}")
 
 
 def _no_device(case: Case) -> Why | None:
@@ -333,8 +333,8 @@ def _io_limit(case: Case) -> Why | None:
             words = f"{size(int(value))}/s" if what.endswith("bps") else f"{value} writes/s"
             limited = next(row for row in own if limit in row.limits)
             group = f"cgroup {_short(limited.cgroup)}" if limited.cgroup else "its cgroup"
-            usual = f"{case.device or device} itself answered as usual{_in_ms(case.latency_ms)}"
-            return Why("io-limit", f"{group} may write at most {words} to {device} ({what}), while {usual}")
+            answered = f"{case.device or device} itself {_answered(case)}"
+            return Why("io-limit", f"{group} may write at most {words} to {device} ({what}), while {answered}")
     return None
 
 
@@ -451,8 +451,12 @@ def _short(cgroup: str) -> str:
     return cgroup.rpartition("/")[2] or cgroup
 
 
-def _in_ms(ms: float | None) -> str:
-    return "" if ms is None else f" ({duration_ns(ms * 1e6)})"
+def _answered(case: Case) -> str:
+    """``answered as usual (2.0 ms)``"""
+    took = duration_ns((case.latency_ms or 0.0) * 1e6)
+    if case.latency_ms is None:
+        return "completed no writes"
+    return f"answered in {took}" if case.typical_ms is None else f"answered as usual ({took})"
 
 
 def pressure(seconds: Sequence[Second], which: int) -> float | None:

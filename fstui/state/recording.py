@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -36,7 +37,7 @@ def read(start: float | None = None, end: float | None = None) -> Recording:
 
     Raises Refused, OSError.
     """
-    places = [place for place in (directory(), SYSTEM) if place.is_dir() and ring.files(place)]
+    places = [place for place in (directory(), SYSTEM) if os.access(place, os.R_OK | os.X_OK) and ring.files(place)]
     place = max(places, key=lambda one: ring.files(one)[-1].stat().st_mtime, default=directory())
     records: list[Record] = []
     damaged = 0

@@ -2,7 +2,7 @@
 
 A program like etcd appends and syncs on an ext4 on a slow disk. One after the other: a neighbour that syncs, a
 backup, an io limit, no CPU, discards; another program writes on a FUSE filesystem that hangs. At the end nothing
-happens. It takes about six minutes. A busy host may add stalls of its own: they are printed, too.
+happens. It takes about nine minutes. A busy host may add stalls of its own: they are printed, too.
 """
 
 from __future__ import annotations
@@ -104,8 +104,7 @@ def replay(place: Path, stack: ExitStack) -> list[Expected]:
         device = "" if program == "app" else str(storage.device)
         found.append(Expected(name, begin, time.time(), causes, program, culprit, device))
         print(name, flush=True)
-        subprocess.run(["sync", "-f", storage.directory], check=True)
-        time.sleep(35)
+        time.sleep(CALM_S)
 
     time.sleep(CALM_S)
     syncer = program(place, "syncer", SYNCER, str(storage.directory / "neighbour"))
@@ -204,11 +203,11 @@ def program(
 
 @contextmanager
 def limited(pid: int, device: str) -> Iterator[None]:
-    """Move a process into a cgroup that may write five times a second, and back."""
+    """Move a process into a cgroup that may write twice a second, and back."""
     before = next(
         line for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines() if "blkio" in line or "::" in line
     )
-    with disks.write_limit(device, 5) as words:
+    with disks.write_limit(device, 2) as words:
         group = Path(words[2].split()[3])
         group.write_text(str(pid))
         try:
@@ -220,12 +219,14 @@ def limited(pid: int, device: str) -> Iterator[None]:
 
 @contextmanager
 def starved(place: Path, pid: int) -> Iterator[None]:
-    """Give a process only the CPU time that a real-time program leaves on its CPU, which is 5 %."""
+    """Give a process only the CPU time that busy programs leave on its CPU."""
     before = os.sched_getaffinity(pid)
     cpu = {max(before)}
     os.sched_setaffinity(pid, cpu)
-    with program(place, "hog", HOG) as hog:
-        os.sched_setaffinity(hog.pid, cpu)
-        os.sched_setscheduler(hog.pid, os.SCHED_FIFO, os.sched_param(1))
+    os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
+    with ExitStack() as stack:
+        for _ in range(4):
+            os.sched_setaffinity(stack.enter_context(program(place, "hog", HOG)).pid, cpu)
         yield
+    os.sched_setscheduler(pid, os.SCHED_OTHER, os.sched_param(0))
     os.sched_setaffinity(pid, before)

@@ -14,7 +14,7 @@ import mfusepy
 from tests.real import hanging_fuse
 
 BYTES_PER_S = 40_000_000
-WRITE_S, FLUSH_S, DISCARD_S = 0.001, 0.004, 0.02
+WRITE_S, FLUSH_S, DISCARD_S = 0.001, 0.004, 0.2
 
 
 class Slow(hanging_fuse.PassedOn):

@@ -33,13 +33,13 @@ from fstui.trace.reader.waits import EVENTS, FUA_WRITES, SyncedFile
 from fstui.trace.reader.watch import Calls
 
 SECOND, WINDOW_S = 1.0, 10.0
-MOST_TRACED_BYTES = 400_000
-"""About 10 000 events. If a window has more, the busiest threads are left out, to use little CPU time."""
+MOST_TRACED_BYTES = 300_000
+"""About 7000 events. If a window has more, the busiest threads are left out, to use little CPU time."""
 LEAST_TRACED_S = 0.1
 WALK_SHARE = 0.002
 """Share of the time that may be spent on reading what every process has read and written."""
 MOST_DEVICES, MOST_ROWS, MOST_OF_A_PROGRAM, MOST_WAITS, MOST_PROCESSES, MOST_FILES = 32, 16, 4, 20, 8, 256
-MOST_LEFT_OUT, BUSY_SHARE = 64, 0.8
+MOST_LEFT_OUT, BUSY_SHARE = 24, 0.8
 LEAST_BYTES = 256 << 10
 """A process that wrote or read less in a window is not recorded."""
 PIPE_BYTES = 1 << 20
@@ -492,8 +492,9 @@ class Writer:
         self._dropped = 0
         return True
 
-    def close(self) -> None:
-        """Let it write what it has, but do not wait for a disk that hangs."""
+    def close(self, entry: str | None) -> None:
+        """Let it write what it has and remove the entry in the ledger, but do not wait for a disk that hangs."""
+        self.write({"entry": entry})
         os.close(self._pipe)
         until_s = time.monotonic() + END_S
         while time.monotonic() < until_s and os.waitpid(self.pid, os.WNOHANG) == (0, 0):
@@ -505,14 +506,19 @@ def write_ring(pipe: int, directory: str, max_bytes: int) -> None:
     status = 1
     try:
         ring = Ring(Path(directory), max_bytes)
-        complained = False
+        complained, entry = False, None
         with os.fdopen(pipe, "rb") as lines:
             for line in lines:
-                ring.write(json.loads(line))
+                record = json.loads(line)
+                if "entry" in record:
+                    entry = record["entry"]
+                    break
+                ring.write(record)
                 if ring.dropped and not complained:
                     say(f"records are lost: {ring.trouble}")
                 complained = bool(ring.dropped)
         ring.close()
+        remove_entry(entry)  # only if the trace was removed, not if the recorder was killed
         status = 0
     except OSError as error:
         say(f"{directory}: {error.strerror}")
@@ -595,11 +601,9 @@ def run(settings: Object) -> int:
     try:
         held = lock(settings["directory"])
     except BlockingIOError:
-        say(f"another 'fstui record' writes to {settings['directory']}. Stop it first.")
-        return LOCKED
+        return refuse(settings, f"another 'fstui record' writes to {settings['directory']}. Stop it first.")
     except OSError as error:
-        say(f"{settings['directory']}: {error.strerror}")
-        return LOCKED
+        return refuse(settings, f"{settings['directory']}: {error.strerror}")
     signals = {s for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(s) is not signal.SIG_IGN}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     os.set_inheritable(held, True)
@@ -618,8 +622,14 @@ def run(settings: Object) -> int:
     finally:
         if trace:
             trace.remove()
-        writer.close()
+        writer.close(settings["entry"])
     return status
+
+
+def refuse(settings: Object, sentence: str) -> int:
+    say(sentence)
+    remove_entry(settings["entry"])
+    return LOCKED
 
 
 def follow(recorder: Recorder, signals: set[signal.Signals], seconds: float | None) -> int:
@@ -641,12 +651,7 @@ def follow(recorder: Recorder, signals: set[signal.Signals], seconds: float | No
 
 def main() -> None:
     gc.disable()  # this program makes no reference cycles, and the collector would scan many tuples
-    settings = json.loads(sys.argv[1])
-    try:
-        status = run(settings)
-    finally:
-        remove_entry(settings["entry"])
-    sys.exit(status)
+    sys.exit(run(json.loads(sys.argv[1])))
 
 
 if __name__ == "__main__":
