@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from fstui.judge.speed.stalls import CPU_EXPLAINS
 from fstui.measure.latency import STALL_TIMES_P50, stall_limit_ns
-from fstui.model.quantities import duration_ns, rate, size
+from fstui.model.quantities import counted, duration_ns, rate, size
 from fstui.model.recording import Bucket, Cause, DeviceSecond, Incident, Mover, Record, RecordedWait, Second, Window
 
 FEWEST_WINDOWS = 6
@@ -31,7 +31,7 @@ BEFORE_S = 30.0
 MUCH_BYTES_PER_S = 4 << 20
 SHARE = 0.3
 """A program counts as the cause if it did at least this share of what the device did, or waited for this share."""
-MANY_SYNCS, MANY_DISCARDS = 10, 10
+MANY_SYNCS = 10
 """Per second."""
 SHORT_OF_MEMORY = 0.2
 ALL_CPU = 0.9
@@ -296,7 +296,7 @@ def _latency_ms(seconds: Sequence[Second], device: str) -> tuple[float, float] |
 
 def _why(case: Case) -> Why:
     """Return the cause. The first rule that applies decides."""
-    for rule in (_short_of_memory, _short_of_cpu, _no_device, _io_limit, _discards, _other_program):
+    for rule in (_short_of_memory, _short_of_cpu, _no_device, _io_limit, _other_program, _discards, _other_syncs):
         if why := rule(case):
             return why
     if case.slow_device:
@@ -338,23 +338,6 @@ def _io_limit(case: Case) -> Why | None:
     return None
 
 
-def _discards(case: Case) -> Why | None:
-    moved = case.counted()
-    discards, writes = sum(one.discards for one in moved), sum(one.writes for one in moved)
-    if not case.slow_device or discards < MANY_DISCARDS * case.elapsed_s or discards < writes:
-        return None
-    sums: dict[str, int] = defaultdict(int)
-    for window in case.windows:
-        for one in window.discards:
-            if one.device in case.devices:
-                sums[one.program] += one.bytes
-    program = max(sums, key=lambda name: sums[name], default="")
-    amount = size(sum(one.discarded_kib for one in moved) * 1024)
-    who = f"{program} discarded" if program else "blocks were discarded:"
-    culprit = Mover(program=program, pid=0, read=0, written=0) if program else None
-    return Why("discards", f"{_rose(case)} while {who} {amount} in {discards} requests", culprit)
-
-
 def _other_program(case: Case) -> Why | None:
     """Name the program whose I/O made the device slow."""
     if not case.slow_device:
@@ -376,7 +359,24 @@ def _other_program(case: Case) -> Why | None:
     if reader and read >= MUCH_BYTES_PER_S * case.elapsed_s and reader.read >= SHARE * read:
         words = f"{_rose(case)} while {_named(reader)} read {_per_s(reader.read, reader, case)}"
         return Why("reader", words, reader)
-    return _other_syncs(case, own)
+    return None
+
+
+def _discards(case: Case) -> Why | None:
+    moved = case.counted()
+    discards, discard_ms = sum(one.discards for one in moved), sum(one.discard_ms for one in moved)
+    if not case.slow_device or discard_ms < SHARE * case.elapsed_s * 1000:
+        return None
+    sums: dict[str, int] = defaultdict(int)
+    for window in case.windows:
+        for one in window.discards:
+            if one.device in case.devices:
+                sums[one.program] += one.bytes
+    program = max(sums, key=lambda name: sums[name], default="")
+    amount = size(sum(one.discarded_kib for one in moved) * 1024)
+    who = f"{program} discarded" if program else "blocks were discarded:"
+    culprit = Mover(program=program, pid=0, read=0, written=0) if program else None
+    return Why("discards", f"{_rose(case)} while {who} {amount} in {counted(discards, 'request')}", culprit)
 
 
 def _per_s(moved: int, mover: Mover, case: Case) -> str:
@@ -387,7 +387,10 @@ def _per_s(moved: int, mover: Mover, case: Case) -> str:
     return f"{size(moved / (active_s or 1.0))}/s"
 
 
-def _other_syncs(case: Case, own: str) -> Why | None:
+def _other_syncs(case: Case) -> Why | None:
+    if not case.slow_device:
+        return None
+    own = case.row.program if case.row else ""
     syncs: dict[str, int] = defaultdict(int)
     waited: dict[str, int] = defaultdict(int)
     by_program: dict[str, RecordedWait] = {}

@@ -37,6 +37,7 @@ class DeviceSecond(msgspec.Struct, frozen=True, array_like=True):
     flush_ms: int
     discards: int
     discarded_kib: int
+    discard_ms: int
     busy_ms: int
     in_flight: int
 

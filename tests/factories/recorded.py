@@ -24,9 +24,8 @@ RSYNC = Mover(
 
 
 def disk(ms_per_write: float = 2.0, *, name: str = "vda", writes: int = 80, **changes: int) -> DeviceSecond:
-    calm = DeviceSecond(
-        name, 0, 0, 0, writes, 4 * writes, int(ms_per_write * writes), writes // 2, writes, 0, 0, 200, 0
-    )
+    written_ms = int(ms_per_write * writes)
+    calm = DeviceSecond(name, 0, 0, 0, writes, 4 * writes, written_ms, writes // 2, writes, 0, 0, 0, 200, 0)
     return replace(calm, **changes)
 
 

@@ -82,7 +82,7 @@ def test_a_neighbour_that_syncs_is_named() -> None:
 
 
 def test_discards_are_named_with_their_program() -> None:
-    discarding = between(596, 608, disk(900.0, writes=20, discards=500, discarded_kib=32_000))
+    discarding = between(596, 608, disk(900.0, writes=20, discards=5, discarded_kib=32_000, discard_ms=900))
     by = (Discarder(program="fstrim", device="vda", bytes=300 << 20),)
     one = only(calm(discarding, at((600,), stalled(), discards=by)))
     assert (one.cause, one.culprit) == ("discards", "fstrim")

@@ -29,7 +29,7 @@ from fstui.trace.reader.record import remove_entry
 from fstui.trace.reader.recording import Wanted
 from fstui.trace.reader.spans import Span, WaitRow
 from fstui.trace.reader.tracefs import PREFIX, TracefsError
-from fstui.trace.reader.waits import EVENTS, FUA_WRITES, SyncedFile
+from fstui.trace.reader.waits import EVENTS, FUA_WRITES, SLOW_NS, SyncedFile
 from fstui.trace.reader.watch import Calls
 
 SECOND, WINDOW_S = 1.0, 10.0
@@ -38,7 +38,7 @@ MOST_TRACED_BYTES = 300_000
 LEAST_TRACED_S = 0.1
 WALK_SHARE = 0.002
 """Share of the time that may be spent on reading what every process has read and written."""
-MOST_DEVICES, MOST_ROWS, MOST_OF_A_PROGRAM, MOST_WAITS, MOST_PROCESSES, MOST_FILES = 32, 16, 4, 20, 8, 256
+MOST_DEVICES, MOST_ROWS, MOST_OF_A_PROGRAM, MOST_WAITS, MOST_PROCESSES, MOST_FILES = 32, 24, 4, 20, 8, 256
 MOST_LEFT_OUT, BUSY_SHARE = 24, 0.8
 LEAST_BYTES = 256 << 10
 """A process that wrote or read less in a window is not recorded."""
@@ -54,6 +54,8 @@ SYNC_CALLS: Mapping[str, frozenset[str]] = {
 }
 """Numbers of the system calls in ``EVENTS["called"]``."""
 _IN_SYNC = SYNC_CALLS.get(os.uname().machine, frozenset())
+_FIELDS, _SECTORS = (0, 2, 3, 4, 6, 7, 15, 16, 11, 13, 14, 9, 8), (2, 6, 13)
+"""Positions in /proc/diskstats after the name (Documentation/admin-guide/iostats.rst)."""
 Object = dict[str, Any]
 
 
@@ -166,7 +168,13 @@ class Trace(Calls):
         blocked = {}
         for thread, known in self._left_out.items():
             now = switches(thread)
-            if known.file and thread not in opened and now is not None and now == known.switches and in_sync(thread):
+            if (
+                known.file
+                and thread not in opened
+                and now is not None
+                and now == known.switches
+                and is_blocked(thread, known.file)
+            ):
                 blocked[thread] = known.file
             elif thread not in opened:
                 self._left_out[thread] = known._replace(switches=now)
@@ -188,11 +196,19 @@ class Trace(Calls):
                 waits.returned(known.since_ns, thread, 0)
                 waits.sync_ended(known.since_ns, thread)
 
+    def _forget_unconfirmed(self) -> None:
+        """Forget old calls whose threads are not blocked in them: their end was lost or not traced."""
+        waits, now_ns = self._watcher.waits, time.monotonic_ns()
+        for thread, file, since_ns in list(waits.open()):
+            if now_ns - since_ns >= SLOW_NS and not is_blocked(thread, file):
+                waits.forget(thread)
+
     def end_window(self, elapsed_s: float, anonymous: bool) -> Object:
         """Return what happened in the window, and trace again."""
         self._watcher.read()
         traced_s = self._traced_s if self._left_out else elapsed_s
         self._end_returned()
+        self._forget_unconfirmed()
         span = Span()
         found = self.rows_of(span)
         for end_ns, took_ns, (thread, *file) in self._watcher.waits.slow:
@@ -321,9 +337,12 @@ def switches(thread: int) -> int | None:
     return int(found[0]) if found and found[0].isdigit() else None
 
 
-def in_sync(thread: int) -> bool:
-    """Return whether a thread is in a system call that syncs."""
-    return proc.read_text(f"/proc/{thread}/syscall").partition(" ")[0] in _IN_SYNC
+def is_blocked(thread: int, file: SyncedFile) -> bool:
+    """Return whether a thread is blocked in a sync. Only one by a system call has a descriptor."""
+    if file.fd >= 0 and _IN_SYNC:
+        return proc.read_text(f"/proc/{thread}/syscall").partition(" ")[0] in _IN_SYNC
+    found = proc.stat(thread)
+    return found is not None and found.state == "D"
 
 
 def cgroup_of(pid: int) -> str:
@@ -360,7 +379,7 @@ class Counters:
             if before is None or (before[:-1] == now[:-1] and not now[-1]) or not self._has_queue(name):
                 continue
             moved.append([name, *(max(a - b, 0) for a, b in zip(now[:-1], before[:-1], strict=True)), now[-1]])
-        moved.sort(key=lambda one: -(one[3] + one[6] + one[12]))
+        moved.sort(key=lambda one: -(one[3] + one[6] + one[11]))
         host = [
             None if a is None or b is None else (a - b) // 1000 for a, b in zip(pressure, self._pressure, strict=True)
         ]
@@ -374,27 +393,14 @@ class Counters:
         return self._queued[name]
 
 
-def read_disks() -> dict[str, tuple[int, ...]]:
-    """Return per device: reads, KiB read, ms; writes, KiB, ms; flushes, ms; discards, KiB; busy ms; in flight."""
-    found: dict[str, tuple[int, ...]] = {}
+def read_disks() -> dict[str, list[int]]:
+    """Return per device: reads, KiB read, ms; writes, KiB, ms; flushes, ms; discards, KiB, ms; busy ms; in flight."""
+    found: dict[str, list[int]] = {}
     for line in proc.read_text("/proc/diskstats").splitlines():
         words = line.split()
         if len(words) >= 20:
-            f = list(map(int, words[3:20]))
-            found[words[2]] = (
-                f[0],
-                f[2] // 2,
-                f[3],
-                f[4],
-                f[6] // 2,
-                f[7],
-                f[15],
-                f[16],
-                f[11],
-                f[13] // 2,
-                f[9],
-                f[8],
-            )
+            numbers = list(map(int, words[3:20]))
+            found[words[2]] = [numbers[at] // 2 if at in _SECTORS else numbers[at] for at in _FIELDS]
     return found
 
 

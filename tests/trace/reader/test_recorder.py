@@ -1,0 +1,114 @@
+"""The recorder's own part: which threads it leaves out, which rows it keeps, and when it drops a call."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fstui.trace.reader import recorder
+from fstui.trace.reader.recorder import Counters, Processes, Trace
+from fstui.trace.reader.spans import WaitKey, WaitRow
+from fstui.trace.reader.waits import SyncedFile
+
+FILE = SyncedFile(device=1, inode=2, fd=3)
+
+
+def row(program: str, waited_ms: int, device: str = "vda", path: str = "/a") -> WaitRow:
+    made = WaitRow(WaitKey(program, False, FILE))
+    made.durations.add(waited_ms * 1_000_000)
+    made.device, made.path = device, path
+    return made
+
+
+def test_only_the_threads_that_make_most_calls_are_left_out() -> None:
+    assert recorder.busiest_of(Counter({1: 500, 2: 400, 3: 60, 4: 40})) == [1, 2]
+    assert recorder.busiest_of(Counter()) == []
+    assert len(recorder.busiest_of(Counter(dict.fromkeys(range(1000), 1)))) == recorder.MOST_LEFT_OUT
+
+
+def test_a_program_with_many_files_does_not_hide_others() -> None:
+    many = [row("syncer", 100 + number, path=f"/{number}") for number in range(50)]
+    kept = recorder.few_of_each([*many, row("etcd", 5), row("syncer", 1, device="vdb")])
+    assert [one.key.name for one in kept].count("syncer") == recorder.MOST_OF_A_PROGRAM + 1
+    assert kept[-2].key.name == "etcd"
+    assert sum(one.durations.count for one in kept) == 52
+
+
+def test_a_thread_that_runs_is_not_blocked_in_a_sync() -> None:
+    assert not recorder.is_blocked(threading.get_native_id(), FILE)
+    assert not recorder.is_blocked(threading.get_native_id(), FILE._replace(fd=-1))
+    assert not recorder.is_blocked(2**22 - 1, FILE)
+
+
+def test_blocking_is_counted() -> None:
+    before = recorder.switches(threading.get_native_id())
+    time.sleep(0.001)
+    after = recorder.switches(threading.get_native_id())
+    assert before is not None and after is not None and after > before
+    assert recorder.switches(2**22 - 1) is None
+
+
+def test_counters_list_only_devices_that_did_something(monkeypatch: pytest.MonkeyPatch) -> None:
+    stat = "{} 0 {} 1 0 8 1 2 0 16 3 0 4 5 0 0 0 0 6 7\n"
+    texts = {"/proc/diskstats": stat.format(7, "idle") + stat.format(8, "busy")}
+    monkeypatch.setattr("fstui.proc.read_text", lambda path: texts.get(path, ""))
+    monkeypatch.setattr(Counters, "_has_queue", lambda self, name: True)
+    counters = Counters()
+    texts["/proc/diskstats"] = texts["/proc/diskstats"].replace("busy 1 0 8 1 2 0 16 3", "busy 1 0 8 1 12 0 96 33")
+    found = counters.second()
+    assert found["devices"] == [["busy", 0, 0, 0, 10, 40, 30, 0, 0, 0, 0, 0, 0, 0]]
+    assert found["pressure_ms"] == [None] * 5
+
+
+def test_what_processes_moved_names_their_devices(tmp_path: Path) -> None:
+    processes = Processes(set())
+    assert processes.moved() == []
+    processes._cost_s = 0.0
+    with (tmp_path / "file").open("wb") as file:
+        file.write(bytes(1 << 20))
+        file.flush()
+        os.fsync(file.fileno())
+        moved = {one["pid"]: one for one in processes.moved() or ()}
+    if os.getpid() in moved:  # not in memory
+        assert moved[os.getpid()]["written"] >= 1 << 20 and moved[os.getpid()]["devices"]
+    assert Processes({os.getpid()}).moved() == []
+
+
+@pytest.fixture
+def trace() -> Iterator[Trace]:
+    made = Trace(f"fstui-test-{os.getpid()}")
+    yield made
+    made.remove()
+
+
+@pytest.mark.root
+def test_a_call_whose_end_was_missed_is_dropped(trace: Trace) -> None:
+    """Otherwise its program would seem to wait for ever."""
+    thread, long_ago_ns = threading.get_native_id(), time.monotonic_ns() - 400 * 10**9
+    trace._watcher.waits.called(long_ago_ns, thread, 3)
+    trace._watcher.waits.sync_began(long_ago_ns, thread, 1, 2)
+    found = trace.end_window(10.0, anonymous=False)
+    assert not [one for one in found["waits"] if one.get("in_flight_ms", 0) > 100_000]
+
+
+@pytest.mark.root
+def test_threads_that_are_left_out_are_traced_again(trace: Trace, tmp_path: Path) -> None:
+    def syncs() -> int:
+        with (tmp_path / "file").open("wb") as file:
+            for _ in range(20):
+                os.fdatasync(file.fileno())
+            rows = trace.end_window(10.0, anonymous=False)["waits"]
+        return sum(int(one["syncs"]) for one in rows if one.get("file") == str(tmp_path / "file"))
+
+    assert syncs() == 20
+    for _ in range(10_000):  # more than all other programs of this host
+        trace._watcher.waits._add(time.monotonic_ns(), (threading.get_native_id(), 1, 2, 3), 1000, 0)
+    trace.pause()
+    assert syncs() == 0
+    assert syncs() == 20
