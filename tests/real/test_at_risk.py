@@ -194,8 +194,21 @@ def test_direct_writes_are_in_the_cache_until_a_flush(workshop: Path) -> None:
             assert bytes_of(state, path)[1] == pytest.approx(4 * MIB, rel=0.02)
             (disk,) = (disk for disk in state.devices if disk.device == storage.device)
             assert disk.volatile and disk.not_flushed_bytes >= 4 * MIB
-            writer.do("fsync")
+            writer.do("close")
+            watching.second()
+            assert bytes_of(watching.second(), path)[1] >= 4 * MIB, "closing the file flushes nothing"
+            writer.do("sync_directory")
             assert bytes_of(watching.until(lambda state: bytes_of(state, path) == (0, 0)), path) == (0, 0)
+
+
+def test_a_program_that_syncs_each_direct_write_shows_zero(workshop: Path) -> None:
+    with disks.on_loop(workshop, options=NO_COMMIT) as storage, writing(path := storage.directory / "file") as writer:
+        writer.do("write 8", "fsync", "open O_DIRECT")
+        with watch("--mount", storage.directory) as watching:
+            writer.do(*["write 1", "fsync"] * 8)
+            state = watching.until(lambda state: bool(file_of(state, path)))
+            row = file_of(state, path)
+            assert row and (row.direct, row.bytes, row.syncs) == (True, 0, 8)
 
 
 def test_written_pages_are_in_the_cache_until_a_flush(workshop: Path) -> None:

@@ -76,16 +76,29 @@ class DirectWrites(RiskRow):
         self.files: set[FileNumber] = set()
         self.processes: set[Opener] = set()
         self._durable = self._written = -1
+        self._written_at = self._flushed_at = 0.0
 
     def poll(self, now: float, limit: int, *, flushed: bool) -> None:
         """``limit``: bytes that the disks may hold. ``flushed``: whether they were flushed since the last poll."""
+        if not self.processes:  # closed: nothing is added, and the next flush makes the rest durable
+            self.exposure.held(0 if flushed else min(self.exposure.total, limit), now)
+            return
         written = sum(proc.written_bytes(process.pid) or 0 for process in list(self.processes)[:MAX_DIRECT])
         if self._durable < 0 or written < self._written:  # the first poll, or a process has ended
             self._durable = self._written = written
         if flushed:
-            self._durable = self._written
-        self._written = written
+            self._durable, self._flushed_at = self._written, now
+        if written > self._written:
+            self._written, self._written_at = written, now
         self.exposure.held(min(written - self._durable, limit), now - POLL_S)
+
+    def synced(self, began: float, ended: float) -> None:
+        """A sync has ended. What was written in the interval in which it ended was written before it: a program that
+        syncs each write would otherwise never show zero."""
+        self.exposure.synced(began, ended)
+        if self._flushed_at >= began and self._written_at <= ended + POLL_S:
+            self._durable = self._written
+            self.exposure.held(0, ended)
 
 
 class AtRisk:
@@ -133,7 +146,6 @@ class AtRisk:
             for key, began_ns, _ in self._syncs.running.values():
                 self._running[key] = min(began_ns / 1e9, self._running.get(key, began_ns / 1e9))
         for direct in self._direct.values():
-            direct.files.clear()
             direct.processes.clear()
         ended = self._syncs.ended if self._syncs else {}
         for file in self._open.files.values() if self._open else ():
@@ -193,14 +205,14 @@ class AtRisk:
             direct.files.add(key_of(file))
             direct.paths.add(file.path)
             direct.processes.add(process)
-            self._apply_sync(direct.exposure, key_of(file))
+            self._apply_sync(direct, key_of(file))
             if direct.exposure.is_being_synced(self._now, self._running.get(key_of(file))):
                 direct.exposure.held(0, self._now)
 
-    def _apply_sync(self, exposure: Exposure, key: FileNumber) -> None:
+    def _apply_sync(self, to: Exposure | DirectWrites, key: FileNumber) -> None:
         if self._syncs and key in self._syncs.ended:
             began_ns, ended_ns = self._syncs.ended[key]
-            exposure.synced(began_ns / 1e9, ended_ns / 1e9)
+            to.synced(began_ns / 1e9, ended_ns / 1e9)
 
     def _owner(self, process: Opener) -> Owner:
         first = process.first
@@ -218,8 +230,9 @@ class AtRisk:
             row = rows.get(file)
             if owner and self._scope.device in (None, file[0], row.number if row else None):
                 owner.synced(self._now, times)
-            if row:
-                row.exposure.counted(self._now, times)
+            direct = (one for one in self._direct.values() if file in one.files)
+            for each in (row, *direct) if row else direct:
+                each.exposure.counted(self._now, times)
         self._add_names(syncs, programs)
         syncs.clear()
 
@@ -253,7 +266,7 @@ class AtRisk:
             self._open.drop(lambda file: file not in self._files or not self._files[file].exposure.total)
             for file in self._files.keys() - set(self._open.files.values()):
                 del self._files[file]
-        for key in [key for key, direct in self._direct.items() if not direct.files]:
+        for key in [key for key, one in self._direct.items() if not one.processes and not one.exposure.total]:
             del self._direct[key]
         if len(self._owners) > MAX_OWNERS:
             kept = {owner for row in self._rows() for owner in row.owners} | {owner for owner, _ in self._names}
@@ -275,7 +288,11 @@ class AtRisk:
             oldest = min(filter(None, (row.exposure.oldest() for row in rows)), default=self._now)
             owner.longest_s = max(owner.longest_s, self._now - oldest)
             owner.most_bytes = max(owner.most_bytes, sum(row.exposure.total for row in rows))
-        shown = [row for row in self._rows() if row.exposure.most_bytes or row.exposure.syncs]
+        shown = [
+            row
+            for row in self._rows()
+            if row.exposure.most_bytes or (row.exposure.syncs and not (row.file and row.file.direct))
+        ]
         shown.sort(key=lambda row: (-row.exposure.total, -row.exposure.most_bytes, -row.exposure.syncs))
         owners = [one for one in self._owners.values() if one.most_bytes or one.syncs or names[one]]
         at_risk = {owner: sum(row.exposure.total for row in by_owner[owner]) for owner in owners}
@@ -428,12 +445,12 @@ def watch(at_risk: AtRisk) -> None:
     say_state("whole", at_risk.end_second())
 
 
-def syncs_of(name: str) -> tuple[Syncs | None, str | None]:
+def syncs_of(name: str, device: int | None) -> tuple[Syncs | None, str | None]:
     """Return the trace of syncs, or why there is none."""
     try:
         if not in_outermost_namespace():
             raise TracefsError(NESTED)
-        return Syncs(PREFIX + name), None
+        return Syncs(PREFIX + name, device), None
     except (TracefsError, OSError) as problem:
         return None, str(problem)
 
@@ -442,7 +459,9 @@ def main() -> None:
     ignore_signals()
     gc.disable()  # this program makes few reference cycles, and the collector would scan many tuples
     settings = read_settings()
-    syncs, untraced = syncs_of(settings["name"]) if settings["name"] else (None, settings["untraced"])
+    syncs, untraced = (
+        syncs_of(settings["name"], settings["device"]) if settings["name"] else (None, settings["untraced"])
+    )
     try:
         at_risk = AtRisk(Scope(settings["pid"], settings["device"]), syncs)
     except (CachestatError, OSError) as problem:

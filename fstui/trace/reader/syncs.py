@@ -52,8 +52,9 @@ class Switch:
 class Syncs:
     """What the filesystems' events reported since the last ``clear``."""
 
-    def __init__(self, name: str) -> None:
-        """Raises TracefsError or OSError, and then leaves nothing behind."""
+    def __init__(self, name: str, device: int | None = None) -> None:
+        """``device``: only the filesystem on it. Raises TracefsError or OSError, and then leaves nothing behind."""
+        self._only = [] if device is None else [f"dev == {device}"]
         self.counts: dict[tuple[int, FileNumber], int] = {}
         """Syncs that began, by thread and file."""
         self.ended: dict[FileNumber, tuple[int, int]] = {}
@@ -100,8 +101,9 @@ class Syncs:
         self._has_names = any(enabled)
 
     def _handle(self, event: Wanted, handler: Callable[..., None]) -> bool:
+        conditions = [*filter(None, [event.filter]), *(self._only if "btrfs" not in event.name else ())]
         with contextlib.suppress(TracefsError, OSError):  # not in this kernel, or without the field of the filter
-            self._handlers[self.recording.enable(event)] = handler
+            self._handlers[self.recording.enable(event._replace(filter=" && ".join(conditions)))] = handler
             return True
         return False
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from fstui.trace.reader import at_risk
 from fstui.trace.reader.exposure import Bytes, Exposure
 from fstui.trace.reader.new_names import Journal, NewNames
-from fstui.trace.reader.syncs import Syncs
+from fstui.trace.reader.open_files import EVERYTHING, CachestatError, OpenFiles, Scope
+from fstui.trace.reader.syncs import Switch, Syncs
 
 FILE = (7 << 20, 12)
 
@@ -75,7 +79,11 @@ class PreparedSyncs(Syncs):
         self.counts, self.ended, self.running, self.entries = {}, {}, {}, {}
         self._names_seen = 0
         self._unlinking = {}
-        self._ends = type("On", (), {"on": True})()
+        self._ends = Switch()
+        self.recording = SimpleNamespace(lost=lambda: 0)  # type: ignore[assignment]
+
+    def read(self) -> None:
+        """There is nothing to read."""
 
 
 def test_the_next_sync_of_a_thread_ends_the_previous_one() -> None:
@@ -86,6 +94,21 @@ def test_the_next_sync_of_a_thread_ends_the_previous_one() -> None:
     assert (syncs.ended[FILE], syncs.counts) == ((100, 200), {(5, FILE): 2})
     syncs.end(250, 5)
     assert (syncs.ended[FILE], syncs.running) == ((200, 250), {})
+
+
+def test_without_cachestat_syncs_alone_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Scope) -> OpenFiles:
+        raise CachestatError("this kernel has no cachestat")
+
+    monkeypatch.setattr(at_risk, "OpenFiles", refuse)
+    syncs = PreparedSyncs()
+    watched = at_risk.AtRisk(EVERYTHING, syncs)
+    for time_ns in (100, 200, 300):
+        syncs.began(time_ns, os.getpid(), *FILE)
+    state = watched.end_second()
+    assert (state["unsupported"], state["files"]) == ("this kernel has no cachestat", [])
+    (program,) = state["programs"]
+    assert (program["pid"], program["syncs"], program["dirty_bytes"]) == (os.getpid(), 3, 0)
 
 
 def test_an_unlink_is_no_new_name() -> None:
