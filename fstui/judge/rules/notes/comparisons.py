@@ -32,6 +32,7 @@ def fsync_dearer(case: Case) -> Iterator[Conclusion]:
 
     - fdatasync did at least 1.5 times as many writes per second
     - fsync sent at least 1.2 times as many flushes (field 16 of `/sys/block/X/stat`)
+    - no other process wrote to the device directly below the filesystem: its commits of the journal would count
 
     ## What it proves, and what it does not
     It says nothing against the disk. For overwrites, fdatasync is as durable as fsync: only the timestamps may be older
@@ -50,7 +51,12 @@ def fsync_dearer(case: Case) -> Iterator[Conclusion]:
     overwrites = [done for done in case.steps.synced if done.overwrites_alone and done.step.rate_per_s]
     for whole in overwrites:
         data = next((done for done in overwrites if _differ_only_in_call(whole, done)), None)
-        if data and data.step.rate_per_s >= DEARER * whole.step.rate_per_s and _sends_more(case, whole, data):
+        if (
+            data
+            and data.step.rate_per_s >= DEARER * whole.step.rate_per_s
+            and _sends_more(case, whole, data)
+            and not any(account.others_wrote for done in (whole, data) for account in case.flushes.accounts(done)[:1])
+        ):
             yield _dearer(case, whole, data)
 
 

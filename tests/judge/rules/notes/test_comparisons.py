@@ -14,7 +14,7 @@ from fstui.model.host import Process
 from fstui.model.judgement import Finding
 from fstui.model.run import Evidence
 from fstui.model.steps import Latency, Step
-from tests.factories.evidence import finding, rules, verdict
+from tests.factories.evidence import busy, finding, rules, verdict
 from tests.factories.steps import step
 from tests.factories.storage import disk, filesystem, on_disk
 
@@ -53,6 +53,12 @@ def test_fsync_note_needs_counted_flushes() -> None:
     uncounted = on_disk(filesystem(), disk(counted=False))
     assert "fsync-dearer" not in rules(verdict(uncounted, by_fsync(flushes=None), by_fdatasync(flushes=None)))
     assert "fsync-dearer" not in rules(verdict(None, by_fsync(), by_fdatasync(flushes=None)))
+
+
+def test_fsync_note_needs_a_device_without_other_writers() -> None:
+    """fio committed the journal as well: 2.83 flushes for each fsync, 1.77 for each fdatasync."""
+    steps = by_fsync(114, flushes=2.83, device="sda"), by_fdatasync(827, flushes=1.77, device="sda")
+    assert "fsync-dearer" not in rules(verdict(None, *steps, idle=busy("sda", 548, "fio")))
 
 
 def test_fsync_note_needs_a_rate() -> None:
