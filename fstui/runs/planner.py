@@ -25,8 +25,8 @@ from fstui.simulate import stack as simulation
 
 IDLE_S = 1.0
 PAUSE_S = 0.25
-START_S = 0.15
-"""Estimated time from the start of a probe to its ``ready``, without the time to write its file."""
+START_S = 0.5
+"""Estimated time to start a probe and its trace, without the time to write its file."""
 __all__ = ["EVERYTHING", "PASSWORD"]
 
 

@@ -177,13 +177,13 @@ class Workspace:
             answer = json.loads(await self._keeper.answer(timeout_s, self.held.path, "target") or b"{}")
         except NoAnswer as silence:
             self._keeper.abandon()
-            return f"{self.held.path}: not removed: it {silence.reason}; removed when it answers, or by `fstui clean`"
+            return f"{self.held.path}: not removed: it {silence.reason}; removed when it answers, or by 'fstui clean'"
         await self._keeper.end(1.0, "home")
         if answer.get("removed"):  # the keeper has also removed the entry
             return None
         if "error" in answer:
             why = " (the filesystem has stopped: see dmesg)" if answer["errno"] == errno.EIO else ""
-            return f"{self.held.path}: not removed: {answer['error']}{why}; `fstui clean` tries again"
+            return f"{self.held.path}: not removed: {answer['error']}{why}; 'fstui clean' tries again"
         return await remove_left_behind(self._entry)  # the keeper itself was killed
 
 
@@ -206,18 +206,18 @@ async def remove_left_behind(entry: ledger.LedgerEntry) -> str | None:
 async def _remove_directory(entry: ledger.LedgerEntry) -> None:
     """Raises OSError, and Refused if the path now leads to another filesystem or directory."""
     if entry.mount_point and entry.mount_point not in _mounted():
-        raise Refused(f"nothing is mounted on {entry.mount_point} now. Mount it, then `fstui clean`")
+        raise Refused(f"nothing is mounted on {entry.mount_point} now. Mount it, then 'fstui clean'")
     helper = "measure.helpers.directory.remove"
     found = await call_helper(helper, entry.what, timeout_s=_REMOVE_S, where=entry.what)
     if found and _is_hidden(entry, found["fsid"]):
         raise Refused(
-            f"another filesystem is mounted on {entry.mount_point} now. Mount the earlier one, then `fstui clean`. "
+            f"another filesystem is mounted on {entry.mount_point} now. Mount the earlier one, then 'fstui clean'. "
             f"If it no longer exists, delete {ledger.path_of(entry)}"
         )
     if found and entry.above not in (0, found["above"]):
         raise Refused(
             f"{Path(entry.what).parent} was moved or removed since. If it is elsewhere, move it back, then "
-            f"`fstui clean`. If it is gone, delete {ledger.path_of(entry)}"
+            f"'fstui clean'. If it is gone, delete {ledger.path_of(entry)}"
         )
 
 

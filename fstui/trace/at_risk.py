@@ -74,7 +74,7 @@ class AtRiskChild:
         status = await self._child.end(END_S, "home")
         if status is None:
             self._child.abandon()
-        return f"{self._entry.what}: not removed; `fstui clean` tries again" if status and self._entry else None
+        return f"{self._entry.what}: not removed; 'fstui clean' tries again" if status and self._entry else None
 
 
 def sentences(seen: AtRisk) -> tuple[str, ...]:

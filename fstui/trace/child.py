@@ -79,7 +79,7 @@ class TracingChild:
         status = await self._child.end(END_S, "home")
         if status is None:
             self._child.abandon()
-        return None if status == 0 else f"{self._entry.what}: not removed; `fstui clean` tries again"
+        return None if status == 0 else f"{self._entry.what}: not removed; 'fstui clean' tries again"
 
     def _send(self, **line: Any) -> None:
         self._child.send(json.dumps(line))

@@ -46,7 +46,7 @@ async def test_the_plan_states_amounts_and_duration(file: Path) -> None:
     plan = await plan_of(file, STEP + 'name = "a"\n' + STEP + 'name = "b"\nops_per_s = 10.0\n')
     assert plan.max_bytes == (2 * 10485760 + 1048576) + (2 * 10 * 16384 + 1048576)
     assert plan.room_bytes == 1048576
-    assert plan.seconds == pytest.approx(1.0 + 4.0 + 2 * 0.4)
+    assert plan.seconds == pytest.approx(1.0 + 4.0 + 2 * 0.75)
 
 
 async def test_an_existing_server_needs_no_space_here() -> None:
@@ -151,7 +151,7 @@ async def test_a_rate_limit_changes_duration_and_steps(file: Path) -> None:
     held, left_out = plan.steps
     assert held.settings.as_dict()["ops_per_s"] == 4.0
     assert plan.max_bytes == 2 * 65536 + 1048576
-    assert plan.seconds == pytest.approx(1.0 + 2.0 + 16.0 + 2 * 0.4)
+    assert plan.seconds == pytest.approx(1.0 + 2.0 + 16.0 + 2 * 0.75)
     assert left_out.skip == "dirty_flush cannot be limited by --max-rate"
     assert plan.command.endswith("--max-rate 64K --idle")
 

@@ -138,6 +138,15 @@ async def test_a_long_path_is_cut_at_its_beginning() -> None:
         assert any("…" in line and "mysql-data ext4" in line for line in shown(app))
 
 
+def test_one_long_device_leaves_room_for_the_other_columns() -> None:
+    image = Node(id="file:/srv/images/a-file-with-a-long-name.img", kind="file", name="image", layer="file")
+    long = replace(screens.INVENTORY.filesystems[0], mount_point="/mnt", stack=(image,))
+    inventory_ = replace(screens.INVENTORY, filesystems=(*screens.INVENTORY.filesystems, long))
+    rows = storage.entries(inventory_, None, {})
+    heads = storage.table(rows, {}, Recent(), 0, width=80, height=12)[0].plain.split()
+    assert {"MOUNT", "USED", "FREE", "DEVICE", "FLUSH/S", "FLAG"} <= set(heads)
+
+
 async def test_columns_do_not_move_when_numbers_change() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         screen = pilot.app.screen

@@ -17,7 +17,7 @@ from fstui.runs.lessons import CheckedClaim, Choice, Lesson, LessonRun, Planned,
 from fstui.tui.drawing import io_path, latency
 from fstui.tui.drawing.cells import ACTION, Column, clickable, ends, fit, fit_right, line, rule, shown, wrapped
 from fstui.tui.progress import Progress
-from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, GOOD, HEAD, KEY, not_bold, step_style, verdict_style
+from fstui.tui.styles import AREA, BAD, BRAND, DOUBT, FAINT, GOOD, HEAD, KEY, not_bold, step_style, verdict_style
 from fstui.tui.widgets.table import TableContent, row_cells
 
 STAGES = ("predict", "run", "compare", "explain", "question")
@@ -54,7 +54,7 @@ def progress(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) 
     full = cells * len(done) // len(lessons)
     bar = [("━" * full, GOOD), ("─" * (cells - full), FAINT)] if cells > len(lessons) // 2 else []
     rest = f"   {left} min left" if left else "   all of them"
-    return line(" ", ("fstui", HEAD), "  ", ("lessons", HEAD), "   ", *bar, words, (rest, FAINT))
+    return line((" fstui ", BRAND), " ", ("lessons", HEAD), "   ", *bar, words, (rest, FAINT))
 
 
 def about(lesson: Lesson, planned: Sequence[Planned], done: Taken | None, width: int) -> list[Text]:
@@ -78,7 +78,7 @@ def about(lesson: Lesson, planned: Sequence[Planned], done: Taken | None, width:
 def title(lesson: Lesson, stage: str, width: int) -> list[Text]:
     stages = [run for name in STAGES for run in ((name, HEAD if name == stage else FAINT), (" › ", FAINT))][:-1]
     return [
-        ends([f" fstui  lesson {lesson.number}: ", (lesson.title, HEAD)], "SIMULATED DISKS", width, DOUBT),
+        ends([(" fstui ", BRAND), f" lesson {lesson.number}: ", (lesson.title, HEAD)], "SIMULATED DISKS", width, DOUBT),
         line(" ", *stages),
         rule(width),
     ]

@@ -15,7 +15,7 @@ from fstui.model.activity import RunningDatabase
 from fstui.model.guests import Guest
 from fstui.model.host import Inventory
 from fstui.model.judgement import VERDICTS, Finding, Judgement, Verdict
-from fstui.model.quantities import counted, duration_ns, short_size
+from fstui.model.quantities import count, counted, duration_ns, short_size
 from fstui.model.storage import Node, Target
 from fstui.report import findings
 from fstui.report.stack import in_memory, stack_line
@@ -283,6 +283,7 @@ def _fitted(rows: Sequence[StorageEntry], width: int) -> list[Column]:
         title: max([len(title), *(drawn_width(text(entry)) for entry in rows[:_MEASURED])])
         for title, text in texts.items()
     }
+    device, widths["DEVICE"] = widths["DEVICE"], min(widths["DEVICE"], width // 5)
     columns = [replace(one, width=one.width or widths[one.title]) for one in COLUMNS if one.title != "I/O PATH"]
     for title in ("", *_EXPENDABLE):
         columns = [one for one in columns if one.title != title]
@@ -291,6 +292,10 @@ def _fitted(rows: Sequence[StorageEntry], width: int) -> list[Column]:
             break
     columns[0] = replace(columns[0], width=min(max(left, 4), widths["MOUNT"]))
     left -= columns[0].width
+    if any(one.title == "DEVICE" for one in columns):  # one long name must not displace the columns of the others
+        more = min(device - widths["DEVICE"], left)
+        columns = [replace(one, width=one.width + more) if one.title == "DEVICE" else one for one in columns]
+        left -= more
     path = replace(COLUMNS[5], width=min(widths["I/O PATH"], left - COLUMNS[5].gap))
     if path.width >= min(widths["I/O PATH"], _MIN_PATH):
         columns.insert(5, path)
@@ -363,7 +368,7 @@ def number(value: float | None) -> str:
         return "–"
     if value >= 99_999.5:
         return f"{value / 1e3:.0f}k"
-    return f"{value:.1f}" if 0 < value < 0.95 else f"{value:.0f}"
+    return f"{value:.1f}" if 0 < value < 0.95 else count(value)
 
 
 def _ms(value: float | None) -> str:
