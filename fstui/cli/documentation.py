@@ -22,7 +22,10 @@ _EXIT_STATUSES = (
     ("129, 130, 143", "ended by SIGHUP, SIGINT, SIGTERM; what was measured until then was judged, printed and saved"),
 )
 _FILES = (
-    ("~/.local/state/fstui/", "saved runs, notes, declarations, the ledger of what must be removed (XDG_STATE_HOME)"),
+    (
+        "~/.local/state/fstui/",
+        "saved runs, notes, declarations, recordings, the ledger of what must be removed (XDG_STATE_HOME)",
+    ),
     ("~/.config/fstui/", "keys.toml, theme.toml, scenarios of your own (XDG_CONFIG_HOME)"),
 )
 _ENVIRONMENT = (

@@ -88,18 +88,26 @@ def records_of(records: Iterable[Record]) -> Records:
     return Records(seconds, windows, {name: median(values) for name, values in latencies.items()}, known)
 
 
-def incidents(records: Records, start: float, end: float) -> list[Incident]:
+def incidents(records: Records, start: float, end: float, most: int) -> list[Incident]:
     """Return what was unusual between two times, the longest waits first."""
-    waits = [wait for wait in _waits(records) if wait.start < end and wait.end > start]
-    found = [_incident(records, part) for part in _grouped(waits)]
-    covered = [(part[0].place, part[0].start, max(wait.end for wait in part)) for part in _grouped(waits)]
-    for part in _grouped([wait for wait in _slow_devices(records) if wait.start < end and wait.end > start]):
-        begin, until = part[0].start, max(wait.end for wait in part)
+    parts = _grouped(wait for wait in _waits(records) if wait.start < end and wait.end > start)
+    covered = [(part[0].place, part[0].start, _end(part)) for part in parts]
+    for part in _grouped(wait for wait in _slow_devices(records) if wait.start < end and wait.end > start):
+        begin, until = part[0].start, _end(part)
         same = (place for place, since, to in covered if since - APART_S < until and begin < to + APART_S)
         if until - begin >= ALONE_S and not any(set(part[0].place) & set(place) for place in same):
-            found.append(_incident(records, part))
-    found = [one for one in found if one.waited_s >= NOTICED_S or not one.program]
-    return sorted(found, key=lambda one: (-one.waited_s, -(one.end - one.start)))
+            parts.append(part)
+    noticed = [part for part in parts if _waited_s(part) >= NOTICED_S or not part[0].row]
+    noticed.sort(key=lambda part: (-_waited_s(part), part[0].start - _end(part)))
+    return [_incident(records, part) for part in noticed[:most]]
+
+
+def _end(part: Sequence[Wait]) -> float:
+    return max(wait.end for wait in part)
+
+
+def _waited_s(part: Sequence[Wait]) -> float:
+    return sum(wait.waited_s for wait in part)
 
 
 def _waits(records: Records) -> Iterator[Wait]:
@@ -208,7 +216,7 @@ class Why(NamedTuple):
 
 
 def _incident(records: Records, waits: Sequence[Wait]) -> Incident:
-    start, end = waits[0].start, max(wait.end for wait in waits)
+    start, end = waits[0].start, _end(waits)
     waited: dict[tuple[str, str], float] = defaultdict(float)
     for wait in waits:
         if wait.row:
@@ -252,7 +260,7 @@ def _incident(records: Records, waits: Sequence[Wait]) -> Incident:
 
 
 def _case(records: Records, waits: Sequence[Wait], row: RecordedWait | None, usual: frozenset[str]) -> Case:
-    start, end = waits[0].start, max(wait.end for wait in waits)
+    start, end = waits[0].start, _end(waits)
     devices = frozenset(row.below if row else waits[0].place)
     seconds = [one for one in records.seconds if any(_overlap(one, wait) for wait in waits)]
     windows = [one for one in records.windows if one.at - one.elapsed_s < end and one.at > start]

@@ -38,7 +38,7 @@ BASELINE_S = 1800.0
 WINDOW_S = 30.0
 """A window is longer than ten seconds if the host was too busy to take it in time."""
 GAP_S, JUMP_S = 2.5, 2.0
-MAX_INCIDENTS = 5
+MAX_INCIDENTS = 10
 PRESSED = 0.5
 _UNITS = {
     "s": "s",
@@ -251,7 +251,7 @@ def what_happened(found: Recording, period: tuple[float, float] | None) -> WhatH
     whole = found.records[0].at, max(record.at for record in found.records)
     start, end = period or whole
     records = incidents.records_of(found.records)
-    listed = tuple(incidents.incidents(records, start, end)[:MAX_INCIDENTS])
+    listed = tuple(incidents.incidents(records, start, end, MAX_INCIDENTS))
     gaps = tuple(gap for gap in _gaps(found.records) if gap.start < end and gap.end > start)
     inside = Records(
         [one for one in records.seconds if start < one.at <= end + one.elapsed_s],

@@ -13,7 +13,7 @@ from tests.factories.recorded import BEGIN, ETCD, LENGTH_S, RSYNC, at, between, 
 
 
 def found(records: list[Record]) -> list[Incident]:
-    return incidents.incidents(incidents.records_of(records), BEGIN, BEGIN + LENGTH_S)
+    return incidents.incidents(incidents.records_of(records), BEGIN, BEGIN + LENGTH_S, 9)
 
 
 def only(records: list[Record]) -> Incident:
