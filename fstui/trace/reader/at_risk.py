@@ -101,7 +101,7 @@ class DirectWrites(RiskRow):
             self.exposure.held(0, ended)
 
 
-class AtRisk:
+class AtRiskTracker:
     """Everything that is at risk, and since when."""
 
     def __init__(self, scope: Scope, syncs: Syncs | None) -> None:
@@ -429,7 +429,7 @@ def say_state(kind: str, state: dict[str, Any]) -> None:
     os.write(1, line)
 
 
-def watch(at_risk: AtRisk) -> None:
+def watch(at_risk: AtRiskTracker) -> None:
     """Report every second until stdin closes."""
     at_risk.end_second()  # what is dirty now
     due = time.monotonic()
@@ -463,7 +463,7 @@ def main() -> None:
         syncs_of(settings["name"], settings["device"]) if settings["name"] else (None, settings["untraced"])
     )
     try:
-        at_risk = AtRisk(Scope(settings["pid"], settings["device"]), syncs)
+        at_risk = AtRiskTracker(Scope(settings["pid"], settings["device"]), syncs)
     except (CachestatError, OSError) as problem:
         if syncs:
             syncs.recording.remove()

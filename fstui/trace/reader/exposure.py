@@ -6,7 +6,7 @@ from collections import deque
 
 GAP_S = 0.1
 """Bytes that were written less than this long before a sync began are being synced: the program waits for them."""
-LONGEST_SYNC_S = 1.0
+MAX_SYNC_S = 1.0
 MAX_MARKS = 4096
 
 
@@ -78,7 +78,7 @@ class Exposure:
 
     def is_being_synced(self, now: float, running_since: float | None) -> bool:
         """Return whether all bytes were written just before a sync, for which the program still waits."""
-        if running_since is not None and now - running_since >= LONGEST_SYNC_S:
+        if running_since is not None and now - running_since >= MAX_SYNC_S:
             return False
         return (running_since or now) - self._synced_until < GAP_S
 

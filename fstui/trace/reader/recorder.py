@@ -33,14 +33,14 @@ from fstui.trace.reader.waits import EVENTS, FUA_WRITES, SLOW_NS, SyncedFile
 from fstui.trace.reader.watch import Calls
 
 SECOND, WINDOW_S = 1.0, 10.0
-MOST_TRACED_BYTES = 300_000
+MAX_TRACED_BYTES = 300_000
 """About 7000 events. If a window has more, the busiest threads are left out, to use little CPU time."""
-LEAST_TRACED_S = 0.1
+MIN_TRACED_S = 0.1
 WALK_SHARE = 0.002
 """Share of the time that may be spent on reading what every process has read and written."""
-MOST_DEVICES, MOST_ROWS, MOST_OF_A_PROGRAM, MOST_WAITS, MOST_PROCESSES, MOST_FILES = 32, 24, 4, 20, 8, 256
-MOST_LEFT_OUT, BUSY_SHARE = 24, 0.8
-LEAST_BYTES = 256 << 10
+MAX_DEVICES, MAX_ROWS, MAX_OF_A_PROGRAM, MAX_WAITS, MAX_PROCESSES, MAX_FILES = 32, 24, 4, 20, 8, 256
+MAX_LEFT_OUT, BUSY_SHARE = 24, 0.8
+MIN_BYTES = 256 << 10
 """A process that wrote or read less in a window is not recorded."""
 PIPE_BYTES = 1 << 20
 END_S, LOCK_S = 5.0, 2.0
@@ -120,7 +120,7 @@ class Trace(Calls):
         """Pause if there are many events. Paused, look whether to resume."""
         self._look()
         self._watcher.recording.collect()
-        if not self._stopped and self._watcher.recording.collected_bytes - self._bytes >= MOST_TRACED_BYTES:
+        if not self._stopped and self._watcher.recording.collected_bytes - self._bytes >= MAX_TRACED_BYTES:
             self.pause()
 
     def pause(self) -> None:
@@ -136,7 +136,7 @@ class Trace(Calls):
         if not self._left_out:
             self._traced_s = time.monotonic() - self._began_s
             seen = self._watcher.recording.collected_bytes - self._bytes
-            self.first_s = max(LEAST_TRACED_S, MOST_TRACED_BYTES * self._traced_s / max(seen, 1))
+            self.first_s = max(MIN_TRACED_S, MAX_TRACED_BYTES * self._traced_s / max(seen, 1))
             with contextlib.suppress(TracefsError):  # Linux before 5.7
                 instance.write("set_event_notrace_pid", " ".join(map(str, busiest)))
                 self._bytes = self._watcher.recording.collected_bytes
@@ -223,7 +223,7 @@ class Trace(Calls):
         result = {
             "traced_s": round(min(traced_s, elapsed_s), 2),
             "lost": self._newly_lost(),
-            "waits": [_row(row, anonymous) for row in rows[:MOST_ROWS]],
+            "waits": [_row(row, anonymous) for row in rows[:MAX_ROWS]],
             "discards": list(self._discards()),
         }
         self._watcher.waits.clear()
@@ -243,7 +243,7 @@ class Trace(Calls):
         sums: Counter[tuple[str, str]] = Counter()
         for (thread, number), size in self._discarded.items():
             sums[programs[thread].name, block_device(number) or "?"] += size
-        for (program, device), size in sums.most_common(MOST_PROCESSES):
+        for (program, device), size in sums.most_common(MAX_PROCESSES):
             yield {"program": program, "device": device, "bytes": size}
         self._discarded.clear()
 
@@ -258,7 +258,7 @@ def busiest_of(calls: Counter[int]) -> list[int]:
     """Return the few threads that make most of the calls."""
     found: list[int] = []
     left = calls.total() * BUSY_SHARE
-    for thread, number in calls.most_common(MOST_LEFT_OUT):
+    for thread, number in calls.most_common(MAX_LEFT_OUT):
         if left <= 0:
             break
         found.append(thread)
@@ -271,7 +271,7 @@ def few_of_each(rows: Iterable[WaitRow]) -> list[WaitRow]:
     found: dict[tuple[str, bool, str | None], list[WaitRow]] = {}
     for row in sorted(rows, key=_waited_ns, reverse=True):
         alike = found.setdefault((row.key.name, row.key.is_kernel, row.device), [])
-        if len(alike) < MOST_OF_A_PROGRAM:
+        if len(alike) < MAX_OF_A_PROGRAM:
             alike.append(row)
         else:
             alike[-1].merge(row)
@@ -294,7 +294,7 @@ def _row(row: WaitRow, anonymous: bool) -> Object:
     mounts = () if row.below else (*proc.mounts(pid), *proc.mounts())
     mount = next((mount for mount in mounts if device and proc.device_number(mount.device) == device), None)
     whole = row.as_dict(None)
-    longest = sorted(row.slow, key=lambda one: -one[1])[:MOST_WAITS]
+    longest = sorted(row.slow, key=lambda one: -one[1])[:MAX_WAITS]
     fields = {
         "program": whole["program"], "pid": whole["pid"], "processes": whole["processes"], "kernel": whole["kernel"],
         "call": row.call, "file": "" if anonymous else whole["file"], "inode": whole["inode"],
@@ -362,7 +362,7 @@ def limits_of(pid: int) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-class Counters:
+class HostCounters:
     """What the devices and the host did since the last reading."""
 
     def __init__(self) -> None:
@@ -384,7 +384,7 @@ class Counters:
             None if a is None or b is None else (a - b) // 1000 for a, b in zip(pressure, self._pressure, strict=True)
         ]
         self._disks, self._pressure = disks, pressure
-        return {"pressure_ms": host, "memory_kib": read_memory(), "devices": moved[:MOST_DEVICES]}
+        return {"pressure_ms": host, "memory_kib": read_memory(), "devices": moved[:MAX_DEVICES]}
 
     def _has_queue(self, name: str) -> bool:
         """Return whether it is a disk that gets requests. dm, md and partitions pass them on."""
@@ -442,22 +442,22 @@ class Processes:
             pid: (read - before.get(pid, (0, 0))[0], wrote - before.get(pid, (0, 0))[1])
             for pid, (read, wrote) in now.items()
         }
-        most = sorted((pid for pid in grown if sum(grown[pid]) >= LEAST_BYTES), key=lambda pid: -sum(grown[pid]))
+        most = sorted((pid for pid in grown if sum(grown[pid]) >= MIN_BYTES), key=lambda pid: -sum(grown[pid]))
         return [
             {
                 "program": found.name, "pid": pid, "read": max(grown[pid][0], 0), "written": max(grown[pid][1], 0),
                 "cgroup": cgroup_of(pid), "devices": written_devices(pid),
             }
-            for pid in most[: 2 * MOST_PROCESSES]
+            for pid in most[: 2 * MAX_PROCESSES]
             if (found := proc.stat(pid)) and not found.flags & KERNEL_THREAD  # they write for others
-        ][:MOST_PROCESSES]  # fmt: skip
+        ][:MAX_PROCESSES]  # fmt: skip
 
 
 def written_devices(pid: int) -> list[str]:
     """Return the disks below the files that a process has open for writing."""
     with contextlib.suppress(OSError):
         mounts = {mount.number: mount.device for mount in proc.mounts(pid)}
-        open_ = os.listdir(f"/proc/{pid}/fd")[:MOST_FILES]
+        open_ = os.listdir(f"/proc/{pid}/fd")[:MAX_FILES]
         found = {mounts.get(proc.mount_id(fd, pid, writable=True) or 0) for fd in open_}
         names = {block_device(proc.device_number(device)) for device in found if device}
         return sorted({disk for name in names if name for disk in request_devices(name)})
@@ -556,7 +556,7 @@ class Recorder:
 
     def __init__(self, settings: Object, writer: Writer, trace: Trace | None, untraced: str) -> None:
         self._settings, self._writer, self._trace = settings, writer, trace
-        self._counters = Counters()
+        self._counters = HostCounters()
         self._processes = Processes({os.getpid(), writer.pid})
         self._processes.moved()
         self._last_s = self._window_s = time.monotonic()

@@ -102,7 +102,7 @@ def test_without_cachestat_syncs_alone_are_reported(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(at_risk, "OpenFiles", refuse)
     syncs = PreparedSyncs()
-    watched = at_risk.AtRisk(EVERYTHING, syncs)
+    watched = at_risk.AtRiskTracker(EVERYTHING, syncs)
     for time_ns in (100, 200, 300):
         syncs.began(time_ns, os.getpid(), *FILE)
     state = watched.end_second()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fstui.trace.reader import recorder
-from fstui.trace.reader.recorder import Counters, Processes, Trace
+from fstui.trace.reader.recorder import HostCounters, Processes, Trace
 from fstui.trace.reader.spans import WaitKey, WaitRow
 from fstui.trace.reader.waits import SyncedFile
 
@@ -29,13 +29,13 @@ def row(program: str, waited_ms: int, device: str = "vda", path: str = "/a") -> 
 def test_only_the_threads_that_make_most_calls_are_left_out() -> None:
     assert recorder.busiest_of(Counter({1: 500, 2: 400, 3: 60, 4: 40})) == [1, 2]
     assert recorder.busiest_of(Counter()) == []
-    assert len(recorder.busiest_of(Counter(dict.fromkeys(range(1000), 1)))) == recorder.MOST_LEFT_OUT
+    assert len(recorder.busiest_of(Counter(dict.fromkeys(range(1000), 1)))) == recorder.MAX_LEFT_OUT
 
 
 def test_a_program_with_many_files_does_not_hide_others() -> None:
     many = [row("syncer", 100 + number, path=f"/{number}") for number in range(50)]
     kept = recorder.few_of_each([*many, row("etcd", 5), row("syncer", 1, device="vdb")])
-    assert [one.key.name for one in kept].count("syncer") == recorder.MOST_OF_A_PROGRAM + 1
+    assert [one.key.name for one in kept].count("syncer") == recorder.MAX_OF_A_PROGRAM + 1
     assert kept[-2].key.name == "etcd"
     assert sum(one.durations.count for one in kept) == 52
 
@@ -58,8 +58,8 @@ def test_counters_list_only_devices_that_did_something(monkeypatch: pytest.Monke
     stat = "{} 0 {} 1 0 8 1 2 0 16 3 0 4 5 0 0 0 0 6 7\n"
     texts = {"/proc/diskstats": stat.format(7, "idle") + stat.format(8, "busy")}
     monkeypatch.setattr("fstui.proc.read_text", lambda path: texts.get(path, ""))
-    monkeypatch.setattr(Counters, "_has_queue", lambda self, name: True)
-    counters = Counters()
+    monkeypatch.setattr(HostCounters, "_has_queue", lambda self, name: True)
+    counters = HostCounters()
     texts["/proc/diskstats"] = texts["/proc/diskstats"].replace("busy 1 0 8 1 2 0 16 3", "busy 1 0 8 1 12 0 96 33")
     found = counters.second()
     assert found["devices"] == [["busy", 0, 0, 0, 10, 40, 30, 0, 0, 0, 0, 0, 0, 0]]
