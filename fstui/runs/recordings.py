@@ -329,7 +329,7 @@ def _notes(found: Recording, inside: Records, headers: Sequence[Header], start: 
     traced = [(window.traced_s, window.elapsed_s) for window in inside.windows if window.traced_s is not None]
     part = sum(one for one, _ in traced) / (sum(whole for _, whole in traced) or 1.0)
     if traced and part < 0.95:
-        yield f"Programs synced so often that only {part:.0%} of the time was traced: shorter waits may be missing."
+        yield f"The busiest programs were traced in only {part:.0%} of the time: some of their waits may be missing."
     lost = sum(window.lost for window in inside.windows)
     if lost:
         yield f"The kernel's buffers were full and lost {counted(lost, 'event')}."

@@ -177,7 +177,7 @@ def test_a_starved_recorder_makes_no_gap() -> None:
 
 def test_partly_traced_and_damaged_recordings_say_so() -> None:
     notes = answer(calm(windows=at(range(10, 900, 10), ETCD, traced_s=2.0, lost=3)), damaged=1).notes
-    assert notes[0].startswith("Programs synced so often that only 20% of the time was traced")
+    assert notes[0].startswith("The busiest programs were traced in only 20% of the time")
     assert "lost 267 events" in notes[1] and "1 record could not be read" in notes[2]
 
 

@@ -97,8 +97,9 @@ class Trace(Calls):
         for event, fields in EVENTS["called"].items():
             with contextlib.suppress(TracefsError):
                 handlers[recording.learn(Wanted(event, fields))] = self._naming(event.rpartition("_enter_")[2])
-        number = recording.enable(Wanted("block/block_bio_queue", DISCARDS, f'{FUA_WRITES} || rwbs ~ "D*"'))
-        handlers[number] = self._submitted
+        with contextlib.suppress(TracefsError):
+            number = recording.enable(Wanted("block/block_bio_queue", DISCARDS, f'{FUA_WRITES} || rwbs ~ "D*"'))
+            handlers[number] = self._submitted
 
     def _naming(self, name: str) -> Callable[..., None]:
         called, call_of = self._watcher.waits.called, self._call_of
