@@ -33,13 +33,13 @@ from fstui.trace.reader.waits import EVENTS, FUA_WRITES, SLOW_NS, SyncedFile
 from fstui.trace.reader.watch import Calls
 
 SECOND, WINDOW_S = 1.0, 10.0
-MAX_TRACED_BYTES = 300_000
-"""About 7000 events. If a window has more, the busiest threads are left out, to use little CPU time."""
+MAX_TRACED_BYTES = 200_000
+"""About 5000 events. If a window has more, the busiest threads are left out, to use little CPU time."""
 MIN_TRACED_S = 0.1
 WALK_SHARE = 0.002
 """Share of the time that may be spent on reading what every process has read and written."""
 MAX_DEVICES, MAX_ROWS, MAX_OF_A_PROGRAM, MAX_WAITS, MAX_PROCESSES, MAX_FILES = 32, 24, 4, 20, 8, 256
-MAX_LEFT_OUT, BUSY_SHARE = 24, 0.8
+MAX_AT_ONCE, MAX_LEFT_OUT, BUSY_SHARE = 24, 72, 0.8
 MIN_BYTES = 256 << 10
 """A process that wrote or read less in a window is not recorded."""
 PIPE_BYTES = 1 << 20
@@ -118,34 +118,40 @@ class Trace(Calls):
             self._watcher.waits.fua_submitted(time_ns, thread, device, sector)
 
     def tick(self) -> None:
-        """Pause if there are many events. Paused, look whether to resume."""
+        """Trace fewer threads if there are many events, and those again that are blocked."""
         self._look()
         self._watcher.recording.collect()
-        if not self._stopped and self._watcher.recording.collected_bytes - self._bytes >= MAX_TRACED_BYTES:
+        most = MAX_TRACED_BYTES // 2 if self._left_out else MAX_TRACED_BYTES
+        if not self._stopped and self._watcher.recording.collected_bytes - self._bytes >= most:
             self.pause()
 
     def pause(self) -> None:
-        """Leave out the threads that make most events, or stop if they are left out already."""
+        """Leave out the threads that make most events. Stop if many are left out already."""
         instance, waits = self._watcher.recording.instance, self._watcher.waits
         self._watcher.read()
-        calls: Counter[int] = Counter()
-        files: dict[int, SyncedFile] = {}
-        for (thread, *file), durations in waits.done.items():
-            calls[thread] += durations.count
-            files[thread] = SyncedFile(*file)
-        busiest = busiest_of(calls)
         if not self._left_out:
             self._traced_s = time.monotonic() - self._began_s
             seen = self._watcher.recording.collected_bytes - self._bytes
             self.first_s = max(MIN_TRACED_S, MAX_TRACED_BYTES * self._traced_s / max(seen, 1))
-            with contextlib.suppress(TracefsError):  # Linux before 5.7
-                instance.write("set_event_notrace_pid", " ".join(map(str, busiest)))
-                self._bytes = self._watcher.recording.collected_bytes
-                self._leave_out(busiest, files)
-                return
-        instance.write("tracing_on", "0")
-        self._stopped = True
-        self._leave_out({thread for thread, _, _ in waits.open()} | set(busiest), files)
+        calls: Counter[int] = Counter()
+        files: dict[int, SyncedFile] = {}
+        for (thread, *file), durations in waits.done.items():
+            if thread not in self._left_out:
+                calls[thread] += durations.count
+                files[thread] = SyncedFile(*file)
+        busiest = busiest_of(calls)
+        try:
+            if len(self._left_out) >= MAX_LEFT_OUT:
+                raise TracefsError
+            # Linux 5.7
+            instance.write("set_event_notrace_pid", " ".join(map(str, [*self._left_out, *busiest])))
+        except TracefsError:
+            instance.write("tracing_on", "0")
+            self._stopped = True
+        self._watcher.read()  # calls that began before this took effect are open, and their end is not traced
+        opened = {thread for thread, _, _ in waits.open()} if self._stopped else set()
+        self._leave_out(opened | set(busiest), files)
+        self._bytes = self._watcher.recording.collected_bytes
 
     def _leave_out(self, threads: Iterable[int], files: Mapping[int, SyncedFile]) -> None:
         now_ns = time.monotonic_ns()
@@ -197,11 +203,11 @@ class Trace(Calls):
                 waits.returned(known.since_ns, thread, 0)
                 waits.sync_ended(known.since_ns, thread)
 
-    def _forget_unconfirmed(self) -> None:
+    def _forget_unconfirmed(self, *, all_of_them: bool) -> None:
         """Forget old calls whose threads are not blocked in them: their end was lost or not traced."""
         waits, now_ns = self._watcher.waits, time.monotonic_ns()
         for thread, file, since_ns in list(waits.open()):
-            if now_ns - since_ns >= SLOW_NS and not is_blocked(thread, file):
+            if now_ns - since_ns >= SLOW_NS and (all_of_them or not is_blocked(thread, file)):
                 waits.forget(thread)
 
     def end_window(self, elapsed_s: float, anonymous: bool) -> Object:
@@ -209,7 +215,8 @@ class Trace(Calls):
         self._watcher.read()
         traced_s = self._traced_s if self._left_out else elapsed_s
         self._end_returned()
-        self._forget_unconfirmed()
+        lost = self._newly_lost()
+        self._forget_unconfirmed(all_of_them=lost > 0)
         span = Span()
         found = self.rows_of(span)
         for end_ns, took_ns, (thread, *file) in self._watcher.waits.slow:
@@ -223,7 +230,7 @@ class Trace(Calls):
         ]
         result = {
             "traced_s": round(min(traced_s, elapsed_s), 2),
-            "lost": self._newly_lost(),
+            "lost": lost,
             "waits": [_row(row, anonymous) for row in rows[:MAX_ROWS]],
             "discards": list(self._discards()),
         }
@@ -259,7 +266,7 @@ def busiest_of(calls: Counter[int]) -> list[int]:
     """Return the few threads that make most of the calls."""
     found: list[int] = []
     left = calls.total() * BUSY_SHARE
-    for thread, number in calls.most_common(MAX_LEFT_OUT):
+    for thread, number in calls.most_common(MAX_AT_ONCE):
         if left <= 0:
             break
         found.append(thread)
@@ -363,7 +370,7 @@ def limits_of(pid: int) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-class HostCounters:
+class Counters:
     """What the devices and the host did since the last reading."""
 
     def __init__(self) -> None:
@@ -557,7 +564,7 @@ class Recorder:
 
     def __init__(self, settings: Object, writer: Writer, trace: Trace | None, untraced: str) -> None:
         self._settings, self._writer, self._trace = settings, writer, trace
-        self._counters = HostCounters()
+        self._counters = Counters()
         self._processes = Processes({os.getpid(), writer.pid})
         self._processes.moved()
         self._last_s = self._window_s = time.monotonic()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fstui.trace.reader import recorder
-from fstui.trace.reader.recorder import HostCounters, Processes, Trace
+from fstui.trace.reader.recorder import Counters, Processes, Trace
 from fstui.trace.reader.spans import WaitKey, WaitRow
 from fstui.trace.reader.waits import SyncedFile
 
@@ -29,7 +29,7 @@ def row(program: str, waited_ms: int, device: str = "vda", path: str = "/a") -> 
 def test_only_the_threads_that_make_most_calls_are_left_out() -> None:
     assert recorder.busiest_of(Counter({1: 500, 2: 400, 3: 60, 4: 40})) == [1, 2]
     assert recorder.busiest_of(Counter()) == []
-    assert len(recorder.busiest_of(Counter(dict.fromkeys(range(1000), 1)))) == recorder.MAX_LEFT_OUT
+    assert len(recorder.busiest_of(Counter(dict.fromkeys(range(1000), 1)))) == recorder.MAX_AT_ONCE
 
 
 def test_a_program_with_many_files_does_not_hide_others() -> None:
@@ -58,8 +58,8 @@ def test_counters_list_only_devices_that_did_something(monkeypatch: pytest.Monke
     stat = "{} 0 {} 1 0 8 1 2 0 16 3 0 4 5 0 0 0 0 6 7\n"
     texts = {"/proc/diskstats": stat.format(7, "idle") + stat.format(8, "busy")}
     monkeypatch.setattr("fstui.proc.read_text", lambda path: texts.get(path, ""))
-    monkeypatch.setattr(HostCounters, "_has_queue", lambda self, name: True)
-    counters = HostCounters()
+    monkeypatch.setattr(Counters, "_has_queue", lambda self, name: True)
+    counters = Counters()
     texts["/proc/diskstats"] = texts["/proc/diskstats"].replace("busy 1 0 8 1 2 0 16 3", "busy 1 0 8 1 12 0 96 33")
     found = counters.second()
     assert found["devices"] == [["busy", 0, 0, 0, 10, 40, 30, 0, 0, 0, 0, 0, 0, 0]]
@@ -95,6 +95,27 @@ def test_a_call_whose_end_was_missed_is_dropped(trace: Trace) -> None:
     trace._watcher.waits.sync_began(long_ago_ns, thread, 1, 2)
     found = trace.end_window(10.0, anonymous=False)
     assert not [one for one in found["waits"] if one.get("in_flight_ms", 0) > 100_000]
+
+
+@pytest.mark.root
+def test_a_call_that_began_while_its_thread_was_left_out_is_no_long_wait(trace: Trace, tmp_path: Path) -> None:
+    """Its begin may be in the buffer although its end is not traced."""
+    thread = threading.get_native_id()
+    read = trace._watcher.read
+
+    def read_and_begin() -> None:
+        read()
+        if not trace._left_out:
+            trace._watcher.waits.called(time.monotonic_ns() - 10**9, thread, 3)
+
+    for _ in range(10_000):
+        trace._watcher.waits._add(time.monotonic_ns(), (thread, 1, 2, 3), 1000, 0)
+    trace._watcher.read = read_and_begin  # type: ignore[method-assign]
+    trace.pause()
+    trace._watcher.read = read  # type: ignore[method-assign]
+    time.sleep(0.001)
+    trace.tick()
+    assert thread not in {open_ for open_, _, _ in trace._watcher.waits.open()}
 
 
 @pytest.mark.root
