@@ -10,7 +10,7 @@ from fstui.model.host import Host
 from fstui.model.judgement import Verdict
 from fstui.model.quantities import count, counted, seconds
 from fstui.powercut.bounds import CONFIDENCE, METHOD, interval
-from fstui.powercut.campaign import PATTERNS, CampaignCut, CutKind, Outcome, Store
+from fstui.powercut.campaign import CampaignCut, CutKind, Outcome, Store
 from fstui.report.documents import Bound, CampaignDocument, CampaignTotals
 from fstui.report.sections import Cell, Report, Section, Value, number, records
 from fstui.report.stack import stack_line
@@ -133,12 +133,13 @@ def _lines(found: CampaignDocument) -> Iterable[str]:
         if found.target
         else ""
     )
-    yield (
-        f"{count(totals.acknowledged)} records were acknowledged. {count(totals.checked)} had to be there after a "
-        f"{name}, because no newer one had replaced them: {count(totals.present)} present, {count(totals.missing)} "
-        f"missing, {count(totals.stale)} stale, {count(totals.torn)} torn, {count(totals.misplaced)} misplaced, "
-        f"{count(totals.unreadable)} unreadable."
-    )
+    if totals.cuts:
+        yield (
+            f"{count(totals.acknowledged)} records were acknowledged. {count(totals.checked)} had to be there after a "
+            f"{name}, because no newer one had replaced them: {count(totals.present)} present, {count(totals.missing)} "
+            f"missing, {count(totals.stale)} stale, {count(totals.torn)} torn, {count(totals.misplaced)} misplaced, "
+            f"{count(totals.unreadable)} unreadable."
+        )
     if gone := sum(cut.figures is not None and cut.figures.gone for cut in found.cuts if cut.happened):
         yield f"The directory with all records was gone after {counted(gone, name)}."
     if totals.not_mounted:
@@ -161,19 +162,17 @@ def _by_pattern(found: CampaignDocument) -> Section:
         "RECORDS LOST", "TORN IN FLIGHT",
     )  # fmt: skip
     rows = []
-    for pattern in dict.fromkeys([*PATTERNS, *(cut.pattern for cut in found.cuts)]):
+    for pattern in dict.fromkeys(cut.pattern for cut in found.cuts if cut.happened):
         cuts = [cut for cut in found.cuts if cut.pattern == pattern and cut.happened]
-        refused = next((cut.reason for cut in found.cuts if cut.pattern == pattern and cut.outcome == "refused"), "")
         figures = [cut.figures for cut in cuts if cut.figures]
         lost = sum(cut.outcome == "lost" for cut in cuts)
         low, high = interval(lost, len(cuts))
-        share = f"{percent(low, up=False)} to {percent(high, up=True)}" if cuts else f"not possible: {refused}"
         rows.append(
             (
                 pattern,
                 number(len(cuts), count),
                 number(lost, count),
-                share if cuts or refused else "",
+                f"{percent(low, up=False)} to {percent(high, up=True)}",
                 number(sum(each.acknowledged for each in figures), count),
                 number(sum(each.checked for each in figures), count),
                 number(sum(each.lost for each in figures), count),
