@@ -135,10 +135,14 @@ class UmlHost(msgspec.Struct, frozen=True, kw_only=True):
 
     def off(self) -> None:
         """Cut the power: what was only in the disk's cache is lost."""
+        self._signal("disk", signal.SIGSTOP)  # or qemu-storage-daemon would flush when the kernel disconnects
         for name in ("kernel", "storage", "disk"):
-            with suppress(FileNotFoundError, ProcessLookupError):
-                os.kill(int(self.file(f"{name}.pid").read_text()), signal.SIGKILL)
+            self._signal(name, signal.SIGKILL)
             self.file(f"{name}.pid").unlink(missing_ok=True)
+
+    def _signal(self, name: str, number: signal.Signals) -> None:
+        with suppress(FileNotFoundError, ProcessLookupError):
+            os.kill(int(self.file(f"{name}.pid").read_text()), number)
 
     def _begin(self, name: str, *words: str | Path) -> None:
         with self.file(f"{name}.log").open("ab") as log:
