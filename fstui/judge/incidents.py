@@ -14,7 +14,7 @@ from fstui.measure.latency import STALL_TIMES_P50, stall_limit_ns
 from fstui.model.quantities import counted, duration_ns, rate, size
 from fstui.model.recording import Bucket, Cause, DeviceSecond, Incident, Mover, Record, RecordedWait, Second, Window
 
-FEWEST_WINDOWS = 6
+MIN_WINDOWS = 6
 """Windows in which a program must have synced before a rise of its typical wait counts."""
 NOTICED, NOTICED_MS = 0.2, 5.0
 """A program does not notice that its syncs became slower if they take less of its time, or less each."""
@@ -40,7 +40,7 @@ MINUTE_S = 60.0
 NOTICED_S = 0.5
 """Waits of less time together are not reported."""
 _CPU, _IO, _IO_FULL, _MEMORY, _MEMORY_FULL = range(5)
-MOST_BUCKETS = 60
+MAX_BUCKETS = 60
 _WIDTHS = (10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400)
 WRITE_LIMITS = ("wbps", "wiops", "write_bps", "write_iops")
 
@@ -84,7 +84,7 @@ def records_of(records: Iterable[Record]) -> Records:
         for row in window.waits:
             if row.p50_us:
                 syncs[row.program, row.device].append(row.p50_us)
-    known = {key: median(values) for key, values in syncs.items() if len(values) >= FEWEST_WINDOWS}
+    known = {key: median(values) for key, values in syncs.items() if len(values) >= MIN_WINDOWS}
     return Records(seconds, windows, {name: median(values) for name, values in latencies.items()}, known)
 
 
@@ -158,7 +158,7 @@ def _grouped(waits: Iterable[Wait]) -> list[list[Wait]]:
     return found
 
 
-class Case(NamedTuple):
+class IncidentFacts(NamedTuple):
     """All that is known about one incident."""
 
     start: float
@@ -259,7 +259,7 @@ def _incident(records: Records, waits: Sequence[Wait]) -> Incident:
     )
 
 
-def _case(records: Records, waits: Sequence[Wait], row: RecordedWait | None, usual: frozenset[str]) -> Case:
+def _case(records: Records, waits: Sequence[Wait], row: RecordedWait | None, usual: frozenset[str]) -> IncidentFacts:
     start, end = waits[0].start, _end(waits)
     devices = frozenset(row.below if row else waits[0].place)
     seconds = [one for one in records.seconds if any(_overlap(one, wait) for wait in waits)]
@@ -277,7 +277,9 @@ def _case(records: Records, waits: Sequence[Wait], row: RecordedWait | None, usu
         if one.device == device and (ms := one.ms_per_write) is not None
     ]
     typical_ms = median(outside) if outside else None
-    return Case(start, end, row, devices, seconds, windows, earlier, device, mean_ms, worst_ms, typical_ms, usual)
+    return IncidentFacts(
+        start, end, row, devices, seconds, windows, earlier, device, mean_ms, worst_ms, typical_ms, usual
+    )
 
 
 def _overlap(second: Second, wait: Wait) -> bool:
@@ -302,7 +304,7 @@ def _latency_ms(seconds: Sequence[Second], device: str) -> tuple[float, float] |
     return max(median(each), stuck_ms), max(*each, stuck_ms)
 
 
-def _why(case: Case) -> Why:
+def _why(case: IncidentFacts) -> Why:
     """Return the cause. The first rule that applies decides."""
     for rule in (_short_of_memory, _short_of_cpu, _no_device, _io_limit, _other_program, _discards, _other_syncs):
         if why := rule(case):
@@ -315,7 +317,7 @@ def _why(case: Case) -> Why:
     return Why("unknown", f"{case.device} {_answered(case)}, {above}")
 
 
-def _no_device(case: Case) -> Why | None:
+def _no_device(case: IncidentFacts) -> Why | None:
     row = case.row
     if row is None or row.below or not row.fstype:
         return None
@@ -323,14 +325,14 @@ def _no_device(case: Case) -> Why | None:
     return Why("filesystem", f"the {row.fstype} filesystem{at} did not answer: no block device is below it")
 
 
-def _short_of_memory(case: Case) -> Why | None:
+def _short_of_memory(case: IncidentFacts) -> Why | None:
     share = case.memory
     if share is None or share < SHORT_OF_MEMORY:
         return None
     return Why("memory", f"processes waited for memory in {share:.0%} of that time")
 
 
-def _io_limit(case: Case) -> Why | None:
+def _io_limit(case: IncidentFacts) -> Why | None:
     if case.row is None or case.slow_device:
         return None
     names = case.devices | {case.row.device}
@@ -346,7 +348,7 @@ def _io_limit(case: Case) -> Why | None:
     return None
 
 
-def _other_program(case: Case) -> Why | None:
+def _other_program(case: IncidentFacts) -> Why | None:
     """Name the program whose I/O made the device slow."""
     if not case.slow_device:
         return None
@@ -370,7 +372,7 @@ def _other_program(case: Case) -> Why | None:
     return None
 
 
-def _discards(case: Case) -> Why | None:
+def _discards(case: IncidentFacts) -> Why | None:
     moved = case.counted()
     discards, discard_ms = sum(one.discards for one in moved), sum(one.discard_ms for one in moved)
     if not case.slow_device or discard_ms < SHARE * case.elapsed_s * 1000:
@@ -387,7 +389,7 @@ def _discards(case: Case) -> Why | None:
     return Why("discards", f"{_rose(case)} while {who} {amount} in {counted(discards, 'request')}", culprit)
 
 
-def _per_s(moved: int, mover: Mover, case: Case) -> str:
+def _per_s(moved: int, mover: Mover, case: IncidentFacts) -> str:
     """Return a rate, over the windows in which the process moved much."""
     active_s = sum(
         window.elapsed_s for window in case.earlier if any(one.pid == mover.pid for one in window.processes or ())
@@ -395,7 +397,7 @@ def _per_s(moved: int, mover: Mover, case: Case) -> str:
     return f"{size(moved / (active_s or 1.0))}/s"
 
 
-def _other_syncs(case: Case) -> Why | None:
+def _other_syncs(case: IncidentFacts) -> Why | None:
     if not case.slow_device:
         return None
     own = case.row.program if case.row else ""
@@ -424,7 +426,7 @@ def _other_syncs(case: Case) -> Why | None:
     return Why("syncs", f"{_rose(case)} while {_named(most)} synced {per_s} times/s", most)
 
 
-def _short_of_cpu(case: Case) -> Why | None:
+def _short_of_cpu(case: IncidentFacts) -> Why | None:
     if case.cpu is None or case.cpu < (ALL_CPU if case.slow_device else CPU_EXPLAINS):
         return None
     busy = pressure(case.seconds, _CPU)
@@ -443,7 +445,7 @@ def _moved(windows: Sequence[Window]) -> list[Mover]:
     return list(sums.values())
 
 
-def _rose(case: Case) -> str:
+def _rose(case: IncidentFacts) -> str:
     now = duration_ns((case.worst_ms or 0.0) * 1e6)
     if case.typical_ms is None:
         return f"{case.device}'s own latency was {now}"
@@ -462,7 +464,7 @@ def _short(cgroup: str) -> str:
     return cgroup.rpartition("/")[2] or cgroup
 
 
-def _answered(case: Case) -> str:
+def _answered(case: IncidentFacts) -> str:
     """``answered as usual (2.0 ms)``"""
     took = duration_ns((case.latency_ms or 0.0) * 1e6)
     if case.latency_ms is None:
@@ -490,8 +492,8 @@ def longest(records: Records, start: float, end: float) -> tuple[int, RecordedWa
 
 
 def buckets(records: Records, start: float, end: float, width_s: float | None = None) -> list[Bucket]:
-    """Return the rows of a timeline, at most MOST_BUCKETS without ``width_s``. Times without records have none."""
-    width = width_s or next((one for one in _WIDTHS if (end - start) / one <= MOST_BUCKETS), _WIDTHS[-1])
+    """Return the rows of a timeline, at most MAX_BUCKETS without ``width_s``. Times without records have none."""
+    width = width_s or next((one for one in _WIDTHS if (end - start) / one <= MAX_BUCKETS), _WIDTHS[-1])
     seconds: dict[int, list[Second]] = defaultdict(list)
     windows: dict[int, list[Window]] = defaultdict(list)
     for second in records.seconds:

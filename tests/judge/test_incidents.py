@@ -183,7 +183,7 @@ def test_a_slow_device_is_one_incident_with_its_waits(make: Callable[[], object]
 
 def test_the_timeline_has_a_bounded_number_of_rows() -> None:
     rows = incidents.buckets(incidents.records_of(calm()), BEGIN, BEGIN + LENGTH_S)
-    assert 0 < len(rows) <= incidents.MOST_BUCKETS
+    assert 0 < len(rows) <= incidents.MAX_BUCKETS
     assert (rows[0].start, rows[-1].end) == (BEGIN, BEGIN + LENGTH_S)
 
 

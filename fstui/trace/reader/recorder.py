@@ -370,7 +370,7 @@ def limits_of(pid: int) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-class Counters:
+class HostCounters:
     """What the devices and the host did since the last reading."""
 
     def __init__(self) -> None:
@@ -564,7 +564,7 @@ class Recorder:
 
     def __init__(self, settings: Object, writer: Writer, trace: Trace | None, untraced: str) -> None:
         self._settings, self._writer, self._trace = settings, writer, trace
-        self._counters = Counters()
+        self._counters = HostCounters()
         self._processes = Processes({os.getpid(), writer.pid})
         self._processes.moved()
         self._last_s = self._window_s = time.monotonic()

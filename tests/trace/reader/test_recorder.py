@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fstui.trace.reader import recorder
-from fstui.trace.reader.recorder import Counters, Processes, Trace
+from fstui.trace.reader.recorder import HostCounters, Processes, Trace
 from fstui.trace.reader.spans import WaitKey, WaitRow
 from fstui.trace.reader.waits import SyncedFile
 
@@ -58,8 +58,8 @@ def test_counters_list_only_devices_that_did_something(monkeypatch: pytest.Monke
     stat = "{} 0 {} 1 0 8 1 2 0 16 3 0 4 5 0 0 0 0 6 7\n"
     texts = {"/proc/diskstats": stat.format(7, "idle") + stat.format(8, "busy")}
     monkeypatch.setattr("fstui.proc.read_text", lambda path: texts.get(path, ""))
-    monkeypatch.setattr(Counters, "_has_queue", lambda self, name: True)
-    counters = Counters()
+    monkeypatch.setattr(HostCounters, "_has_queue", lambda self, name: True)
+    counters = HostCounters()
     texts["/proc/diskstats"] = texts["/proc/diskstats"].replace("busy 1 0 8 1 2 0 16 3", "busy 1 0 8 1 12 0 96 33")
     found = counters.second()
     assert found["devices"] == [["busy", 0, 0, 0, 10, 40, 30, 0, 0, 0, 0, 0, 0, 0]]
