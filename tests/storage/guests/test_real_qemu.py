@@ -21,6 +21,7 @@ from fstui.runs.machine.local import LocalMachine
 from fstui.storage.guests import read_guests, running
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(not shutil.which("qemu-system-x86_64"), reason="needs qemu-system-x86_64"),
     pytest.mark.skipif(not shutil.which("strace"), reason="needs strace"),
 ]
