@@ -248,7 +248,7 @@ def _answer(period: tuple[float, float] | None) -> WhatHappened:
 def what_happened(found: Recording, period: tuple[float, float] | None) -> WhatHappened:
     """Return the answer from the records, which contain at least one header."""
     headers = [record for record in found.records if isinstance(record, Header)]
-    whole = found.records[0].at, max(record.at for record in found.records)
+    whole = found.extent or (found.records[0].at, found.records[-1].at)
     start, end = period or whole
     records = incidents.records_of(found.records)
     listed = tuple(incidents.incidents(records, start, end, MAX_INCIDENTS))

@@ -25,6 +25,8 @@ class Recording(NamedTuple):
     records: list[Record]
     damaged: int = 0
     """Lines that could not be read."""
+    extent: tuple[float, float] | None = None
+    """The times of the first and the last record, also of those that were not read."""
 
 
 def directory() -> Path:
@@ -40,25 +42,38 @@ def read(start: float | None = None, end: float | None = None) -> Recording:
     places = [place for place in (directory(), SYSTEM) if os.access(place, os.R_OK | os.X_OK) and ring.files(place)]
     place = max(places, key=lambda one: ring.files(one)[-1].stat().st_mtime, default=directory())
     records: list[Record] = []
-    damaged = 0
-    for path in _overlapping(ring.files(place), start, end):
+    damaged, last = 0, 0.0
+    files = ring.files(place)
+    begins = [next((record.at for data in ring.objects(path) if (record := _decoded(data))), 0.0) for path in files]
+    for path in _overlapping(files, begins, start, end):
         for data in ring.objects(path):
             record = _decoded(data)
             if record is None:
                 damaged += 1
-            elif isinstance(record, Header) or (start or 0.0) <= record.at <= (end or record.at):
+                continue
+            last = record.at
+            if isinstance(record, Header) or (start or 0.0) <= record.at <= (end or record.at):
                 records.append(record)
-    return Recording(place, records, damaged)
+    if not any(isinstance(record, Header) for record in records):
+        records = [*_latest_header(files), *records]
+    return Recording(place, records, damaged, (begins[0], last) if begins else None)
 
 
-def _overlapping(files: list[Path], start: float | None, end: float | None) -> list[Path]:
-    """Return the files that may contain records of the period: a file begins where the one before it ends."""
+def _latest_header(files: list[Path]) -> list[Record]:
+    for path in reversed(files):
+        found = [record for data in ring.objects(path) if isinstance(record := _decoded(data), Header)]
+        if found:
+            return list(found[-1:])
+    return []
+
+
+def _overlapping(files: list[Path], begins: list[float], start: float | None, end: float | None) -> list[Path]:
+    """Return the files that may contain records of the period, and the last file. A file ends where the next begins."""
     if start is None or end is None or not files:
         return files
-    begins = [next((record.at for data in ring.objects(path) if (record := _decoded(data))), 0.0) for path in files]
-    last = [*begins[1:], float("inf")]
-    kept = [max(begin, until) >= start and min(begin, until) <= end for begin, until in zip(begins, last, strict=True)]
-    return [path for path, keep in zip(files, kept, strict=True) if keep]
+    ends = [*begins[1:], end]
+    kept = [max(begin, until) >= start and min(begin, until) <= end for begin, until in zip(begins, ends, strict=True)]
+    return [path for path, keep in zip(files, kept, strict=True) if keep or path == files[-1]]
 
 
 def _decoded(data: bytes | None) -> Record | None:

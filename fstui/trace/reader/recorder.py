@@ -634,9 +634,14 @@ def run(settings: Object) -> int:
             say(f"not traced by the kernel, so who waits is not recorded: {untraced}")
         status = follow(Recorder(settings, writer, trace, untraced), signals, settings["seconds"])
     finally:
-        if trace:
-            trace.remove()
-        writer.close(settings["entry"])
+        entry = settings["entry"]
+        try:
+            if trace:
+                trace.remove()
+        except OSError as problem:
+            say(f"the instance of the trace was not removed: {problem.strerror}; 'fstui clean' tries again")
+            entry = None
+        writer.close(entry)
     return status
 
 
