@@ -34,12 +34,14 @@ from fstui.trace.reader.watch import NESTED, SECOND, closed_within
 from fstui.trace.reader.write_caches import WriteCaches
 
 POLL_S = 0.05
-MAX_ROWS = 100
+MAX_ROWS = 60
 MAX_BYTES = 200_000
 MIN_SYNCS = 3
 """A file that is synced less often is not named as the one that a program syncs most."""
 MAX_OWNERS = 1000
 """With more programs, those that have ended or have nothing at risk are forgotten."""
+THREADS_S = 10.0
+"""Time until the programs of threads are looked up again, because thread numbers are reused."""
 MAX_DIRECT = 64
 """At most this many processes with O_DIRECT files are read at every poll."""
 
@@ -122,6 +124,8 @@ class AtRiskTracker:
         self._names: list[tuple[Owner, NewNames]] = []
         self._directories = Directories()
         self._programs = ProcessCache(lambda: syncs.recording.instance.read("../../saved_cmdlines") if syncs else "")
+        self._threads: dict[int, TracedProcess] = {}
+        self._forget_threads_at = 0.0
         self._running: dict[FileNumber, float] = {}
         """Since when the oldest sync of a file is running."""
 
@@ -222,8 +226,11 @@ class AtRiskTracker:
 
     def _add_syncs(self, syncs: Syncs) -> None:
         """Count the syncs and the new names of each program."""
+        if self._now > self._forget_threads_at:
+            self._threads, self._forget_threads_at = {}, self._now + THREADS_S
         threads = {thread for thread, _ in (*syncs.counts, *syncs.entries)}
-        programs = self._programs.of(threads)
+        self._threads.update(self._programs.of(threads - self._threads.keys()))
+        programs = self._threads
         rows = {key_of(file): row for file, row in self._files.items()}
         for (thread, file), times in syncs.counts.items():
             owner = self._owner_of(programs[thread].pid, programs[thread].name)

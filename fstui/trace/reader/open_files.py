@@ -28,7 +28,7 @@ PIDFD_GETFD, CACHESTAT = 438, 451
 COVERED = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "jfs", "nilfs2", "vfat", "exfat", "ntfs3"})
 IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs", "devpts", "proc", "sysfs", "cgroup2", "tracefs"})
 """Their files are lost in any case."""
-SCAN_S = 0.02
+SCAN_S = 0.012
 """CPU time per scan. If there are more files, the next scan continues with the others."""
 RECENT_NS = 20_000_000
 """Older kernels round the time of a change down to a timer tick of at most 10 ms."""
