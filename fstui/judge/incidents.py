@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
@@ -33,6 +33,8 @@ SHARE = 0.3
 """A program counts as the cause if it did at least this share of what the device did, or waited for this share."""
 MANY_SYNCS = 10
 """Per second."""
+MORE = 2.0
+"""A program whose syncs did not become this many times more frequent is not the cause."""
 SHORT_OF_MEMORY = 0.2
 ALL_CPU = 0.9
 """A program that lacks CPU time also submits its requests late, so that the device seems slow."""
@@ -177,8 +179,8 @@ class IncidentFacts(NamedTuple):
     worst_ms: float | None
     """In the worst second."""
     typical_ms: float | None
-    usual: frozenset[str]
-    """The programs that also synced in the minute before."""
+    usual: dict[str, float]
+    """The programs that also synced in the minute before, and how many times per second."""
 
     @property
     def slow_device(self) -> bool:
@@ -259,7 +261,7 @@ def _incident(records: Records, waits: Sequence[Wait]) -> Incident:
     )
 
 
-def _case(records: Records, waits: Sequence[Wait], row: RecordedWait | None, usual: frozenset[str]) -> IncidentFacts:
+def _case(records: Records, waits: Sequence[Wait], row: RecordedWait | None, usual: dict[str, float]) -> IncidentFacts:
     start, end = waits[0].start, _end(waits)
     devices = frozenset(row.below if row else waits[0].place)
     seconds = [one for one in records.seconds if any(_overlap(one, wait) for wait in waits)]
@@ -286,9 +288,14 @@ def _overlap(second: Second, wait: Wait) -> bool:
     return second.at - second.elapsed_s < wait.end + AFTER_S and second.at > wait.start
 
 
-def _usual(records: Records, start: float) -> frozenset[str]:
+def _usual(records: Records, start: float) -> dict[str, float]:
     windows = [window for window in records.windows if start - MINUTE_S < window.at <= start]
-    return frozenset(row.program for window in windows for row in window.waits)
+    syncs = Counter[str]()
+    for window in windows:
+        for row in window.waits:
+            syncs[row.program] += row.syncs
+    elapsed_s = sum(window.elapsed_s for window in windows) or 1.0
+    return {program: number / elapsed_s for program, number in syncs.items()}
 
 
 def _latency_ms(seconds: Sequence[Second], device: str) -> tuple[float, float] | None:
@@ -401,19 +408,19 @@ def _other_syncs(case: IncidentFacts) -> Why | None:
     if not case.slow_device:
         return None
     own = case.row.program if case.row else ""
-    syncs: dict[str, int] = defaultdict(int)
-    waited: dict[str, int] = defaultdict(int)
+    syncs, waited = Counter[str](), Counter[str]()
     by_program: dict[str, RecordedWait] = {}
     for row in case.rows:
         if set(row.below) & case.devices:
             syncs[row.program] += row.syncs
             waited[row.program] += row.waited_ms + row.in_flight_ms
             by_program[row.program] = row
-    windows_s = sum(window.traced_s or 0.0 for window in case.windows) or 1.0
+    windows_s = sum(window.elapsed_s for window in case.windows) or 1.0
     suspects = [
         program
         for program in syncs
         if program != own
+        and syncs[program] / windows_s >= MORE * case.usual.get(program, 0.0)
         and (
             syncs[program] >= max(MANY_SYNCS * windows_s, syncs[own])
             or (program not in case.usual and waited[program] >= SHARE * waited[own])  # few, because they are slow, too

@@ -218,3 +218,15 @@ def test_a_device_is_slow_if_it_was_during_the_waits() -> None:
     slow = {590, 591, 599, 600}
     one = only(calm(lambda at_s: second(at_s, disk(900.0, writes=20)) if at_s in slow else None, at((600,), stalls)))
     assert one.cause == "device"
+
+
+def test_a_slow_device_that_no_slow_program_waited_for_is_explained() -> None:
+    one = only(calm(SLOW))
+    assert (one.cause, one.program, one.culprit) == ("device", "", "")
+    assert "no program was seen to wait for a sync" in one.sentence
+
+
+def test_a_program_that_always_syncs_as_often_is_not_the_cause() -> None:
+    steady = RecordedWait(program="postgres", pid=9, device="vda", below=("vda",), syncs=5000, waited_ms=900)
+    records = calm(SLOW, lambda at_s: window(at_s, stalled() if at_s == 600 else ETCD, steady))
+    assert (only(records).cause, only(records).culprit) == ("device", "")
