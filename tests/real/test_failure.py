@@ -78,6 +78,7 @@ def test_removed_device_fails_the_step_and_ends_the_run(workshop: Path, fstype: 
     assert failed.error and failed.error.errno in {errno.EIO, errno.EROFS}
     assert failed.error.call in {"pwrite", "fsync"}
     assert "sync-error" in {finding.rule for finding in run.findings}
+    assert run.verdict in {"not-durable", "cannot-tell"}
     assert saved.load(run.id) == run
     assert "Traceback" not in story
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fstui.measure.kinds.dirty_flush import DirtyFlush
+from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.steps import Failure, Latency, PendingOperation, Step
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.steps import step
@@ -157,6 +158,16 @@ def test_work_of_the_device_for_others_is_named() -> None:
     assert (
         "sda counted 725 flushes in that time: it worked for other processes"
         in finding(verdict(None, thawed), "stood-still").because
+    )
+
+
+def test_flushes_of_transactions_are_not_work_for_others() -> None:
+    """MariaDB sends several flushes for each transaction."""
+    frozen = step(
+        ops=131, flushes=3.6, changes={"unanswered": NEVER, "status": "stopped", "settings": Sysbench(server="mariadb")}
+    )
+    assert not any(
+        "it worked for other" in line for line in finding(verdict(None, step(), frozen), "stood-still").because
     )
 
 
