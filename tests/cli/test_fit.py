@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 
 from fstui.judge.fitness import products
+from fstui.report import explanation
 from tests.cli.conftest import Fstui
 
 QUICK = ("fit", "--yes", "--trace", "off")
-PAGE = Path(__file__).parents[2] / "fstui" / "docs" / "fit.md"
 
 
 @pytest.fixture
@@ -49,6 +49,6 @@ def test_refuses_other_products(fstui: Fstui, name: str, words: str) -> None:
 
 
 def test_page_lists_every_product() -> None:
-    page = PAGE.read_text()
+    page = explanation.documentation()["fit"]
     assert [product.name for product in products() if f"| {product.name} | {product.does} |" not in page] == []
     assert [product.name for product in products() if product.source not in page] == []
