@@ -77,7 +77,7 @@ async def test_a_gap_is_named() -> None:
 
 async def test_without_a_recording_it_says_how_to_make_one() -> None:
     async with recorded([]) as pilot:
-        assert "Start 'fstui record'" in " ".join(shown(pilot.app))
+        assert "Start 'fstui record'" in " ".join(" ".join(shown(pilot.app)).split())
         assert "▲" not in " ".join(await pressed(pilot, "left", "n", "down", "y"))
 
 
