@@ -1,7 +1,5 @@
 """Names as hostile as a system may contain, put into every text of a document, and what must not be left of them."""
 
-from __future__ import annotations
-
 import unicodedata
 from typing import Any, TypeVar
 

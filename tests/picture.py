@@ -4,8 +4,6 @@ The run is real: an ext4 filesystem on a loop device, mounted with ``barrier=0``
 app is the real one, driven by key presses. Its screens become the frames of one animated SVG.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

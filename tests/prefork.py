@@ -3,8 +3,6 @@
 Run as a program it is that process: it reads requests from the socket on its stdin.
 """
 
-from __future__ import annotations
-
 import atexit
 import gc
 import json

@@ -1,7 +1,5 @@
 """/proc with names that are meant to confuse a parser."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """``python -m tests.bench NAME [--rounds N] [--dir DIR]``. Each NAME is a module of this package."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import signal

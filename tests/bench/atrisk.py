@@ -5,8 +5,6 @@ writes to 200 of them every second. Then the writes per second of programs with 
 All on an ext4 on a loop device. Needs root. Budgets: 3 % of a core, and a rate of at least 0.98.
 """
 
-from __future__ import annotations
-
 import json
 import statistics
 import subprocess

@@ -1,7 +1,5 @@
 """A throwaway database server made, started, filled and measured by fstui's engine."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

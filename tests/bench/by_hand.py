@@ -3,8 +3,6 @@
 The options of the server are those that fstui uses.
 """
 
-from __future__ import annotations
-
 import os
 import pwd
 import shlex

@@ -5,8 +5,6 @@
 check, 5 s. Exit status 1 if ``fstui clean`` left anything. Needs root.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 from collections import Counter

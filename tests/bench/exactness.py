@@ -4,8 +4,6 @@ On durable storage, each sync of fstui is exactly one flush of fstui's own. Lies
 run is judged twice, as it is, and without anything about its configuration. Makes loop devices, so it needs root.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

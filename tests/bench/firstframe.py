@@ -1,7 +1,5 @@
 """Time from the start of ``fstui`` to its first screen, compared with an empty Textual app, in pairs."""
 
-from __future__ import annotations
-
 import statistics
 import sys
 import tempfile

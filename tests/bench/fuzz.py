@@ -4,8 +4,6 @@
 status 1 after anything but a refusal.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """Every command next to a filesystem that hangs at one kind of system call: does it end, how, and when?"""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from pathlib import Path

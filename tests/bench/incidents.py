@@ -5,8 +5,6 @@ backup, an io limit, no CPU, discards; another program writes on a FUSE filesyst
 happens. It takes about nine minutes. A busy host may add stalls of its own: they are printed, too.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -4,8 +4,6 @@ Budget: 1 000 devices and mounts in at most 0.5 s, with linear growth. Half of t
 and a volume each, and an array of two on every tenth. The mounts are on them, on NFS and ZFS, and in memory.
 """
 
-from __future__ import annotations
-
 import argparse
 import statistics
 import tempfile

@@ -5,8 +5,6 @@ that counters change; one without, on DIR, a tmpfs. The CPU time is read every s
 which paints the whole screen. The trace is off: its helper is a separate process.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

@@ -5,8 +5,6 @@ are CPU times of this process, so that a busy host does not matter. ``--share 0.
 ``--parts`` selects.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import os

@@ -3,8 +3,6 @@
 Budget: at most 1.0 × fio for write + fdatasync of 4 KiB.
 """
 
-from __future__ import annotations
-
 import platform
 import statistics
 import sys

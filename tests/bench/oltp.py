@@ -5,8 +5,6 @@ transaction at the lowest devices are equal within 2 %. It ends within six minut
 servers with their own users.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from argparse import Namespace

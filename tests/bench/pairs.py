@@ -1,7 +1,5 @@
 """Paired rounds: the ratio of each pair, its median, and the 95 % interval of that median."""
 
-from __future__ import annotations
-
 import argparse
 import random
 import statistics

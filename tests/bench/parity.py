@@ -10,8 +10,6 @@ as in the table of products. ``--tools``: ioping and pg_test_fsync instead of fi
 fstui. Needs root.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import os

@@ -4,8 +4,6 @@
 Steps that stay in memory are too short and are skipped, as are those with growing operations.
 """
 
-from __future__ import annotations
-
 import statistics
 import subprocess
 import sys

@@ -5,8 +5,6 @@ ends after it, so that both see the same syncs. Budget: every count within 2 %, 
 except one sync in a hundred. Needs root.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 import signal

@@ -5,8 +5,6 @@ Budget: 1.2 times as long, by the 95 % interval of the paired ratio. Needs a qui
 own users.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from pathlib import Path

@@ -6,8 +6,6 @@ moment. Starting and stopping are excluded: in a run they happen between steps. 
 p99 at most 1.05, for the median and the whole interval.
 """
 
-from __future__ import annotations
-
 import asyncio
 import statistics
 import sys

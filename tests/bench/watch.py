@@ -5,8 +5,6 @@ root. Budget: 15 % of a core, less than 2 MiB more memory from the second quarte
 A process that waits for a CPU reads more events at once, so memory needs a quiet host.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 Counted from the start of the run to its end, with the first painting of the screen, and without the result.
 """
 
-from __future__ import annotations
-
 import statistics
 import tempfile
 

@@ -1,7 +1,5 @@
 """The same work done by fstui's probe and by other programs."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """One attack: start fstui, do something to it, and check twice what is left."""
 
-from __future__ import annotations
-
 import random
 import resource
 import signal

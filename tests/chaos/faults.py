@@ -1,7 +1,5 @@
 """Faults that may happen during a run, each on its own filesystem."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,8 +1,6 @@
 """The place of an attack: an ext4 on a loop device, a home, and namespaces of its own, so that everything in them
 afterwards belongs to the test."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import re

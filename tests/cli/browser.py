@@ -1,7 +1,5 @@
 """A headless Chromium with one page, controlled by the DevTools protocol."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 from collections.abc import AsyncIterator

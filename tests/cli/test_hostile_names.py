@@ -1,7 +1,5 @@
 """The real commands, with hostile names from the system and from users: the output is plain text."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

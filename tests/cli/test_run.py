@@ -1,7 +1,5 @@
 """``fstui run`` without a terminal, on the storage of the test machine: streams and exit codes, not the verdict."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

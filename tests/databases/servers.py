@@ -1,7 +1,5 @@
 """Real servers for the tests, from packages of the distribution. A skipped test names the missing package."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

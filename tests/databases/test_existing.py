@@ -1,7 +1,5 @@
 """An existing server provides one database; nothing else on it is changed."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import re

@@ -1,7 +1,5 @@
 """The facts that a server reports, and its options that are in force."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from collections.abc import Sequence

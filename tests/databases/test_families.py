@@ -1,7 +1,5 @@
 """The connection to each kind of server: sysbench's options, the user's own files, and no password among the words."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import get_args

@@ -1,7 +1,5 @@
 """sysbench against real throwaway servers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Plans with missing programs, and with an existing server."""
 
-from __future__ import annotations
-
 import pytest
 
 from fstui.databases import planning, replicas

@@ -1,7 +1,5 @@
 """Run real outside programs."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from pathlib import Path

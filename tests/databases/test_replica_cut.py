@@ -1,7 +1,5 @@
 """A primary and its replica on real filesystems, ended in the middle of acknowledged commits."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

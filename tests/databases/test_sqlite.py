@@ -1,7 +1,5 @@
 """Commits of SQLite on a disk with counters."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from fstui.measure.kinds.sqlite_commits import SqliteCommits

@@ -1,7 +1,5 @@
 """The real output of sysbench 1.0.20 is parsed without rounding."""
 
-from __future__ import annotations
-
 from fstui.measure.kinds.sysbench import Interval, SysbenchFigures
 from fstui.measure.probes import sysbench_program
 from fstui.measure.probes.sysbench_program import reason

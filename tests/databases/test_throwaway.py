@@ -1,7 +1,5 @@
 """Several schemas in a throwaway server, and the purge of its binary log."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """Errors: one clear sentence, finished steps are kept, and nothing is left behind."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import errno

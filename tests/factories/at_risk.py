@@ -1,7 +1,5 @@
 """A state of ``fstui watch --at-risk``: a message server that syncs seldom, and a database that syncs each write."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fstui.model.at_risk import AtRisk, AtRiskSecond, FileAtRisk, NamesAtRisk, ProgramAtRisk, WriteCacheAtRisk

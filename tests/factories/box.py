@@ -1,7 +1,5 @@
 """A builder of made-up /proc and /sys trees in the kernel's own formats."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A busy made-up host: changing numbers, a database, and earlier runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import accumulate
 from math import sin

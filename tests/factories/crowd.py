@@ -1,7 +1,5 @@
 """A host with many devices and mounts: disks with a partition and a volume each, arrays, many kinds of mounts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from fstui.storage.claims import Answer, Claims

@@ -1,7 +1,5 @@
 """Steps of database workloads and runs that contain them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from msgspec.structs import replace

@@ -1,7 +1,5 @@
 """Libraries that acknowledge some syncs without making them, compiled for a test. Skipped without a compiler."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The evidence of a durable, quiet host, and its judgement."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fstui.judge import judge

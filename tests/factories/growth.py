@@ -1,7 +1,5 @@
 """Flushes after increasing amounts of unsynced data, and the share of each device."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

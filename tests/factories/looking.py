@@ -1,7 +1,5 @@
 """Short functions for tests that survey a made-up host."""
 
-from __future__ import annotations
-
 from fstui.model.host import Inventory
 from fstui.model.storage import Node, Target
 from fstui.storage.claims import UNASKED, Claims

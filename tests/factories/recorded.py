@@ -1,7 +1,5 @@
 """Records as the recorder writes them: a calm quarter of an hour, and what a test puts into it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """A saved run, recorded like a real one. Only its samples and counters are made up."""
 
-from __future__ import annotations
-
 import random
 from itertools import accumulate
 from typing import Any

@@ -1,7 +1,5 @@
 """A run with two layers and two findings, for printing."""
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from fstui.measure.kinds.sync_writes import SyncWrites

@@ -1,7 +1,5 @@
 """A made-up host, run and result for screens, always the same."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Random made-up stacks of made-up layers of any depth and width, and their description as a survey gives it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from itertools import count
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Measured steps: what arrived at the devices, and how long an operation took if that matters."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Durable layers and stacks, from which tests change one thing at a time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

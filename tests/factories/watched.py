@@ -1,7 +1,5 @@
 """A second of a watch in which a database waits for a slow disk."""
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from fstui.model.counters import DeviceTimes

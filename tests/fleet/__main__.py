@@ -1,7 +1,5 @@
 """``python -m tests.fleet eight [PYZ] | replay NUMBER | clush``: figures of README.md."""
 
-from __future__ import annotations
-
 import json
 import resource
 import statistics

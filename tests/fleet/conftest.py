@@ -1,7 +1,5 @@
 """An ssh that connects to no host: it runs the command here, or fails as ssh does."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import subprocess

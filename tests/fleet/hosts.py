@@ -3,8 +3,6 @@
 Their addresses exist within the namespaces alone, and who asks them is in one of these too.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

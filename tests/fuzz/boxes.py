@@ -1,7 +1,5 @@
 """A made-up host with one of everything, whose files a fuzzer may change."""
 
-from __future__ import annotations
-
 import atexit
 import shutil
 import tempfile

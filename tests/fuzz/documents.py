@@ -1,7 +1,5 @@
 """Run documents with changed places: refused, or read, judged, and displayed as plain text."""
 
-from __future__ import annotations
-
 import csv
 import html.parser
 import io

@@ -4,8 +4,6 @@ Guided by the coverage of fstui's code if atheris is installed (``pip install -e
 It continues after a failure: it prints a line of JSON for each new kind, and at the end one with the number of inputs.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

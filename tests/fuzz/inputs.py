@@ -1,7 +1,5 @@
 """Choices from bytes, so that a fuzzer of bytes can change one place of a valid input."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """Parsers of untrusted bytes, each as a function of bytes that raises only for a defect."""
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Callable

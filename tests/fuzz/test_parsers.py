@@ -1,7 +1,5 @@
 """Each parser refuses invalid input in one sentence, or accepts it."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

@@ -3,8 +3,6 @@
 Run ``python -m tests.judge.sentences`` after such a change.
 """
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Iterator
 from pathlib import Path

@@ -3,8 +3,6 @@
 Run ``python -m tests.judge.setups`` after a change of setups.toml or of a rule, and read the difference of the page.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which products a storage is fast enough for, by the thresholds that they publish."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

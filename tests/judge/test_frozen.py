@@ -5,8 +5,6 @@
 what neither of them shows. Words may change: ``sentences.json`` records today's.
 """
 
-from __future__ import annotations
-
 import gzip
 import re
 from collections import Counter

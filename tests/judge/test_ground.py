@@ -4,8 +4,6 @@ Storage with all flushes is never reported as not durable. Missing flushes are r
 and is expected to receive them. Storage that cannot be seen inside gets low confidence at best.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 

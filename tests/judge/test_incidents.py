@@ -1,7 +1,5 @@
 """What is found in a recording: the program, the device and the cause, and nothing where nothing happened."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Confidence in durability is low on any stack if one of the lowest devices was not observed to work."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

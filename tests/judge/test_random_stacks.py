@@ -4,8 +4,6 @@ An honest stack is never reported as not durable. A stack with a layer that drop
 it: ``shows`` follows the paths of the simulation, independently of the code under test.
 """
 
-from __future__ import annotations
-
 import random
 
 from hypothesis import given, settings

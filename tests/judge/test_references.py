@@ -1,7 +1,5 @@
 """The library of published rates, the user's own references, and the place of a run among them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """The files of the rules folders are what judges and what ``fstui explain`` shows."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What fstui says of common production setups, with three scenarios."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

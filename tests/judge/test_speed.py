@@ -1,7 +1,5 @@
 """The answer to "is it slow?", its yardsticks, and other reasons."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

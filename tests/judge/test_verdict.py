@@ -1,7 +1,5 @@
 """The verdict follows from the findings."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

@@ -3,8 +3,6 @@
 Applies to both kernels, or to that of ``--kernel``.
 """
 
-from __future__ import annotations
-
 import argparse
 import signal
 import subprocess

@@ -3,8 +3,6 @@
 A shared directory is ``NAME.held``: a link to the directory itself, or for a lying one a copy that the cut removes.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """How a guest image is made: debootstrap into a directory, a kernel beside it, then ``mke2fs -d``."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

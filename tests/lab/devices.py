@@ -1,7 +1,5 @@
 """QEMU's arguments for the disks of a machine, and the names by which the guest finds them."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Mapping
 from pathlib import Path

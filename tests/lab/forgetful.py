@@ -4,8 +4,6 @@
 of them, 0: none). Protocol: NetworkBlockDevice/nbd, doc/proto.md, the newstyle negotiation. One client at a time.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import struct

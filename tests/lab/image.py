@@ -1,7 +1,5 @@
 """The guest images, made once and stored outside the checkout."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A small initrd: busybox, the drivers that reach the root image, and one script."""
 
-from __future__ import annotations
-
 import gzip
 import lzma
 import stat

@@ -1,7 +1,5 @@
 """Run a machine of the laboratory: its disks, its stack, and a directory for its files."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

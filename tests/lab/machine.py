@@ -1,7 +1,5 @@
 """A lab machine: its disks, the stack on them, what is declared, and the truth. One TOML file each."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal
 

@@ -3,8 +3,6 @@
 The guest unpacks the disk itself, because a tar consists of blocks. So new code needs no new image.
 """
 
-from __future__ import annotations
-
 import compileall
 import py_compile
 import shutil

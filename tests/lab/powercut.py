@@ -4,8 +4,6 @@ Data that was only in a disk's cache is lost with nbdkit; QEMU caches nothing. A
 virtio-serial port, and ``fstui powercut witness`` stores them on the host.
 """
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import subprocess

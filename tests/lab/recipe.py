@@ -1,7 +1,5 @@
 """The recipes of the guest images. An image is named after its recipe's digest, so a changed recipe is built anew."""
 
-from __future__ import annotations
-
 import hashlib
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The part of the laboratory that ``tests/run`` uses: two machines per day, with one kernel and then the other."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from datetime import date
 

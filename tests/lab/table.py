@@ -1,7 +1,5 @@
 """Compare what fstui reported with the truth, as a table with faults."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

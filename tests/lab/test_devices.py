@@ -1,7 +1,5 @@
 """QEMU's arguments for the disks of a machine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.lab.devices import device_words, serial_numbers

@@ -3,8 +3,6 @@
 ``documents/KERNEL`` holds the documents as they were saved, without the timelines, which no verdict needs.
 """
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

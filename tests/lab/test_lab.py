@@ -4,8 +4,6 @@
 that have not finished after four minutes are skipped, and reported.
 """
 
-from __future__ import annotations
-
 import fcntl
 import gzip
 import lzma

@@ -5,8 +5,6 @@ root filesystem is the image ``ssh``. ``python -m tests.lab.uml on DIRECTORY`` s
 runs as root, in a network namespace of its own.
 """
 
-from __future__ import annotations
-
 import gzip
 import os
 import shlex

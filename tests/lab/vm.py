@@ -1,7 +1,5 @@
 """A virtual machine under QEMU's software emulation, and the agent in it. Every operation has a time limit."""
 
-from __future__ import annotations
-
 import json
 import select
 import socket

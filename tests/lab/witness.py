@@ -3,8 +3,6 @@
 Each saved run document is judged twice: as it is, and without its traces.
 """
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is said of a storage."""
 
-from __future__ import annotations
-
 from fstui.model.storage import Space
 
 

@@ -1,7 +1,5 @@
 """A header as a writer prints it, for a made-up host."""
 
-from __future__ import annotations
-
 from fstui.model.documents import encode
 from fstui.model.run import ScenarioRef
 from fstui.powercut.header import PowerCutHeader

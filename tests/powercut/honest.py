@@ -1,7 +1,5 @@
 """The files that a durable disk contains after a cut. Tests then damage single blocks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from fstui.model.documents import encode

@@ -1,7 +1,5 @@
 """A made-up host for campaigns: an ssh that runs commands here, a plug, and an fstui that only pretends to write."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The files of one writer: a partly written record does not count."""
 
-from __future__ import annotations
-
 import errno
 import os
 import resource

@@ -3,8 +3,6 @@
 Each context manager yields a Storage: a directory to measure in, and the device whose counters show the truth.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """A filesystem that hangs on command, and the behaviour of each command of fstui next to it."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

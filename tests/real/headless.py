@@ -1,7 +1,5 @@
 """Run the installed ``fstui`` without a terminal, as a user would."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Other programs on the same disk, which are no children of fstui."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The processes of a run, found through their parents and not by name alone."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable
 

@@ -1,7 +1,5 @@
 """A mount that never answers, for commands that enter its namespace."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

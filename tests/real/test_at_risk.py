@@ -1,7 +1,5 @@
 """``fstui watch --at-risk`` next to programs that write known amounts and sync them in known ways."""
 
-from __future__ import annotations
-
 import json
 import os
 import pwd

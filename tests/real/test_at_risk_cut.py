@@ -4,8 +4,6 @@ The disk is a loop device on a file whose server keeps every write in a volatile
 that server has made durable is the disk after a power cut.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -3,8 +3,6 @@
 ``python -m tests.bench chaos`` is the long form. It runs in a process of its own with its own namespaces.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

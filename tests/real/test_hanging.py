@@ -1,7 +1,5 @@
 """A hanging filesystem hangs no command of fstui. ``python -m tests.bench hang`` is the long form."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

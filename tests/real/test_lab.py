@@ -1,7 +1,5 @@
 """``fstui lab``: each storage is what its envelope says, and nothing is left of it however it ends."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A btrfs on two loop devices, one of them forgets: only data with a checksummed copy on the other survives."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

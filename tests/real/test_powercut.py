@@ -2,8 +2,6 @@
 anything more (the ioctl GOINGDOWN with NOLOGFLUSH). Then it is mounted again, and its journal is replayed as after a
 power cut. The disk below keeps its power, so a lie of the disk shows only in the laboratory."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import json

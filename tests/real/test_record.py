@@ -1,7 +1,5 @@
 """``fstui record`` next to a program with known syncs, and what it does when it is killed or started twice."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """A filesystem without O_DIRECT and without a size: ramfs, which every kernel has."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``python -m tests.release [build] [FILE]`` · ``check FILE ROOT…`` · ``contain FILE ROOT`` · ``start FILE``."""
 
-from __future__ import annotations
-
 import hashlib
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """Build the file: wheels for every platform, then pex, then the first lines of its shell part."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The platforms of the file, as wheel tags and environment markers for pip and pex."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Test the file in the root directories of other distributions, and measure its start."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import statistics

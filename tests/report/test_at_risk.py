@@ -1,7 +1,5 @@
 """The words of ``fstui watch --at-risk``."""
 
-from __future__ import annotations
-
 import csv
 import io
 

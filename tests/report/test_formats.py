@@ -1,7 +1,5 @@
 """Every format prints any report: one registry, safe names, the same content."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

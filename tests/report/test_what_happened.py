@@ -1,7 +1,5 @@
 """The answer of ``fstui what-happened`` in each format."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import msgspec
 
 from fstui.model.storage import Node, Reading

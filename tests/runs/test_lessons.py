@@ -1,7 +1,5 @@
 """Every lesson is run as fast as possible, and its claims are checked."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

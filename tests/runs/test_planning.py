@@ -1,7 +1,5 @@
 """A directory is looked up once for all plans."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Which time a user means, and what the answer says about the recording itself."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime

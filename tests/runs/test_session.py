@@ -1,7 +1,5 @@
 """The session that both interfaces use: a replay runs through the same code as this host."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

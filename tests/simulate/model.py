@@ -1,7 +1,5 @@
 """Run a program on a simulated host without waiting."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fstui.measure.kinds import StepSettings

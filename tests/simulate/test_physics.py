@@ -1,7 +1,5 @@
 """The limits of simulated disks, and their content after a power cut."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Simulated disks reproduce published figures, with the same few parameters for all rows of a disk."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The program on a simulated host, as ``fstui watch`` reports it."""
 
-from __future__ import annotations
-
 import pytest
 
 from fstui.model.watch import Watched

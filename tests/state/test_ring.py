@@ -1,7 +1,5 @@
 """The ring on disk: its limit, kills, a full disk."""
 
-from __future__ import annotations
-
 import gzip
 import os
 from collections.abc import Callable

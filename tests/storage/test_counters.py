@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.storage import Node
 from fstui.storage.counters import add, difference, read_counters

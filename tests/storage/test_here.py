@@ -1,7 +1,5 @@
 """The host that runs the tests: the survey agrees with what the kernel reports in other ways."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """A survey never fails, whatever is in /proc and /sys; it leaves out what is not valid."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A defect in fstui leaves a sentence on the terminal, and a traceback only on request."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

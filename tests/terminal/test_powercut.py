@@ -3,8 +3,6 @@
 Instead of cutting the power, the filesystem is shut down and mounted again (tests/real/test_powercut.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Instances of tracefs, also on hosts that have not mounted it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from fstui.trace.reader import tracefs

@@ -1,7 +1,5 @@
 """The trace of a run: started if possible, refused in one sentence if not, and always removed."""
 
-from __future__ import annotations
-
 import json
 import os
 import pwd

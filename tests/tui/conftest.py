@@ -1,7 +1,5 @@
 """The app on a prepared machine, with its own state directory."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any

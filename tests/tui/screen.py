@@ -1,7 +1,5 @@
 """The text on the screen of an app, line by line."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from textual.app import App

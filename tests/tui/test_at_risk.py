@@ -1,7 +1,5 @@
 """The screen with what each program would lose if the power failed now."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any

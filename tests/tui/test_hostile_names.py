@@ -1,7 +1,5 @@
 """Every screen with hostile names: no control character reaches the terminal, and no column moves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The screen of a recording: moving through time."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from textual.pilot import Pilot
 from textual.widgets import Input
 

@@ -1,7 +1,5 @@
 """Pictures of every screen. Accept a change with ``pytest --snapshot-update`` after looking at it."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What one account lacks, what exceeds the expected flushes, and what it shows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

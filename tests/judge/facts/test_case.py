@@ -1,7 +1,5 @@
 """A case computes each fact once."""
 
-from __future__ import annotations
-
 import pytest
 
 from fstui.judge import Case

@@ -1,7 +1,5 @@
 """Commits of a database as syncs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

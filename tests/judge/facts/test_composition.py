@@ -1,7 +1,5 @@
 """What arrived below a filesystem, by the counters of its devices."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Which configurations are defects: one row for each stack, with the outcomes that the rule has there."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """When the configuration alone makes a sync worth nothing."""
 
-from __future__ import annotations
-
 import pytest
 
 from fstui.judge import Case

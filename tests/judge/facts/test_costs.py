@@ -1,7 +1,5 @@
 """What a write costs, and what a flush adds."""
 
-from __future__ import annotations
-
 from fstui.judge import Case
 from fstui.judge.facts.costs import Cost, Costs, added, typical_ns
 from fstui.model.host import Process

@@ -1,7 +1,5 @@
 """Whether flushes take longer for more data, and which of the lowest devices were observed to do work."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How many flushes and bytes each device has to receive: one row for each stack, step and verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Activity of other processes while fstui was idle."""
 
-from __future__ import annotations
-
 import pytest
 
 from fstui.judge.facts.other_writers import OtherWriters

@@ -1,7 +1,5 @@
 """The point at which a rate changes permanently."""
 
-from __future__ import annotations
-
 from fstui.judge.facts.rate_change import RateChange, rate_change
 from fstui.judge.facts.steps import SyncStep
 from fstui.measure.kinds.sync_writes import SyncWrites

@@ -1,7 +1,5 @@
 """The revolutions of disks, and the pace of steps compared with them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

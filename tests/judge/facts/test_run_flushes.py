@@ -1,7 +1,5 @@
 """Missing and proven flushes of a run, at a loop device, its backing file and the disk below."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

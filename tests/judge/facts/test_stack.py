@@ -1,7 +1,5 @@
 """The levels of a stack, where flushes are dropped, and which devices a sync waits for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Which steps a rule can use."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Signs that the syncs of a process do not reach the kernel."""
 
-from __future__ import annotations
-
 import pytest
 
 from fstui.judge import words

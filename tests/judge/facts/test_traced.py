@@ -1,7 +1,5 @@
 """Which flushes the trace attributes to fstui, and what follows from that."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How stubbed syncs, protected caches and hosts without a flush change the verdicts of several rules."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

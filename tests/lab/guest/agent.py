@@ -5,8 +5,6 @@ A request has ``id``, ``shell`` and ``timeout``; the answer has ``id``, ``status
 ``stream``, each line of stdout is sent as ``line`` while the command runs.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The program that runs tools."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The questions to an NVMe controller, with a made-up kernel."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import sys

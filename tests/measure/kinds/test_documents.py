@@ -1,7 +1,5 @@
 """Run documents are written in the second version, and read in both."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from copy import deepcopy

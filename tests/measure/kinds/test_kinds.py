@@ -1,7 +1,5 @@
 """The kinds of steps."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Drive a probe as the engine does: settings and commands in, frames out."""
 
-from __future__ import annotations
-
 import json
 import os
 import select

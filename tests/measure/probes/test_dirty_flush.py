@@ -1,7 +1,5 @@
 """Flushes after growing amounts of writes."""
 
-from __future__ import annotations
-
 import errno
 import os
 import resource

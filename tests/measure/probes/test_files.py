@@ -1,7 +1,5 @@
 """The file that a probe makes."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path

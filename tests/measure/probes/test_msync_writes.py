@@ -1,7 +1,5 @@
 """Blocks written through a mapping are measured, saved, displayed and judged like any other step."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 from pathlib import Path

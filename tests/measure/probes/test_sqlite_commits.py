@@ -1,7 +1,5 @@
 """Commits of SQLite as a probe."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

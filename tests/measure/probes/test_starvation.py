@@ -1,7 +1,5 @@
 """The kernel's figures for time without a CPU."""
 
-from __future__ import annotations
-
 import os
 import time
 

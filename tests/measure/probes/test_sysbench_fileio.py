@@ -1,7 +1,5 @@
 """The real sysbench fileio as a probe."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 from pathlib import Path

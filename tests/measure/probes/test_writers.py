@@ -1,7 +1,5 @@
 """The loop that all writers share, with a clock of its own."""
 
-from __future__ import annotations
-
 import pytest
 
 from fstui.measure.probes import writers

@@ -1,7 +1,5 @@
 """Guests from made-up /proc trees, with arguments as Proxmox, libvirt, Firecracker and cloud-hypervisor give them."""
 
-from __future__ import annotations
-
 import json
 import os
 import threading

@@ -1,7 +1,5 @@
 """QEMU itself: what each setting makes of a guest's flush, counted with strace, and what fstui says of it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Sockets of hypervisors: who is asked, what is asked, and for how long."""
 
-from __future__ import annotations
-
 import os
 import socket
 import threading

@@ -1,7 +1,5 @@
 """Pages of a trace buffer: recorded ones, and functions that make further ones."""
 
-from __future__ import annotations
-
 import re
 import struct
 from pathlib import Path

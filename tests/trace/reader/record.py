@@ -4,8 +4,6 @@ Writes to ``recorded/RELEASE/`` next to this file: every format, the pages of ea
 kernel prints them. Needs root. DEVICE is the block device that DIRECTORY is on.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time

@@ -1,7 +1,5 @@
 """The parts of ``fstui watch --at-risk`` that need no kernel: ages, syncs, flushes, names."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Paths of files: from what the program has open, or from programs of the same name."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The recorder's own part: which threads it leaves out, which rows it keeps, and when it drops a call."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

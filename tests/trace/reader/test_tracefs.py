@@ -1,7 +1,5 @@
 """Finding tracefs, missing events, and instances that do not disturb other tracing."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Fewer bytes than were synced."""
 
-from __future__ import annotations
-
 import pytest
 
 from fstui.measure.kinds.sync_writes import SyncWrites

@@ -1,7 +1,5 @@
 """Flush times compared with the amount of unsynced data."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

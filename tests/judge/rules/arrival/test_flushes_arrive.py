@@ -1,7 +1,5 @@
 """All expected flushes, with and without other writers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Fewer flushes than expected."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """Each outcome of the table of defects has an example, a finding in words, and a page."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Syncs that never reach the kernel's filesystems."""
 
-from __future__ import annotations
-
 import pytest
 
 from fstui.model.host import Process

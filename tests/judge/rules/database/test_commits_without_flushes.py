@@ -1,7 +1,5 @@
 """Commits that reach the device, and commits that do not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """O_DSYNC that costs less than fdatasync."""
 
-from __future__ import annotations
-
 import pytest
 
 from fstui.model.steps import Step

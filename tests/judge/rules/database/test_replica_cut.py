@@ -1,7 +1,5 @@
 """Commits that were acknowledged before a primary was stopped."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fstui.measure.kinds.replica_cut import ReplicaCut, ReplicaCutFigures

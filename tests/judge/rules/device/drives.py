@@ -1,7 +1,5 @@
 """Drives of several media, and a cache in front of another drive."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fstui.model.storage import Medium, Node, Target

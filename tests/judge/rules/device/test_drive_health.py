@@ -1,7 +1,5 @@
 """What drives report against themselves."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Drives that are faster than their medium, a forced write or their link allows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Layers and devices that hide what a sync does."""
 
-from __future__ import annotations
-
 import pytest
 
 from fstui.model.counters import DeviceCounters

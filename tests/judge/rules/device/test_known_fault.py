@@ -1,7 +1,5 @@
 """Drives whose firmware was published to lose flushed data."""
 
-from __future__ import annotations
-
 import pytest
 
 from fstui.storage.layers.devices import models

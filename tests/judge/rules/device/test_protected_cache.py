@@ -1,7 +1,5 @@
 """Caches that may survive a power cut."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

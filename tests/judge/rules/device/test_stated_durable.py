@@ -1,7 +1,5 @@
 """Devices whose controller, array or provider states that what they acknowledged survives a power cut."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

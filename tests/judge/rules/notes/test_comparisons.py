@@ -1,7 +1,5 @@
 """Comparisons with etcd's requirements, another sync call and another program."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

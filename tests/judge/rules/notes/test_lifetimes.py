@@ -1,7 +1,5 @@
 """Storage whose data is removed with a container, a pod or an instance."""
 
-from __future__ import annotations
-
 import pytest
 
 from fstui.judge import judge

@@ -1,7 +1,5 @@
 """Rates and latencies that are worth a note."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any

@@ -1,7 +1,5 @@
 """Ways of writing that sync every write, or none."""
 
-from __future__ import annotations
-
 import pytest
 from msgspec.structs import replace
 

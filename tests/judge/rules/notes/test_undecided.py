@@ -1,7 +1,5 @@
 """What is said of a run that nothing could judge: what is established, what is not, and who can answer."""
 
-from __future__ import annotations
-
 import errno
 
 import pytest

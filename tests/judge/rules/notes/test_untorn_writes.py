@@ -1,7 +1,5 @@
 """What the kernel states about writes that are never torn."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fstui.storage.layers.facts import UNTORN

@@ -1,7 +1,5 @@
 """Rotating disks, read or declared, and steps at their pace."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fstui.model.storage import Medium, Target

@@ -1,7 +1,5 @@
 """Several writers that share a revolution of the disk are not reported."""
 
-from __future__ import annotations
-
 from fstui.judge import explain
 from tests.factories.evidence import verdict
 from tests.factories.steps import step

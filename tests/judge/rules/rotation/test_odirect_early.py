@@ -1,7 +1,5 @@
 """O_DIRECT that was acknowledged before the platter had the data."""
 
-from __future__ import annotations
-
 import pytest
 
 from fstui.measure.kinds.sync_writes import SyncWrites

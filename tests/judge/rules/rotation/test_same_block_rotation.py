@@ -1,7 +1,5 @@
 """Rewrites of one block, compared with the revolutions of a platter."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from tests.factories.box import Box
 from tests.factories.evidence import verdict
 from tests.factories.looking import look, read, roles

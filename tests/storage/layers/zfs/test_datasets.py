@@ -1,7 +1,5 @@
 """Pools and datasets, from made-up output of zpool and zfs in the documented formats (zpool-status(8))."""
 
-from __future__ import annotations
-
 import pytest
 
 from fstui.model.storage import Target
