@@ -27,7 +27,7 @@ def record(size: str, seconds: float | None, anonymous: bool, unit: bool) -> Non
     is still in memory. As root, every ten seconds: the programs that waited longest for a sync and for which files,
     and the processes that read, wrote and discarded most. Arguments of processes are never recorded.
 
-    The recording is a ring in the state directory: a day takes about 5 MB, and when the ring is full, the oldest
+    The recording is a ring in the state directory: a day takes 2 to 15 MB, and when the ring is full, the oldest
     part is removed. fstui installs nothing.
 
     \b
