@@ -24,7 +24,7 @@ def of_at_risk(report: AtRiskReport) -> Report:
         Section("", NAMES, tuple(_names(row) for row in whole.names[:MAX_ROWS]), _more(len(whole.names))),
         Section("", lines=caches(whole)),
         Section("", lines=report.limits),
-        Section("", lines=report.sentences[:MAX_ROWS] or ("Nothing is at risk.",)),
+        Section("", lines=report.sentences[:MAX_ROWS] or ("No program was seen with bytes at risk.",)),
     )
     rows = (
         (", ".join(row.programs), row.where, row.device, row.dirty_bytes, row.cached_bytes, row.oldest_s, row.at_least,
@@ -54,7 +54,7 @@ def file_cells(row: FileAtRisk) -> tuple[str, ...]:
         size(row.cached_bytes),
         age(row),
         size(row.most_bytes),
-        seconds(row.longest_s),
+        _age(row.longest_s, row.at_least and row.longest_s == row.oldest_s),
         NONE if row.syncs is None else count(row.syncs),
         row.where,
     )
@@ -67,7 +67,11 @@ def who(row: FileAtRisk) -> str:
 
 
 def age(row: Exposed) -> str:
-    return NONE if row.oldest_s is None else f"{'≥ ' if row.at_least else ''}{seconds(row.oldest_s)}"
+    return NONE if row.oldest_s is None else _age(row.oldest_s, row.at_least)
+
+
+def _age(age_s: float, at_least: bool) -> str:
+    return f"{'≥ ' if at_least else ''}{seconds(age_s)}"
 
 
 def _names(row: NamesAtRisk) -> tuple[Cell | str, ...]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 from fstui import __version__
+from fstui.judge import judge
 from fstui.model.at_risk import AtRisk, AtRiskFinished, AtRiskReport, AtRiskSecond, AtRiskStarted
 from fstui.model.errors import local_time
-from fstui.model.host import Host
+from fstui.model.host import Inventory
+from fstui.model.run import Evidence
 from fstui.model.storage import Target
 from fstui.model.watch import WatchEvent
 from fstui.runs.machine.base import Machine
 from fstui.trace.at_risk import limits, sentences
+from fstui.trace.conclusion import LYING
 
 
 class WatchingRisk:
@@ -20,6 +23,8 @@ class WatchingRisk:
         """``pid``: only this process and its children. ``target``: only its filesystem."""
         self._machine, self._pid, self._target = machine, pid, target
         self._stopping = asyncio.Event()
+        self._judged: dict[str, str] = {}
+        """What is said of each device or filesystem, as the watch asks once a second."""
         self._started_at = local_time().isoformat(timespec="seconds")
 
     def stop(self) -> None:
@@ -28,17 +33,17 @@ class WatchingRisk:
 
     async def events(self, seconds: float | None = None) -> AsyncIterator[WatchEvent]:
         """Watch for this time, or until the stop. Raises Refused, and OSError if the child program has died."""
-        host = self._machine.survey().host
+        inventory = self._machine.survey()
         child = await self._machine.at_risk(self._target, self._pid)
         ending = asyncio.ensure_future(self._passed(seconds))
         ending.add_done_callback(lambda _: child.end())
         try:
-            yield AtRiskStarted(host=host, untraced=child.untraced)
+            yield AtRiskStarted(host=inventory.host, untraced=child.untraced)
             newest = AtRisk()
             async for newest in child.seconds():
-                found = sentences(newest), tuple(limits(newest, child.untraced))
-                yield AtRiskSecond(second=newest, sentences=found[0], limits=found[1])
-            yield AtRiskFinished(report=self._report(host, newest, child.untraced))
+                found = self._limits(inventory, newest, child.untraced)
+                yield AtRiskSecond(second=newest, sentences=sentences(newest), limits=found)
+            yield AtRiskFinished(report=self._report(inventory, newest, child.untraced))
         finally:
             ending.cancel()
             await child.stop()
@@ -49,15 +54,32 @@ class WatchingRisk:
         except TimeoutError:
             return
 
-    def _report(self, host: Host, whole: AtRisk, untraced: str | None) -> AtRiskReport:
+    def _limits(self, inventory: Inventory, seen: AtRisk, untraced: str | None) -> tuple[str, ...]:
+        return (*self._lost_anyway(inventory, {disk.device for disk in seen.devices}), *limits(seen, untraced))
+
+    def _lost_anyway(self, inventory: Inventory, devices: set[str]) -> Iterator[str]:
+        """Yield each filesystem whose configuration drops even what is synced."""
+        chosen = (self._target,) if self._target else inventory.filesystems
+        for target in chosen:
+            if not (target.stack and (self._target or devices.intersection(target.stack[0].below))):
+                continue
+            if (device := target.stack[0].name) not in self._judged:
+                found = judge(Evidence(host=inventory.host, process=inventory.process, target=target))
+                lies = found.verdict in LYING
+                words = f"On {target.mount_point}, even synced data is at risk: {found.verdict}. {found.sentence}"
+                self._judged[device] = words if lies else ""
+            if self._judged[device]:
+                yield self._judged[device]
+
+    def _report(self, inventory: Inventory, whole: AtRisk, untraced: str | None) -> AtRiskReport:
         return AtRiskReport(
             started_at=self._started_at,
             version=__version__,
-            host=host,
+            host=inventory.host,
             pid=self._pid,
             mount_point=self._target.mount_point if self._target else None,
             untraced=untraced,
             whole=whole,
             sentences=sentences(whole),
-            limits=tuple(limits(whole, untraced)),
+            limits=self._limits(inventory, whole, untraced),
         )

@@ -84,10 +84,10 @@ def sentences(seen: AtRisk) -> tuple[str, ...]:
 
 def _sentence(program: ProgramAtRisk, elapsed_s: float) -> str:
     if program.bytes:
-        shared = f", {count(program.shared_files)} of them shared," if program.shared_files else ""
+        some = f", {count(program.shared_files)} of them shared," if program.shared_files and program.files > 1 else ""
         oldest = f"oldest {'at least ' if program.at_least else ''}{seconds(program.oldest_s or 0.0)}"
-        files = counted(program.files, "file")
-        risk = f"at most {size(program.bytes)} in {files}{shared} not durable, {oldest}{_log(program)}"
+        files = "1 shared file" if program.files == program.shared_files == 1 else counted(program.files, "file")
+        risk = f"at most {size(program.bytes)} in {files}{some} not durable, {oldest}{_log(program)}"
     elif program.most_bytes:
         longest = seconds(program.longest_s)
         risk = f"nothing at risk now; at most {size(program.most_bytes)}, for at most {longest}, in this watch"
@@ -137,11 +137,11 @@ def limits(seen: AtRisk, untraced: str | None) -> Iterator[str]:
         )
     for fstype, descriptors in sorted(seen.not_covered.items()):
         files = counted(descriptors, "descriptor")
-        yield f"Not counted: {files} open for writing on {fstype}, where the kernel cannot be asked without effect."
+        yield f"Not counted: {files} open for writing on {fstype}, whose unwritten pages fstui cannot count."
     if seen.seconds_per_round > 1:
         yield f"There are many open files: each is examined every {seconds(seen.seconds_per_round)}."
     if untraced is None and not seen.names_recorded:
-        yield "New names are not listed: this kernel has no event for them, or there are too many."
+        yield "Not all new names are listed: the kernel's trace has no event for them, or there are too many."
     if seen.lost:
         yield f"The kernel's buffers lost {counted(seen.lost, 'event')}: syncs are missing."
     if seen.rest_bytes:

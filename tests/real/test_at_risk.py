@@ -436,3 +436,10 @@ def test_the_text_ends_with_a_sentence_for_each_program(workshop: Path) -> None:
     text = done.stdout.decode()
     assert text.startswith(f"what a power failure would take from process {writer.process.pid}"), done.stderr.decode()
     assert f"({writer.process.pid}): at most 2.0 MiB in 1 file not durable, oldest at least" in " ".join(text.split())
+
+
+@pytest.mark.parametrize("options", ["", "barrier=0"])
+def test_storage_that_drops_syncs_puts_everything_at_risk(workshop: Path, options: str) -> None:
+    with disks.on_loop(workshop, options=options) as storage:
+        done = headless.call("watch", "--at-risk", "--seconds", "1", "--mount", storage.directory)
+    assert ("even synced data is at risk: not-durable" in " ".join(done.stdout.decode().split())) == bool(options)
