@@ -31,6 +31,8 @@ fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
 memory = mmap.mmap(-1, 1 << 20)
 memory.write(os.urandom(1 << 20))
 at = 0
+with open("/proc/self/comm", "w") as name:
+    name.write("writer")  # not the name of the process that runs the tests, as they would count as one program
 print("ready", flush=True)
 for line in sys.stdin:
     word, *rest = line.split()

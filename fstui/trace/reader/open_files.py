@@ -91,8 +91,9 @@ class Opener:
 
     @property
     def first(self) -> Opener:
-        """The first process of a server whose processes have the same name: PostgreSQL's postmaster."""
-        return self.above.first if self.above and self.above.name == self.name else self
+        """The first examined process of a server whose processes have the same name: PostgreSQL's postmaster."""
+        same = self.above is not None and self.above.wanted and self.above.name == self.name
+        return self.above.first if same and self.above is not None else self
 
     def read_name(self) -> None:
         """Read its name again, which execve(2) changes."""
