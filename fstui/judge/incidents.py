@@ -232,7 +232,7 @@ def _incident(records: Records, waits: Sequence[Wait]) -> Incident:
     excluded = [
         f"not {word}"
         for word, cause, share, limit in (
-            ("CPU", "cpu", case.cpu, CPU_EXPLAINS), ("memory", "memory", case.memory, SHORT_OF_MEMORY)
+            ("CPU", "cpu", case.cpu, NOTICED), ("memory", "memory", case.memory, SHORT_OF_MEMORY)
         )
         if why.cause != cause and share is not None and share < limit
     ]  # fmt: skip

@@ -49,7 +49,7 @@ import os, sys
 fd = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)
 block = bytes(1 << 20)
 while True:
-    for at in range(120):
+    for at in range(300):
         os.pwrite(fd, block, at << 20)
 """
 HOG = "while True: pass"

@@ -228,3 +228,7 @@ def test_a_program_that_always_syncs_as_often_is_not_the_cause() -> None:
     steady = RecordedWait(program="postgres", pid=9, device="vda", below=("vda",), syncs=5000, waited_ms=900)
     records = calm(SLOW, lambda at_s: window(at_s, stalled() if at_s == 600 else ETCD, steady))
     assert (only(records).cause, only(records).culprit) == ("device", "")
+
+
+def test_a_lack_of_cpu_that_explains_a_part_is_not_excluded() -> None:
+    assert "CPU" not in only(calm(windows=at((600,), stalled(cpu_ms=1500)))).sentence
