@@ -82,15 +82,28 @@ class SimulatedFile:
         self._grown |= new
         return at_ns + (self._host.syscall_us + self._host.copy_us * -(-size // PAGE)) * US
 
-    def direct(self, at_ns: float, offset: int, size: int, stamp: int, *, durable: bool, new: bool = False) -> float:
-        """Write with O_DIRECT; ``durable``: and O_DSYNC."""
+    def direct(
+        self,
+        at_ns: float,
+        offset: int,
+        size: int,
+        stamp: int,
+        *,
+        durable: bool,
+        data_only: bool = True,
+        new: bool = False,
+    ) -> float:
+        """Write with O_DIRECT; ``durable``: and O_DSYNC, or O_SYNC without ``data_only``.
+
+        Linux sends FUA for O_DSYNC alone (fs/iomap/direct-io.c).
+        """
         at_ns += self._host.syscall_us * US
-        forced = durable and self._sends_fua and not new
+        forced = durable and data_only and self._sends_fua and not new
         end = self._request(self._storage, at_ns, Extent(offset, size), {offset: stamp}, forced=forced)
         if not durable or forced:
             return end
         self._grown |= new
-        return self._made_durable(end, data_only=True)
+        return self._made_durable(end, data_only=data_only)
 
     def sync(self, at_ns: float, *, data_only: bool) -> float:
         """Run fsync or fdatasync. Raises SyncError if the disk fails: once, because the page is clean afterwards."""
@@ -152,10 +165,20 @@ class ZfsFile(SimulatedFile):
 
     _group_ends_ns = 0.0
 
-    def direct(self, at_ns: float, offset: int, size: int, stamp: int, *, durable: bool, new: bool = False) -> float:
+    def direct(
+        self,
+        at_ns: float,
+        offset: int,
+        size: int,
+        stamp: int,
+        *,
+        durable: bool,
+        data_only: bool = True,
+        new: bool = False,
+    ) -> float:
         """Write buffered: OpenZFS before 2.3 accepts O_DIRECT and ignores it."""
         end = self.write(at_ns, offset, size, stamp)
-        return self.sync(end, data_only=True) if durable else end
+        return self.sync(end, data_only=data_only) if durable else end
 
     def sync(self, at_ns: float, *, data_only: bool) -> float:
         """Write all dirty data to the intent log, and flush its disk."""

@@ -126,12 +126,15 @@ class SyncWritesProgram(SimulatedProgram):
         new = settings.prefill != "written" and offset not in self._written
         self._written.add(offset)
         at_ns += self._pause_ns
+        size, data_only = settings.block_bytes, "sync" not in settings.open_flags
         if "direct" in settings.open_flags:
-            at_ns = filesystem.direct(at_ns, offset, settings.block_bytes, self._stamp, durable=self._flagged, new=new)
+            at_ns = filesystem.direct(
+                at_ns, offset, size, self._stamp, durable=self._flagged, data_only=data_only, new=new
+            )
         else:
-            at_ns = filesystem.write(at_ns, offset, settings.block_bytes, self._stamp, new=new)
+            at_ns = filesystem.write(at_ns, offset, size, self._stamp, new=new)
             if self._flagged:
-                at_ns = filesystem.sync(at_ns, data_only="sync" not in settings.open_flags)
+                at_ns = filesystem.sync(at_ns, data_only=data_only)
         marks.append(int(at_ns))
         synced = self._flagged
         if settings.sync != "none":

@@ -55,6 +55,15 @@ def test_flushes_are_the_expected_ones() -> None:
         assert counted.flushes == pytest.approx(owed * ops, abs=1)
 
 
+@pytest.mark.parametrize("disk", ["ssd-plp", "ssd-consumer"])
+@pytest.mark.parametrize(("flag", "flushes"), [("dsync", 0), ("sync", 1)])
+def test_fua_replaces_the_flush_of_o_dsync_alone(disk: str, flag: Any, flushes: int) -> None:
+    on = host(disk, disk__fua=True)
+    _, done = run(on, SyncWrites(seconds=0.5, sync="none", open_flags=("direct", flag)))
+    (counted, *_) = on.counters().devices
+    assert counted.flushes == pytest.approx(flushes * sum(len(each.marks) for each in done), abs=1)
+
+
 def test_sqlite_syncs_follow_its_pragmas() -> None:
     ways: tuple[tuple[Any, Any], ...] = (("DELETE", "FULL"), ("WAL", "FULL"), ("WAL", "NORMAL"))
     found = {
