@@ -52,8 +52,8 @@ def _duration(option: str, name: str, default: float, help_: str) -> Callable[[_
 @click.command("campaign")
 @click.option("--host", "--box", metavar="HOST", help="The tested host, as ssh knows it.")
 @click.option("--dir", "directory", metavar="DIR", help="The directory on HOST for the records.")
-@click.option("--off", metavar="COMMAND", help="Cuts the power of HOST. It runs here, by sh -c.")
-@click.option("--on", metavar="COMMAND", help="Switches it on again. It runs here, by sh -c.")
+@click.option("--off", metavar="COMMAND", help="Cuts the power of HOST. It runs here, with sh -c.")
+@click.option("--on", metavar="COMMAND", help="Switches it on again. It runs here, with sh -c.")
 @click.option("--cuts", type=click.IntRange(1, 99999), help="The number of cuts.")
 @click.option(
     "--cut",
@@ -75,17 +75,23 @@ def _duration(option: str, name: str, default: float, help_: str) -> Callable[[_
 @_duration("--stay-off", "off_s", 5.0, "Time without power. Default: 5s.")
 @_duration("--back", "back_s", 600.0, "Longest time until HOST answers and DIR is mounted. Default: 10m.")
 @_duration("--command-timeout", "command_s", 60.0, "Longest time of each COMMAND. Default: 60s.")
-@click.option("--mount", metavar="COMMAND", help="Mounts DIR on HOST unless it is mounted. Default: HOST does at boot.")
+@click.option(
+    "--mount",
+    metavar="COMMAND",
+    help="Mounts DIR on HOST unless it is mounted. Default: none; HOST mounts DIR at boot.",
+)
 @click.option("--remake", metavar="COMMAND", help="Makes the filesystem of DIR anew, on HOST, after each loss.")
 @click.option("--mount-fails", is_flag=True, help="Since the last cut, the filesystem cannot be mounted.")
 @click.option("--root-of", metavar="HOSTNAME", help="Confirm writing to the root filesystem of the host HOSTNAME.")
 @click.option("--installed", metavar="COMMAND", default="fstui", help="Starts fstui on HOST. Default: fstui.")
 @click.option("--ssh", default="ssh", show_default=True, help="The ssh command, with options of your own.")
-@click.option("--seed", type=click.IntRange(0, 2**31), help="Of the random times. Default: a new one, which is saved.")
-@click.option("--into", type=Path, metavar="STATE", help="Directory of the campaign. Default: fstui-campaign-HOST.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**31), help="Seed of the random times. Default: a new one, which is saved."
+)
+@click.option("--into", type=Path, metavar="DIRECTORY", help="Directory of the campaign. Default: fstui-campaign-HOST.")
 @trust_option
 @report_options()
-@fail_on_option()
+@fail_on_option(with_speed=False)
 def campaign(
     *, into: Path | None, mount_fails: bool, format_: str, output: Path | None, fail_on: Sequence[str], **how: Any
 ) -> int:

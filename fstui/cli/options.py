@@ -75,13 +75,13 @@ def report_options(*more: str) -> Callable[[Any], Any]:
     return decorated
 
 
-def fail_on_option() -> Callable[[Any], Any]:
+def fail_on_option(*, with_speed: bool = True) -> Callable[[Any], Any]:
+    slow = "; 'slow': if the storage is slow or stalls" if with_speed else ""
     return click.option(
         "--fail-on",
-        type=click.Choice([*VERDICTS, SLOW]),
+        type=click.Choice([*VERDICTS, SLOW] if with_speed else VERDICTS),
         multiple=True,
-        help="Exit with status 3 if the verdict is this one or worse; 'slow': if the storage is slow or stalls. May be "
-        "repeated.",
+        help=f"Exit with status 3 if the verdict is this one or worse{slow}. May be repeated.",
     )
 
 

@@ -11,8 +11,9 @@ import click
 from fstui.cli.delivery import print_report
 from fstui.cli.options import report_options
 from fstui.cli.output import put, say, width
-from fstui.cli.terminal import check_terminal
+from fstui.cli.terminal import check_terminal, is_terminal
 from fstui.report import formats, teaching
+from fstui.report.text import WIDTH, columns
 from fstui.runs import lab as laboratory
 from fstui.runs import simulation
 
@@ -24,7 +25,7 @@ from fstui.runs import simulation
 @click.option("--truth", is_flag=True, help="Also print whether the simulated disk DISK is durable. Look at this last.")
 @report_options()
 def lessons(name: str | None, *, teacher: bool, disks: bool, truth: bool, format_: str, output: Path | None) -> int:
-    """Start a lesson on simulated disks, or show the list of lessons.
+    """Start a lesson on simulated disks, or show the list of lessons. Without a terminal, print the list.
 
     LESSON is a number or a name from the list. With --disks, DISK is a simulated disk.
 
@@ -43,7 +44,6 @@ def lessons(name: str | None, *, teacher: bool, disks: bool, truth: bool, format
         raise click.UsageError("--truth, --format and --output need --disks.")
     if teacher:
         from fstui.report import explanation  # noqa: PLC0415  it imports Markdown
-        from fstui.report.text import WIDTH  # noqa: PLC0415
 
         put(explanation.document(explanation.documentation()["teaching"], width() or WIDTH))
         return 0
@@ -51,6 +51,9 @@ def lessons(name: str | None, *, teacher: bool, disks: bool, truth: bool, format
     from fstui.runs.session import Session  # noqa: PLC0415
 
     chosen = available.find(name) if name is not None else None
+    if chosen is None and not is_terminal():
+        put("\n".join(columns([(f"{one.number}", one.name, one.title) for one in available.lessons()], "><<")) + "\n")
+        return 0
     check_terminal()
     from fstui.tui.app import FstuiApp, run_app  # noqa: PLC0415
 

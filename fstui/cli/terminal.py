@@ -30,7 +30,7 @@ def start(directory: str | None = None, *, trusting: bool = False, simulate: str
     ``simulate``: a simulated disk instead of this host. Raises Refused before the screen changes.
     """
     hint = _meant(directory)
-    if hint and not _is_terminal():
+    if hint and not is_terminal():
         raise Refused(f"no command is called '{directory}'.{hint} The app, which opens a directory, needs a terminal")
     check_terminal()
     gc.disable()  # the app enables it again after the first frame
@@ -47,13 +47,13 @@ def start(directory: str | None = None, *, trusting: bool = False, simulate: str
 
 
 def check_terminal() -> None:
-    if not _is_terminal():
+    if not is_terminal():
         raise Refused(NO_TERMINAL)
     if os.environ.get("TERM") == "dumb":
         raise Refused(DUMB_TERMINAL)
 
 
-def _is_terminal() -> bool:
+def is_terminal() -> bool:
     return all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 

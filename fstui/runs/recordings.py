@@ -239,9 +239,9 @@ def _answer(period: tuple[float, float] | None) -> WhatHappened:
     found = recording.read(*around)
     headers = [record for record in found.records if isinstance(record, Header)]
     if not headers:
-        other = "" if os.geteuid() == 0 else f" Only root may read {recording.SYSTEM}."
-        sentence = f"Nothing is recorded in {found.directory}. Start 'fstui record', as root for programs and files."
-        raise Refused(sentence + other)
+        readable = "" if os.geteuid() == 0 else ", which only root may read"
+        places = f"{found.directory} or {recording.SYSTEM}{readable}"
+        raise Refused(f"Nothing is recorded in {places}. Start 'fstui record', as root for programs and files.")
     return what_happened(found, period)
 
 

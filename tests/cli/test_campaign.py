@@ -87,6 +87,7 @@ def test_failed_command_is_reported_with_its_output(host: MadeUpHost, started: S
             ["--host", "-x", "--dir", "/", "--off", "o", "--on", "o", "--cuts", "1"],
             "--host -x is not the name of a host",
         ),
+        (["--fail-on", "slow"], "'slow' is not one of"),
         (["--wait", "30..2"], "is not a range of times"),
     ],
 )

@@ -86,6 +86,12 @@ def test_old_names_still_work(fstui: Fstui, saved: Path) -> None:
     assert b"  judge" not in listed and b"  simulate" not in listed
 
 
+def test_lessons_without_a_terminal_are_listed(fstui: Fstui) -> None:
+    done = fstui("lessons")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, b" 1  fsync-cost       What fsync costs")
+    assert "needs a terminal" in refusal(fstui("lessons", "3"))
+
+
 def test_options_for_disks_need_the_list_of_disks(fstui: Fstui) -> None:
     assert "--disks" in refusal(fstui("lessons", "--format", "json"))
 
