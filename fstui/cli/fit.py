@@ -1,4 +1,4 @@
-"""``fstui fit``: for which products a storage is fast enough."""
+"""``fstui fit``: which products a storage is fast enough for."""
 
 from __future__ import annotations
 

@@ -140,7 +140,9 @@ def check(directories: Sequence[str], **how: Any) -> int:
 @click.option("--seconds", type=Duration(1, 3600), default=10.0, show_default=True, help="Watch for this long.")
 @_connection_options
 def watch(mount: str | None, more: Sequence[str], seconds: float, **how: Any) -> int:
-    """Show on every host which programs wait. Writes nothing. After --, options of 'fstui watch' follow.
+    """Show on every host which programs wait. After --, options of 'fstui watch' follow.
+
+    It writes nothing to what it watches.
 
     Example: fstui fleet watch --nodes 'db[1-40]' --mount /var/lib/mysql
     """

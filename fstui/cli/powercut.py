@@ -1,4 +1,4 @@
-"""``fstui powercut write``, ``witness`` and ``verify``: test durability by a power cut."""
+"""``fstui powercut write``, ``witness`` and ``verify``: test durability with a power cut."""
 
 from __future__ import annotations
 

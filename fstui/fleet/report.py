@@ -111,7 +111,7 @@ def _table(hosts: Sequence[HostResult]) -> Section:
     ratios = ratio_to_peers(hosts)
     ranked = sorted(hosts, key=_severity)
     shown = ranked[:MAX_ROWS]
-    header = ("", "HOST", "TARGET", "VERDICT", "CONFIDENCE", "COMMITS/S", "P99", "× PEERS", "SLOW?", "FLAG")
+    header = ("", "HOST", "TARGET", "VERDICT", "CONFIDENCE", "COMMITS/S", "P99", "× PEERS", "SPEED", "FLAG")
     more = len(ranked) - len(shown)
     lines = (f"and {more} more, not worse than the last one: --format csv lists all",) if more else ()
     rows = tuple(_row(host, ratios.get((host.node, host.place))) for host in shown)
@@ -145,7 +145,7 @@ def _sentences_of(hosts: Sequence[HostResult]) -> Section:
         (glyph(host.verdict), host.node, host.sentence, host.speed_title if host.speed in TOO_SLOW else "")
         for host in sorted(hosts, key=_severity)
     )
-    return Section("", ("", "HOST", "RESULT", "SLOW?"), rows)
+    return Section("", ("", "HOST", "RESULT", "SPEED"), rows)
 
 
 def _sentences(found: Sequence[OddHost]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Whether the storage is fast enough for etcd, PostgreSQL and others: their own thresholds (``fitness.toml``)."""
+"""Whether the storage is fast enough for etcd, ZooKeeper and others: their own thresholds (``fitness.toml``)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def fits(case: Case) -> Iterator[Fit]:
 
 
 def with_products(speed: Speed, fit: Sequence[Fit]) -> Speed:
-    """Add to an answer about speed for which products the storage is fast enough.
+    """Add to an answer about speed which products the storage is fast enough for.
 
     The headline names one with a limit that not every disk meets.
     """

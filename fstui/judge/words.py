@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from math import inf
 from typing import Any
 
 from fstui.measure.kinds.servers import COMMANDS
@@ -104,8 +105,17 @@ def names(steps: Iterable[Step]) -> tuple[str, ...]:
 
 def time_measured(steps: Iterable[Step]) -> str:
     """Return the time that the steps took together: ``the 3.0 s measured``. A step that is given twice counts once."""
+    return f"the {_time(steps)} measured"
+
+
+def time_judged(steps: Iterable[Step]) -> str:
+    """Return the time of the steps that a verdict is based on: a run has others."""
+    return f"{_time(steps)} of judged steps"
+
+
+def _time(steps: Iterable[Step]) -> str:
     total_s = sum({id(step): step.elapsed_s for step in list(steps)}.values())
-    return f"the {duration_ns(1e9 * total_s) if 0 < total_s < _SHORT_S else seconds(total_s)} measured"
+    return duration_ns(1e9 * total_s) if 0 < total_s < _SHORT_S else seconds(total_s)
 
 
 def syncs_a_second(syncs: int, step: Step) -> str:
@@ -120,11 +130,15 @@ def between(values: Sequence[float]) -> str:
 
 
 def expected(flushes: Range | None) -> str:
-    """Return the expected flushes: ``1``, ``1 to 2``, or ``?`` if the number is not known."""
+    """Return the expected flushes: ``1``, ``1 to 2``, ``1/16 to 1``, or ``?`` if the number is not known."""
     if flushes is None:
         return "?"
-    low, high = f"{flushes.low:g}", f"{flushes.high:g}"
-    return low if low == high else f"{low} to {high}"
+    low, high = _expected(flushes.low), _expected(flushes.high)
+    return low if low == high else f"{low} or more" if flushes.high == inf else f"{low} to {high}"
+
+
+def _expected(flushes: float) -> str:
+    return f"1/{1 / flushes:g}" if 0 < flushes < 1 and (1 / flushes).is_integer() else f"{flushes:g}"
 
 
 def read(node: Node, what: str, value: str, path: str) -> str:

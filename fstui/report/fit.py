@@ -1,4 +1,4 @@
-"""For which products a storage is fast enough: the table of a run, and the report of ``fstui fit``."""
+"""Which products a storage is fast enough for: the table of a run, and the report of ``fstui fit``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ANSWERS: dict[Fitness, str] = {
     "fits": "✓ fits", "light-load": "~ light load", "does-not-fit": "✗ too slow", "not-known": "? not known",
 }  # fmt: skip
 _HEADER = ("PRODUCT", "", "MEASURED", "REQUIRED")
-_ONE_CLIENT = "No published threshold: commits per second of one client, without group commit"
+_ONE_CLIENT = "Commits per second of one client, without group commit (these products publish no threshold)"
 _UNANSWERED = "Not answered: no operation of these products was measured, or syncs do not reach the disk."
 
 

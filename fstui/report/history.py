@@ -10,7 +10,7 @@ from fstui.report.sections import Cell, Report, Section, glyph, number, records,
 from fstui.report.text import GLYPHS, moment, sparkline
 from fstui.state.runs import Summary
 
-_HEADER = ("", "RUN", "STARTED", "TOOK", "SCENARIO", "STEP", "RATE/S", "VERDICT", "SLOW?", "TARGET", "NOTE")
+_HEADER = ("", "RUN", "STARTED", "TOOK", "SCENARIO", "STEP", "RATE/S", "VERDICT", "SPEED", "TARGET", "NOTE")
 _RECORDS = (
     "run", "started_at", "elapsed_s", "scenario", "target", "rate_per_s", "verdict", "speed", "status", "note",
 )  # fmt: skip

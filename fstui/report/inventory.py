@@ -116,7 +116,7 @@ def _reasons(shown: Sequence[Target], judgements: Judgements) -> list[tuple[list
 
 def _flag(mount_points: Sequence[str], found: Finding) -> Section:
     sign = GLYPHS[found.verdict] if found.verdict else " "
-    title = f"{sign} {', '.join(mount_points)}: {found.verdict}, {found.confidence} ({found.rule})"
+    title = f"{sign} {', '.join(mount_points)}: {found.verdict}, {found.confidence} confidence ({found.rule})"
     points = (("because", found.because), ("next", found.next))
     return Section(title, lines=(found.sentence or found.title,), points=points, style=found.verdict or "")
 

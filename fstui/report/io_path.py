@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from fstui.judge import Case
+from fstui.judge import Case, words
 from fstui.judge.facts.account import FlushAccount
 from fstui.judge.facts.traced import Traced, requested_by_others
 from fstui.model.counters import DeviceCounters
@@ -129,9 +129,8 @@ class _Drawing:
         account = self._accounts.get(node.id)
         if account is None or account.expected is None:
             return ""
-        low, high = account.expected.low, account.expected.high
-        each = f"{low:g}" if low == high else f"{low:g} or more" if high == float("inf") else f"{low:g} to {high:g}"
-        return f"expects {each} for each sync" if high else "expects no flush here"
+        each = words.expected(account.expected)
+        return f"expects {each} per sync" if account.expected.high else "expects no flush here"
 
 
 def _own(account: FlushAccount, seen: Traced, conclusion: str) -> str:

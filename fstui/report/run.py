@@ -117,7 +117,7 @@ def _steps(run: Run, counts: figures.Counts) -> Section:
             alike.setdefault(f"{status}: {reason}", []).append(step.name)
     notes += [f"{'; '.join(names)}{reason}" for reason, names in alike.items()]
     if shared := counts.shared_devices(run.steps):
-        notes.append(f"{NONE}: not known, because other processes, or a layer, also wrote to {listed(shared)}")
+        notes.append(f"{NONE}: not known, because other processes, or a layer between, also wrote to {listed(shared)}")
     return Section("", figures.STEP_HEADER, tuple(rows), tuple(notes))
 
 

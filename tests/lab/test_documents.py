@@ -58,7 +58,7 @@ def document(name: str) -> bytes:
 def test_read_cache_in_memory_does_not_hide_flushes() -> None:
     """A RAM disk that only holds copies need not receive any bytes."""
     said = judged_again(document("zfs-l2arc-ram"), elapsed_s=0.0).sentence
-    assert said.startswith("Each of 260 syncs reached sda as 1.00 to 1.04 flushes (1 expected).")
+    assert said.startswith("260 syncs sent 1.00 to 1.04 flushes each (1 expected) to sda.")
 
 
 def test_barriers_restored_during_a_step_give_cannot_tell() -> None:

@@ -67,7 +67,7 @@ def test_no_spreadsheet_calculates_a_name(name: str) -> None:
 
 TABLE = Section(
     "Boxes",
-    ("", "NAME", "VERDICT", "RATE/S", "SLOW?", "FLAG"),
+    ("", "NAME", "VERDICT", "RATE/S", "SPEED", "FLAG"),
     (
         (
             glyph("suspicious"),
@@ -113,7 +113,7 @@ def test_a_narrow_terminal_has_other_columns_below() -> None:
 def test_programs_read_values_and_no_column_without_a_name() -> None:
     rows = list(csv.DictReader(io.StringIO(shown("csv"))))
     assert rows[0] == {
-        "name": "db1", "verdict": "suspicious", "rate/s": "840.0", "slow?": "slow", "flag": "a flag",
+        "name": "db1", "verdict": "suspicious", "rate/s": "840.0", "speed": "slow", "flag": "a flag",
     }  # fmt: skip
     assert rows[1]["name"] == "'=db2" and rows[1]["rate/s"] == ""
     assert json.loads(shown("json")) == {"boxes": 2}

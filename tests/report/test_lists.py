@@ -28,7 +28,7 @@ def test_the_list_shows_filesystems_their_stack_and_their_flag() -> None:
     text = printed(inventory.of_host(HERE, {"/srv": FLAGGED}))
     assert "db7 · Linux 6.8.0-45 · kvm guest · 1 filesystem" in text
     assert "!  /srv   212 G  ext4 › sda1 › sda  hdd-7200 (declared)  840/s, 7200 rpm allows 120" in text
-    assert "! /srv: suspicious, high (same-block-rotation)" in text
+    assert "! /srv: suspicious, high confidence (same-block-rotation)" in text
     assert "1 pseudo filesystem hidden" in text
     assert "/proc" not in text
     assert "sdb" in text

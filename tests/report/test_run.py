@@ -51,7 +51,7 @@ def test_the_whole_result_in_plain_text() -> None:
         "I/O path of fdatasync",
         "  fstui requested 1\xa0680 writes, 26.2 MiB, 1\xa0680 syncs",
         "  │",
-        "  ext4 /srv   expects 1 for each sync",
+        "  ext4 /srv   expects 1 per sync",
         "  │ 26.2 MiB (1.00), flushes not counted",
         "  sda1  partition",
         "  │ 26.2 MiB (1.00), 1\xa0680 flushes (1.00 a sync), ✓ all arrived",

@@ -206,9 +206,9 @@ def _behind_server(node: Node) -> bool:
 def _barriers_on(filesystem: Node, barrier: Reading) -> str:
     option = kind(filesystem.kind).barriers_on
     if option is None:
-        return f"Turn barriers on, then run fsync-rate there: 'echo 0 > {barrier.path}'"
+        return f"Turn barriers on: 'echo 0 > {barrier.path}'. Then run fsync-rate there."
     command = f"mount -o remount,{option} {shlex.quote(filesystem.name)}"
-    return f"Turn barriers on, then run fsync-rate there: {words.command(command)}"
+    return f"Turn barriers on: {words.command(command)}. Then run fsync-rate there."
 
 
 def _cache_line(node: Node) -> str:

@@ -29,7 +29,8 @@ NO_REASON = "No cause was found."
 LOOK_AT_DMESG = "Look for errors of the device in the kernel's log: 'dmesg'."
 _RANKS = (
     "slower than rotating disks", "between rotating disks and SSDs",
-    "between SSDs without and with power-loss protection", "faster than SSDs with power-loss protection",
+    "faster than typical SSDs without power-loss protection, slower than those with it",
+    "faster than typical SSDs with power-loss protection",
 )  # fmt: skip
 """Where a rate is, by the number of typical rates that it reaches."""
 RECORD_A_BASELINE = (

@@ -102,8 +102,8 @@ def _edge(now: IoStats) -> Run:
         "" if now.busy is None else f"{now.busy:.0%} busy",
         "flushes not counted"
         if now.flushes is None
-        else f"{number(now.flushes_per_s)} flushes/s{_of_each(now.ms_per_flush)}",
-        f"{number(now.writes_per_s)} writes/s{_of_each(now.ms_per_write)}",
+        else f"{number(now.flushes_per_s)} flushes/s{_at(now.ms_per_flush)}",
+        f"{number(now.writes_per_s)} writes/s{_at(now.ms_per_write)}",
         "" if now.bytes_per_s is None else f"{size(now.bytes_per_s)}/s",
         f"{number(now.reads_per_s)} reads/s",
         "" if now.in_flight is None else f"{now.in_flight} in flight",
@@ -111,8 +111,8 @@ def _edge(now: IoStats) -> Run:
     return ", ".join(filter(None, parts)), DOUBT if (now.busy or 0) >= BUSY_MUCH else AREA
 
 
-def _of_each(ms: float | None) -> str:
-    return "" if ms is None else f" of {duration_ns(ms * 1e6)}"
+def _at(ms: float | None) -> str:
+    return "" if ms is None else f" at {duration_ns(ms * 1e6)}"
 
 
 def _users(target: Target, activity: HostActivity, width: int) -> Iterator[Text]:

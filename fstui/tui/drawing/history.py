@@ -31,7 +31,7 @@ COLUMNS = (
     Column("", 1),
     Column("WHEN", 12),
     Column("VERDICT", 11, gap=2),
-    Column("SLOW?", 7, gap=2, from_width=89),
+    Column("SPEED", 7, gap=2, from_width=89),
     Column("SCENARIO", 14, gap=2, from_width=63),
     Column("RATE/S", _RATE, gap=1, right=True),
     Column("BAR", _BAR, gap=1, from_width=73),
@@ -60,7 +60,7 @@ def in_order(runs: Sequence[Summary], title: str) -> list[Summary]:
     newest_first = sorted(runs, key=lambda one: one.started_at, reverse=True)
     keys: dict[str, Callable[[Summary], Any]] = {
         "": lambda one: VERDICTS.index(one.verdict) if one.verdict else len(VERDICTS),
-        "SLOW?": lambda one: one.speed or "",
+        "SPEED": lambda one: one.speed or "",
         "SCENARIO": lambda one: one.scenario,
         "RATE/S": lambda one: -one.rate_per_s,
         "TARGET": lambda one: one.target,
@@ -108,7 +108,7 @@ def _row(summary: Summary, columns: Sequence[Column], scale: LogScale, bar: int,
         "": glyph,
         "WHEN": _day(summary.started_at),
         "VERDICT": "unreadable" if summary.unreadable else summary.verdict or "",
-        "SLOW?": summary.speed or "",
+        "SPEED": summary.speed or "",
         "SCENARIO": summary.scenario,
         "TARGET": (summary.target or Path(summary.path).name) + (f" ({', '.join(remarks)})" if remarks else ""),
         "RATE/S": _rate(summary.rate_per_s) if summary.rate_per_s else "",
@@ -119,7 +119,7 @@ def _row(summary: Summary, columns: Sequence[Column], scale: LogScale, bar: int,
     }
     styles = {"": style, "WHEN": FAINT if same_day else "", "VERDICT": style, "BAR": AREA}
     if summary.speed in ("slow", "stalls"):
-        styles["SLOW?"] = speed_style(summary.speed)[1]
+        styles["SPEED"] = speed_style(summary.speed)[1]
     return row_cells(columns, values, styles)
 
 

@@ -69,9 +69,9 @@ def details(run: Run, before: Run | None = None) -> list[Detail]:
     if run.fit:
         limited, others = products.sections(run)
         if not limited.empty:
-            found.append(Detail("fast enough for which products?", _drawn(limited._replace(title=""))))
+            found.append(Detail("which products is it fast enough for?", _drawn(limited._replace(title=""))))
         if not others.empty:
-            found.append(Detail("how fast for the other products?", _drawn(others)))
+            found.append(Detail("commits per second per product", _drawn(others)))
     path = io_path.section(run)
     for section in filter(None, (None if path.empty else path, *report.tables(run), *databases.seconds(run, _ALL))):
         found.append(Detail(section.title, _drawn(section)))

@@ -85,7 +85,7 @@ def devices(view: WatchView, width: int) -> list[Text]:
     journals = [line(f"  {watch.journal(each, per_s)}") for each in view.second.commits]
     rows = [watch.device_cells(each, per_s) for each in view.second.devices]
     table = _table(columns, [column.title for column in DEVICES], rows)
-    return [rule(width, "devices", "nothing written"), *table, *journals]
+    return [rule(width, "devices", "nothing written to them"), *table, *journals]
 
 
 def sentence(view: WatchView, width: int) -> list[Text]:

@@ -37,7 +37,7 @@ class ResultScreen(BaseScreen):
             "w",
             "power_cut",
             "power cut",
-            "Prove it by a power-cut test.",
+            "Prove it with a power-cut test.",
         ),
         Command(
             "result.export",
@@ -61,9 +61,9 @@ class ResultScreen(BaseScreen):
         "with a witness does. The line below the verdict says whether the storage is slow. Move through the findings, "
         "the steps and the sections below them: changes since the previous run, the I/O path with what was requested, "
         "passed on and dropped, why the storage is slow or not, tables of databases, and a comparison with published "
-        "rates. The selected row is explained at the top; Enter shows it on its own page. FLUSH/SYNC is the number of "
-        "flushes at the lowest devices per requested sync. BYTES is the number of bytes that arrived there per byte "
-        "written."
+        "rates. The selected row is explained at the top; Enter, pressed twice, shows it on a page of its own. "
+        "FLUSH/SYNC is the number of flushes at the lowest devices per requested sync. BYTES is the number of bytes "
+        "that arrived there per byte written."
     )
 
     def __init__(

@@ -66,9 +66,9 @@ def _arrived(case: Case, proven: Proven) -> Conclusion:
     verified = case.lowest_devices.verified and arrival.devices == first.devices
     return Conclusion(
         title=f"{shares} flushes per sync at {where}",
-        sentence=f"Each of {count(sum(account.syncs for account in last))} syncs reached {where} as {shares} flushes "
-        f"({words.expected(arrival.expected)} expected){_witness(last)}. {below}This covers "
-        f"{words.time_measured(account.step for account in last)}; only a power cut proves more."
+        sentence=f"{_flushes(last, shares)} to {where}"
+        f"{_witness(last)}. {below}This covers "
+        f"{words.time_judged(account.step for account in last)}; only a power cut proves more."
         f"{'' if below else case.lowest_devices.doubt(known=first.devices)}",
         verdict="consistent",
         confidence="medium" if verified and not (below or unsampled) else "low",
@@ -80,6 +80,13 @@ def _arrived(case: Case, proven: Proven) -> Conclusion:
         ),
         next=(*words.served_by(first.devices), *words.hypervisor(case.host), words.CUT_THE_POWER),
     )
+
+
+def _flushes(last: Sequence[FlushAccount], shares: str) -> str:
+    syncs, expected = count(sum(account.syncs for account in last)), last[0].arrival.expected
+    if shares == "1.00" and expected == (1, 1) and all(one.arrival.flushes >= one.syncs for one in last):
+        return f"Each of {syncs} syncs sent one flush"
+    return f"{syncs} syncs sent {shares} flushes each ({words.expected(expected)} expected)"
 
 
 def _witness(last: Sequence[FlushAccount]) -> str:

@@ -133,7 +133,7 @@ def _requested(case: Case) -> Iterator[str]:
 def _meaning(noisy: tuple[FlushAccount, ...]) -> str:
     if any(account.complete_by_trace for account in noisy):
         return "The kernel's trace tells their flushes from fstui's."
-    return "Others only add flushes: too few still prove a fault; enough of them prove nothing."
+    return "Too few flushes still prove a fault; enough flushes prove nothing."
 
 
 def _surplus(account: FlushAccount) -> str:

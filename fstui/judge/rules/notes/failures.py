@@ -10,7 +10,7 @@ from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.steps import SYNC_CALLS, WRITE_CALLS
 from fstui.judge.speed.stalls import without_cpu_ns
-from fstui.model.quantities import count, seconds
+from fstui.model.quantities import count, counted, seconds
 from fstui.model.steps import Failure, Step
 
 LONG_NS = 1_000_000_000
@@ -93,7 +93,7 @@ def _failed(case: Case, step: Step, error: Failure) -> Conclusion:
     ended = f"failed with {name}" if error.errno is not None else "wrote only a part"
     return Conclusion(
         title=f"{error.call} {ended}",
-        sentence=f"In step {step.name}, {error.call} {ended} after {count(step.ops)} operations, in "
+        sentence=f"In step {step.name}, {error.call} {ended} after {counted(step.ops, 'operation')}, in "
         f"{words.time_measured([step])}. {_consequence(error, lost=lost, refused=refused)}",
         verdict="not-durable" if lost else "cannot-tell" if refused else None,
         scope="storage" if lost or refused else "step",

@@ -83,10 +83,10 @@ def stalls(case: Case) -> Iterator[Conclusion]:
         number = sum(step.stalls.count for step in steps)
         lost = seconds(sum(step.stalls.lost_s for step in steps))  # of all writers, so it may exceed the measured time
         writers = max(step.writers for step in steps)
-        of_writers = f" of {writers} writers" if writers > 1 else ""
+        in_total = f"{lost} summed over {writers} writers" if writers > 1 else f"{lost} in total"
         yield Conclusion(
             title=f"{counted(number, 'stall')}, {lost} in total",
-            sentence=f"{counted(number, 'operation')}{of_writers} stalled, for {lost} in total; the "
+            sentence=f"{counted(number, 'operation')} stalled, for {in_total}; the "
             f"{'step' if len(steps) == 1 else 'steps'} took {seconds(sum(step.elapsed_s for step in steps))}. The "
             f"percentiles count {'it' if number == 1 else 'each of them'} only once.",
             scope="step",
@@ -220,7 +220,7 @@ def _slower(case: Case, slow: list[_Slow]) -> Conclusion:
     per_s, limits = rate(step.rate_per_s), tuple(words.io_limits(case.evidence.process, "io limit"))
     return Conclusion(
         title=f"{per_s}/s, slowest {in_short} {rate(slowest.per_s)}/s",
-        sentence=f"{step.name} did {per_s}/s in {words.time_measured([step])}; the slowest of {whose} did "
+        sentence=f"{step.name} did {per_s}/s in {words.time_measured([step])}; the slowest of {whose} was "
         f"{rate(slowest.per_s)}/s. Slow does not mean not durable: something limits the storage, or it is busy.",
         confidence="medium",
         steps=(found.step for found in slow),

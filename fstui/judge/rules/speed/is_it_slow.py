@@ -4,16 +4,16 @@
 How long synced writes took, compared with a reference.
 
 - **stalls**: an operation took at least 250 ms and ten times the p50, or never returned
-- **slow**: less than half of the slowest reference; **normal**: like the reference
+- **slow**: less than half of the reference; **normal**: like the reference
 - **unknown**: there is no reference, or the host had no CPU to spare
 
 ## How it was measured
 Half of the steps with synced writes of one writer must agree. The reference is, in this order:
 
-- your own references (`fstui references add`)
+- the slowest run of your own references (`fstui references add`)
 - the lower quartile of at least three saved runs like this one
-- at least eight published rates of its class (`fstui references`)
-- ten revolutions of a rotating disk
+- the slowest of at least eight published rates of its class (`fstui references`)
+- the time of ten revolutions of a rotating disk: slower than that is slow
 
 ## What it proves, and what it does not
 Slow storage may be durable, and normal storage may not be. The answer names other causes: an I/O limit, other
@@ -24,6 +24,6 @@ Lift the limit, or measure while the other processes are idle. Without a referen
 scenario three times while the system is healthy, to record a baseline.
 
 ## Details
-If the class is not known, half of the slowest rate ever published is slow. A filesystem that sends more flushes or
-copies on write may be slower by as much.
+If the class is not known, less than the 50 commits per second that etcd requires is slow. A filesystem that sends
+more flushes or copies on write may be slower by as much.
 """

@@ -17,8 +17,8 @@ def test_one_flush_per_fdatasync_is_consistent() -> None:
     judgement = verdict(None, step())
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
     assert judgement.sentence == (
-        "Each of 2\xa0000 syncs reached sda as 1.00 flushes (1 expected), and all 31.2 MiB arrived. "
-        "This covers the 1.0 s measured; only a power cut proves more."
+        "Each of 2\xa0000 syncs sent one flush to sda, and all 31.2 MiB arrived. "
+        "This covers 1.0 s of judged steps; only a power cut proves more."
     )
 
 
@@ -232,8 +232,8 @@ def test_trace_attributes_flushes_next_to_other_writers() -> None:
     judgement = verdict(None, measured, idle=busy("sda", 900, "mysqld"))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
     assert judgement.sentence == (
-        "Each of 2\xa0000 syncs reached sda as 1.00 flushes (1 expected). By the kernel's trace these are fstui's own; "
-        "other programs sent 4\xa0000 and kernel threads sent 714. This covers the 1.0 s measured; only a "
+        "Each of 2\xa0000 syncs sent one flush to sda. By the kernel's trace these are fstui's own; "
+        "other programs sent 4\xa0000 and kernel threads sent 714. This covers 1.0 s of judged steps; only a "
         "power cut proves more."
     )
     (line,) = finding(judgement, "flushes-arrive").because
@@ -256,7 +256,7 @@ def test_trace_covers_only_the_first_layer() -> None:
     seen = (traced("dm-0", us=2000), traced(us=2000, others=4000))
     judgement = verdict(lvm, step(flushes=3, share=2, changes={"trace": seen}), idle=busy("sda", 900))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
-    assert "reached dm-0 as 1.00 flushes" in judgement.sentence
+    assert "syncs sent one flush to dm-0" in judgement.sentence
     assert "further down, at sda, they cannot be attributed" in judgement.sentence
 
 
@@ -283,7 +283,7 @@ def test_trace_replaces_a_device_without_counters() -> None:
     judgement = verdict(blind, step(flushes=None, share=None, changes={"trace": (traced(us=2000),)}))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
     assert (
-        "Each of 2\xa0000 syncs reached sda as 1.00 flushes (1 expected). By the kernel's trace these are fstui's own."
+        "Each of 2\xa0000 syncs sent one flush to sda. By the kernel's trace these are fstui's own."
         in judgement.sentence
     )
 

@@ -106,7 +106,7 @@ def test_several_writers_share_each_flush_at_most_once(flushes: float, missing: 
     assert ("flushes-missing" in rules(together)) == missing
     assert together.verdict == ("not-durable" if missing else "cannot-tell")
     if missing:
-        assert "0.25 to 1 expected" in finding(together, "flushes-missing").sentence
+        assert "1/4 to 1 expected" in finding(together, "flushes-missing").sentence
 
 
 @pytest.mark.parametrize(

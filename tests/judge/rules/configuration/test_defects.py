@@ -151,7 +151,7 @@ def test_barriers_off_is_the_only_finding_about_flushes(flushes: float) -> None:
     found = finding(judgement, "barriers-off")
     assert (found.verdict, found.confidence, judgement.verdict) == ("not-durable", "high", "not-durable")
     assert "/srv sends no flushes (barriers off) to sda, whose write cache is on" in found.sentence
-    assert found.next == ("Turn barriers on, then run fsync-rate there: 'mount -o remount,barrier=1 /srv'",)
+    assert found.next == ("Turn barriers on: 'mount -o remount,barrier=1 /srv'. Then run fsync-rate there.",)
     assert "sda write cache: write back (/sys/block/sda/queue/write_cache)" in found.because
 
 
@@ -200,7 +200,11 @@ def test_flushes_below_a_pool_of_files_are_not_counted(flushes: int) -> None:
 def test_barriers_of_zfs_are_switched_on_where_they_were_set() -> None:
     pool = Node(id="pool:tank", layer="pool", kind="zfs", name="tank", lowest=True)
     zfs = filesystem("zfs", below=("pool:tank",), barrier="nobarrier")
-    assert finding(verdict(target(zfs, pool)), "barriers-off").next[0].endswith(": 'echo 0 > /read/barrier'")
+    assert (
+        finding(verdict(target(zfs, pool)), "barriers-off")
+        .next[0]
+        .startswith("Turn barriers on: 'echo 0 > /read/barrier'.")
+    )
 
 
 @pytest.mark.parametrize(("offered", "expected"), [("no", "cannot-tell"), ("yes", "plausible")])

@@ -55,7 +55,7 @@ def test_stalls_of_several_writers_may_last_longer_than_the_step() -> None:
         ops=200, rate=1000, writers=16, changes={"stalls": StallSummary(count=13, lost_s=1.4), "writers": 16}
     )
     found = finding(verdict(None, stalled), "stalls")
-    assert found.sentence.startswith("13 operations of 16 writers stalled, for 1.4 s in total; the step took 0.2 s.")
+    assert found.sentence.startswith("13 operations stalled, for 1.4 s summed over 16 writers; the step took 0.2 s.")
 
 
 def lasting(rates: Iterable[float], width_s: float = 10.0, **settings: Any) -> Step:
