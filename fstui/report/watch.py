@@ -15,7 +15,7 @@ from fstui.report.text import NONE, speed_words
 
 MAX_ROWS = 20
 _ANSWERS: dict[Answer, str] = {"stalls": "Yes, it stalls", "slow": "Yes", "unknown": "Not known", "normal": "No"}
-WAITS = ("PROGRAM", "SYNCS/S", "P50", "P99", "MAX", "IN DEVICE", "CPU WAIT ≤", "WAITING", "FILE")
+WAITS = ("PROGRAM", "SYNCS/S", "P50", "P99", "MAX", "DEVICE MEAN", "CPU WAIT ≤", "WAITING", "FILE")
 _RECORDS = ("program", "pid", "syncs", "waited_ns", "p50_ns", "p99_ns", "device_ns", "cpu_ns", "file")
 DEVICES = ("DEVICE", "WRITES/S", "BYTES/S", "WRITE P50", "FLUSHES/S", "FLUSH P50", "FLUSH P99", "FUA")
 

@@ -65,6 +65,8 @@ class WaitingProgram(NamedTuple):
 
     worst: Waiting
     """The file that it waited for longest."""
+    who: str
+    where: str
     syncs: int
     waited_ns: int
     timed: int
@@ -97,7 +99,7 @@ def conclude(whole: Watched, filesystems: Sequence[Target] = ()) -> WatchConclus
         kernel = any(row.kernel and row.waited_ns / 1e9 >= WAITS * whole.elapsed_s for row in whole.waits)
         return WatchConclusion(
             "nobody",
-            f"No program waits long{', apart from kernel threads' if kernel else ''}: {program.worst.who} waits most, "
+            f"No program waits long{', apart from kernel threads' if kernel else ''}: {program.who} waits most, "
             f"{share:.1%} of its time, for {rate(per_s)} syncs per second of {duration_ns(program.mean_ns)} each.",
         )
     return _conclude_of(program, per_s, share, whole, _disk_of(program, whole, filesystems))
@@ -106,20 +108,20 @@ def conclude(whole: Watched, filesystems: Sequence[Target] = ()) -> WatchConclus
 def _conclude_of(
     program: WaitingProgram, per_s: float, share: float, whole: Watched, disk: AwaitedDisk
 ) -> WatchConclusion:
-    who, where, mean = program.worst.who, program.worst.where, duration_ns(program.mean_ns)
+    who, where, mean = program.who, program.where, duration_ns(program.mean_ns)
     needs = f"{disk.words} needs {duration_ns(disk.ns)} of that"
     if program.mean_ns <= QUICK_NS:
         syncs = (
-            f"{who} makes {rate(per_s)} syncs/s of {where} and spends {_times(share)} in them. Each takes {mean}, and "
-            f"{needs}."
+            f"{who} makes {rate(per_s)} syncs/s of {where} and spends {_times(share)} in them. On average each "
+            f"takes {mean}, and {needs}."
         )
         if share < MUCH:
             return WatchConclusion("nobody", f"Programs wait little: {syncs}")
         return WatchConclusion("program", f"The program syncs too often: {syncs}")
     if disk.ns >= MAIN_SHARE * program.mean_ns:
         sentence = (
-            f"The disk is slow: {disk.name} itself takes {duration_ns(disk.ns)} of the {mean} that {who} waits for a "
-            f"sync of {where}."
+            f"The program waits for the disk: {disk.name} itself takes {duration_ns(disk.ns)} of the {mean} that {who} "
+            f"waits for a sync of {where}."
         )
         return WatchConclusion("disk", sentence)
     waits = f"{who} waits {mean} for a sync of {where}, and {needs}"
@@ -129,11 +131,7 @@ def _conclude_of(
             "cpu", f"The CPU is busy: {waits}. Up to {cpu:.0%} of that time may be a wait for a CPU."
         )
     if _pressure(whole) >= CROWDED:  # the kernel threads that serve the sync may have waited too, which no row shows
-        sentence = (
-            f"The cause is not known: {waits}. The program waits for a CPU for at most {cpu:.0%} of the time. "
-            f"{_crowded(whole)}, so the kernel threads that serve the sync may have waited as well."
-        )
-        return WatchConclusion("unknown", sentence)
+        return WatchConclusion("unknown", f"The cause is not known: {waits}. {_crowded(whole, cpu)}")
     slow = "A layer above the disk is slow" if disk.above else "The filesystem is slow"
     commits = _commits(program.worst.device, whole.commits, whole.elapsed_s)
     return WatchConclusion("filesystem", f"{slow}: {waits}{commits}.")
@@ -143,8 +141,11 @@ def _pressure(whole: Watched) -> float:
     return (whole.cpu_pressure_s or 0.0) / whole.elapsed_s if whole.elapsed_s else 0.0
 
 
-def _crowded(whole: Watched) -> str:
-    return f"Some process of this host was waiting for a CPU {_pressure(whole):.0%} of the time"
+def _crowded(whole: Watched, cpu: float) -> str:
+    return (
+        f"The program waits for a CPU for at most {cpu:.0%} of the time. Some process of this host was waiting for a "
+        f"CPU {_pressure(whole):.0%} of the time, so the kernel threads that serve the sync may have waited as well."
+    )
 
 
 def _disk_of(program: WaitingProgram, whole: Watched, filesystems: Sequence[Target]) -> AwaitedDisk:
@@ -208,8 +209,14 @@ def _programs(rows: Sequence[Waiting]) -> list[WaitingProgram]:
 def _program(rows: Sequence[Waiting]) -> WaitingProgram:
     timed = [row for row in rows if row.latency_ns is not None]
     syncs = sum(row.syncs for row in timed)
+    worst = max(rows, key=lambda row: row.waited_ns)
+    pids = {row.pid for row in rows}
+    files = sum({(row.file, row.inode, row.device): row.files for row in rows}.values())
+    several = f"{worst.program} ({len(pids)} processes)" if None not in pids else worst.program
     return WaitingProgram(
-        worst=max(rows, key=lambda row: row.waited_ns),
+        worst=worst,
+        who=worst.who if len(rows) == 1 or pids == {worst.pid} != {None} else several,
+        where=worst.where if files == worst.files else f"{files} files",
         syncs=sum(row.syncs for row in rows),
         waited_ns=sum(row.waited_ns for row in rows),
         timed=syncs,
@@ -247,21 +254,26 @@ def _honest(inventory: Inventory, concerned: Sequence[Target]) -> str:
         found = judge(Evidence(host=inventory.host, process=inventory.process, target=target))
         if found.verdict in LYING:
             return f"Is it durable? {target.mount_point}: {found.verdict}, {found.confidence}. {found.sentence}"
-    return "Is it durable? The configuration shows no defect. A watch writes nothing: 'fstui check' tests the storage."
+    of = f"{', '.join(target.mount_point for target in concerned)}: the" if concerned else "The"
+    return (
+        f"Is it durable? {of} configuration shows no defect. A watch writes nothing: 'fstui check' tests the storage."
+    )
 
 
 def _speed(whole: Watched, concerned: Sequence[Target]) -> Speed:
     longest = max((row for row in whole.waits if not row.kernel), key=_longest_ns, default=None)
     if longest is not None and _longest_ns(longest) >= STALL_NS:
-        return _stalled(longest, whole)
+        return _stalled(longest, whole, concerned)
     found = [(name, times, media) for name, times, media in _flushed(whole, concerned) if media]
     if not found:
         sentence = f"No device whose kind is known completed {MIN_FLUSHES} flushes."
         return Speed(title="no reference to compare with", sentence=sentence)
-    return _of_class(*max(found, key=lambda one: one[1].p50))
+    name, times, media = max(found, key=lambda one: one[1].p50)
+    mount = next(target.mount_point for target in concerned if name in {node.id for node in target.stack})
+    return _of_class(mount, name, times, media)
 
 
-def _stalled(row: Waiting, whole: Watched) -> Speed:
+def _stalled(row: Waiting, whole: Watched, concerned: Sequence[Target]) -> Speed:
     took = duration_ns(_longest_ns(row))
     if row.latency_ns is not None and row.cpu_ns >= CPU_EXPLAINS * row.latency_ns.max:
         words = (
@@ -269,18 +281,20 @@ def _stalled(row: Waiting, whole: Watched) -> Speed:
             "nothing about the storage."
         )
         return Speed(title="this host was short of CPU", sentence=words)
-    crowded = f" {_crowded(whole)}, which may explain it." if _pressure(whole) >= CROWDED else ""
+    cpu = row.cpu_ns / max(1, row.waited_ns)
+    crowded = f" {_crowded(whole, cpu)}" if _pressure(whole) >= CROWDED else ""
+    mounts = (f"on {target.mount_point}, " for target in concerned if row.device in target.stack[0].below)
     device = f" On average, the device needed {duration_ns(row.device_ns)} per sync." if row.device_ns else ""
     return Speed(
         answer="stalls",
         yardstick=LONGEST_PAUSE,
-        title=f"{row.who} waited {took} for one sync",
+        title=f"{next(mounts, '')}{row.who} waited {took} for one sync",
         sentence=f"The file: {row.where}.{device}{crowded}",
         because=(f"{row.who}: at most {took}",),
     )
 
 
-def _of_class(name: str, times: DeviceTimes, media: frozenset[MediumClass]) -> Speed:
+def _of_class(mount: str, name: str, times: DeviceTimes, media: frozenset[MediumClass]) -> Speed:
     known = class_of(media)
     if known is None:
         return Speed(title="no reference to compare with", sentence="Too few rates of such devices are published.")
@@ -289,7 +303,7 @@ def _of_class(name: str, times: DeviceTimes, media: frozenset[MediumClass]) -> S
     return Speed(
         answer="slow" if slow else "normal",
         yardstick=known.name,
-        title=f"a flush of {name} takes {typical}",
+        title=f"on {mount}, a flush of {name} takes {typical}",
         sentence=f"Compared with {known.name}: the slowest needs {worst} for a durable write.",
         because=(f"{name}: p50 {typical}, at most {duration_ns(times.max)}",),
     )

@@ -59,7 +59,7 @@ def test_a_watch_of_a_simulated_disk_is_marked(fstui: Fstui) -> None:
     assert b"SIMULATED: hdd-7200. No real storage was measured." in done.stderr
     told = done.stdout.decode()
     assert told.startswith("SIMULATED hdd-7200: watched all programs for ")
-    assert "The disk is slow: sda itself takes " in told
+    assert "The program waits for the disk: sda itself takes " in told
 
 
 def test_each_round_has_reproducible_random_numbers(fstui: Fstui) -> None:

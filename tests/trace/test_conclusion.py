@@ -73,7 +73,7 @@ def test_nothing_is_slow_while_processes_wait_for_a_cpu() -> None:
     [
         (8, 0.0, "filesystem", "A layer above the disk is slow: mariadbd (50) waits 7.0 ms"),
         (8, 8.0, "unknown", "sda, below loop0, needs 60.0 µs of that"),
-        (1200, 0.0, "disk", "The disk is slow: sda itself takes 6.0 ms of the 7.0 ms"),
+        (1200, 0.0, "disk", "The program waits for the disk: sda itself takes 6.0 ms of the 7.0 ms"),
     ],
 )
 def test_a_loop_device_waits_for_the_disk_below(flush_ms: int, pressure_s: float, culprit: str, words: str) -> None:
@@ -113,6 +113,32 @@ def test_a_program_is_judged_over_all_its_files() -> None:
     """Each file alone would not show a wait."""
     rows = [waiting(100, 4.0, 3.5, file=f"/var/lib/mysql/{name}", inode=name) for name in range(5)]
     assert conclude(watched(*rows)).culprit == "disk"
+
+
+@pytest.mark.parametrize(
+    ("others", "words"),
+    [
+        ({"pid": 51}, "mariadbd (2 processes) makes 8\xa0000 syncs/s of /var/lib/mysql/ib_logfile0 and"),
+        ({"inode": 13, "file": "/b"}, "mariadbd (50) makes 8\xa0000 syncs/s of 2 files and"),
+        ({"pid": 51, "inode": 13, "file": "/b"}, "mariadbd (2 processes) makes 8\xa0000 syncs/s of 2 files and"),
+        ({"pid": None, "inode": 13, "file": "/b"}, "mariadbd makes 8\xa0000 syncs/s of 2 files and"),
+    ],
+)
+def test_the_sum_names_all_processes_and_files(others: dict[str, object], words: str) -> None:
+    rows = waiting(40_000, 0.12, 0.09), waiting(40_000, 0.12, 0.09, **others)
+    assert words in conclude(watched(*rows)).sentence
+
+
+def test_a_stall_names_the_cpu_wait_of_its_own_program() -> None:
+    seen = watched(on_sda(300, cpu_ns=100 * MS), cpu_pressure_s=9.9)
+    found = answers(seen, Inventory(filesystems=(SSD,)), (SSD,)).speed
+    assert "waits for a CPU for at most 0% of the time. Some process of this host" in found.sentence
+
+
+def test_both_answers_name_the_filesystem() -> None:
+    for sync_ms in (3, 300):
+        found = ended(on_sda(sync_ms))
+        assert "durable? /srv: the configuration" in found.honest and found.speed.title.startswith("on /srv, ")
 
 
 def test_a_sync_without_a_time_adds_no_time() -> None:

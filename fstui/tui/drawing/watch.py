@@ -24,7 +24,7 @@ WAITS = (
     Column("P50", 7, right=True),
     Column("P99", 7, right=True, from_width=76),
     Column("MAX", 7, right=True, from_width=96),
-    Column("IN DEVICE", 9, right=True, from_width=66),
+    Column("DEVICE MEAN", 11, right=True, from_width=66),
     Column("CPU WAIT ≤", 10, right=True, from_width=100),
     Column("WAITING", 7, right=True, from_width=60),
     Column("FILE", gap=2, cut="middle"),
