@@ -113,7 +113,7 @@ def test_a_lack_of_cpu_is_named_if_the_program_waited_for_it() -> None:
     assert one.cause == "cpu" and "not CPU" not in one.sentence
 
 
-def test_a_busy_host_is_no_cause_if_the_program_was_not_without_cpu() -> None:
+def test_a_busy_host_is_no_cause_if_the_program_had_its_cpu() -> None:
     busy = between(1, LENGTH_S, disk(), pressure_ms=(990, 20, 10, 0, 0))
     one = only(calm(busy, at((600,), stalled())))
     assert one.cause == "unknown" and "not CPU" in one.sentence
@@ -218,7 +218,7 @@ def test_a_device_is_slow_if_it_was_during_the_waits() -> None:
     assert one.cause == "device"
 
 
-def test_a_slow_device_that_no_slow_program_waited_for_is_explained() -> None:
+def test_a_slow_device_that_nobody_waited_for_is_explained() -> None:
     one = only(calm(SLOW))
     assert (one.cause, one.program, one.culprit) == ("device", "", "")
     assert "no program was seen to wait for a sync" in one.sentence

@@ -197,7 +197,7 @@ def test_a_name_that_is_not_utf_8_is_read() -> None:
     assert recording.read().damaged == 0
 
 
-async def test_a_time_outside_the_recording_is_answered_with_what_is_recorded() -> None:
+async def test_a_time_outside_the_recording_says_what_is_recorded() -> None:
     on_disk(calm())
     for at_s in (-100_000, 100_000):
         found = await recordings.answer((BEGIN + at_s, BEGIN + at_s + 60))

@@ -26,7 +26,7 @@ def fill(made: Ring, number: int) -> None:
         made.write({"at": at, "noise": os.urandom(500).hex()})
 
 
-def test_records_are_read_in_the_order_in_which_they_were_written(tmp_path: Path) -> None:
+def test_records_are_read_in_the_order_of_writing(tmp_path: Path) -> None:
     for first in (0, 2):
         made = Ring(tmp_path)
         made.write({"at": first})

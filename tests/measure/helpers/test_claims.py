@@ -65,7 +65,7 @@ claims.main()
 
 
 @pytest.mark.parametrize(("status", "answered"), [(0, True), (8 + 64, True), (2, False), (4 + 1, False)])
-def test_smartctl_reports_the_state_of_the_disk_in_its_exit_status(tmp_path: Path, status: int, answered: bool) -> None:
+def test_smartctl_reports_the_disk_in_its_exit_status(tmp_path: Path, status: int, answered: bool) -> None:
     (tmp_path / "smartctl").write_text(f"#!/bin/sh\necho {{}}\nexit {status}\n")
     (tmp_path / "smartctl").chmod(0o755)
     program = f"import fstui.measure.helpers.claims as claims; claims.PATH = '{tmp_path}:/bin'; claims.main()"

@@ -42,7 +42,7 @@ def test_a_sync_makes_older_bytes_durable() -> None:
     assert (one.in_memory.total, one.in_cache.total, one.oldest()) == (40, 0, 1.5)
 
 
-def test_bytes_that_the_kernel_wrote_stay_in_the_cache_until_a_flush() -> None:
+def test_bytes_the_kernel_wrote_stay_in_the_cache_until_a_flush() -> None:
     one = exposure()
     update(one, 100, 1.0)
     update(one, 0, 2.0)
@@ -60,7 +60,7 @@ def test_a_sync_without_a_flush_leaves_bytes_in_the_cache() -> None:
     assert one.in_cache.total == 100
 
 
-def test_bytes_written_just_before_a_running_sync_are_being_synced() -> None:
+def test_bytes_written_just_before_a_sync_are_being_synced() -> None:
     one = exposure()
     one.synced(began=9.90, ended=9.95)
     assert one.is_being_synced(10.0, running_since=9.96)

@@ -96,7 +96,7 @@ def test_a_call_whose_end_was_missed_is_dropped(trace: Trace) -> None:
 
 
 @pytest.mark.root
-def test_a_call_that_began_while_its_thread_was_left_out_is_no_long_wait(trace: Trace, tmp_path: Path) -> None:
+def test_a_call_begun_while_its_thread_was_left_out_is_no_wait(trace: Trace, tmp_path: Path) -> None:
     """Its begin may be in the buffer although its end is not traced."""
     thread = threading.get_native_id()
     read = trace._watcher.read
