@@ -1,4 +1,4 @@
-"""``fstui fit``: which products a storage is fast enough for."""
+"""``fstui fit``: which products the storage is fast enough for."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def fit(
 ) -> int:
     """Measure what databases do when they commit, and compare it with the thresholds that they publish.
 
-    Each DIR, or every writable filesystem, is written to for six seconds and at most 120 MB; everything is removed.
+    For each DIR, or every writable filesystem, fstui writes at most 120 MB in six seconds, then removes everything.
     Products without a published threshold show how many commits per second to expect.
 
     Exit status: 0 it fits, 1 a step failed or there is no answer, 2 refused before anything was written, 3 it does

@@ -130,7 +130,7 @@ def check(
 ) -> int:
     """Test every writable filesystem, or only those that contain a DIR: is it durable, and is it slow?
 
-    A filesystem takes about four seconds. fstui writes to it for at most two seconds and 7 MB, then removes
+    A filesystem takes about four seconds. fstui writes at most 7 MB to it, in at most two seconds, then removes
     everything. It names and skips filesystems that cannot hold files, are read-only, in memory, or mounted a second
     time, or do not answer. It saves every check like a run.
 
@@ -174,10 +174,10 @@ def leave_the_busy(checkup: Checkup, yes: bool) -> None:
 
 
 class Checking:
-    """Measure one filesystem after another: events or a table to stdout, a line for each filesystem to stderr."""
+    """Measure each filesystem: results to stdout and, to stderr, a line for each on a terminal, else only failures."""
 
     def __init__(self, checkup: Checkup, printing: Printing, status: Callable[[Run], int]) -> None:
-        """Call ``status`` for the exit status that the result of a run requires."""
+        """``status`` maps a run to its exit status."""
         self._checkup = checkup
         self._printing = printing
         self._status = status

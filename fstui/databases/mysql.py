@@ -25,7 +25,7 @@ _PRINTED = re.compile(r"--([\w-]+)=(.*)")
 _NOT_IN_A_LINE = re.compile(r"[\s\"'#]")
 _SYSTEM_TABLES = ("system_tables.sql", "performance_tables.sql", "system_tables_data.sql")
 _QUICK_END = "--innodb-fast-shutdown=2"
-"""Do not write the buffer pool at the end: the data is removed, or recovered from the log after a restart."""
+"""Do not write the buffer pool at shutdown: the data is removed, or recovered from the log after a restart."""
 _OBSERVED = (
     "--performance-schema=ON",
     "--performance-schema-instrument=%=OFF",
@@ -113,8 +113,8 @@ class MySQL(Family):
         login = _from_login_path(login_path) if login_path else {}
         if login_path and login_path != _GROUP and not group and not login:
             raise Refused(
-                f"login_path {login_path!r} is no group of ~/.my.cnf, and no login path that my_print_defaults of "
-                "MySQL (mysql-client) shows."
+                f"login_path {login_path!r} is neither a group in ~/.my.cnf nor a login path that "
+                "my_print_defaults of MySQL (mysql-client) shows."
             )
         return {**found, **group, **login}
 

@@ -99,7 +99,7 @@ def _without(steps: tuple[PlannedStep, ...], missing: Sequence[str], *, as_root:
 def _on_existing(steps: tuple[PlannedStep, ...], kinds: tuple[str, ...]) -> tuple[PlannedStep, ...]:
     """Merge steps that differ only in options of the server: those of an existing server are not changed."""
     if len(kinds) > 1:
-        raise Refused(f"Name the kind of the existing server by --set server=KIND: {', '.join(kinds)}")
+        raise Refused(f"Name the kind of the existing server with --set server=KIND: {', '.join(kinds)}")
     kept: dict[str, PlannedStep] = {}
     for step in steps:
         if isinstance(step.settings, Sysbench):

@@ -121,7 +121,7 @@ class PostgreSQL(Family):
                 continue
             if file.has_section(login_path):
                 return {key: value or "" for key, value in file.items(login_path)}
-        raise Refused(f"login_path {login_path!r} is no service of {' or '.join(map(str, _service_files()))}.")
+        raise Refused(f"login_path: there is no service {login_path!r} in {' or '.join(map(str, _service_files()))}.")
 
     def default_user(self) -> str:
         return "postgres"

@@ -135,7 +135,9 @@ def clean(request: Request, fleet: Fleet, fanout: Fanout, on_answer: Callable[[s
     troubles: dict[str, str] = {}
 
     def ended(node: str, answer: SshResult) -> None:
-        if trouble := ssh.trouble(answer, mark) or ("" if answer.word(mark, "end") == "0" else "its answer was cut"):
+        if trouble := ssh.trouble(answer, mark) or (
+            "" if answer.word(mark, "end") == "0" else "its answer was cut short"
+        ):
             troubles[node] = trouble
         on_answer(node, trouble or "removed")
 

@@ -48,8 +48,8 @@ _PLUG: dict[Step, str] = {
     "on": "in an unknown state: the on command was running",
 }
 _Kind = TypeVar("_Kind")
-_COMPARABLE = ("host", "directory", "kind", "wait_s")
-"""The settings that all cuts of a campaign have in common."""
+_COMPARABLE = {"host": "--host", "directory": "--dir", "kind": "--cut", "wait_s": "--wait"}
+"""The settings that all cuts of a campaign have in common, and the option that sets each."""
 _SETTINGS, _LOCK = "campaign.json", "lock"
 
 
@@ -110,7 +110,7 @@ class CampaignCut(Base, frozen=True, kw_only=True):
 
     @property
     def happened(self) -> bool:
-        """Whether it counts."""
+        """Whether the cut counts: the power was cut and the records were compared."""
         return self.outcome in ("kept", "lost")
 
     @property
@@ -147,7 +147,7 @@ class Store:
         except BaseException as error:
             os.close(lock)
             if isinstance(error, BlockingIOError):
-                raise Refused(f"another fstui continues the campaign in {directory}") from None
+                raise Refused(f"another fstui is already running the campaign in {directory}") from None
             raise
 
     @property
@@ -155,7 +155,7 @@ class Store:
         return [cut for cut in self.cuts if cut.happened]
 
     def current(self, now: str) -> CampaignCut:
-        """Return the unfinished cut, or the next one. Raises Refused if HOST can write with no pattern."""
+        """Return the unfinished cut, or the next one. Raises Refused if HOST refused every pattern."""
         if self.cuts and self.cuts[-1].step != "done":
             return self.cuts[-1]
         refused = {cut.pattern: cut.reason for cut in self.cuts if cut.outcome == "refused"}
@@ -194,10 +194,10 @@ def _continued(saved: CampaignSettings, given: CampaignSettings | None, director
     """Return the given settings with the saved seed and start. Raises Refused if the cuts would not be comparable."""
     if given is None:
         return saved
-    if different := [name for name in _COMPARABLE if getattr(saved, name) != getattr(given, name)]:
+    if different := [option for name, option in _COMPARABLE.items() if getattr(saved, name) != getattr(given, name)]:
         raise Refused(
-            f"{directory} contains a campaign with another {' and '.join(different)}. Give the same, or name another "
-            "directory with --into"
+            f"The campaign in {directory} was begun with a different {' and '.join(different)}. Give the same values, "
+            "or name another directory with --into"
         )
     return msgspec.structs.replace(given, seed=saved.seed, started_at=saved.started_at)
 

@@ -263,7 +263,7 @@ class CampaignDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.power
 DOCUMENTS: dict[str, tuple[type[msgspec.Struct], str]] = {
     "run": (Run, "A run of a scenario, as it is saved and printed"),
     "check": (CheckDocument, "The result of fstui check"),
-    "fit": (FitDocument, "The products that a storage is fast enough for: fstui fit"),
+    "fit": (FitDocument, "The products that the storage is fast enough for: fstui fit"),
     "list": (ListDocument, "The filesystems of a host with their stacks and defects: fstui list"),
     "watch": (WatchReport, "The result of fstui watch"),
     "at-risk": (AtRiskReport, "What a power failure would take: fstui watch --at-risk"),

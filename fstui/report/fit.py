@@ -1,4 +1,4 @@
-"""Which products a storage is fast enough for: the table of a run, and the report of ``fstui fit``."""
+"""Which products the storage is fast enough for: the table of a run, and the report of ``fstui fit``."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def check_file(path: Path) -> None:
     except OSError as error:
         raise Refused(f"--output {path}: {error.strerror}") from None
     if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise Refused(f"--output {path} is not writable for this user")
+        raise Refused(f"--output {path} is not writable by this user")
 
 
 def put_file(path: Path, data: bytes) -> None:

@@ -92,11 +92,11 @@ def _closed(directory: str, found: dict[str, Any], trusting: bool) -> str | None
         return f"{directory} is on a read-only filesystem. Remount it read-write, or name another directory."
     if not found["writable"] and os.geteuid() == 0:
         return (
-            f"{directory} is not writable for root: it is immutable (lsattr -d), or its NFS server maps root to "
+            f"{directory} is not writable by root: it is immutable (lsattr -d), or its NFS server maps root to "
             "nobody. Name another directory on the same mount."
         )
     if not found["writable"]:
-        return f"{directory} is not writable for this user. Name a directory of yours on the same mount, or use sudo."
+        return f"{directory} is not writable by this user. Name a directory of yours on the same mount, or use sudo."
     if found["renamers"] and not trusting:
         return (
             f"{directory}: {found['renamers']}, could replace what root writes there. Name a directory on the same "
@@ -124,7 +124,7 @@ def check_room(directory: TargetDirectory, room_bytes: int) -> None:
     wanted = 2 * room_bytes + left_over
     if free_bytes < wanted:
         raise Refused(
-            f"{directory.path} is too full: {size(free_bytes)} are free and {size(wanted)} are needed "
+            f"{directory.path} is too full: {size(free_bytes)} is free and {size(wanted)} is needed "
             f"(twice the {size(room_bytes)} of the run, and {size(left_over)} of {size(total_bytes)} that stay free). "
             "Free some space, or run 'fstui check', which needs the least."
         )

@@ -24,6 +24,7 @@ from textual.screen import Screen
 from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
 from fstui.model.plan import Plan
+from fstui.model.quantities import counted
 from fstui.model.run import Run
 from fstui.model.storage import Target
 from fstui.report.characters import escape_controls, escape_lines
@@ -255,7 +256,7 @@ class FstuiApp(App[int]):
         from fstui.runs.startup import remove  # noqa: PLC0415
 
         failures = [sentence for entry in self.left_behind if (sentence := await remove(entry))]
-        return "; ".join(failures) or f"Removed {len(self.left_behind)} leftovers."
+        return "; ".join(failures) or f"Removed {counted(len(self.left_behind), 'leftover')}."
 
     def open_plan(self, directory: str, others: Sequence[str] = (), scenario: str = "") -> None:
         """Choose a scenario for a directory, or for another one on the same mount if it is refused."""

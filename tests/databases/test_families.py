@@ -168,7 +168,7 @@ def test_login_path_is_decrypted_by_mysqls_own_tool(home: Path) -> None:
 
 
 def test_unknown_login_path_is_refused(home: Path) -> None:
-    with pytest.raises(Refused, match="login_path 'nowhere' is no group"):
+    with pytest.raises(Refused, match="login_path 'nowhere' is neither a group"):
         mysql(login_path="nowhere")
 
 
@@ -227,5 +227,5 @@ async def test_waiting_for_a_file_that_hangs_is_bounded(services: Path, monkeypa
 
 
 def test_unknown_service_is_refused(services: Path) -> None:
-    with pytest.raises(Refused, match=f"'other' is no service of {services}"):
+    with pytest.raises(Refused, match=f"there is no service 'other' in {services}"):
         connection_to(postgresql(login_path="other"))

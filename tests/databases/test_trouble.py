@@ -279,7 +279,10 @@ def test_two_runs_at_once_do_not_interfere(workshop: Path) -> None:
     [
         (("server=mariadb", "threads=0"), "threads must be at least 1, not 0"),
         (("server=oracle",), "server takes mariadb, mysql, postgresql; not 'oracle'"),
-        (("host=127.0.0.1",), "Name the kind of the existing server by --set server=KIND: mariadb, mysql, postgresql"),
+        (
+            ("host=127.0.0.1",),
+            "Name the kind of the existing server with --set server=KIND: mariadb, mysql, postgresql",
+        ),
         (("server=mariadb", "host=127.0.0.1", "port=1"), "127.0.0.1:1: 2002: Can't connect to server on '127.0.0.1'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Which products a storage is fast enough for, by the thresholds that they publish."""
+"""Which products the storage is fast enough for, by the thresholds that they publish."""
 
 from typing import Any
 

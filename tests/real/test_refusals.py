@@ -77,7 +77,7 @@ def test_immutable_directory_is_closed_to_root(workshop: Path) -> None:
         subprocess.run([chattr, "+i", storage.directory / "fixed"], check=True)
         sentence = refusal(headless.call("run", "fsync-rate", storage.directory / "fixed"))
         subprocess.run([chattr, "-i", storage.directory / "fixed"], check=True)
-    assert "not writable for root: it is immutable" in sentence and "lsattr -d" in sentence and "sudo" not in sentence
+    assert "not writable by root: it is immutable" in sentence and "lsattr -d" in sentence and "sudo" not in sentence
 
 
 def test_directory_that_the_user_may_not_enter(workshop: Path) -> None:
@@ -103,7 +103,7 @@ def test_filesystem_that_is_too_full(workshop: Path, own_user: Path) -> None:
             os.posix_fallocate(file.fileno(), 0, free - 60 * MIB)
         with nothing_written(storage.directory, own_user):
             sentence = refusal(headless.call("run", "fsync-rate", storage.directory))
-    assert str(storage.directory) in sentence and "too full" in sentence and "MiB are free" in sentence
+    assert str(storage.directory) in sentence and "too full" in sentence and "MiB is free" in sentence
     assert "Free some space" in sentence
 
 

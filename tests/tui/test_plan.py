@@ -295,7 +295,7 @@ class OnlyHome(ReplayMachine):
 
     async def inspect(self, directory: str) -> TargetDirectory:
         if directory != "/srv/data/home":
-            raise Refused(f"{directory} is not writable for this user.")
+            raise Refused(f"{directory} is not writable by this user.")
         return await super().inspect(directory)
 
 

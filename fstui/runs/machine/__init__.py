@@ -1,1 +1,1 @@
-"""Where a run happens: this host (``local``), a saved run (``replay``) or a simulated storage (``simulated``)."""
+"""Where a run happens: this host (``local``), a saved run (``replay``) or simulated storage (``simulated``)."""

@@ -1,4 +1,4 @@
-"""A simulated storage, for lessons and tests, with the clock, the disks and the counters of a model.
+"""Simulated storage, for lessons and tests, with the clock, the disks and the counters of a model.
 
 It reads and writes nothing of this host.
 """

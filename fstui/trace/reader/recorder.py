@@ -631,7 +631,7 @@ def run(settings: Object) -> int:
     try:
         say(f"recording into {settings['directory']}; Ctrl-C ends it")
         if untraced:
-            say(f"not traced by the kernel, so who waits is not recorded: {untraced}")
+            say(f"no kernel trace, so who waits is not recorded: {untraced}")
         status = follow(Recorder(settings, writer, trace, untraced), signals, settings["seconds"])
     finally:
         entry = settings["entry"]
