@@ -25,7 +25,8 @@ def record(size: str, seconds: float | None, anonymous: bool, unit: bool) -> Non
 
     Every second: what each device did, how long processes waited for CPU, I/O and memory, and how much written data
     is still in memory. As root, every ten seconds: the programs that waited longest for a sync and for which files,
-    and the processes that read, wrote and discarded most. Arguments of processes are never recorded.
+    and the processes that read, wrote and discarded most. Without root: only your own processes, and nothing about
+    syncs. Arguments of processes are never recorded.
 
     The recording is a ring in the state directory: a day takes 2 to 15 MB, and when the ring is full, the oldest
     part is removed. fstui installs nothing.
@@ -50,8 +51,8 @@ def record(size: str, seconds: float | None, anonymous: bool, unit: bool) -> Non
 def what_happened(when: tuple[str, ...], format_: str, output: Path | None) -> None:
     """Say which program waited for which file at a time in the past, and why, from what 'fstui record' recorded.
 
-    TIME is 03:12, 'yesterday 03:12' or 2026-11-25T03:12:00Z, and means the five minutes before and after it.
-    Without an argument, the worst minutes of the whole recording are listed.
+    TIME is 03:12, 'yesterday 03:12' or 2026-11-25T03:12:00Z, and means from five minutes before it to five minutes
+    after. Without an argument, the worst minutes of the whole recording are listed.
 
     \b
     Examples:

@@ -30,7 +30,7 @@ def test_truth_needs_the_name_of_a_disk(fstui: Fstui) -> None:
     [
         (("watch", "--pid", "1"), "Process 1 is not on the simulated host"),
         (("watch", "--mount", "/"), "not on the simulated disk"),
-        (("run", "sysbench-oltp"), "a simulated host runs no other programs"),
+        (("run", "sysbench-oltp"), "needs a database server, which a simulated disk does not have"),
         (("history",), "--simulate works with the app and with"),
     ],
 )

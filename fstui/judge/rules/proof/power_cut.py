@@ -1,5 +1,5 @@
-"""*lost, high confidence; kept, medium confidence (high from 5 cuts on, one step less in a guest); cannot-tell if no
-power was cut*
+"""*lost, high confidence; kept, medium confidence (high after 5 cuts; in a virtual machine one level lower);
+cannot-tell if no power was cut*
 
 ## What it means
 After a power cut, fstui looked for the records that had been acknowledged.
@@ -13,9 +13,9 @@ lines on another machine. After the reboot, `fstui powercut verify` reads the re
 missing, damaged, unreadable, or replaced by an older one.
 
 ## What it proves, and what it does not
-One lost record proves that the storage is not durable. Kept records prove durability for these cuts and settings only:
-a volatile cache often has time to empty itself. A reset or a kernel panic does not cut the disk's power. A killed
-virtual machine does not test the host's cache.
+One lost record proves that the storage is not durable. Kept records are evidence, not proof, and only for these cuts
+and settings: a volatile cache often has time to empty itself. A reset or a kernel panic does not cut the disk's power.
+A killed virtual machine does not test the host's cache.
 
 ## What to do next
 - lost: find the layer that drops the flush (`fstui list`, `fsync-rate`), change it, and cut again
