@@ -131,10 +131,10 @@ def check(
     """Test every writable filesystem, or only those that contain a DIR: is it durable, and is it slow?
 
     A filesystem takes about four seconds. fstui writes at most 7 MB to it, in at most two seconds, then removes
-    everything. It names and skips filesystems that cannot hold files, are read-only, in memory, or mounted a second
-    time, or do not answer. It saves every check like a run.
+    everything. It names and skips filesystems that hold no files, are read-only or in memory, are mounted twice, or
+    do not respond. It saves every check like a run.
 
-    The exit status is that of 'fstui run', the worst of all filesystems, or 1 if one does not answer.
+    Exit status as for 'fstui run', taking the worst filesystem; 1 if a filesystem does not respond.
 
     \b
     Examples:
