@@ -1,8 +1,8 @@
 """The command line.
 
 A command parses its arguments, calls ``fstui.runs``, and prints a report from ``fstui.report``. Data goes to stdout,
-progress to stderr. The module of a command is imported only when the command is called. Commands import nothing below
-``fstui.runs``.
+progress to stderr. The module of a command is imported only when the command is called. Below ``fstui.runs``,
+commands import only ``fstui.model``.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ async def print_report(
 
 
 def _pour_into(path: Path, data: bytes, timeout_s: float | None) -> None:
-    """Write to a pipe or a device. Raises OSError, also if a pipe has no reader (fifo(7), ENXIO)."""
+    """Write to a pipe or a device. Raises OSError, including if a pipe has no reader (fifo(7), ENXIO)."""
     stream = files.open_named(path, os.O_WRONLY | os.O_CLOEXEC | (0 if timeout_s is None else os.O_NONBLOCK))
     try:
         left = bytearray(data)

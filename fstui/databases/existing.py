@@ -1,4 +1,4 @@
-"""A server that runs already: it gets one database for the run, and nothing else on it is changed."""
+"""A server that is already running: it gets one database for the run, and nothing else on it is changed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ _FILES_S = 5.0
 def connection_to(settings: Sysbench) -> Connection:
     """Return the connection to the server's maintenance database.
 
-    What the settings leave out comes from the environment, or from the user's option or service files. Raises Refused.
+    Other values come from the user's option or service files, then from defaults; the password may come from
+    FSTUI_DB_PASSWORD. Raises Refused.
     """
     driver = settings.kind.driver
     family = FAMILIES[driver]

@@ -48,7 +48,7 @@ async def described(
 ) -> Server:
     """Return the server's kind, title, location and the variables that decide its durability.
 
-    ``options``: those that it was started with; ``making``: statements to run first. Raises DatabaseError, also if an
+    ``options``: those that it was started with; ``making``: statements to run first. Raises DatabaseError, even if an
     option is not in force.
     """
     family = family_of(connection)

@@ -96,7 +96,7 @@ def preparing_s(steps: Sequence[PlannedStep]) -> float:
 
 
 async def settings_of(settings: ReplicaCut) -> dict[str, Any]:
-    """Return the further settings of the probe. Raises Refused if a program or a user is missing, or is too old."""
+    """Return the further settings of the probe. Raises Refused if a program is missing or old, or no user exists."""
     program = await programs.find_server(settings.server)
     if program is None:  # it was there when the run was planned
         raise Refused(programs.missing(settings.server))

@@ -1,6 +1,6 @@
 """A server for one run: made in the run's own directory, reached by a socket among its data, and removed with the run.
 
-``measure.helpers.serve``, the keeper, is the process that makes, starts and ends it, also if fstui is killed.
+``measure.helpers.serve``, the keeper, is the process that makes, starts and ends it, even if fstui is killed.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ def _values(each: Iterable[str]) -> str:
 
 
 def worse_verdicts(hosts: Sequence[HostResult]) -> list[OddHost]:
-    """Return the hosts with a verdict worse than that of most peers, or of most hosts without enough peers."""
+    """Return the hosts with a verdict worse than the median of their group, or of all if the group is small."""
     judged = [host for host in hosts if host.verdict]
     usual_of_all = _usual(judged)
     found: list[tuple[HostResult, str]] = []

@@ -21,7 +21,7 @@ from fstui.report.sections import Cell, Report, Section, Value, glyph, number, r
 from fstui.report.text import NONE, SPEEDS
 
 MAX_ROWS, MAX_GROUPS, MAX_CHANGES = 40, 12, 3
-MIN_RATIO, MIN_RATIO_ONE_ROUND = 1.25, 2.0
+MIN_RATIO, MIN_RATIO_NO_INTERVAL = 1.25, 2.0
 """Smaller changes of a rate are not shown: with an interval, and without one."""
 MIN_PARTS = 3
 _SENTENCE = 300
@@ -61,8 +61,8 @@ class ChangedHost(Base, frozen=True, kw_only=True):
     before: Verdict | None
     after: Verdict | None
     ratio: Ratio | None
-    """Rate after / rate before: the median over the steps that both have, and an interval that contains the interval of
-    each step, which is taken over all pairs of its parts."""
+    """Rate after / rate before: the median over the steps that both have, and the smallest interval that covers
+    those of all steps, each taken over all pairs of its parts."""
     settings: tuple[str, ...]
     changed: bool
     worse: bool
@@ -294,7 +294,7 @@ def _has_moved(ratio: Ratio | None) -> bool:
     """Return whether the rates changed by more than they vary."""
     if ratio is None or ratio.undecided:
         return False
-    return abs(log(ratio.times)) > log(MIN_RATIO if ratio.rounds > 1 else MIN_RATIO_ONE_ROUND)
+    return abs(log(ratio.times)) > log(MIN_RATIO if ratio.rounds > 1 else MIN_RATIO_NO_INTERVAL)
 
 
 def _ratio(pairs: Sequence[tuple[Rate, Rate]]) -> Ratio | None:

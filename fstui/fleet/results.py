@@ -35,7 +35,7 @@ NAMED = "fstui-fleet-{:%Y%m%d-%H%M%S}"
 MAX_BYTES = 32 << 20
 """Largest size of one document. The longest scenario has a few MB."""
 PARTS = 5
-"""Parts of a step whose rates are kept. With 5, as with 5 rounds, chance alone makes a difference in 1 of 16 cases."""
+"""Parts of a step whose rates are kept."""
 _MAX_VALUE = 60
 """A longer value, such as a list of options, explains nothing in one sentence."""
 _MAX_SENTENCE = 600

@@ -17,7 +17,7 @@ from fstui.model.recording import Bucket, Cause, DeviceSecond, Incident, Mover, 
 MIN_WINDOWS = 6
 """Windows in which a program must have synced before a rise of its typical wait counts."""
 NOTICED, NOTICED_MS = 0.2, 5.0
-"""A program does not notice that its syncs became slower if they take less of its time, or less each."""
+"""A slowdown counts only if syncs take at least this share of a program's time, and at least this long each."""
 RISE, RISE_MS = 5.0, 5.0
 """A device became slow if its writes took this many times longer than otherwise, and at least this long."""
 ALONE_MS, ALONE_S = 50.0, 2.0
@@ -31,8 +31,7 @@ BEFORE_S = 30.0
 MUCH_BYTES_PER_S = 4 << 20
 SHARE = 0.3
 """A program counts as the cause if it did at least this share of what the device did, or waited for this share."""
-MANY_SYNCS = 10
-"""Per second."""
+MANY_SYNCS_PER_S = 10
 MORE = 2.0
 """A program whose syncs did not become this many times more frequent is not the cause."""
 SHORT_OF_MEMORY = 0.2
@@ -53,7 +52,7 @@ class Wait(NamedTuple):
     start: float
     end: float
     place: tuple[str, ...]
-    """The devices, or the filesystem without a device."""
+    """The devices; for a filesystem without one, its mount point or type."""
     row: RecordedWait | None = None
     waited_s: float = 0.0
 
@@ -174,8 +173,8 @@ class IncidentFacts(NamedTuple):
     """Also those shortly before."""
     device: str
     """The device whose latency rose most."""
-    latency_ms: float | None
-    """The median of its seconds."""
+    median_ms: float | None
+    """The median latency of its seconds."""
     worst_ms: float | None
     """In the worst second."""
     typical_ms: float | None
@@ -184,9 +183,9 @@ class IncidentFacts(NamedTuple):
 
     @property
     def slow_device(self) -> bool:
-        if self.latency_ms is None:
+        if self.median_ms is None:
             return False
-        return self.latency_ms >= (ALONE_MS if self.typical_ms is None else max(RISE_MS, RISE * self.typical_ms))
+        return self.median_ms >= (ALONE_MS if self.typical_ms is None else max(RISE_MS, RISE * self.typical_ms))
 
     @property
     def cpu(self) -> float | None:
@@ -270,7 +269,7 @@ def _case(records: Records, waits: Sequence[Wait], row: RecordedWait | None, usu
     latencies = {device: _latency_ms(seconds, device) for device in devices}
     known = {device: ms for device, ms in latencies.items() if ms is not None}
     device = max(known, key=lambda name: known[name][0] / max(records.typical_ms.get(name, 1.0), 0.1), default="")
-    mean_ms, worst_ms = known.get(device, (None, None))
+    median_ms, worst_ms = known.get(device, (None, None))
     outside = [
         ms
         for second in records.seconds
@@ -280,7 +279,7 @@ def _case(records: Records, waits: Sequence[Wait], row: RecordedWait | None, usu
     ]
     typical_ms = median(outside) if outside else None
     return IncidentFacts(
-        start, end, row, devices, seconds, windows, earlier, device, mean_ms, worst_ms, typical_ms, usual
+        start, end, row, devices, seconds, windows, earlier, device, median_ms, worst_ms, typical_ms, usual
     )
 
 
@@ -318,7 +317,7 @@ def _why(case: IncidentFacts) -> Why:
             return why
     if case.slow_device:
         return Why("device", f"{_rose(case)}, and no other program wrote, read or synced much")
-    if case.latency_ms is None:
+    if case.median_ms is None:
         return Why("unknown", "the cause is not known, because no counters of its device were recorded")
     above = "so the time was spent above it, in the filesystem or in the program"
     return Why("unknown", f"{case.device} {_answered(case)}, {above}")
@@ -422,7 +421,7 @@ def _other_syncs(case: IncidentFacts) -> Why | None:
         if program != own
         and syncs[program] / windows_s >= MORE * case.usual.get(program, 0.0)
         and (
-            syncs[program] >= max(MANY_SYNCS * windows_s, syncs[own])
+            syncs[program] >= max(MANY_SYNCS_PER_S * windows_s, syncs[own])
             or (program not in case.usual and waited[program] >= SHARE * waited[own])  # few, because they are slow, too
         )
     ]
@@ -473,8 +472,8 @@ def _short(cgroup: str) -> str:
 
 def _answered(case: IncidentFacts) -> str:
     """``answered as usual (2.0 ms)``"""
-    took = duration_ns((case.latency_ms or 0.0) * 1e6)
-    if case.latency_ms is None:
+    took = duration_ns((case.median_ms or 0.0) * 1e6)
+    if case.median_ms is None:
         return "completed no writes"
     return f"answered in {took}" if case.typical_ms is None else f"answered as usual ({took})"
 
@@ -499,7 +498,7 @@ def longest(records: Records, start: float, end: float) -> tuple[int, RecordedWa
 
 
 def buckets(records: Records, start: float, end: float, width_s: float | None = None) -> list[Bucket]:
-    """Return the rows of a timeline, at most MAX_BUCKETS without ``width_s``. Times without records have none."""
+    """Return the rows of a timeline, one per ``width_s``, else at most MAX_BUCKETS in up to 60 days."""
     width = width_s or next((one for one in _WIDTHS if (end - start) / one <= MAX_BUCKETS), _WIDTHS[-1])
     seconds: dict[int, list[Second]] = defaultdict(list)
     windows: dict[int, list[Window]] = defaultdict(list)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 
 class Refused(Exception):  # noqa: N818  printed as it is; nothing was written, exit status 2
-    """The command cannot start. The message says what failed, where, why, and what to do."""
+    """The command cannot start or continue. The message says what failed, where, why, and what to do."""
 
 
 def local_time() -> datetime:
@@ -23,7 +23,7 @@ def local_time() -> datetime:
 
 def meant(word: str, known: Iterable[str]) -> str:
     """Return ``" Did you mean 'fsync-rate'?"``, or an empty string if no known word begins like it or is similar."""
-    from difflib import get_close_matches  # noqa: PLC0415  imported only after a typing error
+    from difflib import get_close_matches  # noqa: PLC0415  imported only after a typo
 
     names = list(known)
     longer = [name for name in names if len(word) > 1 and name.startswith(word)]

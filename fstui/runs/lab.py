@@ -21,8 +21,8 @@ async def make(directory: str) -> Made:
         raise Refused("fstui lab needs root to mount filesystems: sudo fstui lab make DIR")
     path = Path(directory)
     parent = await workspace.inspect(str(path.parent))
-    if parent.closed:
-        raise Refused(parent.closed)
+    if parent.refusal:
+        raise Refused(parent.refusal)
     if path.name in {"", ".."}:
         raise Refused(f"{directory} is not a new directory. Name one that does not exist")
     return await in_child(laboratory.make, parent.path, path.name, where=directory, timeout_s=TIMEOUT_S)

@@ -26,7 +26,8 @@ from fstui.storage.tree import Tree
 PREFIX = ".fstui-"
 POWER_CUT = f"{PREFIX}powercut-"
 """The prefix of a directory with the records of a power cut."""
-LEFT_OVER = 0.05
+MIN_FREE_SHARE = 0.05
+"""A run leaves at least this share of the filesystem free."""
 LITTLE_BYTES, ENOUGH_LEFT_BYTES = 2 << 20, 64 << 20
 """A run that occupies at most this much, such as a check, needs to leave no more than this."""
 _ANSWER_S = 10.0
@@ -58,7 +59,7 @@ class TargetDirectory(NamedTuple):
 
     path: str
     space: Space | None
-    closed: str | None = None
+    refusal: str | None = None
     """The sentence for the user; None if a run may write there."""
     fsid: int = 0
     """statvfs(3) f_fsid. ext4 and btrfs derive it from their UUID, so it stays the same after a reboot."""
@@ -84,10 +85,10 @@ async def inspect(directory: str, *, trusting: bool = False) -> TargetDirectory:
     if not found["directory"]:
         raise Refused(f"{directory} is not a directory. Name the directory that contains it.")
     space = Space.stated(found["total_bytes"], found["free_bytes"], found["block_bytes"])
-    return TargetDirectory(found["path"], space, _closed(directory, found, trusting), found["fsid"])
+    return TargetDirectory(found["path"], space, _refusal(directory, found, trusting), found["fsid"])
 
 
-def _closed(directory: str, found: dict[str, Any], trusting: bool) -> str | None:
+def _refusal(directory: str, found: dict[str, Any], trusting: bool) -> str | None:
     if found["read_only"]:
         return f"{directory} is on a read-only filesystem. Remount it read-write, or name another directory."
     if not found["writable"] and os.geteuid() == 0:
@@ -109,8 +110,8 @@ def check_open(directory: TargetDirectory, target: Target) -> None:
     """Raises Refused if nothing can be written there."""
     if target.pseudo:
         raise Refused(f"{directory.path} is on {target.fstype}, which holds no files. Name a directory on a disk.")
-    if directory.closed:  # checked second, because no permission helps on /proc
-        raise Refused(directory.closed)
+    if directory.refusal:  # checked second, because no permission helps on /proc
+        raise Refused(directory.refusal)
 
 
 def check_room(directory: TargetDirectory, room_bytes: int) -> None:
@@ -118,7 +119,7 @@ def check_room(directory: TargetDirectory, room_bytes: int) -> None:
     if directory.space is None:  # the filesystem states no size
         return
     total_bytes, free_bytes = directory.space.total_bytes, directory.space.free_bytes
-    left_over = int(LEFT_OVER * total_bytes)
+    left_over = int(MIN_FREE_SHARE * total_bytes)
     if room_bytes <= LITTLE_BYTES:
         left_over = min(left_over, ENOUGH_LEFT_BYTES)
     wanted = 2 * room_bytes + left_over

@@ -301,7 +301,7 @@ class FstuiApp(App[int]):
         self.push_screen(PowerCutScreen(directory, target, settings))
 
     async def run_again(self, run: Run, directory: str | None) -> str:
-        """Start the scenario again with the same settings and declarations. Return why it cannot, else nothing."""
+        """Start the scenario again with the same settings and declarations. Return why it cannot be started, or ''."""
         from fstui.runs import caution, power_cut  # noqa: PLC0415
 
         if run.scenario is None or directory is None:

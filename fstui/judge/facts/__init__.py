@@ -70,7 +70,7 @@ class Case:
         return LowestDevices(self.host, self.stack, working)
 
     def received(self, seen: Step | Snapshot, settings: Settings) -> Received | None:
-        """Return what arrived of a step, of all processes, at the level that the findings are about.
+        """Return the flushes and bytes of all processes that reached the findings' level during a step.
 
         None without a stack. ``settings`` are the step's: a snapshot does not have them.
         """

@@ -123,7 +123,7 @@ class DatabaseCommits:
         account = next((account for account in accounts if account.counted), None)
         if account is None or account.counted is None or account.expected is None or not account.expected.low:
             return None
-        # without a sync that arrived, only a library in the server's own memory shows that the server is to blame
+        # if no sync of fstui arrived either, blame the server only if it has a library loaded that replaces syncs
         if self._reference(commits.as_syncs) is None and not commits.promised.preloads:
             return None
         expected = Range(account.expected.low, account.expected.low)

@@ -17,7 +17,10 @@ from fstui.model.quantities import duration_ns
 from fstui.model.steps import Latency, Step
 
 NETWORK_PER_S = 10_000
-"""A round trip within a zone takes 50 to 250 µs, and a cloud's volume writes several copies before it answers."""
+"""Most synced writes per second of a network volume.
+
+A round trip within a zone takes 50 to 250 µs, and a cloud's volume writes several copies before it answers.
+"""
 NAND_PER_S = 10_000
 """Most flushed writes per second by one writer on a drive without protection, which go to NAND."""
 CACHE_PER_S = 100_000

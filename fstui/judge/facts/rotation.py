@@ -1,7 +1,7 @@
-"""The rates that the revolutions of a disk allow, and how the rates of a run compare with them.
+"""The rates that the rotational speed of a disk allows, and how the rates of a run compare with them.
 
 A block passes the head once per revolution, so a durable rewrite of one block takes at least one revolution. Data
-sheets state the revolutions: 5400 rpm allow 90 rewrites per second, 7200 rpm 120, 10 000 rpm 166, 15 000 rpm 250. The
+sheets state this speed: 5400 rpm allow 90 rewrites per second, 7200 rpm 120, 10 000 rpm 166, 15 000 rpm 250. The
 limit holds if blocks are written in place, without a cache between.
 """
 
@@ -30,7 +30,7 @@ from fstui.storage.layers.devices.models import Writes
 from fstui.storage.layers.facts import word, zoned
 
 ASSUMED_RPM = 15_000
-"""For a hard disk that does not state its revolutions: the fastest disk ever sold."""
+"""For a hard disk that does not state its rotational speed: the fastest disk ever sold."""
 SLOWEST_RPM = 5400
 LOGGED_NS = 473_000
 """The least time of a synced write that a disk appends to a log on its platters, as seen of the Ultrastar 7K6000

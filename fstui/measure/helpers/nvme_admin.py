@@ -55,7 +55,7 @@ def main() -> None:
 def submit(
     fd: int, opcode: int, cdw10: int, data: ctypes.Array[ctypes.c_char] | None = None, namespace: int = 0
 ) -> int:
-    """Submit a command and return its result. Raises OSError, also if the controller answers with an error."""
+    """Submit a command and return its result. Raises OSError, including if the controller answers with an error."""
     address, size = (ctypes.addressof(data), len(data)) if data is not None else (0, 0)
     request = bytearray(
         COMMAND.pack(opcode, 0, 0, namespace, 0, 0, 0, address, 0, size, cdw10, 0, 0, 0, 0, 0, TIMEOUT_MS, 0)

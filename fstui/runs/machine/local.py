@@ -311,5 +311,5 @@ async def _answers(child: Child, timeout_s: float) -> AsyncIterator[Any]:
             async for line in child.answers(timeout_s, "", "target"):
                 yield json.loads(line)
         await child.reap(0.1)
-    finally:  # also if the caller was cancelled
+    finally:  # even if the caller was cancelled
         child.abandon()

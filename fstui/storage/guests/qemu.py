@@ -293,7 +293,7 @@ def _image(options: Options) -> str:
 
 
 def _switch(value: object, default: bool = False) -> bool:
-    """Return a switch. ``auto`` is the default."""
+    """Return an on/off option as a bool; a missing value or ``auto`` gives ``default``."""
     if isinstance(value, bool):
         return value
     return default if value in (None, "auto") else value in ("on", "yes", "true", "y")

@@ -72,7 +72,7 @@ def _lines(client: socket.socket) -> Iterator[Any]:
 
 
 def _connected(path: str, pid: int) -> socket.socket:
-    """Connect to a socket at which a process listens. Raises OSError, also if it belongs to another process.
+    """Connect to a socket at which a process listens. Raises OSError, including if it belongs to another process.
 
     The path comes from the arguments of the process, whose owner must not make root talk to other servers.
     """

@@ -95,8 +95,8 @@ class DirectWrites(RiskRow):
         self.exposure.held(min(written - self._durable, limit), now - POLL_S)
 
     def synced(self, began: float, ended: float) -> None:
-        """A sync has ended. What was written in the interval in which it ended was written before it: a program that
-        syncs each write would otherwise never show zero."""
+        """A sync has ended. What was written in the interval in which it ended is taken to have been written before it:
+        otherwise a program that syncs each write would never show zero."""
         self.exposure.synced(began, ended)
         if self._flushed_at >= began and self._written_at <= ended + POLL_S:
             self._durable = self._written
@@ -163,7 +163,7 @@ class AtRiskTracker:
         return self._as_dict()
 
     def _end_unseen(self, syncs: Syncs) -> None:
-        """End the syncs whose end has no event, if nothing of their file is being written any more."""
+        """End syncs of ended threads, and those whose end has no event if nothing of their file is being written."""
         busy = {key_of(file) for file in self._open.files.values() if file.writeback} if self._open else set()
         for thread, (file, began_ns, has_end) in list(syncs.running.items()):
             if (not has_end and file not in busy) or not os.path.exists(f"/proc/{thread}"):

@@ -1,4 +1,4 @@
-"""TracedProcess: record counters every second and, as root, who waits every ten seconds, until a signal ends it.
+"""Program: every second, record counters; every ten seconds, as root, record who waits. Runs until a signal.
 
 stdin: nothing. argv: a line of JSON with "directory" and "max_bytes" of the ring, "seconds" until the end or null,
 "anonymous", and "name" and "entry" of the trace instance (null if there is to be no trace). It writes through a child,
@@ -45,8 +45,8 @@ MIN_BYTES = 256 << 10
 PIPE_BYTES = 1 << 20
 END_S, LOCK_S = 5.0, 2.0
 HEADER_S = 300.0
-LOCKED = 2
-"""Exit status if another recorder runs."""
+REFUSED = 2
+"""Exit status if recording could not start."""
 DISCARDS = ("common_pid", "dev", "sector", "nr_sector", "rwbs")
 SYNC_CALLS: Mapping[str, frozenset[str]] = {
     "x86_64": frozenset({"74", "75", "26", "162", "306", "277"}),
@@ -80,7 +80,7 @@ class Trace(Calls):
         self._call_of: dict[int, str] = {}
         self._discarded: Counter[tuple[int, int]] = Counter()
         self.first_s = WINDOW_S
-        """How long to trace before the next ``tick``: it is short if there are many events."""
+        """How far into the next window the busiest threads are left out."""
         self._began_s, self._traced_s = time.monotonic(), 0.0
         self._bytes = self._lost = 0
         self._left_out: dict[int, LeftOut] = {}
@@ -123,10 +123,10 @@ class Trace(Calls):
         self._watcher.recording.collect()
         most = MAX_TRACED_BYTES // 2 if self._left_out else MAX_TRACED_BYTES
         if not self._stopped and self._watcher.recording.collected_bytes - self._bytes >= most:
-            self.pause()
+            self.narrow()
 
-    def pause(self) -> None:
-        """Leave out the threads that make most events. Stop if many are left out already."""
+    def narrow(self) -> None:
+        """Leave out the threads with the most events. Stop if many are left out already."""
         instance, waits = self._watcher.recording.instance, self._watcher.waits
         self._watcher.read()
         if not self._left_out:
@@ -275,7 +275,7 @@ def busiest_of(calls: Counter[int]) -> list[int]:
 
 
 def few_of_each(rows: Iterable[WaitRow]) -> list[WaitRow]:
-    """Return the rows that waited longest first. Those of a program on a device are combined, except for the first."""
+    """Return the rows, longest wait first. From the MAX_OF_A_PROGRAM-th on, merge those of a program on a device."""
     found: dict[tuple[str, bool, str | None], list[WaitRow]] = {}
     for row in sorted(rows, key=_waited_ns, reverse=True):
         alike = found.setdefault((row.key.name, row.key.is_kernel, row.device), [])
@@ -346,7 +346,7 @@ def switches(thread: int) -> int | None:
 
 
 def is_blocked(thread: int, file: SyncedFile) -> bool:
-    """Return whether a thread is blocked in a sync. Only one by a system call has a descriptor."""
+    """Return whether a thread is blocked in a sync. Only a sync made by a system call has a descriptor."""
     if file.fd >= 0 and _IN_SYNC:
         return proc.read_text(f"/proc/{thread}/syscall").partition(" ")[0] in _IN_SYNC
     found = proc.stat(thread)
@@ -546,7 +546,7 @@ def say(sentence: str) -> None:
 
 
 def lock(directory: str) -> int:
-    """Lock the directory for this recorder and return the descriptor. Raises OSError, also if another one runs."""
+    """Lock the directory for this recorder and return the descriptor. Raises OSError, including if another one runs."""
     fd = os.open(f"{directory}/lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     until_s = time.monotonic() + LOCK_S  # the writer of a killed recorder needs a moment to end
     while True:
@@ -596,12 +596,12 @@ class Recorder:
         return self._writer.write(record) and alive
 
     def first_s(self) -> float:
-        """Return after which time of the next second to pause the trace."""
+        """Return how far into the next second to leave out the busiest threads."""
         return self._trace.first_s if self._trace and self._window_s == self._last_s else SECOND
 
-    def pause(self) -> None:
+    def narrow(self) -> None:
         if self._trace:
-            self._trace.pause()
+            self._trace.narrow()
 
     def _stamp(self, kind: str, elapsed_s: float) -> Object:
         return {
@@ -648,7 +648,7 @@ def run(settings: Object) -> int:
 def refuse(settings: Object, sentence: str) -> int:
     say(sentence)
     remove_entry(settings["entry"])
-    return LOCKED
+    return REFUSED
 
 
 def follow(recorder: Recorder, signals: set[signal.Signals], seconds: float | None) -> int:
@@ -659,7 +659,7 @@ def follow(recorder: Recorder, signals: set[signal.Signals], seconds: float | No
         if first_s < SECOND:
             if signal.sigtimedwait(signals, first_s):
                 return 0
-            recorder.pause()
+            recorder.narrow()
         if signal.sigtimedwait(signals, max(due_s - time.monotonic(), 0.0)):
             return 0
         if not recorder.second():

@@ -1,4 +1,4 @@
-"""TracedProcess: report who waits for which file, and what the devices below do, without writing anything.
+"""Program: report who waits for which file, and what the devices below do, without writing anything.
 
 stdin: a line of JSON with "name" of the instances, "entry", the file in the ledger, "pid" (only this process and its
 descendants) or null, "device" (major << 20 | minor of a filesystem) or null, and "calls" (record fsync and fdatasync

@@ -109,7 +109,7 @@ def test_a_call_begun_while_its_thread_was_left_out_is_no_wait(trace: Trace, tmp
     for _ in range(10_000):
         trace._watcher.waits._add(time.monotonic_ns(), (thread, 1, 2, 3), 1000, 0)
     trace._watcher.read = read_and_begin  # type: ignore[method-assign]
-    trace.pause()
+    trace.narrow()
     trace._watcher.read = read  # type: ignore[method-assign]
     time.sleep(0.001)
     trace.tick()
@@ -128,6 +128,6 @@ def test_threads_that_are_left_out_are_traced_again(trace: Trace, tmp_path: Path
     assert syncs() == 20
     for _ in range(10_000):  # more than all other programs of this host
         trace._watcher.waits._add(time.monotonic_ns(), (threading.get_native_id(), 1, 2, 3), 1000, 0)
-    trace.pause()
+    trace.narrow()
     assert syncs() == 0
     assert syncs() == 20
