@@ -86,4 +86,4 @@ def of_one_step(finding: Finding) -> bool:
 
 
 def title(finding: Finding) -> str:
-    return f"not counted, this step only: {finding.title}" if of_one_step(finding) else finding.title
+    return f"one step, not counted: {finding.title}" if of_one_step(finding) else finding.title

@@ -40,7 +40,12 @@ def named(names: Iterable[str]) -> tuple[str, ...]:
 def sections(run: Run, wanted: Sequence[str] = ()) -> tuple[Section, Section]:
     """Return the table of a run about the wanted products, or all, then those without a published threshold."""
     shown = [fit for fit in run.fit if not wanted or fit.product in wanted]
-    rows = tuple((fit.product, _answer(fit), fit.measured, fit.required) for fit in shown if fit.answer in ANSWERS)
+    trusted = run.verdict not in NOT_TRUSTED
+    rows = tuple(
+        (fit.product, _answer(fit, trusted=trusted), fit.measured, fit.required)
+        for fit in shown
+        if fit.answer in ANSWERS
+    )
     others: dict[str, list[str]] = {}
     for fit in shown:
         if fit.answer == "no-threshold":
@@ -105,6 +110,8 @@ def unanswered(run: Run, wanted: Sequence[str]) -> bool:
     return not answered.issuperset(wanted)
 
 
-def _answer(fit: Fit) -> Cell | str:
+def _answer(fit: Fit, *, trusted: bool) -> Cell | str:
+    if not trusted and fit.answer in ("fits", "light-load"):
+        return Cell("? fits only if the syncs are real", fit.answer, "")
     style = {"fits": "normal", "does-not-fit": "slow"}.get(fit.answer, "")
     return Cell(ANSWERS[fit.answer], fit.answer, style)

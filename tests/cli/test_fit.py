@@ -34,6 +34,11 @@ def test_exit_status_of_a_preflight_check(fstui: Fstui, disk: str, product: str,
     assert product in done.stdout.decode().lower() and b"SIMULATED" in done.stdout
 
 
+def test_syncs_in_doubt_fit_only_if_they_are_real(fstui: Fstui) -> None:
+    done = fstui("fit", "--simulate", "hdd-7200-lying", "--for", "etcd")
+    assert done.returncode == 3 and "? fits only if the syncs are real" in done.stdout.decode()
+
+
 def test_no_table_where_syncs_are_lost(fstui: Fstui) -> None:
     done = fstui("fit", "--simulate", "hdd-7200-eatmydata", "--for", "etcd")
     assert done.returncode == 3 and b"Not answered" in done.stdout
