@@ -64,7 +64,10 @@ def _headings(placement: Placement) -> Iterator[str]:
         yield f"{placement.per_s / own.per_s:.2f} × your own {own.device}"
     if placement.published:
         classes = ", ".join(sorted({reference.medium for reference in placement.published}))
-        faster = f"faster than {placement.slower} of {len(placement.published)} published rates"
+        number = len(placement.published)
+        faster = f"faster than {placement.slower} of {number} published rates"
+        if placement.per_s < placement.published[0].per_s:
+            faster = f"slower than the slowest of {number} published rates"
         unknown = "compared with all media, because the kind of this device is not known"
         yield f"{faster} for {classes}" if placement.media else f"{unknown}: {faster}"
 

@@ -171,7 +171,7 @@ def test_earlier_runs_do_not_change_the_verdict() -> None:
 def test_revolutions_of_a_disk_are_a_yardstick(rate: float, answer: str) -> None:
     found = answered(on("hdd-15000", rpm=15000), step(rate=rate, ops=100))
     assert found.answer == answer
-    assert "at 10 revolutions each (data, journal, seeks), it would do 25.0/s" in " ".join(found.because)
+    assert "slow is below 25.0/s, 10 revolutions each (data, journal, seeks)" in " ".join(found.because)
 
 
 def test_one_slow_step_of_three_is_not_slow() -> None:

@@ -32,6 +32,10 @@ def test_a_rate_is_drawn_between_its_neighbours() -> None:
     ]
 
 
+def test_a_rate_below_all_published_rates() -> None:
+    assert ruler.lines(placement(50, 100, 10_000))[0] == "fsync: slower than the slowest of 2 published rates for ssd"
+
+
 @pytest.mark.parametrize("per_s", [0.02, 13, 999, 601_015, 90_000_000])
 def test_any_rate_fits_the_line(per_s: float) -> None:
     for width in (50, 80, 120):

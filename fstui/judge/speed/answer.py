@@ -131,7 +131,7 @@ def _normal(case: Case, normal: Yardstick, found: Sequence[Yardstick]) -> Speed:
     return Speed(
         answer="normal",
         yardstick=normal.name,
-        title=f"{best.did}, like {normal.name}",
+        title=f"{best.step.name} {best.did}, normal for {normal.name}",
         sentence=f"{best.step.name} did {best.did}. That is normal compared with {normal.name}: {best.evidence}. "
         f"{_longest(case)}",
         because=tuple(dict.fromkeys((f"{best.line} ({normal.name})", *_lines(found)))),
