@@ -121,7 +121,7 @@ def lines(root: str, file: str) -> list[str]:
 def open_in_root(root: str, path: str) -> int:
     """Open a path (O_PATH) below the root directory of a container. Raises OSError, also for a relative path.
 
-    A symbolic link leads where it leads inside the container, and never out of it, also if a process inside changes it
+    A symbolic link leads where it leads inside the container, and never out of it, even if a process inside changes it
     at that moment. Before Linux 5.6 the kernel cannot do that: the call fails with ENOSYS.
     """
     if not path.startswith("/"):

@@ -38,8 +38,15 @@ MAX_TRACED_BYTES = 200_000
 MIN_TRACED_S = 0.1
 WALK_SHARE = 0.002
 """Share of the time that may be spent on reading what every process has read and written."""
-MAX_DEVICES, MAX_ROWS, MAX_OF_A_PROGRAM, MAX_WAITS, MAX_PROCESSES, MAX_FILES = 32, 24, 4, 20, 8, 256
-MAX_AT_ONCE, MAX_LEFT_OUT, BUSY_SHARE = 24, 72, 0.8
+MAX_DEVICES = 32  # of a second
+MAX_ROWS = 24  # of a window
+MAX_OF_A_PROGRAM = 4  # rows on one device
+MAX_WAITS = 20  # of a row
+MAX_PROCESSES = 8  # of a window
+MAX_FILES = 256  # descriptors of a process
+MAX_AT_ONCE = 24  # threads left out in one step
+MAX_LEFT_OUT = 72  # threads
+BUSY_SHARE = 0.8  # of all calls, made by the threads that are left out in one step
 MIN_BYTES = 256 << 10
 """A process that wrote or read less in a window is not recorded."""
 PIPE_BYTES = 1 << 20
