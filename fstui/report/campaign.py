@@ -134,11 +134,12 @@ def _lines(found: CampaignDocument) -> Iterable[str]:
         else ""
     )
     if totals.cuts:
+        yield f"{count(totals.acknowledged)} records were acknowledged."
+    if totals.checked:
         yield (
-            f"{count(totals.acknowledged)} records were acknowledged. {count(totals.checked)} had to be there after a "
-            f"{name}, because no newer one had replaced them: {count(totals.present)} present, {count(totals.missing)} "
-            f"missing, {count(totals.stale)} stale, {count(totals.torn)} torn, {count(totals.misplaced)} misplaced, "
-            f"{count(totals.unreadable)} unreadable."
+            f"{count(totals.checked)} of them, which no newer one had replaced, were compared: "
+            f"{count(totals.present)} present, {count(totals.missing)} missing, {count(totals.stale)} stale, "
+            f"{count(totals.torn)} torn, {count(totals.misplaced)} misplaced, {count(totals.unreadable)} unreadable."
         )
     if gone := sum(cut.figures is not None and cut.figures.gone for cut in found.cuts if cut.happened):
         yield f"The directory with all records was gone after {counted(gone, name)}."

@@ -88,3 +88,4 @@ def test_directory_that_is_gone_is_named(settings: CampaignSettings) -> None:
     assert campaign.line(gone).endswith("the directory with all records is gone")
     page = str(formats.render_report("markdown", report_of(settings, gone)))
     assert "The directory with all records was gone after 1 cut." in page
+    assert "9 records were acknowledged." in page and "were compared" not in page
