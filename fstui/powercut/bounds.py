@@ -2,7 +2,7 @@
 
 The interval is exact (Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the
 binomial", Biometrika 26, 1934). If no cut, or each of them, lost data, only one end is unknown and gets all of the 5 %:
-the upper end after n cuts without a loss is 1 − 0.05^(1/n), of which 3/n, the rule of three, is an approximation.
+the upper end after n cuts without a loss is 1 − 0.05^(1/n), which the rule of three approximates by 3/n.
 """
 
 from __future__ import annotations

@@ -28,8 +28,6 @@ from tests.factories.recorded import (
     stalled,
 )  # fmt: skip
 
-MINUTE = 60.0
-
 
 @pytest.fixture(autouse=True)
 def in_berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:

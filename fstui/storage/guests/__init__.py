@@ -33,7 +33,7 @@ _MAX_GUESTS, _MAX_DISKS, _MAX_DIGITS = 512, 256, 15
 
 
 def running(root: Path = Path("/")) -> tuple[int, ...]:
-    """Return the processes that are virtual machines by their name. This cannot hang."""
+    """Return the processes that have the name of a virtual machine monitor. This cannot hang."""
     tree = Tree(root)
     pids = sorted(int(name) for name in tree.names("/proc") if name.isdecimal())
     return tuple(pid for pid in pids if any(map(_PROGRAM.fullmatch, _names(tree, pid))))[:_MAX_GUESTS]

@@ -100,7 +100,7 @@ class Trace(Calls):
 
     def _extend(self) -> None:
         """Also record the name of each call, and discards."""
-        recording, handlers = self._watcher.recording, self._watcher._handlers
+        recording, handlers = self._watcher.recording, self._watcher.handlers
         for event, fields in EVENTS["called"].items():
             with contextlib.suppress(TracefsError):
                 handlers[recording.learn(Wanted(event, fields))] = self._naming(event.rpartition("_enter_")[2])

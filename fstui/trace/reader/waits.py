@@ -183,7 +183,7 @@ class Watcher:
         """By device and inode."""
         self.recording = EventRecording(name)
         self._committing: dict[int, int] = {}
-        self._handlers: dict[int, Callable[..., None]] = {}
+        self.handlers: dict[int, Callable[..., None]] = {}
         try:
             if pid is not None:
                 self._follow(pid)
@@ -199,7 +199,7 @@ class Watcher:
                     continue
                 kind = FUA_WRITES if name.startswith("block/") else only if "dev" in fields else ""
                 self._enable_if_present(Wanted(name, fields, kind), getattr(self.waits, handler))
-        if not self._handlers:
+        if not self.handlers:
             raise TracefsError("this kernel has no event of a system call or a filesystem that syncs")
         self._enable_if_present(COMMIT_BEGAN, self._commit_began)
         self._enable_if_present(COMMIT_ENDED, self._commit_ended)
@@ -209,7 +209,7 @@ class Watcher:
     def _follow(self, pid: int) -> None:
         """Follow the process and all its descendants, including those that end quickly."""
         self._family = lineage = Lineage()
-        self._handlers[self.recording.enable(FORK)] = lambda _, parent, child: lineage.forked(parent, child)
+        self.handlers[self.recording.enable(FORK)] = lambda _, parent, child: lineage.forked(parent, child)
         lineage.add("own", family([pid]))
 
     def is_of_family(self, thread: int) -> bool:
@@ -220,11 +220,11 @@ class Watcher:
             number = self.recording.enable(event)
         except TracefsError:
             return
-        self._handlers[number] = handler
+        self.handlers[number] = handler
 
     def read(self) -> None:
         until_ns = self.recording.collect()
-        handlers = self._handlers
+        handlers = self.handlers
         for time_ns, number, fields in self.recording.events(until_ns):
             if number in handlers:
                 handlers[number](time_ns, *fields)
