@@ -82,16 +82,12 @@ def _is_log(done: SyncStep) -> bool:
     return fills and done.call == "fdatasync" and not done.direct
 
 
-def _is_overwrite(done: SyncStep) -> bool:
-    return done.overwrites_alone and done.settings.sync == "fdatasync" and not done.settings.open_flags
-
-
 _OPERATIONS: dict[Operation, Callable[[SyncStep], bool]] = {
     "log": _is_log,
     "append": lambda done: (done.settings.offsets, done.settings.sync, done.direct) == ("append", "fdatasync", False),
     "append-fsync": lambda done: (done.settings.offsets, done.settings.sync, done.direct) == ("append", "fsync", False),
-    "overwrite": _is_overwrite,
-    "direct": lambda done: done.overwrites_alone and done.settings.open_flags == ("direct", "dsync"),
+    "overwrite": lambda done: done.overwrites_alone and done.call == "fdatasync" and not done.direct,
+    "direct": lambda done: done.overwrites_alone and done.call == "fdatasync" and done.direct,
 }
 
 

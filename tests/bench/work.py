@@ -70,7 +70,7 @@ FIT = {
     "append 4 KiB, fdatasync": (*APPEND, "--fdatasync=1"),
     "append 4 KiB, fsync": (*APPEND, "--fsync=1"),
     "overwrite 8 KiB, fdatasync": (*OVERWRITE, "--bs=8k", "--size=8k", "--io_size=1t", "--fdatasync=1"),
-    "O_DIRECT+O_DSYNC 4 KiB": (*OVERWRITE, "--size=16m", "--direct=1", "--sync=dsync"),
+    "O_DIRECT+fdatasync 4 KiB": (*OVERWRITE, "--size=16m", "--direct=1", "--fdatasync=1"),
 }
 """fio's options for each step of the scenario fit. The last of two equal options counts."""
 

@@ -14,6 +14,7 @@ from fstui.model.steps import Step
 from fstui.runs import scenarios
 from tests.factories.evidence import verdict
 from tests.factories.steps import latency, step
+from tests.judge.setups import DOCS
 
 
 def log(p99_ms: float = 2.0, rate: float = 900, **changes: Any) -> Step:
@@ -74,7 +75,8 @@ def test_without_a_threshold_the_rate_is_explained() -> None:
         ("append", {"offsets": "append", "prefill": "none"}),
         ("append-fsync", {"offsets": "append", "prefill": "none", "sync": "fsync"}),
         ("overwrite", {"offsets": "same"}),
-        ("direct", {"open_flags": ("direct", "dsync"), "sync": "none"}),
+        ("direct", {"open_flags": ("direct",)}),
+        (None, {"open_flags": ("direct", "dsync"), "sync": "none"}),
         (None, {"offsets": "sequential", "prefill": "fallocate", "sync": "fsync"}),
         (None, {"sync_every": 8}),
         (None, {"ops_per_s": 100.0}),
@@ -120,3 +122,5 @@ def test_scenario_measures_every_operation() -> None:
 @pytest.mark.parametrize("product", products(), ids=lambda product: product.name)
 def test_every_product_has_a_source(product: Any) -> None:
     assert len(product.source) > 20 and product.does[0].islower()
+    page = (DOCS / "fit.md").read_text()
+    assert f"| {product.name} | {product.does} |" in page and f"| {product.source} |" in page
