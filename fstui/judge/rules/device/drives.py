@@ -14,7 +14,7 @@ from fstui.model.quantities import duration_ns, rate, ratio
 from fstui.model.steps import Step
 from fstui.model.storage import Node
 from fstui.storage.layers import kind
-from fstui.storage.layers.devices.caches import may_outlive_power_cut
+from fstui.storage.layers.devices.caches import may_outlive_power_cut, reports_no_cache
 from fstui.storage.layers.devices.disk import is_virtual, over_own_network
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.facts import number, word
@@ -37,7 +37,7 @@ def consumer_nand_too_fast(case: Case) -> Iterator[Conclusion]:
     ## How it was measured
     All expected flushes arrived, and one of these is true:
 
-    - one writer did more than 10 000 write + fdatasync per second
+    - one writer did more than 10 000 write + fdatasync per second; also if the drive reports that its cache is off
     - the write took less than 200 µs, and the flush added less than half of the write's own time
 
     ## What it proves, and what it does not
@@ -59,7 +59,8 @@ def consumer_nand_too_fast(case: Case) -> Iterator[Conclusion]:
     if not case.flushes.as_expected(flushed.step):
         return
     # A slower write may already be on the NAND, so that a cheap flush proves nothing.
-    free = write is not None and write.ns < NAND_PROGRAM_NS and flushed.ns - write.ns < write.ns / 2
+    cached = any(node.write_cache == "write back" for node in devices)
+    free = cached and write is not None and write.ns < NAND_PROGRAM_NS and flushed.ns - write.ns < write.ns / 2
     if flushed.step.rate_per_s > NAND_PER_S or free:
         yield _faster_than_nand(devices, write, flushed, free=free)
 
@@ -71,8 +72,8 @@ def _faster_than_nand(devices: tuple[Node, ...], write: Cost | None, flushed: Co
         f", and a flush added {added(write, flushed)} to a write of {duration_ns(write.ns)}" if write and free else ""
     )
     return Conclusion(
-        title=f"{per_s}/s flushed on NAND without protection",
-        sentence=f"{words.devices(devices)} completed {per_s} flushed writes per second in "
+        title=f"{per_s}/s synced on NAND without protection",
+        sentence=f"{words.devices(devices)} completed {per_s} synced writes per second in "
         f"{words.time_measured(steps)}{flush}. Programming a page of NAND takes 200 µs to 1.4 ms: without power-loss "
         "protection, it probably answers from its volatile cache.",
         verdict="suspicious",
@@ -89,10 +90,11 @@ def _faster_than_nand(devices: tuple[Node, ...], write: Cost | None, flushed: Co
 def _is_consumer(node: Node) -> bool:
     """Return whether the drive is NAND without protection, by its model or the user's declaration."""
     medium, grade = node.medium, word(node, "grade")
-    if medium is None or medium.class_ != "ssd" or node.write_cache != "write back":
+    if medium is None or medium.class_ != "ssd":
         return False
     known = medium.declared or (grade is not None and grade.value == "consumer")
-    return known and medium.write_cache in {"volatile", "unknown"}
+    volatile = node.write_cache == "write back" and medium.write_cache in {"volatile", "unknown"}
+    return known and (volatile or bool(reports_no_cache(node)))
 
 
 @rule(order=30)

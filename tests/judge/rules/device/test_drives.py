@@ -46,6 +46,17 @@ def test_unknown_or_protected_drive_is_not_a_consumer_drive(changes: dict[str, A
     assert "consumer-nand-too-fast" not in rules(verdict(consumer(**changes), *steps))
 
 
+@pytest.mark.parametrize(("us", "found"), [(80, "suspicious"), (1300, "plausible")])
+def test_consumer_drive_that_reports_no_cache_programs_each_write(us: float, found: str) -> None:
+    off = consumer(
+        write_cache="write through",
+        link="sata",
+        medium=Medium(class_="ssd", write_cache="none"),
+        readings=readings(grade="consumer", cache_type="write through"),
+    )
+    assert verdict(off, write(us - 2, flushes=0), flushed(us, flushes=0)).verdict == found
+
+
 def test_each_step_is_compared_with_its_own_count() -> None:
     uncounted = flushed(90, flushes=None, share=None)
     assert "consumer-nand-too-fast" in rules(verdict(consumer(), uncounted, write(60), flushed(80)))
