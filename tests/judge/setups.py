@@ -220,7 +220,7 @@ def _steps(setup: Setup, names: tuple[str, ...], scenario: str) -> tuple[Step, .
     raw_us, synced_us = setup.us
     share = {"multipath": 1 / len(names or "-"), "ppl": 0.8}.get(setup.layers, 1.0)
     late = 0.0 if setup.layers == "overlay volatile" else share
-    each = 0.4 if setup.layers == "ppl" else 1.0
+    each = {"ppl": 0.4, "multipath": share}.get(setup.layers, 1.0)
     arrived = dict.fromkeys(names, each * setup.flushed)
     synced: dict[str, Any] = {"flushes": arrived, "share": dict.fromkeys(names, late)}
     plain: dict[str, Any] = {"flushes": dict.fromkeys(names, 0.0), "share": dict.fromkeys(names, share)}

@@ -89,7 +89,7 @@ def test_filesystem_with_more_flushes_may_be_slower() -> None:
     ("rate", "answer", "place"),
     [
         (49, "slow", "slower than the 50/s that etcd requires"),
-        (70, "normal", "slower than rotating disks"),
+        (70, "normal", "about as fast as rotating disks"),
         (400, "normal", "between rotating disks and SSDs"),
         (3269, "normal", "faster than typical SSDs without power-loss protection, slower than those with it"),
         (40000, "normal", "faster than typical SSDs with power-loss protection"),

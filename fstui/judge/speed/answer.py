@@ -28,7 +28,7 @@ IN_THE_DEVICE = 0.5
 NO_REASON = "No cause was found."
 LOOK_AT_DMESG = "Look for errors of the device in the kernel's log: 'dmesg'."
 _RANKS = (
-    "slower than rotating disks", "between rotating disks and SSDs",
+    "about as fast as rotating disks", "between rotating disks and SSDs",
     "faster than typical SSDs without power-loss protection, slower than those with it",
     "faster than typical SSDs with power-loss protection",
 )  # fmt: skip
