@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from fstui.judge.references import NEVER_SYNCED, library
 from tests.simulate.model import host, rate
 
 NOISE = 0.15
@@ -37,6 +38,13 @@ def test_published_virtualbox_rates_are_reproduced(published: float, asked: dict
     """fsync after each write, and O_DIRECT with an fsync after a hundred writes."""
     found = rate(host("virtualbox-2011"), seconds=15.0, block_bytes=16384, offsets="random", sync="fsync", **asked)
     assert found == pytest.approx(published, rel=NOISE)
+
+
+@pytest.mark.parametrize(("disk", "medium"), [("ssd-consumer", "ssd"), ("ssd-plp", "ssd-plp")])
+def test_disks_without_a_model_are_in_the_published_range(disk: str, medium: str) -> None:
+    published = [one.per_s for one in library() if one.medium == medium and one.operation not in NEVER_SYNCED]
+    for sync in ("fdatasync", "fsync"):
+        assert min(published) <= rate(host(disk), sync=sync) <= max(published)
 
 
 def test_cloud_volume_is_faster_with_o_dsync_than_fsync() -> None:
