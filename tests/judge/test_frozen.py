@@ -25,10 +25,11 @@ from fstui.model.documents import encode
 from tests.judge.sentences import FROZEN, WRITTEN, sentences
 
 NAMES = sorted(path.name.removesuffix(".json.gz") for path in FROZEN.glob("*.json.gz"))
-KNOWN = 38
+KNOWN = 36
 """Rules of that version. A later rule may add a note, but no verdict."""
-GONE = "etcd-fit"
-"""A note of that version: now a row in the table of products that the storage is fast enough for."""
+GONE = frozenset({"etcd-fit", "slower-than-class", "stalls"})
+"""Notes of that version: now a row in the table of products that the storage is fast enough for, and part of the answer
+about speed."""
 COMPOSED = "the expected flushes are composed along the stack, and the devices are named accordingly"
 UNOBSERVED = "without evidence that each lowest device did work, confidence is low on real hardware too"
 CONFIRMED = "confidence is above low only if each lowest device was observed to work or is known to be safe"
@@ -174,15 +175,15 @@ def document(name: str) -> bytes:
 def known_rules() -> frozenset[str]:
     """Return the rules that have a finding in any of the documents, by today's names."""
     found = (finding["rule"] for name in NAMES for finding in msgspec.json.decode(document(name))["findings"])
-    return frozenset(RENAMED.get(rule, rule) for rule in found if rule != GONE)
+    return frozenset(RENAMED.get(rule, rule) for rule in found if rule not in GONE)
 
 
 def differences(name: str) -> Iterator[tuple[str | None, str]]:
     """Yield (rule, field) wherever today's judgement differs from the document's."""
     frozen = msgspec.json.decode(document(name))
     again = msgspec.json.decode(encode(judge(decode_run(document(name)))))
-    was, now = (list(map(_compared, judged["findings"])) for judged in (frozen, again))
-    was = [finding for finding in was if finding["rule"] != GONE]
+    kept = [finding for finding in frozen["findings"] if finding["rule"] not in GONE]
+    was, now = (list(map(_compared, findings)) for findings in (kept, again["findings"]))
     now = [finding for finding in now if finding["verdict"] or finding["rule"] in known_rules()]
     yield from ((None, field) for field in ("verdict", "confidence") if frozen[field] != again[field])
     orders = [[finding["rule"] for finding in findings] for findings in (was, now)]

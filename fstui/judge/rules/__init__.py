@@ -40,6 +40,8 @@ RENAMED = {
     "clock-drift": "sysbench-latency",
     "provider-volume": "stated-durable",
     "raid-cache": "stated-durable",
+    "slower-than-class": "is-it-slow",
+    "stalls": "is-it-slow",
 }
 """Old rule names, which saved runs may contain, and today's."""
 _MARKDOWN = str.maketrans("", "", "`*#")

@@ -20,8 +20,9 @@ Slow storage may be durable, and normal storage may not be. The answer names oth
 processes, a degraded stack, a network, a lack of CPU.
 
 ## What to do next
-Lift the limit, or measure while the other processes are idle. Without a reference, declare the medium, or run the
-scenario three times while the system is healthy, to record a baseline.
+Lift the limit, or measure while the other processes are idle. If no cause is found, look for burst credits, SMR, thin
+provisioning and RAID5 read-modify-write. Without a reference, declare the medium, or run the scenario three times while
+the system is healthy, to record a baseline.
 
 ## Details
 If the class is not known, less than the 50 commits per second that etcd requires is slow. A filesystem that sends

@@ -9,16 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fstui.judge import judge
-from fstui.judge.references import published
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.host import Process
-from fstui.model.rate_limit import UNLIMITED, RateLimit
+from fstui.model.rate_limit import RateLimit
 from fstui.model.run import Evidence
-from fstui.model.steps import Latency, StallSummary, Step, TimelinePoint
-from fstui.model.storage import Medium, Reading, Target
-from tests.factories.evidence import HONEST_PROCESS, finding, rules, verdict
+from fstui.model.steps import Latency, Step, TimelinePoint
+from tests.factories.evidence import finding, rules, verdict
 from tests.factories.steps import step
-from tests.factories.storage import disk, filesystem, on_disk
 
 TOOK = Latency(min=300_000, mean=520_000, p50=480_000, p90=900_000, p95=1_000_000, p99=None, p99_9=None, max=21_000_000)
 
@@ -41,21 +38,6 @@ def test_unpaced_step_has_no_latency_note() -> None:
 def test_stubbed_sync_has_no_latency_note() -> None:
     evidence = Evidence(process=Process(pipe_fsync_fails=False), steps=(watched(),))
     assert "sync-latency" not in {finding.rule for finding in judge(evidence).findings}
-
-
-@pytest.mark.parametrize(("number", "title"), [(2, "2 stalls, 3.5 s in total"), (1, "1 stall, 3.5 s in total")])
-def test_stalls_report_the_time_lost(number: int, title: str) -> None:
-    found = finding(verdict(None, step(changes={"stalls": StallSummary(count=number, lost_s=3.5)})), "stalls")
-    assert found.title == title
-    assert found.because[0].endswith(title.replace(" in total", ""))
-
-
-def test_stalls_of_several_writers_may_last_longer_than_the_step() -> None:
-    stalled = step(
-        ops=200, rate=1000, writers=16, changes={"stalls": StallSummary(count=13, lost_s=1.4), "writers": 16}
-    )
-    found = finding(verdict(None, stalled), "stalls")
-    assert found.sentence.startswith("13 operations stalled, for 1.4 s summed over 16 writers; the step took 0.2 s.")
 
 
 def lasting(rates: Iterable[float], width_s: float = 10.0, **settings: Any) -> Step:
@@ -135,54 +117,3 @@ def test_rate_change_needs_one_writer_for_long_enough(made: Callable[[list[float
     rates = [7400.0] * 22 + [28.0] * 38
     assert "rate-changed" in rules(verdict(None, lasting(rates)))
     assert "rate-changed" not in rules(verdict(None, made(rates)))
-
-
-SLOWEST = published("fdatasync", ["ssd"])[0].per_s
-
-
-def ssd(**changes: Any) -> Target:
-    return on_disk(filesystem(), disk(medium=Medium(**{"class_": "ssd", "write_cache": "volatile", **changes})))
-
-
-@pytest.mark.parametrize(("times", "hit"), [(0.49, True), (0.51, False)])
-def test_half_of_the_slowest_published_is_slow(times: float, hit: bool) -> None:
-    judgement = verdict(ssd(), step(rate=times * SLOWEST))
-    assert ("slower-than-class" in rules(judgement)) is hit
-    assert judgement.verdict == "consistent"
-    if hit:
-        found = finding(judgement, "slower-than-class")
-        assert found.verdict is None
-        assert "Slow does not mean not durable" in found.sentence
-
-
-@pytest.mark.parametrize("barrier", ["barrier", "nobarrier"])
-@pytest.mark.parametrize("rate_limit", [UNLIMITED, RateLimit(bytes_per_s=1 << 20)], ids=["free", "held back"])
-def test_slow_needs_full_speed_and_real_syncs(barrier: str, rate_limit: RateLimit) -> None:
-    where = on_disk(filesystem(barrier=barrier), *ssd().lowest)
-    is_slow = "slower-than-class" in rules(verdict(where, step(rate=50), rate_limit=rate_limit))
-    assert is_slow is (barrier == "barrier" and not rate_limit)
-
-
-def test_slow_step_names_the_limits_of_the_cgroup() -> None:
-    limit = Reading(what="8:0 wiops", value="100", path="/sys/fs/cgroup/x/io.max")
-    limited = Process(
-        **{name: getattr(HONEST_PROCESS, name) for name in HONEST_PROCESS.__struct_fields__} | {"io_limits": (limit,)}
-    )
-    found = finding(verdict(ssd(), step(rate=50), process=limited), "slower-than-class")
-    assert "io limit: 8:0 wiops 100 (/sys/fs/cgroup/x/io.max)" in found.because
-
-
-@pytest.mark.parametrize(
-    "class_", ["unknown", "network", "hdd-15000"], ids=["not known", "too few published", "none published"]
-)
-def test_class_with_few_measurements_is_not_compared(class_: str) -> None:
-    assert "slower-than-class" not in rules(verdict(ssd(class_=class_), step(rate=2, ops=20)))
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [{"ops_per_s": 5.0}, {"sync_every": 10}, {"offsets": "append"}, {"writers": 4}, {"status": "disturbed"}],
-    ids=["paced", "every 10", "a log", "four writers", "disturbed"],
-)
-def test_unpublished_operation_is_not_compared(changes: dict[str, Any]) -> None:
-    assert "slower-than-class" not in rules(verdict(ssd(), step(rate=50, **changes)))
