@@ -22,9 +22,6 @@ from fstui.storage.layers.kinds import kind
 
 Quantity = Literal["flushes", "fua", "bytes"]
 """Empty flushes; FUA writes, as the flushes that they become at a device without FUA; bytes."""
-Below = Callable[[Node], tuple[tuple[Node, str | None], ...]]
-"""Returns the layers directly below one, each with its role."""
-Counted = Callable[[Node], DeviceCounters | None]
 Requested = Callable[[Node], float | None]
 """Returns the flushes and FUA writes that the kernel's trace saw at a layer; None for a layer without a trace."""
 OPEN = Range(inf, 0)
@@ -47,21 +44,13 @@ class Composition:
     """The layers below one filesystem, down to the next filesystem or the lowest devices, and their counters."""
 
     def __init__(
-        self,
-        filesystem: Node,
-        below: Below,
-        counted: Counted,
-        requested: Requested = lambda _: None,
-        *,
-        gets_all: bool = True,
+        self, stack: Stack, level: Level, step: Step | Snapshot, requested: Requested = lambda _: None
     ) -> None:
-        """``requested`` is preferred to counters. ``gets_all``: the filesystem receives every write of the step."""
-        self._requested = requested
-        self._filesystem = filesystem
-        self._below = below
-        self._counted = counted
+        """``requested`` is preferred to counters."""
+        self._stack, self._filesystem, self._step, self._requested = stack, level.filesystem, step, requested
+        self._within = {node.id for node in level.path}
         self._edges: dict[str, tuple[Edge, ...]] = {}
-        self._gets_all = {filesystem.id} if gets_all else set()
+        self._gets_all = {level.filesystem.id} if stack.gets_every_write(level) else set()
         """Layers that are known to receive every write."""
 
     def arrived(self, what: Quantity) -> Range:
@@ -122,10 +111,12 @@ class Composition:
 
     def _all_edges(self, node: Node) -> tuple[Edge, ...]:
         """Return the edges as if the layer received every write."""
-        below, row = self._below(node), kind(node.kind)
-        roles = tuple(role for _, role in below)
+        below = [child for child in self._stack.children(node) if child.id in self._within]
+        members = [Member(child.id, node.below_roles.get(child.id)) for child in below]
+        roles, forwards = tuple(member.role for member in members), kind(node.kind).forwards
         return tuple(
-            Edge(child, row.forwards(node, Member(child.id, role), roles, self._filesystem)) for child, role in below
+            Edge(child, forwards(node, member, roles, self._filesystem))
+            for child, member in zip(below, members, strict=True)
         )
 
     def _arrived(self, node: Node, what: Quantity, paths: Counter[str], found: dict[str, Range]) -> Range:
@@ -171,8 +162,8 @@ class Composition:
     def _own_flushes(self, node: Node, what: Quantity) -> Range | None:
         if node.write_cache == "write through":
             return OPEN  # the kernel drops flushes here
-        counters = self._counted(node)
-        if not node.counted or counters is None or counters.flushes is None:
+        counters = flush_counters(node, self._step)
+        if counters is None or counters.flushes is None:
             return None
         if node.write_cache is None:
             return OPEN  # it is not known whether the kernel sends flushes
@@ -181,8 +172,8 @@ class Composition:
         return Range(counters.flushes, counters.flushes)
 
     def _own_bytes(self, node: Node) -> Range | None:
-        counters = self._counted(node)
-        written = counters.written_bytes if counters and node.counted and not self._below(node) else None
+        counters = flush_counters(node, self._step)
+        written = counters.written_bytes if counters and not self._within.intersection(node.below) else None
         return None if written is None else Range(written, written)
 
     def _ends(self, node: Node, what: Quantity) -> Iterator[Node]:
@@ -237,12 +228,7 @@ def received(stack: Stack, level: Level, step: Step | Snapshot, *, fua: bool) ->
 
     ``fua``: each write is marked FUA if the device supports that.
     """
-    composed = Composition(
-        level.filesystem,
-        below_within(stack, level),
-        lambda node: counters_of(node, step),
-        gets_all=stack.gets_every_write(level),
-    )
+    composed = Composition(stack, level, step)
     what: Quantity = "fua" if fua and level.claims_fua is not False else "flushes"
     return Received(
         devices=composed.counting(what) or level.devices,
@@ -250,15 +236,6 @@ def received(stack: Stack, level: Level, step: Step | Snapshot, *, fua: bool) ->
         written=_written(composed, step),
         fua_reaches_all=what == "fua" or composed.fua_reaches_all(),
     )
-
-
-def below_within(stack: Stack, level: Level) -> Below:
-    within = {node.id for node in level.path}
-
-    def below(node: Node) -> tuple[tuple[Node, str | None], ...]:
-        return tuple((child, node.below_roles.get(child.id)) for child in stack.children(node) if child.id in within)
-
-    return below
 
 
 def counted_at(devices: tuple[Node, ...], step: Step | Snapshot) -> Range | None:
@@ -270,11 +247,7 @@ def counted_at(devices: tuple[Node, ...], step: Step | Snapshot) -> Range | None
 
 def flush_counters(node: Node, step: Step | Snapshot) -> DeviceCounters | None:
     """Return the layer's counters; None if it does not count flushes, whatever its stat file says."""
-    return counters_of(node, step) if node.counted else None
-
-
-def counters_of(node: Node, step: Step | Snapshot) -> DeviceCounters | None:
-    return next((found for found in step.counters if found.device == node.id), None)
+    return next((found for found in step.counters if found.device == node.id), None) if node.counted else None
 
 
 def _written(composed: Composition, step: Step | Snapshot) -> Range | None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from fstui.judge import words
-from fstui.judge.facts.composition import Composition, Quantity, below_within, counters_of
+from fstui.judge.facts.composition import Composition, Quantity
 from fstui.judge.facts.stack import Level, Stack
 from fstui.judge.facts.steps import MIN_SYNCS, SyncStep
 from fstui.model.counters import DeviceTrace
@@ -144,7 +144,7 @@ def _composed(
         trace = seen.get(_traced_at(stack, node).id)
         return number(trace) if trace else None
 
-    return Composition(level.filesystem, below_within(stack, level), lambda node: counters_of(node, step), requested)
+    return Composition(stack, level, step, requested)
 
 
 def _traced_at(stack: Stack, node: Node) -> Node:

@@ -10,46 +10,28 @@ from fstui.judge.facts.composition import Composition, Received, counted_at, flu
 from fstui.judge.facts.stack import Stack
 from fstui.model.counters import DeviceCounters
 from fstui.model.steps import Step
-from fstui.model.storage import Node, Target
+from fstui.model.storage import Target
 from tests.factories.layered import BLOCK, SYNCS, Layer
 from tests.factories.steps import step
 from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
 
 
-def composed(top: Layer, layers: list[Layer]) -> Composition:
-    by_id = {layer.node.id: layer for layer in layers}
-    filesystem = Node(id="mount:/srv", layer="filesystem", kind="ext4", name="/srv")
-
-    def children(node: Node) -> tuple[tuple[Node, str | None], ...]:
-        if node is filesystem:
-            return ((top.node, None),)
-        return tuple((layer.node, role) for layer, role in by_id[node.id].below)
-
-    def counted(node: Node) -> DeviceCounters | None:
-        layer = by_id.get(node.id)
-        if layer is None or layer.below:
-            return None
-        return DeviceCounters(device=node.id, flushes=layer.flushes, written_bytes=layer.written_bytes)
-
-    return Composition(filesystem, children, counted)
-
-
 @given(st.sampled_from(["raid1", "raid0"]), st.booleans(), st.integers(0, 1000))
 def test_disk_on_two_paths_counts_for_both(level: str, fua: bool, seed: int) -> None:
     """An array of two partitions of one disk."""
-    lowest = Layer(disk("disk"))
-    parts = [
-        Layer(Node(id=f"part{number}", layer="block", kind="partition", name="part"), "alone", [(lowest, None)])
-        for number in (1, 2)
-    ]
-    node = Node(id="md0", layer="block", kind="md", name="md0", readings=readings(level=level))
-    made = Layer(node, "mirror" if level == "raid1" else "stripe", [(part, None) for part in parts])
+    lowest = Layer(disk())
+    nodes = [block(name, "partition", "sda") for name in ("sda1", "sda2")]
+    parts = [Layer(node, "alone", [(lowest, None)]) for node in nodes]
+    md = block("md0", "md", "sda1", "sda2", readings=readings(level=level))
+    made = Layer(md, "mirror" if level == "raid1" else "stripe", [(part, None) for part in parts])
     chance = random.Random(seed)
     for _ in range(SYNCS):
         made.take("forced" if fua else "write", chance)
         if not fua:
             made.take("flush", chance)
-    found = composed(made, [made, *parts, lowest])
+    counted = DeviceCounters(device="sda", flushes=lowest.flushes, written_bytes=lowest.written_bytes)
+    stack = Stack(target(filesystem(below=("md0",)), md, *nodes, lowest.node))
+    found = Composition(stack, stack.levels[0], step(changes={"counters": (counted,)}))
     assert found.arrived("fua" if fua else "flushes") == (SYNCS, SYNCS)
     assert found.arrived("bytes") == (SYNCS * BLOCK, SYNCS * BLOCK)
 
