@@ -13,7 +13,8 @@ from fstui.cli.options import report_options
 from fstui.cli.output import say
 from fstui.model.plan import Plan
 from fstui.model.storage import MEDIA, MediumClass
-from fstui.report import formats, plans, ruler
+from fstui.report import formats, plans
+from fstui.report import references as tables
 from fstui.report.sections import Report
 from fstui.runs import power_cut
 from fstui.runs import references as known
@@ -92,7 +93,7 @@ def add(runs: tuple[str, ...], name: str) -> int:
       fstui references add fstui-fleet-20261120-031244 --name 'our db hosts'
     """
     found = asyncio.run(known.add(name, runs))
-    asyncio.run(print_report(ruler.of_own(found.references), formats.PLAIN))
+    asyncio.run(print_report(tables.of_own(found.references), formats.PLAIN))
     for left_out in found.left_out:
         say(f"left out, {left_out}")
     return 0
@@ -112,7 +113,7 @@ def remove(name: str) -> int:
 async def _list_references(media: tuple[MediumClass, ...], format_: str, output: Path | None) -> None:
     own = [one for one in await known.own() if not media or set(media) & set(one.media)]
     found = known.published(None, media)
-    await print_report(ruler.of_library(found, own), format_, output)
+    await print_report(tables.of_library(found, own), format_, output)
     if not found:
         published = sorted({reference.medium for reference in known.library()})
         say(f"No rate is published for {', '.join(media)}. There are rates for {', '.join(published)}.")

@@ -12,7 +12,7 @@ from fstui.model.run import Run
 from fstui.model.settings import UnknownSettings
 from fstui.model.steps import Latency, Step
 from fstui.model.storage import Node
-from fstui.report import database_files, databases, figures, fit, io_path, latency_map, replicas, ruler
+from fstui.report import database_files, databases, figures, fit, io_path, latency_map, references, replicas
 from fstui.report.database_notes import notes
 from fstui.report.findings import leading, of_one_step, ordered, title
 from fstui.report.sections import Cell, Report, Section, Value, glyph, records, right, verdict
@@ -29,7 +29,6 @@ def of_run(run: Run, saved_to: str | None = None) -> Report:
     scenario, target = run.scenario, run.target
     name = f"{scenario.name if scenario else 'no scenario'} on {target.path if target else 'no storage'}"
     counts = figures.Counts(run)
-    placed = ruler.of_run(run)
     answers = tuple(_answers(run))
     sections = (
         Section("", lines=tuple(_head(run))),
@@ -43,7 +42,7 @@ def of_run(run: Run, saved_to: str | None = None) -> Report:
         *(section for section in tables(run) if section not in answers),
         *databases.seconds(run),
         Section("", lines=notes(run)),
-        Section("", drawn=tuple(placed)),
+        references.of_run(run),
         Section("", lines=tuple(_tail(run))),
         Section("These could not be removed: run 'fstui clean'", drawn=run.left_behind),
         Section("", drawn=tuple(_saved(run, saved_to))),

@@ -16,7 +16,7 @@ from fstui.model.rate_limit import RateLimit
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.model.storage import MEDIA, Medium, MediumClass, Node, Reading, Target
-from fstui.report import ruler
+from fstui.report import references
 from tests.factories.evidence import evidence
 from tests.factories.steps import step
 from tests.factories.storage import disk, filesystem, on_disk, readings
@@ -191,10 +191,10 @@ def test_own_references_come_before_published_ones() -> None:
     assert slow.verdict == on("ssd").verdict
 
 
-def test_ruler_shows_own_and_published_references() -> None:
+def test_table_shows_own_and_published_references() -> None:
     held = replace(on("ssd", rate=4500), own=of_runs("db hosts", [on("ssd", rate=9000)]))
     (first, *_) = placed(held)
     assert [one.per_s for one in first.own] == [9000]
-    lines = ruler.of_run(held)
-    assert lines[0].startswith("fdatasync: 0.50 × your own db hosts, faster than ")
-    assert any(line.startswith("  db hosts") and "▲" in line for line in lines)
+    table = references.of_run(held)
+    assert table.title.startswith("fdatasync: 0.50 × your own db hosts, faster than ")
+    assert any(row[0] == "▲" and "db hosts" in str(row[2]) for row in table.rows)

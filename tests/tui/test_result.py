@@ -81,7 +81,7 @@ async def test_published_rates_are_below_the_steps() -> None:
         assert "published rates for" in lines[2]
         await pilot.press("v")
         page = shown(pilot.app)
-        assert any("here, 16 KiB" in line and "◆" in line for line in page)
+        assert any("here, 16 KiB" in line and "▸" in line for line in page)
         assert max(map(len, page)) <= 80
         await pilot.press("escape")
         assert isinstance(pilot.app.screen, ResultScreen)

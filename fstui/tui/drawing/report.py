@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rich.text import Text
 
 from fstui.model.run import Run
-from fstui.report import comparison, databases, io_path, ruler
+from fstui.report import comparison, databases, io_path, references
 from fstui.report import fit as products
 from fstui.report import run as report
 from fstui.report.database_notes import notes
@@ -18,7 +18,6 @@ from fstui.report.text import GLYPHS
 from fstui.tui.drawing.cells import fit, labelled, line, selectable, wrapped
 from fstui.tui.styles import FAINT, HEAD, verdict_style
 
-_UNFOLDED = 1_000
 _ALL = 1 << 20
 """Rows of a table with one row for each second."""
 IS_IT_SLOW = "is-it-slow"
@@ -77,8 +76,9 @@ def details(run: Run, before: Run | None = None) -> list[Detail]:
         found.append(Detail(section.title, _drawn(section)))
     if sentences := notes(run):
         found.append(Detail("about these servers", _drawn(Section(lines=sentences))))
-    if placed := ruler.of_run(run, _UNFOLDED):
-        found.append(Detail(placed[0], lambda width: [line(f" {part}") for part in ruler.of_run(run, width - 2)]))
+    placed = references.of_run(run)
+    if not placed.empty:
+        found.append(Detail(placed.title, _drawn(placed)))
     return found
 
 

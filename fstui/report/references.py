@@ -1,0 +1,106 @@
+"""Published rates and the user's own, as tables: the neighbours of a run's rate, and the whole library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from fstui.judge.references import Placement, Reference, placed
+from fstui.model.quantities import counted, rate, size
+from fstui.model.run import OwnReference, Run
+from fstui.report.documents import ReferencesDocument
+from fstui.report.sections import Cell, Report, Section, number, records
+
+HERE, OWN = "▸", "▲"
+_MAX_ROWS, _NEAR = 8, 3
+"""A longer table shows only the nearest rates on either side, the slowest and the fastest."""
+_HEADER = ("", "RATE/S", "DEVICE")
+_RECORDS = ("operation", "device", "setup", "per_s", "medium", "source")
+
+
+def of_run(run: Run) -> Section:
+    """Return a table for the operation with the most references; empty if there are none."""
+    found = placed(run)
+    return compared(found[0]) if found else Section()
+
+
+def compared(placement: Placement) -> Section:
+    shown = _nearest(placement)
+    sources = _numbers((*shown, *placement.own))
+    here = (HERE, number(placement.per_s, rate), f"here, {size(placement.block_bytes)}")
+    rows = [
+        *((one.per_s, _row(one, sources)) for one in shown),
+        *((one.per_s, _row(one, sources, OWN)) for one in placement.own),
+        (placement.per_s, here),
+    ]
+    left_out = len(placement.published) - len(shown)
+    lines = (
+        *((f"and {left_out} more: fstui references",) if left_out else ()),
+        *_notes(shown),
+        *(f"{of} {source}" for source, of in sources.items()),
+    )
+    ordered = sorted(rows, key=lambda row: row[0])
+    title = f"{placement.operation}: {', '.join(_headings(placement))}"
+    return Section(title, _HEADER, tuple(row for _, row in ordered), lines)
+
+
+def _headings(placement: Placement) -> Iterator[str]:
+    """Compare with the user's own references, then with the published ones."""
+    for own in placement.own:
+        yield f"{placement.per_s / own.per_s:.2f} × your own {own.device}"
+    if placement.published:
+        classes = ", ".join(sorted({reference.medium for reference in placement.published}))
+        every = len(placement.published)
+        faster = f"faster than {placement.slower} of {every} published rates"
+        if placement.per_s < placement.published[0].per_s:
+            faster = f"slower than the slowest of {every} published rates"
+        unknown = "compared with all media, because the kind of this device is not known"
+        yield f"{faster} for {classes}" if placement.media else f"{unknown}: {faster}"
+
+
+def of_library(references: Sequence[Reference], own: Sequence[OwnReference]) -> Report:
+    by_operation = sorted(references, key=lambda reference: (reference.operation.lower(), reference.per_s))
+    sources, sections = _numbers(by_operation), [*of_own(own).sections]
+    for operation, group in groupby(by_operation, key=lambda reference: reference.operation):
+        rows = list(group)
+        sections.append(Section(operation, _HEADER, tuple(_row(one, sources) for one in rows), tuple(_notes(rows))))
+    sections.append(Section("Sources", lines=tuple(f"{of} {source}" for source, of in sources.items())))
+    values = [(one.operation, one.device, one.setup, one.per_s, one.medium, one.source) for one in by_operation]
+    document = ReferencesDocument(own=tuple(own), published=tuple(by_operation))
+    return Report("", tuple(sections), document, records(_RECORDS, values))
+
+
+def of_own(references: Sequence[OwnReference]) -> Report:
+    rows = tuple(map(_own_row, references))
+    return Report("", (Section("", ("NAME", "OPERATION", "RATE/S", "OF"), rows),), None)
+
+
+def _own_row(own: OwnReference) -> tuple[Cell | str, ...]:
+    where = ", ".join(own.models or own.media) or "any medium"
+    which = f"{size(own.block_bytes)}, {counted(own.runs, 'run')}, {where}"
+    return f"{OWN} {own.name}", own.operation, number(own.per_s, rate), which
+
+
+def _numbers(references: Iterable[Reference]) -> dict[str, str]:
+    """Return the number of each source, in the order of their first use: ``[1]``."""
+    found = dict.fromkeys(reference.source for reference in references)
+    return {source: f"[{number}]" for number, source in enumerate(found, 1)}
+
+
+def _row(reference: Reference, sources: dict[str, str], mark: str = "") -> tuple[Cell | str, ...]:
+    name = ", ".join(filter(None, [reference.device + ("*" if reference.note else ""), reference.setup]))
+    return mark, number(reference.per_s, rate), f"{name} {sources[reference.source]}"
+
+
+def _notes(references: Iterable[Reference]) -> Iterable[str]:
+    return dict.fromkeys(f"* {reference.device}: {reference.note}" for reference in references if reference.note)
+
+
+def _nearest(placement: Placement) -> tuple[Reference, ...]:
+    """Return the slowest, the fastest, and the nearest on either side."""
+    every = placement.published
+    if len(every) <= _MAX_ROWS:
+        return every
+    at = placement.slower
+    near = every[max(at - _NEAR, 0) : at + _NEAR]
+    return tuple(reference for reference in every if reference in (every[0], *near, every[-1]))

@@ -1,0 +1,73 @@
+from msgspec.structs import replace
+
+from fstui.judge.references import Placement, Reference, library, published
+from fstui.report import references
+from fstui.report.sections import text
+from tests.factories.samples import RUN
+from tests.printing import printed, printed_run
+
+
+def made(*rates: float) -> tuple[Reference, ...]:
+    return tuple(
+        Reference(device=f"disk {rate:g}", medium="ssd", operation="fsync", per_s=rate, source="a page")
+        for rate in rates
+    )
+
+
+def placement(per_s: float, *rates: float) -> Placement:
+    return Placement("fsync", per_s, 16384, frozenset({"ssd"}), made(*rates))
+
+
+def rows(per_s: float, *rates: float) -> list[list[str]]:
+    return [list(map(text, row)) for row in references.compared(placement(per_s, *rates)).rows]
+
+
+def test_a_rate_is_shown_between_its_neighbours() -> None:
+    assert rows(1000, 100, 10_000) == [
+        ["", "100", "disk 100 [1]"],
+        ["▸", "1\xa0000", "here, 16 KiB"],
+        ["", "10\xa0000", "disk 10000 [1]"],
+    ]
+    section = references.compared(placement(1000, 100, 10_000))
+    assert section.title == "fsync: faster than 1 of 2 published rates for ssd"
+    assert section.lines == ("[1] a page",)
+
+
+def test_a_rate_below_all_published_rates() -> None:
+    title = references.compared(placement(50, 100, 10_000)).title
+    assert title == "fsync: slower than the slowest of 2 published rates for ssd"
+
+
+def test_only_the_ends_and_the_nearest_of_many_are_drawn() -> None:
+    rates = [float(rate) for rate in range(100, 3100, 100)]
+    assert [int(row[1].replace("\xa0", "")) for row in rows(1550, *rates)] == [
+        100, 1300, 1400, 1500, 1550, 1600, 1700, 1800, 3000,
+    ]  # fmt: skip
+    assert "and 22 more: fstui references" in references.compared(placement(1550, *rates)).lines
+
+
+def test_a_row_with_a_remark_is_marked() -> None:
+    careful = replace(made(100)[0], note="judged too good to be true")
+    section = references.compared(Placement("fsync", 50.0, 4096, frozenset(), (careful,)))
+    assert text(section.rows[1][2]) == "disk 100* [1]"
+    assert "* disk 100: judged too good to be true" in section.lines
+    assert "all media" in section.title
+
+
+def test_the_whole_library_names_every_device_and_source() -> None:
+    page = printed(references.of_library(library(), ()))
+    assert max(map(len, page.splitlines())) <= 80
+    assert all(reference.device[:20] in page for reference in library())
+    assert "anarazel" in page and "Percona" in page
+
+
+def test_the_result_shows_the_references() -> None:
+    heading = "fdatasync: faster than 3 of 3 published rates for hdd-5400, hdd-7200"
+    for page in (printed_run(RUN), printed_run(RUN, "markdown")):
+        assert heading in " ".join(page.split())
+        assert "here, 4 KiB" in page
+    assert len(published("fdatasync", ["hdd-5400", "hdd-7200"])) == 3
+
+
+def test_a_run_whose_syncs_are_not_durable_is_not_compared() -> None:
+    assert references.of_run(replace(RUN, verdict="not-durable")).empty
