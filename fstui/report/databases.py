@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from math import ceil
-from statistics import mean
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from fstui.measure.kinds.servers import DURABILITY, Server
-from fstui.measure.kinds.sysbench import Interval, Queries, ReportedLatency, Sysbench, SysbenchFigures
+from fstui.measure.kinds.sysbench import Queries, ReportedLatency, Sysbench, SysbenchFigures
 from fstui.model.quantities import count, counted, duration_ns, rate, ratio, short_size
 from fstui.model.run import Run
 from fstui.model.steps import Step
@@ -36,8 +34,6 @@ _ROWS = {
     "p95 ms": "latency_ms_p95",
 }
 """Rows of the table, with the names of their columns in a spreadsheet."""
-_SECONDS = ("until s", "tps", "qps", "p95 ms", "errors/s")
-_MAX_SECONDS = 60
 
 
 class DatabaseStep(NamedTuple):
@@ -151,23 +147,6 @@ def by_clients(run: Run) -> Section:
     return Section(f"tps by clients · {shared}", ("", *map(str, clients), "curve"), rows, legend, labels=1)
 
 
-def seconds(run: Run, max_rows: int = _MAX_SECONDS) -> list[Section]:
-    """Return one table for each step. With more than ``max_rows`` seconds, a row covers several."""
-    found = []
-    for step in run.steps:
-        if all_ := intervals(step):
-            length = ceil(len(all_) / max_rows)
-            every = "second" if length == 1 else f"{count(length)} seconds"
-            parts = (all_[first : first + length] for first in range(0, len(all_), length))
-            rows = tuple(map(_second, parts))
-            found.append(Section(f"Every {every} · {step.name}", _SECONDS, rows, labels=1, in_documents=True))
-    return found
-
-
-def intervals(step: Step) -> tuple[Interval, ...]:
-    return step.figures.intervals if isinstance(step.figures, SysbenchFigures) else ()
-
-
 def csv_cells(step: Step) -> Iterator[tuple[str, str | int | float | None]]:
     settings = step.settings if isinstance(step.settings, Sysbench) else None
     found = step.figures if isinstance(step.figures, SysbenchFigures) else SysbenchFigures()
@@ -268,21 +247,6 @@ def _pair(counts: figures.Counts, durable: DatabaseStep, other: DatabaseStep) ->
         rate(other.tps) + (" (processor)" if other.figures.limited_by_processor else ""),
         f"{ratio(other.tps / durable.tps)} ×" if durable.tps else NONE,
         f"{flushes(counts, durable)} → {flushes(counts, other)}",
-    )
-
-
-def _second(part: Sequence[Interval]) -> tuple[str, ...]:
-    """Return the means of several seconds, but the worst of their p95."""
-
-    def figure(of: Callable[[Interval], float], combined: Callable[[Iterable[float]], float] = mean) -> str:
-        return f"{combined(map(of, part)):.2f}"
-
-    return (
-        f"{part[-1].t_s:g}",
-        figure(lambda second: second.tps),
-        figure(lambda second: second.qps),
-        figure(lambda second: second.p95_ms, max),
-        figure(lambda second: second.errors_per_s),
     )
 
 

@@ -20,7 +20,6 @@ from fstui.report.stack import stack_line
 from fstui.report.text import NONE, moment, simulated_words, speed_words, verdict_words
 
 _FINDINGS = ("", "FINDING", "VERDICT", "CONFIDENCE", "WHAT")
-_LAYERS = ("STEP", "LAYER", "WRITES", "BYTES", "SYNCS", "FLUSHES", "PER SYNC")
 BELOW = "The filesystem below: "
 _LATENCIES = (("latency", "latency_ns"), ("write", "write_ns"), ("sync", "sync_ns"))
 
@@ -38,9 +37,7 @@ def of_run(run: Run, saved_to: str | None = None) -> Report:
         _steps(run, counts),
         io_path.section(run),
         Section("Latencies", figures=tuple(_latencies(run))),
-        _layers(run),
         *(section for section in tables(run) if section not in answers),
-        *databases.seconds(run),
         Section("", lines=notes(run)),
         references.of_run(run),
         Section("", lines=tuple(_tail(run))),
@@ -124,21 +121,6 @@ def _latencies(run: Run) -> Iterator[tuple[str, str]]:
     for step in run.steps:
         if step.settings.uniform and (drawn := latency_map.svg(run, step)):
             yield step.name, drawn
-
-
-def _layers(run: Run) -> Section:
-    """Return both ends of every step: what fstui requested, and what the kernel counted at each layer."""
-    lowest = {node.id for node in run.target.lowest} if run.target else set()
-    rows: list[tuple[Cell | str, ...]] = []
-    for step in run.steps:
-        if step.ops:
-            requested = count(step.ops), size(step.bytes), count(step.syncs), "", ""
-            rows.append((step.name, "requested", *map(right, requested)))
-        for device in step.counters if step.ops else ():
-            writes, written, flushes, per_sync = figures.counter_cells(device, step.syncs, step.settings)
-            numbers = (writes, written, "", flushes, per_sync)
-            rows.append(("", device.device + (", lowest" if device.device in lowest else ""), *map(right, numbers)))
-    return Section("Requested and counted", _LAYERS, tuple(rows), in_documents=True)
 
 
 def _tail(run: Run) -> Iterator[str]:

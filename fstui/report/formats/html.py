@@ -42,8 +42,8 @@ def _section(section: Section) -> Iterator[str]:
         yield f'<h2 class="{section.style}">{_text(section.title)}</h2>'
     elif section.title:
         yield f"<h3>{_text(section.title)}</h3>"
-    yield from (f"<p>{_text(line)}</p>" for line in section.lines)
     yield from _table(section)
+    yield from (f"<p>{_text(line)}</p>" for line in section.lines)
     for label, lines in section.points:
         if lines:
             yield f"<h3>{_text(label.capitalize())}</h3>"

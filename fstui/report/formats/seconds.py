@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fstui.measure.kinds.sysbench import SysbenchFigures
 from fstui.model.run import Run
-from fstui.report.databases import intervals
 from fstui.report.formats.csv import written
 from fstui.report.sections import Report
 
@@ -20,5 +20,5 @@ def render(report: Report, width: int | None = None) -> str:
 
 def _rows(run: Run) -> Iterator[tuple[object, ...]]:
     for step in run.steps:
-        for second in intervals(step):
+        for second in step.figures.intervals if isinstance(step.figures, SysbenchFigures) else ():
             yield run.id, step.name, *(getattr(second, name) for name in _FIGURES)

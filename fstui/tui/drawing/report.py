@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rich.text import Text
 
 from fstui.model.run import Run
-from fstui.report import comparison, databases, io_path, references
+from fstui.report import comparison, io_path, references
 from fstui.report import fit as products
 from fstui.report import run as report
 from fstui.report.database_notes import notes
@@ -18,8 +18,6 @@ from fstui.report.text import GLYPHS
 from fstui.tui.drawing.cells import fit, labelled, line, selectable, wrapped
 from fstui.tui.styles import FAINT, HEAD, verdict_style
 
-_ALL = 1 << 20
-"""Rows of a table with one row for each second."""
 IS_IT_SLOW = "is-it-slow"
 
 
@@ -71,14 +69,10 @@ def details(run: Run, before: Run | None = None) -> list[Detail]:
             found.append(Detail("which products is it fast enough for?", _drawn(limited._replace(title=""))))
         if not others.empty:
             found.append(Detail("commits per second per product", _drawn(others)))
-    path = io_path.section(run)
-    for section in filter(None, (None if path.empty else path, *report.tables(run), *databases.seconds(run, _ALL))):
-        found.append(Detail(section.title, _drawn(section)))
-    if sentences := notes(run):
-        found.append(Detail("about these servers", _drawn(Section(lines=sentences))))
-    placed = references.of_run(run)
-    if not placed.empty:
-        found.append(Detail(placed.title, _drawn(placed)))
+    servers = Section("about these servers", lines=notes(run))
+    for section in (io_path.section(run), *report.tables(run), servers, references.of_run(run)):
+        if not section.empty:
+            found.append(Detail(section.title, _drawn(section)))
     return found
 
 
