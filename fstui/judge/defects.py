@@ -24,8 +24,6 @@ class DefectOutcome(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Confidence is low unless each lowest device was observed to work or is known to be safe."""
     title: str
     sentence: str
-    traced: bool = False
-    """The kernel's trace adds lines of evidence."""
     missing: Mapping[str, str] = {}
     """Words for readings that the layer does not have."""
     next: tuple[str, ...]

@@ -14,7 +14,7 @@ from fstui.judge.facts.flushes import LevelAccounts, accounts_of
 from fstui.judge.facts.other_writers import OtherWriters
 from fstui.judge.facts.stack import Level, Stack
 from fstui.judge.facts.steps import Steps, SyncStep
-from fstui.judge.facts.traced import Withheld, own_flushes_line, withheld
+from fstui.judge.facts.traced import Withheld, withheld
 from fstui.model.quantities import ratio
 from fstui.model.steps import Step
 from fstui.model.storage import Node
@@ -104,14 +104,6 @@ class RunFlushes:
         top = self._stack.levels[0]
         found = (pair for done in self._steps.synced for pair in withheld(self._stack, top, done))
         return tuple({(pair.above.id, pair.below.id): pair for pair in found}.values())
-
-    @cached_property
-    def own_flushes(self) -> tuple[str, ...]:
-        """A line about the step with the most syncs, if the trace shows too few of fstui's own flushes."""
-        top = next(iter(self._stack.levels), None)
-        most = max(self._steps.synced, key=lambda done: done.syncs, default=None)
-        line = own_flushes_line(self._stack, top, most) if top and most else None
-        return (line,) if line else ()
 
     @cached_property
     def noisy(self) -> tuple[FlushAccount, ...]:

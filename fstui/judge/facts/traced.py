@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from fstui.judge import words
 from fstui.judge.facts.composition import Composition, Quantity
 from fstui.judge.facts.stack import Level, Stack
 from fstui.judge.facts.steps import MIN_SYNCS, SyncStep
@@ -107,23 +106,6 @@ def withheld(stack: Stack, level: Level, done: SyncStep) -> Iterator[Withheld]:
             trace = seen.get(_traced_at(stack, edge.node).id)
             if trace and _all(trace) < PASSED_ON * received:
                 yield Withheld(above, edge.node, received, _all(trace))
-
-
-def own_flushes_line(stack: Stack, level: Level, done: SyncStep) -> str | None:
-    """Return a line of evidence if the trace saw fewer of fstui's own flushes than there were syncs."""
-    seen, (first, traced_at) = _seen(done.step), _first_layers(stack, level)
-    found = [seen[name] for name in traced_at if name in seen]
-    own = sum(map(_own, found))
-    if not found or own >= PASSED_ON * done.syncs:
-        return None
-    others, kernel_threads = (
-        sum(number or 0 for number in numbers)
-        for numbers in zip(*((each.asked_by_others, each.asked_by_kernel_threads) for each in found), strict=True)
-    )
-    return (
-        f"{done.step.name}: {count(done.syncs)} syncs, {count(own)} flushes by fstui at {words.devices(first)}, "
-        f"{count(others)} by other programs, {count(kernel_threads)} by kernel threads ({TRACE})"
-    )
 
 
 def _seen(step: Step) -> dict[str, DeviceTrace]:

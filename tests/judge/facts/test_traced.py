@@ -136,13 +136,3 @@ def test_layer_without_data_is_not_expected_to_receive_flushes() -> None:
     found = (traced("dm-0", us=SYNCS), traced("sda"), traced("sdb", us=SYNCS))
     done = step(flushes={"sda": 0, "sdb": 1}, share={"sda": 0, "sdb": 2}, changes={"trace": found})
     assert Case(evidence(snapshot, done)).flushes.withheld == ()
-
-
-def test_line_counts_own_flushes() -> None:
-    case = Case(evidence(on_disk(filesystem(barrier="nobarrier")), seen(traced(others=7))))
-    assert case.flushes.own_flushes == (
-        "fdatasync: 2\xa0000 syncs, 0 flushes by fstui at sda, 7 by other programs, 0 by kernel threads "
-        "(the kernel's trace)",
-    )
-    assert Case(evidence(on_disk(), seen(traced(us=SYNCS)))).flushes.own_flushes == ()
-    assert Case(evidence(None, step())).flushes.own_flushes == ()

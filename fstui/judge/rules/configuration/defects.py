@@ -26,7 +26,7 @@ def defects(case: Case) -> Iterator[Finding]:
             title=outcome.title.format_map(texts),
             sentence=outcome.sentence.format_map(texts),
             steps=found.hit.steps,
-            because=(*found.hit.because, *(_traced(case, found) if outcome.traced else ())),
+            because=found.hit.because,
             next=tuple(line.format_map(texts) for line in outcome.next),
         )
 
@@ -54,8 +54,3 @@ def _texts(case: Case, found: FoundDefect) -> dict[str, str]:
         "check_drives": drives,
         **found.hit.words,
     }
-
-
-def _traced(case: Case, found: FoundDefect) -> tuple[str, ...]:
-    withheld = (pair.because for pair in case.flushes.withheld if pair.below == found.hit.layer)
-    return (*case.flushes.own_flushes, *withheld)

@@ -52,7 +52,7 @@ def _this_process(case: Case, signs: Sequence[str]) -> Conclusion:
         f"({sign}). The disk was not judged.",
         verdict="not-durable",
         scope="process",
-        because=(*signs, *case.flushes.own_flushes),
+        because=signs,
         next=(
             "Run fstui without it: unset LD_PRELOAD, empty /etc/ld.so.preload, or run it outside this container if "
             "'grep Seccomp /proc/self/status' says 2.",
