@@ -79,11 +79,6 @@ class FlushGrowth(NamedTuple):
         return {device for device in self.flushed if self._works(device)}
 
     @property
-    def held_back(self) -> bool:
-        """Whether data of the largest amounts had not reached the device when the flush began."""
-        return any((point.arrived_share or 0) < ARRIVED for point in self.points[-_LARGEST:])
-
-    @property
     def per_mib_ns(self) -> float:
         return per_mib(self.points[0], self.points[-1])
 

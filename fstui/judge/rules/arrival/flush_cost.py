@@ -43,8 +43,6 @@ from fstui.model.quantities import duration_ns
 CHEAP = 2
 """A flush is cheap if it adds less than this many times the write itself."""
 
-_ALWAYS = "flat however much unsynced data precedes it"
-
 
 @rule(order=40)
 def flush_cost(case: Case) -> Iterator[Conclusion]:
@@ -82,11 +80,12 @@ def _works(case: Case, grown: Sequence[FlushGrowth], lowest: str) -> Conclusion:
 
 def _flat(case: Case, patterns: Sequence[FlushGrowth], write: Cost, flushed: Cost) -> Conclusion:
     largest = max(patterns, key=lambda growth: growth.points[-1].bytes)
-    extra, why = added(write, flushed), _why(patterns)
-    how = "however much data is unsynced" if why == _ALWAYS else "and its growth is not the device's own"
+    extra = added(write, flushed)
+    rises = all(growth.rises for growth in patterns)
+    how = "and its growth is not the device's own" if rises else "however much data is unsynced"
     return Conclusion(
         title=f"a flush adds {'' if extra == 'nothing' else 'about '}{extra}, {how}",
-        sentence=f"A flush adds {extra} to a write of {duration_ns(write.ns)}, {why} ({largest.summary}), "
+        sentence=f"A flush adds {extra} to a write of {duration_ns(write.ns)}, {how} ({largest.summary}), "
         f"in {words.time_measured([largest.step])}. That is normal if the host's disk has power-loss protection, and a "
         "host that ignores flushes looks the same.",
         confidence="low",
@@ -94,11 +93,3 @@ def _flat(case: Case, patterns: Sequence[FlushGrowth], write: Cost, flushed: Cos
         because=(write.because, flushed.because, *(growth.because for growth in patterns)),
         next=words.hypervisor(case.host),
     )
-
-
-def _why(patterns: Sequence[FlushGrowth]) -> str:
-    if all(growth.held_back for growth in patterns):
-        return "and its growth is that of a cache above the device, not the device's own"
-    if all(growth.device_flat and growth.rises for growth in patterns):
-        return "and its growth is the filesystem's own work: the device takes no longer"
-    return _ALWAYS
