@@ -48,8 +48,23 @@ def odsync_cheaper(case: Case) -> Iterator[Conclusion]:
         return
     per_sync = case.flushes.per_sync(by_flag)
     missing = per_sync is not None and per_sync < ENOUGH and _expects_flushes(case, by_flag)
-    if missing or not _disturbed(case, by_flag.step, by_call.step):
-        yield _cheaper(case, by_flag, by_call, missing=missing)
+    if not missing and _disturbed(case, by_flag.step, by_call.step):
+        return
+    flag_per_s, call_per_s = rate(by_flag.step.rate_per_s), rate(by_call.step.rate_per_s)
+    times = ratio(by_flag.step.rate_per_s / by_call.step.rate_per_s)
+    yield Conclusion(
+        title=f"O_DSYNC {flag_per_s}/s, write + fdatasync {call_per_s}/s",
+        sentence=f"Writes through O_DSYNC completed {times} times as often as write + fdatasync of the same blocks "
+        f"({flag_per_s}/s and {call_per_s}/s). {_meaning(case.flushes.per_sync(by_flag))}",
+        verdict="suspicious" if missing else None,
+        confidence="medium",
+        steps=[by_flag.step, by_call.step],
+        because=[_line(done, case.flushes.per_sync(done)) for done in (by_call, by_flag)],
+        next=(
+            "Run odirect-truth here: it counts what arrives of both. Until then, use fdatasync or fsync (InnoDB: "
+            "innodb_flush_method = O_DIRECT or fsync).",
+        ),
+    )
 
 
 def _disturbed(case: Case, *steps: Step) -> bool:
@@ -68,24 +83,6 @@ def _buffered_rewrites(case: Case) -> dict[Call | None, SyncStep]:
         if in_place and done.syncs >= MIN_SYNCS:
             found.setdefault(done.call, done)
     return found
-
-
-def _cheaper(case: Case, by_flag: SyncStep, by_call: SyncStep, *, missing: bool) -> Conclusion:
-    flag_per_s, call_per_s = rate(by_flag.step.rate_per_s), rate(by_call.step.rate_per_s)
-    times = ratio(by_flag.step.rate_per_s / by_call.step.rate_per_s)
-    return Conclusion(
-        title=f"O_DSYNC {flag_per_s}/s, write + fdatasync {call_per_s}/s",
-        sentence=f"Writes through O_DSYNC completed {times} times as often as write + fdatasync of the same blocks "
-        f"({flag_per_s}/s and {call_per_s}/s). {_meaning(case.flushes.per_sync(by_flag))}",
-        verdict="suspicious" if missing else None,
-        confidence="medium",
-        steps=[by_flag.step, by_call.step],
-        because=[_line(done, case.flushes.per_sync(done)) for done in (by_call, by_flag)],
-        next=(
-            "Run odirect-truth here: it counts what arrives of both. Until then, use fdatasync or fsync (InnoDB: "
-            "innodb_flush_method = O_DIRECT or fsync).",
-        ),
-    )
 
 
 def _meaning(per_sync: float | None) -> str:

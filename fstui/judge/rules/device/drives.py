@@ -8,7 +8,6 @@ from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.costs import NAND_PER_S, NAND_PROGRAM_NS, Cost, added
-from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import has_rate
 from fstui.model.quantities import duration_ns, rate, ratio
 from fstui.model.steps import Step
@@ -61,17 +60,14 @@ def consumer_nand_too_fast(case: Case) -> Iterator[Conclusion]:
     # A slower write may already be on the NAND, so that a cheap flush proves nothing.
     cached = any(node.write_cache == "write back" for node in devices)
     free = cached and write is not None and write.ns < NAND_PROGRAM_NS and flushed.ns - write.ns < write.ns / 2
-    if flushed.step.rate_per_s > NAND_PER_S or free:
-        yield _faster_than_nand(devices, write, flushed, free=free)
-
-
-def _faster_than_nand(devices: tuple[Node, ...], write: Cost | None, flushed: Cost, *, free: bool) -> Conclusion:
+    if flushed.step.rate_per_s <= NAND_PER_S and not free:
+        return
     per_s = rate(flushed.step.rate_per_s)
     steps = [flushed.step, *([write.step] if write and free else [])]
     flush = (
         f", and a flush added {added(write, flushed)} to a write of {duration_ns(write.ns)}" if write and free else ""
     )
-    return Conclusion(
+    yield Conclusion(
         title=f"{per_s}/s synced on NAND without protection",
         sentence=f"{words.devices(devices)} completed {per_s} synced writes per second in "
         f"{words.time_measured(steps)}{flush}. Programming a page of NAND takes 200 µs to 1.4 ms: without power-loss "
@@ -131,28 +127,10 @@ def fua_ignored(case: Case) -> Iterator[Conclusion]:
         return
     sends_fua = all(node.fua and node.write_cache == "write back" for node in lowest)
     alike = forced.ns < FUA_TO_WRITE * write.ns and not _explained_by_flash(lowest, write, forced, flushed)
-    if sends_fua and flushed.ns > FLUSH_TO_FUA * forced.ns and alike:
-        yield _ignored(lowest, write, forced, flushed)
-
-
-def _may_answer_fua_at_once(node: Node) -> bool:
-    """Return whether the cache may be protected or cannot be seen, or the host writes everything through."""
-    class_ = node.medium.class_ if node.medium is not None else "unknown"
-    hidden = node.link is None or link(node.link).may_be_an_array
-    out_of_sight = class_ == "network" or (class_ == "unknown" and hidden)
-    forced_by_host = link(node.link).writes_through
-    return may_outlive_power_cut(node) or over_own_network(node) or out_of_sight or forced_by_host
-
-
-def _explained_by_flash(lowest: tuple[Node, ...], write: Cost, forced: Cost, flushed: Cost) -> bool:
-    """Return whether the write may be on the NAND already, or the flush programmed nothing either."""
-    flash = any(node.medium is not None and node.medium.class_ == "ssd" for node in lowest)
-    return flash and (forced.ns >= NAND_PROGRAM_NS or flushed.ns - write.ns < NAND_PROGRAM_NS)
-
-
-def _ignored(lowest: tuple[Node, ...], write: Cost, forced: Cost, flushed: Cost) -> Conclusion:
+    if not (sends_fua and flushed.ns > FLUSH_TO_FUA * forced.ns and alike):
+        return
     steps = (write.step, forced.step, flushed.step)
-    return Conclusion(
+    yield Conclusion(
         title=f"a forced write takes {duration_ns(forced.ns)}, a flushed one {duration_ns(flushed.ns)}",
         sentence=f"{words.devices(lowest)} completed a forced write (FUA) in {duration_ns(forced.ns)}, as fast as a "
         f"plain one ({duration_ns(write.ns)}). Write and flush take {duration_ns(flushed.ns)}, "
@@ -172,6 +150,21 @@ def _ignored(lowest: tuple[Node, ...], write: Cost, forced: Cost, flushed: Cost)
             words.CUT_THE_POWER,
         ),
     )
+
+
+def _may_answer_fua_at_once(node: Node) -> bool:
+    """Return whether the cache may be protected or cannot be seen, or the host writes everything through."""
+    class_ = node.medium.class_ if node.medium is not None else "unknown"
+    hidden = node.link is None or link(node.link).may_be_an_array
+    out_of_sight = class_ == "network" or (class_ == "unknown" and hidden)
+    forced_by_host = link(node.link).writes_through
+    return may_outlive_power_cut(node) or over_own_network(node) or out_of_sight or forced_by_host
+
+
+def _explained_by_flash(lowest: tuple[Node, ...], write: Cost, forced: Cost, flushed: Cost) -> bool:
+    """Return whether the write may be on the NAND already, or the flush programmed nothing either."""
+    flash = any(node.medium is not None and node.medium.class_ == "ssd" for node in lowest)
+    return flash and (forced.ns >= NAND_PROGRAM_NS or flushed.ns - write.ns < NAND_PROGRAM_NS)
 
 
 @rule(order=80)
@@ -208,20 +201,17 @@ def link_exceeded(case: Case) -> Iterator[Conclusion]:
         [step for step in steps if _is_beyond(step, payload) and step.name not in buffered]
         for steps in (synced, (done.step for done in case.steps.direct_alone))
     )
-    if durable or direct:
-        yield _exceeded(case.stack, payload, durable, direct)
-
-
-def _exceeded(stack: Stack, payload: float, durable: list[Step], direct: list[Step]) -> Conclusion:
+    if not (durable or direct):
+        return
     fastest = max(durable or direct, key=_bytes_per_s)
     per_s = _bytes_per_s(fastest)
     reducing = any(
-        kind(level.filesystem.kind).may_compress(level.filesystem) or level.reduces for level in stack.levels
+        kind(level.filesystem.kind).may_compress(level.filesystem) or level.reduces for level in case.stack.levels
     )
-    return Conclusion(
+    yield Conclusion(
         title=f"{_mb(per_s)} MB/s over a link for {_mb(payload)} MB/s",
         sentence=f"{fastest.name} wrote {_mb(per_s)} MB/s in {words.time_measured([fastest])}, "
-        f"{ratio(per_s / payload)} × what the link to {words.devices(stack.lowest)} can transfer. The data was "
+        f"{ratio(per_s / payload)} × what the link to {words.devices(case.stack.lowest)} can transfer. The data was "
         f"{'compressed or ' if reducing else ''}in a cache above the link when the {'sync' if durable else 'write'} "
         "returned.",
         verdict="suspicious" if durable and not reducing else None,
@@ -231,7 +221,7 @@ def _exceeded(stack: Stack, payload: float, durable: list[Step], direct: list[St
             *(f"{step.name}: {_mb(_bytes_per_s(step))} MB/s" for step in (*durable, *direct)),
             *(
                 line
-                for node in stack.lowest
+                for node in case.stack.lowest
                 for line in words.readings(node, word(node, "link_rate"), number(node, "payload_mb_s"))
             ),
         ),

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.costs import CACHE_PER_S, Cost, added
+from fstui.judge.facts.costs import CACHE_PER_S, added
 from fstui.model.judgement import Confidence
 from fstui.model.quantities import duration_ns
 from fstui.model.storage import Node
@@ -38,15 +38,12 @@ def protected_cache(case: Case) -> Iterator[Conclusion]:
     fastest = case.costs.fastest_synced
     if not devices or not all(map(safe_drive, devices)) or not (write and flushed and fastest):
         return
-    if flushed.ns - write.ns < 2 * write.ns and fastest.rate_per_s <= CACHE_PER_S:
-        yield _cheap_flush(case, devices, write, flushed)
-
-
-def _cheap_flush(case: Case, devices: tuple[Node, ...], write: Cost, flushed: Cost) -> Conclusion:
+    if flushed.ns - write.ns >= 2 * write.ns or fastest.rate_per_s > CACHE_PER_S:
+        return
     steps, kinds = [write.step, flushed.step], words.listed(dict.fromkeys(map(_kind, devices)))
     claim = "it has no volatile cache" if all(map(is_optane, devices)) else "its cache survives a power cut"
     adds = added(write, flushed)
-    return Conclusion(
+    yield Conclusion(
         title=f"a flush adds {adds}, on {kinds}",
         sentence=f"A flush adds {adds} to a write of {duration_ns(write.ns)} at {words.devices(devices)} "
         f"({words.time_measured(steps)}). That is normal on {kinds}: durable, if {claim} as it claims."

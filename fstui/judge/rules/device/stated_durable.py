@@ -30,7 +30,7 @@ protected cache (100 000/s) allows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from fstui.judge import words
@@ -75,8 +75,28 @@ def stated_durable(case: Case) -> Iterator[Conclusion]:
     if not devices or not written or all(map(_is_judged_by_flushes, devices)) or _is_contradicted(case):
         return
     found = [each for node in devices if (each := _statement(node, case.host))]
-    if len(found) == len(devices):
-        yield _plausible(case, found, written)
+    if len(found) < len(devices):
+        return
+    where, stated = words.devices(case.commit_devices), tuple(dict.fromkeys(found))
+    kinds = words.listed(dict.fromkeys(each.says for each in stated))
+    conditions = ". ".join(dict.fromkeys(each.condition for each in stated))
+    yield Conclusion(
+        title=f"{where}: durable, if what is stated is true",
+        sentence=f"{where} is {kinds}. {conditions}. Nothing in "
+        f"{words.time_measured(account.step for account in written)} contradicts that, and nothing here can confirm it."
+        f"{case.lowest_devices.doubt(known=case.commit_devices)}",
+        verdict="plausible",
+        confidence="low",
+        steps=(account.step for account in written),
+        because=dict.fromkeys(
+            (
+                *(line for each in stated for line in each.because),
+                *map(words.write_cache, case.commit_devices),
+                *(account.byte_line for account in written),
+            )
+        ),
+        next=dict.fromkeys(line for each in stated for line in each.next),
+    )
 
 
 def _is_judged_by_flushes(node: Node) -> bool:
@@ -132,26 +152,3 @@ def _of_drive(node: Node, row: models.Model | None) -> Statement | None:
     if reported and alone and not over_own_network(node):
         return Statement("a drive", "By its own report, it has no volatile write cache", reported, (_DRIVE,))
     return None
-
-
-def _plausible(case: Case, found: Sequence[Statement], written: tuple[FlushAccount, ...]) -> Conclusion:
-    where, stated = words.devices(case.commit_devices), tuple(dict.fromkeys(found))
-    kinds = words.listed(dict.fromkeys(each.says for each in stated))
-    conditions = ". ".join(dict.fromkeys(each.condition for each in stated))
-    return Conclusion(
-        title=f"{where}: durable, if what is stated is true",
-        sentence=f"{where} is {kinds}. {conditions}. Nothing in "
-        f"{words.time_measured(account.step for account in written)} contradicts that, and nothing here can confirm it."
-        f"{case.lowest_devices.doubt(known=case.commit_devices)}",
-        verdict="plausible",
-        confidence="low",
-        steps=(account.step for account in written),
-        because=dict.fromkeys(
-            (
-                *(line for each in stated for line in each.because),
-                *map(words.write_cache, case.commit_devices),
-                *(account.byte_line for account in written),
-            )
-        ),
-        next=dict.fromkeys(line for each in stated for line in each.next),
-    )

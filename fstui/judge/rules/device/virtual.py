@@ -9,7 +9,6 @@ from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.costs import Cost
 from fstui.model.quantities import duration_ns, rate
-from fstui.model.steps import Step
 from fstui.model.storage import Node
 from fstui.storage.layers.devices import media, platforms
 from fstui.storage.layers.devices.disk import is_virtual
@@ -139,13 +138,10 @@ def network_too_fast(case: Case) -> Iterator[Conclusion]:
     if not devices or fastest is None or not all(map(media.is_cloud_volume, devices)):
         return
     syncs_lost_above = case.configuration.breaks_sync or case.flushes.missing_bytes
-    if case.costs.beyond_network and not syncs_lost_above:
-        yield _beyond_network(devices, fastest)
-
-
-def _beyond_network(devices: tuple[Node, ...], fastest: Step) -> Conclusion:
+    if not case.costs.beyond_network or syncs_lost_above:
+        return
     per_s, each = rate(fastest.rate_per_s), duration_ns(1e9 / fastest.rate_per_s)
-    return Conclusion(
+    yield Conclusion(
         title=f"{per_s}/s over a cloud's network",
         sentence=f"{words.devices(devices)} is a network volume, and one writer did {per_s} syncs per second in "
         f"{words.time_measured([fastest])}, {each} each. A cloud takes longer to write several copies, so something on "

@@ -12,7 +12,6 @@ from fstui.judge.facts.steps import SyncStep
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.measure.kinds.sysbench_fileio import SysbenchFileioFigures
 from fstui.model.quantities import count, duration_ns, rate, ratio
-from fstui.model.steps import Latency, Step
 
 DEARER = 1.5
 MORE_FLUSHES = 1.2
@@ -57,7 +56,22 @@ def fsync_dearer(case: Case) -> Iterator[Conclusion]:
             and _sends_more(case, whole, data)
             and not any(account.others_wrote for done in (whole, data) for account in case.flushes.accounts(done)[:1])
         ):
-            yield _dearer(case, whole, data)
+            times = data.step.rate_per_s / whole.step.rate_per_s
+            steps = [whole.step, data.step]
+            slow, quick = (f"{rate(step.rate_per_s)}/s" for step in steps)
+            yield Conclusion(
+                title=f"fsync {slow}, fdatasync {quick}",
+                sentence=f"fdatasync did {quick} and fsync of the same writes {slow}, in {words.time_measured(steps)}. "
+                f"fdatasync is {times:.1f} × as fast, since fsync also commits the timestamps. For overwrites both are "
+                "equally durable.",
+                scope="step",
+                steps=steps,
+                because=(
+                    f"{done.step.name}: {speed}, {ratio(case.flushes.per_sync(done) or 0)} flushes each"
+                    for done, speed in ((whole, slow), (data, quick))
+                ),
+                next=("PostgreSQL: wal_sync_method = fdatasync. MySQL 8.0.26 or later: innodb_use_fdatasync = ON.",),
+            )
 
 
 def _differ_only_in_call(whole: SyncStep, data: SyncStep) -> bool:
@@ -71,25 +85,6 @@ def _differ_only_in_call(whole: SyncStep, data: SyncStep) -> bool:
 def _sends_more(case: Case, whole: SyncStep, data: SyncStep) -> bool:
     flushes, fewer = case.flushes.per_sync(whole), case.flushes.per_sync(data)
     return flushes is not None and fewer is not None and flushes >= MORE_FLUSHES * fewer > 0
-
-
-def _dearer(case: Case, whole: SyncStep, data: SyncStep) -> Conclusion:
-    times = data.step.rate_per_s / whole.step.rate_per_s
-    steps = [whole.step, data.step]
-    slow, quick = (f"{rate(step.rate_per_s)}/s" for step in steps)
-    return Conclusion(
-        title=f"fsync {slow}, fdatasync {quick}",
-        sentence=f"fdatasync did {quick} and fsync of the same writes {slow}, in {words.time_measured(steps)}. "
-        f"fdatasync is {times:.1f} × as fast, since fsync also commits the timestamps. For overwrites both are "
-        "equally durable.",
-        scope="step",
-        steps=steps,
-        because=(
-            f"{done.step.name}: {speed}, {ratio(case.flushes.per_sync(done) or 0)} flushes each"
-            for done, speed in ((whole, slow), (data, quick))
-        ),
-        next=("PostgreSQL: wal_sync_method = fdatasync. MySQL 8.0.26 or later: innodb_use_fdatasync = ON.",),
-    )
 
 
 @rule(order=140)
@@ -114,29 +109,26 @@ def sysbench_latency(case: Case) -> Iterator[Conclusion]:
     ## What to do next
     Quote rates when you compare with old reports. With a latency, name the program and its version.
     """
-    for before, step in pairwise(case.steps.all):
-        figures = before.figures
-        if not isinstance(figures, SysbenchFileioFigures) or not isinstance(step.settings, SyncWrites):
+    for sysbench, own in pairwise(case.steps.all):
+        figures, latency = sysbench.figures, own.latency_ns
+        if not isinstance(figures, SysbenchFileioFigures) or not isinstance(own.settings, SyncWrites):
             continue
-        if before.rate_per_s and step.latency_ns:
-            yield _timed_differently(before, figures, step, step.latency_ns)
-
-
-def _timed_differently(sysbench: Step, figures: SysbenchFileioFigures, own: Step, latency: Latency) -> Conclusion:
-    average, p50 = duration_ns((figures.latency_ms.avg or 0) * 1e6), duration_ns(latency.p50)
-    sysbench_rate, own_rate = rate(sysbench.rate_per_s), rate(own.rate_per_s)
-    sync = f", the sync alone {duration_ns(own.sync_ns.p50)}" if own.sync_ns else ""
-    steps = [sysbench, own]
-    return Conclusion(
-        title=f"sysbench {sysbench_rate}/s, fstui {own_rate}/s",
-        sentence=f"For the same work, sysbench did {sysbench_rate} writes per second and fstui {own_rate} "
-        f"({ratio(own.rate_per_s / sysbench.rate_per_s)} ×) in {words.time_measured(steps)}. sysbench's average of "
-        f"{average} covers {count(figures.events)} events, each write and each fsync by itself. fstui's p50 of {p50} "
-        f"is a write with its sync{sync}.",
-        scope="step",
-        steps=steps,
-        because=(
-            f"{sysbench.name}: avg {average}, {rate(figures.fsyncs_per_s)} fsyncs/s",
-            f"{own.name}: p50 {p50}{sync}",
-        ),
-    )
+        if not sysbench.rate_per_s or latency is None:
+            continue
+        average, p50 = duration_ns((figures.latency_ms.avg or 0) * 1e6), duration_ns(latency.p50)
+        sysbench_rate, own_rate = rate(sysbench.rate_per_s), rate(own.rate_per_s)
+        sync = f", the sync alone {duration_ns(own.sync_ns.p50)}" if own.sync_ns else ""
+        steps = [sysbench, own]
+        yield Conclusion(
+            title=f"sysbench {sysbench_rate}/s, fstui {own_rate}/s",
+            sentence=f"For the same work, sysbench did {sysbench_rate} writes per second and fstui {own_rate} "
+            f"({ratio(own.rate_per_s / sysbench.rate_per_s)} ×) in {words.time_measured(steps)}. sysbench's average of "
+            f"{average} covers {count(figures.events)} events, each write and each fsync by itself. fstui's p50 of "
+            f"{p50} is a write with its sync{sync}.",
+            scope="step",
+            steps=steps,
+            because=(
+                f"{sysbench.name}: avg {average}, {rate(figures.fsyncs_per_s)} fsyncs/s",
+                f"{own.name}: p50 {p50}{sync}",
+            ),
+        )

@@ -10,7 +10,6 @@ from fstui.judge.facts import Case
 from fstui.judge.facts.account import FlushAccount
 from fstui.judge.facts.steps import has_rate
 from fstui.judge.facts.traced import TRACE, requested_by_others
-from fstui.model.host import Process
 from fstui.model.quantities import count, counted, rate, ratio, seconds, size
 
 
@@ -198,22 +197,19 @@ def another_cgroup(case: Case) -> Iterator[Conclusion]:
     Run the same scenario without `--like` and compare. A large difference comes from the limit, not from the disk.
     """
     like = case.evidence.like
-    if like is not None:
-        yield _measured_there(like, case.evidence.process)
-
-
-def _measured_there(like: Process, own: Process) -> Conclusion:
+    if like is None:
+        return
     who, filtered = words.process(like), like.seccomp == "filter"
     limits = counted(len(like.io_limits), "io limit") if like.io_limits else "no io limits"
     could = " A seccomp filter checks its system calls, and could answer a sync in place of the kernel."
-    return Conclusion(
+    yield Conclusion(
         title=f"measured in the io cgroup of {who}",
         sentence=f"The probes ran in the io cgroup of {who}, which has {limits}.{could if filtered else ''}",
         scope="process",
         because=(
             f"its cgroup: {like.cgroup or 'not read'}",
             *words.io_limits(like, "its limit"),
-            *words.io_limits(own, "limit of fstui's own cgroup"),
+            *words.io_limits(case.evidence.process, "limit of fstui's own cgroup"),
             *((f"its seccomp state: filter (/proc/{like.pid}/status)",) if filtered else ()),
         ),
         next=("Run the same scenario without --like, and compare.",) if like.io_limits else (),

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.rate_change import RateChange, rate_change
+from fstui.judge.facts.rate_change import rate_change
 from fstui.model.quantities import count, duration_ns, rate, seconds, size
-from fstui.model.steps import Latency, Step
 
 
 @rule(order=130, said_first=True)
@@ -35,22 +34,18 @@ def sync_latency(case: Case) -> Iterator[Conclusion]:
     if case.evidence.rate_limit:  # A rate limit paces every step, so that the pace is not the scenario's.
         return
     for done in case.steps.measured:
-        took = done.step.latency_ns
+        step, took = done.step, done.step.latency_ns
         if done.settings.ops_per_s and done.call and took is not None and not case.configuration.stub_signs:
-            yield _took(done.step, took, done.syncs)
-
-
-def _took(step: Step, took: Latency, syncs: int) -> Conclusion:
-    p50, worst = duration_ns(took.p50), duration_ns(took.max)
-    p99 = f", p99 {duration_ns(took.p99)}" if took.p99 is not None else ""
-    return Conclusion(
-        title=f"p50 {p50}{p99}, worst {worst}",
-        sentence=f"A write with its sync took {p50} (p50{p99}), at worst {worst}: {count(syncs)} of them in "
-        f"{words.time_measured([step])}.",
-        scope="step",
-        steps=[step],
-        because=(f"{step.name}: p50 {p50}{p99}, max {worst}",),
-    )
+            p50, worst = duration_ns(took.p50), duration_ns(took.max)
+            p99 = f", p99 {duration_ns(took.p99)}" if took.p99 is not None else ""
+            yield Conclusion(
+                title=f"p50 {p50}{p99}, worst {worst}",
+                sentence=f"A write with its sync took {p50} (p50{p99}), at worst {worst}: {count(done.syncs)} of them "
+                f"in {words.time_measured([step])}.",
+                scope="step",
+                steps=[step],
+                because=(f"{step.name}: p50 {p50}{p99}, max {worst}",),
+            )
 
 
 @rule(order=90)
@@ -78,27 +73,23 @@ def rate_changed(case: Case) -> Iterator[Conclusion]:
     if case.evidence.rate_limit:  # fstui paused for other processes, which may explain the change.
         return
     for done in case.steps.measured:
-        found = rate_change(done)
+        step, found = done.step, rate_change(done)
         if found:
-            yield _changed(done.step, found)
-
-
-def _changed(step: Step, found: RateChange) -> Conclusion:
-    before, after, at = rate(found.before_per_s), rate(found.after_per_s), seconds(found.at_s)
-    fell = found.after_per_s < found.before_per_s
-    what = f"{'fell' if fell else 'rose'} from {before}/s to {after}/s after {size(found.after_bytes)}"
-    meaning = (
-        "Burst credits, a fast cache on the drive or a log device may be used up: plan with the later rate."
-        if fell
-        else "A cause such as another writer, a rebuild or a limit may have ended."
-    )
-    return Conclusion(
-        title=what,
-        sentence=f"{step.name} {what}, {at} into {words.time_measured([step])}, and stayed there. {meaning}",
-        scope="step",
-        steps=[step],
-        because=(
-            f"{step.name}: median {before}/s in the first {at}",
-            f"{step.name}: median {after}/s after that",
-        ),
-    )
+            before, after, at = rate(found.before_per_s), rate(found.after_per_s), seconds(found.at_s)
+            fell = found.after_per_s < found.before_per_s
+            what = f"{'fell' if fell else 'rose'} from {before}/s to {after}/s after {size(found.after_bytes)}"
+            meaning = (
+                "Burst credits, a fast cache on the drive or a log device may be used up: plan with the later rate."
+                if fell
+                else "A cause such as another writer, a rebuild or a limit may have ended."
+            )
+            yield Conclusion(
+                title=what,
+                sentence=f"{step.name} {what}, {at} into {words.time_measured([step])}, and stayed there. {meaning}",
+                scope="step",
+                steps=[step],
+                because=(
+                    f"{step.name}: median {before}/s in the first {at}",
+                    f"{step.name}: median {after}/s after that",
+                ),
+            )
