@@ -29,7 +29,7 @@ from fstui.cli.options import (
     trust_option,
     yes_option,
 )
-from fstui.cli.output import ReaderGone, say, width
+from fstui.cli.output import ReaderGone, say
 from fstui.model.errors import Refused
 from fstui.model.run import Round, Run
 from fstui.model.storage import CACHES, MEDIA
@@ -183,9 +183,8 @@ async def _compared(options: Options, done: Sequence[Run], codes: set[int], time
     worst = max(codes, key=lambda code: (code > FAILED_ON, code == FAILED_ON, code))
     if not done:
         return worst
-    columns = width() if options.output is None else None
     try:
-        await print_report(compare.of_runs(done, columns), options.format, options.output, timeout_s)
+        await print_report(compare.of_runs(done), options.format, options.output, timeout_s)
     except ReaderGone:
         return worst or BROKEN_PIPE
     return worst

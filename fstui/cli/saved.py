@@ -12,7 +12,7 @@ import click
 from fstui.cli import completion
 from fstui.cli.delivery import deliver, print_report
 from fstui.cli.options import agreed, format_option, output_option, report_options
-from fstui.cli.output import say, width
+from fstui.cli.output import say
 from fstui.cli.terminal import check_terminal
 from fstui.model.errors import Refused
 from fstui.model.run import Run
@@ -166,8 +166,7 @@ def compare(references: tuple[str, ...], prices: tuple[str, ...], format_: str, 
         raise click.UsageError(f"--price {unknown.pop()!r} does not name a run of this comparison.")
     runs = asyncio.run(_all_found(references))
     per_hour = {run.id: by_reference[name] for name, run in zip(references, runs, strict=True) if name in by_reference}
-    columns = width() if output is None else None
-    compared = of_runs(asyncio.run(history.with_rounds(runs)), columns, per_hour)
+    compared = of_runs(asyncio.run(history.with_rounds(runs)), per_hour)
     asyncio.run(print_report(compared, format_, output))
 
 

@@ -13,43 +13,37 @@ from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.model.storage import Target
 from fstui.report import databases, figures, io_path, latency_map
-from fstui.report.comparison import Comparison, Side
+from fstui.report.comparison import Comparison, Side, bar, remarks
 from fstui.report.documents import ComparedSide, ComparisonDocument, ComparisonRow
-from fstui.report.sections import Cell, Report, Section, records, verdict
+from fstui.report.sections import Cell, Report, Section, records, right, verdict
 from fstui.report.stack import stack_line
-from fstui.report.text import GLYPHS, NONE, SPEEDS, WIDTH, moment
+from fstui.report.text import GLYPHS, NONE, SPEEDS, moment
 
-_FIGURES = (("rate/s", 1), ("p50", 2), ("p99", 3), ("flush/sync", 5))
-"""Label, and its place in ``figures.step_cells``."""
+_STEP = ("", "RATE/S", "", "RATIO", "P50", "P99", "FLUSH/SYNC")
+_BAR = 16
 _LEGEND = ("", "RUN", "VERDICT", "STARTED", "HOST", "WHERE")
 _OF_SIDE = ("target", "stack", "hostname", "verdict", "speed")
 _HOUR_S = 3600
 
 
-def of_runs(
-    runs: Sequence[Run], width: int | None = None, per_hour: Mapping[str, float] = MappingProxyType({})
-) -> Report:
-    """Return a ranking of the steps, what each run is, and the figures of every step.
-
-    ``width`` is that of the bars, ``per_hour`` the price of a run by its id.
-    """
+def of_runs(runs: Sequence[Run], per_hour: Mapping[str, float] = MappingProxyType({})) -> Report:
+    """Return what each run is, and a ranking for each step. ``per_hour`` is the price of a run by its id."""
     found = Comparison(runs)
     sides = tuple(map(_side, found.sides))
     steps = tuple(step for name in found.step_names for step in _steps(found, name))
     sections = (
-        legend(found),
-        *found.bars(width or WIDTH),
-        columns(found),
+        _legend(found),
+        _heads(found),
+        *(_step(found, name) for name in found.step_names),
         databases.workloads_compared(found),
         _prices(runs, per_hour),
         *(_io_path(side) for side in found.sides),
-        *(Section(name, figures=tuple(_latencies(found, name))) for name in found.step_names),
     )
     document = ComparisonDocument(sides=sides, steps=steps)
     return Report("", sections, document, _records(sides, steps), tuple(runs))
 
 
-def legend(found: Comparison) -> Section:
+def _legend(found: Comparison) -> Section:
     rows = []
     for side in found.sides:
         run = side.run
@@ -60,12 +54,23 @@ def legend(found: Comparison) -> Section:
     return Section("", _LEGEND, tuple(rows), (found.meaning,) if found.meaning else ())
 
 
-def columns(found: Comparison) -> Section:
-    header = ("", "", *(f"{side.letter} {side.name}" for side in found.sides))
-    rows = [*_heads([side.run for side in found.sides])]
-    for name in found.step_names:
-        rows += [("",) * len(header), *_step(name, found)]
-    return Section("", header, tuple(rows), labels=2)
+def _step(found: Comparison, name: str) -> Section:
+    """Return the sides that measured the step, the fastest first."""
+    measured = {side.letter: one for side in found.sides if (one := side.step(name))}
+    latencies = tuple(_latencies(found, name))
+    if any(figures.words(one.step) for one in measured.values()):
+        words = tuple((letter, figures.words(one.step).removeprefix("flush ")) for letter, one in measured.items())
+        return Section(name, ("", "FLUSH"), words, figures=latencies)
+    ranking = found.ranking(name)
+    ranked = {one.side.letter: one for one in ranking}
+    rows = []
+    for letter in dict.fromkeys((*ranked, *measured)):
+        run, step = measured[letter]
+        _, per_s, p50, p99, _, per_sync, _ = figures.step_cells(step, found.counts(run))
+        one = ranked.get(letter)
+        drawn = bar(step.rate_per_s / ranking[0].step.rate_per_s, _BAR) if one else ""
+        rows.append((letter, right(per_s), drawn, *map(right, (one.words if one else NONE, p50, p99, per_sync))))
+    return Section(name, _STEP, tuple(rows), tuple(remarks(ranking)), figures=latencies)
 
 
 def _side(side: Side) -> ComparedSide:
@@ -142,45 +147,28 @@ def _media(target: Target | None) -> str:
 
 
 _HEADS: tuple[tuple[str, Callable[[Run], str]], ...] = (
-    ("verdict", lambda run: f"{GLYPHS[run.verdict]} {run.verdict}"),
     ("confidence", lambda run: run.confidence),
     ("speed", lambda run: f"{SPEEDS[run.speed.answer]} {run.speed.answer}" if run.speed.title else ""),
     ("status", lambda run: "" if run.status == "finished" else run.status),
     ("scenario", lambda run: run.scenario.name if run.scenario else NONE),
     ("medium", lambda run: _media(run.target)),
     ("other writers", _other_writers),
-    ("simulated", lambda run: run.simulated or ""),
 )
 
 
-def _heads(runs: Sequence[Run]) -> Iterator[tuple[str, ...]]:
-    for label, value in _HEADS:
-        if any(values := [value(run) for run in runs]):
-            yield label, "", *values
+def _heads(found: Comparison) -> Section:
+    runs = [side.run for side in found.sides]
+    rows = [(label, *values) for label, value in _HEADS if any(values := [value(run) for run in runs])]
     chosen = [run.scenario.settings if run.scenario else {} for run in runs]
     for key in dict.fromkeys(key for settings in chosen for key in settings):
         values = [_words(settings.get(key, NONE)) for settings in chosen]
         if len(set(values)) > 1 and all(key in settings for settings in chosen):
-            yield key, "", *values
+            rows.append((key, *values))
+    return Section("", ("", *(f"{side.letter} {side.name}" for side in found.sides)), tuple(rows), labels=1)
 
 
 def _words(value: object) -> str:
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
-def _step(name: str, found: Comparison) -> Iterator[tuple[str, ...]]:
-    measured = [side.step(name) for side in found.sides]
-    if any(words := [figures.words(one.step) if one else "" for one in measured]):
-        yield name, "flush", *(each.removeprefix("flush ") or NONE for each in words)
-        return
-    cells = [figures.step_cells(one.step, found.counts(one.run)) if one else (NONE,) * 7 for one in measured]
-    for label, index in _FIGURES:
-        yield name if index == 1 else "", label, *(cell[index] for cell in cells)
-    if any(spreads := [side.spread(name) for side in found.sides]):
-        yield "", "rounds", *(spread or NONE for spread in spreads)
-    if len(found.sides) == 2 and len(ranked := found.ranking(name)) == 2:
-        other = next(one for one in ranked if one.side is found.sides[1])
-        yield "", "ratio", "", other.words
 
 
 def _prices(runs: Sequence[Run], per_hour: Mapping[str, float]) -> Section:

@@ -14,7 +14,6 @@ from string import ascii_uppercase
 from typing import NamedTuple
 
 import msgspec
-from rich.cells import cell_len
 
 from fstui.model.judgement import NOT_DURABLE, VERDICTS
 from fstui.model.quantities import count, duration_ns, rate, ratio
@@ -23,12 +22,10 @@ from fstui.model.steps import Step
 from fstui.report.figures import Counts
 from fstui.report.sections import Section
 from fstui.report.stack import stack_line
-from fstui.report.text import columns, moment
+from fstui.report.text import moment
 
 MAX_SIDES = len(ascii_uppercase)
 _PARTS = " ▏▎▍▌▋▊▉"
-_LEAD = 4
-_MIN_BAR = 8
 _SAME = 1.1
 """Two runs whose rates differ by less than this factor have the same rates."""
 
@@ -171,11 +168,6 @@ class Comparison:
             ranked += [Ranked(side, step, times, cheats)] if times else []
         return sorted(ranked, key=lambda one: -one.step.rate_per_s)
 
-    def bars(self, width: int) -> Iterator[Section]:
-        for name in self.step_names:
-            if ranked := self.ranking(name):
-                yield Section(name, drawn=tuple(_bars(name, ranked, width)), lines=tuple(_remarks(ranked)))
-
 
 def ratio_of(first: Side, other: Side, name: str) -> Ratio | None:
     """Return how many times as fast as the first side the other is in that step; None if one did not measure it.
@@ -226,24 +218,12 @@ def _alternated(first: Side, other: Side) -> bool:
     return a is not None and b is not None and a.series == b.series
 
 
-def _bars(name: str, ranked: Sequence[Ranked], width: int) -> Iterator[str]:
-    most = max(one.step.rate_per_s for one in ranked)
-    texts = columns([_next_to_bar(name, one, alone=len(ranked) == 1) for one in ranked], ">><<")
-    room = max(width - _LEAD - max(map(cell_len, texts)) - 1, _MIN_BAR)
-    for one, text in zip(ranked, texts, strict=True):
-        drawn = bar(one.step.rate_per_s / most, room)
-        yield f"{one.side.letter} {drawn}{' ' * (room - cell_len(drawn))} {text}"
-
-
-def _next_to_bar(name: str, one: Ranked, *, alone: bool) -> tuple[str, ...]:
-    p99 = one.step.latency_ns.p99 if one.step.latency_ns else None
-    times = one.side.spread(name) if alone else one.words
-    return f"{rate(one.step.rate_per_s)}/s", times, "p99" if p99 else "", duration_ns(p99) if p99 else ""
-
-
-def _remarks(ranked: Sequence[Ranked]) -> Iterator[str]:
-    """Say which side is faster only because it is not durable, and which difference is too small to tell."""
+def remarks(ranked: Sequence[Ranked]) -> Iterator[str]:
+    """Say which side is faster only because it is not durable, which difference is too small to tell, and how far
+    rounds differ."""
     for one in ranked:
+        if spread := one.side.spread(one.step.name):
+            yield f"{one.side.letter}: {spread} in {len(one.side.rounds)} rounds"
         if one.cheats:
             faster = "the fastest," if one is ranked[0] else "faster than some,"
             durable = next(other for other in reversed(ranked) if other.side.durable)

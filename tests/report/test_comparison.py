@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from fstui.measure.kinds.documents import decode_run
 from fstui.model.judgement import Verdict
+from fstui.model.quantities import rate
 from fstui.model.run import Round, Run
 from fstui.report import comparison, formats
 from fstui.report.compare import of_runs
@@ -40,7 +41,7 @@ def ratio(*runs: Run) -> Ratio:
 
 
 def printed(*runs: Run, name: str = "plain", width: int | None = 80) -> str:
-    return printing.printed(of_runs(runs, width), name, width)
+    return printing.printed(of_runs(runs), name, width)
 
 
 def test_the_median_round_represents_its_side() -> None:
@@ -92,19 +93,28 @@ def test_an_interval_that_contains_1_shows_no_difference() -> None:
     assert "no difference" not in printed(ran(0, 1, 1.0), ran(1, 1, 1.0))
 
 
-def test_a_single_side_shows_the_spread_of_its_rounds() -> None:
-    lines = printed(ran(0, 1, 1.0), ran(0, 2, 2.0)).splitlines()
-    assert "–" in lines[lines.index(STEP) + 1]
+def rows(*runs: Run, name: str = STEP) -> list[list[str]]:
+    section = next(section for section in of_runs(runs).sections if section.title == name)
+    return [list(map(text, row)) for row in section.rows]
+
+
+def test_a_side_shows_the_spread_of_its_rounds() -> None:
+    lowest, highest = (rate(times * screens.STEPS[1].rate_per_s) for times in (1.0, 2.0))
+    assert f"A: {lowest}–{highest}/s in 2 rounds" in printed(ran(0, 1, 1.0), ran(0, 2, 2.0))
 
 
 @pytest.mark.parametrize("number", [2, 3, 6])
+def test_the_fastest_of_up_to_six_runs_comes_first(number: int) -> None:
+    found = rows(*(run(f"run{at}", at + 1.0) for at in range(number)))
+    assert [letter for letter, *_ in found] == list("FEDCBA"[6 - number :])
+    assert [words for _, _, _, words, *_ in found] == [f"{times}.00 ×" for times in range(number, 0, -1)]
+    assert found[0][2] == "█" * 16 and len(found[-1][2]) <= 16 // number + 1
+
+
 @pytest.mark.parametrize("width", [60, 80, 120])
-def test_the_fastest_of_up_to_six_runs_comes_first(number: int, width: int) -> None:
-    lines = printed(*(run(f"run{at}", at + 1.0) for at in range(number)), width=width).splitlines()
+def test_a_comparison_fits_the_width(width: int) -> None:
+    lines = printed(*(run(f"run{at}", at + 1.0) for at in range(6)), width=width).splitlines()
     assert max(map(len, lines)) <= max(width, 80)
-    at = lines.index(STEP)
-    assert [line.split()[0] for line in lines[at + 1 : at + 1 + number]] == list("FEDCBA"[6 - number :])
-    assert f"{number}.00 ×" in lines[at + 1] and "1.00 ×" in lines[at + number]
 
 
 def test_a_bar_is_as_long_as_its_share_and_never_empty() -> None:
@@ -153,13 +163,13 @@ def test_the_page_contains_the_document_of_each_run() -> None:
     assert not any(tag in {"img", "link", "iframe", "a"} or "style" in found for tag, found in elements.found)
 
 
-def test_each_run_has_a_column_and_steps_are_matched_by_name() -> None:
+def test_steps_are_matched_by_name_and_a_step_of_one_run_is_not_ranked() -> None:
     twice = replace(RUN, id="fast", steps=(replace(SYNCED, rate_per_s=1680.0),))
-    every = printed(RUN, twice).splitlines()
-    lines = every[[line.split() for line in every].index(["A", "k3f9a1", "B", "fast"]) :]
-    assert lines[lines.index(STEP) + 1].split() == ["rate/s", "840", "1", "680"]
-    assert any("2.00 ×" in line for line in lines)
-    assert lines[lines.index("write, no sync") + 1].endswith("–")
+    fast, slow = rows(RUN, twice)
+    assert (fast[:2], fast[3]) == (["B", "1\xa0680"], "2.00 ×")
+    assert (slow[:2], slow[3]) == (["A", "840"], "1.00 ×")
+    ((letter, _, drawn, words, *_),) = rows(RUN, twice, name="write, no sync")
+    assert (letter, drawn, words) == ("A", "", "–")
 
 
 @pytest.mark.parametrize("width", [60, 80, None])

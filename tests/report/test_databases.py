@@ -111,7 +111,7 @@ def test_runs_on_different_filesystems_share_one_table() -> None:
         "#1 run k3f9a1 · ext4 › sda1 › sda",
         "#2 run x7b2c9 · zfs › sda · logbias=latency · recordsize=16K",
     )
-    assert "#2 tps" in printed(compare.of_runs([ext4, zfs], 80), width=80)
+    assert "#2 tps" in printed(compare.of_runs([ext4, zfs]), width=80)
     assert [rows_of(ext4, zfs)[f"#2 {label}"] for label in ("queries read", "total", "min ms", "max ms")] == [
         ("10", "10"), ("60", "60"), ("0.73", "0.73"), ("624.89", "624.89"),
     ]  # fmt: skip

@@ -15,15 +15,14 @@ RUNS = [busy.run_of_the_queue(f"aaa11{at}", 1 + at, times) for at, times in enum
 
 @pytest.mark.parametrize("width", [50, 80, 120, 200])
 def test_comparison_shows_every_step_and_fits_the_width(width: int) -> None:
-    lines = report_lines(compare.of_runs(RUNS, width - 4), width)
+    lines = report_lines(compare.of_runs(RUNS), width)
     bars = [text.plain for text in lines if "█" in text.plain]
     assert len(bars) == sum(len(run.steps) for run in RUNS)
-    assert all(bar.lstrip().startswith(("A █", "B █", "C █")) for bar in bars)
     assert max(text.cell_len for text in lines) <= width
 
 
 def test_verdicts_of_a_comparison_have_their_colour() -> None:
-    lines = report_lines(compare.of_runs(RUNS, 76), 80)
+    lines = report_lines(compare.of_runs(RUNS), 80)
     coloured = [text for text in lines if any(span.style == DOUBT for span in text.spans)]
     assert coloured and all("! suspicious" in text.plain for text in coloured)
 

@@ -188,7 +188,7 @@ class HistoryScreen(BaseScreen):
 
         report = saved.of_trends(self.rows or [])
         if report.sections:
-            self.app.push_screen(report_screen("trend", lambda _: report))
+            self.app.push_screen(report_screen("trend", report))
         else:
             self.say(saved.NO_TREND)
 

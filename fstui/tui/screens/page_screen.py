@@ -85,9 +85,8 @@ def glossary_screen(screen: BaseScreen) -> PageScreen:
     return PageScreen("\n\n".join(parts))
 
 
-def report_screen(title: str, report: Callable[[int], Report]) -> PageScreen:
-    """Return a page with a report. ``report`` gets the width of its drawings."""
-    return PageScreen(lambda width: [rule(width, title), *report_lines(report(width - 2), width)])
+def report_screen(title: str, report: Report) -> PageScreen:
+    return PageScreen(lambda width: [rule(width, title), *report_lines(report, width)])
 
 
 def comparison_screen(runs: Sequence[Run]) -> PageScreen:
@@ -95,7 +94,7 @@ def comparison_screen(runs: Sequence[Run]) -> PageScreen:
     from fstui.report import compare  # noqa: PLC0415
 
     oldest_first = sorted(runs, key=lambda run: run.started_at)
-    return report_screen("compare", lambda width: compare.of_runs(oldest_first, width))
+    return report_screen("compare", compare.of_runs(oldest_first))
 
 
 def explain_screen(rule_name: str) -> PageScreen:
