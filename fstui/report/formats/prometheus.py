@@ -33,41 +33,33 @@ class Value(NamedTuple):
     """The suffix of a summary: ``_sum``, ``_count``."""
 
 
-class Metric(NamedTuple):
-    """Values under one name, which ends with their unit."""
-
-    name: str
-    help: str
-    values: Iterable[Value]
-    kind: str = "gauge"
-
-
 def render(report: Report, width: int | None = None) -> str:
     metrics: dict[str, list[str]] = {}
     for run in report.runs:
-        for metric in _metrics(run):
-            values = list(_lines(metric, _of_run(run)))
-            if values:
-                metrics.setdefault(metric.name, _head(metric)).extend(values)
+        for name, kind, words, values in _metrics(run):
+            lines = [_line(f"{name}{value.part}", value, _of_run(run)) for value in values]
+            if lines:
+                metrics.setdefault(name, [f"# HELP {name} {words}", f"# TYPE {name} {kind}"]).extend(lines)
     return page(line for lines in metrics.values() for line in lines)
 
 
-def _metrics(run: Run) -> Iterator[Metric]:
+def _metrics(run: Run) -> Iterator[tuple[str, str, str, Iterable[Value]]]:
+    """Yield the name of each metric, which ends with its unit, its type, what it means, and its values."""
     verdicts = [Value(each == run.verdict, {"verdict": each, "confidence": run.confidence}) for each in VERDICTS]
-    yield Metric("fstui_verdict", "1 for the verdict of the run, 0 for all others.", verdicts)
+    yield "fstui_verdict", "gauge", "1 for the verdict of the run, 0 for all others.", verdicts
     speeds = [Value(each == run.speed.answer, {"speed": each}) for each in SPEEDS if run.speed.title]
-    yield Metric("fstui_speed", "1 for the speed of the storage, 0 for all other answers.", speeds)
-    yield Metric("fstui_run_started_timestamp_seconds", "Start of the run.", _started(run))
-    yield Metric("fstui_run_duration_seconds", "Duration of the run.", [Value(run.elapsed_s)])
-    yield Metric("fstui_run_written_bytes", "Bytes written by the run.", [Value(run.written_bytes)])
+    yield "fstui_speed", "gauge", "1 for the speed of the storage, 0 for all other answers.", speeds
+    yield "fstui_run_started_timestamp_seconds", "gauge", "Start of the run.", _started(run)
+    yield "fstui_run_duration_seconds", "gauge", "Duration of the run.", [Value(run.elapsed_s)]
+    yield "fstui_run_written_bytes", "gauge", "Bytes written by the run.", [Value(run.written_bytes)]
     wear = [Value(written, {"device": device}) for device, written in run.wear_bytes.items()]
-    yield Metric("fstui_run_wear_bytes", "Bytes written to a lowest device during the run, by all processes.", wear)
+    yield "fstui_run_wear_bytes", "gauge", "Bytes written to a lowest device during the run, by all processes.", wear
     uniform = [step for step in run.steps if step.ops and step.settings.uniform]
-    rates = [Value(step.rate_per_s, _of(step)) for step in uniform]
-    yield Metric("fstui_step_operations_per_second", "Operations per second, syncs included.", rates)
+    rates = [Value(step.rate_per_s, {"step": step.name}) for step in uniform]
+    yield "fstui_step_operations_per_second", "gauge", "Operations per second, syncs included.", rates
     latencies = [value for step in uniform for value in _latency(step)]
-    yield Metric("fstui_step_latency_seconds", "Of an operation; quantile 1 is the maximum.", latencies, "summary")
-    yield Metric("fstui_step_flushes_per_sync", "Flushes that reached the device for each sync.", _flushes(run))
+    yield "fstui_step_latency_seconds", "summary", "Of an operation; quantile 1 is the maximum.", latencies
+    yield "fstui_step_flushes_per_sync", "gauge", "Flushes that reached the device for each sync.", _flushes(run)
 
 
 def _started(run: Run) -> Iterator[Value]:
@@ -80,22 +72,19 @@ def _started(run: Run) -> Iterator[Value]:
 def _latency(step: Step) -> Iterator[Value]:
     if (latency := step.latency_ns) is None:
         return
+    of_step = {"step": step.name}
     for quantile, field in _QUANTILES:
         if (ns := getattr(latency, field)) is not None:
-            yield Value(ns / 1e9, _of(step) | {"quantile": quantile})
-    yield Value(latency.mean * step.ops / 1e9, _of(step), "_sum")
-    yield Value(step.ops, _of(step), "_count")
+            yield Value(ns / 1e9, of_step | {"quantile": quantile})
+    yield Value(latency.mean * step.ops / 1e9, of_step, "_sum")
+    yield Value(step.ops, of_step, "_count")
 
 
 def _flushes(run: Run) -> Iterator[Value]:
     counts = figures.Counts(run)
     for step in run.steps:
         if (per_sync := counts.flushes_per_sync(step, step.settings)) is not None:
-            yield Value(per_sync, _of(step))
-
-
-def _of(step: Step) -> Labels:
-    return {"step": step.name}
+            yield Value(per_sync, {"step": step.name})
 
 
 def _of_run(run: Run) -> Labels:
@@ -104,14 +93,9 @@ def _of_run(run: Run) -> Labels:
     return {"scenario": scenario, "target": target} | ({"simulated": run.simulated} if run.simulated else {})
 
 
-def _head(metric: Metric) -> list[str]:
-    return [f"# HELP {metric.name} {metric.help}", f"# TYPE {metric.name} {metric.kind}"]
-
-
-def _lines(metric: Metric, common: Labels) -> Iterator[str]:
-    for value, labels, part in metric.values:
-        pairs = ",".join(f'{name}="{_escaped(text)}"' for name, text in (common | labels).items())
-        yield f"{metric.name}{part}{{{pairs}}} {float(value)!r}"
+def _line(name: str, value: Value, of_run: Labels) -> str:
+    pairs = ",".join(f'{label}="{_escaped(text)}"' for label, text in (of_run | value.labels).items())
+    return f"{name}{{{pairs}}} {float(value.value)!r}"
 
 
 def _escaped(text: str) -> str:
