@@ -21,8 +21,7 @@ _DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 def render(rule_name: str) -> str:
-    title, _, _ = explain(rule_name).removeprefix("# ").partition("\n")
-    return page([title, *(text.plain.rstrip() for text in lines(rule_name, WIDTH))])
+    return document(markdown(rule_name), WIDTH)
 
 
 def render_word(name: str) -> str:
@@ -47,15 +46,6 @@ def overview(width: int) -> str:
 def documentation() -> dict[str, str]:
     """Return the Markdown of every page in ``fstui/docs`` by its file name without ``.md``."""
     return {path.stem: grouped(path.read_text()) for path in sorted(_DOCS.glob("*.md"))}
-
-
-def lines(rule_name: str, width: int) -> list[Text]:
-    """Return the page without its name, in the terminal's colour, and the words used in it. Raises KeyError."""
-    _, _, body = explain(rule_name).partition("\n\n")
-    drawn = Console(width=width - 2).render_lines(Markdown(body), pad=False)
-    plain = ([(part.text, part.style.without_color if part.style else "") for part in row] for row in drawn)
-    used = _CODE.sub("", body)
-    return [*(Text.assemble("  ", *row, end="") for row in plain), *named_words(glossary.used_in(used), width)]
 
 
 def markdown(rule_name: str) -> str:
