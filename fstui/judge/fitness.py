@@ -110,7 +110,8 @@ def _fit(product: Product, done: SyncStep) -> Fit:
     elif limits:
         answer = "fits" if done.step.rate_per_s >= recommended else "light-load"
     required = [limit.required for limit in limits] + [f"recommended {recommended:g}/s"] * bool(recommended)
-    measured = [limit.measured + _excess(limit) for limit in limits] or [_commits(product, done.step.rate_per_s)]
+    measured = [limit.measured + ("" if limit.met else f" ({limit.times:.1f} ×)") for limit in limits]
+    measured = measured or [f"{rate(done.step.rate_per_s / product.syncs_per_commit)}/s"]
     if answer == "not-known":
         measured.append("the host was short of CPU")
     return Fit(
@@ -138,11 +139,3 @@ def _limits(product: Product, sync: Latency, per_s: float) -> Iterator[_Limit]:
 
 def _below(ns: float, limit_ms: float) -> tuple[bool, float]:
     return ns < limit_ms * 1e6, ns / (limit_ms * 1e6)
-
-
-def _excess(limit: _Limit) -> str:
-    return "" if limit.met else f" ({limit.times:.1f} ×)"
-
-
-def _commits(product: Product, per_s: float) -> str:
-    return f"{rate(per_s / product.syncs_per_commit)}/s"

@@ -164,7 +164,7 @@ def _heads(found: Comparison) -> Section:
         values = [_words(settings.get(key, NONE)) for settings in chosen]
         if len(set(values)) > 1 and all(key in settings for settings in chosen):
             rows.append((key, *values))
-    return Section("", ("", *(f"{side.letter} {side.name}" for side in found.sides)), tuple(rows), labels=1)
+    return Section("", ("", *(f"{side.letter} {side.name}" for side in found.sides)), tuple(rows), labelled=True)
 
 
 def _words(value: object) -> str:
@@ -181,7 +181,7 @@ def _prices(runs: Sequence[Run], per_hour: Mapping[str, float]) -> Section:
         steps = [next((step for step in run.steps if step.name == name), None) for run in runs]
         if any(step and step.rate_per_s and step.settings.uniform for step in steps):
             rows += _bought(name, runs, steps, per_hour)
-    return Section("", ("for 1.00 of the price", *(run.id for run in runs)), tuple(rows), labels=1)
+    return Section("", ("for 1.00 of the price", *(run.id for run in runs)), tuple(rows), labelled=True)
 
 
 def _bought(

@@ -210,7 +210,7 @@ def since(before: Run, now: Run) -> Section:
         (step.name, _rate_and_p99(earlier), _rate_and_p99(step), f"{step.rate_per_s / earlier.rate_per_s:.2f} ×")
         for earlier, step in _pairs(before, now)
     )
-    return Section(headline(before, now), ("", moment(before.started_at), "now", ""), rows, labels=1)
+    return Section(headline(before, now), ("", moment(before.started_at), "now", ""), rows, labelled=True)
 
 
 def _alternated(first: Side, other: Side) -> bool:

@@ -24,7 +24,7 @@ def table(run: Run) -> Section:
     counts = figures.Counts(run)
     rows = tuple(row for number, each in enumerate(steps, 1) for row in _rows(f"#{number}", each, counts))
     legend = tuple(f"#{number} {each.step.name}" for number, each in enumerate(steps, 1))
-    return Section("Where the syncs of a transaction go", _HEADER, rows, legend, labels=1)
+    return Section("Where the syncs of a transaction go", _HEADER, rows, legend, labelled=True)
 
 
 def notes(run: Run) -> Iterator[str]:

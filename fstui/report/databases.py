@@ -122,7 +122,7 @@ def _workloads(shown: Sequence[_Column]) -> Section:
         for number, found in enumerate(cells.values(), 1)
         for label in next(iter(found.values()))
     )
-    return Section(f"Workloads by configuration · {shared}", ("", *names), rows, legend, labels=1)
+    return Section(f"Workloads by configuration · {shared}", ("", *names), rows, legend, labelled=True)
 
 
 def by_clients(run: Run) -> Section:
@@ -144,7 +144,7 @@ def by_clients(run: Run) -> Section:
         for number, found in enumerate(curves.values(), 1)
         for workload, curve in found.items()
     )
-    return Section(f"tps by clients · {shared}", ("", *map(str, clients), "curve"), rows, legend, labels=1)
+    return Section(f"tps by clients · {shared}", ("", *map(str, clients), "curve"), rows, legend, labelled=True)
 
 
 def csv_cells(step: Step) -> Iterator[tuple[str, str | int | float | None]]:
@@ -237,7 +237,7 @@ def _durable_and_not(run: Run) -> Section:
         if len(pair) == 2 and not pair[True].settings.read_only
     )
     header = ("", "durable tps", "not durable", "times", "flushes/trx")
-    return Section("Durable against not durable", header, rows, labels=1)
+    return Section("Durable against not durable", header, rows, labelled=True)
 
 
 def _pair(counts: figures.Counts, durable: DatabaseStep, other: DatabaseStep) -> tuple[str, ...]:

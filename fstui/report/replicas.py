@@ -63,7 +63,7 @@ def tables(run: Run) -> list[Section]:
     found: dict[str, list[ReplicaStep]] = {}
     for each in measured(run):
         found.setdefault(f"{each.figures.title} · {counted(each.settings.clients, 'client')}", []).append(each)
-    return [Section(title, _HEADER, tuple(map(_row, each)), _LEGEND, labels=1) for title, each in found.items()]
+    return [Section(title, _HEADER, tuple(map(_row, each)), _LEGEND, labelled=True) for title, each in found.items()]
 
 
 def measured(run: Run) -> list[ReplicaStep]:

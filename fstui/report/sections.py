@@ -42,9 +42,9 @@ class Section(NamedTuple):
     """Captions with SVG drawings, shown in HTML only."""
     style: str = ""
     """The class of the title: a verdict or an answer."""
-    labels: int = 0
-    """Number of columns at the left that name the row. If set, all others are figures and are aligned to the right. On
-    a narrow terminal, the figures that do not fit follow below, with the labels repeated."""
+    labelled: bool = False
+    """The first column names the row. All others are figures and are aligned to the right. On a narrow terminal, the
+    figures that do not fit follow below, with the labels repeated."""
     in_documents: bool = False
     """Too long for a terminal: shown in Markdown and HTML only."""
 
@@ -120,7 +120,7 @@ def style(cell: Cell | str) -> str:
 
 
 def alignment(section: Section) -> str:
-    if section.labels:
-        return "<" * section.labels + ">" * (len(section.header) - section.labels)
+    if section.labelled:
+        return "<" + ">" * (len(section.header) - 1)
     columns = zip(*section.rows, strict=True)
     return "".join(">" if any(isinstance(cell, Cell) and cell.numeric for cell in each) else "<" for each in columns)

@@ -18,6 +18,8 @@ GLYPHS: dict[Verdict, str] = {
 }  # fmt: skip
 SPEEDS: dict[Answer, str] = {"stalls": "▲", "slow": "!", "unknown": "?", "normal": "✓"}
 WIDTH = 80
+GAP = 2
+"""Spaces between columns."""
 _MARGIN = 11
 NARROWEST = 24
 """Cells for sentences in the last column of a table."""
@@ -67,25 +69,25 @@ def safe_rows(rows: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
     return [tuple(map(escape_controls, row)) for row in rows]
 
 
-def columns(rows: Sequence[Sequence[str]], align: str, gap: int = 2) -> list[str]:
+def columns(rows: Sequence[Sequence[str]], align: str) -> list[str]:
     """Return rows as lines of aligned cells. ``align`` contains ``<`` or ``>`` for each column."""
     safe = safe_rows(rows)
     widths = [max(map(cell_len, cells)) for cells in zip(*safe, strict=True)]
-    return [(" " * gap).join(_padded(*cell) for cell in zip(row, widths, align, strict=True)).rstrip() for row in safe]
+    return [(" " * GAP).join(_padded(*cell) for cell in zip(row, widths, align, strict=True)).rstrip() for row in safe]
 
 
-def hanging(rows: Sequence[Sequence[str]], width: int = WIDTH, gap: int = 2, align: str = "") -> list[str]:
+def hanging(rows: Sequence[Sequence[str]], width: int = WIDTH, align: str = "") -> list[str]:
     """Return columns, left-aligned without ``align``, with the last one wrapped within its width."""
     if not rows:
         return []
     lead = len(rows[0]) - 1
     safe = safe_rows(rows)
-    margin = sum(max(cell_len(row[at]) for row in safe) + gap for at in range(lead))
+    margin = sum(max(cell_len(row[at]) for row in safe) + GAP for at in range(lead))
     wrapped = []
     for *cells, text in safe:
         first, *more = wrap(text, max(width - margin, NARROWEST)) or [""]
         wrapped += [(*cells, first), *((*[""] * lead, line) for line in more)]
-    return columns(wrapped, align or "<" * (lead + 1), gap)
+    return columns(wrapped, align or "<" * (lead + 1))
 
 
 def labelled(label: str, lines: Iterable[str], width: int = WIDTH) -> list[str]:

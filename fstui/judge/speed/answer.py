@@ -187,8 +187,8 @@ def _longest(case: Case) -> str:
     return f"The longest operation took {duration_ns(longest)}." if longest else ""
 
 
-def _unknown(title: str, sentence: str, *steps: str) -> Speed:
-    return Speed(title=title, sentence=sentence, next=steps)
+def _unknown(title: str, sentence: str) -> Speed:
+    return Speed(title=title, sentence=sentence)
 
 
 def _lines(found: Sequence[Yardstick]) -> tuple[str, ...]:

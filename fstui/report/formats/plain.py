@@ -11,6 +11,7 @@ from fstui.report.characters import page
 from fstui.report.sections import Report, Section, alignment
 from fstui.report.sections import text as cell_text
 from fstui.report.text import (
+    GAP,
     NARROWEST,
     NONE,
     WIDTH,
@@ -25,7 +26,6 @@ from fstui.report.text import (
 )
 
 ENDING = ""
-_GAP = 2
 _MIN_COLUMN = 16
 _MAX_LABEL = 28
 
@@ -54,8 +54,8 @@ def _table(section: Section, width: int | None) -> Sequence[str]:
         return ()
     align = alignment(section)
     rows = [section.header, *(tuple(map(cell_text, row)) for row in section.rows)]
-    if section.labels:
-        return list(_in_pieces(rows, section.labels, width or WIDTH))
+    if section.labelled:
+        return list(_in_pieces(rows, width or WIDTH))
     whole = columns(rows, align)
     if width is None or _widest(whole) <= width:
         return whole
@@ -82,28 +82,20 @@ def _narrow(rows: list[tuple[str, ...]], align: str, width: int) -> list[str]:
     return drawn
 
 
-def _in_pieces(rows: Sequence[tuple[str, ...]], labels: int, width: int) -> Iterator[str]:
-    """Return the rows with as many columns of figures at a time as fit.
-
-    A row has one label, or a name and the name of a figure. Such a name gets a line of its own, so that it is never
-    cut.
-    """
-    rows = safe_rows(rows)
-    names = [row[0] if labels > 1 and row[1] else "" for row in rows]
-    leads = [f"  {row[1]}" if labels > 1 and row[1] else row[0] for row in rows]
-    margin = min(max(map(cell_len, leads)), _MAX_LABEL)
-    columns_ = list(zip(*(row[labels:] for row in rows), strict=True))
-    most = max((width - margin) // len(columns_) - _GAP, _MIN_COLUMN)
+def _in_pieces(rows: Sequence[tuple[str, ...]], width: int) -> Iterator[str]:
+    """Return the rows with as many columns of figures at a time as fit, each with the label of its row."""
+    labels, *columns_ = zip(*safe_rows(rows), strict=True)
+    margin = min(max(map(cell_len, labels)), _MAX_LABEL)
+    most = max((width - margin) // len(columns_) - GAP, _MIN_COLUMN)
     widths = [min(max(map(cell_len, cells)), most) for cells in columns_]
     first = 0
     while first < len(widths):
         if first:
             yield ""
-        ends = accumulate(width_ + _GAP for width_ in widths[first:])
+        ends = accumulate(width_ + GAP for width_ in widths[first:])
         last = max(first + sum(end <= width - margin for end in ends), first + 1)
-        for name, lead, row in zip(names, leads, rows, strict=True):
-            yield from wrap(name, width) if name else ()
-            yield from _folded_row(lead, margin, row[labels + first : labels + last], widths[first:last])
+        for label, *cells in zip(labels, *columns_[first:last], strict=True):
+            yield from _folded_row(label, margin, cells, widths[first:last])
         first = last
 
 
@@ -114,7 +106,7 @@ def _folded_row(label: str, margin: int, cells: Sequence[str], widths: Sequence[
         (f"{lead:<{margin}}", *(f"{part:>{room}}" for part, room in zip(parts, widths, strict=True)))
         for lead, *parts in zip_longest(*folded, fillvalue="")
     ]
-    return columns(aligned, "<" + ">" * len(cells), _GAP) or [""]
+    return columns(aligned, "<" + ">" * len(cells)) or [""]
 
 
 def _folded(text: str, width: int) -> list[str]:
