@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fstui.measure.kinds.servers import Server
-from fstui.measure.kinds.sync_writes import SyncWrites
-from fstui.model.quantities import rate, ratio
 from fstui.model.run import Run
-from fstui.model.steps import Step
 from fstui.report import database_files
 from fstui.report.databases import AT_MOST, DatabaseStep, measured
 from fstui.report.figures import Counts
-from fstui.report.text import NONE
 
 
 def notes(run: Run) -> tuple[str, ...]:
@@ -60,20 +56,6 @@ def _about_flushes(run: Run, databases: Sequence[DatabaseStep]) -> Iterator[str]
     counts = Counts(run)
     if any(each.server.on_target and counts.shared_with_others(each.step) for each in databases):
         yield f"{AT_MOST}before flushes/trx: the count contains flushes of other processes."
-    found = {step.name: step for step in run.steps if isinstance(step.settings, SyncWrites) and step.ops}
-    by_call, by_flag = found.get("fdatasync"), found.get("O_DSYNC")
-    if by_call and by_flag:
-        # some databases open their files with O_DSYNC: the device may treat it differently from the call
-        words = ", ".join(
-            f"{rate(step.rate_per_s)}/s through {what} ({_per_sync(counts, step)} flushes each)"
-            for step, what in ((by_call, "write + fdatasync"), (by_flag, "O_DSYNC"))
-        )
-        yield f"The same blocks without a database: {words}."
-
-
-def _per_sync(counts: Counts, step: Step) -> str:
-    flushed = counts.flushes_per_sync(step, step.settings)
-    return NONE if flushed is None else ratio(flushed)
 
 
 def _about_processors(databases: Sequence[DatabaseStep]) -> Iterator[str]:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from pathlib import Path
 
-import msgspec
-
+from fstui.model import shipped
 from fstui.model.base import Base
 
 
@@ -27,8 +25,7 @@ class Word(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
 @cache
 def words() -> dict[str, Word]:
     """Return all terms by name, in the order in which a beginner needs them."""
-    data = Path(__file__).with_suffix(".toml").read_bytes()
-    return msgspec.toml.decode(data, type=dict[str, Word])
+    return shipped.table(__package__, "glossary.toml", dict[str, Word])
 
 
 def find(name: str) -> str | None:

@@ -7,15 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
-from pathlib import Path
-from typing import Any, TypeVar
 
-import msgspec
-
+from fstui.model import shipped
 from fstui.model.base import Base
 
 WATCH = "sudo fstui watch --seconds 30"
-FILE = Path(__file__).with_suffix(".toml")
 _MIN_LIKENESS = 0.75
 """The share of a message's words, weighted by how rare they are, that a similar text must contain."""
 _ALIKE, _SHORT = 0.8, 4
@@ -57,28 +53,9 @@ class Symptoms(Base, frozen=True, kw_only=True):
     page: tuple[Symptom, ...]
 
 
-_Row = TypeVar("_Row", CommandOutcome, Symptom)
-
-
-def read(data: bytes) -> Symptoms:
-    """Return the pages. Raises ValueError, which names the row with the mistake."""
-    document = msgspec.toml.decode(data)
-    return Symptoms(watch=_rows(document, "watch", CommandOutcome), page=_rows(document, "page", Symptom))
-
-
-def _rows(document: Mapping[str, Any], name: str, kind: type[_Row]) -> tuple[_Row, ...]:
-    found = []
-    for number, row in enumerate(document[name], 1):
-        try:
-            found.append(msgspec.convert(row, kind))
-        except msgspec.ValidationError as error:
-            raise ValueError(f"{FILE.name}, [[{name}]] number {number}: {error}") from None
-    return tuple(found)
-
-
 @cache
 def symptoms() -> Symptoms:
-    return read(FILE.read_bytes())
+    return shipped.table(__package__, "symptoms.toml", Symptoms)
 
 
 def find(text: str) -> Symptom | None:

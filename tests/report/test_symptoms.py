@@ -130,13 +130,6 @@ def test_search_is_tolerant_but_does_not_guess(text: str, name: str | None) -> N
     assert (page and page.name) == name
 
 
-def test_a_mistake_in_the_file_names_its_row() -> None:
-    good = '[[watch]]\nwhen = "a"\nthen = "b"\n[[page]]\nproduct = "p"\nsays = ["s"]\nmeans = "m"\nsources = []\n'
-    assert symptoms.read(good.encode()).page[0].name == "s"
-    with pytest.raises(ValueError, match=r"symptoms\.toml, \[\[page\]\] number 2: .*`mean`"):
-        symptoms.read(f'{good}[[page]]\nproduct = "q"\nsays = ["t"]\nmean = "m"\nsources = []\n'.encode())
-
-
 def test_general_outcomes_are_what_a_watch_concludes() -> None:
     concluded = inspect.getsource(conclusion)
     outcomes = [one.when for one in symptoms.symptoms().watch]
