@@ -6,7 +6,7 @@ The conclusions are those of the judge.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from fstui.judge import Case, words
 from fstui.judge.facts.account import FlushAccount
@@ -22,14 +22,7 @@ from fstui.report.sections import Cell, Section
 from fstui.report.stack import called
 
 State = Literal["", "arrived", "dropped", "unknown"]
-
-
-class Line(NamedTuple):
-    """A layer, or the edge above it."""
-
-    text: str
-    state: State = ""
-    """What happened to the syncs; empty where the line says nothing about them."""
+"""What happened to the syncs; empty where a line says nothing about them."""
 
 
 def title(step: Step) -> str:
@@ -40,10 +33,10 @@ def section(run: Run) -> Section:
     if (found := of_run(run)) is None:
         return Section()
     step, drawn = found
-    return Section(title(step), drawn=tuple(Cell(line.text, style=line.state) for line in drawn))
+    return Section(title(step), drawn=tuple(drawn))
 
 
-def of_run(run: Run) -> tuple[Step, list[Line]] | None:
+def of_run(run: Run) -> tuple[Step, list[Cell]] | None:
     """Return the step that the verdict is based on, or the one with most syncs, and its drawing."""
     finding = leading(run)
     named = [step for step in run.steps if step.ops and finding and step.name in finding.steps]
@@ -51,7 +44,7 @@ def of_run(run: Run) -> tuple[Step, list[Line]] | None:
     return (step, lines(run, step)) if step and run.target and run.target.stack else None
 
 
-def lines(evidence: Evidence, step: Step) -> list[Line]:
+def lines(evidence: Evidence, step: Step) -> list[Cell]:
     """Return the drawing, from the top: what was requested, then each layer below the edge that leads to it."""
     if evidence.target is None or not evidence.target.stack:
         return []
@@ -74,32 +67,33 @@ class _Drawing:
         self._shared = any(account.others_wrote for account in accounts)
         self._drawn: set[str] = set()
 
-    def draw(self) -> Iterator[Line]:
+    def draw(self) -> Iterator[Cell]:
         step = self._step
         requested = (
             counted(step.ops, step.settings.operations or "write"),
             size(step.bytes),
             counted(step.syncs, "sync"),
         )
-        yield Line(f"fstui requested {', '.join(requested)}" + (f" ({failure(step)})" if step.error else ""))
+        yield Cell(f"fstui requested {', '.join(requested)}" + (f" ({failure(step)})" if step.error else ""))
         yield from self._layer(self._target.stack[0], "", stopped=False)
 
-    def _layer(self, node: Node, lead: str, *, stopped: bool) -> Iterator[Line]:
+    def _layer(self, node: Node, lead: str, *, stopped: bool) -> Iterator[Cell]:
         self._drawn.add(node.id)
         yield self._edge(node, lead, stopped=stopped)
         stops = node.sync == "stops"
         words = self._expects(node, stopped=stopped)
-        yield Line(f"{lead}{_name(node)}{'   ' if words else ''}{words}", "dropped" if stops and not stopped else "")
+        state: State = "dropped" if stops and not stopped else ""
+        yield Cell(f"{lead}{_name(node)}{'   ' if words else ''}{words}", style=state)
         known = {each.id: each for each in self._target.stack}  # a damaged document names layers that are not in it
         below = [known[name] for name in node.below if name in known and name not in self._drawn]
         for child in below:
             if child.id not in self._drawn:
                 yield from self._layer(child, lead + "  " * (len(below) > 1), stopped=stopped or stops)
 
-    def _edge(self, node: Node, lead: str, *, stopped: bool) -> Line:
+    def _edge(self, node: Node, lead: str, *, stopped: bool) -> Cell:
         counters = self._step.device(node.id)
         if node is self._target.stack[0] or counters is None:
-            return Line(f"{lead}{'╳' if stopped else '│'}")
+            return Cell(f"{lead}{'╳' if stopped else '│'}")
         account = self._ending.get(node.id)
         state, conclusion = _conclusion(account) if account else ("", "")
         above, traced = self._traced.get(node.id, (None, None))
@@ -109,7 +103,7 @@ class _Drawing:
             words = ", ".join([*self._passed_on(counters, each=False), conclusion or "of all processes"])
         else:
             words = ", ".join(filter(None, [*self._passed_on(counters), conclusion]))
-        return Line(f"{lead}{'╳' if state == 'dropped' else '│'} {words}", state)
+        return Cell(f"{lead}{'╳' if state == 'dropped' else '│'} {words}", style=state)
 
     def _passed_on(self, counters: DeviceCounters, *, each: bool = True) -> Iterator[str]:
         """``each``: with the shares of what fstui requested, if no other process wrote."""

@@ -135,10 +135,6 @@ def marks(evidence: Evidence, name: str, settings: Settings) -> tuple[Mark, ...]
     return tuple(found + [Mark("idle", ns) for ns in _idle_flush(evidence)])
 
 
-def of_step(evidence: Evidence, step: Step) -> tuple[Mark, ...]:
-    return marks(evidence, step.name, step.settings)
-
-
 def _outline(point: TimelinePoint) -> tuple[tuple[int, int], ...]:
     known = ((point.p50_ns, max(point.ops - 1, 1)), (point.max_ns, 1))
     return tuple((ns, count) for ns, count in known if ns)
@@ -173,7 +169,7 @@ def svg(evidence: Evidence, step: Step) -> str:
     """Draw the map of a step; return an empty string if no operation was timed."""
     if not any(point.ops and (point.spread or point.p50_ns) for point in step.timeline):
         return ""
-    references = of_step(evidence, step)
+    references = marks(evidence, step.name, step.settings)
     scale = axis(step.timeline, references)
     whole_s = max(step.elapsed_s, 1e-3, *(point.t_s for point in step.timeline if point.ops))
     shapes = [*_grid(scale), *_cells(step, scale, whole_s), *_names(step, references, scale), *_seconds(whole_s)]

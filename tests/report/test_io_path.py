@@ -9,7 +9,7 @@ from tests.printing import printed_run
 
 
 def drawn(evidence: Evidence) -> list[tuple[str, str]]:
-    return [(line.text, line.state) for line in io_path.lines(evidence, evidence.steps[-1])]
+    return [(line.text, line.style) for line in io_path.lines(evidence, evidence.steps[-1])]
 
 
 def test_on_durable_storage_all_flushes_arrive() -> None:

@@ -59,7 +59,7 @@ class MapWindow(msgspec.Struct, frozen=True):
 
 
 def step_view(run: Run, step: Step) -> LatencyView:
-    marks = latency_map.of_step(run, step)
+    marks = latency_map.marks(run, step.name, step.settings)
     failed = step.error is not None
     return LatencyView(step.timeline, step.elapsed_s, max(step.elapsed_s, 1e-3), marks, step.latency_ns, None, failed)
 
