@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from fstui.judge.facts.account import ENOUGH, Arrival, FlushAccount
 from fstui.judge.facts.flushes import LevelAccounts
 from fstui.judge.facts.run_flushes import RunFlushes
@@ -34,20 +36,9 @@ class CommitStep(NamedTuple):
     @property
     def as_syncs(self) -> SyncStep:
         """Each commit as one sync of the binary log or the WAL, whether or not it is durable."""
-        step, flags = self.step, self.promised.log_flags
-        syncs = Step(
-            name=step.name,
-            settings=step.settings,
-            status=step.status,
-            ops=step.ops,
-            syncs=step.ops,
-            bytes=0,
-            elapsed_s=step.elapsed_s,
-            counters=step.counters,
-            trace=step.trace,
-        )
+        flags = self.promised.log_flags
         sync = SyncWrites(offsets="append", prefill="none", sync="none" if flags else "fdatasync", open_flags=flags)
-        return SyncStep(syncs, sync)
+        return SyncStep(replace(self.step, syncs=self.step.ops, bytes=0), sync)
 
     @property
     def countable(self) -> bool:

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.costs import CACHE_PER_S
 from fstui.judge.facts.stack import Stack
+from fstui.judge.facts.steps import SyncStep
 from fstui.model.quantities import count
-from fstui.model.steps import Step
 from fstui.model.storage import Node
 from fstui.storage.layers import kind
 from fstui.storage.layers.devices import platforms
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.facts import word
 from fstui.storage.layers.filesystems import remote
-
-
-class _Sent(NamedTuple):
-    step: Step
-    syncs: int
-    commits: int
 
 
 @rule(order=90)
@@ -55,16 +48,18 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
     who, sent = remote.answered_by(filesystem), tuple(_sent(case, filesystem))
     service = platforms.service(filesystem.kind, next(node.name for node in case.stack.children(filesystem)))
     promise = service.promise if service and _may_be_kept(case) else None
-    answered = f"{promise}. This host cannot see whether it does." if promise else _answered_elsewhere(who)
+    answered = f"A sync is answered by {who}, and this host cannot see whether the data is written by then."
+    if promise:
+        answered = f"{promise}. This host cannot see whether it does."
     yield Conclusion(
         title=f"{filesystem.kind}: {who} answers",
         sentence=f"{words.named(filesystem)} is served from elsewhere. {answered}{_commits(sent)}",
         verdict="plausible" if promise else "cannot-tell",
         confidence="low" if promise else "medium",
-        steps=(found.step for found in sent),
+        steps=(done.step for done, _ in sent),
         because=(
             *(words.reading(filesystem, found) for what in remote.OPTIONS if (found := filesystem.reading(what))),
-            *(f"{step.name}: {count(commits)} COMMITs for {count(syncs)} syncs" for step, syncs, commits in sent),
+            *(f"{done.step.name}: {count(commits)} COMMITs for {count(done.syncs)} syncs" for done, commits in sent),
             *((f"documented: {service.source}",) if service and promise else ()),
         ),
         next=(
@@ -80,27 +75,26 @@ def _may_be_kept(case: Case) -> bool:
     return bool(case.steps.synced) and (fastest is None or fastest.rate_per_s <= CACHE_PER_S)
 
 
-def _answered_elsewhere(who: str) -> str:
-    return f"A sync is answered by {who}, and this host cannot see whether the data is written by then."
-
-
 def _served(stack: Stack) -> Node | None:
     bottoms = {node.id for node in stack.nodes if node.layer == "remote"}
     return next((node for node in stack.nodes if bottoms.intersection(node.below)), None)
 
 
-def _sent(case: Case, filesystem: Node) -> Iterator[_Sent]:
+def _sent(case: Case, filesystem: Node) -> Iterator[tuple[SyncStep, int]]:
+    """Yield the COMMIT calls of each step."""
     for done in case.steps.synced:
         counters = done.step.device(filesystem.id)
         if counters and counters.commits is not None:
-            yield _Sent(done.step, done.syncs, counters.commits)
+            yield done, counters.commits
 
 
-def _commits(sent: tuple[_Sent, ...]) -> str:
+def _commits(sent: tuple[tuple[SyncStep, int], ...]) -> str:
     if not sent:
         return ""
-    syncs, commits = sum(found.syncs for found in sent), sum(found.commits for found in sent)
-    said = f" {count(syncs)} syncs sent {count(commits)} COMMITs in {words.time_measured(found.step for found in sent)}"
+    syncs, commits = sum(done.syncs for done, _ in sent), sum(commits for _, commits in sent)
+    said = (
+        f" {count(syncs)} syncs sent {count(commits)} COMMITs in {words.time_measured(done.step for done, _ in sent)}"
+    )
     return f"{said}{'.' if commits else ': the writes were requested as stable, or the syncs were not sent.'}"
 
 
