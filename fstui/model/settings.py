@@ -98,6 +98,16 @@ class Settings:
 
     in_scenarios: ClassVar[bool] = True
     """Whether scenario files may contain such steps."""
+    uniform: ClassVar[bool] = True
+    """Whether all operations are of one kind, so that a rate, percentiles and flushes per sync make sense."""
+    operations: ClassVar[str | None] = None
+    """The name of its operations, if they are more than one write."""
+    reports_itself: ClassVar[bool] = False
+    """Whether an external program reports once a second; the counters of the devices are newer."""
+    program: ClassVar[str | None] = None
+    """The external program that it needs, which may not be installed."""
+    wants_server: ClassVar[bool] = False
+    """Whether it measures a database server, which has to be started or reached first."""
 
     @property
     def probe(self) -> str:
@@ -112,31 +122,6 @@ class Settings:
     @property
     def writers(self) -> int:
         return 1
-
-    @property
-    def uniform(self) -> bool:
-        """Whether all operations are of one kind, so that a rate, percentiles and flushes per sync make sense."""
-        return True
-
-    @property
-    def operations(self) -> str | None:
-        """The name of its operations, if they are more than one write."""
-        return None
-
-    @property
-    def reports_itself(self) -> bool:
-        """Whether an external program reports once a second; the counters of the devices are newer."""
-        return False
-
-    @property
-    def program(self) -> str | None:
-        """The external program that it needs, which may not be installed."""
-        return None
-
-    @property
-    def wants_server(self) -> bool:
-        """Whether it measures a database server, which has to be started or reached first."""
-        return False
 
     @property
     def own_session(self) -> bool:

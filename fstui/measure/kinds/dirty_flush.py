@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
@@ -24,9 +24,7 @@ class DirtyFlush(StepSettings, frozen=True, kw_only=True, tag="dirty_flush"):
     seconds: float = 2.0
     file_bytes: int = 33554432
 
-    @property
-    def uniform(self) -> bool:
-        return False
+    uniform: ClassVar[bool] = False
 
     @property
     def direct(self) -> bool:

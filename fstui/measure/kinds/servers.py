@@ -7,7 +7,7 @@ sysbench; a server that speaks one of these two protocols needs no module of its
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from fstui.measure.kinds import StepSettings
 from fstui.model.base import Base
@@ -168,21 +168,10 @@ def kind_of(driver: Driver, version: str) -> str:
 
 
 class ServerSettings(StepSettings, frozen=True, kw_only=True):
-    @property
-    def operations(self) -> str | None:
-        return "transactions"
-
-    @property
-    def program(self) -> str | None:
-        return "sysbench"
-
-    @property
-    def wants_server(self) -> bool:
-        return True
-
-    @property
-    def reports_itself(self) -> bool:
-        return True
+    operations: ClassVar[str | None] = "transactions"
+    program: ClassVar[str | None] = "sysbench"
+    wants_server: ClassVar[bool] = True
+    reports_itself: ClassVar[bool] = True
 
 
 class Server(Base, frozen=True, kw_only=True):

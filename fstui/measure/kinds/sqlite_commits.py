@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import ClassVar, Literal
 
 from fstui.measure.kinds import MAX_BYTES, MAX_SECONDS, StepFigures, StepSettings
 from fstui.model.base import Amount, Count
@@ -23,9 +23,7 @@ class SqliteCommits(StepSettings, frozen=True, kw_only=True, tag="sqlite_commits
     max_bytes_per_s: int = 268435456
     """The step ends early when it has written this × its seconds."""
 
-    @property
-    def operations(self) -> str | None:
-        return "commits"
+    operations: ClassVar[str | None] = "commits"
 
     @property
     def durable(self) -> bool:

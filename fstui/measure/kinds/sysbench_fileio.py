@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from fstui.measure.kinds import MAX_BYTES, MAX_SECONDS, StepFigures, StepSettings
 from fstui.measure.kinds.sysbench import ReportedLatency
@@ -19,9 +20,7 @@ class SysbenchFileio(StepSettings, frozen=True, kw_only=True, tag="sysbench_file
     fsync_every: int = 1
     direct: bool = False
 
-    @property
-    def program(self) -> str | None:
-        return "sysbench"
+    program: ClassVar[str | None] = "sysbench"
 
     def amounts(self) -> Amounts:
         """Return estimates, because sysbench can limit the time but not the bytes."""
