@@ -59,7 +59,7 @@ def _step(found: Comparison, name: str) -> Section:
     measured = {side.letter: one for side in found.sides if (one := side.step(name))}
     latencies = tuple(_latencies(found, name))
     if any(figures.words(one.step) for one in measured.values()):
-        words = tuple((letter, figures.words(one.step).removeprefix("flush ")) for letter, one in measured.items())
+        words = tuple((at, figures.words(one.step).removeprefix("flush ") or NONE) for at, one in measured.items())
         return Section(name, ("", "FLUSH"), words, figures=latencies)
     ranking = found.ranking(name)
     ranked = {one.side.letter: one for one in ranking}
