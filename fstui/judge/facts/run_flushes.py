@@ -153,11 +153,6 @@ class RunFlushes:
         last = (accounts[-1] for accounts in self.synced)
         return any(each.counted_bytes is not None and each.expected_bytes.low and not each.lacks_bytes for each in last)
 
-    @property
-    def arrived(self) -> bool:
-        """Whether the syncs are known to arrive as flushes, at least at one level."""
-        return self.proven is not None and self.proven.depth > 0
-
     def counting_levels(self, step: Step) -> LevelAccounts:
         """Return the accounts of a synced step that have both counted and expected flushes."""
         accounts = next((accounts for accounts in self.synced if accounts[0].step is step), ())

@@ -242,5 +242,5 @@ def test_without_a_stack_nothing_is_verified_for() -> None:
 def test_nothing_is_verified_while_other_processes_flush() -> None:
     noisy = step(flushes=3.0, share=2.0, changes={"trace": (traced(us=2000, others=4000),)})
     case = Case(evidence(on_disk(), noisy, growing("sda")[1], idle=busy("sda", 900)))
-    assert case.flushes.arrived and case.flushes.complete_at_lowest is None
+    assert case.flushes.proven and case.flushes.proven.depth and case.flushes.complete_at_lowest is None
     assert not case.lowest_devices.verified

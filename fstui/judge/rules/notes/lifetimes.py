@@ -90,13 +90,10 @@ def ephemeral(case: Case) -> Iterator[Conclusion]:
         return
     rows = tuple(dict.fromkeys(row for node in found if (row := media.cloud_model(node))))
     survival = dict.fromkeys(row.survives for row in rows if row.survives)
-    durable = "Even if syncs are durable, its data"
-    if case.flushes.arrived:
-        durable = "As far as was measured, syncs are durable, but its data"
     yield Conclusion(
         title=f"{words.devices(found)}: ephemeral",
-        sentence=f"{words.devices(found)} is local to this instance. {durable} is lost when the instance stops, moves "
-        "or fails." + (f" {words.listed(survival)}." if survival else ""),
+        sentence=f"{words.devices(found)} is local to this instance. However durable its syncs are, its data is lost "
+        "when the instance stops, moves or fails." + (f" {words.listed(survival)}." if survival else ""),
         because=(
             *_medium_lines(found),
             *(f"documented: {row.source}" for row in rows if row.survives),
