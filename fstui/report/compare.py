@@ -63,7 +63,7 @@ def _step(found: Comparison, name: str) -> Section:
         return Section(name, ("", "FLUSH"), words, figures=latencies)
     ranking = found.ranking(name)
     ranked = {one.side.letter: one for one in ranking}
-    rows = []
+    rows: list[tuple[Cell | str, ...]] = []
     for letter in dict.fromkeys((*ranked, *measured)):
         run, step = measured[letter]
         _, per_s, p50, p99, _, per_sync, _ = figures.step_cells(step, found.counts(run))

@@ -28,7 +28,7 @@ def compared(placement: Placement) -> Section:
     shown = _nearest(placement)
     sources = _numbers((*shown, *placement.own))
     here = (HERE, number(placement.per_s, rate), f"here, {size(placement.block_bytes)}")
-    rows = [
+    rows: list[tuple[float, tuple[Cell | str, ...]]] = [
         *((one.per_s, _row(one, sources)) for one in shown),
         *((one.per_s, _row(one, sources, OWN)) for one in placement.own),
         (placement.per_s, here),
