@@ -67,9 +67,10 @@ def _step(found: Comparison, name: str) -> Section:
     for letter in dict.fromkeys((*ranked, *measured)):
         run, step = measured[letter]
         _, per_s, p50, p99, _, per_sync, _ = figures.step_cells(step, found.counts(run))
-        one = ranked.get(letter)
-        drawn = bar(step.rate_per_s / ranking[0].step.rate_per_s, _BAR) if one else ""
-        rows.append((letter, right(per_s), drawn, *map(right, (one.words if one else NONE, p50, p99, per_sync))))
+        place = ranked.get(letter)
+        drawn = bar(step.rate_per_s / ranking[0].step.rate_per_s, _BAR) if place else ""
+        times = place.words if place else NONE
+        rows.append((letter, right(per_s), drawn, *map(right, (times, p50, p99, per_sync))))
     return Section(name, _STEP, tuple(rows), tuple(remarks(ranking)), figures=latencies)
 
 
