@@ -55,7 +55,7 @@ def test_a_row_with_a_remark_is_marked() -> None:
 
 
 def test_the_whole_library_names_every_device_and_source() -> None:
-    page = printed(references.of_library(library(), ()))
+    page = printed(references.of_library(library(), ()), width=80)
     assert max(map(len, page.splitlines())) <= 80
     assert all(reference.device[:20] in page for reference in library())
     assert "anarazel" in page and "Percona" in page
