@@ -235,7 +235,8 @@ def test_rules_are_listed_by_question(fstui: Fstui) -> None:
 
 def test_a_rule_is_explained(fstui: Fstui) -> None:
     lines = fstui("explain", "flushes-arrive").stdout.decode().splitlines()
-    assert lines[0].strip() == "flushes-arrive" and "What it means" in map(str.strip, lines)  # rich before 15 centres it
+    assert lines[0].strip() == "flushes-arrive"  # rich before 15 centres headings
+    assert "What it means" in map(str.strip, lines)
     assert not any(set("#*`") & set(line) or len(line) > 80 for line in lines)
     assert fstui("explain", "flushes-arrive", "--format", "markdown").stdout.startswith(b"# flushes-arrive\n")
 
