@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import get_args
 
 import click
 
@@ -23,7 +24,9 @@ from fstui.model.quantities import count, rate, seconds, short_size
 from fstui.report import formats
 from fstui.report.characters import escape_controls
 from fstui.runs import power_cut
+from fstui.runs.campaigns import CutKind
 from fstui.runs.power_cut import (
+    GONE,
     SILENT_S,
     BadLog,
     Declared,
@@ -123,7 +126,7 @@ async def _written(cut: PreparedCut, interruption: Interruption) -> int:
     say("until they are verified. 'fstui clean --pending' removes them.")
     if (code := interruption.exit_code) is not None:
         return code
-    return BROKEN_PIPE if end.reader_gone else FAILED if end.failed else 0
+    return BROKEN_PIPE if end.reason == GONE else FAILED if end.failed else 0
 
 
 def _reason(interruption: Interruption) -> str:
@@ -182,6 +185,14 @@ def witness(file: Path) -> int:
 )
 @click.option("--mount-fails", "unmountable", is_flag=True, help="The filesystem cannot be mounted since the cut.")
 @click.option("--unmountable", "unmountable_old", is_flag=True, hidden=True)
+@click.option(
+    "--cut",
+    "kind",
+    type=click.Choice(get_args(CutKind)),
+    default="power",
+    show_default=True,
+    help="What was cut. After a reset or the end of a virtual machine, the best verdict is 'plausible'.",
+)
 @format_option(*formats.names())
 @output_option()
 @click.option("--fail-on", type=click.Choice(VERDICTS), help="Exit with status 3 if the verdict is this one or worse.")
@@ -191,6 +202,7 @@ def verify(
     unmountable: bool,
     unmountable_old: bool,
     *,
+    kind: CutKind,
     format_: str,
     output: Path | None,
     fail_on: Verdict | None,
@@ -206,7 +218,7 @@ def verify(
     if sys.stdin is None or sys.stdin.isatty():
         raise Refused("it reads the witness's log: fstui powercut verify DIR < acks.log")
     data = sys.stdin.buffer.read()
-    declared = Declared(storage_was_cut, unmountable or unmountable_old)
+    declared = Declared(storage_was_cut, unmountable or unmountable_old, kind)
     return asyncio.run(_verify((directory, data, declared), format_, output, fail_on))
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, NamedTuple
 
-from fstui.measure.kinds.powercut import PowerCutFigures
+from fstui.measure.kinds.powercut import CutKind, PowerCutFigures
 from fstui.powercut.header import PowerCutHeader, boot_id
 from fstui.powercut.log import Log
+from fstui.powercut.records import LOST
 
-_SUMS = ("checked", "present", "newer", "in_flight", "unpromised", "reordered")
-_LOST = ("missing", "stale", "torn", "misplaced", "unreadable")
+_COUNTED = ("checked", "present", "newer", "in_flight", "unpromised", "reordered", *LOST)
 
 
 class Witnessed(NamedTuple):
@@ -25,41 +25,40 @@ class Declared(NamedTuple):
 
     storage_was_cut: bool = False
     unmountable: bool = False
+    cut_kind: CutKind = "power"
 
 
 class ReadBack:
+    """What the child program ``powercut.readback`` printed."""
+
     def __init__(self) -> None:
         self.error: str | None = None
         self.found = False
         self.ended: str | None = None
         """Why the writer stopped, if it stopped by itself."""
         self.read_only = False
-        self.sums: dict[int, dict[str, int]] = {}
-        """By writer."""
-        self.lost: dict[int, list[tuple[int, str]]] = {}
-        """By writer: sequence number and kind, the oldest first."""
+        self.writers: dict[int, dict[str, Any]] = {}
+        """The counts of each writer."""
 
     def add(self, line: dict[str, Any]) -> None:
-        if "error" in line:
+        if "writer" in line:
+            self.writers[line["writer"]] = line
+        elif "error" in line:
             self.error = line["error"]
-        elif "found" in line:
-            self.found, self.ended = line["found"], line["ended"]
-        elif "lost" in line:
-            self.lost.setdefault(line["writer"], []).extend((sequence, kind) for sequence, kind in line["lost"])
         else:
-            self.sums[line["writer"]] = {name: line[name] for name in _SUMS}
+            self.found, self.ended = line["found"], line["ended"]
 
 
 def figures(witnessed: Witnessed, read: ReadBack, declared: Declared, cuts_before: int) -> PowerCutFigures:
     log, header, cut_off = witnessed
     now = boot_id()
-    kinds = Counter(kind for lost in read.lost.values() for _, kind in lost)
-    ages_ms = [log.last_ms - log.writers[writer].when(lost[0][0]) for writer, lost in read.lost.items()]
+    oldest = [(writer, found["oldest"]) for writer, found in read.writers.items() if found["oldest"] is not None]
+    ages_ms = [log.last_ms - log.writers[writer].when(sequence) for writer, sequence in oldest]
     return PowerCutFigures(
         cut=header.run,
         identity=header.target.identity,
         cuts_before=cuts_before,
-        simulated=False,
+        cut_kind=declared.cut_kind,
         rebooted=bool(now and header.boot) and now != header.boot,
         storage_was_cut=declared.storage_was_cut,
         unmountable=declared.unmountable,
@@ -70,8 +69,8 @@ def figures(witnessed: Witnessed, read: ReadBack, declared: Declared, cuts_befor
         acknowledged=log.acknowledged,
         oldest_lost_s=max(ages_ms, default=0) / 1e3,
         by_claim=_by_claim(log, header, read),
-        **{name: sum(sums[name] for sums in read.sums.values()) for name in _SUMS},
-        **{name: kinds[name] for name in _LOST},
+        not_recovered=" ".join(filter(None, (found["not_recovered"] for found in read.writers.values()))),
+        **{name: sum(found[name] for found in read.writers.values()) for name in _COUNTED},
     )
 
 
@@ -81,6 +80,7 @@ def _by_claim(log: Log, header: PowerCutHeader, read: ReadBack) -> dict[str, dic
         sums = claims.setdefault(f"{stream.sync}, {stream.writes}", Counter())
         writer = log.writers.get(stream.writer)
         sums["acknowledged"] += len(writer.at_ms) if writer else 0
-        sums["checked"] += read.sums.get(stream.writer, {}).get("checked", 0)
-        sums["lost"] += len(read.lost.get(stream.writer, ()))
+        if found := read.writers.get(stream.writer):
+            sums["checked"] += found["checked"]
+            sums["lost"] += sum(found[name] for name in LOST)
     return {claim: dict(sums) for claim, sums in claims.items()}

@@ -39,17 +39,12 @@ class Ack(NamedTuple):
     at_ms: int
 
 
-class Alive(NamedTuple):
-    """A sign of life from the writer."""
+class Ending(NamedTuple):
+    """Why the writer ended without a power cut."""
 
-    at_ms: int
-
-
-class End(NamedTuple):
-    """The writer stopped by itself."""
-
-    at_ms: int
     reason: str
+    failed: bool = False
+    """The storage returned an error."""
 
 
 class Acknowledged:
@@ -75,8 +70,6 @@ class Log:
         self.ended: str | None = None
         self.last_ms = 0
         """Time of the newest acknowledgement."""
-        self.last_line_ms = 0
-        """Time of the newest line of any kind."""
 
     @property
     def failed(self) -> bool:
@@ -89,34 +82,27 @@ class Log:
 
     def add(self, line: bytes) -> None:
         """Add a line without its newline. Raises BadLog."""
-        match parse_line(line):
-            case Ack(writer, sequence, at_ms) as ack:
-                known = self.writers.setdefault(writer, Acknowledged(sequence))
-                if sequence != known.last + 1:
-                    raise BadLog(f"writer {writer} acknowledges {sequence} after {known.last}: lines are missing")
-                known.at_ms.append(at_ms)
-                self.newest = ack
-                self.last_ms = self.last_line_ms = max(self.last_ms, at_ms)
-            case Alive(at_ms):
-                self.last_line_ms = max(self.last_line_ms, at_ms)
-            case End(at_ms, reason):
-                self.last_line_ms = max(self.last_line_ms, at_ms)
-                self.ended = reason
+        try:
+            match line[: MAX_LINE + 1].split(b" "):
+                case [b"ack", writer, sequence, at_ms]:
+                    self._acknowledge(Ack(_number(writer), _number(sequence), _number(at_ms)))
+                case [b"alive", at_ms]:
+                    _number(at_ms)
+                case [b"end", at_ms, *reason] if len(line) <= MAX_LINE:
+                    _number(at_ms)
+                    self.ended = b" ".join(reason).decode(errors="backslashreplace")
+                case _:
+                    raise ValueError
+        except ValueError:
+            raise BadLog(f"{_beginning(line)} is no line of a power-cut test") from None
 
-
-def parse_line(line: bytes) -> Ack | Alive | End:
-    """Parse any line except the header. Raises BadLog."""
-    try:
-        match line[: MAX_LINE + 1].split(b" "):
-            case [b"ack", writer, sequence, at_ms]:
-                return Ack(_number(writer), _number(sequence), _number(at_ms))
-            case [b"alive", at_ms]:
-                return Alive(_number(at_ms))
-            case [b"end", at_ms, *reason] if len(line) <= MAX_LINE:
-                return End(_number(at_ms), b" ".join(reason).decode(errors="backslashreplace"))
-    except ValueError:
-        pass
-    raise BadLog(f"{_beginning(line)} is no line of a power-cut test")
+    def _acknowledge(self, ack: Ack) -> None:
+        known = self.writers.setdefault(ack.writer, Acknowledged(ack.sequence))
+        if ack.sequence != known.last + 1:
+            raise BadLog(f"writer {ack.writer} acknowledges {ack.sequence} after {known.last}: lines are missing")
+        known.at_ms.append(ack.at_ms)
+        self.newest = ack
+        self.last_ms = max(self.last_ms, ack.at_ms)
 
 
 def _number(digits: bytes) -> int:

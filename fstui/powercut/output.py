@@ -11,6 +11,7 @@ from typing import Any
 from fstui.measure.wire.own_directory import make
 from fstui.measure.wire.stdio import CallError, calling, write_whole
 from fstui.powercut.records import Stream, Sync
+from fstui.powercut.server import RecordServer
 
 FLAGS: dict[Sync, int] = {
     "fsync": 0,
@@ -30,14 +31,17 @@ def sync_directory(path: str) -> None:
         os.close(fd)
 
 
-def prepare(directory: str, run: str, streams: list[Stream]) -> tuple[int, int]:
-    """Create and sync the directory and the files to overwrite. Return device and inode. Raises CallError."""
+def prepare(directory: str, run: str, streams: list[Stream], servers: dict[str, Any]) -> tuple[int, int]:
+    """Create and sync the directory and the files to overwrite. Return device and inode. Raises CallError, Trouble."""
     directory_fd = calling("mkdir", make, directory)
     os.fchdir(directory_fd)
     for stream in streams:
         home = f"w{stream.writer}"
         calling("mkdir", os.mkdir, home, 0o700)
-        (fill_database if stream.writes == "sqlite" else fill)(stream, home, run)
+        if stream.by_server:
+            RecordServer(servers[stream.writes], home, run, stream).make()
+        else:
+            (fill_database if stream.writes == "sqlite" else fill)(stream, home, run)
         sync_directory(home)
     sync_directory(".")
     sync_directory("..")
@@ -133,12 +137,14 @@ class RecordDatabase:
                 self.connection.execute(f"PRAGMA {pragma}")
 
     def put(self, sequence: int) -> None:
-        """Commit the record. Raises CallError."""
         with in_sqlite():
             self.connection.execute(PUT_ROW, (self.stream.position(sequence)[1], self.stream.pack(self.run, sequence)))
 
     def retire(self, sequence: int) -> None:
         """Nothing: the row was replaced."""
+
+
+Output = WriterFiles | RecordDatabase | RecordServer
 
 
 @contextmanager

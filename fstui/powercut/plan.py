@@ -13,7 +13,7 @@ from fstui.measure.kinds.powercut import PowerCut
 from fstui.model.base import Base
 from fstui.model.forms import Form, Setting, chosen
 from fstui.model.run import ScenarioRef
-from fstui.powercut.records import MAX_FILE_BYTES, Stream, Sync, Writes
+from fstui.powercut.records import BY_DATABASE, MAX_FILE_BYTES, Stream, Sync, Writes
 
 NAME = "power-cut"
 FORM = Form(
@@ -33,7 +33,8 @@ observe its own power cut. Test one sync method at a time: every real flush also
         "writes": Setting(
             value=["overwrite", "append", "create"],
             choices=list(get_args(Writes)),
-            help="where records are written; create, rename: a new file for each; sqlite: a row of a database",
+            help="where records are written; create, rename: a new file for each; sqlite, mariadb, mysql, postgresql: "
+            "a row of a database, whose server is started in DIR",
         ),
         "writers": Setting(value=1, min=1, max=16, help="writers for each combination"),
         "pace": Setting(
@@ -87,7 +88,7 @@ def make_plan(settings: Mapping[str, str]) -> PowerCutPlan:
     typed = msgspec.convert(values, PowerCut)
     ways = product(msgspec.convert(typed.sync, tuple[Sync, ...]), msgspec.convert(typed.writes, tuple[Writes, ...]))
     known: list[tuple[Sync, Writes]] = [
-        ("fdatasync", writes) if writes == "sqlite" else (sync, writes) for sync, writes in ways
+        ("fdatasync", writes) if writes in BY_DATABASE else (sync, writes) for sync, writes in ways
     ]
     each = [way for way in dict.fromkeys(known) for _ in range(typed.writers)]
     return PowerCutPlan(

@@ -1,8 +1,9 @@
 """Child: reads the records of a power-cut test back, and changes nothing. It is abandoned if the storage hangs.
 
-stdin: one JSON line: ``directory``, ``run``, ``streams``, ``last`` (the newest acknowledged sequence by writer).
-stdout: JSON lines: ``error`` if the directory cannot be read; ``found`` with ``ended`` (why the writer stopped by
-itself) and ``others`` (records of other tests); then for each writer ``lost`` ([sequence, kind] each) and its sums.
+stdin: one JSON line: ``directory``, ``run``, ``streams``, ``last`` (the newest acknowledged sequence by writer), and
+``servers``, see ``fstui.powercut.server``.
+stdout: JSON lines: ``error`` if the records cannot be read; ``found`` with ``ended`` (why the writer stopped by
+itself); then for each writer its counts, ``oldest`` (its oldest lost record) and ``not_recovered``.
 
 An acknowledged record must exist, or, in an overwritten file, a newer one in its place. One write per writer may have
 been in flight: the place after the newest record may be torn or unreadable, and counts as ``in_flight``.
@@ -18,15 +19,20 @@ import os
 import stat
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import Any
 
-from fstui.powercut.records import ENDED, PREFIX, Record, Stream, unpack
+from fstui.measure.wire.stdio import CallError, Trouble, calling
+from fstui.powercut.records import ENDED, LOST, Record, Stream, unpack
+from fstui.powercut.server import NoAnswer, RecordServer
 
 SQLITE_DAMAGED = (1, 11, 26)
 """SQLITE_ERROR (it has no such table), SQLITE_CORRUPT, SQLITE_NOTADB: errors of the content of a database."""
-LOST_PER_LINE = 500
+SERVER_LOCKS = frozenset({"postmaster.pid", "socket.lock"})
+"""Files with the process id of the server that the cut ended: another process may have it now."""
+COPY_BYTES = 1 << 20
 MAX_ENDED_BYTES = 1000
 
 
@@ -54,6 +60,8 @@ class Files:
         self.run = run
         self.stream = stream
         self.buffer = mmap.mmap(-1, stream.block_bytes)
+        self.not_recovered = ""
+        """Why a database server did not start again."""
         self._blocks: dict[int, dict[int, Record]] = {}
 
     def numbers(self) -> list[int]:
@@ -112,19 +120,16 @@ class Files:
         return unpack(memoryview(self.buffer)[:got])
 
 
-class RecoveredDatabase(Files):
-    """Reads the rows of a SQLite database in a copy, because SQLite writes to a database that it recovers."""
+class RecoveredRows(Files):
+    """Reads the rows of a database in a copy, because a database that recovers writes to its files."""
 
     def read(self, number: int) -> Iterator[tuple[int, Record]]:
         try:
-            content = {name: data for name in (f"{number}", f"{number}-wal") if (data := self.whole(name)) is not None}
-        except OSError:
-            yield -1, Record("unreadable")
+            with private_directory():
+                rows = self.rows(number)
+        except CallError as error:
+            yield -1, Record("no file" if error.errno == errno.ENOENT else "unreadable")
             return
-        if f"{number}" not in content:
-            yield -1, Record("no file")
-            return
-        rows = recovered(content, f"{number}")
         if rows is None:
             yield -1, Record("unreadable")
             return
@@ -132,31 +137,24 @@ class RecoveredDatabase(Files):
             if isinstance(place, int) and isinstance(block, bytes):
                 yield place, unpack(block[: self.stream.block_bytes])
 
-    def whole(self, name: str) -> bytes | None:
-        """Return the content of a file, or None if there is none. Raises OSError."""
-        try:
-            fd = os.open(f"{self.home}/{name}", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
-        except FileNotFoundError:
-            return None
-        with os.fdopen(fd, "rb") as file:
-            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-            if os.fstat(fd).st_size > self.stream.most_bytes or not stat.S_ISREG(os.fstat(fd).st_mode):
-                raise OSError(errno.EFBIG, "it is not the database of a writer")
-            return file.read()
+    def rows(self, number: int) -> list[tuple[Any, Any]] | None:
+        """Return the rows; None if the database is damaged. Raises CallError if its files cannot be read.
+
+        Any other error says nothing about the disk.
+        """
+        raise NotImplementedError
 
 
-def recovered(content: dict[str, bytes], name: str) -> list[tuple[Any, Any]] | None:
-    """Return the rows of a database after its recovery; None if it is damaged.
+class RecoveredDatabase(RecoveredRows):
+    """A SQLite database."""
 
-    If the copy fails, an exception ends this program, because that says nothing about the disk.
-    """
-    import sqlite3  # noqa: PLC0415  some Pythons lack it
+    def rows(self, number: int) -> list[tuple[Any, Any]] | None:
+        import sqlite3  # noqa: PLC0415  some Pythons lack it
 
-    with tempfile.TemporaryDirectory(prefix="fstui-") as private:
-        for file, data in content.items():
-            with open(f"{private}/{file}", "wb") as copy:
-                copy.write(data)
-        with closing(sqlite3.connect(f"{private}/{name}")) as database:
+        copy_file(f"{self.home}/{number}", "copy", self.stream.most_bytes)
+        if os.path.exists(f"{self.home}/{number}-wal"):
+            copy_file(f"{self.home}/{number}-wal", "copy-wal", self.stream.most_bytes)
+        with closing(sqlite3.connect("copy")) as database:
             try:
                 return database.execute("SELECT place, block FROM records").fetchall()
             except sqlite3.DatabaseError as error:
@@ -165,15 +163,110 @@ def recovered(content: dict[str, bytes], name: str) -> list[tuple[Any, Any]] | N
                 return None
 
 
+class RecoveredServer(RecoveredRows):
+    """The data of a database server."""
+
+    def __init__(self, home: str, run: str, stream: Stream, settings: dict[str, Any]) -> None:
+        super().__init__(home, run, stream)
+        self.settings = settings
+
+    def numbers(self) -> list[int]:
+        return [0]
+
+    def rows(self, number: int) -> list[tuple[Any, Any]] | None:
+        copy_tree(self.home, "copy")
+        server = RecordServer(self.settings, "copy", self.run, self.stream)
+        try:
+            server.start()
+            return list(server.rows())
+        except Trouble as trouble:
+            if isinstance(trouble, NoAnswer) or server.was_killed:
+                raise
+            self.not_recovered = f"{trouble}. The end of its log: {server.last_lines()}"
+        finally:
+            server.kill()
+        self.try_new()
+        return None
+
+    def try_new(self) -> None:
+        """Raise Trouble if a server with new data does not work either: then nothing is known about the old data."""
+        os.mkdir("new", 0o700)
+        server = RecordServer(self.settings, "new", self.run, self.stream)
+        try:
+            server.make()
+            server.start()
+            server.rows()
+        except Trouble as trouble:
+            raise Trouble(f"the server does not start with new data either: {trouble}") from None
+        finally:
+            server.kill()
+
+
+@contextmanager
+def private_directory() -> Iterator[None]:
+    """Work in a new directory."""
+    with tempfile.TemporaryDirectory(prefix="fstui-") as private:
+        os.chdir(private)
+        try:
+            yield
+        finally:
+            os.chdir("/")
+
+
+def copy_tree(source: str, to: str) -> None:
+    """Copy the directories and the regular files of a server with their owners. Raises CallError, Trouble, OSError."""
+    calling("stat", os.stat, source)
+    for path, _, names in os.walk(source, onerror=_raise):
+        made = to + path[len(source) :]
+        os.mkdir(made, 0o700)
+        keep_owner(path, made)
+        for name in names:
+            if name not in SERVER_LOCKS and stat.S_ISREG(os.lstat(f"{path}/{name}").st_mode):
+                copy_file(f"{path}/{name}", f"{made}/{name}")
+                keep_owner(f"{path}/{name}", f"{made}/{name}")
+
+
+def keep_owner(source: str, copy: str) -> None:
+    if os.geteuid() == 0:
+        found = os.lstat(source)
+        os.chown(copy, found.st_uid, found.st_gid)
+
+
+def _raise(error: OSError) -> None:
+    raise CallError("read", error)
+
+
+def copy_file(source: str, to: str, max_bytes: int | None = None) -> None:
+    """Copy a regular file. Raises CallError if it cannot be read; Trouble, OSError if it cannot be copied."""
+    fd = calling("open", os.open, source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode) or (max_bytes is not None and found.st_size > max_bytes):
+            raise CallError("open", OSError(errno.EINVAL, "it is not a file of a writer", source))
+        room = os.statvfs(".")
+        if found.st_size > room.f_bavail * room.f_frsize:
+            raise Trouble(f"{os.getcwd()} has no room for a copy of the database; set TMPDIR to another directory")
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        with open(to, "xb") as copy:
+            while data := calling("read", os.read, fd, COPY_BYTES):
+                copy.write(data)
+    finally:
+        os.close(fd)
+
+
 class WriterComparison:
     """Compares the acknowledgements of one writer with its files."""
 
-    def __init__(self, directory: str, run: str, stream: Stream, last: int) -> None:
+    def __init__(self, directory: str, run: str, stream: Stream, last: int, servers: dict[str, Any]) -> None:
         self.run = run
         self.stream = stream
         self.last = last
-        files = RecoveredDatabase if stream.writes == "sqlite" else Files
-        self.files = files(f"{directory}/w{stream.writer}", run, stream)
+        home = f"{directory}/w{stream.writer}"
+        self.files = (
+            RecoveredServer(home, run, stream, servers[stream.writes])
+            if stream.by_server
+            else (RecoveredDatabase if stream.writes == "sqlite" else Files)(home, run, stream)
+        )
         self.newest = max(self.files.intact(), default=-1)
         self.present: set[int] = set()
         self.lost: dict[int, str] = {}
@@ -217,18 +310,19 @@ class WriterComparison:
         return self.stream.overwrites and next_one % self.stream.per_file == sequence % self.stream.per_file
 
     def say(self) -> None:
-        lost = sorted(self.lost.items())
         newest_present = max(self.present, default=-1)
-        for first in range(0, len(lost), LOST_PER_LINE):
-            say(writer=self.stream.writer, lost=lost[first : first + LOST_PER_LINE])
+        kinds = Counter(self.lost.values())
         say(
             writer=self.stream.writer,
-            checked=len(self.present) + len(lost),
+            checked=len(self.present) + len(self.lost),
             present=len(self.present),
             newer=self.newer,
             in_flight=self.in_flight,
             unpromised=self.unpromised,
             reordered=sum(sequence < newest_present for sequence in self.lost),
+            oldest=min(self.lost, default=None),
+            not_recovered=self.files.not_recovered,
+            **{kind: kinds[kind] for kind in LOST},
         )
 
 
@@ -251,21 +345,23 @@ def main() -> None:
     directory: str = request["directory"]
     home, own_name = os.path.split(directory)
     try:
-        names = os.listdir(home)
-        found = own_name in names
+        found = own_name in os.listdir(home)
         if found:
             os.listdir(directory)
     except OSError as error:
         say(error=error.strerror)
         return
-    others = sorted(name for name in names if name.startswith(PREFIX) and name != own_name)
-    say(found=found, ended=reason_of_end(directory) if found else None, others=others[:10])
+    say(found=found, ended=reason_of_end(directory) if found else None)
     for fields in request["streams"] if found else ():
         stream = Stream(*fields)
         last = request["last"].get(str(stream.writer))
         if last is not None:
-            comparison = WriterComparison(directory, request["run"], stream, last)
-            comparison.compare()
+            try:
+                comparison = WriterComparison(directory, request["run"], stream, last, request["servers"])
+                comparison.compare()
+            except (Trouble, OSError) as error:
+                say(error=str(error))
+                return
             comparison.say()
 
 

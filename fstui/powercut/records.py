@@ -15,7 +15,8 @@ offset bytes meaning
 44     …     SHAKE-128 of the first 40 bytes, so that no two records have equal sectors
 ====== ===== ==========================================================================================
 
-The files of writer N are ``wN/0``, ``wN/1``, … in the directory of the test. *overwrite* rewrites one file again and
+The files of writer N are ``wN/0``, ``wN/1``, … in the directory of the test; for a database server, ``wN`` is its data
+directory. *overwrite* rewrites one file again and
 again, which was filled with the records 0, 1, 2 … before the first acknowledgement. *append* and *create* (one record
 per file) start a new file when one is full. They remove a file when a record of the ``kept_files``-th file after it has
 been acknowledged.
@@ -26,7 +27,7 @@ from __future__ import annotations
 import hashlib
 import struct
 import zlib
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 PREFIX = ".fstui-powercut-"
 """Prefix of the name of the test's directory; the run id follows."""
@@ -43,11 +44,20 @@ MAX_WRITERS = 256
 MAX_WAL_BYTES = 16 << 20
 """Of SQLite's write-ahead log: it is reset after 1000 pages, and the transaction that fills the table is not in it."""
 
+MAX_SERVER_BYTES = 192 << 20
+"""Of a database server: system tables, logs, and old rows until they are removed."""
+
 Sync = Literal["fsync", "fdatasync", "O_DSYNC", "O_DIRECT+O_DSYNC"]
-Writes = Literal["overwrite", "append", "create", "create-no-dirsync", "rename", "sqlite"]
+ServerName = Literal["mariadb", "mysql", "postgresql"]
+Writes = Literal["overwrite", "append", "create", "create-no-dirsync", "rename", "sqlite", ServerName]
 """``create``: one new file per record, with an fsync of the directory. ``create-no-dirsync``: without that fsync.
-``rename``: like create, but the file is written under another name and renamed. ``sqlite``: one row per record in a
-SQLite database, overwritten like the places of *overwrite*; SQLite syncs it."""
+``rename``: like create, but the file is written under another name and renamed. ``sqlite`` and the database servers:
+one row per record, overwritten like the places of *overwrite*; the database syncs it."""
+SERVERS = get_args(ServerName)
+BY_DATABASE = ("sqlite", *SERVERS)
+"""A database syncs these records."""
+LOST = ("missing", "stale", "torn", "misplaced", "unreadable")
+"""The kinds of loss."""
 Kind = Literal["intact", "empty", "torn", "missing", "no file", "unreadable"]
 """The last three mean that no block could be read."""
 
@@ -102,8 +112,13 @@ class Stream(NamedTuple):
         )
 
     @property
+    def by_server(self) -> bool:
+        """Whether its records are rows of a database server of its own."""
+        return self.writes in SERVERS
+
+    @property
     def overwrites(self) -> bool:
-        return self.writes in ("overwrite", "sqlite")
+        return self.writes == "overwrite" or self.writes in BY_DATABASE
 
     @property
     def syncs_directory(self) -> bool:
@@ -119,8 +134,8 @@ class Stream(NamedTuple):
     def most_bytes(self) -> int:
         """The most space that its files use; a new one is started before the oldest is removed."""
         files = self.kept_files if self.overwrites else self.kept_files + 1
-        database = 2 * MAX_WAL_BYTES if self.writes == "sqlite" else 0  # pages are larger than their rows
-        return files * self.per_file * self.block_bytes + database
+        database = 2 * MAX_WAL_BYTES if self.writes == "sqlite" else MAX_SERVER_BYTES if self.by_server else 0
+        return files * self.per_file * self.block_bytes + database  # pages are larger than their rows
 
     def position(self, sequence: int) -> tuple[int, int]:
         """Return the number of the record's file, and its offset in that file."""

@@ -10,8 +10,9 @@ import json
 import os
 import secrets
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -56,7 +57,13 @@ class Verified(NamedTuple):
 
 
 async def verify(
-    directory: str, witnessed: Witnessed, earlier: EarlierCuts, machine: RecordsHost, declared: Declared
+    directory: str,
+    witnessed: Witnessed,
+    earlier: EarlierCuts,
+    machine: RecordsHost,
+    declared: Declared,
+    *,
+    servers: Mapping[str, Any],
 ) -> Verified:
     """Return the judged run of this cut, not yet saved. Raises Refused with a sentence for the user."""
     began = time.monotonic()
@@ -65,27 +72,19 @@ async def verify(
         await _check_unmountable(directory, header, machine)
         read, target = ReadBack(), header.target
     else:
-        read, target = await _read_records(directory, witnessed, machine, declared, known=earlier.decided is not None)
+        inspected = await _inspected(directory, machine)
+        inventory = machine.survey()
+        now = target_of(inspected.path, inventory)
+        _check_host(header, inventory.host, declared)
+        read = await _records(inspected, witnessed, servers)
         if earlier.decided and not read.found:
             return Verified(earlier.decided.run, str(earlier.decided.path))
+        if not read.found:
+            _check_filesystem(header, now, inspected)
+        read.read_only = "ro" in now.mount_options
+        target = _with_state_of(header.target, now)
     step = _step(witnessed, figures(witnessed, read, declared, earlier.survived))
     return Verified(_judged(step, header, target, machine.survey().host, began))
-
-
-async def _read_records(
-    directory: str, witnessed: Witnessed, machine: RecordsHost, declared: Declared, *, known: bool
-) -> tuple[ReadBack, Target]:
-    """Return the state of the records and the stack below them. ``known``: this cut was verified before."""
-    header = witnessed.header
-    inspected = await _inspected(directory, machine)
-    inventory = machine.survey()
-    now = target_of(inspected.path, inventory)
-    _check_host(header, inventory.host, declared)
-    read = await _records(inspected, witnessed)
-    if not read.found and not known:
-        _check_filesystem(header, now, inspected)
-    read.read_only = "ro" in now.mount_options
-    return read, _with_state_of(header.target, now)
 
 
 async def read_file(file: str) -> bytes:
@@ -135,7 +134,7 @@ async def _check_unmountable(directory: str, header: PowerCutHeader, machine: Re
         inspected = await machine.inspect(directory)
     except Refused:
         return
-    if (await _read_back(inspected, header, {})).found:
+    if (await _read_back(inspected, header, {}, {})).found:
         raise Refused(f"{inspected.path} is mounted and contains the records: verify without --mount-fails")
 
 
@@ -150,7 +149,12 @@ def _check_host(header: PowerCutHeader, host: Host, declared: Declared) -> None:
 def _check_filesystem(header: PowerCutHeader, now: Target, inspected: TargetDirectory) -> None:
     then = header.target
     if now.identity == then.identity or (now.fstype, inspected.fsid) == (then.fstype, header.fsid):
-        return
+        if _within(now) == _within(then):
+            return
+        raise Refused(
+            f"{inspected.path} does not contain the records, which were written to {then.path} on {then.mount_point}. "
+            "Mount that filesystem there, or give the directory that was written to."
+        )
     raise Refused(
         f"the log is from {then.fstype} {then.source} on {then.mount_point}, but {inspected.path} is on {now.fstype} "
         f"{now.source}. Mount the former, and give the directory that was written to. If it cannot be mounted any more "
@@ -158,21 +162,29 @@ def _check_filesystem(header: PowerCutHeader, now: Target, inspected: TargetDire
     )
 
 
-async def _records(inspected: TargetDirectory, witnessed: Witnessed) -> ReadBack:
+def _within(target: Target) -> str:
+    """Return the path of the directory in its filesystem, as far as mounts show it."""
+    return os.path.relpath(target.path, target.mount_point)
+
+
+async def _records(inspected: TargetDirectory, witnessed: Witnessed, servers: Mapping[str, Any]) -> ReadBack:
     """Return the state of the records. Raises Refused if they cannot be read."""
     log, header, _ = witnessed
-    read = await _read_back(inspected, header, {number: writer.last for number, writer in log.writers.items()})
+    last = {number: writer.last for number, writer in log.writers.items()}
+    read = await _read_back(inspected, header, last, servers)
     if read.error is not None:
         raise Refused(
             f"{inspected.path}: the records cannot be read: {read.error}. Verify as the user that wrote them. If the "
             "filesystem is damaged, repair it (fsck) and verify again, or add --mount-fails if that is impossible."
         )
-    if read.found and read.sums.keys() != log.writers.keys():
+    if read.found and read.writers.keys() != log.writers.keys():
         raise Refused("the records could not be read completely, and nothing was saved. Verify again.")
     return read
 
 
-async def _read_back(inspected: TargetDirectory, header: PowerCutHeader, last: dict[int, int]) -> ReadBack:
+async def _read_back(
+    inspected: TargetDirectory, header: PowerCutHeader, last: dict[int, int], servers: Mapping[str, Any]
+) -> ReadBack:
     """Read the records in a child, which is killed on cancellation. ``last``: the newest record of each writer."""
     read = ReadBack()
     child = await Child.start("powercut.readback")
@@ -182,6 +194,7 @@ async def _read_back(inspected: TargetDirectory, header: PowerCutHeader, last: d
             "run": header.run,
             "streams": header.streams,
             "last": last,
+            "servers": servers,
         }
         child.send(json.dumps(request))
         while line := await child.read_line():

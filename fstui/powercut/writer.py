@@ -4,9 +4,10 @@ Each writer is a process. It writes a record, syncs it, and only then prints its
 line to the shared stdout. The first process does no I/O on the storage. It prints a sign of life every second and waits
 for the end. ``fstui.powercut.log`` defines the lines, ``fstui.powercut.records`` the records and files.
 
-stdin: settings as one JSON line (``directory`` to create, ``run``, ``header``, ``streams``, ``seconds``, ``pace``),
-then ``stop REASON``; a closed stdin also stops. stderr, for the parent: JSON lines ``ready``, ``refused`` (before the
-first record), ``ended`` with ``failed``. The directory is kept: it is read back after the cut.
+stdin: settings as one JSON line (``directory`` to create, ``run``, ``header``, ``streams``, ``seconds``, ``pace``,
+``servers``: see ``fstui.powercut.server``), then ``stop REASON``; a closed stdin also stops. stderr, for the parent:
+JSON lines ``ready``, ``refused`` (before the first record), ``ended`` with ``failed``. The directory is kept: it is
+read back after the cut.
 """
 
 from __future__ import annotations
@@ -20,25 +21,19 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from fstui.measure.wire.own_directory import enter
-from fstui.measure.wire.stdio import CallError, calling, clock, read_settings
-from fstui.powercut.log import FAILED, GONE
-from fstui.powercut.output import RecordDatabase, WriterFiles, prepare, sync_directory
+from fstui.measure.wire.stdio import CallError, Trouble, calling, clock, read_settings
+from fstui.powercut.log import FAILED, GONE, Ending
+from fstui.powercut.output import Output, RecordDatabase, WriterFiles, prepare, sync_directory
 from fstui.powercut.records import ENDED, Stream
+from fstui.powercut.server import RecordServer
 
 ALIVE_S = 1.0
 STOP_NS = 2_000_000_000
 """How long to wait for an operation in flight after a stop."""
 NAP_S = 0.05
-
-
-class Ending(NamedTuple):
-    """Why the writer ends without a power cut."""
-
-    reason: str
-    failed: bool = False
 
 
 def report(**fields: Any) -> None:
@@ -47,9 +42,7 @@ def report(**fields: Any) -> None:
         os.write(2, json.dumps(fields).encode() + b"\n")
 
 
-def write_records(
-    output: WriterFiles | RecordDatabase, began_ns: int, pause_ns: int, stopping: Callable[[], bool]
-) -> None:
+def write_records(output: Output, began_ns: int, pause_ns: int, stopping: Callable[[], bool]) -> None:
     """Write records until stopped. Raises CallError; BrokenPipeError if nothing reads the acknowledgements."""
     writer, sequence = output.stream.writer, output.stream.first
     due = clock()
@@ -73,6 +66,7 @@ class Coordinator:
         self.run: str = settings["run"]
         self.streams = [Stream(*stream) for stream in settings["streams"]]
         self.header: str = settings["header"]
+        self.servers: dict[str, Any] = settings["servers"]
         self.identity: list[int] = []
         self.length_ns = int(settings["seconds"] * 1e9)
         self.pause_ns = int(1e9 / settings["pace"]) if settings["pace"] else 0
@@ -117,9 +111,9 @@ class Coordinator:
 
     def preparer(self, result_in: int) -> int:
         try:
-            result: dict[str, Any] = {"identity": prepare(self.directory, self.run, self.streams)}
-        except CallError as failure:
-            result = {"refused": f"{failure.call}: {failure}"[:1000]}
+            result: dict[str, Any] = {"identity": prepare(self.directory, self.run, self.streams, self.servers)}
+        except (CallError, Trouble, OSError) as failure:
+            result = {"refused": what_failed(failure)}
         os.write(result_in, json.dumps(result).encode())
         return 0
 
@@ -130,15 +124,21 @@ class Coordinator:
     def writer(self, stream: Stream, failures_in: int) -> int:
         try:
             self.enter()
-            output = (RecordDatabase if stream.writes == "sqlite" else WriterFiles)(self.run, stream)
-            write_records(output, self.began_ns, self.pause_ns, self.writer_is_to_stop)
+            write_records(self.output(stream), self.began_ns, self.pause_ns, self.writer_is_to_stop)
         except BrokenPipeError:
             os.write(failures_in, GONE.encode() + b"\n")
-        except CallError as failure:
-            words = f"writer {stream.writer} ({stream.sync}, {stream.writes}): {failure.call}: {failure}"
-            os.write(failures_in, words.encode()[:1000] + b"\n")
+        except (CallError, Trouble, OSError) as failure:
+            words = f"writer {stream.writer} ({stream.sync}, {stream.writes}): {what_failed(failure)}"
+            os.write(failures_in, words.encode() + b"\n")
             return 1
         return 0
+
+    def output(self, stream: Stream) -> Output:
+        if stream.by_server:
+            server = RecordServer(self.servers[stream.writes], f"w{stream.writer}", self.run, stream)
+            server.start()
+            return server
+        return (RecordDatabase if stream.writes == "sqlite" else WriterFiles)(self.run, stream)
 
     def writer_is_to_stop(self) -> bool:
         """In a writer: return whether the flag is set or the first process has died."""
@@ -205,6 +205,12 @@ class Coordinator:
         return (clock() - self.began_ns) // 1_000_000
 
 
+def what_failed(failure: Exception) -> str:
+    """Return one short line: the call with its error, or the error of a server."""
+    words = f"{failure.call}: {failure}" if isinstance(failure, CallError) else str(failure)
+    return " ".join(words.split())[:900]
+
+
 def write_line(line: bytes) -> None:
     """Write the whole line; only a header can need more than one write(2)."""
     while line:
@@ -238,9 +244,9 @@ def ended(child: int, until_ns: int) -> bool:
 
 
 def main() -> NoReturn:
-    # SIGHUP and Ctrl-C are for the parent, which then sends stop
+    # these are for the parent, which then sends stop. A handler, because a server would inherit an ignored signal
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
+        signal.signal(number, lambda *_: None)
     sys.exit(Coordinator(read_settings()).go())
 
 

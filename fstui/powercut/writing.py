@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from fstui.model.errors import Refused, local_time
 from fstui.model.host import Inventory
 from fstui.model.storage import Target
 from fstui.powercut.header import PowerCutHeader, boot_id
-from fstui.powercut.log import GONE
+from fstui.powercut.log import Ending
 from fstui.powercut.plan import PowerCutPlan
 from fstui.powercut.records import PREFIX
 from fstui.state import ledger
@@ -33,20 +34,13 @@ class PreparedCut(NamedTuple):
     plan: PowerCutPlan
     on_root: bool
     """The records go to the root filesystem, so the host may not start again."""
+    servers: Mapping[str, Any]
+    """The settings of the database servers by their names: see ``fstui.powercut.server``."""
 
 
-class WriterEnd(NamedTuple):
-    """Why the writer ended without a power cut."""
-
-    reason: str
-    failed: bool = False
-
-    @property
-    def reader_gone(self) -> bool:
-        return self.reason == GONE
-
-
-def make_cut(plan: PowerCutPlan, target: Target, fsid: int, inventory: Inventory) -> PreparedCut:
+def make_cut(
+    plan: PowerCutPlan, target: Target, fsid: int, inventory: Inventory, servers: Mapping[str, Any]
+) -> PreparedCut:
     """Prepare a test; nothing is written yet. ``target`` is the resolved directory, ``fsid`` that of its filesystem."""
     run = secrets.token_hex(8)
     header = PowerCutHeader(
@@ -61,7 +55,7 @@ def make_cut(plan: PowerCutPlan, target: Target, fsid: int, inventory: Inventory
         streams=plan.streams,
         version=__version__,
     )
-    return PreparedCut(header, plan, on_root=is_root(target, inventory))
+    return PreparedCut(header, plan, is_root(target, inventory), servers)
 
 
 class Writing:
@@ -98,6 +92,7 @@ class Writing:
                     "streams": cut.plan.streams,
                     "seconds": cut.plan.settings.seconds,
                     "pace": cut.plan.settings.pace,
+                    "servers": cut.servers,
                 }
             )
         )
@@ -119,7 +114,7 @@ class Writing:
             reason = answer["refused"] if answer else "its process ended"
             raise Refused(f"{self._cut.header.directory}: {reason}." + (f" {left}" if left else ""))
 
-    async def ended(self) -> WriterEnd:
+    async def ended(self) -> Ending:
         answer = await self._next()
         try:
             await asyncio.wait_for(self._process.wait(), _END_S)
@@ -129,8 +124,8 @@ class Writing:
             # closes the pipes, about which the event loop would warn at its end
             self._process._transport.close()  # type: ignore[attr-defined]
         if answer is None or "ended" not in answer:
-            return WriterEnd("its process was killed", failed=True)
-        return WriterEnd(answer["ended"], answer["failed"])
+            return Ending("its process was killed", failed=True)
+        return Ending(answer["ended"], answer["failed"])
 
     async def _next(self) -> dict[str, Any] | None:
         assert self._process.stderr is not None

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from fstui.databases.record_server import server_settings
 from fstui.model.storage import Target
 from fstui.powercut import power_cuts, verification, writing
 from fstui.powercut.figures import Declared
-from fstui.powercut.log import BadLog
+from fstui.powercut.log import GONE, BadLog
 from fstui.powercut.plan import FORM, NAME, NEEDS_A_PERSON, PowerCutPlan, make_plan, write_command
 from fstui.powercut.power_cuts import SoFar
-from fstui.powercut.records import PREFIX
+from fstui.powercut.records import PREFIX, Stream
 from fstui.powercut.verification import Verified, read_file
 from fstui.powercut.witness import SILENT_S, LogFull, Witness, WitnessState
 from fstui.powercut.writing import PreparedCut, Writing, is_root
@@ -22,6 +24,7 @@ from fstui.state.paths import in_home
 
 __all__ = [
     "FORM",
+    "GONE",
     "NAME",
     "NEEDS_A_PERSON",
     "PREFIX",
@@ -67,7 +70,14 @@ async def make_cut(session: Session, directory: str, settings: Mapping[str, str]
     """Return what the writer needs to begin, without writing anything. Raises Refused."""
     make_plan(settings)  # report a mistake in the settings before accessing the directory
     site = await session.look_up(directory)
-    return writing.make_cut(plan(site, settings), site.read, site.directory.fsid, session.machine.survey())
+    planned = plan(site, settings)
+    servers = await _servers(planned.streams)
+    return writing.make_cut(planned, site.read, site.directory.fsid, session.machine.survey(), servers)
+
+
+async def _servers(streams: Sequence[Stream]) -> dict[str, Any]:
+    """Return the settings of the database servers of these streams. Raises Refused if a program is missing."""
+    return {each.writes: await server_settings(each.writes) for each in streams if each.by_server}
 
 
 async def concerns(session: Session, cut: PreparedCut) -> tuple[str, ...]:
@@ -86,7 +96,8 @@ async def verify(session: Session, directory: str, log: bytes, declared: Declare
     witnessed = verification.read_log(log)
     header = witnessed.header
     earlier = await in_home(power_cuts.earlier, header.run, header.target.identity, timeout_s=HISTORY_S)
-    return await verification.verify(directory, witnessed, earlier, session.machine, declared)
+    servers = {} if declared.unmountable else await _servers(header.streams)
+    return await verification.verify(directory, witnessed, earlier, session.machine, declared, servers=servers)
 
 
 async def save(session: Session, verified: Verified) -> tuple[str | None, str | None]:

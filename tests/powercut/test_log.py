@@ -12,7 +12,7 @@ def test_log_contains_acknowledgements_and_times() -> None:
     assert log.acknowledged == 3
     assert (log.writers[0].first, log.writers[0].last) == (8, 9)
     assert (log.writers[0].when(9), log.writers[1].when(0)) == (20, 11)
-    assert (log.last_ms, log.last_line_ms, log.ended) == (20, 1000, None)
+    assert (log.last_ms, log.ended) == (20, None)
 
 
 def test_writers_end_differs_from_a_broken_connection() -> None:

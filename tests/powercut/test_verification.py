@@ -56,7 +56,7 @@ class Box:
     def log(self) -> bytes:
         return log_of(self.cut, self.last, boot=self.boot)
 
-    async def check(self, log: bytes | None = None, **told: bool) -> Run:
+    async def check(self, log: bytes | None = None, **told: Any) -> Run:
         data = self.log() if log is None else log
         return (await power_cut.verify(Session(LocalMachine()), str(self.target), data, Declared(**told))).run
 
@@ -179,6 +179,23 @@ async def test_directory_missing_after_a_cut_is_lost(tmp_path: Path) -> None:
     run = await (await a_box(tmp_path / "target")).check()
     assert run.verdict == "lost"
     assert "all 150 acknowledged records are gone" in run.findings[0].title
+
+
+async def test_other_directory_of_the_filesystem_is_no_loss(tmp_path: Path) -> None:
+    """As when the filesystem of the records is not mounted, and another part of it is reached at the same path."""
+    box = await a_box(tmp_path / "target")
+    box.target = tmp_path
+    with pytest.raises(Refused, match="does not contain the records, which were written to"):
+        await box.check()
+
+
+@pytest.mark.parametrize(("kind", "words"), [("reset", "The disk kept its power"), ("host-stop", "The host below")])
+async def test_reset_is_no_power_cut(box: Box, kind: str, words: str) -> None:
+    run = await box.check(cut_kind=kind)
+    assert (run.verdict, run.confidence) == ("plausible", "low") and words in run.sentence
+    assert not run.steps[0].figures.kept  # type: ignore[union-attr]
+    box.spoil(95)
+    assert (await box.check(cut_kind=kind)).verdict == "lost"
 
 
 async def test_directory_missing_without_a_cut_proves_nothing(tmp_path: Path) -> None:

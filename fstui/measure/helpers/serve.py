@@ -21,7 +21,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import pwd
 import select
 import shutil
 import signal
@@ -29,16 +28,8 @@ import subprocess
 import sys
 from typing import Any
 
-from fstui.measure.helpers.server_process import (
-    LOOK_S,
-    MOUNT_POINT,
-    ServerProcess,
-    is_confined,
-    is_full,
-    mount_apart,
-    privileges,
-)
-from fstui.measure.wire.own_directory import OWN, enter
+from fstui.measure.helpers.server_process import LOOK_S, ServerProcess, is_confined, is_full
+from fstui.measure.wire.own_directory import enter
 from fstui.measure.wire.stdio import Trouble, read_line
 
 GRACE_S = 5.0
@@ -88,38 +79,15 @@ class Keeper:
         enter(self.request["directory"], self.request["identity"])
         os.mkdir(self.name, 0o700)
         self.made = True
-        data = os.open(self.name, OWN)
-        os.dup2(data, self.request["data_fd"])
-        if self.server.user is not None:
-            found = pwd.getpwnam(self.server.user)
-            os.fchown(data, found.pw_uid, found.pw_gid)
-            if mount_apart(self.name):
-                self.server.inside = MOUNT_POINT
-            else:
-                os.chmod(".", 0o711)
-                self.check_access()
-
-    def check_access(self) -> None:
-        """Servers resolve the real path of what they open, so they must be able to walk down it. Raises Trouble."""
-        user, real = self.server.user, os.path.realpath(self.name)
-        if subprocess.run([*privileges(user), "test", "-d", real], check=False).returncode:
-            raise Trouble(f"it runs as {user}, who cannot come to {real}: name a directory that this user can reach")
+        self.server.hand_over(self.request["data_fd"])
 
     def serve(self) -> None:
         """Start the server and wait until it answers; fstui has the time limit. Raises Trouble."""
-        self.server.start(self.request["argv"], self.answers)
+        self.server.start(
+            self.request["argv"], lambda: self.server.answers(self.request["socket"], self.request["ready"])
+        )
         assert self.server.process is not None
         say(started=self.server.process.pid, data=self.server.inside)
-
-    def answers(self) -> bool:
-        if not self.request["ready"]:
-            return self.server.takes_connections(self.request["socket"])
-        name, word = self.request["ready"]
-        try:
-            with open(f"{self.name}/{name}", encoding="utf-8", errors="replace") as file:
-                return file.read().rstrip().rpartition("\n")[2].startswith(word)
-        except OSError:
-            return False
 
     def read_request(self, most_s: float | None = None) -> bytes:
         """Return a line from fstui, or nothing after ``most_s`` or when a child has ended. Raises HungUp."""

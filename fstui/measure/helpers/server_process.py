@@ -17,6 +17,7 @@ import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from fstui.measure.wire.own_directory import OWN
 from fstui.measure.wire.stdio import Trouble
 
 POLL_S = 0.01
@@ -67,6 +68,26 @@ class ServerProcess:
         self.fds = fds
         self.process: subprocess.Popen[bytes] | None = None
 
+    def hand_over(self, descriptor: int) -> None:
+        """Open the data directory under this number, and let the server's user reach it. Raises Trouble."""
+        data = os.open(self.name, OWN)
+        os.dup2(data, descriptor)
+        os.close(data)
+        if self.user is None:
+            return
+        found = pwd.getpwnam(self.user)
+        os.fchown(descriptor, found.pw_uid, found.pw_gid)
+        if mount_apart(self.name):
+            self.inside = MOUNT_POINT
+            return
+        os.chmod(".", 0o711)
+        # servers resolve the real path of what they open, so they must be able to walk down it
+        real = os.path.realpath(self.name)
+        if subprocess.run([*privileges(self.user), "test", "-d", real], check=False).returncode:
+            raise Trouble(
+                f"it runs as {self.user}, who cannot come to {real}: name a directory that this user can reach"
+            )
+
     def run(self, argv: Iterable[str], stdin: Any = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
         """Start a command in its own process group, with its output in the log. Raises Trouble."""
         try:
@@ -116,6 +137,17 @@ class ServerProcess:
         self.wait(seconds)
         if is_full():
             raise Trouble(self.reason("the server waits for space"))
+
+    def answers(self, socket_name: str, ready: Sequence[str] | None) -> bool:
+        """Return whether it is ready. ``ready``: a file among its data, and the first word of its last line then."""
+        if not ready:
+            return self.takes_connections(socket_name)
+        name, word = ready
+        try:
+            with open(f"{self.name}/{name}", encoding="utf-8", errors="replace") as file:
+                return file.read().rstrip().rpartition("\n")[2].startswith(word)
+        except OSError:
+            return False
 
     def takes_connections(self, name: str) -> bool:
         with socket.socket(socket.AF_UNIX) as client:

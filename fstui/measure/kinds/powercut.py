@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from fstui.measure.kinds import StepFigures, StepSettings
 from fstui.model.base import Amount, Count
+
+CutKind = Literal["power", "host-stop", "reset"]
+"""What was cut, as the user states."""
+CUT_NAMES: dict[CutKind, str] = {"power": "cut", "host-stop": "stop", "reset": "reset"}
+CUT_LIMITS: dict[CutKind, str] = {
+    "power": "",
+    "host-stop": "The host below kept its power and its caches, so a power cut of that host may lose more.",
+    "reset": "The disk kept its power, so its write cache was not tested. A power cut may lose more.",
+}
+"""What is not proven if no record was lost."""
 
 
 class PowerCut(StepSettings, frozen=True, kw_only=True, tag="powercut"):
@@ -39,6 +49,7 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
     """The boot id of the writing host has changed since the writes."""
     storage_was_cut: bool = False
     """The user states that the storage lost power, but not the host."""
+    cut_kind: CutKind = "power"
     simulated: bool = False
     """The power of a simulated disk was cut."""
     unmountable: bool = False
@@ -65,6 +76,8 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
     misplaced: Count = 0
     """A record that was written elsewhere is in its place."""
     unreadable: Count = 0
+    not_recovered: str = ""
+    """Why a database server did not start again with its data: the end of its log. Its records count as unreadable."""
     reordered: Count = 0
     """Lost records, although a later record of the same writer exists."""
     in_flight: Count = 0
@@ -93,9 +106,14 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
     @property
     def is_final(self) -> bool:
         """Whether another verification would give the same result."""
-        return self.kept or self.any_lost or self.ended is not None
+        return self.survived or self.any_lost or self.ended is not None
+
+    @property
+    def survived(self) -> bool:
+        """Whether something was cut, and no record was lost."""
+        return self.cut_seen and not self.any_lost and self.checked > 0
 
     @property
     def kept(self) -> bool:
         """Whether the storage survived a power cut without a loss."""
-        return self.cut_seen and not self.any_lost and self.checked > 0
+        return self.survived and self.cut_kind == "power"

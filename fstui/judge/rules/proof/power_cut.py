@@ -1,11 +1,12 @@
 """*lost, high confidence; kept, medium confidence (high after 5 cuts; in a virtual machine one level lower);
-cannot-tell if no power was cut*
+plausible, low confidence, after a reset or the end of a virtual machine; cannot-tell if no power was cut*
 
 ## What it means
 After a power cut, fstui looked for the records that had been acknowledged.
 
 - *lost*: a record whose sync had returned is missing after the power cut, or its filesystem cannot be mounted.
 - *kept*: every acknowledged record survived all power cuts so far.
+- *plausible*: every acknowledged record survived a reset or the end of a virtual machine (`--cut`).
 
 ## How it was measured
 `fstui powercut write` writes numbered records and prints a line after each sync. `fstui powercut witness` stores these
@@ -22,6 +23,8 @@ A killed virtual machine does not test the host's cache.
 - kept: cut again, at the wall plug, under load and with other ways to sync (`--set sync=…`)
 
 ## Details
+- A database server recovers in a copy of its data. If it does not start with it, but does with new data, its records
+  are lost.
 - A record that was being written during the cut may be damaged. POSIX allows a new file to disappear if its directory
   was not synced. Neither is a loss.
 - Cuts add up until a setting changes (layers, cache, mount options) or a record is lost.
@@ -34,7 +37,7 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
-from fstui.measure.kinds.powercut import PowerCutFigures
+from fstui.measure.kinds.powercut import CUT_LIMITS, CUT_NAMES, PowerCutFigures
 from fstui.model.judgement import Confidence
 from fstui.model.quantities import count, counted, seconds
 from fstui.model.steps import Step
@@ -68,6 +71,8 @@ def power_cut(case: Case) -> Iterator[Conclusion]:
             yield _lost(step, figures)
         elif figures.kept:
             yield _kept(step, figures, in_guest=in_guest)
+        elif figures.survived:
+            yield _plausible(step, figures)
         else:
             yield _nothing_proven(step, figures)
 
@@ -99,6 +104,8 @@ def _loss(figures: PowerCutFigures) -> tuple[str, str]:
         sentence += f" The oldest was acknowledged {seconds(figures.oldest_lost_s)} before the last one."
     if figures.reordered:
         sentence += f" Not only the last ones are lost: {reordered} had a later record that survived."
+    if figures.not_recovered:
+        sentence += f" A database server did not start again with its data: {figures.not_recovered}"
     if not figures.cut_seen:
         sentence += " This host saw no power cut, which makes the loss no better."
     return f"{lost} of {checked} acknowledged records lost", sentence
@@ -120,6 +127,19 @@ def _kept(step: Step, figures: PowerCutFigures, *, in_guest: bool) -> Conclusion
         steps=[step],
         because=_lines(figures),
         next=(f"{_AGAIN} {MANY_CUTS} cuts or more prove much more than one.",) if cuts < MANY_CUTS else (),
+    )
+
+
+def _plausible(step: Step, figures: PowerCutFigures) -> Conclusion:
+    name = CUT_NAMES[figures.cut_kind]
+    return Conclusion(
+        title=f"survived a {name}",
+        sentence=f"All {count(figures.checked)} acknowledged records survived. {CUT_LIMITS[figures.cut_kind]}",
+        verdict="plausible",
+        confidence="low",
+        steps=[step],
+        because=_lines(figures),
+        next=("Cut the power: only that tests every cache.",),
     )
 
 
@@ -179,6 +199,8 @@ def _cut(figures: PowerCutFigures) -> str:
         return "the power of the simulated disk was cut"
     if figures.storage_was_cut:
         return "only of the storage, declared by you"
+    if figures.cut_kind != "power":
+        return f"a {CUT_NAMES[figures.cut_kind]}, declared by you"
     if figures.rebooted:
         return "the host has rebooted (its boot id changed); a reset or a panic would look the same"
     return "declared by you" if figures.unmountable else "none, the boot id is the same"

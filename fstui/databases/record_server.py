@@ -1,0 +1,69 @@
+"""The settings of a server whose rows are the records of a power-cut test: all that ``fstui.powercut.server`` needs."""
+
+from __future__ import annotations
+
+import os
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+
+from fstui.databases import programs
+from fstui.databases.families import DatabaseError
+from fstui.databases.sql import FAMILIES
+from fstui.databases.throwaway import CWD, server_user
+from fstui.measure.kinds.servers import KINDS
+from fstui.measure.kinds.sysbench import Sysbench
+from fstui.model.errors import Refused
+
+_POOL_BYTES = 32 << 20
+_OPTIONS: dict[str, dict[str, bool | int | float | str]] = {
+    "mysql": {
+        "innodb_flush_log_at_trx_commit": 1,
+        "sync_binlog": 1,
+        "innodb_doublewrite": True,
+        "loose_innodb_redo_log_capacity": 32 << 20,
+        "loose_innodb_log_file_size": 16 << 20,
+    },
+    "pgsql": {
+        "fsync": True,
+        "synchronous_commit": "on",
+        "full_page_writes": True,
+        "min_wal_size": "32MB",
+        "max_wal_size": "64MB",
+        "autovacuum_naptime": 1,
+    },
+}
+"""By driver: every commit is durable, and the logs are small."""
+_TEXT = {"mysql": "LONGTEXT", "pgsql": "TEXT"}
+
+
+async def server_settings(name: str) -> dict[str, Any]:
+    """Raises Refused if the server, sysbench, or a user for the server is missing."""
+    kind = KINDS[name]
+    family = FAMILIES[kind.driver]
+    program = await programs.find_server(name)
+    if program is None:
+        raise Refused(programs.missing(name))
+    sysbench = await programs.find_sysbench()
+    try:
+        user = server_user(family.users) if os.geteuid() == 0 else None
+    except DatabaseError as error:
+        raise Refused(str(error)) from None
+    settings = msgspec.convert({"server": name, "pool_bytes": _POOL_BYTES, "options": _OPTIONS[kind.driver]}, Sysbench)
+    connection = family.connection(f"{CWD}/{{home}}/{family.socket}")
+    use = [f"USE {connection.database}"] if family.create_statements else []
+    options = family.sysbench_options(msgspec.structs.replace(connection, database=family.maintenance))
+    table = f"CREATE TABLE records (place BIGINT PRIMARY KEY, block {_TEXT[kind.driver]})"
+    return {
+        "user": user,
+        "prepare": family.preparation(program, "{data}"),
+        "argv": family.command_line(program, "{data}", f"{{data}}/{family.socket}", settings),
+        "socket": family.socket,
+        "ready": family.ready,
+        "signal": family.restart_signal,
+        "client": [sysbench, "{script}", *options, "session"],
+        "script": files(__package__).joinpath("sql.lua").read_text(),
+        "create": [*family.create_statements, *use, table],
+        "begin": use,
+    }

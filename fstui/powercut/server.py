@@ -1,0 +1,163 @@
+"""The database server of one writer: its data is in the writer's directory, and each record is a row of its own commit.
+
+The settings come from ``databases.record_server``: ``user``, ``prepare``, ``argv``, ``socket``, ``ready`` and
+``signal`` as in ``measure.helpers.serve``; ``client``, the command line of sysbench with ``{home}`` for the data
+directory; ``script``, its program; ``create``, the statements that make the table, and ``begin``, those before all
+others.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from typing import Any
+
+from fstui.measure.helpers.server_process import FULL, MOUNT_POINT, POLL_S, ServerProcess, is_full, privileges
+from fstui.measure.wire.stdio import Trouble
+from fstui.powercut.records import Stream
+
+START_S = 180.0
+"""For one command of a server, on a slow disk."""
+DATA_FD = 64
+MNT_DETACH = 2
+LAST_LINES, MAX_LOG = 6, 800
+
+
+class NoAnswer(Trouble):
+    """It did not answer in time, or waits for space: nothing is known about its data."""
+
+
+class RecordServer:
+    """A server, and sysbench as its client. All methods raise Trouble with their error."""
+
+    def __init__(self, settings: dict[str, Any], home: str, run: str, stream: Stream) -> None:
+        """``home``: its data directory, a name in the working directory."""
+        self.settings = settings
+        self.home = home
+        self.run = run
+        self.stream = stream
+        self.deadline = 0.0
+        self.client: subprocess.Popen[str] | None = None
+        inside = f"/proc/self/fd/{DATA_FD}"
+        self.server = ServerProcess(home, f"{home}.log", settings["user"], self.wait, inside=inside, fds=(DATA_FD,))
+        self.server.hand_over(DATA_FD)
+
+    def wait(self, _seconds: float) -> None:
+        if time.monotonic() > self.deadline:
+            raise NoAnswer(f"no answer within {START_S:.0f} s")
+        if is_full():
+            raise NoAnswer(FULL)
+        time.sleep(POLL_S)
+
+    def make(self) -> None:
+        """Make its data with the rows that are overwritten later, end it, and sync the filesystem."""
+        for step in self.settings["prepare"]:
+            self.deadline = time.monotonic() + START_S
+            self.server.prepare(step)
+        self.start(*self.settings["create"])
+        self.execute("BEGIN")
+        for sequence in range(self.stream.per_file):
+            self.execute("INSERT INTO records VALUES ({}, '{}')".format(*self.row(sequence)))
+        self.execute("COMMIT")
+        self.end()
+        if ctypes.CDLL(None, use_errno=True).syncfs(DATA_FD):
+            raise Trouble(f"syncfs: {os.strerror(ctypes.get_errno())}")
+
+    def start(self, *statements: str) -> None:
+        """Start it on its data, connect, and execute the statements."""
+        with suppress(FileNotFoundError):
+            os.unlink(f"{self.home}/{self.settings['socket']}")
+        self.deadline = time.monotonic() + START_S
+        self.server.start(
+            self.settings["argv"], lambda: self.server.answers(self.settings["socket"], self.settings["ready"])
+        )
+        script = f"{self.home}.lua"
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(self.settings["script"])
+        words = [word.format(home=self.home, script=script) for word in self.settings["client"]]
+        self.client = subprocess.Popen(
+            [*privileges(None), *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+        for statement in (*statements, *self.settings["begin"]):
+            self.execute(statement)
+
+    def row(self, sequence: int) -> tuple[int, str]:
+        """Return the place of the record, and the record in hexadecimal digits."""
+        return self.stream.position(sequence)[1], self.stream.pack(self.run, sequence).hex()
+
+    def put(self, sequence: int) -> None:
+        """Commit the record."""
+        self.execute("UPDATE records SET block = '{1}' WHERE place = {0}".format(*self.row(sequence)))
+
+    def retire(self, sequence: int) -> None:
+        """Nothing: the row was replaced."""
+
+    def rows(self) -> list[tuple[int, bytes]]:
+        """Return the place and the block of every record."""
+        found = self.execute("SELECT place, block FROM records")
+        return [(int(place), bytes.fromhex(block)) for place, block in found]
+
+    def execute(self, statement: str) -> list[list[str]]:
+        """Execute it in a transaction of its own, unless it is in one. Return its rows."""
+        assert self.client is not None and self.client.stdin is not None and self.client.stdout is not None
+        with suppress(BrokenPipeError):
+            self.client.stdin.write(f"{statement}\n")
+            self.client.stdin.flush()
+        rows: list[list[str]] = []
+        fatal = ""
+        for line in self.client.stdout:
+            word, *fields = line.rstrip("\n").split("\t")
+            if word == "done":
+                return rows
+            if word == "row":
+                rows.append(fields)
+            elif word.startswith(("FATAL:", "ALERT:")):  # the first one has the server's error
+                fatal = fatal or word.partition(" ")[2].partition(" for query '")[0]
+        raise Trouble(fatal or "its client ended")
+
+    def end(self) -> None:
+        """End it with all that was committed."""
+        self.disconnect()
+        assert self.server.process is not None
+        self.server.signal(self.settings["signal"])
+        self.deadline = time.monotonic() + START_S
+        while self.server.process.poll() is None:
+            self.wait(POLL_S)
+
+    def kill(self) -> None:
+        self.disconnect()
+        self.server.signal("SIGKILL")
+        if self.server.process is not None:
+            self.server.process.wait()
+        if self.server.inside == MOUNT_POINT:
+            ctypes.CDLL(None).umount2(MOUNT_POINT.encode(), MNT_DETACH)
+
+    def disconnect(self) -> None:
+        if self.client is not None:
+            self.client.kill()
+            self.client.communicate()
+            self.client = None
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether a process of it was killed, for lack of memory, which says nothing about its data."""
+        process = self.server.process
+        return (process is not None and process.poll() == -signal.SIGKILL) or "by signal 9" in self.last_lines()
+
+    def last_lines(self) -> str:
+        """Return the end of its log in one line."""
+        try:
+            with open(self.server.log, "rb") as log:
+                lines = log.read().decode(errors="backslashreplace").splitlines()[-LAST_LINES:]
+        except OSError:
+            return ""
+        return " | ".join(" ".join(line.split()) for line in lines)[-MAX_LOG:]
