@@ -102,7 +102,7 @@ def campaign(
     acknowledgements when HOST is back. The patterns of the writes change from cut to cut.
 
     The same command continues after Ctrl-C, and after a restart of the witness. Ctrl-C finishes the current cut; a
-    second one ends fstui at once.
+    second one ends fstui at once. 'fstui show DIRECTORY' prints the report at any time, also while it runs.
 
     Exit status: 0 all cuts are done; 1 the campaign stopped, and everything is left for inspection; 3 --fail-on.
 
@@ -140,6 +140,9 @@ class _Session:
     """The campaign on the terminal: one line that is redrawn, and a line for each cut that ends."""
 
     def __init__(self, store: Store, mount_fails: bool) -> None:
+        from fstui.report import campaign as report  # noqa: PLC0415  the writer starts without it
+
+        self._report = report
         self._store = store
         self._campaign = CutCampaign(store, self._show, self._finished, mount_fails=mount_fails)
         self._redraws = sys.stderr is not None and sys.stderr.isatty()
@@ -164,11 +167,12 @@ class _Session:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
         if stopped or self._signal:
-            say(f"fstui: {stopped or 'stopped'}. {self._state()}")
-        from fstui.report import campaign as report  # noqa: PLC0415  the writer starts without it
-
-        found = report.document(self._store, stopped)
-        asyncio.run(print_report(report.report_of(found), format_, output))
+            stopped = stopped or f"stopped by {signal.Signals(self._signal).name}"
+            with suppress(OSError):
+                self._store.stop(stopped)
+            say(f"fstui: {stopped}. {self._state()}")
+        found = self._report.document(self._store, stopped)
+        asyncio.run(print_report(self._report.report_of(found), format_, output))
         if self._signal:
             return 128 + self._signal
         return FAILED if stopped else FAILED_ON if fails(found.verdict, None, fail_on) else 0
@@ -176,6 +180,8 @@ class _Session:
     def _state(self) -> str:
         plug = self._campaign.cut.plug if self._campaign.cut else "on"
         host, directory = self._store.settings.host, self._store.directory
+        if not Store.is_in(directory):
+            return f"The power of {host} is {plug}. {directory} was removed: the campaign cannot be continued"
         return f"The power of {host} is {plug}. The campaign is saved in {directory}: the same command continues it"
 
     def _arrived(self, number: int, _: object) -> None:
@@ -193,18 +199,15 @@ class _Session:
         if not self._redraws or now - self._drawn_at < REDRAW_S:
             return
         self._drawn_at = now
-        store, cut = self._store, self._campaign.cut
-        lost = sum(one.outcome == "lost" for one in store.happened)
-        done = f"{len(store.happened)} of {store.settings.cuts} cuts, {lost} lost"
-        line = f"{done} · {words} · {cut.pattern if cut else ''}"
+        cut = self._campaign.cut
+        line = f"{self._report.interim(self._store)} · {words} · {cut.pattern if cut else ''}"
         columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80
         print(f"\r\x1b[K{escape_controls(line)[: columns - 1]}", end="", file=sys.stderr, flush=True)
 
     def _finished(self, cut: CampaignCut) -> None:
-        from fstui.report.campaign import line  # noqa: PLC0415
-
         self._clear()
-        say(line(cut))
+        line = self._report.line(cut, self._store.settings.kind)
+        say(line if self._redraws else f"{line}. So far: {self._report.interim(self._store)}")
 
     def _clear(self) -> None:
         if self._redraws:

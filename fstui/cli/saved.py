@@ -21,6 +21,7 @@ from fstui.report import history as report
 from fstui.report.compare import of_runs
 from fstui.report.sections import Report
 from fstui.runs import history
+from fstui.runs.campaigns import Store
 from fstui.runs.history import ALTERED, SavedRun, Summary
 
 _PRICE = re.compile(r"(\d+(?:\.\d+)?)/(h|d)")
@@ -93,16 +94,31 @@ def delete(runs: tuple[str, ...], yes: bool) -> None:
 def show(reference: str, again: bool, format_: str, output: Path | None) -> None:
     """Print a saved run. RUN is its id, the beginning of its id, a file, or 'last'.
 
+    RUN may also be the directory of a power-cut campaign, whose report is printed, even while it runs.
+
     \b
     Examples:
       fstui show last --format html --output result.html
       fstui show run-from-a-ticket.json --again
+      fstui show fstui-campaign-db1 --format html --output db1.html
     """
+    if Store.is_in(Path(reference)):
+        _show_campaign(Path(reference), format_, output)
+        return
     saved = asyncio.run(_found(reference))
     if again:
         _judge_again(saved, format_, output)
     else:
         asyncio.run(deliver(output, formats.render(format_, saved.run, saved_to=saved.path)))
+
+
+def _show_campaign(directory: Path, format_: str, output: Path | None) -> None:
+    from fstui.report import campaign  # noqa: PLC0415  it needs no history
+
+    if format_ in formats.OF_RUNS:
+        raise Refused(f"--format {format_} shows runs, and {directory} is a campaign")
+    store = Store.read(directory)
+    asyncio.run(print_report(campaign.report_of(campaign.document(store, store.stopped)), format_, output))
 
 
 @click.command("replay")

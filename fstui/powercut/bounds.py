@@ -11,7 +11,7 @@ from collections.abc import Callable
 from math import exp, fsum, lgamma, log, log1p
 
 CONFIDENCE = 0.95
-METHOD = "Clopper-Pearson, exact"
+METHOD = "Clopper-Pearson"
 _HALVINGS = 60
 
 

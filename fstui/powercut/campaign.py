@@ -2,7 +2,8 @@
 
 The directory of a campaign contains ``campaign.json`` (the settings) and for each cut ``NUMBER.json`` (its state,
 written again before each step), ``NUMBER.log`` (the acknowledgements) and ``NUMBER.run.json`` (what HOST read back).
-After a power cut of the witness itself, the same command continues with the step that was interrupted.
+``stopped`` says why the campaign stopped. After a power cut of the witness itself, the same command continues with the
+step that was interrupted.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ import fcntl
 import os
 import random
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, TypeVar
 
 import msgspec
 
 from fstui import __version__
-from fstui.measure.kinds.powercut import PowerCutFigures
+from fstui.measure.kinds.powercut import CutKind, PowerCutFigures
 from fstui.model.base import Amount, Base, Count
 from fstui.model.documents import encode
 from fstui.model.errors import Refused
@@ -25,12 +27,11 @@ from fstui.powercut.header import PowerCutHeader, decode_header
 from fstui.powercut.log import MAX_HEADER, BadLog, parse_header
 from fstui.state.files import make_private, read_regular, write_atomically
 
-CutKind = Literal["power", "host-stop", "reset"]
-"""What the commands cut, declared by the user."""
 Step = Literal["start", "write", "off", "wait", "on", "back", "verify", "done"]
 """``start``: HOST is being prepared; ``off``, ``on``: the command was started; ``wait``: the power is off."""
-Outcome = Literal["", "kept", "lost", "no-cut", "refused"]
-"""``no-cut``: nothing was proven. ``refused``: HOST cannot write with this pattern."""
+Outcome = Literal["", "intact", "lost", "no-cut", "refused"]
+"""``intact``: no acknowledged record was lost. ``no-cut``: nothing was proven. ``refused``: HOST cannot write with this
+pattern."""
 
 PATTERNS: dict[str, dict[str, str]] = {
     "overwrite + fdatasync": {"sync": "fdatasync", "writes": "overwrite"},
@@ -40,6 +41,9 @@ PATTERNS: dict[str, dict[str, str]] = {
     "16 KiB blocks": {"sync": "fdatasync", "writes": "overwrite", "block": "16384"},
     "4 writers": {"sync": "fdatasync", "writes": "overwrite", "writers": "4"},
     "SQLite": {"sync": "fdatasync", "writes": "sqlite"},
+    "PostgreSQL": {"writes": "postgresql"},
+    "MariaDB": {"writes": "mariadb"},
+    "MySQL": {"writes": "mysql"},
 }
 """The settings of the writer by the name of the pattern. Cuts take them in this order."""
 _PLUG: dict[Step, str] = {
@@ -50,7 +54,7 @@ _PLUG: dict[Step, str] = {
 _Kind = TypeVar("_Kind")
 _COMPARABLE = {"host": "--host", "directory": "--dir", "kind": "--cut", "wait_s": "--wait"}
 """The settings that all cuts of a campaign have in common, and the option that sets each."""
-_SETTINGS, _LOCK = "campaign.json", "lock"
+_SETTINGS, _LOCK, _STOPPED = "campaign.json", "lock", "stopped"
 
 
 class CampaignSettings(Base, frozen=True, kw_only=True):
@@ -97,6 +101,7 @@ class CampaignCut(Base, frozen=True, kw_only=True):
     boot_before: str = ""
     boot_after: str = ""
     off_took_s: Amount = 0.0
+    off_printed: str = ""
     silent_after_s: float | None = None
     """From the return of the off command to the last acknowledgement that arrived; negative: it was before."""
     back_after_s: Amount = 0.0
@@ -111,7 +116,7 @@ class CampaignCut(Base, frozen=True, kw_only=True):
     @property
     def happened(self) -> bool:
         """Whether the cut counts: the power was cut and the records were compared."""
-        return self.outcome in ("kept", "lost")
+        return self.outcome in ("intact", "lost")
 
     @property
     def plug(self) -> str:
@@ -126,6 +131,10 @@ class Store:
         self.directory = directory
         self.settings = settings
         self.cuts = cuts
+        self.running = False
+        """Another process runs it."""
+        self._refused_before = sum(cut.outcome == "refused" for cut in cuts)
+        """These patterns are tried again: the user may have changed what was refused."""
         self._lock = lock
         """Held until the process ends."""
 
@@ -143,12 +152,43 @@ class Store:
                 settings = _continued(_decoded(saved, CampaignSettings), settings, directory)
             assert settings is not None
             write_atomically(saved, msgspec.json.format(encode(settings)) + b"\n")
+            (directory / _STOPPED).unlink(missing_ok=True)
             return cls(directory, settings, list(_cuts(directory)), lock)
         except BaseException as error:
             os.close(lock)
             if isinstance(error, BlockingIOError):
                 raise Refused(f"another fstui is already running the campaign in {directory}") from None
             raise
+
+    @classmethod
+    def read(cls, directory: Path) -> Store:
+        """Return the campaign in the directory, which may be running. Raises Refused, OSError."""
+        store = cls(directory, _decoded(directory / _SETTINGS, CampaignSettings), list(_cuts(directory)), -1)
+        lock = os.open(directory / _LOCK, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            store.running = True
+        finally:
+            os.close(lock)
+        return store
+
+    @staticmethod
+    def is_in(directory: Path) -> bool:
+        with suppress(OSError):
+            return (directory / _SETTINGS).is_file()
+        return False
+
+    @property
+    def stopped(self) -> str:
+        """Why the campaign stopped."""
+        with suppress(OSError):
+            return (self.directory / _STOPPED).read_text()
+        return ""
+
+    def stop(self, why: str) -> None:
+        """Save why the campaign stops. Raises OSError."""
+        write_atomically(self.directory / _STOPPED, why.encode())
 
     @property
     def happened(self) -> list[CampaignCut]:
@@ -158,10 +198,11 @@ class Store:
         """Return the unfinished cut, or the next one. Raises Refused if HOST refused every pattern."""
         if self.cuts and self.cuts[-1].step != "done":
             return self.cuts[-1]
-        refused = {cut.pattern: cut.reason for cut in self.cuts if cut.outcome == "refused"}
+        refusals = [cut for cut in self.cuts if cut.outcome == "refused"][self._refused_before :]
+        refused = {cut.pattern: cut.reason for cut in refusals}
         possible = [pattern for pattern in PATTERNS if pattern not in refused]
         if not possible:
-            raise Refused(f"{self.settings.host} refuses to write: {next(reversed(refused.values()))}")
+            raise Refused(f"{self.settings.host} refuses to write: {next(iter(refused.values()))}")
         number = len(self.cuts) + 1
         numbers = random.Random(f"{self.settings.seed}/{number}")
         pattern = possible[(number - 1) % len(possible)]

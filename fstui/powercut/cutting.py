@@ -6,7 +6,6 @@ import re
 import shlex
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,11 @@ import msgspec
 
 from fstui import ssh
 from fstui.measure.kinds.documents import decode_run
+from fstui.measure.kinds.powercut import PowerCutFigures
 from fstui.model.errors import Refused, local_time
 from fstui.model.quantities import count, seconds
-from fstui.powercut.campaign import PATTERNS, CampaignCut, CampaignSettings, Step, Store
+from fstui.powercut.campaign import PATTERNS, CampaignCut, CampaignSettings, Outcome, Step, Store
+from fstui.powercut.header import boot_id
 from fstui.powercut.log import BadLog
 from fstui.powercut.power_cuts import figures_of
 from fstui.powercut.records import PREFIX
@@ -27,17 +28,21 @@ CONNECT_S = 10
 ANSWER_S = 60.0
 """Limit for a short command on HOST."""
 VERIFY_S = 900.0
-FIRST_S = 180.0
-"""Limit for the first acknowledgement: HOST fills the files before it."""
+FIRST_S = 600.0
+"""Limit for the first acknowledgement: HOST fills the files, or makes a database, before it."""
 ALIVE_S = 15.0
 """How long HOST may go on after the off command has returned. Some power strips switch after they have answered."""
 RETRY_S, END_S = 1.0, 2.0
 MAX_LOG_BYTES = 200 << 20
 MAX_IN_A_ROW = 3
 """After this many cuts in a row that did not happen, something is wrong with the commands."""
-MAX_REASON = 500
+MAX_REASON, MAX_PRINTED = 500, 200
+VERIFIED = (0, 1)
+"""The exit statuses of ``powercut verify`` with a complete document; 1: HOST could not save it."""
 KEPT_LOSSES = 3
 """The records of the first cuts with a loss stay on HOST."""
+NO_DEVICE = "does not exist"
+"""What mount(8) prints if there is no such device. That says nothing about the data."""
 _BOOT_ID = re.compile(rb"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.MULTILINE)
 _READ_BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 _FOREVER_S = 1e9
@@ -48,7 +53,7 @@ class Stopped(Exception):  # noqa: N818  printed as it is
 
 
 class _Enough(Exception):  # noqa: N818
-    """Nothing more is expected from the writer."""
+    """Nothing more is expected from the writer. The message says why the cut proves nothing, if it does not."""
 
 
 class CutCampaign:
@@ -69,6 +74,8 @@ class CutCampaign:
         self._finished = finished
         self._mount_fails = mount_fails
         self._stopping = False
+        self._boot = ""
+        """The boot of HOST after the cut before."""
 
     @property
     def settings(self) -> CampaignSettings:
@@ -96,6 +103,7 @@ class CutCampaign:
         unsure = resumed and self.cut.step in ("off", "on")
         if self.cut.step == "write":
             self._finish("no-cut", "the witness was stopped before the power was cut")
+            self._boot = ""  # HOST may have restarted since
             return
         if self.cut.step == "off":
             self._save("off", spoiled="the witness was stopped while the off command ran")
@@ -114,7 +122,11 @@ class CutCampaign:
         self.cut = self.store.save(msgspec.structs.replace(self.cut, step=step, **changes))
         return self.cut
 
-    def _finish(self, outcome: str, reason: str = "", **changes: Any) -> None:
+    def _finish(self, outcome: Outcome, reason: str = "", **changes: Any) -> None:
+        assert self.cut is not None
+        if outcome == "no-cut" and self.cut.off_printed:
+            reason += f". The off command printed: {self.cut.off_printed}"
+        self._boot = self.cut.boot_after or self.cut.boot_before
         self._finished(self._save("done", outcome=outcome, reason=reason[:MAX_REASON], **changes))
 
     # on HOST
@@ -138,6 +150,13 @@ class CutCampaign:
         """Prepare HOST, and remember its boot id."""
         settings = self.settings
         boot = self._answering("it does not answer")
+        if boot == boot_id():
+            raise Stopped(f"{settings.host} is this machine, which would lose its power, too")
+        if self._boot and boot != self._boot:
+            raise Stopped(
+                f"{settings.host} has restarted between two cuts. Another campaign or a person switches it, or the off "
+                "command takes effect late"
+            )
         if leftover := self._leftover():
             self._must(f"rm -rf -- {shlex.quote(leftover)}", "the records of the cut before could not be removed")
         if settings.remake and self.store.cuts and self.store.cuts[-1].outcome == "lost":
@@ -167,9 +186,9 @@ class CutCampaign:
 
     def _leftover(self) -> str | None:
         """Return the directory with the records of the newest cut, unless they are to stay."""
-        if not self.store.cuts:
+        newest = next((cut for cut in reversed(self.store.cuts) if cut.outcome != "refused"), None)
+        if newest is None:
             return None
-        newest = self.store.cuts[-1]
         losses = sum(cut.outcome == "lost" for cut in self.store.cuts)
         header = self.store.header(newest)
         if header is None or (newest.outcome == "lost" and losses <= KEPT_LOSSES):
@@ -193,21 +212,28 @@ class CutCampaign:
         cutting = _Cutting(self, self.cut, witness, writer)
         spoiled = ""
         try:
-            with suppress(_Enough):
+            try:
                 witness.listen(writer.stdout, cutting.look, LOOK_S)
-        except BadLog as bad:
-            spoiled = f"the acknowledgements of {self.settings.host} cannot be read: {bad}"
+            except _Enough as enough:
+                spoiled = str(enough)
+            except BadLog as bad:
+                spoiled = f"the acknowledgements of {self.settings.host} cannot be read: {bad}"
+            finally:
+                ended = writer.kill(after_s=0.0 if cutting.off else END_S)
+                witness.close()
         except LogFull as error:
             raise Stopped(f"the acknowledgements cannot be saved: {error}") from None
-        finally:
-            ended = writer.kill(after_s=0.0 if cutting.off else END_S)
-            witness.close()
         if cutting.off is None:
-            self._not_cut(witness, ended, spoiled or cutting.spoiled)
+            self._not_cut(witness, ended, spoiled)
             return False
         off = cutting.off_returned()
-        last_s = witness.acknowledged_at - cutting.returned_at
-        self._save("wait", off_took_s=off.elapsed_s, silent_after_s=last_s, spoiled=spoiled or cutting.spoiled)
+        self._save(
+            "wait",
+            off_took_s=off.elapsed_s,
+            off_printed=off.printed[-MAX_PRINTED:],
+            silent_after_s=witness.acknowledged_at - cutting.returned_at,
+            spoiled=spoiled,
+        )
         return True
 
     def _not_cut(self, witness: Witness, ended: CommandResult, spoiled: str) -> None:
@@ -265,59 +291,71 @@ class CutCampaign:
         self._save("verify", boot_after=boot, back_after_s=time.monotonic() - began)
 
     def _verify(self) -> None:
-        """Read the records back, as soon as DIR is mounted."""
+        """Read the records back and record the outcome."""
         assert self.cut is not None
-        began, mount_error = time.monotonic(), ""
-        while True:
-            self._show("verifying")
-            mounted = self._ask(self.settings.mount, self.settings.command_s) if self.settings.mount else None
-            answer = self._read_back(mount_fails=self._mount_fails)
-            if answer.out:
-                self._mount_fails = False
-                break
-            if time.monotonic() - began > self.settings.back_s:
-                if mounted is None or not mounted.code or mounted.code == ssh.NO_CONNECTION:
-                    raise Stopped(self._cannot_verify(_trouble(answer)))
-                mount_error = f"the filesystem did not mount: {mounted.words}"
-                answer = self._read_back(mount_fails=True)
-                break
-            time.sleep(RETRY_S)
+        answer, mount_error = self._read_back()
         try:
             figures = figures_of(decode_run(answer.out))
         except Refused as refusal:
-            raise Stopped(self._cannot_verify(f"its answer is no run document: {refusal}")) from None
+            raise self._cannot_verify(f"its answer is no run document: {refusal}") from None
         header = self.store.header(self.cut)
         if header is None or figures is None or figures.cut != header.run:
-            raise Stopped(self._cannot_verify("its answer is about another cut"))
+            raise self._cannot_verify("its answer is about another cut")
+        if figures.read_only and not figures.any_lost:
+            raise self._cannot_verify("its filesystem is mounted read-only, and may be damaged")
         self.store.save_run(self.cut, answer.out)
-        rebooted = self.cut.boot_after != self.cut.boot_before
         changes: dict[str, Any] = {"figures": figures, "mount_point": header.target.mount_point}
         if figures.any_lost:
             self._finish("lost", mount_error, **changes)
-            if figures.unmountable and not self.settings.remake:
-                raise Stopped(
-                    f"the filesystem of {self.settings.directory} could not be mounted after cut {self.cut.number}. "
-                    "Make it anew before the same command continues, or let --remake do that"
-                )
-        elif self.cut.spoiled:
-            self._finish("no-cut", self.cut.spoiled, **changes)
-        elif not rebooted:
-            self._finish("no-cut", f"the boot id of {self.settings.host} did not change", **changes)
-        elif figures.kept:
-            self._finish("kept", **changes)
+        elif why := self._no_cut(figures):
+            self._finish("no-cut", why, **changes)
         else:
-            self._finish("no-cut", figures.ended or "no record had to be there", **changes)
+            self._finish("intact", **changes)
+        if figures.any_lost and figures.unmountable and not self.settings.remake:
+            raise Stopped(
+                f"the filesystem of {self.settings.directory} could not be mounted after cut {self.cut.number}. "
+                "Make it anew before the same command continues, or let --remake do that"
+            )
 
-    def _read_back(self, *, mount_fails: bool) -> CommandResult:
+    def _no_cut(self, figures: PowerCutFigures) -> str:
+        """Return why the cut proves nothing although no record is lost."""
+        assert self.cut is not None
+        if self.cut.spoiled:
+            return self.cut.spoiled
+        if self.cut.boot_after == self.cut.boot_before:
+            return f"the boot id of {self.settings.host} did not change"
+        return "" if figures.survived else figures.ended or "no record had to be there"
+
+    def _read_back(self) -> tuple[CommandResult, str]:
+        """Return the answer of HOST as soon as DIR is mounted, and why it was not mounted, if it was not."""
+        began = time.monotonic()
+        while True:
+            self._show("verifying")
+            mounted = self._ask(self.settings.mount, self.settings.command_s) if self.settings.mount else None
+            answer = self._read_records(mount_fails=self._mount_fails)
+            if answer.out and answer.code in VERIFIED:
+                self._mount_fails = False
+                return answer, ""
+            if time.monotonic() - began > self.settings.back_s:
+                if mounted is None or mounted.code in (0, None, ssh.NO_CONNECTION):
+                    raise self._cannot_verify(_trouble(answer))
+                if NO_DEVICE in mounted.printed:
+                    raise self._cannot_verify(f"its disk is missing or has another name: {mounted.printed}")
+                return self._read_records(mount_fails=True), f"the filesystem did not mount: {mounted.words}"
+            time.sleep(RETRY_S)
+
+    def _read_records(self, *, mount_fails: bool) -> CommandResult:
         assert self.cut is not None
         words = ["verify", self.settings.directory, "--format", "json", *(["--mount-fails"] if mount_fails else [])]
+        words += ["--cut", self.settings.kind] if self.settings.kind != "power" else []
         return self._ask(self._fstui(*words), VERIFY_S, self.store.log(self.cut))
 
-    def _cannot_verify(self, why: str) -> str:
+    def _cannot_verify(self, why: str) -> Stopped:
         assert self.cut is not None
-        return (
+        return Stopped(
             f"cut {self.cut.number} cannot be verified: {why}. {self.settings.host} is up, and nothing was removed. "
-            "Run the same command again when the filesystem is mounted, or with --mount-fails if it cannot be mounted"
+            "Run the same command again when the filesystem is mounted read-write, or with --mount-fails if it cannot "
+            "be mounted"
         )
 
 
@@ -330,20 +368,18 @@ class _Cutting:
         self._witness = witness
         self._writer = writer
         self._started_at = time.monotonic()
-        self._expected = next((earlier.mount_point for earlier in campaign.store.happened), "")
+        self._mount_point = next((earlier.mount_point for earlier in campaign.store.happened), "")
         self._first_at: float | None = None
         self._answer: CommandResult | None = None
         self.off: ShellCommand | None = None
         self.returned_at = 0.0
-        self.spoiled = ""
 
     def look(self, view: WitnessState) -> None:
         """Do what is due. Raises _Enough at the end, Stopped if the off command fails."""
         now = time.monotonic()
         self._writer.poll()  # kills it if it prints too much
         if self._witness.path.stat().st_size > MAX_LOG_BYTES:
-            self.spoiled = "HOST sent more than 200 MiB"
-            raise _Enough
+            raise _Enough("HOST sent more than 200 MiB")
         if self.off is None:
             self._wait(view, now)
         elif self._returned():
@@ -355,21 +391,22 @@ class _Cutting:
             self._check_mount_point()
         if self._first_at is None:
             if now - self._started_at > FIRST_S:
-                self.spoiled = f"no acknowledgement within {seconds(FIRST_S)}"
-                raise _Enough
+                raise _Enough(f"no acknowledgement within {seconds(FIRST_S)}")
             return
         left_s = self._first_at + self._cut.wait_s - now
         self._campaign.show_writing(view, left_s)
-        if left_s <= 0:
-            self.off = self._campaign.begin_off()
+        if left_s > 0:
+            return
+        if view.since_line_s >= SILENT_S:
+            raise _Enough(f"HOST had been silent for {seconds(view.since_line_s)} when its power was to be cut")
+        self.off = self._campaign.begin_off()
 
     def _check_mount_point(self) -> None:
         """Raises _Enough if DIR is not mounted, so that its records go to the filesystem above it."""
         assert self._witness.header is not None
         found = self._witness.header.target.mount_point
-        if self._expected and found != self._expected:
-            self.spoiled = f"the records went to the filesystem of {found}, not of {self._expected}"
-            raise _Enough
+        if self._mount_point and found != self._mount_point:
+            raise _Enough(f"the records went to the filesystem of {found}, not of {self._mount_point}")
 
     def _returned(self) -> bool:
         if self._answer is None and self.off is not None and (answer := self.off.poll()) is not None:
@@ -381,8 +418,7 @@ class _Cutting:
         if view.since_line_s >= SILENT_S:
             raise _Enough
         if now - self.returned_at > ALIVE_S:
-            self.spoiled = f"HOST was still writing {seconds(now - self.returned_at)} after the off command returned"
-            raise _Enough
+            raise _Enough(f"HOST was still writing {seconds(now - self.returned_at)} after the off command returned")
 
     def off_returned(self) -> CommandResult:
         """Wait for the off command after the connection has broken. Raises Stopped if it fails."""

@@ -32,10 +32,13 @@ class CommandResult(NamedTuple):
     elapsed_s: float
 
     @property
-    def words(self) -> str:
+    def printed(self) -> str:
         """The end of what it printed, in one line."""
-        text = (self.err or self.out)[-_TAIL_BYTES:].decode(errors="backslashreplace")
-        return " ".join(text.split()) or "it printed nothing"
+        return " ".join((self.err or self.out)[-_TAIL_BYTES:].decode(errors="backslashreplace").split())
+
+    @property
+    def words(self) -> str:
+        return self.printed or "it printed nothing"
 
 
 class ShellCommand:

@@ -6,25 +6,20 @@ from collections import Counter
 from collections.abc import Iterable
 from math import ceil, floor, log10
 
+from fstui.measure.kinds.powercut import CUT_LIMITS, CUT_NAMES, CutKind
 from fstui.model.host import Host
 from fstui.model.judgement import Verdict
 from fstui.model.quantities import count, counted, seconds
 from fstui.powercut.bounds import CONFIDENCE, METHOD, interval
-from fstui.powercut.campaign import CampaignCut, CutKind, Outcome, Store
+from fstui.powercut.campaign import CampaignCut, Outcome, Store
 from fstui.report.documents import Bound, CampaignDocument, CampaignTotals
 from fstui.report.sections import Cell, Report, Section, Value, number, records
 from fstui.report.stack import stack_line
 from fstui.report.text import GLYPHS, verdict_word
 
-_NAMES: dict[CutKind, str] = {"power": "cut", "host-stop": "stop", "reset": "reset"}
-_LIMITS: dict[CutKind, str] = {
-    "power": "",
-    "host-stop": "The host below kept its power and its caches, so a power cut of that host may lose more.",
-    "reset": "The disk kept its power, so its write cache was not tested. A power cut may lose more.",
-}
 _OUTCOMES: dict[Outcome, tuple[str, Verdict | None]] = {
     "": ("not finished", None),
-    "kept": ("kept", "kept"),
+    "intact": ("kept", "kept"),
     "lost": ("LOST", "lost"),
     "no-cut": ("no cut", "cannot-tell"),
     "refused": ("not possible", None),
@@ -61,10 +56,11 @@ def document(store: Store, stopped: str) -> CampaignDocument:
         verdict=_verdict(settings.kind, outcomes),
         sentence=sentence(settings.kind, outcomes["lost"], len(happened)),
         stopped=stopped,
+        running=store.running,
         bound=Bound(method=METHOD, confidence=CONFIDENCE, low=low, high=high),
         totals=CampaignTotals(
             cuts=len(happened),
-            kept=outcomes["kept"],
+            intact=outcomes["intact"],
             lost=outcomes["lost"],
             not_mounted=sum(cut.figures is not None and cut.figures.unmountable for cut in happened),
             no_cut=outcomes["no-cut"],
@@ -77,24 +73,34 @@ def document(store: Store, stopped: str) -> CampaignDocument:
 def _verdict(kind: CutKind, outcomes: Counter[Outcome]) -> Verdict:
     if outcomes["lost"]:
         return "lost"
-    return "cannot-tell" if not outcomes["kept"] else "kept" if kind == "power" else "plausible"
+    return "cannot-tell" if not outcomes["intact"] else "kept" if kind == "power" else "plausible"
 
 
 def sentence(kind: CutKind, lost: int, cuts: int) -> str:
-    """Return ``412 cuts, 0 losses; with 95 % confidence fewer than 0.73 % of cuts lose data``."""
+    """Return ``412 cuts, 0 losses; with 95 % confidence fewer than 0.73 % of cuts lose data (Clopper-Pearson)``."""
+    name = CUT_NAMES[kind]
     if not cuts:
-        return f"no {_NAMES[kind]} happened, so nothing is proven"
+        return f"no {name} happened, so nothing is proven"
+    losses = "1 loss" if lost == 1 else f"{count(lost)} losses"
+    share = f"with {CONFIDENCE * 100:.0f} % confidence {_share(lost, cuts)} of {name}s lose data ({METHOD})"
+    return f"{counted(cuts, name)}, {losses}; {share}"
+
+
+def _share(lost: int, cuts: int) -> str:
     low, high = interval(lost, cuts)
     if not lost:
-        share = f"fewer than {percent(high, up=True)}"
-    elif lost == cuts:
-        share = f"more than {percent(low, up=False)}"
-    else:
-        share = f"{percent(low, up=False)} to {percent(high, up=True)}"
-    name = _NAMES[kind]
-    losses = "1 loss" if lost == 1 else f"{count(lost)} losses"
-    words = f"{counted(cuts, name)}, {losses}; with {CONFIDENCE:.0%} confidence {share} of {name}s lose data"
-    return words.replace("95%", "95 %")
+        return f"fewer than {percent(high, up=True)}"
+    if lost == cuts:
+        return f"more than {percent(low, up=False)}"
+    return f"{percent(low, up=False)} to {percent(high, up=True)}"
+
+
+def interim(store: Store) -> str:
+    """Return the verdict so far in a few words: ``✓ 61 of 100 cuts, 0 lost: fewer than 4.8 % lose data``."""
+    kind, done = store.settings.kind, len(store.happened)
+    outcomes = Counter(cut.outcome for cut in store.cuts)
+    words = f"{GLYPHS[_verdict(kind, outcomes)]} {count(done)} of {counted(store.settings.cuts, CUT_NAMES[kind])}"
+    return f"{words}, {count(outcomes['lost'])} lost: {_share(outcomes['lost'], done)} lose data" if done else words
 
 
 def percent(share: float, *, up: bool) -> str:
@@ -114,8 +120,8 @@ def report_of(found: CampaignDocument) -> Report:
                 style=found.verdict,
             ),
             _by_pattern(found),
-            _cuts("Cuts that lost data or did not happen", (cut for cut in found.cuts if cut.outcome != "kept")),
-            _cuts("Every cut", found.cuts)._replace(in_documents=True),
+            _cuts("Cuts that lost data or did not happen", found, "intact"),
+            _cuts("Every cut", found)._replace(in_documents=True),
         ),
         found,
         records(_CSV, map(_record, found.cuts)),
@@ -123,11 +129,12 @@ def report_of(found: CampaignDocument) -> Report:
 
 
 def _lines(found: CampaignDocument) -> Iterable[str]:
-    totals, name = found.totals, _NAMES[found.cut]
-    yield _LIMITS[found.cut]
-    yield f"The campaign stopped: {found.stopped}" if found.stopped else ""
+    totals, name = found.totals, CUT_NAMES[found.cut]
+    yield CUT_LIMITS[found.cut]
     left = found.cuts_wanted - totals.cuts
-    yield f"Not complete: {count(left)} of {counted(found.cuts_wanted, name)} are left." if left > 0 else ""
+    if left > 0 or found.stopped:
+        state = "is running" if found.running else f"stopped: {found.stopped or 'its process was killed'}"
+        yield f"{count(left)} of {counted(found.cuts_wanted, name)} are left. The campaign {state}"
     yield (
         f"{found.host.hostname}, Linux {found.host.kernel}: {found.directory}, {stack_line(found.target)}"
         if found.target
@@ -152,14 +159,17 @@ def _lines(found: CampaignDocument) -> Iterable[str]:
     low, high = found.wait_s
     yield (
         f"Each {name} came {low:g} to {high:g} s after the first acknowledgement, at random (seed {found.seed}). You "
-        f"declared with --cut {found.cut} what the commands do. The interval is that of {found.bound.method}; it holds "
-        f"for {name}s like these."
+        f"declared with --cut {found.cut} what the commands do."
     )
+    yield f"The interval is exact ({found.bound.method}) and holds for {name}s like these."
+    if totals.cuts and not totals.lost:
+        n = totals.cuts
+        yield f"Without a loss in {counted(n, name)} it ends at 1 − 0.05^(1/{n}). The rule of three gives 3/{n}."
 
 
 def _by_pattern(found: CampaignDocument) -> Section:
     header = (
-        "PATTERN", f"{_NAMES[found.cut].upper()}S", "LOSSES", "LOSE DATA", "ACKNOWLEDGED", "CHECKED",
+        "PATTERN", f"{CUT_NAMES[found.cut].upper()}S", "LOSSES", "LOSE DATA", "ACKNOWLEDGED", "CHECKED",
         "RECORDS LOST", "TORN IN FLIGHT",
     )  # fmt: skip
     rows = []
@@ -187,12 +197,19 @@ def _by_pattern(found: CampaignDocument) -> Section:
     return Section("Patterns", header, tuple(rows), (torn,) if found.totals.in_flight else ())
 
 
-def _cuts(title: str, cuts: Iterable[CampaignCut]) -> Section:
-    return Section(title, _CUTS, tuple(_row(cut) for cut in cuts))
+def _cuts(title: str, found: CampaignDocument, without: str | None = None) -> Section:
+    return Section(title, _CUTS, tuple(_row(cut, found.cut) for cut in found.cuts if cut.outcome != without))
 
 
-def _row(cut: CampaignCut) -> tuple[Cell | str, ...]:
-    words, style = _OUTCOMES[cut.outcome]
+def _outcome(cut: CampaignCut, kind: CutKind) -> tuple[str, Verdict | None]:
+    """Return the outcome in words and its style. Only a power cut is ``kept``."""
+    if cut.outcome == "intact" and kind != "power":
+        return "no loss", "plausible"
+    return _OUTCOMES[cut.outcome]
+
+
+def _row(cut: CampaignCut, kind: CutKind) -> tuple[Cell | str, ...]:
+    words, style = _outcome(cut, kind)
     figures = cut.figures
     kinds = ("acknowledged", "checked", "missing", "stale", "torn", "misplaced", "unreadable")
     return (
@@ -208,8 +225,12 @@ def _row(cut: CampaignCut) -> tuple[Cell | str, ...]:
 
 
 def _remark(cut: CampaignCut) -> str:
+    if not cut.outcome:
+        return f"at its step '{cut.step}'"
     if cut.reason or cut.figures is None:
         return cut.reason
+    if cut.figures.not_recovered:
+        return f"the database server did not start again: {cut.figures.not_recovered}"
     if cut.figures.unmountable:
         return "the filesystem did not mount"
     return "the directory with all records is gone" if cut.figures.gone else ""
@@ -226,9 +247,9 @@ def _record(cut: CampaignCut) -> tuple[Value, ...]:
     )
 
 
-def line(cut: CampaignCut) -> str:
+def line(cut: CampaignCut, kind: CutKind) -> str:
     """Return one finished cut in one line."""
-    words, style = _OUTCOMES[cut.outcome]
+    words, style = _outcome(cut, kind)
     figures = cut.figures
     records = f": {count(figures.checked)} records checked, {count(figures.lost)} lost" if figures else ""
     reason = f": {remark}" if (remark := _remark(cut)) else ""

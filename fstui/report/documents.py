@@ -11,6 +11,7 @@ import msgspec
 
 from fstui.judge.references import Reference
 from fstui.measure.kinds.documents import CHECK, schema_of
+from fstui.measure.kinds.powercut import CutKind
 from fstui.model.at_risk import AtRiskReport
 from fstui.model.base import Base, Count, Share
 from fstui.model.events import Event
@@ -23,7 +24,7 @@ from fstui.model.recording import WhatHappened
 from fstui.model.run import OwnReference, Run
 from fstui.model.storage import Node, Target
 from fstui.model.watch import WatchEvent, WatchReport
-from fstui.powercut.campaign import CampaignCut, CutKind
+from fstui.powercut.campaign import CampaignCut
 from fstui.state.runs import Summary
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -208,7 +209,8 @@ class CampaignTotals(Base, frozen=True, kw_only=True):
     """Cuts that happened, and the sums of their records."""
 
     cuts: Count
-    kept: Count
+    intact: Count
+    """Cuts without a loss. They are *kept* only if the power was cut."""
     lost: Count
     """Cuts with a loss."""
     not_mounted: Count
@@ -255,6 +257,7 @@ class CampaignDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.power
     sentence: str
     stopped: str
     """Why the campaign ended before its last cut."""
+    running: bool
     bound: Bound
     totals: CampaignTotals
     cuts: tuple[CampaignCut, ...]

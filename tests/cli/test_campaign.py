@@ -1,6 +1,7 @@
 """``fstui powercut campaign`` as a process: its arguments, its signals and its exit statuses."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -53,6 +54,7 @@ def test_ctrl_c_finishes_the_current_cut(host: MadeUpHost, started: Started) -> 
     assert "stopping after the current cut" in err and "The power of db1 is on" in err.splitlines()[-1]
     found = json.loads(out)
     assert (found["verdict"], found["totals"]["cuts"], found["cuts_wanted"]) == ("kept", 1, 2)
+    assert "So far: ✓ 1 of 2 cuts, 0 lost: fewer than 95 % lose data" in err
 
 
 def test_second_signal_says_that_the_plug_is_unknown(host: MadeUpHost, started: Started) -> None:
@@ -75,6 +77,29 @@ def test_failed_command_is_reported_with_its_output(host: MadeUpHost, started: S
     assert process.returncode == 1
     assert "the off command failed (exit 7): no such outlet [3]. The power of db1 is in an unknown state" in err
     assert "no cut happened, so nothing is proven" in out
+
+
+def test_removed_directory_is_not_called_saved(host: MadeUpHost, started: Started, tmp_path: Path) -> None:
+    process = started("--wait", "60s")
+    assert eventually((host.home / "written").exists)
+    shutil.rmtree(tmp_path / "into")
+    out, err = process.communicate()
+    assert process.returncode == 1
+    assert "The power of db1 is on" in err and "was removed: the campaign cannot be continued" in err
+    assert "no cut happened, so nothing is proven" in out
+
+
+def test_unfinished_campaign_can_be_shown(host: MadeUpHost, started: Started, fstui: Fstui, tmp_path: Path) -> None:
+    process = started("--wait", "60s")
+    state = tmp_path / "into/00001.json"
+    assert eventually(lambda: state.exists() and '"step":"write"' in state.read_text())
+    shown = fstui("show", str(tmp_path / "into")).stdout.decode()
+    assert "2 of 2 cuts are left. The campaign is running" in shown and "at its step 'write'" in shown
+    process.kill()
+    process.communicate()
+    page = fstui("show", str(tmp_path / "into"), "--format", "html").stdout.decode()
+    assert "The campaign stopped: its process was killed" in page and "<table" in page
+    assert b"shows runs" in fstui("show", str(tmp_path / "into"), "--format", "brief").stderr
 
 
 @pytest.mark.parametrize(

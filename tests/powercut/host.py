@@ -14,6 +14,7 @@ from tests.powercut.headers import HEADER
 
 SAVED = Path(__file__).parent / "saved"
 RUN = msgspec.json.decode(HEADER, type=PowerCutHeader).run
+RESET = "1970-01-01T00:00:00+00:00"
 _SSH = """#!/bin/sh
 while [ "$1" != -- ]; do shift; done
 cd {home}
@@ -28,15 +29,21 @@ case $2 in
         echo $$ >writer
         printf '%s\\n' "$*" >>written
         cat header; echo
+        [ -e ssh-dies ] && { echo 'ack 0 0 0'; echo 'Connection reset by peer' >&2; exit 255; }
+        [ -e goes-silent ] && { echo 'ack 0 0 0'; exec sleep 60; }
         n=0; while :; do echo "ack 0 $n $n"; echo "alive $n"; n=$((n + 1)); sleep 0.01; done ;;
     verify)
-        cat >log
+        cat >log; echo "$*" >>verified
+        [ -e verify-dies ] && { rm verify-dies; head -c 99 answer.json; exit 255; }
         case $* in *--mount-fails*) cat unmountable.json ;; *) cat answer.json ;; esac ;;
 esac
 """
-_OFF = """cd {home}; [ -e broken ] && {{ echo 'no such outlet [3]'; exit 7; }}; [ -e hangs ] && sleep 20
-[ -e wrong-plug ] || {{ touch down; kill -9 $(cat writer); }}"""
-_ON = """cd {home}; echo on >>plug; [ -e dead ] && exit; rm -f down
+_OFF = """cd {home}; echo off >>plug
+[ -e broken ] && {{ echo 'no such outlet [3]'; exit 7; }}; [ -e hangs ] && sleep 20
+[ -e wrong-plug ] && {{ echo 'no session' >&2; exit 0; }}; {{ touch down; kill -9 $(cat writer); }}"""
+_ON = """cd {home}; echo on >>plug
+[ -e on-broken ] && {{ echo 'no such outlet [3]'; exit 7; }}; [ -e on-hangs ] && sleep 20
+[ -e dead ] && exit; rm -f down
 [ -e same-boot ] || cat /proc/sys/kernel/random/uuid >boot"""
 
 
@@ -63,11 +70,11 @@ class MadeUpHost:
         (self.home / name).unlink()
 
     def answers(self, saved: str, name: str = "answer.json", **changes: object) -> None:
-        """Let ``verify`` print a saved document with other figures."""
+        """Let ``verify`` print a saved document with other figures. The clock of the host was reset by the cut."""
         run = decode_run((SAVED / f"{saved}.json").read_bytes())
         figures = msgspec.structs.replace(run.steps[0].figures, cut=RUN, rebooted=True, **changes)  # type: ignore[type-var]
         steps = (msgspec.structs.replace(run.steps[0], figures=figures),)
-        (self.home / name).write_bytes(encode(msgspec.structs.replace(run, steps=steps)))
+        (self.home / name).write_bytes(encode(msgspec.structs.replace(run, steps=steps, started_at=RESET)))
 
     def settings(self, **changes: object) -> CampaignSettings:
         made = CampaignSettings(

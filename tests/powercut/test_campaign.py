@@ -1,6 +1,7 @@
 """Campaigns with a made-up host: their cuts, what stops them, and how they continue."""
 
 import os
+import subprocess
 from fractions import Fraction
 from math import comb
 from pathlib import Path
@@ -57,7 +58,7 @@ def test_interval_of_many_cuts_is_close_to_the_rule_of_three() -> None:
 def test_each_cut_has_the_next_pattern_and_a_new_boot(host: MadeUpHost, tmp_path: Path) -> None:
     campaign = host.campaign(tmp_path / "into", host.settings(cuts=3))
     campaign.go()
-    assert outcomes(campaign) == ["kept"] * 3
+    assert outcomes(campaign) == ["intact"] * 3
     assert [cut.pattern for cut in campaign.store.cuts] == list(PATTERNS)[:3]
     assert all(cut.boot_before != cut.boot_after for cut in campaign.store.cuts)
     assert all(cut.silent_after_s is not None and cut.silent_after_s < 0.1 for cut in campaign.store.cuts)
@@ -91,10 +92,10 @@ def test_cut_without_a_new_boot_proves_nothing(host: MadeUpHost, tmp_path: Path)
 def test_host_that_goes_on_writing_was_not_cut(host: MadeUpHost, tmp_path: Path) -> None:
     host.set("wrong-plug")
     campaign = host.campaign(tmp_path / "into", host.settings())
-    with pytest.raises(Stopped, match="still writing"):
+    with pytest.raises(Stopped, match=r"still writing.*The off command printed: no session"):
         campaign.go()
     assert outcomes(campaign) == ["no-cut"] * 3
-    assert (host.home / "plug").read_text() == "on\n" * 3
+    assert (host.home / "plug").read_text() == "off\non\n" * 3
 
 
 def test_loss_without_a_cut_is_a_loss(host: MadeUpHost, tmp_path: Path) -> None:
@@ -106,22 +107,116 @@ def test_loss_without_a_cut_is_a_loss(host: MadeUpHost, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "words"),
+    ("behaviour", "command", "words"),
     [
-        ("broken", r"the off command failed \(exit 7\): no such outlet \[3\]"),
-        ("hangs", "off command did not end within"),
+        ("broken", "off", r"failed \(exit 7\): no such outlet \[3\]"),
+        ("hangs", "off", "did not end within"),
+        ("on-broken", "on", r"failed \(exit 7\): no such outlet \[3\]"),
+        ("on-hangs", "on", "did not end within"),
     ],
 )
-def test_off_command_that_fails_or_hangs_stops_it(behaviour: str, words: str, host: MadeUpHost, tmp_path: Path) -> None:
+def test_command_that_fails_or_hangs_stops_it(
+    behaviour: str, command: str, words: str, host: MadeUpHost, tmp_path: Path
+) -> None:
     host.set(behaviour)
     campaign = host.campaign(tmp_path / "into", host.settings(command_s=0.3))
-    with pytest.raises(Stopped, match=words):
+    with pytest.raises(Stopped, match=f"the {command} command {words}"):
         campaign.go()
-    assert campaign.cut is not None and "unknown state: the off command" in campaign.cut.plug
+    assert campaign.cut is not None and f"unknown state: the {command} command" in campaign.cut.plug
     host.unset(behaviour)
     again = _reopened(host, campaign)
     again.go()
-    assert outcomes(again)[-2:] == ["kept", "kept"]
+    assert outcomes(again)[-2:] == ["intact", "intact"]
+
+
+def test_connection_that_breaks_before_the_cut_is_no_cut(host: MadeUpHost, tmp_path: Path) -> None:
+    host.set("ssh-dies")
+    with pytest.raises(Stopped, match="connection broke before the off command: Connection reset by peer"):
+        host.campaign(tmp_path / "into", host.settings()).go()
+    assert not (host.home / "plug").exists()
+
+
+def test_host_that_is_silent_before_the_cut_is_not_cut(host: MadeUpHost, tmp_path: Path) -> None:
+    host.set("goes-silent")
+    with pytest.raises(Stopped, match="HOST had been silent for"):
+        host.campaign(tmp_path / "into", host.settings(wait_s=(0.2, 0.2))).go()
+    assert not (host.home / "plug").exists()
+
+
+def test_connection_that_breaks_while_verifying_is_made_again(host: MadeUpHost, tmp_path: Path) -> None:
+    host.set("verify-dies")
+    campaign = host.campaign(tmp_path / "into", host.settings(cuts=1))
+    campaign.go()
+    assert outcomes(campaign) == ["intact"] and not (host.home / "verify-dies").exists()
+
+
+def test_host_that_another_campaign_cuts_stops_it(host: MadeUpHost, tmp_path: Path) -> None:
+    campaign = host.campaign(tmp_path / "into", host.settings())
+    campaign._finished = lambda cut: host.set("boot", Path("/proc/sys/kernel/random/uuid").read_text())
+    with pytest.raises(Stopped, match=r"db1 has restarted between two cuts.*Another campaign"):
+        campaign.go()
+    assert outcomes(campaign) == ["intact"]
+
+
+def test_witness_does_not_cut_its_own_power(host: MadeUpHost, tmp_path: Path) -> None:
+    host.set("boot", Path("/proc/sys/kernel/random/boot_id").read_text())
+    with pytest.raises(Stopped, match="db1 is this machine"):
+        host.campaign(tmp_path / "into", host.settings()).go()
+    assert not (host.home / "plug").exists()
+
+
+def test_filesystem_that_comes_back_read_only_is_not_counted(host: MadeUpHost, tmp_path: Path) -> None:
+    host.answers("kept", read_only=True)
+    campaign = host.campaign(tmp_path / "into", host.settings(cuts=1))
+    with pytest.raises(Stopped, match="cut 1 cannot be verified: its filesystem is mounted read-only"):
+        campaign.go()
+    assert campaign.store.happened == []
+    host.answers("kept")
+    again = _reopened(host, campaign)
+    again.go()
+    assert outcomes(again) == ["intact"]
+
+
+def test_disk_that_is_missing_is_no_loss(host: MadeUpHost, tmp_path: Path) -> None:
+    (host.home / "answer.json").write_text("")
+    mount = "[ ! -e written ] || { echo 'special device /dev/sdb1 does not exist'; exit 32; }"
+    campaign = host.campaign(tmp_path / "into", host.settings(mount=mount))
+    with pytest.raises(Stopped, match="its disk is missing or has another name: special device /dev/sdb1"):
+        campaign.go()
+    assert campaign.store.happened == []
+
+
+@pytest.mark.root
+def test_full_disk_of_the_witness_stops_it(host: MadeUpHost, tmp_path: Path) -> None:
+    into = tmp_path / "into"
+    into.mkdir(0o700)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=700", "tmpfs", into], check=True)
+    try:
+        campaign = host.campaign(into, host.settings(wait_s=(60.0, 60.0)))
+        (into / "filled").write_bytes(bytes(40960))
+        with pytest.raises(Stopped, match=r"acknowledgements cannot be saved: .*No space left"):
+            campaign.go()
+        os.close(campaign.store._lock)
+    finally:
+        subprocess.run(["umount", into], check=True)
+    assert not (host.home / "plug").exists()
+
+
+@pytest.mark.parametrize(("kind", "words"), [("power", 0), ("reset", 1)])
+def test_host_is_told_what_was_cut(kind: str, words: int, host: MadeUpHost, tmp_path: Path) -> None:
+    host.campaign(tmp_path / "into", host.settings(cuts=1, kind=kind)).go()
+    assert (host.home / "verified").read_text().count(f"--cut {kind}") == words
+
+
+def test_campaign_can_be_read_while_it_runs(host: MadeUpHost, tmp_path: Path) -> None:
+    campaign = host.campaign(tmp_path / "into", host.settings(cuts=1))
+    campaign.go()
+    campaign.store.stop("db1: no")
+    read = Store.read(tmp_path / "into")
+    assert (read.running, read.stopped, read.cuts) == (True, "db1: no", campaign.store.cuts)
+    os.close(campaign.store._lock)
+    assert not Store.read(tmp_path / "into").running
+    assert Store.open(tmp_path / "into", None).stopped == ""
 
 
 def test_host_that_does_not_come_back_stops_it(host: MadeUpHost, tmp_path: Path) -> None:
@@ -135,7 +230,7 @@ def test_host_that_does_not_come_back_stops_it(host: MadeUpHost, tmp_path: Path)
     host.set("boot", Path("/proc/sys/kernel/random/uuid").read_text())
     again = _reopened(host, campaign)
     again.go()
-    assert outcomes(again) == ["kept"]
+    assert outcomes(again) == ["intact"]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +255,7 @@ def test_killed_witness_continues(step: Step, expected: int, host: MadeUpHost, t
     campaign = host.campaign(tmp_path / "into", None)
     campaign.go()
     assert len(campaign.store.cuts) == expected
-    assert outcomes(campaign) == ["no-cut"] * (expected - 1) + ["kept"]
+    assert outcomes(campaign) == ["no-cut"] * (expected - 1) + ["intact"]
 
 
 def test_filesystem_that_does_not_mount_is_a_loss(host: MadeUpHost, tmp_path: Path) -> None:
@@ -191,6 +286,10 @@ def test_pattern_that_the_host_refuses_is_left_out(host: MadeUpHost, tmp_path: P
     with pytest.raises(Refused, match="db1 refuses to write: open: Invalid argument"):
         campaign.go()
     assert outcomes(campaign) == ["refused"] * len(PATTERNS)
+    host.unset("refuses")
+    again = _reopened(host, campaign)
+    again.go()
+    assert outcomes(again)[-2:] == ["intact", "intact"]
 
 
 @pytest.mark.parametrize("answer", ["no document", '{"schema": "fstui.run/2", "id": 7}', "[" * 10_000])

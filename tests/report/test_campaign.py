@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from fstui.measure.kinds.powercut import PowerCutFigures
-from fstui.powercut.campaign import CampaignCut, CampaignSettings, CutKind, Store
+from fstui.measure.kinds.powercut import CutKind, PowerCutFigures
+from fstui.powercut.campaign import CampaignCut, CampaignSettings, Store
 from fstui.report import campaign, formats
-from fstui.report.sections import Report
+from fstui.report.sections import Cell, Report
 from tests.powercut.host import MadeUpHost
 
 
@@ -32,26 +32,51 @@ def report_of(settings: CampaignSettings, *cuts: CampaignCut, stopped: str = "")
 @pytest.mark.parametrize(
     ("kind", "lost", "cuts", "sentence"),
     [
-        ("power", 0, 412, "412 cuts, 0 losses; with 95 % confidence fewer than 0.73 % of cuts lose data"),
-        ("reset", 0, 100, "100 resets, 0 losses; with 95 % confidence fewer than 3.0 % of resets lose data"),
-        ("host-stop", 1, 1, "1 stop, 1 loss; with 95 % confidence more than 5.0 % of stops lose data"),
-        ("power", 2, 100, "100 cuts, 2 losses; with 95 % confidence 0.24 % to 7.1 % of cuts lose data"),
-        ("power", 100, 100, "100 cuts, 100 losses; with 95 % confidence more than 97 % of cuts lose data"),
+        (
+            "power",
+            0,
+            412,
+            "412 cuts, 0 losses; with 95 % confidence fewer than 0.73 % of cuts lose data",
+        ),
+        (
+            "reset",
+            0,
+            100,
+            "100 resets, 0 losses; with 95 % confidence fewer than 3.0 % of resets lose data",
+        ),
+        (
+            "host-stop",
+            1,
+            1,
+            "1 stop, 1 loss; with 95 % confidence more than 5.0 % of stops lose data",
+        ),
+        (
+            "power",
+            2,
+            100,
+            "100 cuts, 2 losses; with 95 % confidence 0.24 % to 7.1 % of cuts lose data",
+        ),
+        (
+            "power",
+            100,
+            100,
+            "100 cuts, 100 losses; with 95 % confidence more than 97 % of cuts lose data",
+        ),
         ("power", 0, 0, "no cut happened, so nothing is proven"),
     ],
 )
 def test_sentence_has_the_bound(kind: CutKind, lost: int, cuts: int, sentence: str) -> None:
-    assert campaign.sentence(kind, lost, cuts) == sentence
+    assert campaign.sentence(kind, lost, cuts) == sentence + (" (Clopper-Pearson)" if cuts else "")
 
 
 @pytest.mark.parametrize(
     ("kind", "outcomes", "verdict"),
     [
-        ("power", ["kept", "no-cut"], "kept"),
-        ("power", ["kept", "lost"], "lost"),
+        ("power", ["intact", "no-cut"], "kept"),
+        ("power", ["intact", "lost"], "lost"),
         ("power", ["no-cut", "refused"], "cannot-tell"),
-        ("reset", ["kept"], "plausible"),
-        ("host-stop", ["kept"], "plausible"),
+        ("reset", ["intact"], "plausible"),
+        ("host-stop", ["intact"], "plausible"),
         ("reset", ["lost"], "lost"),
     ],
 )
@@ -64,28 +89,53 @@ def test_verdict_depends_on_what_was_cut(
 
 
 def test_reset_says_what_it_does_not_test(settings: CampaignSettings) -> None:
-    shown = formats.render_report("plain", report_of(replace(settings, kind="reset"), cut(1, "kept")), 80)
+    shown = formats.render_report("plain", report_of(replace(settings, kind="reset"), cut(1, "intact")), 80)
     assert "its write cache was not tested" in " ".join(str(shown).split())
 
 
+def test_only_a_power_cut_is_kept(settings: CampaignSettings) -> None:
+    assert campaign.line(cut(1, "intact"), "power") == "✓ cut 1: kept, SQLite"
+    assert campaign.line(cut(1, "intact"), "reset").endswith("cut 1: no loss, SQLite")
+    rows = report_of(replace(settings, kind="host-stop"), cut(1, "intact")).sections[-1].rows
+    assert [cell.text for cell in rows[0] if isinstance(cell, Cell)][1] == "no loss"
+
+
+def test_bound_names_its_method_and_the_rule_of_three(settings: CampaignSettings) -> None:
+    shown = str(formats.render_report("markdown", report_of(settings, cut(1, "intact"), cut(2, "intact"))))
+    assert "The interval is exact (Clopper-Pearson)" in shown
+    assert "Without a loss in 2 cuts it ends at 1 − 0.05^(1/2). The rule of three gives 3/2." in shown
+
+
+def test_interim_verdict_has_its_bound(settings: CampaignSettings) -> None:
+    made = [cut(number, "intact") for number in range(1, 4)]
+    assert campaign.interim(Store(Path(), settings, made, -1)) == "✓ 3 of 4 cuts, 0 lost: fewer than 64 % lose data"
+    assert campaign.interim(Store(Path(), settings, [], -1)).endswith(" 0 of 4 cuts")
+
+
+def test_server_that_did_not_start_again_is_named(settings: CampaignSettings) -> None:
+    figures = PowerCutFigures(cut="c", identity="i", rebooted=True, unreadable=9, not_recovered="PANIC: no checkpoint")
+    shown = campaign.line(cut(1, "lost", figures=figures), "power")
+    assert shown.endswith("the database server did not start again: PANIC: no checkpoint")
+
+
 def test_every_cut_is_a_row_of_the_page_and_of_the_table(settings: CampaignSettings) -> None:
-    report = report_of(settings, cut(1, "kept"), cut(2, "no-cut", reason="<b>[red]"), stopped="db1: \x1b[2J")
+    report = report_of(settings, cut(1, "intact"), cut(2, "no-cut", reason="<b>[red]"), stopped="db1: \x1b[2J")
     page = str(formats.render_report("html", report))
     assert page.count("2026-11-26") == 3  # a cut that did not happen is shown twice
     assert "&lt;b&gt;[red]" in page and "\x1b" not in page and "<b>" not in page
     rows = list(csv.DictReader(io.StringIO(str(formats.render_report("csv", report)))))
-    assert [row["outcome"] for row in rows] == ["kept", "no-cut"]
+    assert [row["outcome"] for row in rows] == ["intact", "no-cut"]
 
 
 def test_commands_are_not_in_the_document(settings: CampaignSettings) -> None:
-    document = formats.render_report("json", report_of(settings, cut(1, "kept")))
+    document = formats.render_report("json", report_of(settings, cut(1, "intact")))
     assert json.loads(document)["schema"] == "fstui.powercut-campaign/1"
     assert "secret" not in str(document)
 
 
 def test_directory_that_is_gone_is_named(settings: CampaignSettings) -> None:
     gone = cut(1, "lost", figures=PowerCutFigures(cut="c", identity="i", gone=True, rebooted=True, acknowledged=9))
-    assert campaign.line(gone).endswith("the directory with all records is gone")
+    assert campaign.line(gone, "power").endswith("the directory with all records is gone")
     page = str(formats.render_report("markdown", report_of(settings, gone)))
     assert "The directory with all records was gone after 1 cut." in page
     assert "9 records were acknowledged." in page and "were compared" not in page
