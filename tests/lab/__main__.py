@@ -1,4 +1,5 @@
-"""``python -m tests.lab build | list | today | run [NAME…] [--cuts N] [--only measure|cut] | judge | table | witness``
+"""``python -m tests.lab build | list | today | run [NAME…] [--cuts N] [--only measure|cut] | judge | table | witness |
+campaign [--ignored N] [--cuts N] uml|qemu [OPTION…]``
 
 Applies to both kernels, or to that of ``--kernel``.
 """
@@ -7,19 +8,22 @@ import argparse
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from datetime import date
 from typing import Any
 
 import msgspec
 
-from tests.lab import LabUnavailable, table, witness
+from tests.lab import LabUnavailable, table, uml, witness
 from tests.lab.image import build, missing_tools
 from tests.lab.laboratory import Laboratory, judged_again, laboratory
 from tests.lab.machine import BadMachine, LabMachine, load, names, proven
-from tests.lab.powercut import cut_power
+from tests.lab.powercut import FSTUI, cut_power
+from tests.lab.qemu import QemuHost, free_port
 from tests.lab.recipe import KERNELS, KINDS, RECIPES, Kernel
 from tests.lab.selection import selection
+from tests.lab.uml import UmlHost
 from tests.lab.vm import GuestError
 
 CUTS = 5
@@ -52,6 +56,12 @@ def _parser() -> argparse.ArgumentParser:
         "--patience", type=_patience, default=1.0, metavar="TIMES", help="multiply every time limit by this (1)"
     )
     running.add_argument("--image", choices=KINDS, help="only machines of this image")
+    campaign = actions.add_parser("campaign", help="a power-cut campaign on a host of its own")
+    campaign.set_defaults(action=_campaign)
+    campaign.add_argument("host", choices=("uml", "qemu"))
+    campaign.add_argument("--ignored", type=int, default=0, help="the disk ignores every n-th flush; 1: all (0: none)")
+    campaign.add_argument("--cuts", type=int, default=100, help="number of cuts (100)")
+    campaign.add_argument("more", nargs=argparse.REMAINDER, help="options of fstui powercut campaign")
     _action(actions, _judge, "judge", "judge the documents of the last runs again with today's rules")
     _action(actions, _witness, "witness", "compare the verdicts of traced runs with and without the trace")
     showing = _action(actions, _table, "table", "compare the results of the last runs with the truth")
@@ -146,6 +156,20 @@ def _result(
         failure = str(error)
         say(f"{name}: {failure}")
     return table.Result(date=date.today().isoformat(), measured=measured, cuts=cuts, failure=failure)
+
+
+def _campaign(options: argparse.Namespace) -> int:
+    if lacking := uml.missing():
+        raise LabUnavailable(f"missing: {', '.join(lacking)}")
+    assert uml.IMAGE is not None
+    with tempfile.TemporaryDirectory(prefix="fstui-lab-") as home:
+        made = {"home": home, "root": str(uml.IMAGE.root), "ignored": options.ignored}
+        host = QemuHost(**made, port=free_port()) if options.host == "qemu" else UmlHost(**made)
+        host.make()
+        host.make_disk()
+        with host.running() as within:
+            words = [*within, sys.executable, "-c", FSTUI, *host.campaign(options.cuts, *options.more)]
+            return subprocess.run(words, check=False).returncode
 
 
 def _judge(options: argparse.Namespace) -> int:

@@ -20,6 +20,8 @@ def make(recipe: Recipe, root: Path, made: Path) -> None:
     release = _install_kernel(root, recipe)
     if recipe.built:
         _build_modules(root, recipe, release)
+    if recipe.servers:
+        _install_servers(root, recipe.servers)
     _install_requirements(root, recipe)
     _prepare(root)
     (made / "initrd.gz").write_bytes(initrd(root, release, recipe.boot_modules))
@@ -102,6 +104,15 @@ mkdir -p /lib/modules/{release}/updates && cp -a /tmp/updates/. /lib/modules/{re
 depmod {release}
 """
     _in(root, script)
+
+
+def _install_servers(root: Path, packages: tuple[str, ...]) -> None:
+    (root / "usr/sbin/policy-rc.d").write_text("#!/bin/sh\nexit 101\n")
+    (root / "usr/sbin/policy-rc.d").chmod(0o755)
+    (root / "etc/postgresql-common").mkdir()
+    (root / "etc/postgresql-common/createcluster.conf").write_text("create_main_cluster = false\n")
+    options = "-q -y --no-install-recommends -o Dpkg::Options::=--force-confold"
+    _in(root, f"apt-get install {options} {' '.join(packages)} >&2")
 
 
 def _install_requirements(root: Path, recipe: Recipe) -> None:

@@ -46,6 +46,8 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     built: tuple[str, ...] = ()
     """Packages of the contrib section that compile kernel modules."""
     requirements: tuple[str, ...] = ()
+    servers: tuple[str, ...] = ()
+    """Packages of database servers, of which none is started."""
 
     @property
     def digest(self) -> str:
@@ -70,6 +72,7 @@ def _recipes(kernel: Kernel, release: str) -> dict[Kind, Recipe]:
         name=f"ssh-{kernel}",
         packages=(*PACKAGES, "openssh-server", "iproute2"),
         modules=(*MODULES, "drivers/net/virtio_net.ko"),
+        servers=("postgresql", "mariadb-server-core", "sysbench"),
     )
     return {"base": base, "zfs": zfs, "ssh": ssh}
 

@@ -10,7 +10,6 @@ import pytest
 
 from tests.fleet.hosts import FSTUI
 from tests.lab import uml
-from tests.lab.machine import MOUNT
 from tests.lab.recipe import CHECKOUT
 from tests.lab.uml import UmlHost
 
@@ -32,21 +31,17 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> UmlHost:
 @pytest.mark.parametrize(
     ("ignored", "verdict", "words"),
     [
-        (0, "kept", "2 cuts, 0 losses; with 95 % confidence fewer than 78 % of cuts lose data"),
-        (1, "lost", "2 cuts, 2 losses; with 95 % confidence more than 22 % of cuts lose data"),
+        (0, "kept", "2 cuts, 0 losses; with 95 % confidence fewer than 78 % of cuts lose data (Clopper-Pearson)"),
+        (1, "lost", "2 cuts, 2 losses; with 95 % confidence more than 22 % of cuts lose data (Clopper-Pearson)"),
     ],
 )
 def test_campaign_agrees_with_the_truth(ignored: int, verdict: str, words: str, host: UmlHost, tmp_path: Path) -> None:
     host = msgspec.structs.replace(host, ignored=ignored)
     host.make_disk()
-    with uml.running(host) as within:
+    with host.running() as within:
+        options = ("--wait", "0.5s..2s", "--stay-off", "0", "--into", tmp_path / "campaign", "--format", "json")
         done = subprocess.run(
-            [
-                *within, FSTUI, "powercut", "campaign", "--host", uml.ADDRESS, "--dir", MOUNT, "--ssh", host.ssh,
-                "--off", host.plug("off"), "--on", host.plug("on"), "--mount", uml.MOUNTED, "--remake", uml.REMADE,
-                "--installed", "/usr/local/bin/fstui", "--cuts", str(CUTS), "--wait", "0.5s..2s", "--stay-off", "0",
-                "--into", tmp_path / "campaign", "--format", "json",
-            ],
+            [*within, FSTUI, *host.campaign(CUTS, *options)],
             capture_output=True, check=True, cwd=CHECKOUT, env={**os.environ, "XDG_STATE_HOME": str(tmp_path)},
         )  # fmt: skip
     found = json.loads(done.stdout)

@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 
@@ -34,8 +35,6 @@ IMAGE = cached(RECIPES["6.1"]["ssh"])
 """Found now, because each test has a home directory of its own."""
 ADDRESS, TAP = "10.77.9.2", "plug"
 START_S = 20.0
-MOUNTED = f"mountpoint -q {MOUNT} || mount /dev/vda {MOUNT}"
-REMADE = f"umount -l {MOUNT}; mkfs.ext4 -q -F -E lazy_itable_init=1 /dev/vda && mount /dev/vda {MOUNT}"
 _INIT = """#!/bin/busybox sh
 /bin/busybox --install -s /bin
 mount -t proc proc /proc
@@ -48,19 +47,22 @@ mount -t hostfs -o {tree} none /root/run/lab
 for directory in dev sys proc; do mount --move /$directory /root/$directory; done
 exec switch_root /root /bin/sh /run/lab/start
 """
-_START = f"""PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+_START = """PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export PATH HOME=/root LANG=C.UTF-8
 insmod /run/lab/virtio_blk.ko
 echo 'write back' >/sys/block/vda/cache_type
 hostname lab
-mkdir -p /dev/pts /dev/shm /run/sshd /root/.ssh {MOUNT}
+mkdir -p /dev/pts /dev/shm
 mount -t devpts devpts /dev/pts
-mount -t tmpfs tmpfs /dev/shm
+mount -t tmpfs -o mode=1777 tmpfs /dev/shm
+chmod 1777 /tmp /var/tmp
+"""
+SSHD = f"""mkdir -p /run/sshd /root/.ssh {MOUNT}
 cp /run/lab/key.pub /root/.ssh/authorized_keys
 chmod 700 /root /root/.ssh
 ip link set lo up
-ip link set vec0 up
-ip address add {ADDRESS}/24 dev vec0
+ip link set {{0}} up
+ip address add {{1}}/24 dev {{0}}
 exec /usr/sbin/sshd -D -e -o UsePAM=no -o StrictModes=no -o UseDNS=no
 """
 _SSH = (
@@ -77,6 +79,8 @@ class UmlHost(msgspec.Struct, frozen=True, kw_only=True):
     """The image of its root filesystem."""
     ignored: int
     """The disk ignores every n-th flush; 1: all of them, 0: none."""
+    address: ClassVar[str] = ADDRESS
+    device: ClassVar[str] = "/dev/vda"
 
     def file(self, name: str) -> Path:
         return Path(self.home) / name
@@ -88,18 +92,33 @@ class UmlHost(msgspec.Struct, frozen=True, kw_only=True):
 
     def plug(self, action: str) -> str:
         """For ``--on`` and ``--off``."""
-        return shlex.join([sys.executable, "-m", "tests.lab.uml", action, self.home])
+        return shlex.join([sys.executable, "-m", type(self).__module__, action, self.home])
 
-    def make(self) -> None:
-        """Make the initrd, and fstui from a wheel of this checkout."""
-        _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.file("key"))
+    def campaign(self, cuts: int, *options: str | Path) -> list[str | Path]:
+        """Return the arguments of a campaign on this host."""
+        mounted = f"mountpoint -q {MOUNT} || mount {self.device} {MOUNT}"
+        made = f"umount -l {MOUNT}; mkfs.ext4 -q -F -E lazy_itable_init=1 {self.device} && mount {self.device} {MOUNT}"
+        return [
+            "powercut", "campaign", "--host", self.address, "--dir", MOUNT, "--ssh", self.ssh, "--cuts", str(cuts),
+            "--off", self.plug("off"), "--on", self.plug("on"), "--mount", mounted, "--remake", made,
+            "--installed", "/usr/local/bin/fstui", *options,
+        ]  # fmt: skip
+
+    def make_tree(self) -> Path:
+        """Make the directory /run/lab of the guest: a key, and fstui from a wheel of this checkout."""
+        run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.file("key"))
         tree = self.file("lab")
         tree.mkdir()
-        _run("tar", "-C", tree, "-xf", payload(Path(self.home), IMAGE))
-        shutil.copy(next(MODULES.glob("*/kernel/drivers/block/virtio_blk.ko")), tree)
+        run("tar", "-C", tree, "-xf", payload(Path(self.home), IMAGE))
         shutil.copy(self.file("key.pub"), tree)
-        (tree / "start").write_text(_START)
-        _run("debugfs", "-R", f"dump /bin/busybox {self.file('busybox')}", self.root)
+        return tree
+
+    def make(self) -> None:
+        """Make the initrd."""
+        tree = self.make_tree()
+        shutil.copy(next(MODULES.glob("*/kernel/drivers/block/virtio_blk.ko")), tree)
+        (tree / "start").write_text(_START + SSHD.format("vec0", ADDRESS))
+        run("debugfs", "-R", f"dump /bin/busybox {self.file('busybox')}", self.root)
         archive = Archive()
         for directory in ("bin", "dev", "proc", "sys", "root"):
             archive.add(directory, stat.S_IFDIR | 0o755)
@@ -111,25 +130,29 @@ class UmlHost(msgspec.Struct, frozen=True, kw_only=True):
         """Make the disk with its filesystem."""
         self.file("host.json").write_bytes(msgspec.json.encode(self))
         with self.file("disk.img").open("wb") as disk:
-            disk.truncate(256 << 20)
-        _run("mkfs.ext4", "-q", "-F", self.file("disk.img"))
+            disk.truncate(512 << 20)
+        run("mkfs.ext4", "-q", "-F", self.file("disk.img"))
 
     def on(self) -> None:
         """Switch the power on."""
-        disk, vhost = self.file("disk.sock"), self.file("vhost.sock")
-        for socket in (disk, vhost):
-            socket.unlink(missing_ok=True)
-        self._begin("disk", sys.executable, forgetful.__file__, self.file("disk.img"), disk, str(self.ignored))
-        _wait_for(disk)
-        block = f"driver=nbd,node-name=a,server.type=unix,server.path={disk}"
+        vhost = self.file("vhost.sock")
+        vhost.unlink(missing_ok=True)
         export = f"type=vhost-user-blk,id=a,node-name=a,writable=on,addr.type=unix,addr.path={vhost}"
-        self._begin("storage", "qemu-storage-daemon", "--blockdev", block, "--export", export)
+        self.begin("storage", "qemu-storage-daemon", "--blockdev", self.disk_on(), "--export", export)
         _wait_for(vhost)
-        self._begin(
+        self.begin(
             "kernel", "unshare", "--pid", "--fork", "--kill-child", KERNEL, "mem=512M", f"ubd0r={self.root}",
             f"initrd={self.file('initrd.gz')}", "con=null", "con0=null,fd:2", "panic=-1", "quiet",
             f"vec0:transport=tap,ifname={TAP},depth=64", f"virtio_uml.device={vhost}:2",
         )  # fmt: skip
+
+    def disk_on(self) -> str:
+        """Start the server of the disk, and return QEMU's words for it."""
+        disk = self.file("disk.sock")
+        disk.unlink(missing_ok=True)
+        self.begin("disk", sys.executable, forgetful.__file__, self.file("disk.img"), disk, str(self.ignored))
+        _wait_for(disk)
+        return f"driver=nbd,node-name=a,server.type=unix,server.path={disk}"
 
     def off(self) -> None:
         """Cut the power: what was only in the disk's cache is lost."""
@@ -138,11 +161,27 @@ class UmlHost(msgspec.Struct, frozen=True, kw_only=True):
             self._signal(name, signal.SIGKILL)
             self.file(f"{name}.pid").unlink(missing_ok=True)
 
+    @contextmanager
+    def running(self) -> Iterator[tuple[str, ...]]:
+        """Switch the host on, and off at the end. Yield the words before a command that reaches it."""
+        namespace = f"fstui{os.getpid()}-uml"
+        within = ("ip", "netns", "exec", namespace)
+        run("ip", "netns", "add", namespace)
+        try:
+            run(*within, "ip", "tuntap", "add", TAP, "mode", "tap")
+            run(*within, "ip", "address", "add", f"{ADDRESS.rpartition('.')[0]}.1/24", "dev", TAP)
+            run(*within, "ip", "link", "set", TAP, "up")
+            run(*within, *shlex.split(self.plug("on")))
+            yield within
+        finally:
+            self.off()
+            run("ip", "netns", "delete", namespace)
+
     def _signal(self, name: str, number: signal.Signals) -> None:
         with suppress(FileNotFoundError, ProcessLookupError):
             os.kill(int(self.file(f"{name}.pid").read_text()), number)
 
-    def _begin(self, name: str, *words: str | Path) -> None:
+    def begin(self, name: str, *words: str | Path) -> None:
         with self.file(f"{name}.log").open("ab") as log:
             process = subprocess.Popen(
                 ["nice", "-n", "10", *words],
@@ -152,23 +191,6 @@ class UmlHost(msgspec.Struct, frozen=True, kw_only=True):
         self.file(f"{name}.pid").write_text(str(process.pid))
 
 
-@contextmanager
-def running(host: UmlHost) -> Iterator[tuple[str, ...]]:
-    """Switch the host on in a network of its own. Yield the words before a command that reaches it."""
-    namespace = f"fstui{os.getpid()}-uml"
-    within = ("ip", "netns", "exec", namespace)
-    _run("ip", "netns", "add", namespace)
-    try:
-        _run(*within, "ip", "tuntap", "add", TAP, "mode", "tap")
-        _run(*within, "ip", "address", "add", f"{ADDRESS.rpartition('.')[0]}.1/24", "dev", TAP)
-        _run(*within, "ip", "link", "set", TAP, "up")
-        _run(*within, *shlex.split(host.plug("on")))
-        yield within
-    finally:
-        host.off()
-        _run("ip", "netns", "delete", namespace)
-
-
 def missing() -> list[str]:
     """Return what has to be installed or built first."""
     tools = [tool for tool in TOOLS if shutil.which(tool) is None and not Path("/usr/sbin", tool).exists()]
@@ -176,7 +198,7 @@ def missing() -> list[str]:
     return [*tools, *kernel, *([] if IMAGE else ["python -m tests.lab build ssh --kernel 6.1"])]
 
 
-def _run(*words: str | Path) -> None:
+def run(*words: str | Path) -> None:
     subprocess.run(words, check=True, capture_output=True)
 
 
@@ -188,10 +210,10 @@ def _wait_for(socket: Path) -> None:
         time.sleep(0.02)
 
 
-def main() -> None:
-    host = msgspec.json.decode(Path(sys.argv[2], "host.json").read_bytes(), type=UmlHost)
+def main(kind: type[UmlHost]) -> None:
+    host = msgspec.json.decode(Path(sys.argv[2], "host.json").read_bytes(), type=kind)
     {"on": host.on, "off": host.off}[sys.argv[1]]()
 
 
 if __name__ == "__main__":
-    main()
+    main(UmlHost)

@@ -59,9 +59,9 @@ class Vm:
         options = f"lab.disks={','.join(expected)} lab.patience={patience}"
         line = f"{KERNEL_LINE} {options} {machine.kernel_line}".rstrip()
         command = _machine(image, line, self._console, self._port, machine)
-        command += _plain("payload", payload)
+        command += plain("payload", payload)
         if state is not None:
-            command += _plain("state", state, writable=True)
+            command += plain("state", state, writable=True)
         command += controllers(machine.disks)
         for name, disk in machine.disks.items():
             command += device_words(name, disk, directory / f"{name}.sock")
@@ -197,11 +197,11 @@ def _machine(image: Image, line: str, console: Path, port: Path, machine: LabMac
         "-device", "virtio-rng-pci",
         "-device", "virtio-serial-pci", "-chardev", f"socket,id=lab,path={port},server=on,wait=off",
         "-device", "virtserialport,chardev=lab,name=org.fstui.lab",
-        *_plain("root", image.root),
+        *plain("root", image.root),
     ]  # fmt: skip
 
 
-def _plain(name: str, file: Path, *, writable: bool = False) -> list[str]:
+def plain(name: str, file: Path, *, writable: bool = False) -> list[str]:
     """Return the arguments of a disk that is neither measured nor cut."""
     only = "" if writable else ",readonly=on"
     return [
