@@ -7,6 +7,7 @@ import pickle
 import signal
 from collections.abc import Iterator
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,9 @@ CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 1 << 14, 1 << 18
 LONGEST = ("databases", "terminal", "storage")
 """Start the longest files first when several are tested at once."""
 
+NUMBERS = count()
 settings.register_profile("untimed", deadline=None)  # the load of the host is not tested
+settings.register_profile("quick", settings.get_profile("ci"), max_examples=20)
 settings.load_profile("untimed")
 
 
@@ -54,12 +57,24 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         yield
 
 
+@pytest.fixture
+def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an empty directory, as pytest does, which however lists the thousands of earlier ones to find a number."""
+    return _directory(tmp_path_factory)
+
+
 @pytest.fixture(autouse=True)
 def own_user(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give each test a home of its own: it neither sees nor leaves what another has saved."""
-    home = tmp_path_factory.mktemp("home")
+    home = _directory(tmp_path_factory)
     monkeypatch.setenv("HOME", str(home))
     return home
+
+
+def _directory(factory: pytest.TempPathFactory) -> Path:
+    place = factory.getbasetemp() / str(next(NUMBERS))
+    place.mkdir(mode=0o700)
+    return place
 
 
 @pytest.fixture

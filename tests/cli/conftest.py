@@ -34,14 +34,12 @@ file_bytes = 65536
 
 
 @pytest.fixture(autouse=True)
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home directory for every test, without the terminal settings of the developer."""
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "FSTUI_DEBUG", "FORCE_COLOR", "COLUMNS"):
+def own_home(own_user: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the home of the test, without the terminal settings of the developer."""
+    for name in ("FORCE_COLOR", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
-    (tmp_path / "home").mkdir()
-    return tmp_path / "home"
+    return own_user
 
 
 @pytest.fixture

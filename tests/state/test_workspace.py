@@ -13,13 +13,6 @@ from fstui.state import ledger, workspace
 from fstui.state.workspace import TargetDirectory, Workspace, check_open, check_room, inspect, remove_left_behind
 
 
-@pytest.fixture(autouse=True)
-def state_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    state = tmp_path_factory.mktemp("state")
-    monkeypatch.setenv("XDG_STATE_HOME", str(state))
-    return state
-
-
 async def test_it_is_in_the_ledger_while_it_exists(tmp_path: Path) -> None:
     made = await Workspace.make(str(tmp_path), "k3f9a1")
     assert made.held.path == str(tmp_path / ".fstui-k3f9a1")
@@ -73,7 +66,9 @@ async def test_a_directory_is_resolved_and_its_space_reported(tmp_path: Path) ->
     (tmp_path / "link").symlink_to(".")
     place = await inspect(str(tmp_path / "link"))
     assert place.path == str(tmp_path)
-    assert place.space and 0 < place.space.free_bytes <= place.space.total_bytes
+    space, stated = place.space, os.statvfs(tmp_path)
+    assert space and 0 < space.free_bytes <= space.total_bytes
+    assert (space.block_bytes, space.total_bytes) == (stated.f_frsize, stated.f_blocks * stated.f_frsize)
 
 
 async def test_anything_but_a_directory_is_refused_by_name(tmp_path: Path) -> None:
@@ -179,12 +174,6 @@ class KilledKeeper(Child):
         await super().read_line()
         os.kill(self.pid, signal.SIGKILL)
         return b""
-
-
-async def test_space_is_reported_with_the_block_size(tmp_path: Path) -> None:
-    space, stated = (await inspect(str(tmp_path))).space, os.statvfs(tmp_path)
-    assert space is not None
-    assert (space.block_bytes, space.total_bytes) == (stated.f_frsize, stated.f_blocks * stated.f_frsize)
 
 
 def test_a_filesystem_without_a_size_is_not_too_full() -> None:

@@ -10,12 +10,6 @@ from fstui.runs.session import Session
 FAST = {"seconds": "0.3", "flush_seconds": "0.3"}
 
 
-@pytest.fixture(autouse=True)
-def state_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
-
-
 def session(disk: str, pace: float = 0.0) -> tuple[Session, str]:
     made = simulation.named(disk)
     return simulation.session(made, pace), simulation.mount_point(made)
