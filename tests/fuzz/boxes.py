@@ -11,6 +11,7 @@ from tests.fuzz.inputs import Choices
 from tests.storage.test_robustness import ANSWERS, files_of, full_box, look_at_everything
 
 MAX_FILES = 4
+MISSING, DIRECTORY = b"missing", b"directory"
 
 
 @cache
@@ -29,18 +30,26 @@ def pristine() -> tuple[Path, list[str]]:
 
 
 def survey_damaged(data: bytes) -> None:
-    """Change up to four files, then survey everything."""
+    """Change up to four files, remove them, or make them directories, then survey everything."""
     root, names = pristine()
     choices = Choices(data)
     before: dict[Path, bytes] = {}
     try:
         for _ in range(1 + choices.number() % MAX_FILES):
             path = root / choices.one_of(names)
-            before.setdefault(path, path.read_bytes())
-            path.write_bytes(choices.piece())
+            if path in before:
+                continue
+            before[path] = path.read_bytes()
+            path.unlink()
+            if (content := choices.piece()) == DIRECTORY:
+                path.mkdir()
+            elif content != MISSING:
+                path.write_bytes(content)
         look_at_everything(root)
     finally:
         for path, content in before.items():
+            if path.is_dir():
+                path.rmdir()
             path.write_bytes(content)
 
 
@@ -57,11 +66,14 @@ def survey_mounts(data: bytes) -> None:
 
 
 def seeds_of_files() -> list[bytes]:
-    """Return the content of each file."""
+    """Return the content of each file, and what takes its place."""
     root, names = pristine()
-    contents = [(number, (root / name).read_bytes()[:255]) for number, name in enumerate(names)]
     width = 1 if len(names) < 256 else 2
-    return [b"\0" + number.to_bytes(width, "little") + bytes([len(data)]) + data for number, data in contents]
+    return [
+        b"\0" + number.to_bytes(width, "little") + bytes([len(data)]) + data
+        for number, name in enumerate(names)
+        for data in ((root / name).read_bytes()[:255], MISSING, DIRECTORY)
+    ]
 
 
 def survey_answers(data: bytes) -> None:

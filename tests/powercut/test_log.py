@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fstui.powercut.log import MAX_HEADER, MAX_LINE, BadLog, LineBuffer, Log, parse
+from fstui.powercut.log import MAX_HEADER, MAX_LINE, BadLog, LineBuffer, parse
 
 HEADER = b'{"fstui":"powercut/1","run":"00112233445566ff"}\n'
 
@@ -62,25 +62,6 @@ def test_last_incomplete_line_is_not_parsed() -> None:
 def test_invalid_log_has_a_reason(data: bytes, why: str) -> None:
     with pytest.raises(BadLog, match=why):
         parse(data)
-
-
-LINE = st.one_of(
-    st.binary(max_size=60),
-    st.builds(
-        lambda word, *numbers: b" ".join((word, *(str(number).encode() for number in numbers))),
-        st.sampled_from([b"ack", b"alive", b"end"]),
-        *[st.integers()] * 3,
-    ),
-)
-
-
-@given(st.binary(), st.lists(LINE))
-def test_any_content_is_parsed_or_refused(before: bytes, lines: list[bytes]) -> None:
-    for data in (before, HEADER + b"\n".join(lines)):
-        try:
-            assert isinstance(parse(data), Log)
-        except BadLog as why:
-            assert str(why)
 
 
 @given(st.binary(max_size=300), st.integers(1, 50))

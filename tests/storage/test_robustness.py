@@ -2,13 +2,7 @@
 
 import contextlib
 import os
-import shutil
-import tempfile
 from pathlib import Path
-
-import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from fstui.measure.helpers.claims import PROGRAMS
 from fstui.model.documents import encode
@@ -106,11 +100,6 @@ def remote_and_pools(box: Box) -> None:
     box.write("/proc/21/maps", "00-01 r-xp 0 0:0 0 /usr/lib/libeatmydata.so")
 
 
-@pytest.fixture(scope="module")
-def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return full_box(tmp_path_factory.mktemp("box")).root
-
-
 def files_of(root: Path) -> list[str]:
     return sorted(os.path.relpath(os.path.join(base, name), root) for base, _, names in os.walk(root) for name in names)
 
@@ -129,52 +118,6 @@ def look_at_everything(root: Path, answers: Claims = ANSWERS) -> None:
     for target in inventory.filesystems:
         ids = {node.id for node in target.stack}
         assert all(below in ids for node in target.stack for below in node.below)
-
-
-damage = st.one_of(
-    st.just(b""),
-    st.binary(max_size=200),
-    st.text(max_size=60).map(lambda text: text.encode("utf-8", "surrogatepass")),
-    st.sampled_from(
-        [b"-1\n", b"9" * 5000, b"\0", b"\xff\xfe\n", b"/" * 3000, b"\n" * 100, b"a b c d e f - g h\n", b"\xb2"]
-    ),
-    st.just(b"1 " * 40000),
-)
-
-
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_damaged_files_never_raise(pristine: Path, data: st.DataObject) -> None:
-    with tempfile.TemporaryDirectory() as directory:
-        root = Path(directory) / "box"
-        shutil.copytree(pristine, root, symlinks=True)
-        for name in data.draw(st.lists(st.sampled_from(files_of(root)), max_size=8, unique=True)):
-            path = root / name
-            content = data.draw(st.one_of(st.none(), damage, st.just(b"directory")))
-            path.unlink()
-            if content == b"directory":
-                path.mkdir()
-            elif content is not None:
-                path.write_bytes(content)
-        look_at_everything(root)
-
-
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(lines=st.lists(st.binary(max_size=80).map(lambda line: b"31 1 8:0 / /x rw - " + line), max_size=5), rest=damage)
-def test_damaged_mountinfo_never_raises(pristine: Path, lines: list[bytes], rest: bytes) -> None:
-    (pristine / "proc/self/mountinfo").write_bytes(b"\n".join([*lines, rest]))
-    look_at_everything(pristine)
-
-
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_nonsense_from_tools_never_raises(pristine: Path, data: st.DataObject) -> None:
-    words = st.sampled_from(
-        [*(answer.output for answer in ANSWERS.values()), "\t", "\n", ": 0 8 raid raid1 -1", "\x1b[0m"]
-    )
-    nonsense = st.one_of(st.text(max_size=200), st.lists(words, max_size=4).map("".join), words.map(lambda w: w[:40]))
-    answers = {command: Answer(output=data.draw(nonsense)) for command in ANSWERS}
-    look_at_everything(pristine, answers)
 
 
 def test_empty_root_gives_empty_inventory(tmp_path: Path) -> None:

@@ -4,8 +4,6 @@ import struct
 from operator import itemgetter
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from fstui.trace.reader import events
 from fstui.trace.reader.events import parse_format, parse_page_layout
@@ -92,16 +90,6 @@ def test_pages_of_64_kib_and_of_a_32_bit_kernel() -> None:
     assert (parse_page_layout(small).commit.size, parse_page_layout(small).data_at) == (4, 12)
 
 
-@example("ID: 1\nfield: ;\toffset:0;\tsize:4;")
-@given(st.text() | st.text(alphabet="field:offstz ;\n0123456789-char[]ID", max_size=300))
-def test_any_text_is_parsed_or_refused(text: str) -> None:
-    for parsed in (lambda: parse_format("any", text).reader("dev"), lambda: parse_page_layout(text)):
-        try:
-            parsed()
-        except TracefsError as problem:
-            assert str(problem)
-
-
 def read(page: bytes) -> list[tuple[int, int]]:
     """Return the time and pid of each event."""
     return [(time_ns, pid) for time_ns, _, (pid,) in events.decode(page, LAYOUT, READERS)]
@@ -176,27 +164,6 @@ def test_flags_for_lost_events_are_not_part_of_the_length() -> None:
 def test_inconsistent_pages_are_refused(page: bytes) -> None:
     with pytest.raises(events.Garbled):
         read(page)
-
-
-@given(st.binary(max_size=5000))
-def test_any_bytes_are_decoded_or_refused(data: bytes) -> None:
-    check(data)
-
-
-@given(st.data())
-def test_damaged_pages_are_decoded_or_refused(data: st.DataObject) -> None:
-    page = bytearray(data.draw(st.sampled_from(made.pages_of("6.18")[0])))
-    for _ in range(data.draw(st.integers(1, 8))):
-        page[data.draw(st.integers(0, len(page) - 1))] = data.draw(st.integers(0, 255))
-    check(bytes(page))
-
-
-def check(page: bytes) -> None:
-    try:
-        found = read(page)
-    except events.Garbled:
-        return
-    assert len(found) <= len(page) // 4
 
 
 def _text(data: bytes) -> str:

@@ -65,10 +65,6 @@ def test_a_thread_has_the_program_of_its_process() -> None:
     assert seen[0] and seen[0].pid == os.getpid() and not seen[0].is_kernel
 
 
-def test_a_reused_pid_is_another_program() -> None:
-    assert TracedProcess(5, 100, "sh") != TracedProcess(5, 200, "sh")
-
-
 def test_ended_threads_are_named_from_memory_or_the_kernels_list() -> None:
     programs = ProcessCache(lambda: f"{UNUSED} rsync\nnonsense\n")
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
