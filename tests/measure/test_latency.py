@@ -96,9 +96,8 @@ def test_merging_is_the_same_as_counting_together(parts: list[list[int]]) -> Non
 
 def test_memory_is_constant_for_many_different_values() -> None:
     counted = Histogram()
-    for start in range(0, 2_000_000, 20_000):
-        counted.add(range(start, start + 20_000))
-    assert counted.total == 2_000_000
+    counted.add(range(0, 2_000_000_000, 10_000))
+    assert counted.total == 200_000
     assert len(counted.counts) < 64 * 64
 
 

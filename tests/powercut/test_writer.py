@@ -154,7 +154,7 @@ def test_old_files_are_removed_after_newer_acknowledgements(write: Write) -> Non
     assert kept <= len(there) <= kept + 1
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGHUP, 129)])
 def test_stop_is_reported_and_marked_on_disk(write: Write, number: signal.Signals, code: int) -> None:
     writer = write()
     log, _ = lines_until(writer, lambda log: log.acknowledged > 3)
@@ -238,9 +238,7 @@ def refused(*words: str) -> str:
 def test_unwritable_directory_is_refused(target: Path) -> None:
     root = ("--root-of", HOST)
     assert "No such file" in refused("write", str(target / "none"), *root)
-    assert "no setting 'speed'" in refused("write", str(target), "--set", "speed=1", *root)
     assert "sync takes" in refused("write", str(target), "--set", "sync=none", *root)
-    assert "at least 0" in refused("write", str(target), "--set", "seconds=-1", *root)
     assert list(target.iterdir()) == [] and ledger.entries() == []
 
 

@@ -104,12 +104,6 @@ async def test_a_replay_has_the_same_findings(medium: Medium | None) -> None:
         assert now.latency_ns.max == pytest.approx(then.latency_ns.max, rel=0.02)
 
 
-async def test_a_declared_disk_that_is_too_fast_is_suspicious_again() -> None:
-    run, _ = await finished(replaying(saved(medium=HDD)))
-    assert run.verdict == "suspicious"
-    assert {"same-block-rotation", "odirect-no-cache"} <= {finding.rule for finding in run.findings}
-
-
 async def test_the_results_of_the_trace_are_replayed() -> None:
     traced = DeviceTrace(
         device="sda",
@@ -136,13 +130,6 @@ async def test_events_come_in_order() -> None:
     names = [type(event).__name__ for event in events if not isinstance(event, StepProgressed)]
     step = ["StepPreparing", "StepStarted", "StepFinished", "FindingsChanged"]
     assert names == ["RunStarted", "FindingsChanged", "IdleMeasured", *step, "IdleMeasured", *step, "RunFinished"]
-
-
-async def test_a_replay_is_not_saved_and_writes_nothing() -> None:
-    _, events = await finished(replaying(saved()))
-    assert isinstance(events[-1], RunFinished)
-    assert (events[-1].saved_to, events[-1].save_error) == (None, None)
-    assert not paths.state_dir().exists()
 
 
 async def test_a_stop_between_steps_ends_the_run_and_judges_it() -> None:
@@ -209,13 +196,6 @@ async def test_a_broken_or_very_slow_storage_ends_the_run(number: int) -> None:
     assert [step.status for step in run.steps] == ["failed"]
 
 
-async def test_storage_without_o_direct_skips_the_step() -> None:
-    refused = recorded(DIRECT, 0, 1, 0, Failure(call="open", errno=22, message="Invalid argument"))
-    run, _ = await finished(replaying(saved(refused, STEPS[1])))
-    assert [step.status for step in run.steps] == ["skipped", "finished"]
-    assert run.status == "finished"
-
-
 async def test_a_probe_that_cannot_start_fails_only_its_step() -> None:
     before = saved()
     plan = plan_of(before)
@@ -276,17 +256,6 @@ async def test_a_caller_that_leaves_early_leaves_nothing_behind(here: RunInProgr
         if isinstance(event, StepStarted):
             break
     await events.aclose()  # type: ignore[attr-defined]
-
-
-async def test_a_run_that_cannot_be_saved_is_returned_with_the_error(here: RunInProgress, tmp_path: Path) -> None:
-    def block(event: Event) -> None:
-        if isinstance(event, StepPreparing) and not paths.runs_dir().exists():
-            paths.runs_dir().write_text("a file where the directory should be")
-
-    run, events = await finished(here, block)
-    assert isinstance(events[-1], RunFinished)
-    assert "the run could not be saved" in (events[-1].save_error or "")
-    assert (run.status, len(run.steps)) == ("finished", 2)
 
 
 async def test_after_a_save_error_saving_is_tried_once_more_at_the_end() -> None:

@@ -43,13 +43,6 @@ def test_too_few_and_too_many(
     assert (found.outcome == "complete") is not (lacks_flushes or lacks_bytes or others_wrote)
 
 
-def test_noisy_neighbour_makes_complete_noisy() -> None:
-    quiet, noisy = account(), account(idle=busy("sda", 101))
-    assert (quiet.others_wrote, quiet.outcome, quiet.by_others_per_s) == (False, "complete", 0.0)
-    assert (noisy.others_wrote, noisy.outcome, noisy.by_others_per_s) == (True, "noisy", 101.0)
-    assert account(0.5, idle=busy("sda", 101)).outcome == "missing"
-
-
 def test_trace_does_not_outweigh_counters_with_fewer_flushes() -> None:
     own = {"trace": (traced(us=2000, others=4000),)}
     noisy = {"idle": busy("sda", 900)}

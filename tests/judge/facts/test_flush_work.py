@@ -42,31 +42,10 @@ def growth(us: Sequence[float], arrived: float | None = 1.0, own: Mapping[str, f
 GROWN = (300, 700, 1900, 6600, 12900)
 
 
-@pytest.mark.parametrize(
-    ("us", "flat"),
-    [
-        (GROWN, False),
-        ((117, 121, 115, 119, 118), True),
-        ((117, 400, 118, 900, 119), True),
-        ((46, 52, 60, 71, 82), True),
-    ],
-    ids=["grown", "flat", "one slow point", "copies memory"],
-)
-def test_growth_needs_both_largest_amounts_to_take_longer(us: Sequence[float], flat: bool) -> None:
-    assert growth(us).flat is flat
-
-
 @pytest.mark.parametrize(("arrived", "flat"), [(0.95, False), (0.94, True), (None, True)])
 def test_growth_counts_only_if_the_bytes_had_arrived_before(arrived: float | None, flat: bool) -> None:
     found = growth(GROWN, arrived)
     assert found.flat is flat and found.rises
-
-
-def test_growth_has_to_be_that_of_the_device() -> None:
-    both = growth(GROWN, own={"sda": 0.0, "sdb": 1.0})
-    assert (both.flushed, both.working, both.flat) == ({"sda", "sdb"}, {"sdb"}, False)
-    filesystems = growth(GROWN, own={"sda": 0.0})
-    assert filesystems.flat and filesystems.has_device_times and filesystems.rises
 
 
 @pytest.mark.parametrize(("longest_us", "flat"), [(12_000, False), (3_200, False), (3_000, True)])
@@ -86,14 +65,6 @@ def test_trace_decides_below_dm_multipath(longest_us: int, flat: bool) -> None:
     uncounted = growth(GROWN, own={})
     assert (uncounted.has_device_times, uncounted.flat) == (False, False)
     assert uncounted._replace(step=msgspec.structs.replace(step(), trace=(traced(device_flush_ns=own),))).flat is flat
-
-
-def test_growth_is_reported_per_mib_and_in_words() -> None:
-    assert growth(GROWN).per_mib_ns == (12_900_000 - 300_000) / 32
-    assert growth(GROWN).summary == "300 µs with none, 12.9 ms with 32.0 MiB"
-    assert growth(GROWN, own={"sda": 1.0}).because.endswith(
-        "1.00 had arrived before; the last at the device: sda 12 ms"
-    )
 
 
 def test_device_that_was_as_slow_before_does_not_work_longer() -> None:
@@ -122,18 +93,6 @@ def test_growth_above_the_device_shows_no_work() -> None:
 
 def names(nodes: tuple[Node, ...]) -> list[str]:
     return [node.id for node in nodes]
-
-
-@pytest.mark.parametrize(
-    ("top", "role"),
-    [("ext4", "journal"), ("xfs", "log")],
-)
-def test_external_journal_is_not_verified_by_the_data_device(top: str, role: str) -> None:
-    where = target(filesystem(top, below=("sda", "sdb")), disk(), disk("sdb", readings=readings(role=role)))
-    found = devices(where, *growing("sda"))
-    assert (names(found.all), names(found.unverified), found.verified) == (["sda", "sdb"], ["sdb"], False)
-    assert found.doubt() == " It does not show that sdb did any work."
-    assert devices(where, *growing("sda", "sdb")).verified
 
 
 @pytest.mark.parametrize(("role", "holds"), [("spare", False), ("l2arc", False), ("mirror leg", True), ("slog", True)])
@@ -214,16 +173,6 @@ def test_safe_drive_needs_no_evidence_of_work(medium: Medium, kept: bool) -> Non
 def test_platter_is_verified_by_the_time_of_its_revolutions() -> None:
     assert devices(SPINNING, same_block(100)).verified
     assert not devices(SPINNING, same_block(100, own=0.2)).verified
-
-
-def test_stripe_that_takes_no_time_is_named() -> None:
-    array = block("md0", "md", "sda", "sdb", readings=readings(level="raid0"))
-    where = target(filesystem(below=("md0",)), array, disk(), disk("sdb"))
-    found = devices(
-        where, flushed(400, flushes={"sda": 1, "sdb": 1}, share={"sda": 0.5, "sdb": 0.5}), growing("sdb")[1]
-    )
-    assert names(found.unverified) == ["sda"]
-    assert found.doubt(known=found.unverified) == ""
 
 
 def test_memory_is_not_named_as_unverified() -> None:

@@ -10,7 +10,7 @@ from fstui.judge import Case
 from fstui.judge.facts.rotation import Rotation, fastest, revolution_ns, rewrites_per_s, rpm
 from fstui.model.steps import Step
 from fstui.model.storage import Medium, MediumClass, Target
-from tests.factories.evidence import GUEST, evidence
+from tests.factories.evidence import evidence
 from tests.factories.steps import step
 from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
 from tests.judge.rules.rotation.platters import NO_CACHE, READ, SPINNING, declared, o_direct, same_block
@@ -18,22 +18,6 @@ from tests.judge.rules.rotation.platters import NO_CACHE, READ, SPINNING, declar
 
 def rotation(where: Target, *steps: Step) -> Rotation:
     return Case(evidence(where, *(steps or (same_block(100),)))).rotation
-
-
-def test_platter_is_read_or_declared() -> None:
-    platter = rotation(SPINNING).platter
-    assert platter is not None
-    assert (platter.rpm, platter.assumed, platter.no_cache, platter.text) == (7200, False, False, "7200 rpm")
-    known = rotation(declared(NO_CACHE)).platter
-    assert known is not None and known.no_cache
-
-
-def test_hard_disk_of_unknown_speed_is_assumed_to_be_fast() -> None:
-    unstated = on_disk(filesystem(), disk(rotational=True, readings=readings(grade="hard disk")))
-    platter = rotation(unstated).platter
-    assert platter is not None
-    assert (platter.rpm, platter.text) == (15_000, "at most 15000 rpm")
-    assert Case(evidence(unstated, same_block(9), host=GUEST)).rotation.platter is None
 
 
 def test_device_without_a_rate_is_no_platter() -> None:

@@ -10,36 +10,11 @@ from fstui.judge.facts.stack import Stack
 from fstui.model.run import Evidence
 from fstui.model.storage import Medium, Node, Reading, Target
 from fstui.storage.layers.facts import DEVICE_UNSEEN
-from tests.factories.storage import block, disk, filesystem, loop, on_disk, on_loop, readings, target
+from tests.factories.storage import block, disk, filesystem, on_disk, on_loop, readings, target
 
 
 def levels(where: Target) -> list[tuple[str, list[str]]]:
     return [(level.filesystem.id, [node.id for node in level.devices]) for level in Stack(where).levels]
-
-
-def test_level_ends_at_a_disk_or_at_a_loop_device() -> None:
-    assert levels(on_disk()) == [("mount:/srv", ["sda"])]
-    assert levels(on_loop()) == [("mount:/srv", ["loop0"]), ("mount:/", ["sda"])]
-
-
-def test_dm_and_partition_are_on_the_path() -> None:
-    stack = target(
-        filesystem(below=("dm-0",)), block("dm-0", "dm-crypt", "sda1"), block("sda1", "partition", "sda"), disk()
-    )
-    (level,) = Stack(stack).levels
-    assert [node.id for node in level.path] == ["dm-0", "sda1", "sda"]
-    assert [node.id for node in level.devices] == ["sda"]
-    assert Stack(stack).ends_level("sda") and not Stack(stack).ends_level("dm-0")
-
-
-def test_overlay_stands_for_its_upper_directory() -> None:
-    overlay = filesystem("overlay", "/merged", below=("mount:/srv",))
-    assert levels(target(overlay, *on_disk().stack)) == levels(on_disk())
-
-
-def test_loop_on_a_block_device_ends_no_level() -> None:
-    device = disk("loop0", kind="loop", lowest=False, below=("sda",))
-    assert levels(target(filesystem(below=("loop0",)), device, disk())) == [("mount:/srv", ["sda"])]
 
 
 @pytest.mark.parametrize(
@@ -76,16 +51,6 @@ def test_level_of_a_pool_that_compresses_reduces() -> None:
     stack = Stack(target(filesystem("zfs", below=("pool:tank",)), zpool, disk()))
     assert [level.reduces for level in stack.levels] == [True]
     assert [level.reduces for level in Stack(on_disk()).levels] == [False]
-
-
-def test_backing_file_of_a_loop_leads_to_its_filesystem() -> None:
-    stack = Stack(on_loop())
-    assert [node.id for node in stack.backing(loop())] == ["mount:/"]
-    assert stack.backing(disk()) == ()
-
-
-def test_lowest_layers_have_nothing_below() -> None:
-    assert [node.id for node in Stack(on_loop()).lowest] == ["sda"]
 
 
 def test_path_that_does_not_exist_is_an_unseen_device() -> None:

@@ -29,21 +29,6 @@ def top(storage: Target, *found: DeviceTrace, **more: Any) -> FlushAccount:
     return Case(evidence(storage, seen(*found, **more), idle=busy("sda", 900))).flushes.synced[0][0]
 
 
-@pytest.mark.parametrize("storage", [on_disk(), on_disk(filesystem("xfs")), ON_LVM], ids=["ext4", "xfs", "LVM"])
-def test_enough_own_flushes_are_complete_next_to_other_writers(storage: Target) -> None:
-    devices = [node.id for node in storage.stack if node.layer == "block"]
-    found = top(storage, *(traced(name, us=SYNCS, others=4000) for name in devices))
-    assert found.traced
-    assert (found.traced.own, found.traced.others) == ((SYNCS, SYNCS), 4000)
-    assert [node.id for node in found.traced.devices] == devices[:1]
-    assert (found.others_wrote, found.outcome, found.complete_by_counters) == (True, "complete", False)
-
-
-def test_missing_own_flushes_are_found_despite_full_counters() -> None:
-    found = top(on_disk(), traced(us=0, others=6000))
-    assert (found.outcome, found.counters_lack) == ("missing", False)
-
-
 def test_five_percent_of_own_flushes_missing_are_found() -> None:
     assert top(on_disk(), traced(us=1900, others=4000)).outcome == "missing"
     assert top(on_disk(), traced(us=1999, others=4000)).outcome != "missing"

@@ -1,6 +1,5 @@
 """Does a sync leave this process as a system call?"""
 
-import errno
 import json
 import os
 import re
@@ -187,15 +186,6 @@ def test_ended_process_is_in_no_call() -> None:
     with subprocess.Popen(["true"]) as gone:
         pass
     assert sync_path.call_of(gone.pid) is None
-
-
-def test_a_pipe_cannot_be_synced() -> None:
-    read_end, write_end = os.pipe()
-    with pytest.raises(OSError) as refused:
-        os.fsync(write_end)
-    assert refused.value.errno == errno.EINVAL
-    os.close(read_end)
-    os.close(write_end)
 
 
 SMAPS = """\

@@ -50,35 +50,3 @@ def test_array_spreads_by_level(level: str, spread: str, adds_bytes: bool) -> No
     array = node("md", level=level)
     assert (kind("md").spread(array), kind("md").may_add_bytes(array)) == (spread, adds_bytes)
     assert kind("dm-raid").spread(node("dm-raid", level=level)) == spread
-
-
-FAST = Node(id="nvme0n1", layer="block", kind="disk", name="nvme0n1")
-SLOW = Node(id="sda", layer="block", kind="disk", name="sda")
-CACHED = {"nvme0n1": "cache", "sda": "origin"}
-EXT4 = Node(id="mount:/srv", layer="filesystem", kind="ext4", name="/srv")
-
-
-@pytest.mark.parametrize(
-    ("kind_", "mode", "waits_for"),
-    [("bcache", "writeback", (FAST,)), ("bcache", "writethrough", (SLOW,)), ("dm-cache", "passthrough", (SLOW,)),
-     ("dm-cache", None, None), ("dm-writecache", None, (FAST,))],
-)  # fmt: skip
-def test_sync_waits_for_the_cache_in_writeback_mode(
-    kind_: str, mode: str | None, waits_for: tuple[Node, ...] | None
-) -> None:
-    cached = node(kind_, CACHED, cache_mode=mode) if mode else node(kind_, CACHED)
-    assert kind(kind_).waits_for(cached, (FAST, SLOW), EXT4) == waits_for
-
-
-def test_roles_of_a_cache_must_be_known() -> None:
-    assert kind("bcache").waits_for(node("bcache", cache_mode="writeback"), (FAST, SLOW), EXT4) is None
-
-
-def test_dataset_waits_for_slog_unless_throughput() -> None:
-    log = Node(id="sdc", layer="block", kind="disk", name="sdc")
-    spare = Node(id="sdd", layer="block", kind="disk", name="sdd")
-    below = (SLOW, log, spare)
-    pool = node("zpool", {"sdc": "slog", "sdd": "spare"})
-    assert kind("zpool").waits_for(pool, below, node("zfs", logbias="latency")) == (log,)
-    assert kind("zpool").waits_for(pool, below, node("zfs", logbias="throughput")) == (SLOW, log)
-    assert kind("zpool").waits_for(pool, (SLOW, spare), node("zfs")) == (SLOW,)

@@ -7,7 +7,7 @@ import pytest
 from fstui.model.host import Host
 from fstui.model.storage import Medium, MediumClass, Node, Target
 from tests.factories.evidence import GUEST, finding, rules, verdict
-from tests.factories.steps import flushed, forced, latency, step, timed, write
+from tests.factories.steps import flushed, forced, step, timed, write
 from tests.factories.storage import block, disk, filesystem, loop, on_disk, on_loop, readings, target
 from tests.judge.rules.device.drives import NAND, PLP, consumer, over_cache
 
@@ -172,25 +172,6 @@ def test_fua_needs_a_visible_device() -> None:
 def test_fastest_flushed_step_is_compared_with_fua() -> None:
     quick = timed("O_DIRECT+fdatasync", 60, open_flags=("direct",))
     assert "fua-ignored" not in rules(verdict(FUA_DRIVE, write(10), forced(12), flushed(400), quick))
-
-
-def test_growing_log_is_no_reference_for_fua() -> None:
-    growing = flushed(400, offsets="append", prefill="none")
-    assert "fua-ignored" not in rules(verdict(FUA_DRIVE, write(10), forced(11), growing))
-
-
-def test_write_part_of_a_flushed_step_counts_as_write() -> None:
-    parts = {"write_ns": latency(10_000), "sync_ns": latency(390_000)}
-    both = timed("O_DIRECT+fdatasync", 400, open_flags=("direct",), changes=parts)
-    found = finding(verdict(FUA_DRIVE, forced(11), both), "fua-ignored")
-    assert "O_DIRECT+fdatasync, its write: 10.0 µs" in found.because
-
-
-def test_write_synced_by_the_mount_is_no_plain_write() -> None:
-    parts = {"write_ns": latency(10_000), "sync_ns": latency(390_000)}
-    both = timed("O_DIRECT+fdatasync", 400, open_flags=("direct",), changes=parts)
-    drive = on_disk(filesystem(sync_option="sync"), disk(fua=True))
-    assert "fua-ignored" not in rules(verdict(drive, forced(11), both))
 
 
 AWS = Host(virtualization="kvm", cloud="aws")

@@ -1,6 +1,5 @@
 """Rewrites of one block, compared with the revolutions of a platter."""
 
-import random
 from typing import Any
 
 import msgspec
@@ -74,18 +73,6 @@ def test_every_step_that_syncs_each_write_is_compared(rate: float, settings: dic
             found.title == f"361/s, 7200 rpm allows 240/s at {settings['offsets']} offsets, half a revolution per write"
         )
         assert "16 KiB blocks (quick) were written and synced 361 times a second" in found.sentence
-
-
-def test_random_offsets_take_half_a_revolution_on_average() -> None:
-    """Simulate a head over the blocks of one track, each acknowledged before the next is requested."""
-    chance = random.Random(7)
-    for blocks, span in ((4, 0.05), (64, 0.6), (64, 1.0)):
-        at = revolutions = 0.0
-        for _ in range(4000):
-            wanted = chance.randrange(blocks) / blocks * span
-            revolutions += (wanted - at) % 1 or 1.0
-            at = wanted
-        assert revolutions / 4000 >= 0.49
 
 
 def test_disk_with_flash_is_allowed_to_be_faster(box: Box) -> None:

@@ -89,18 +89,18 @@ def test_controller_may_answer_for_an_unknown_volume(controller: str, readings: 
 
 
 @pytest.mark.parametrize(
-    ("medium", "cache", "drive_itself", "outlives"),
+    ("node", "cache", "drive_itself", "outlives"),
     [
-        (Medium(class_="raid-cache"), True, False, True),
-        (Medium(class_="ssd", write_cache="plp"), True, True, True),
-        (Medium(class_="ssd-plp", write_cache="volatile"), False, True, True),
-        (Medium(class_="optane", write_cache="none"), False, True, True),
-        (Medium(class_="ssd", write_cache="volatile"), False, False, False),
-        (None, False, False, False),
+        (drive(Medium(class_="raid-cache")), True, False, True),
+        (drive(Medium(class_="ssd", write_cache="plp")), True, True, True),
+        (drive(Medium(class_="ssd-plp", write_cache="volatile")), False, True, True),
+        (drive(Medium(class_="optane", write_cache="none")), False, True, True),
+        (drive(Medium(class_="network"), grade="array"), True, False, True),
+        (drive(Medium(class_="ssd", write_cache="volatile")), False, False, False),
+        (drive(), False, False, False),
     ],
 )
-def test_what_outlives_a_power_cut(medium: Medium | None, cache: bool, drive_itself: bool, outlives: bool) -> None:
-    node = drive(medium)
+def test_what_outlives_a_power_cut(node: Node, cache: bool, drive_itself: bool, outlives: bool) -> None:
     assert (protected_cache(node), safe_drive(node), outlives_power_cut(node)) == (cache, drive_itself, outlives)
 
 
@@ -110,12 +110,6 @@ def test_device_decides_without_kernel_setting() -> None:
     assert has_cache(drive(cache_type="write through")) is False
     assert has_cache(drive()) is None
     assert has_cache(replace(drive(cache_type="write back"), write_cache="write through")) is False
-
-
-def test_array_cache_survives_a_power_cut() -> None:
-    """It may need no flush, but that makes no drive durable."""
-    array = drive(Medium(class_="network"), grade="array")
-    assert protected_cache(array) and not safe_drive(array)
 
 
 NVME = "pci0000:00/0000:01:00.0/nvme/nvme0"

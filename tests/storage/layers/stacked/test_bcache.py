@@ -7,17 +7,6 @@ from tests.factories.steps import step
 from tests.factories.storage import block, disk, filesystem, readings, target
 
 
-def test_bcache_has_two_devices_and_a_mode(box: Box) -> None:
-    box.disk("sda", rotational=1)
-    box.disk("nvme0n1")
-    path = box.device("bcache0", slaves=("sda", "nvme0n1"))
-    box.write(f"{path}/bcache/cache_mode", "writethrough [writeback] writearound none")
-    box.mount("/dev/bcache0", "/srv", "ext4")
-    cached = look(box).node("bcache0")
-    assert (cached.kind, set(cached.below), cached.counted) == ("bcache", {"sda", "nvme0n1"}, False)
-    assert read(cached, "cache_mode") == ("writeback", "/sys/block/bcache0/bcache/cache_mode")
-
-
 def test_bcache_roles(box: Box) -> None:
     box.disks("sda", "nvme0n1")
     box.partition("nvme0n1", 1)
@@ -29,7 +18,9 @@ def test_bcache_roles(box: Box) -> None:
     box.mount("/dev/bcache0", "/srv", "ext4")
     found = look(box)
     assert roles(found) == {"sda": "origin", "nvme0n1p1": "cache"}
-    assert read(found.node("bcache0"), "bcache_state")[0] == "dirty"
+    cached = found.node("bcache0")
+    assert (cached.kind, cached.counted, read(cached, "bcache_state")[0]) == ("bcache", False, "dirty")
+    assert read(cached, "cache_mode") == ("writeback", "/sys/block/bcache0/bcache/cache_mode")
 
 
 @pytest.mark.parametrize(("written", "mode", "said"), [

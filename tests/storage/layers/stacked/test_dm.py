@@ -35,21 +35,6 @@ def test_lvm_on_luks_on_nvme(box: Box) -> None:
     assert found.lowest[0].link == "nvme"
 
 
-def test_cached_volume_has_slow_and_fast_device(box: Box) -> None:
-    box.disk("sda", rotational=1)
-    box.disk("nvme0n1")
-    uuid = "LVM-" + "b" * 64
-    box.dm("dm-0", "vg-fast_cdata", uuid + "-cdata", ("nvme0n1",))
-    box.dm("dm-1", "vg-fast_cmeta", uuid + "-cmeta", ("nvme0n1",))
-    box.dm("dm-2", "vg-data_corig", uuid + "-real", ("sda",))
-    box.dm("dm-3", "vg-data", uuid, ("dm-0", "dm-1", "dm-2"))
-    box.mount("/dev/mapper/vg-data", "/srv", "ext4", device=box.number_of["dm-3"])
-    found = look(box)
-    assert found.node("dm-3").kind == "dm-cache"
-    assert {node.id for node in found.lowest} == {"sda", "nvme0n1"}
-    assert len(found.stack) == len({node.id for node in found.stack})
-
-
 @pytest.mark.parametrize(("label", "uuid", "slave", "kind"), [
     ("vg-thin", "LVM-x", "vg-pool-tpool", "dm-thin"), ("vg-raid", "LVM-x", "vg-raid_rimage_0", "dm-raid"),
     ("vg-fast", "LVM-x", "vg-fast_wcorig", "dm-writecache"), ("vg-snap", "LVM-x", "vg-snap-cow", "dm-snapshot"),
@@ -64,16 +49,6 @@ def test_device_mapper_kinds(box: Box, label: str, uuid: str, slave: str, kind: 
     box.dm("dm-1", label, uuid, ("dm-0",))
     box.mount(f"/dev/mapper/{label}", "/srv", "ext4", device=box.number_of["dm-1"])
     assert look(box).node("dm-1").kind == kind
-
-
-def test_cached_volume_by_table(box: Box) -> None:
-    meta, fast, slow = box.disks("sda", "sdb", "sdc")
-    on_dm(box, "data", "", ("sda", "sdb", "sdc"))
-    found = seen(box, f"data: 0 41943040 cache {meta} {fast} {slow} 512 2 metadata2 writethrough smq 0\n")
-    top = found.node("dm-9")
-    assert (top.kind, read(top, "cache_mode")) == ("dm-cache", ("writethrough", "dmsetup table"))
-    assert roles(found) == {"sda": "metadata", "sdb": "cache", "sdc": "origin"}
-    assert top.reading("missing") is None
 
 
 @pytest.mark.parametrize(("table", "kind", "expected", "reading"), [

@@ -7,7 +7,7 @@ from fstui.storage.claims import Answer, Claims
 from fstui.storage.counters import difference, read_counters
 from fstui.storage.survey import survey
 from tests.factories.box import Box
-from tests.factories.looking import edges, look, read, roles, target, trouble
+from tests.factories.looking import edges, read, roles, target, trouble
 
 STATUS = "zpool status -L -P tank"
 GET = "zfs get -H -p -o name,property,value,source sync,logbias tank/db"
@@ -87,14 +87,6 @@ dataset_name                    7    {dataset}
 writes                          4    1000
 zil_commit_count                4    {commits}
 zil_commit_writer_count         4    7"""
-
-
-def test_dataset_is_on_its_pool(box: Box) -> None:
-    box.mount("tank/data/db", "/srv", "zfs")
-    box.write("/sys/module/zfs/parameters/zfs_nocacheflush", "1")
-    top, pool = look(box).stack
-    assert (pool.id, pool.layer) == ("pool:tank", "pool")
-    assert read(top, "barrier")[0] == "nobarrier"
 
 
 def test_pool_has_vdevs_with_roles(pool: Box) -> None:

@@ -3,15 +3,15 @@ from typing import NamedTuple
 
 import pytest
 
-from fstui.model.storage import Node, Reading, Target
+from fstui.model.storage import Node, Target
 from fstui.storage.claims import Answer
 from fstui.storage.layers import kind
-from fstui.storage.layers.forwarding import ALL, AT_TIMES, FLUSHES_ONLY, INTENT_LOG, NOTHING, Forwarded, Member
+from fstui.storage.layers.forwarding import ALL, AT_TIMES, FLUSHES_ONLY, INTENT_LOG, Forwarded, Member
 from tests.factories.box import Box
-from tests.factories.evidence import quiet, rules, verdict
+from tests.factories.evidence import quiet, verdict
 from tests.factories.looking import look
 from tests.factories.steps import step
-from tests.factories.storage import disk, filesystem, readings, target
+from tests.factories.storage import filesystem
 
 POOL = Node(id="pool:tank", layer="pool", kind="zpool", name="tank")
 LATENCY, THROUGHPUT = filesystem("zfs", logbias="latency"), filesystem("zfs", logbias="throughput")
@@ -21,19 +21,9 @@ def forwarded(role: str | None, *others: str | None, dataset: Node = LATENCY) ->
     return kind("zpool").forwards(POOL, Member("sda", role), (role, *others), dataset)
 
 
-def test_intent_log_goes_to_the_slog() -> None:
-    assert forwarded(None) == INTENT_LOG
-    assert (forwarded("slog", None), forwarded(None, "slog")) == (INTENT_LOG, AT_TIMES)
-
-
 def test_throughput_bias_bypasses_the_slog() -> None:
     assert forwarded("slog", None, dataset=THROUGHPUT) == AT_TIMES
     assert forwarded(None, "slog", dataset=THROUGHPUT) == INTENT_LOG
-
-
-@pytest.mark.parametrize("role", ["l2arc", "spare"])
-def test_l2arc_and_spare_get_nothing(role: str) -> None:
-    assert forwarded(role, None) == NOTHING
 
 
 @pytest.mark.parametrize(("name", "tolerates", "gets"), [
@@ -45,27 +35,6 @@ def test_group_tolerates_what_its_name_says(name: str, tolerates: int, gets: For
     vdev = Node(id=f"vdev:{name}", layer="pool", kind=group, name=name)
     assert kind(group).tolerates(vdev, 4) == tolerates
     assert kind(group).forwards(vdev, Member("sda", "mirror leg"), ("mirror leg",) * 4, LATENCY) == gets
-
-
-def test_group_forwards_whatever_its_role_is() -> None:
-    log = Reading(what="role", value="slog", path="zpool status")
-    mirror = Node(id="vdev:mirror-1", layer="pool", kind="mirror", name="mirror-1", readings=(log,))
-    assert kind("mirror").forwards(mirror, Member("sdb", "slog"), ("slog", "slog"), LATENCY) == ALL
-
-
-def test_intent_log_may_be_on_a_special_vdev() -> None:
-    """OpenZFS since 2.4: then the disks of the data get no flush."""
-    assert (forwarded("special", None), forwarded(None, "special")) == (INTENT_LOG, INTENT_LOG)
-    assert forwarded("special", None, "slog") == AT_TIMES
-    where = target(
-        filesystem("zfs", "/tank", below=("pool:tank",)),
-        Node(id="pool:tank", layer="pool", kind="zpool", name="tank", below=("sda", "sdb")),
-        disk(),
-        disk("sdb", readings=readings(role="special")),
-    )
-    for flushes in ({"sda": 1.0, "sdb": 0.0}, {"sda": 0.0, "sdb": 1.0}):
-        assert "flushes-missing" not in rules(verdict(where, step(flushes=flushes)))
-    assert "flushes-missing" in rules(verdict(where, step(flushes={"sda": 0.1, "sdb": 0.1})))
 
 
 HEAD = "  pool: tank\n state: ONLINE\nconfig:\n\n\tNAME  STATE  READ WRITE CKSUM\n\ttank  ONLINE  0 0 0\n"
