@@ -120,13 +120,20 @@ def groups() -> tuple[Group, ...]:
     return msgspec.toml.decode(DATA.read_bytes(), type=_File).setup
 
 
-def judged(setup: Setup, scenario: str, root: Path | None = None) -> Judgement:
+_JUDGED: dict[tuple[str, str], Judgement] = {}
+
+
+def judged(setup: Setup, scenario: str) -> Judgement:
     """Return what fstui says of it after steps like those of this scenario."""
-    with tempfile.TemporaryDirectory() as made:
-        box = Box(root or Path(made))
-        names, claims = _build(box, setup)
-        here = survey(box.root, claims)
-        return verdict(target(here, "/srv"), *_steps(setup, names, scenario), host=here.host, idle=quiet(*names))
+    if (setup.name, scenario) not in _JUDGED:
+        with tempfile.TemporaryDirectory() as made:
+            box = Box(Path(made))
+            names, claims = _build(box, setup)
+            here = survey(box.root, claims)
+            steps = _steps(setup, names, scenario)
+            found = verdict(target(here, "/srv"), *steps, host=here.host, idle=quiet(*names))
+        _JUDGED[setup.name, scenario] = found
+    return _JUDGED[setup.name, scenario]
 
 
 def _build(box: Box, setup: Setup) -> tuple[tuple[str, ...], Claims]:

@@ -22,6 +22,7 @@ from fstui.judge.facts import Case
 from fstui.judge.rules import RENAMED, all_rules
 from fstui.measure.kinds.documents import decode_run
 from fstui.model.documents import encode
+from fstui.model.judgement import Judgement
 from tests.judge.sentences import FROZEN, WRITTEN, sentences
 
 NAMES = sorted(path.name.removesuffix(".json.gz") for path in FROZEN.glob("*.json.gz"))
@@ -172,6 +173,11 @@ def document(name: str) -> bytes:
 
 
 @cache
+def again(name: str) -> Judgement:
+    return judge(decode_run(document(name)))
+
+
+@cache
 def known_rules() -> frozenset[str]:
     """Return the rules that have a finding in any of the documents, by today's names."""
     found = (finding["rule"] for name in NAMES for finding in msgspec.json.decode(document(name))["findings"])
@@ -181,11 +187,11 @@ def known_rules() -> frozenset[str]:
 def differences(name: str) -> Iterator[tuple[str | None, str]]:
     """Yield (rule, field) wherever today's judgement differs from the document's."""
     frozen = msgspec.json.decode(document(name))
-    again = msgspec.json.decode(encode(judge(decode_run(document(name)))))
+    today = msgspec.json.decode(encode(again(name)))
     kept = [finding for finding in frozen["findings"] if finding["rule"] not in GONE]
-    was, now = (list(map(_compared, findings)) for findings in (kept, again["findings"]))
+    was, now = (list(map(_compared, findings)) for findings in (kept, today["findings"]))
     now = [finding for finding in now if finding["verdict"] or finding["rule"] in known_rules()]
-    yield from ((None, field) for field in ("verdict", "confidence") if frozen[field] != again[field])
+    yield from ((None, field) for field in ("verdict", "confidence") if frozen[field] != today[field])
     orders = [[finding["rule"] for finding in findings] for findings in (was, now)]
     if orders[0] != orders[1]:
         yield None, "order"
@@ -219,9 +225,9 @@ def test_no_verdict_differs_but_that_of_a_flat_flush() -> None:
         field for each in ALLOWED if each.reason != FLAT for field in each.fields.split()
     }
     for name in next(each for each in ALLOWED if each[:3] == (FLAT, None, "verdict")).documents.split():
-        frozen, again = msgspec.json.decode(document(name)), judge(decode_run(document(name)))
+        frozen = msgspec.json.decode(document(name))
         assert (frozen["verdict"], frozen["confidence"]) == ("cannot-tell", "low")
-        assert (again.verdict, again.confidence) == ("consistent", "low")
+        assert (again(name).verdict, again(name).confidence) == ("consistent", "low")
 
 
 def test_sentences_are_those_recorded() -> None:
@@ -230,7 +236,7 @@ def test_sentences_are_those_recorded() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_sentence_is_short_and_bad_verdict_has_a_number(name: str) -> None:
-    for finding in judge(decode_run(document(name))).findings:
+    for finding in again(name).findings:
         assert len(wrap(finding.sentence, WIDTH)) <= MAX_LINES, finding.sentence
         if finding.verdict in {"not-durable", "suspicious"}:
             assert re.search(r"(?<![\w/.-])\d", finding.sentence), finding.sentence

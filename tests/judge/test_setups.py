@@ -1,7 +1,5 @@
 """What fstui says of common production setups, with three scenarios."""
 
-from pathlib import Path
-
 import pytest
 
 from fstui.model.judgement import NOT_TRUSTED
@@ -16,8 +14,8 @@ def test_at_least_60_setups_with_distinct_names() -> None:
 
 
 @pytest.mark.parametrize("setup", SETUPS, ids=lambda setup: setup.name)
-def test_setup_is_judged_as_expected(setup: Setup, tmp_path: Path) -> None:
-    found = judged(setup, "odirect-truth", tmp_path)
+def test_setup_is_judged_as_expected(setup: Setup) -> None:
+    found = judged(setup, "odirect-truth")
     assert (found.verdict, found.confidence) == (setup.verdict, setup.confidence), found.sentence
     assert found.speed.answer == setup.speed, found.speed
 
