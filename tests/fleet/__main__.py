@@ -1,30 +1,18 @@
-"""``python -m tests.fleet eight [PYZ] | replay NUMBER | clush``: figures of README.md."""
+"""``python -m tests.fleet replay NUMBER | clush``: figures of README.md."""
 
-import json
+import gzip
 import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
-from tests.fleet.hosts import DROPS, FSTUI, NO_PYTHON, Hosts, Made, carried, hosts, hung
+from tests.fleet.hosts import FSTUI, Made, hosts
 from tests.real import disks
-from tests.real.processes import eventually
 
-EXPECTED = {
-    "db1": "consistent",
-    "db2": "consistent",
-    "db3": "not-durable",
-    "db4": "not-durable",
-    "db5": "answer",
-    "db6": "no Python",
-    "db7": "read-only",
-    "db8": "the connection broke",
-}
 ROUNDS = 5
 _REPLAYING = """#!/bin/sh
 while [ "$1" != -- ]; do shift; done
@@ -36,82 +24,18 @@ printf '\\n%s begin\\n' "$mark"; cat "{documents}/$((number % {number})).json"; 
 """
 
 
-@contextmanager
-def eight(workshop: Path) -> Iterator[Hosts]:
-    """Eight hosts with known storage: two lie, one hangs, one lacks Python, one is read-only, one drops out."""
-    with ExitStack() as down:
-        places = []
-        for number, options in enumerate(("", "", "barrier=0", "", "", "", "", "")):
-            place = workshop / f"disk{number}"
-            place.mkdir()
-            made = disks.loop_in_tmpfs(place) if number == 3 else disks.on_loop(place, options=options)
-            places.append(down.enter_context(made).directory)
-        read_only = f"mount -o remount,bind,ro {workshop}/target"
-        yield down.enter_context(
-            hosts(
-                workshop,
-                {
-                    "db1": Made(places[0]),
-                    "db2": Made(places[1], banner="Welcome to db2, authorised use only"),
-                    "db3": Made(places[2]),
-                    "db4": Made(places[3]),
-                    "db5": Made(setup=hung(workshop)),
-                    "db6": Made(places[5], setup=NO_PYTHON),
-                    "db7": Made(places[6], setup=read_only),
-                    "db8": Made(places[7], forced=DROPS),
-                },
-            )
-        )
-
-
 def main(arguments: list[str]) -> int:
     match arguments:
-        case ["eight", *file] if len(file) < 2:
-            return _eight(Path(*file).resolve() if file else None)
         case ["replay", number] if number.isdigit():
             return _replay(int(number))
         case ["clush"]:
             return _clush()
-    print("usage: python -m tests.fleet eight [PYZ] | replay NUMBER | clush", file=sys.stderr)
+    print("usage: python -m tests.fleet replay NUMBER | clush", file=sys.stderr)
     return 2
-
-
-def _eight(file: Path | None) -> int:
-    with tempfile.TemporaryDirectory(prefix="fstui-tests-", dir="/var/tmp") as made:
-        workshop = Path(made)
-        with eight(workshop) as up:
-            what = str(file or carried(workshop))
-            words = ["--nodes", "db[1-8]", "--pyz", what, "--place", f"{workshop}/private/place", "--remove"]
-            began = time.monotonic()
-            done = up.fleet(
-                *("run", "fsync-rate", str(up.target), "--set", "seconds=0.3", "--into", f"{workshop}/out", *words)
-            )
-            print(done.stdout, done.stderr, f"exit {done.returncode}, {time.monotonic() - began:.1f} s", sep="\n")
-            said = json.loads(disks.sh("sh", "-c", f"{FSTUI} fleet show {workshop}/out --format json; true"))
-            wrong = [name for name in up.names if EXPECTED[name] not in answer(said, name)]
-            eventually(lambda: not any(map(up.left, up.names)))
-            left = {name: found for name in up.names if (found := up.left(name))}
-            left |= {name: found for name in up.names if (found := _in_target(workshop, name))}
-    print(f"named wrongly: {', '.join(wrong) or 'none'}; left behind: {left or 'nothing'}")
-    return int(bool(wrong or left))
-
-
-def _in_target(workshop: Path, name: str) -> list[str]:
-    number = int(name[2:]) - 1
-    return [str(path) for path in (workshop / f"disk{number}" / "mnt").glob(".fstui-*")]
-
-
-def answer(said: dict[str, object], name: str) -> str:
-    """Return the verdict of a host, or why there is none."""
-    about, found = said["about"], said["hosts"]
-    assert isinstance(about, dict) and isinstance(found, list)
-    return str(about["troubles"].get(name) or next((box["verdict"] for box in found if box["node"] == name), ""))
 
 
 def _replay(number: int) -> int:
     """Measure many hosts that answer with documents of the laboratory, read from files."""
-    import gzip  # noqa: PLC0415
-
     documents = sorted(Path("tests/judge/frozen").glob("machine-*.json.gz"))
     with tempfile.TemporaryDirectory(prefix="fstui-tests-") as made:
         workshop = Path(made)
@@ -133,9 +57,7 @@ def _replay(number: int) -> int:
             "--output",
             f"{workshop}/answer",
         ]
-        done = subprocess.run(
-            ["/usr/bin/env", *call], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-        )
+        done = subprocess.run(call, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         took_s = time.monotonic() - began
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         head = (workshop / "answer").read_text().splitlines()[0] if done.returncode in (0, 1) else done.stderr

@@ -1,4 +1,4 @@
-"""A real sshd and real storage with known faults: the short form of ``python -m tests.fleet eight``."""
+"""A real sshd and real storage with known faults."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""``python -m tests.lab build | list | today | run [NAME…] [--cuts N] [--only measure|cut] | judge | table | witness |
+"""``python -m tests.lab build | list | today | run [NAME…] [--cuts N] [--only measure|cut] | judge | table |
 campaign [--ignored N] [--cuts N] uml|qemu [OPTION…]``
 
 Applies to both kernels, or to that of ``--kernel``.
@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from tests.lab import LabUnavailable, table, uml, witness
+from tests.lab import LabUnavailable, table, uml
 from tests.lab.image import build, missing_tools
 from tests.lab.laboratory import Laboratory, judged_again, laboratory
 from tests.lab.machine import BadMachine, LabMachine, load, names, proven
@@ -63,7 +63,6 @@ def _parser() -> argparse.ArgumentParser:
     campaign.add_argument("--cuts", type=int, default=100, help="number of cuts (100)")
     campaign.add_argument("more", nargs=argparse.REMAINDER, help="options of fstui powercut campaign")
     _action(actions, _judge, "judge", "judge the documents of the last runs again with today's rules")
-    _action(actions, _witness, "witness", "compare the verdicts of traced runs with and without the trace")
     showing = _action(actions, _table, "table", "compare the results of the last runs with the truth")
     showing.add_argument("--markdown", action="store_true")
     return parser
@@ -184,14 +183,6 @@ def _judge(options: argparse.Namespace) -> int:
 
 def _table(options: argparse.Namespace) -> int:
     return _show({name: load(name) for name in names()}, options)
-
-
-def _witness(options: argparse.Namespace) -> int:
-    traced = list(witness.documents(options.kernels or KERNELS))
-    verdicts = [row for each in traced for row in witness.verdict_rows(*each)]
-    print(table.grid(witness.VERDICT_HEADINGS, [(*row[:-1], row[-1] or "✓") for row in verdicts]))
-    print("\n" + table.grid(witness.LAYER_HEADINGS, [row for each in traced for row in witness.layer_rows(*each)]))
-    return int(any(row[-1] for row in verdicts))
 
 
 def _show(machines: dict[str, LabMachine], options: argparse.Namespace) -> int:
