@@ -39,20 +39,6 @@ def test_each_check_is_saved_within_its_limits(fstui: Fstui, target: Path) -> No
     assert nothing_left(target)
 
 
-def test_a_check_can_be_judged_and_shown(fstui: Fstui, target: Path) -> None:
-    done = fstui(*CHECK, str(target))
-    assert done.returncode == 0
-    assert b"FILESYSTEM" in done.stdout and str(target).encode() in done.stdout
-    assert b"\x1b" not in done.stdout
-    assert b"O_DIRECT+O_DSYNC" in fstui("show", "last").stdout
-
-
-def test_events_are_those_of_the_runs(fstui: Fstui, target: Path) -> None:
-    done = fstui(*CHECK, str(target), "--format", "events")
-    events = [json.loads(line)["event"] for line in done.stdout.splitlines()]
-    assert (events[0], events[-1]) == ("RunStarted", "RunFinished")
-
-
 def test_a_missing_directory_is_refused(fstui: Fstui, target: Path) -> None:
     done = fstui(*CHECK, str(target), str(target / "nothing"))
     assert done.returncode == 2

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from msgspec.structs import replace
 from fstui.cli.options import fails
 from fstui.measure.kinds.documents import decode_run
 from fstui.model.declaration import Declaration
-from fstui.model.judgement import VERDICTS, Answer, Speed
+from fstui.model.judgement import Answer, Speed
 from fstui.model.run import Run
 from fstui.runs.session import Session
 from fstui.state import files, ledger, paths, runs, user_data
@@ -52,25 +51,15 @@ def test_plain_is_the_default_without_colours(fstui: Fstui, scenario: str, targe
     assert b"STEP" in done.stdout and b"saved " in done.stdout
 
 
-def test_events_are_one_per_line_and_the_last_one_is_the_run(fstui: Fstui, scenario: str, target: Path) -> None:
-    done = fstui("run", scenario, str(target), "--format", "events")
-    events = events_of(done.stdout)
-    names = [event["event"] for event in events]
-    assert names[0] == "RunStarted" and names[-1] == "RunFinished"
-    assert {"IdleMeasured", "StepStarted", "StepFinished", "FindingsChanged"} <= set(names)
-    assert decode_run(json.dumps(events[-1]["run"])) == runs.load("last")
-
-
-@pytest.mark.parametrize("format_", ["json", "events"])
 def test_output_goes_to_a_file_and_stdout_stays_empty(
-    fstui: Fstui, scenario: str, target: Path, tmp_path: Path, format_: str
+    fstui: Fstui, scenario: str, target: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "out.json"
     file.write_text("older")
-    done = fstui("run", scenario, str(target), "--format", format_, "--output", str(file))
+    done = fstui("run", scenario, str(target), "--format", "events", "--output", str(file))
     assert (done.returncode, done.stdout) == (0, b"")
-    last = json.loads(file.read_bytes().splitlines()[-1])
-    assert last.get("schema") == "fstui.run/2" or last["event"] == "RunFinished"
+    last = events_of(file.read_bytes())[-1]
+    assert last["event"] == "RunFinished" and decode_run(json.dumps(last["run"])) == runs.load("last")
 
 
 def test_settings_and_declarations_reach_the_run(fstui: Fstui, scenario: str, target: Path) -> None:
@@ -109,14 +98,6 @@ def test_declarations_of_the_app_apply_to_plans(
 
 
 @pytest.mark.usefixtures("declared_storage")
-def test_declarations_of_the_app_apply_to_runs(fstui: Fstui, scenario: str, target: Path) -> None:
-    run = run_of(fstui("run", scenario, str(target), "--write-cache", "unknown", "--format", "json").stdout)
-    assert run.target is not None
-    media = [node.medium for node in run.target.lowest]
-    assert {medium and (medium.class_, medium.write_cache) for medium in media} == {("hdd-7200", "unknown")}
-
-
-@pytest.mark.usefixtures("declared_storage")
 def test_declarations_of_the_app_are_listed(fstui: Fstui, target: Path) -> None:
     here = asyncio.run(Session.here().look_up(str(target))).read.mount_point
     listed = json.loads(fstui("list", "--format", "json").stdout)["filesystems"]
@@ -133,10 +114,6 @@ def test_a_plan_writes_nothing(fstui: Fstui, scenario: str, target: Path, format
     assert done.returncode == 0
     assert b"fdatasync" in done.stdout and str(target).encode() in done.stdout
     assert nothing_left(target) and not paths.state_dir().exists()
-
-
-def test_fail_on_exits_3(fstui: Fstui, scenario: str, target: Path) -> None:
-    assert fstui("run", scenario, str(target), "--fail-on", VERDICTS[-1]).returncode == 3
 
 
 def test_a_run_that_cannot_be_saved_is_still_printed_and_exits_1(
@@ -198,11 +175,6 @@ def test_an_unknown_scenario_is_named(fstui: Fstui, target: Path, name: str) -> 
         (SCENARIO.replace('name = "one-step"', "name = "), "line 2"),
         (SCENARIO.replace("value = 0.1", "value = true"), "seconds"),
         (SCENARIO.replace('probe = "sync_writes"', 'probe = "magic"'), "magic"),
-        (SCENARIO.replace('probe = "sync_writes"', ""), "probe"),
-        (SCENARIO.replace("file_bytes", "file_bites"), "file_bites"),
-        (SCENARIO.replace("file_bytes = 65536", 'file_bytes = "many"'), "file_bytes"),
-        (SCENARIO.replace('"{block}"', '"{blok}"'), "blok"),
-        (SCENARIO.replace("[[steps]]", "[[stages]]"), "stages"),
         ("\x00", "broken.toml"),
     ],
 )
@@ -222,16 +194,6 @@ def test_a_missing_directory_is_named(fstui: Fstui, scenario: str, tmp_path: Pat
     for pseudo in ("/proc", "/sys", "/sys/kernel", "/dev/pts"):
         assert_refused(fstui("run", scenario, pseudo), pseudo, "holds no files", "Name a directory on a disk")
     assert_refused(fstui("run", scenario, ""), "DIR is empty")
-
-
-def test_a_directory_may_have_any_name(fstui: Fstui, scenario: str, target: Path) -> None:
-    directory = target / os.fsdecode(b"two\nlines \xff\xfe\x1b[31mred [bold]brackets[b] \xc3\xa4 a\\040b")
-    directory.mkdir()
-    done = fstui("run", scenario, os.fsencode(directory), "--format", "json")
-    assert done.returncode == 0, done.stderr
-    assert b"\x1b" not in done.stdout + done.stderr
-    assert run_of(done.stdout).steps[0].ops > 0
-    assert nothing_left(directory)
 
 
 def test_a_directory_may_begin_with_a_dash(
@@ -255,12 +217,7 @@ def begun(scenario: str, target: Path, *, nohup: bool = False) -> subprocess.Pop
 
 
 @pytest.mark.parametrize(
-    ("number", "code"),
-    [
-        (signal.SIGINT, 130),
-        pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow),
-        pytest.param(signal.SIGHUP, 129, marks=pytest.mark.slow),
-    ],
+    ("number", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGHUP, 129, marks=pytest.mark.slow)]
 )
 def test_a_signal_stops_the_run_which_cleans_up_prints_and_saves(
     scenario: str, target: Path, number: signal.Signals, code: int
@@ -308,15 +265,6 @@ def test_a_reader_that_has_gone_ends_the_run_without_a_traceback(scenario: str, 
     assert process.returncode == 141
     assert b"Traceback" not in story
     assert runs.load("last").status == "stopped"
-    assert nothing_left(target)
-
-
-@pytest.mark.slow
-def test_after_kill_9_nothing_stays_behind_or_clean_removes_it(fstui: Fstui, scenario: str, target: Path) -> None:
-    with begun(scenario, target) as process:
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-    assert fstui("clean").returncode == 0
     assert nothing_left(target)
 
 
