@@ -35,7 +35,7 @@ PACKAGES_OF_CHILDREN = ("measure/probes", "measure/helpers", "measure/wire", "tr
 CHILDREN_ELSEWHERE = [
     "proc",
     "state.ring",
-    *(f"powercut.{module}" for module in ("writer", "output", "readback", "records", "log")),
+    *(f"powercut.{module}" for module in ("writer", "output", "readback", "records", "log", "server")),
 ]
 CHILDREN = [
     *sorted(
