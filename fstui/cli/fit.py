@@ -46,11 +46,11 @@ def fit(
 ) -> int:
     """Measure what databases do when they commit, and compare it with the thresholds that they publish.
 
-    For each DIR, or every writable filesystem, fstui writes at most 120 MB in six seconds, then removes everything.
+    For each DIR, or every writable filesystem, fstui writes at most 122 MB in six seconds, then removes everything.
     Products without a published threshold show how many commits per second to expect.
 
-    Exit status: 0 it fits, 1 a step failed or there is no answer, 2 refused before anything was written, 3 it does
-    not fit a product of --for, or its verdict is suspicious or worse.
+    Exit status: 0 done, 1 a step failed, 2 refused before anything was written. With --for: 1 no answer, 3 it does not
+    fit, or its verdict is suspicious or worse.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""Whether the storage is fast enough for etcd, ZooKeeper and others: their own thresholds (``fitness.toml``)."""
+"""Whether the storage is fast enough for etcd and other products: their own thresholds (``fitness.toml``)."""
 
 from __future__ import annotations
 
@@ -28,13 +28,20 @@ class Product(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     syncs_per_commit: int = 1
     p99_ms: float | None = None
     longest_ms: float | None = None
+    beyond: str = ""
+    """What the product does if a sync takes longer than ``longest_ms``."""
     least_per_s: float | None = None
     recommended_per_s: float | None = None
     source: str
 
     @property
+    def demanding(self) -> bool:
+        """Return whether a threshold says what is fast enough, not only what is too slow."""
+        return self.p99_ms is not None or self.least_per_s is not None
+
+    @property
     def limited(self) -> bool:
-        return any(limit is not None for limit in (self.p99_ms, self.longest_ms, self.least_per_s))
+        return self.demanding or self.longest_ms is not None
 
 
 @cache
@@ -53,17 +60,14 @@ def fits(case: Case) -> Iterator[Fit]:
 
 
 def with_products(speed: Speed, fit: Sequence[Fit]) -> Speed:
-    """Add to an answer about speed which products the storage is fast enough for.
-
-    The headline names one with a limit that not every disk meets.
-    """
+    """Add to an answer about speed which products the storage is fast enough for, and one of them to its headline."""
     enough = [one.product for one in fit if one.answer in ("fits", "light-load")]
     too_slow = [one.product for one in fit if one.answer == "does-not-fit"]
     if speed.answer not in ("normal", "slow") or not (enough or too_slow):
         return speed
-    demanding = [product.name for product in products() if product.p99_ms or product.least_per_s]
+    demanding = [product.name for product in products() if product.demanding]
     title = next((f"; too slow for {name}" for name in too_slow if name in demanding), "")
-    title = title or next((f"; enough for {name}" for name in enough if name in demanding), "")
+    title = title or next((f"; enough for {name}" for name in enough), "")
     lists = (("Too slow for", too_slow), ("Enough for", enough))
     sentences = [f"{words} {', '.join(names)}." for words, names in lists if names]
     sentence = " ".join([speed.sentence, *sentences])
@@ -107,6 +111,8 @@ def _fit(product: Product, done: SyncStep) -> Fit:
     answer: Fitness = "no-threshold"
     if not all(limit.met for limit in limits):
         answer = "not-known" if starved(done.step) else "does-not-fit"
+    elif limits and not product.demanding:
+        answer = "within-limit"
     elif limits:
         answer = "fits" if done.step.rate_per_s >= recommended else "light-load"
     required = [limit.required for limit in limits] + [f"recommended {recommended:g}/s"] * bool(recommended)
@@ -130,7 +136,7 @@ def _limits(product: Product, sync: Latency, per_s: float) -> Iterator[_Limit]:
         name, ns = ("longest", sync.max) if sync.p99 is None else ("p99", sync.p99)  # of fewer than 100, the longest
         yield _Limit(f"p99 < {product.p99_ms:g} ms", f"{name} {duration_ns(ns)}", *_below(ns, product.p99_ms))
     if product.longest_ms is not None:
-        required = f"each < {product.longest_ms / 1000:g} s"
+        required = f"each < {product.longest_ms / 1000:g} s, else {product.beyond}"
         yield _Limit(required, f"longest {duration_ns(sync.max)}", *_below(sync.max, product.longest_ms))
     if product.least_per_s is not None:
         least = product.least_per_s

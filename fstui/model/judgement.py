@@ -14,8 +14,9 @@ Scope = Literal["storage", "process", "step"]
 
 Answer = Literal["stalls", "slow", "unknown", "normal"]
 
-Fitness = Literal["fits", "light-load", "does-not-fit", "no-threshold", "not-known"]
-"""``light-load``: above what is required, below what is recommended. ``not-known``: the host was short of CPU."""
+Fitness = Literal["fits", "light-load", "within-limit", "does-not-fit", "no-threshold", "not-known"]
+"""``light-load``: above what is required, below what is recommended. ``within-limit``: no sync took so long that the
+product warns or stops. ``not-known``: the host was short of CPU."""
 
 VERDICTS: tuple[Verdict, ...] = (
     "lost", "not-durable", "suspicious", "cannot-tell", "plausible", "consistent", "kept",

@@ -15,7 +15,8 @@ from fstui.report.sections import Cell, Report, Section, records
 from fstui.report.text import GLYPHS, verdict_words
 
 ANSWERS: dict[Fitness, str] = {
-    "fits": "✓ fits", "light-load": "~ light load", "does-not-fit": "✗ too slow", "not-known": "? not known",
+    "fits": "✓ fits", "light-load": "~ light load", "within-limit": "~ below its limit", "does-not-fit": "✗ too slow",
+    "not-known": "? not known",
 }  # fmt: skip
 _HEADER = ("PRODUCT", "", "MEASURED", "REQUIRED")
 _ONE_CLIENT = "Commits per second of one client, without group commit (these products publish no threshold)"
@@ -51,7 +52,7 @@ def sections(run: Run, wanted: Sequence[str] = ()) -> tuple[Section, Section]:
         if fit.answer == "no-threshold":
             others.setdefault(fit.measured, []).append(fit.product)
     points = tuple((measured, ("; ".join(names),)) for measured, names in others.items())
-    return Section("Fast enough for", _HEADER, rows), Section(_ONE_CLIENT, points=points)
+    return Section("Compared with what products require", _HEADER, rows), Section(_ONE_CLIENT, points=points)
 
 
 def of_check(check: Check, wanted: Sequence[str] = ()) -> Report:
@@ -111,7 +112,7 @@ def unanswered(run: Run, wanted: Sequence[str]) -> bool:
 
 
 def _answer(fit: Fit, *, trusted: bool) -> Cell | str:
-    if not trusted and fit.answer in ("fits", "light-load"):
+    if not trusted and fit.answer in ("fits", "light-load", "within-limit"):
         return Cell("? fits only if the syncs are real", fit.answer, "")
     style = {"fits": "normal", "does-not-fit": "slow"}.get(fit.answer, "")
     return Cell(ANSWERS[fit.answer], fit.answer, style)

@@ -66,7 +66,7 @@ def details(run: Run, before: Run | None = None) -> list[Detail]:
     if run.fit:
         limited, others = products.sections(run)
         if not limited.empty:
-            found.append(Detail("which products is it fast enough for?", _drawn(limited._replace(title=""))))
+            found.append(Detail(limited.title, _drawn(limited._replace(title=""))))
         if not others.empty:
             found.append(Detail("commits per second per product", _drawn(others)))
     servers = Section("about these servers", lines=notes(run))
