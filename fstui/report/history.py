@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fstui.model.judgement import NOT_TRUSTED, Verdict
 from fstui.model.quantities import counted, rate, seconds
 from fstui.report.documents import HistoryDocument, Series, TrendDocument
-from fstui.report.sections import Cell, Report, Section, glyph, number, records, speed, verdict
+from fstui.report.sections import Cell, Report, Section, glyph, number, records, speed
 from fstui.report.text import GLYPHS, moment, sparkline
+from fstui.state.outlines import Survived
 from fstui.state.runs import Summary
 
-_HEADER = ("", "RUN", "STARTED", "TOOK", "SCENARIO", "STEP", "RATE/S", "VERDICT", "SPEED", "TARGET", "NOTE")
+_HEADER = ("", "RUN", "STARTED", "SCENARIO", "VERDICT", "SPEED", "RATE/S", "STEP", "TOOK", "TARGET", "NOTE")
 _RECORDS = (
     "run", "started_at", "elapsed_s", "scenario", "target", "rate_per_s", "verdict", "speed", "status", "note",
 )  # fmt: skip
 _TREND_RECORDS = ("target", "scenario", "step", "run", "started_at", "rate_per_s", "verdict")
 NO_TREND = "A trend needs two finished runs of one scenario on one filesystem."
 _SHOWN = 40
+_SURVIVED: dict[Survived, Verdict] = {"lost": "lost", "diverged": "suspicious", "none lost": "consistent"}
 
 
 def of_summaries(summaries: Sequence[Summary]) -> Report:
@@ -40,18 +43,26 @@ def remarks(summary: Summary) -> list[str]:
     return [*found, *["simulated"] * (summary.simulated is not None), *["altered"] * summary.altered]
 
 
-def _row(summary: Summary) -> tuple[Cell | str, ...]:
+def answer(summary: Summary) -> tuple[str, Verdict]:
+    """Return the verdict, or what survived if that is the question, and the verdict in whose colours it is drawn."""
     word = summary.verdict or "cannot-tell"
+    if summary.survived is None or word in NOT_TRUSTED:
+        return word, word
+    return summary.survived, _SURVIVED[summary.survived]
+
+
+def _row(summary: Summary) -> tuple[Cell | str, ...]:
+    word, style = answer(summary)
     return (
-        glyph(word),
+        glyph(style),
         summary.id,
         moment(summary.started_at),
-        seconds(summary.elapsed_s),
         summary.scenario,
-        summary.rate_of,
-        number(summary.rate_per_s or None, rate),
-        verdict(word, *remarks(summary)),
+        Cell(" · ".join([word, *remarks(summary)]), summary.verdict, style),
         speed(summary.speed),
+        number(summary.rate_per_s or None, rate),
+        summary.rate_of,
+        seconds(summary.elapsed_s),
         summary.target,
         f"“{summary.note}”" if summary.note else "",
     )

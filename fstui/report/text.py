@@ -60,7 +60,6 @@ def simulated_words(simulated: str) -> str:
 
 
 def speed_word(answer: Answer) -> str:
-    """Return ``STALLS`` or ``SPEED NORMAL``."""
     return (answer if answer in TOO_SLOW else f"speed {answer}").upper()
 
 
@@ -76,18 +75,21 @@ def columns(rows: Sequence[Sequence[str]], align: str) -> list[str]:
     return [(" " * GAP).join(_padded(*cell) for cell in zip(row, widths, align, strict=True)).rstrip() for row in safe]
 
 
-def hanging(rows: Sequence[Sequence[str]], width: int = WIDTH, align: str = "") -> list[str]:
-    """Return columns, left-aligned without ``align``, with the last one wrapped within its width."""
+def hanging(rows: Sequence[Sequence[str]], width: int = WIDTH, align: str = "", at: int = -1) -> list[str]:
+    """Return columns, left-aligned without ``align``, with the last one, or column ``at``, wrapped within its width."""
     if not rows:
         return []
-    lead = len(rows[0]) - 1
+    count = len(rows[0])
+    at %= count
     safe = safe_rows(rows)
-    margin = sum(max(cell_len(row[at]) for row in safe) + GAP for at in range(lead))
+    widths = [max(map(cell_len, cells)) + GAP for cells in zip(*safe, strict=True)]
+    room = max(width - sum(widths) + widths[at], NARROWEST)
     wrapped = []
-    for *cells, text in safe:
-        first, *more = wrap(text, max(width - margin, NARROWEST)) or [""]
-        wrapped += [(*cells, first), *((*[""] * lead, line) for line in more)]
-    return columns(wrapped, align or "<" * (lead + 1))
+    for row in safe:
+        first, *more = wrap(row[at], room) or [""]
+        wrapped.append((*row[:at], first, *row[at + 1 :]))
+        wrapped += [(*[""] * at, line, *[""] * (count - at - 1)) for line in more]
+    return columns(wrapped, align or "<" * count)
 
 
 def labelled(label: str, lines: Iterable[str], width: int = WIDTH) -> list[str]:

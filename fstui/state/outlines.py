@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -26,12 +26,14 @@ from fstui.state import paths
 from fstui.state.files import make_private, read_regular, write_atomically
 
 INDEX = "runs.index"
-VERSION = 1
+VERSION = 2
 """Increase this number when the fields of an outline change."""
 WORTH_WRITING = 20
 """Write the index if at least this many outlines are new. Reading one again costs about 1 ms."""
 WRITE_EVERY_S = 5.0
 _Document = TypeVar("_Document")
+Survived = Literal["lost", "diverged", "none lost"]
+"""What a primary and its replica kept: the answer of ``replica-cut``. diverged: only the primary lost commits."""
 
 
 class RunNotFound(Refused):
@@ -65,12 +67,20 @@ class _Latency(msgspec.Struct, frozen=True):
     mean: int
 
 
+class _Figures(msgspec.Struct, frozen=True):
+    on_primary: int | None = None
+    """Only ``replica_cut`` has this field."""
+    lost_on_primary: int = 0
+    lost_everywhere: int = 0
+
+
 class _Step(msgspec.Struct, frozen=True, gc=False):
     name: str
     status: str = "finished"
     rate_per_s: float = 0.0
     syncs: int = 0
     latency_ns: _Latency | None = None
+    figures: _Figures | None = None
     elapsed_s: float = 0.0
     cpu_wait_ns: int | None = None
 
@@ -107,6 +117,14 @@ class Outline(documents.Version, frozen=True, kw_only=True, gc=False):
     target: _Target | None = None
     host: _Host = _Host()
     steps: tuple[_Step, ...] = ()
+
+    @property
+    def survived(self) -> Survived | None:
+        found = [step.figures for step in self.steps if step.figures and step.figures.on_primary is not None]
+        if any(each.lost_everywhere for each in found):
+            return "lost"
+        lost = any(each.lost_on_primary for each in found)
+        return ("diverged" if lost else "none lost") if found else None
 
     @property
     def is_unrestricted(self) -> bool:

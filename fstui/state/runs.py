@@ -19,7 +19,7 @@ from fstui.model.judgement import Answer, Verdict
 from fstui.model.run import Baselines, EarlierRun, Round, Run, RunStatus
 from fstui.state import ledger, paths, user_data
 from fstui.state.files import make_private, sync_directory, write_atomically
-from fstui.state.outlines import Outline, Read, RunNotFound, decode, read_outlines
+from fstui.state.outlines import Outline, Read, RunNotFound, Survived, decode, read_outlines
 
 _NAME = re.compile(r"(?P<time>\d{8}-\d{6})-(?P<id>[^/]+)\.json")
 NEWEST = "last"
@@ -36,6 +36,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     elapsed_s: float = 0.0
     status: RunStatus | None = None
     verdict: Verdict | None = None
+    survived: Survived | None = None
     speed: Answer | None = None
     """None if the run was saved before fstui judged the speed."""
     scenario: str = ""
@@ -205,6 +206,7 @@ def _summary(read: Read, note: str, running: Collection[str]) -> Summary:
         elapsed_s=outline.elapsed_s,
         status=_status(outline, running),
         verdict=outline.verdict,
+        survived=outline.survived,
         speed=outline.speed.answer if outline.speed.title else None,
         scenario=outline.scenario.name if outline.scenario else "",
         target=outline.target.path if outline.target else "",

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from fstui.measure.kinds.replica_cut import ReplicaCut, ReplicaCutFigures
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.errors import Refused
 from fstui.model.run import Run, ScenarioRef
@@ -35,6 +36,15 @@ def test_a_run_is_saved_by_time_and_id_and_read_back_unchanged() -> None:
     path = runs.save(run)
     assert path == paths.runs_dir() / "20261120-031244-k3f9a1.json"
     assert runs.load("k3f9a1") == run
+
+
+@pytest.mark.parametrize(("lost", "both", "word"), [(0, 0, "none lost"), (9, 0, "diverged"), (9, 1, "lost")])
+def test_history_knows_what_a_replica_cut_left(lost: int, both: int, word: str) -> None:
+    figures = ReplicaCutFigures(on_primary=90, on_replica=99, lost_on_primary=lost, lost_everywhere=both)
+    cut = Step(name="kill -9", settings=ReplicaCut(server="mariadb"), figures=figures)
+    runs.save(msgspec.structs.replace(a_run("k3f9a1"), steps=(cut,)))
+    runs.save(a_run("m4"))
+    assert {one.id: one.survived for one in runs.history()} == {"k3f9a1": word, "m4": None}
 
 
 def test_saving_again_replaces_the_file() -> None:

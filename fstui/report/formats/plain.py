@@ -17,7 +17,6 @@ from fstui.report.text import (
     WIDTH,
     because,
     columns,
-    cut_left,
     fold,
     hanging,
     labelled,
@@ -59,26 +58,37 @@ def _table(section: Section, width: int | None) -> Sequence[str]:
     whole = columns(rows, align)
     if width is None or _widest(whole) <= width:
         return whole
-    lead = columns([row[:-1] for row in rows], align[:-1]) if align.endswith("<") and len(align) > 1 else whole
-    return hanging(rows, width, align=align) if _widest(lead) + NARROWEST <= width else _narrow(rows, align, width)
+    at = len(align) - 1
+    if align[at] == ">":
+        at = max(range(at), default=at, key=lambda each: (align[each] == "<") * _widest([row[each] for row in rows]))
+    others = columns([(*row[:at], *row[at + 1 :]) for row in rows], align[:at] + align[at + 1 :])
+    if len(align) > 1 and _widest(others) + GAP + NARROWEST <= width:
+        return hanging(rows, width, align=align, at=at)
+    return _narrow(safe_rows(rows), align, width)
 
 
 def _narrow(rows: list[tuple[str, ...]], align: str, width: int) -> list[str]:
-    """Return the columns that fit. Below each row, return the other columns, and the cells that were cut, in full."""
+    """Return the columns that fit, and below each row the others. Nothing is cut.
+
+    The first column with a head is the name of the row. A long name gets a line of its own.
+    """
+    name = next((at for at, head in enumerate(rows[0]) if head), 0)
     most = max(width // 3, _MIN_COLUMN)
-    shown, kept = rows, len(align) - 1
-    while _widest(columns([row[:kept] for row in shown], align[:kept])) > width and kept > 1:
-        if shown is rows:
-            shown = [tuple(cut_left(cell, most) for cell in row) for row in rows]
-        else:
-            kept -= 1
-    lines = columns([row[:kept] for row in shown], align[:kept])
+    named = [(*row[:name], row[name] if cell_len(row[name]) <= most else "", *row[name + 1 :]) for row in rows]
+    widths = [_widest(cells) + GAP for cells in zip(*named, strict=True)]
+    kept: list[int] = []
+    for at in range(len(align)):
+        if at <= name or sum(widths[each] for each in (*kept, at)) - GAP <= width:
+            kept.append(at)
+    lines = columns([[row[at] for at in kept] for row in named], "".join(align[at] for at in kept))
+    margin = sum(widths[:name])
     drawn = [lines[0]]
-    for line, row, cells in zip(lines[1:], rows[1:], shown[1:], strict=True):
-        below = [whole for whole, cell in zip(row[:kept], cells, strict=False) if whole != cell]
-        for name, cell, side in zip(rows[0][kept:], row[kept:], align[kept:], strict=True):
-            below += [f"{name} {cell}" if side == ">" else cell] if cell not in ("", NONE) else []
-        drawn += [line, *(f"     {part}" for part in wrap(" · ".join(below), width - 5))]
+    for line, row, short in zip(lines[1:], rows[1:], named[1:], strict=True):
+        long = row[name] != short[name]
+        drawn += [f"{line[:margin]:<{margin}}{row[name]}", " " * margin + line[margin:]] if long else [line]
+        below = [(at, cell) for at, cell in enumerate(row) if at not in kept and cell not in ("", NONE)]
+        words = " · ".join(f"{rows[0][at]} {cell}" if align[at] == ">" else cell for at, cell in below)
+        drawn += (f"     {part}" for part in wrap(words, width - 5))
     return drawn
 
 

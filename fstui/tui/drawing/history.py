@@ -81,7 +81,7 @@ def trend(summaries: Sequence[Summary], chosen: Summary, width: int) -> list[Tex
 
 
 def selected(summary: Summary, run: Run | None, width: int) -> list[Text]:
-    """Return the verdict of a run, whether it is slow, what to do next and why, with a picture of the deciding step."""
+    """Return the verdict of a run, whether it is slow, what to do next and why, with a picture of its step."""
     if run is None:
         return [rule(width, summary.id or "unreadable", moment(summary.started_at)), *_in_short(summary, width)]
     from fstui.tui.drawing import result  # noqa: PLC0415  not needed for the first frame
@@ -91,7 +91,7 @@ def selected(summary: Summary, run: Run | None, width: int) -> list[Text]:
         result.verdict(run, width),
         *result.speed(run, width),
         *result.explanation(run, leading(run), width, UNBOUNDED),
-        *result.picture(run, result.step_of(run, leading(run)), width, _PICTURE),
+        *result.picture(run, next((step for step in run.steps if step.name == summary.rate_of), None), width, _PICTURE),
     ]
 
 
@@ -102,12 +102,13 @@ def file(summary: Summary, width: int) -> list[Text]:
 
 
 def _row(summary: Summary, columns: Sequence[Column], scale: LogScale, bar: int, *, same_day: bool) -> list[Text]:
-    glyph, style = verdict_style(summary.verdict)
+    word, known = report.answer(summary)
+    glyph, style = verdict_style(known if summary.verdict else None)
     remarks = [one for one in report.remarks(summary) if one != "simulated" or not _path_says_simulated(summary)]
     values = {
         "": glyph,
         "WHEN": _day(summary.started_at),
-        "VERDICT": "unreadable" if summary.unreadable else summary.verdict or "",
+        "VERDICT": "unreadable" if summary.unreadable else word if summary.verdict else "",
         "SPEED": summary.speed or "",
         "SCENARIO": summary.scenario,
         "TARGET": (summary.target or Path(summary.path).name) + (f" ({', '.join(remarks)})" if remarks else ""),
