@@ -17,6 +17,8 @@ from fstui.report.characters import page
 from fstui.report.text import WIDTH, hanging, wrap
 
 _CODE = re.compile("`(.+?)`")
+_NO_BREAK = "\ue000"
+"""Stands for a non-breaking space, at which Rich breaks lines."""
 _DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
@@ -56,8 +58,8 @@ def markdown(rule_name: str) -> str:
 
 
 def document(markdown: str, width: int) -> str:
-    drawn = Console(width=width).render_lines(Markdown(markdown), pad=False)
-    return page("".join(part.text for part in row).rstrip() for row in drawn)
+    drawn = Console(width=width).render_lines(Markdown(markdown.replace("\xa0", _NO_BREAK)), pad=False)
+    return page("".join(part.text for part in row).replace(_NO_BREAK, "\xa0").rstrip() for row in drawn)
 
 
 def word_lines(name: str, width: int) -> list[Text]:

@@ -78,11 +78,6 @@ def test_questions_list_every_page_with_a_sentence() -> None:
     assert all(len(meaning) > 10 and meaning[-1] in ".:" for meaning in meanings.values())
 
 
-def test_group_commit_has_a_page_but_no_rule() -> None:
-    assert "group-commit" in rule_names()
-    assert "group-commit" not in [rule.name for rule in all_rules()]
-
-
 @pytest.mark.parametrize(("old", "today"), RENAMED.items())
 def test_old_rule_name_shows_the_page_of_today(old: str, today: str) -> None:
     assert has_page(old) and old not in rule_names()

@@ -123,9 +123,10 @@ def runs(
     most = max((step.rate_per_s for step in seen if step), default=0.0)
     top = f"{rate(most)}/s" if most else ""
     for run in planned:
-        disk = fit(disks.get(run.label, ""), width - len(run.label) - 6).rstrip()
+        label = f"  {run.label}  "
+        disk, *more = wrapped(disks.get(run.label, ""), width - cell_len(label), indent="") or [""]
         axis = f"0{top:>{cells - 1}}" if cells >= _BAR and top else ""
-        lines.append(line("  ", (run.label, HEAD), f"  {disk}"))
+        lines += [line((label, HEAD), disk), *(line(" " * cell_len(label) + part) for part in more)]
         lines.append(line((f"    {'':{_STEP}}   RATE/S      P50  FLUSH/SYNC  {axis}", FAINT)))
         one = started.get(run.label)
         lines += [_step(str(step["name"]), index, one, most, cells) for index, step in enumerate(run.steps)]
@@ -202,7 +203,7 @@ def _window_s(elapsed_s: float) -> float:
 
 
 def paragraph(text: str, width: int, style: str = "") -> list[Text]:
-    words = " ".join(text.split())
+    words = " ".join(text.splitlines())
     return [line((part, style)) for part in wrapped(words, width - 4, indent="  ")] if words else []
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 import msgspec
 from rich.text import Text
 
-from fstui.model.quantities import count, duration_ns, rate, size
+from fstui.model.quantities import count, duration_ns, percent, rate, size
 from fstui.model.recording import Bucket, DeviceSecond, RecordedWait, Second, WhatHappened, Window, span
 from fstui.report.text import NONE, sparkline
 from fstui.report.what_happened import CHARTS, line_of
@@ -33,7 +33,7 @@ DEVICES = (
     Column("WRITES/S", 8, right=True),
     Column("BYTES/S", 9, right=True),
     Column("WRITE", 8, right=True),
-    Column("READ/S", 9, right=True, from_width=70),
+    Column("READ B/S", 9, right=True, from_width=70),
     Column("FLUSHES/S", 9, right=True),
     Column("FLUSH", 8, right=True),
     Column("IN FLIGHT", 9, right=True, from_width=76),
@@ -58,7 +58,6 @@ class RecordingView(msgspec.Struct, frozen=True):
 
 
 def cells(width: int) -> int:
-    """Return how many cells a strip has."""
     return max(width - _LABEL - _PEAK - 2, 10)
 
 
@@ -139,7 +138,7 @@ def devices(view: RecordingView, width: int) -> list[Text]:
     ]
     names = ("CPU", "I/O", "", "memory", "")
     shares = [
-        f"{name} {ms / 1000 / second.elapsed_s:.0%}"
+        f"{name} {percent(ms / 1000 / second.elapsed_s)}"
         for name, ms in zip(names, second.pressure_ms, strict=True)
         if name and ms is not None
     ]

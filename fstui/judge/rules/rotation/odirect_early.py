@@ -94,4 +94,4 @@ def _compared_with_synced(case: Case, pace: Pace) -> str:
         return ""
     step = min(synced, key=lambda done: not done.direct).step  # O_DIRECT with a sync is the most similar step
     times = pace.step.rate_per_s / step.rate_per_s
-    return f" It is {times:.1f} × the rate of {step.name}, {rate(step.rate_per_s)}/s."
+    return f" The rate is {times:.1f} × that of {step.name}, {rate(step.rate_per_s)}/s."

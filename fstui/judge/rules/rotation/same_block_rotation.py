@@ -2,20 +2,19 @@
 
 ## What it means
 A block of a rotating disk passes the head once per revolution, which limits durable rewrites of one block. 5400 rpm
-allows 90 per second, 7200 rpm 120, 10 000 rpm 166, 15 000 rpm 250. A faster disk has a cache that survives a power
+allows 90 per second, 7200 rpm 120, 10 000 rpm 167, 15 000 rpm 250. A faster disk has a cache that survives a power
 cut, or it acknowledges writes before they are durable.
 
 ## How it was measured
-One writer overwrites and syncs one block repeatedly. Every other step that syncs each write counts as well, with half a
-revolution per write. The rpm is stated by the drive (SCSI VPD page B1, ATA) or declared by you. For a disk with a hard
-disk's model name that states none, 15 000 rpm is assumed.
+One writer overwrites and syncs one block repeatedly. A step with other offsets that syncs each write is compared with
+half a revolution per write. The drive states its rotational speed (SCSI VPD page B1, ATA), or you declare it. If a
+hard disk states none, 15 000 rpm is assumed.
 
 ## What it proves, and what it does not
-- Up to 1.1 times the limit the disk behaves like a platter. Confidence is medium if every lowest device took at
-  least half of the time of a step itself, else low. Between 1.1 and 1.5 times it is low as well.
-- Above 1.5 times, something answers early. Above 5 times with all flushes arriving, it is the device or its host.
-- A non-volatile cache looks the same, so confidence is high only for a disk that you declared. Models known to cache in
-  flash are not compared.
+- Up to 1.5 times the limit: consistent. Confidence is medium up to 1.1 times, if the requests of every lowest device
+  took at least half of the time of the step; else low.
+- Above 1.5 times: suspicious, because something answers early. A non-volatile cache looks the same. Confidence is high
+  above 5 times, if all flushes arrived and you declared the disk; else medium.
 
 ## What to do next
 Switch the drive's write cache off (VirtualBox: set IgnoreFlush to 0) and repeat. To be certain, run a power-cut test.
@@ -24,8 +23,8 @@ Switch the drive's write cache off (VirtualBox: set IgnoreFlush to 0) and repeat
 - `rotational=1` is not enough: virtual disks, memory cards and arrays report it as well.
 - Not compared: copy-on-write filesystems, caches, RAID controllers, a SAN, an unknown adapter, and several writers,
   which may share a revolution (group commit).
-- A disk of an unknown model, or one that may append to a log, may take only 473 µs per write, as measured on one; a
-  disk with flash, 200 µs.
+- Some disks append writes to a log, or keep them in flash. If the model may do so, or is unknown, the limit is one
+  write per 473 µs (log) or 200 µs (flash).
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ def _too_fast(case: Case, paces: Sequence[Pace]) -> Conclusion:
     return Conclusion(
         title=f"{per_s}/s, {worst.allowance}",
         sentence=f"{_rewritten(worst)} synced {per_s} times a second in {words.time_measured([step])}, "
-        f"{worst.times:.1f} × what is possible ({worst.allowance}). {_who_answers(case, worst)}",
+        f"{worst.times:.1f} × the limit ({worst.allowance}). {_who_answers(case, worst)}",
         verdict="suspicious",
         confidence="high" if certain else "medium",
         steps=[pace.step for pace in paces],

@@ -1,6 +1,5 @@
 """Several writers that share a revolution of the disk are not reported."""
 
-from fstui.judge import explain
 from tests.factories.evidence import verdict
 from tests.factories.steps import step
 from tests.judge.rules.rotation.platters import SPINNING, same_block
@@ -11,7 +10,3 @@ def test_group_commit_next_to_a_single_writer() -> None:
     judgement = verdict(SPINNING, same_block(118), many)
     assert judgement.verdict == "consistent"
     assert not any("16 writers" in found.steps for found in judgement.findings)
-
-
-def test_page_exists_without_a_rule() -> None:
-    assert "honestly" in explain("group-commit")
