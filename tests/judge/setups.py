@@ -277,7 +277,7 @@ def platforms_page() -> str:
     return f"""# What platforms do with a flush
 
 What hypervisors and storage services do with a flush by default, how fstui recognises them from inside, and where to
-look. A documented promise makes storage *plausible* with low confidence. A platform that is documented to ignore
+look. A documented statement makes storage *plausible* with low confidence. A platform that is documented to ignore
 flushes is *cannot-tell*, unless a flush was observed to do work.
 
 The page is written from `fstui/storage/layers/devices/platforms.toml`, which has the rows, and checked by a test.

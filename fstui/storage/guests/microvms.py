@@ -1,7 +1,8 @@
 """Firecracker and cloud-hypervisor: their disks, from the API socket, else from the arguments or the file they name.
 
-Firecracker does not offer a flush to its guest, or acknowledges it without doing it, unless ``cache_type`` is
-``Writeback``: docs/api_requests/block-caching.md. cloud-hypervisor calls fsync(2): its pull request 1214.
+Firecracker offers a flush to its guest only if ``cache_type`` is ``Writeback`` (before its pull request 2702, it
+acknowledged one without doing it): docs/api_requests/block-caching.md. cloud-hypervisor calls fsync(2):
+its pull request 1214.
 """
 
 from __future__ import annotations

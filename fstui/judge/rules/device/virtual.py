@@ -42,8 +42,8 @@ def virtio_no_flush(case: Case) -> Iterator[Conclusion]:
     ## Details
     - Back ends on protected drives (SPDK, a DPU) are as fast and need no flush. Known clouds use them, so their speed
       is not suspicious.
-    - Newer versions of Firecracker offer a flush unless they are configured never to flush (`Unsafe`, the default). The
-      host's page cache then holds the data, however fast it answers.
+    - Since 2021, Firecracker offers a flush only with `cache_type=Writeback`. Without one, the host's page cache holds
+      the data, however fast it answers.
     """
     found = [node for node in case.stack.lowest if node.link == "virtio" and node.write_cache == "write through"]
     without = [node for node in found if _lacks_flush(node)]
@@ -165,33 +165,41 @@ def ignored_by_default(case: Case) -> Iterator[Conclusion]:
     """*cannot-tell, low confidence*
 
     ## What it means
-    The hypervisor is documented to ignore a guest's flushes unless it is configured otherwise (VirtualBox). Flushes
-    that reach the virtual disk then prove nothing.
+    The hypervisor, or the server of the disk, is documented to acknowledge flushes that it does not perform
+    (VirtualBox by default, Longhorn). Flushes that reach the disk then prove nothing.
 
     ## How it was measured
-    The hypervisor's name in DMI (`/sys/class/dmi/id`), and its documentation.
+    The hypervisor's name in DMI (`/sys/class/dmi/id`), or the model of the disk, and the documentation.
 
     ## What it proves, and what it does not
-    The setting cannot be seen from inside. The rule does not apply if a flush was observed to do work (`flush-cost`),
-    if a declared platter takes the time of a sync, or if the user declared a protected medium.
+    The setting cannot be seen from inside, and other targets of tgt have the same model as Longhorn. The rule does not
+    apply if a flush was observed to do work (`flush-cost`), if a declared platter takes the time of a sync, or if the
+    user declared a protected medium.
 
     ## What to do next
-    On the host: `VBoxManage getextradata VM enumerate` shows `IgnoreFlush`; set it to 0 for the disk, and run again.
+    VirtualBox: on the host, `VBoxManage getextradata VM enumerate` shows `IgnoreFlush`; set it to 0 for the disk, and
+    run again. Longhorn: check that the disks of its nodes have power-loss protection, or no write cache.
     """
-    platform = platforms.of(case.host.virtualization)
-    found = [node for node in case.commit_devices if is_virtual(node)]
+    served = [(node, platform) for node in case.commit_devices if (platform := _served_by(case, node))]
+    found = [node for node, platform in served if platform.drops_flushes]
     working = any(not growth.flat for growth in case.flush_growth) and case.flushes.complete_at_lowest
-    if platform is None or not platform.drops_flushes or not found or working:
+    if not found or working:
         return
     if case.configuration.breaks_sync or case.rotation.platters_wait or case.commits_are_safe:
         return
     where = words.devices(found)
+    platform = next(platform for _, platform in served if platform.drops_flushes)
     yield Conclusion(
-        title=f"{where}: {platform.title} ignores flushes by default",
-        sentence=f"{platform.habit}, and that setting cannot be seen from here. A sync reaches {where}, and may end in "
-        "the host's memory.",
+        title=f"{where}: {platform.title} ignores flushes",
+        sentence=f"{platform.habit}. Whether that is so here cannot be seen. A sync that reaches {where} may end in "
+        "volatile memory.",
         verdict="cannot-tell",
         confidence="low",
-        because=(f"the host: {platform.title} ({platform.recognised})", f"documented: {platform.source}"),
+        because=(f"{platform.title}: recognised by {platform.recognised}", f"documented: {platform.source}"),
         next=(platform.ask, words.UNTIL_THEN),
     )
+
+
+def _served_by(case: Case, node: Node) -> platforms.Platform | None:
+    hypervisor = platforms.of(case.host.virtualization) if is_virtual(node) else None
+    return hypervisor or platforms.service(node.kind, node.name, node.model)

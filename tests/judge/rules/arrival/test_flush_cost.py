@@ -97,7 +97,7 @@ def test_declared_protected_cache_is_plausible() -> None:
 
 @pytest.mark.parametrize(
     ("virtualization", "words"),
-    [("firecracker", "=Writeback"), ("virtualbox", "IgnoreFlush"), ("kvm", "=unsafe"), ("crosvm", "QEMU")],
+    [("firecracker", "cache_type"), ("virtualbox", "IgnoreFlush"), ("kvm", "=unsafe"), ("crosvm", "QEMU")],
 )
 def test_next_step_names_the_hypervisor(virtualization: str, words: str) -> None:
     found = finding(in_guest(*measured(flushes()), host=Host(virtualization=virtualization)), "flush-cost")

@@ -174,5 +174,13 @@ def test_flush_that_does_work_shows_that_it_is_not_ignored() -> None:
     assert (judgement.verdict, "ignored-by-default" in rules(judgement)) == ("consistent", False)
 
 
+def test_target_that_ignores_flushes_gives_cannot_tell() -> None:
+    longhorn = on_disk(filesystem(), disk(model="IET VIRTUAL-DISK", link="iscsi"))
+    judgement = verdict(longhorn, step())
+    assert (judgement.verdict, judgement.confidence) == ("cannot-tell", "low")
+    assert finding(judgement, "ignored-by-default").title == "sda: Longhorn ignores flushes"
+    assert verdict(longhorn, step(), flushes(GROWN_US, own={"sda": 1.0})).verdict == "consistent"
+
+
 def test_hypervisor_is_still_accused_of_missing_flushes() -> None:
     assert verdict(VBOX, step(flushes=0), host=VIRTUALBOX).verdict == "not-durable"
