@@ -7,7 +7,7 @@ https://dev.mysql.com/doc/refman/8.4/en/replication-gtids.html
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -23,11 +23,10 @@ from fstui.model.plan import PlannedStep
 NEEDS_ROOT = "needs root: it mounts its own filesystem and cuts its power"
 DATABASE = "fstui"
 PORT = 3306
-OPTIONS = {
-    "high": ("--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1"),
-    "low": ("--sync-binlog=0", "--innodb-flush-log-at-trx-commit=2"),
+DURABILITY = {
+    "high": {"sync_binlog": "1", "innodb_flush_log_at_trx_commit": "1"},
+    "low": {"sync_binlog": "0", "innodb_flush_log_at_trx_commit": "2"},
 }
-SETTINGS = ("sync_binlog", "innodb_flush_log_at_trx_commit")
 _TIMEOUT_MS = 86_400_000
 """After this time without its replica a semi-synchronous primary would continue alone."""
 _BOTH = ("--skip-name-resolve", "--skip-slave-start", "--innodb-buffer-pool-size=64M")
@@ -110,9 +109,10 @@ async def settings_of(settings: ReplicaCut) -> dict[str, Any]:
     except DatabaseError as error:
         raise Refused(str(error)) from None
     semi = settings.replication == "semi-synchronous"
-    roles = {"primary": settings.durability, "replica": settings.of_replica}
+    expected = {"primary": DURABILITY[settings.durability], "replica": DURABILITY[settings.of_replica]}
+    expected["replica"] = {**expected["replica"], "sync_relay_log": str(settings.sync_relay_log)}
     semi_words = {"primary": kind.primary_semi, "replica": kind.replica_semi}
-    plain = {role: _words(program, kind, role, durability) for role, durability in roles.items()}
+    plain = {role: _words(program, kind, role, values) for role, values in expected.items()}
     return {
         "sysbench": await programs.find_sysbench(),
         "scripts": {name: files(__package__).joinpath(name).read_text() for name in ("sql.lua", "acknowledged.lua")},
@@ -138,15 +138,13 @@ async def settings_of(settings: ReplicaCut) -> dict[str, Any]:
         "no_more": f"STOP {kind.replica} IO_THREAD",
         "applied": kind.applied,
         "gtid": {"primary": kind.gtid_primary, "replica": kind.gtid_replica},
-        "settings": SETTINGS,
-        "expected": {
-            role: [word.rpartition("=")[2] for word in OPTIONS[durability]] for role, durability in roles.items()
-        },
+        "expected": expected,
     }
 
 
-def _words(program: ServerProgram, kind: Replication, role: str, durability: str) -> list[str]:
+def _words(program: ServerProgram, kind: Replication, role: str, values: Mapping[str, str]) -> list[str]:
     number = 1 if role == "primary" else 2
     own = [f"--server-id={number}", "--log-bin=binlog", "--relay-log=relay", f"--socket={{data}}/{MySQL.socket}"]
     reached = ["--bind-address=127.0.0.1", f"--port={PORT + number - 1}"]
-    return [*base(program, "{data}"), *own, *reached, *_BOTH, *kind.both, *OPTIONS[durability]]
+    durability = [f"--{name.replace('_', '-')}={value}" for name, value in values.items()]
+    return [*base(program, "{data}"), *own, *reached, *_BOTH, *kind.both, *durability]

@@ -16,7 +16,7 @@ from fstui.report.text import GLYPHS, NONE
 
 _HEADER = ("", "acked", "lost: primary", "replica", "both", "diverged", "GTID primary", "GTID replica")
 _LEGEND = (
-    "cut: a power cut of the primary, or of both servers",
+    "cut: a power cut of the primary, or of both servers; relay: sync_relay_log",
     "acked: transactions acknowledged to the clients, which are the witnesses",
     "lost: acknowledged transactions that are missing after recovery. A replica that was not cut first applied "
     "everything it had received. One that was cut applied nothing more, not even its relay log.",
@@ -77,7 +77,7 @@ def measured(run: Run) -> list[ReplicaStep]:
 def csv_cells(step: Step) -> Iterator[tuple[str, str | int | None]]:
     settings = step.settings if isinstance(step.settings, ReplicaCut) else None
     figures = step.figures if isinstance(step.figures, ReplicaCutFigures) and step.figures.whole else None
-    for name in ("replication", "durability", "of_replica", "cut"):
+    for name in ("replication", "durability", "of_replica", "sync_relay_log", "cut"):
         yield name, getattr(settings, name, None)
     for name in _FIGURES:
         yield name, getattr(figures, name, None)
@@ -92,12 +92,13 @@ def _row(each: ReplicaStep) -> tuple[str, ...]:
 
 
 def _name(settings: ReplicaCut) -> str:
-    """Return ``semi-sync high, cut``, or ``semi-sync high/low, cut of both`` if the replica's setting differs."""
+    """Return ``semi-sync high, cut``; with other settings ``semi-sync high/low, relay 1, cut of both``."""
     durability: str = settings.durability
     if settings.of_replica != settings.durability:
         durability += f"/{settings.of_replica}"
     mode = "async" if settings.replication == "asynchronous" else "semi-sync"
-    return f"{mode} {durability}, {settings.cut.removeprefix('power ')}"
+    relay = "" if settings.sync_relay_log == 10_000 else f", relay {settings.sync_relay_log}"
+    return f"{mode} {durability}{relay}, {settings.cut.removeprefix('power ')}"
 
 
 def _short(gtid: str) -> str:

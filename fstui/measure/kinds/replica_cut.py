@@ -29,6 +29,8 @@ class ReplicaCut(ServerSettings, frozen=True, kw_only=True, tag="replica_cut"):
     replication: Literal["asynchronous", "semi-synchronous"] = "asynchronous"
     durability: Durability = "high"
     replica_durability: Literal["high", "low", "same"] = "same"
+    sync_relay_log: int = 10_000
+    """The replica syncs its relay log after this many events; 0: never. The default of both servers."""
     cut: Literal["kill -9", "power cut", "power cut of both"] = "kill -9"
     clients: int = 4
 

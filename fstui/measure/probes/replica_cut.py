@@ -111,11 +111,11 @@ class ReplicaServer:
 
     def durability(self) -> list[str]:
         """Return the settings that decide its durability. Raises Trouble if they are not those that it was given."""
-        names, wanted = self.settings["settings"], self.settings["expected"][self.role]
-        (found,) = self.query(f"SELECT {', '.join(f'@@{name}' for name in names)}")
-        if list(found) != wanted:
+        wanted: dict[str, str] = self.settings["expected"][self.role]
+        (found,) = self.query(f"SELECT {', '.join(f'@@{name}' for name in wanted)}")
+        if list(found) != list(wanted.values()):
             raise Trouble(f"the {self.role} was started with {wanted} and has {list(found)}")
-        return [f"{name} = {value}" for name, value in zip(names, found, strict=True)]
+        return [f"{name} = {value}" for name, value in wanted.items()]
 
     def gtid(self) -> str:
         return "".join(self.query(self.settings["gtid"][self.role])[0]).replace("\n", "")

@@ -1,4 +1,4 @@
-"""*not-durable, medium confidence, if a primary lost what its settings promised; otherwise a note*
+"""*not-durable, medium confidence, if a primary with durable settings lost commits; otherwise a note*
 
 ## What it means
 A primary was stopped during acknowledged commits. The clients are the witness: what was acknowledged to them should be
@@ -20,7 +20,8 @@ not yet written is lost, as in a power cut of a disk without a cache.
 
 ## What to do next
 Set the primary to durable commits. Use semi-synchronous replication with AFTER_SYNC, so that a commit is on two hosts
-before it is acknowledged. After the crash of a primary that is not durable, promote the replica.
+before it is acknowledged, and sync_relay_log = 1, so that the second one has synced it. After the crash of a primary
+that is not durable, promote the replica.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def _broken(cuts: Sequence[CutStep]) -> Conclusion:
     figures, lost = worst.figures, worst.of_acknowledged(worst.figures.lost_on_primary)
     return Conclusion(
         title=f"{lost} commits lost on a durable primary",
-        sentence=f"{figures.title} promises durable commits ({', '.join(figures.primary_settings)}), and {lost} "
+        sentence=f"{figures.title} is set to durable commits ({', '.join(figures.primary_settings)}), and {lost} "
         f"acknowledged ones were missing after {worst.step.name}. Its filesystem keeps what was synced, so something "
         "answers its syncs.",
         verdict="not-durable",
