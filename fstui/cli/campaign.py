@@ -52,8 +52,8 @@ def _duration(option: str, name: str, default: float, help_: str) -> Callable[[_
 @click.command("campaign")
 @click.option("--host", "--box", metavar="HOST", help="The tested host, as ssh knows it.")
 @click.option("--dir", "directory", metavar="DIR", help="The directory on HOST for the records.")
-@click.option("--off", metavar="COMMAND", help="Cuts the power of HOST. It runs here, with sh -c.")
-@click.option("--on", metavar="COMMAND", help="Switches it on again. It runs here, with sh -c.")
+@click.option("--off", metavar="COMMAND", help="Command that cuts the power of HOST. It runs here, with sh -c.")
+@click.option("--on", metavar="COMMAND", help="Command that switches it on again. It runs here, with sh -c.")
 @click.option("--cuts", type=click.IntRange(1, 99999), help="The number of cuts.")
 @click.option(
     "--cut",
@@ -78,12 +78,12 @@ def _duration(option: str, name: str, default: float, help_: str) -> Callable[[_
 @click.option(
     "--mount",
     metavar="COMMAND",
-    help="Mounts DIR on HOST unless it is mounted. Default: none; HOST mounts DIR at boot.",
+    help="Command that mounts DIR on HOST unless it is mounted. Default: none; HOST mounts DIR at boot.",
 )
-@click.option("--remake", metavar="COMMAND", help="Makes the filesystem of DIR anew, on HOST, after each loss.")
+@click.option("--remake", metavar="COMMAND", help="Command that makes a new filesystem for DIR, on HOST, after a loss.")
 @click.option("--mount-fails", is_flag=True, help="Since the last cut, the filesystem cannot be mounted.")
 @click.option("--root-of", metavar="HOSTNAME", help="Confirm writing to the root filesystem of the host HOSTNAME.")
-@click.option("--installed", metavar="COMMAND", default="fstui", help="Starts fstui on HOST. Default: fstui.")
+@click.option("--installed", metavar="COMMAND", default="fstui", help="Command for fstui on HOST. Default: fstui.")
 @click.option("--ssh", default="ssh", show_default=True, help="The ssh command, with options of your own.")
 @click.option(
     "--seed", type=click.IntRange(0, 2**31), help="Seed of the random times. Default: a new one, which is saved."
@@ -150,7 +150,6 @@ class _Session:
         self._signal = 0
 
     def go(self, format_: str, output: Path | None, fail_on: Sequence[str]) -> int:
-        """Return the exit status."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._arrived)

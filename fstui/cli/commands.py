@@ -21,7 +21,7 @@ SECTIONS = {
         "scenarios": ("catalog", "List what can be run, and what it writes."),
         "run": ("run", "Run a scenario in a directory and judge the storage below it."),
         "watch": ("watch", "Show which programs wait for which files, and why."),
-        "record": ("recording", "Record storage continuously, to ask later what happened."),
+        "record": ("recording", "Record what storage does, for a later 'what-happened'."),
         "what-happened": ("recording", "Say who waited for what at a recorded time, and why."),
         "powercut": ("powercut", "Test durability with a power cut and a witness elsewhere."),
         "fleet": ("fleet", "Run any of this on many hosts, and report those that differ."),

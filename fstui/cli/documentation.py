@@ -32,6 +32,7 @@ _ENVIRONMENT = (
     ("FSTUI_ASCII=1", "show only ASCII on the screens"),
     ("FSTUI_MOUSE=0", "no mouse in the app, so that the terminal selects text without Shift"),
     ("FSTUI_DEBUG=1", "print a traceback of an unexpected error"),
+    ("FSTUI_DB_PASSWORD", "password for an existing database server"),
     ("NO_COLOR=1", "no colours"),
 )
 

@@ -21,7 +21,7 @@ from fstui.runs import recordings
 @click.option("--anonymous", is_flag=True, help="Do not record names of files and mount points.")
 @click.option("--unit", is_flag=True, help="Print a systemd unit that records all the time, and do not record.")
 def record(size: str, seconds: float | None, anonymous: bool, unit: bool) -> None:
-    """Record what storage does, and which programs wait for it, to ask later 'fstui what-happened'.
+    """Record what storage does, and which programs wait for it, for a later 'fstui what-happened'.
 
     Every second: what each device did, how long processes waited for CPU, I/O and memory, and how much written data
     is still in memory. As root, every ten seconds: the programs that waited longest for a sync and for which files,

@@ -91,7 +91,6 @@ class OddHost(Base, frozen=True, kw_only=True):
 
 
 def groups(hosts: Iterable[HostResult]) -> list[Peers]:
-    """Return the groups, the largest first."""
     found: dict[tuple[str, str, str], list[HostResult]] = {}
     for host in hosts:
         found.setdefault((host.layers, host.model, host.cloud), []).append(host)
@@ -222,7 +221,6 @@ def _difference(fact: str, here: str, peers: str) -> str:
 
 
 def _usual(hosts: Iterable[HostResult]) -> int:
-    """Return the rank of the median verdict."""
     ranks = sorted(host.rank for host in hosts)
     return ranks[len(ranks) // 2] if ranks else 0
 

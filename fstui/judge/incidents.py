@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from fstui.judge.speed.stalls import CPU_EXPLAINS
 from fstui.measure.latency import STALL_TIMES_P50, stall_limit_ns
-from fstui.model.quantities import counted, duration_ns, rate, size
+from fstui.model.quantities import counted, duration_ns, percent, rate, size
 from fstui.model.recording import Bucket, Cause, DeviceSecond, Incident, Mover, Record, RecordedWait, Second, Window
 
 MIN_WINDOWS = 6
@@ -335,7 +335,7 @@ def _short_of_memory(case: IncidentFacts) -> Why | None:
     share = case.memory
     if share is None or share < SHORT_OF_MEMORY:
         return None
-    return Why("memory", f"processes waited for memory in {share:.0%} of that time")
+    return Why("memory", f"processes waited for memory in {percent(share)} of that time")
 
 
 def _io_limit(case: IncidentFacts) -> Why | None:
@@ -355,7 +355,6 @@ def _io_limit(case: IncidentFacts) -> Why | None:
 
 
 def _other_program(case: IncidentFacts) -> Why | None:
-    """Name the program whose I/O made the device slow."""
     if not case.slow_device:
         return None
     own = case.row.program if case.row else ""
@@ -436,7 +435,7 @@ def _short_of_cpu(case: IncidentFacts) -> Why | None:
     if case.cpu is None or case.cpu < (ALL_CPU if case.slow_device else CPU_EXPLAINS):
         return None
     busy = pressure(case.seconds, _CPU)
-    host = f" (some process of this host did in {busy:.0%} of the time)" if busy is not None else ""
+    host = f" (some process of this host did in {percent(busy)} of the time)" if busy is not None else ""
     return Why("cpu", f"it waited for a CPU{host}, not for the disk")
 
 

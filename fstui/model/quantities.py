@@ -6,7 +6,7 @@ import re
 
 _GROUP = "\xa0"
 """Non-breaking. Fonts and 8-bit encodings lack the narrow one, U+202F."""
-_WRITTEN = re.compile(r"(?<![\w.])\d{1,3}(?: \d{3})+(?!\w)")
+_WRITTEN = re.compile(r"(?<![\w.])\d{1,3}(?: \d{3})+(?!\w)|\d %")
 
 
 def count(number: float) -> str:
@@ -15,7 +15,7 @@ def count(number: float) -> str:
 
 
 def grouped(page: str) -> str:
-    """Return a page of documentation with its numbers as `count` writes them."""
+    """Return a page of documentation with its numbers as `count` and `percent` write them."""
     return _WRITTEN.sub(lambda number: number[0].replace(" ", _GROUP), page)
 
 
@@ -84,6 +84,16 @@ def typed_size(number: int) -> str:
         if not rest and 0 < units < 10_000:
             return f"{units}{unit}"
     return str(number)
+
+
+def rotation(rpm: int) -> str:
+    """A rotational speed as in data sheets: ``7200 rpm``, ``15 000 rpm``."""
+    return f"{rpm if rpm < 10_000 else count(rpm)} rpm"
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """A share: ``44 %``."""
+    return f"{100 * share:.{digits}f}{_GROUP}%"
 
 
 def ratio(value: float) -> str:

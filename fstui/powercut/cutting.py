@@ -98,7 +98,6 @@ class CutCampaign:
                 )
 
     def _continue(self, *, resumed: bool) -> None:
-        """Do the remaining steps of the current cut."""
         assert self.cut is not None
         unsure = resumed and self.cut.step in ("off", "on")
         if self.cut.step == "write":
@@ -237,7 +236,6 @@ class CutCampaign:
         return True
 
     def _not_cut(self, witness: Witness, ended: CommandResult, spoiled: str) -> None:
-        """Record why the off command was not run."""
         log = witness.log
         if log is None and not spoiled and ended.code in range(ssh.NO_CONNECTION):
             self._finish("refused", _trouble(ended))

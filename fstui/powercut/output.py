@@ -113,7 +113,6 @@ PUT_ROW = "INSERT OR REPLACE INTO records VALUES (?, ?)"
 
 
 def fill_database(stream: Stream, home: str, run: str) -> None:
-    """Write the rows that are overwritten later."""
     os.close(calling("open", os.open, f"{home}/0", _PLAIN | os.O_CREAT | os.O_EXCL, 0o600))
     with in_sqlite() as sqlite3:
         database = sqlite3.connect(f"{home}/0", isolation_level=None)

@@ -71,7 +71,6 @@ class PowerCutPlan(Base, frozen=True, kw_only=True):
 
     @property
     def bytes_per_s(self) -> int | None:
-        """Bytes written per second; None without a limit."""
         return int(sum(self.settings.pace * stream.block_bytes for stream in self.streams)) or None
 
     @property

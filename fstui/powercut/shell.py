@@ -63,7 +63,6 @@ class ShellCommand:
 
     @property
     def stdout(self) -> int:
-        """The pipe."""
         assert self._process.stdout is not None
         return self._process.stdout.fileno()
 
@@ -77,7 +76,6 @@ class ShellCommand:
         return None if code is None else self._answer(code)
 
     def wait(self) -> CommandResult:
-        """Wait for the answer."""
         while (answer := self.poll()) is None:
             time.sleep(LOOK_S)
         return answer

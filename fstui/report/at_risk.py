@@ -79,7 +79,6 @@ def _names(row: NamesAtRisk) -> tuple[Cell | str, ...]:
 
 
 def caches(seen: AtRisk) -> tuple[str, ...]:
-    """Return a line for each disk."""
     return tuple(
         f"{disk.device}: at most {size(disk.not_flushed_bytes)} written since its last flush"
         if disk.volatile

@@ -9,7 +9,7 @@ from math import ceil, floor, log10
 from fstui.measure.kinds.powercut import CUT_LIMITS, CUT_NAMES, CutKind
 from fstui.model.host import Host
 from fstui.model.judgement import Verdict
-from fstui.model.quantities import count, counted, seconds
+from fstui.model.quantities import count, counted, percent, seconds
 from fstui.powercut.bounds import CONFIDENCE, METHOD, interval
 from fstui.powercut.campaign import CampaignCut, Outcome, Store
 from fstui.report.documents import Bound, CampaignDocument, CampaignTotals
@@ -82,17 +82,17 @@ def sentence(kind: CutKind, lost: int, cuts: int) -> str:
     if not cuts:
         return f"no {name} happened, so nothing is proven"
     losses = "1 loss" if lost == 1 else f"{count(lost)} losses"
-    share = f"with {CONFIDENCE * 100:.0f} % confidence {_share(lost, cuts)} of {name}s lose data ({METHOD})"
+    share = f"with {percent(CONFIDENCE)} confidence {_share(lost, cuts)} of {name}s lose data ({METHOD})"
     return f"{counted(cuts, name)}, {losses}; {share}"
 
 
 def _share(lost: int, cuts: int) -> str:
     low, high = interval(lost, cuts)
     if not lost:
-        return f"fewer than {percent(high, up=True)}"
+        return f"fewer than {bound(high, up=True)}"
     if lost == cuts:
-        return f"more than {percent(low, up=False)}"
-    return f"{percent(low, up=False)} to {percent(high, up=True)}"
+        return f"more than {bound(low, up=False)}"
+    return f"{bound(low, up=False)} to {bound(high, up=True)}"
 
 
 def interim(store: Store) -> str:
@@ -103,11 +103,11 @@ def interim(store: Store) -> str:
     return f"{words}, {count(outcomes['lost'])} lost: {_share(outcomes['lost'], done)} lose data" if done else words
 
 
-def percent(share: float, *, up: bool) -> str:
+def bound(share: float, *, up: bool) -> str:
     """Return a bound with two digits, rounded away from the estimate: ``0.73 %``."""
     digits = max(0, 1 - floor(log10(share * 100))) if share > 0 else 0
     scale = 10**digits
-    return f"{(ceil if up else floor)(share * 100 * scale) / scale:.{digits}f} %"
+    return f"{(ceil if up else floor)(share * 100 * scale) / scale:.{digits}f}\xa0%"
 
 
 def report_of(found: CampaignDocument) -> Report:
@@ -183,7 +183,7 @@ def _by_pattern(found: CampaignDocument) -> Section:
                 pattern,
                 number(len(cuts), count),
                 number(lost, count),
-                f"{percent(low, up=False)} to {percent(high, up=True)}",
+                f"{bound(low, up=False)} to {bound(high, up=True)}",
                 number(sum(each.acknowledged for each in figures), count),
                 number(sum(each.checked for each in figures), count),
                 number(sum(each.lost for each in figures), count),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fstui.measure.kinds.servers import Server
+from fstui.model.quantities import percent
 from fstui.model.run import Run
 from fstui.report import database_files
 from fstui.report.databases import AT_MOST, DatabaseStep, measured
@@ -82,4 +83,4 @@ def _about_processors(databases: Sequence[DatabaseStep]) -> Iterator[str]:
 
 
 def _percent(share: float | None) -> str:
-    return f"{round(100 * (share or 0))} %"
+    return percent(share or 0)

@@ -59,7 +59,6 @@ class Counts:
         return tuple(shared)
 
     def shared_with_others(self, step: Step) -> bool:
-        """Return whether the count contains flushes of other processes."""
         return self._case.shared_with_others(step)
 
     def written_bytes(self, step: Step) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fstui.model.judgement import TOO_SLOW, VERDICTS, Finding, Judgement, Verdict
+from fstui.model.quantities import percent
 from fstui.model.run import Run
 from fstui.model.storage import Target
 from fstui.report.stack import in_memory
@@ -70,7 +71,7 @@ def trouble(target: Target) -> str:
     if "ro" in target.mount_options and not in_memory(target):  # a tmpfs is made so on purpose
         return "read-only"
     if space and space.free_bytes < min(_NEARLY * space.total_bytes, _NEARLY_BYTES):
-        return f"{1 - space.free_bytes / space.total_bytes:.0%} full"
+        return f"{percent(1 - space.free_bytes / space.total_bytes)} full"
     return ""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from fstui.judge.words import listed
+from fstui.measure.kinds.dirty_flush import DirtyFlushFigures
 from fstui.model.quantities import count, counted, duration_ns, seconds, size
 from fstui.model.run import Run
 from fstui.model.settings import UnknownSettings
@@ -20,6 +21,7 @@ from fstui.report.stack import stack_line
 from fstui.report.text import NONE, moment, simulated_words, speed_words, verdict_words
 
 _FINDINGS = ("", "FINDING", "VERDICT", "CONFIDENCE", "WHAT")
+_GROWTH = ". This is the time of a flush, and what each MiB of unsynced data adds to it."
 BELOW = "The filesystem below: "
 _LATENCIES = (("latency", "latency_ns"), ("write", "write_ns"), ("sync", "sync_ns"))
 
@@ -100,7 +102,11 @@ def _steps(run: Run, counts: figures.Counts) -> Section:
     for step in run.steps:
         name, *numbers = figures.step_cells(step, counts)
         rows.append((name, *map(right, numbers)))
-    notes = [f"{step.name}: {words}" for step in run.steps if (words := figures.words(step))]
+    notes = [
+        f"{step.name}: {words}{_GROWTH * isinstance(step.figures, DirtyFlushFigures)}"
+        for step in run.steps
+        if (words := figures.words(step))
+    ]
     notes += [
         f"{step.name}: ended after {count(step.ops)} operations in {duration_ns(step.elapsed_s * 1e9)}, as planned"
         for step in run.steps
@@ -127,7 +133,7 @@ def _tail(run: Run) -> Iterator[str]:
     if run.wear_bytes:
         devices = ", ".join(f"{device} {size(written)}" for device, written in sorted(run.wear_bytes.items()))
         requested = size(run.written_bytes)
-        yield f"Reached the devices: {devices} (from all processes). Requested by fstui's probes: {requested}"
+        yield f"Bytes that the devices received from all processes: {devices}. fstui's probes wrote {requested}."
     if any(step.trace for step in run.steps):
         yield "Rates and latencies cover the whole of each step. Tracing its flushes took about 1 µs of each sync."
     if devices := "; ".join(map(_device, run.target.lowest)) if run.target else "":

@@ -75,7 +75,6 @@ class Report(NamedTuple):
 
     @property
     def table(self) -> Section:
-        """The content for CSV."""
         return self.records or next((section for section in self.sections if section.rows), Section())
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from fstui.model.counters import DeviceTimes
 from fstui.model.judgement import TOO_SLOW, Answer
-from fstui.model.quantities import count, counted, duration_ns, rate, seconds, size
+from fstui.model.quantities import count, counted, duration_ns, percent, rate, seconds, size
 from fstui.model.watch import JournalCommits, LostWrite, Waiting, Watched, WatchedDevice, WatchReport
 from fstui.report.sections import Cell, Report, Section, records, right
 from fstui.report.text import NONE, speed_words
@@ -93,8 +93,8 @@ def waiting_cells(row: Waiting, elapsed_s: float) -> tuple[str, ...]:
         _p99(times),
         duration_ns(times.max) if times else NONE,
         duration_ns(row.device_ns) if row.device_ns else NONE,
-        f"{row.cpu_ns / row.waited_ns:.0%}" if row.waited_ns else NONE,
-        f"{row.waited_ns / 1e9 / elapsed_s:.1%}",
+        percent(row.cpu_ns / row.waited_ns) if row.waited_ns else NONE,
+        percent(row.waited_ns / 1e9 / elapsed_s, 1),
         row.where,
     )
 
@@ -135,7 +135,7 @@ def _notes(whole: Watched) -> Iterator[str]:
         yield f"the kernel's buffers were full and lost {counted(whole.lost, 'event')}: the rates are lower bounds"
     if whole.looked_s < 0.95 * whole.elapsed_s and whole.waits:
         share = whole.looked_s / whole.elapsed_s
-        yield f"device times and FUA cover {share:.0%} of the time, as there were too many events"
+        yield f"device times and FUA cover {percent(share)} of the time, as there were too many events"
     for row in whole.waits:
         for number, times in row.failed.items():
             yield f"{row.who}: {counted(times, 'sync')} of {row.where} failed: {os.strerror(number)}"

@@ -7,7 +7,7 @@ from datetime import datetime
 from html import escape
 from typing import NamedTuple
 
-from fstui.model.quantities import counted, duration_ns, seconds, size
+from fstui.model.quantities import counted, duration_ns, percent, seconds, size
 from fstui.model.recording import Bucket, Incident, WhatHappened, span
 from fstui.report.latency_map import LogScale
 from fstui.report.sections import Cell, Report, Section, number, records, right
@@ -50,9 +50,9 @@ CHARTS = (
     Chart("a write takes", lambda bucket: bucket.latency_ms, _ms, logarithmic=True),
     Chart("written", _written_per_s, _per_s),
     Chart("dirty memory", lambda bucket: bucket.dirty_bytes, size),
-    Chart("CPU pressure", lambda bucket: bucket.cpu, "{:.0%}".format),
-    Chart("I/O pressure", lambda bucket: bucket.io, "{:.0%}".format),
-    Chart("memory pressure", lambda bucket: bucket.memory, "{:.0%}".format),
+    Chart("CPU pressure", lambda bucket: bucket.cpu, percent),
+    Chart("I/O pressure", lambda bucket: bucket.io, percent),
+    Chart("memory pressure", lambda bucket: bucket.memory, percent),
 )
 
 
@@ -112,7 +112,7 @@ def _row(bucket: Bucket) -> tuple[Cell | str, ...]:
         bucket.device or NONE,
         number(bucket.latency_ms, _ms),
         right(size(_written_per_s(bucket))),
-        *(number(share, "{:.0%}".format) for share in (bucket.cpu, bucket.io, bucket.memory)),
+        *(number(share, percent) for share in (bucket.cpu, bucket.io, bucket.memory)),
         number(bucket.longest_ms, _ms),
         who,
     )

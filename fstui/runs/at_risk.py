@@ -28,7 +28,6 @@ class WatchingRisk:
         self._started_at = local_time().isoformat(timespec="seconds")
 
     def stop(self) -> None:
-        """End the watch with what was seen so far."""
         self._stopping.set()
 
     async def events(self, seconds: float | None = None) -> AsyncIterator[WatchEvent]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fstui.model.counters import Idle
 from fstui.model.errors import Refused
-from fstui.model.quantities import size
+from fstui.model.quantities import percent, size
 from fstui.model.storage import Target
 from fstui.runs.session import Session
 from fstui.runs.site import Site
@@ -93,7 +93,7 @@ def _busy(target: Target, busy: Mapping[str, float], writes_bytes: int) -> Itera
     much = writes_bytes >= MUCH_BYTES and share >= BUSY
     if share > TOO_BUSY or much:
         adding = f", and this writes up to {size(writes_bytes)}" if much else ""
-        yield f"its device {device} is {min(share, 1):.0%} busy{adding}"
+        yield f"its device {device} is {percent(min(share, 1))} busy{adding}"
 
 
 def _room(site: Site, room_bytes: int) -> Iterator[str]:

@@ -173,7 +173,6 @@ class StepRecorder:
         return silence or self.never_ended
 
     def moved(self) -> tuple[DeviceCounters, ...]:
-        """Return what every layer counted since ``begin``."""
         return difference(self.before, self.newest) if self.before and self.newest else ()
 
     def snapshot(self, now_ns: int) -> Snapshot:
@@ -290,7 +289,6 @@ class _Reading:
         self.begun = self.ended = ops
 
     def add(self, begins: Sequence[int], ends: Sequence[int]) -> None:
-        """Count operations that were reported after this reading."""
         self.begun += bisect_left(begins, self.until_ns)
         self.ended += bisect_right(ends, self.since_ns)
 

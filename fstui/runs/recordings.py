@@ -21,7 +21,7 @@ from fstui.judge.incidents import Records
 from fstui.measure.children import command
 from fstui.model.errors import Refused
 from fstui.model.forms import seconds_of, size_of
-from fstui.model.quantities import counted, duration_ns, seconds
+from fstui.model.quantities import counted, duration_ns, percent, seconds
 from fstui.model.recording import Bucket, Gap, Header, Incident, Record, Second, WhatHappened, Window, span
 from fstui.runs import startup
 from fstui.state import ledger, recording, ring
@@ -296,7 +296,7 @@ def _pressures(found: Sequence[Second]) -> Iterator[str]:
     for which, what in ((0, "a CPU"), (1, "I/O"), (3, "memory")):
         share = incidents.pressure(found, which)
         if share is not None and share >= PRESSED:
-            yield f" Some process waited for {what} in {share:.0%} of the time."
+            yield f" Some process waited for {what} in {percent(share)} of the time."
 
 
 def _gaps(records: Sequence[Record]) -> Iterator[Gap]:
@@ -329,7 +329,7 @@ def _notes(found: Recording, inside: Records, headers: Sequence[Header], start: 
     traced = [(window.traced_s, window.elapsed_s) for window in inside.windows if window.traced_s is not None]
     part = sum(one for one, _ in traced) / (sum(whole for _, whole in traced) or 1.0)
     if traced and part < 0.95:
-        yield f"The busiest programs were traced in only {part:.0%} of the time: some of their waits may be missing."
+        yield f"The busiest programs were traced in {percent(part)} of the time: some of their waits may be missing."
     lost = sum(window.lost for window in inside.windows)
     if lost:
         yield f"The kernel's buffers were full and lost {counted(lost, 'event')}."

@@ -120,12 +120,12 @@ class RunInProgress:
         self.skip_step()
 
     def pull_plug(self) -> None:
-        """Cut the power of a simulated storage. The run ends, and acknowledged writes are checked. Raises Refused."""
+        """Cut the power of a simulated disk. The run ends, and acknowledged writes are checked. Raises Refused."""
         self._machine.pull_plug()
         self.stop()
 
     def change(self, setting: str) -> None:
-        """Apply ``KEY=VALUE`` to a simulated storage, and note it in the run. Raises Refused."""
+        """Apply ``KEY=VALUE`` to a simulated disk, and note it in the run. Raises Refused."""
         self._machine.change(setting)
         self._update(simulated=self._machine.simulated)
 

@@ -22,7 +22,7 @@ _SEEDS_APART = 1000
 
 
 def named(text: str) -> Simulated:
-    """Return a simulated storage by name or file, with changes: ``hdd-7200,disk.platter.rpm=5400``. Raises Refused."""
+    """Return a simulated disk by name or file, with changes: ``hdd-7200,disk.platter.rpm=5400``. Raises Refused."""
     name, *changes = text.split(",")
     made = load(name, dict(map(change, changes)))
     return replace(made, name=",".join([made.name, *changes]))

@@ -40,7 +40,6 @@ class Site(Base, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, declaration=declaration)
 
     def now(self, read: Target) -> Site:
-        """Return the same place with a newer reading."""
         return msgspec.structs.replace(self, read=_resolved(read, self.directory))
 
     def check_open(self) -> None:

@@ -161,7 +161,6 @@ class StepRunner:
             recorder.reported.note(self._processors.figures(elapsed_s, recorder.settings.writers))
 
     def _look(self) -> None:
-        """Read the counters, and less often draw."""
         now, drawn_at = time.monotonic(), self._drawn_at
         if self._ready_at is not None and not self._recorder.done:
             self._recorder.count(self._machine.counters(self._stack))

@@ -68,5 +68,4 @@ def decode(answer: Any) -> Claims:
 
 
 def unanswered(commands: Iterable[Command]) -> Claims:
-    """Return answers for commands that have not answered yet."""
     return {line(command): Answer(error="no answer") for command in commands}

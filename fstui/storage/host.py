@@ -35,7 +35,6 @@ _GUEST_BUSES = ("virtio", "vmbus", "xen")
 
 
 def read_host(root: Path = Path("/")) -> Host:
-    """Read the host. What cannot be read stays empty."""
     tree = Tree(root)
     kernel = tree.word("/proc/sys/kernel/osrelease") or ""
     dmi = {name: tree.word(f"{_DMI}/{name}") or "" for name in _DMI_NAMES}

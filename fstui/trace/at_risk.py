@@ -66,7 +66,6 @@ class AtRiskChild:
         raise OSError(None, f"{_WHAT} has ended or does not answer")
 
     def end(self) -> None:
-        """Request the result."""
         self._child.hang_up()
 
     async def stop(self) -> str | None:

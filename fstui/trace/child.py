@@ -132,7 +132,6 @@ class WatchTrace(TracingChild):
         self._child.hang_up()
 
     async def seconds(self) -> AsyncIterator[Watched | Ended]:
-        """Yield each second, and the result after ``end``."""
         with contextlib.suppress(NoAnswer):
             while line := await self._child.answer(SILENT_S, TRACE, "home"):
                 received = json.loads(line)

@@ -14,7 +14,7 @@ from fstui.measure.latency import STALL_NS
 from fstui.model.counters import DeviceTimes
 from fstui.model.host import Inventory
 from fstui.model.judgement import Speed
-from fstui.model.quantities import duration_ns, rate, size
+from fstui.model.quantities import duration_ns, percent, rate, size
 from fstui.model.run import Evidence
 from fstui.model.storage import MediumClass, Target
 from fstui.model.watch import Culprit, JournalCommits, Waiting, Watched, WatchedDevice
@@ -100,7 +100,7 @@ def conclude(whole: Watched, filesystems: Sequence[Target] = ()) -> WatchConclus
         return WatchConclusion(
             "nobody",
             f"No program waits long{', apart from kernel threads' if kernel else ''}: {program.who} waits most, "
-            f"{share:.1%} of its time, for {rate(per_s)} syncs per second of {duration_ns(program.mean_ns)} each.",
+            f"{percent(share, 1)} of its time, for {rate(per_s)} syncs/s of {duration_ns(program.mean_ns)} each.",
         )
     return _conclude_of(program, per_s, share, whole, _disk_of(program, whole, filesystems))
 
@@ -128,7 +128,7 @@ def _conclude_of(
     cpu = program.cpu_ns / max(1, program.waited_ns)
     if cpu >= MAIN_SHARE:
         return WatchConclusion(
-            "cpu", f"The CPU is busy: {waits}. Up to {cpu:.0%} of that time may be a wait for a CPU."
+            "cpu", f"The CPU is busy: {waits}. Up to {percent(cpu)} of that time may be a wait for a CPU."
         )
     if _pressure(whole) >= CROWDED:  # the kernel threads that serve the sync may have waited too, which no row shows
         return WatchConclusion("unknown", f"The cause is not known: {waits}. {_crowded(whole, cpu)}")
@@ -143,8 +143,8 @@ def _pressure(whole: Watched) -> float:
 
 def _crowded(whole: Watched, cpu: float) -> str:
     return (
-        f"The program waits for a CPU for at most {cpu:.0%} of the time. Some process of this host was waiting for a "
-        f"CPU {_pressure(whole):.0%} of the time, so the kernel threads that serve the sync may have waited as well."
+        f"The program waits for a CPU for at most {percent(cpu)} of the time. Some process waited for a CPU in "
+        f"{percent(_pressure(whole))} of the time, so the kernel threads that serve the sync may have waited as well."
     )
 
 
@@ -227,7 +227,7 @@ def _program(rows: Sequence[Waiting]) -> WaitingProgram:
 
 def _times(share: float) -> str:
     """Return ``93 % of its time``, or for several threads ``the time of 3.4 threads``."""
-    return f"{share:.0%} of its time" if share < 1.05 else f"the time of {share:.1f} threads"
+    return f"{percent(share)} of its time" if share < 1.05 else f"the time of {share:.1f} threads"
 
 
 def _commits(device: str | None, commits: Sequence[JournalCommits], elapsed_s: float) -> str:

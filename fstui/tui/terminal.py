@@ -77,7 +77,6 @@ class PressDriver(LinuxDriver):
         self.flush()
 
     def start_application_mode(self) -> None:
-        """Start, and find out whether this terminal answers requests."""
         super().start_application_mode()  # type: ignore[no-untyped-call]
         self._requested_at = None
         self.request_answer()

@@ -54,7 +54,7 @@ def test_ctrl_c_finishes_the_current_cut(host: MadeUpHost, started: Started) -> 
     assert "stopping after the current cut" in err and "The power of db1 is on" in err.splitlines()[-1]
     found = json.loads(out)
     assert (found["verdict"], found["totals"]["cuts"], found["cuts_wanted"]) == ("kept", 1, 2)
-    assert "So far: ✓ 1 of 2 cuts, 0 lost: fewer than 95 % lose data" in err
+    assert "So far: ✓ 1 of 2 cuts, 0 lost: fewer than 95\xa0% lose data" in err
 
 
 def test_second_signal_says_that_the_plug_is_unknown(host: MadeUpHost, started: Started) -> None:

@@ -70,12 +70,12 @@ def test_a_busy_device_is_left_out_without_a_terminal(target: Path, monkeypatch:
     checkup = Checkup(session, [str(target)])
     asyncio.run(checkup.look())
     (subject,) = checkup.subjects
-    checkup.subjects = [subject._replace(concerns=("its device sda is 97% busy",))]
+    checkup.subjects = [subject._replace(concerns=("its device sda is 97\xa0% busy",))]
     leave_the_busy(checkup, yes=True)
     assert len(checkup.subjects) == 1
     leave_the_busy(checkup, yes=False)
     assert checkup.subjects == []
-    assert "97% busy" in checkup.left_out[0].reason
+    assert "97\xa0% busy" in checkup.left_out[0].reason
 
 
 ASKING = """
@@ -87,7 +87,7 @@ from fstui.runs.checking import Checkup
 
 checkup = Checkup(Session.here(trace=False), [sys.argv[1]])
 asyncio.run(checkup.look())
-checkup.subjects = [checkup.subjects[0]._replace(concerns=("its device sda is 97% busy",))]
+checkup.subjects = [checkup.subjects[0]._replace(concerns=("its device sda is 97\xa0% busy",))]
 leave_the_busy(checkup, yes=False)
 print(len(checkup.subjects), "to check")
 """
@@ -102,5 +102,5 @@ def test_a_terminal_is_asked_about_a_busy_device(target: Path, answer: bytes, sa
         os.close(terminal)
         hands.write(answer)
         out, _ = process.communicate(timeout=60)
-        assert b"97% busy. Check it anyway?" in hands.read(4096)
+        assert "97\xa0% busy. Check it anyway?".encode() in hands.read(4096)
     assert out.strip() == said

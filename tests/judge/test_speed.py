@@ -261,7 +261,7 @@ def test_busy_device_is_named_with_its_writers() -> None:
         writers=(OtherWriter(pid=7, name="backup", written_bytes=1 << 20),),
     )
     found = answered(SSD, step(rate=20, ops=40), idle=idle)
-    assert "other processes kept sda busy 95% of the time (backup)" in found.title
+    assert "other processes kept sda busy 95\xa0% of the time (backup)" in found.title
 
 
 DEGRADED = Reading(what="degraded", value="1", path="/sys/block/md0/md/degraded")
@@ -269,7 +269,7 @@ FILER = Node(id="remote:nfs4", layer="remote", kind="nfs4", name="filer:/vol1")
 
 
 @pytest.mark.parametrize(("where", "reason"), [
-    (on_disk(filesystem(), disk(state=(DEGRADED,))), "The stack is in trouble (sda degraded: 1)."),
+    (on_disk(filesystem(), disk(state=(DEGRADED,))), "The stack is degraded or faulty (sda degraded: 1)."),
     (target(filesystem("nfs4", "/mnt", below=(FILER.id,)), FILER), "also waits for the network and the server."),
 ], ids=["degraded", "remote"])  # fmt: skip
 def test_other_reasons_are_named(where: Target, reason: str) -> None:

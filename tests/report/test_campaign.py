@@ -36,31 +36,31 @@ def report_of(settings: CampaignSettings, *cuts: CampaignCut, stopped: str = "")
             "power",
             0,
             412,
-            "412 cuts, 0 losses; with 95 % confidence fewer than 0.73 % of cuts lose data",
+            "412 cuts, 0 losses; with 95\xa0% confidence fewer than 0.73\xa0% of cuts lose data",
         ),
         (
             "reset",
             0,
             100,
-            "100 resets, 0 losses; with 95 % confidence fewer than 3.0 % of resets lose data",
+            "100 resets, 0 losses; with 95\xa0% confidence fewer than 3.0\xa0% of resets lose data",
         ),
         (
             "host-stop",
             1,
             1,
-            "1 stop, 1 loss; with 95 % confidence more than 5.0 % of stops lose data",
+            "1 stop, 1 loss; with 95\xa0% confidence more than 5.0\xa0% of stops lose data",
         ),
         (
             "power",
             2,
             100,
-            "100 cuts, 2 losses; with 95 % confidence 0.24 % to 7.1 % of cuts lose data",
+            "100 cuts, 2 losses; with 95\xa0% confidence 0.24\xa0% to 7.1\xa0% of cuts lose data",
         ),
         (
             "power",
             100,
             100,
-            "100 cuts, 100 losses; with 95 % confidence more than 97 % of cuts lose data",
+            "100 cuts, 100 losses; with 95\xa0% confidence more than 97\xa0% of cuts lose data",
         ),
         ("power", 0, 0, "no cut happened, so nothing is proven"),
     ],
@@ -108,7 +108,7 @@ def test_bound_names_its_method_and_the_rule_of_three(settings: CampaignSettings
 
 def test_interim_verdict_has_its_bound(settings: CampaignSettings) -> None:
     made = [cut(number, "intact") for number in range(1, 4)]
-    assert campaign.interim(Store(Path(), settings, made, -1)) == "✓ 3 of 4 cuts, 0 lost: fewer than 64 % lose data"
+    assert campaign.interim(Store(Path(), settings, made, -1)) == "✓ 3 of 4 cuts, 0 lost: fewer than 64\xa0% lose data"
     assert campaign.interim(Store(Path(), settings, [], -1)).endswith(" 0 of 4 cuts")
 
 

@@ -152,7 +152,7 @@ def test_durable_and_not_durable_have_a_ratio_and_the_limit() -> None:
         ("MariaDB 10.11.19 read_write", "15.5", "155", "10.00 ×", "2.90 → 0.01"),
         ("MariaDB 10.11.19 update_index", "117", "11\xa0681 (processor)", "100.00 ×", "2.99 → 0.00"),
     )
-    assert "The processor, not the storage, limited oltp_update_index low (93 %)." in notes(OLTP)
+    assert "The processor, not the storage, limited oltp_update_index low (93\xa0%)." in notes(OLTP)
 
 
 def test_reads_are_not_compared_by_durability() -> None:
@@ -252,14 +252,14 @@ def crowded(**figures: Any) -> Run:
 
 def test_a_busy_host_with_autogroup_suggests_a_shared_session() -> None:
     crowd, sessions = (note for note in notes(crowded()) if "rocessor" in note)
-    expected = "which may have limited oltp_insert high (others 80 %, server and clients 17 %)."
+    expected = "which may have limited oltp_insert high (others 80\xa0%, server and clients 17\xa0%)."
     assert crowd == f"Other processes kept the processors busy, {expected}"
     assert "--set session=shared" in sessions
 
 
 def test_a_busy_processor_is_reported_in_one_sentence() -> None:
     (note,) = (note for note in notes(crowded(cpu_share=0.3, autogroup=False)) if "rocessor" in note)
-    assert note.startswith("Other processes kept the processors busy, which limited oltp_insert high (others 80 %")
+    assert note.startswith("Other processes kept the processors busy, which limited oltp_insert high (others 80\xa0%")
 
 
 @pytest.mark.parametrize("figures", [{"autogroup": False}, {"host_cpu_share": 0.5}, {"others_cpu_share": 0.1}])

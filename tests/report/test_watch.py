@@ -55,7 +55,7 @@ def test_the_watch_lists_waits_and_ends_with_the_conclusion() -> None:
         "watched all programs for 10.0 s",
         "",
         "PROGRAM         SYNCS/S      P50      P99     MAX  DEVICE MEAN  CPU WAIT ≤  WAITING  FILE",
-        "mariadbd (812)     24.0  38.0 ms  60.0 ms  260 ms      36.0 ms          1%    96.0%  "
+        "mariadbd (812)     24.0  38.0 ms  60.0 ms  260 ms      36.0 ms         1\xa0%   96.0\xa0%  "
         "/var/lib/mysql/ib_logfile0",
         "",
         "DEVICE  WRITES/S  BYTES/S  WRITE P50  FLUSHES/S  FLUSH P50  FLUSH P99  FUA",
@@ -88,7 +88,7 @@ def test_missing_events_and_failures_are_named() -> None:
     )
     text = printed(watch.of_watch(report(whole, errors=errors)))
     assert "the kernel's buffers were full and lost 7 events: the rates are lower bounds" in text
-    assert "device times and FUA cover 20% of the time" in text
+    assert "device times and FUA cover 20\xa0% of the time" in text
     assert "mariadbd (812): 2 syncs of /var/lib/mysql/ib_logfile0 failed: Input/output error" in text
     assert "a write of inode 99 on sda1 failed with EIO: not reported to any program" in text
     assert "a write of inode 98 on ? failed with ENOSPC: reported 1 time" in text

@@ -119,7 +119,7 @@ def test_a_calm_time_has_its_longest_wait() -> None:
 
 def test_a_calm_time_on_a_busy_host_says_so() -> None:
     found = answer(calm(between(1, LENGTH_S, disk(), pressure_ms=(900, 20, 10, 0, 0))))
-    assert found.sentence.endswith("Some process waited for a CPU in 90% of the time.")
+    assert found.sentence.endswith("Some process waited for a CPU in 90\xa0% of the time.")
 
 
 def test_a_time_that_was_not_recorded_is_not_called_calm() -> None:
@@ -173,7 +173,7 @@ def test_a_starved_recorder_makes_no_gap() -> None:
 
 def test_partly_traced_and_damaged_recordings_say_so() -> None:
     notes = answer(calm(windows=at(range(10, 900, 10), ETCD, traced_s=2.0, lost=3)), damaged=1).notes
-    assert notes[0].startswith("The busiest programs were traced in only 20% of the time")
+    assert notes[0].startswith("The busiest programs were traced in 20\xa0% of the time")
     assert "lost 267 events" in notes[1] and "1 record could not be read" in notes[2]
 
 

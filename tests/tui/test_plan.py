@@ -44,7 +44,7 @@ async def test_the_first_scenario_writes_least() -> None:
 
 
 class Busy(ReplayMachine):
-    """Every device is 97% busy between two readings of the counters."""
+    """Every device is 97 % busy between two readings of the counters."""
 
     seconds = 0
 
@@ -64,7 +64,7 @@ async def test_directory_of_the_command_line_is_checked_for_activity() -> None:
         screen.read_counters()
         screen.read_counters()
         await pilot.pause()
-        assert any("! other processes use sda now: 97% busy" in line for line in shown(pilot.app))
+        assert any("! other processes use sda now: 97\xa0% busy" in line for line in shown(pilot.app))
 
 
 class Refusing(screens.PreparedMachine):

@@ -66,7 +66,7 @@ G = 1 << 30
 @pytest.mark.parametrize(("total", "free", "options", "expected"), [
     (100 * G, 0, "rw", "full"),
     (100 * G, G // 2, "rw", "full"),
-    (100 * G, 3 * G, "rw", "97% full"),
+    (100 * G, 3 * G, "rw", "97\xa0% full"),
     (8000 * G, 100 * G, "rw", ""),
     (100 * G, 50 * G, "ro", "read-only"),
     (1 << 20, 1 << 19, "rw", ""),

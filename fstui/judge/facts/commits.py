@@ -57,7 +57,6 @@ class CountedCommits(NamedTuple):
 
     @property
     def expected(self) -> float:
-        """The fewest flushes per commit."""
         return self.arrival.expected.low if self.arrival.expected else 0.0
 
     @property

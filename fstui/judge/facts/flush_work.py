@@ -44,7 +44,6 @@ class FlushGrowth(NamedTuple):
 
     @property
     def rises(self) -> bool:
-        """Whether the largest amount takes longer, for any reason."""
         *smaller, last = self.points
         return last.sync_ns >= GROWN * max(point.sync_ns for point in smaller[: 1 - _LARGEST])
 

@@ -75,7 +75,6 @@ def _logarithms(rates: Sequence[float]) -> list[float]:
 
 
 def _spread(values: Sequence[float]) -> float:
-    """Return the sum of the deviations from the median."""
     middle = median(values)
     return sum(abs(value - middle) for value in values)
 

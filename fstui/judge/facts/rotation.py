@@ -1,7 +1,7 @@
 """The rates that the rotational speed of a disk allows, and how the rates of a run compare with them.
 
 A block passes the head once per revolution, so a durable rewrite of one block takes at least one revolution. Data
-sheets state this speed: 5400 rpm allow 90 rewrites per second, 7200 rpm 120, 10 000 rpm 166, 15 000 rpm 250. The
+sheets state this speed: 5400 rpm allow 90 rewrites per second, 7200 rpm 120, 10 000 rpm 167, 15 000 rpm 250. The
 limit holds if blocks are written in place, without a cache between.
 """
 
@@ -18,7 +18,7 @@ from fstui.judge.facts.run_flushes import RunFlushes
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import Steps, SyncStep, has_rate
 from fstui.model.host import Host
-from fstui.model.quantities import duration_ns, rate
+from fstui.model.quantities import duration_ns, rate, rotation
 from fstui.model.run import Evidence
 from fstui.model.steps import Step
 from fstui.model.storage import Medium, Node
@@ -51,8 +51,8 @@ def rpm(medium: Medium) -> int | None:
 
 def revolution_ns(medium: Medium) -> int | None:
     """Return the time of one revolution, the least time between two durable writes of the same block."""
-    revolutions = rpm(medium)
-    return None if revolutions is None else round(60e9 / revolutions)
+    speed = rpm(medium)
+    return None if speed is None else round(60e9 / speed)
 
 
 def rewrites_per_s(revolutions_per_minute: int) -> float:
@@ -61,7 +61,7 @@ def rewrites_per_s(revolutions_per_minute: int) -> float:
 
 
 class Platters(NamedTuple):
-    """The platters at the bottom of the stack, with the evidence for their revolutions."""
+    """The platters at the bottom of the stack, with the evidence for their rotational speed."""
 
     rpm: int
     devices: tuple[Node, ...]
@@ -80,14 +80,14 @@ class Platters(NamedTuple):
 
     @property
     def declared(self) -> bool:
-        """Whether the user declared all drives. Hidden flash makes some models faster than their revolutions."""
+        """Whether the user declared all drives. Hidden flash makes some models faster than their platters."""
         return all(node.medium is not None and node.medium.declared for node in self.devices)
 
     @property
     def text(self) -> str:
         """``7200 rpm``, with the method if that is not in place."""
-        revolutions = f"{'at most ' if self.assumed else ''}{self.rpm} rpm"
-        return revolutions + {"in place": "", "log": " with a log on its platters", "flash": " with flash"}[self.writes]
+        speed = f"{'at most ' if self.assumed else ''}{rotation(self.rpm)}"
+        return speed + {"in place": "", "log": " with a log on its platters", "flash": " with flash"}[self.writes]
 
 
 class Pace(NamedTuple):
@@ -128,7 +128,7 @@ class Pace(NamedTuple):
         """How far a step with only O_DIRECT exceeded the limit."""
         return (
             f"Writes with O_DIRECT and no sync were acknowledged {rate(self.step.rate_per_s)} times a second in "
-            f"{words.time_measured([self.step])}, {self.times:.1f} × what is possible ({self.allowance})"
+            f"{words.time_measured([self.step])}, {self.times:.1f} × the limit ({self.allowance})"
         )
 
     @property
@@ -162,7 +162,7 @@ class Rotation:
             return None
         media = [node.medium for node in lowest]
         return Platters(
-            rpm=max(revolutions for revolutions, _ in known),
+            rpm=max(speed for speed, _ in known),
             devices=lowest,
             because=tuple(because for _, because in known),
             assumed=any(node.medium is None or rpm(node.medium) is None for node in lowest),
@@ -266,18 +266,18 @@ def _speed(node: Node, host: Host) -> tuple[int, str] | None:
     medium = node.medium
     if protected_cache(node) or answers_for_disks(node):
         return None  # a cache answers, not the platter
-    revolutions = rpm(medium) if medium else None
+    speed = rpm(medium) if medium else None
     grade = word(node, "grade")
     named = grade is not None and grade.value == "hard disk"
-    if revolutions:
-        # an array or a controller may report the revolutions of its disks, and answer from a cache of its own
+    if speed:
+        # an array or a controller may report the speed of its disks, and answer from a cache of its own
         unknown = medium is not None and not medium.declared and link(node.link).may_be_an_array
-        return None if unknown and not named else (revolutions, words.medium(node))
+        return None if unknown and not named else (speed, words.medium(node))
     real = host.virtualization is None and not is_virtual(node)
     # by name only: the kernel also calls flash rotating if it states nothing, and any drive behind a USB bridge
     if real and named and node.rotational and (medium is None or medium.class_ == "unknown"):
-        unstated = f"{node.id}: a rotating {node.link} disk that does not state its revolutions"
-        return ASSUMED_RPM, f"{unstated}: {ASSUMED_RPM} rpm assumed"
+        unstated = f"{node.id}: a rotating {node.link} disk that does not state its rotational speed"
+        return ASSUMED_RPM, f"{unstated}: {rotation(ASSUMED_RPM)} assumed"
     return None
 
 

@@ -100,7 +100,6 @@ class Steps:
 
     @cached_property
     def mounted_sync(self) -> bool:
-        """Whether the topmost filesystem was mounted with ``-o sync``."""
         levels = self._stack.levels
         return bool(levels) and every_write_synced(levels[0].filesystem)
 

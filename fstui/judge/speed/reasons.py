@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from fstui.judge import words
 from fstui.judge.facts import Case
+from fstui.model.quantities import percent
 from fstui.model.steps import Step
 from fstui.model.storage import Reading
 from fstui.storage.layers import kind
@@ -62,7 +63,7 @@ def _trouble(case: Case) -> Iterator[Reason]:
     if troubled:
         said = words.listed(f"{words.named(node)} {state.what}: {state.value}" for node, state in troubled)
         repair = "Repair the stack first: 'dmesg' says more."
-        yield Reason(f"the stack is in trouble ({said})", f"stack: {said}", repair)
+        yield Reason(f"the stack is degraded or faulty ({said})", f"stack: {said}", repair)
 
 
 def _busy(case: Case) -> Iterator[Reason]:
@@ -70,8 +71,8 @@ def _busy(case: Case) -> Iterator[Reason]:
         if share >= BUSY_SHARE:
             yield _others(
                 case,
-                f"other processes kept {device} busy {share:.0%} of the time",
-                f"{device}: {share:.0%} while fstui was idle",
+                f"other processes kept {device} busy {percent(share)} of the time",
+                f"{device}: {percent(share)} while fstui was idle",
             )
 
 

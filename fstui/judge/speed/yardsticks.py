@@ -12,7 +12,7 @@ from fstui.judge.facts.rotation import SLOWEST_RPM, rewrites_per_s, rpm
 from fstui.judge.facts.steps import MIN_SYNCS, SyncStep, has_rate
 from fstui.judge.references import NEVER_SYNCED, PublishedClass, class_of, comparable, operation_of, published
 from fstui.judge.speed.reasons import limits_met
-from fstui.model.quantities import count, counted, duration_ns, rate
+from fstui.model.quantities import count, counted, duration_ns, rate, rotation
 from fstui.model.steps import Step
 from fstui.storage.layers import kind
 
@@ -119,13 +119,13 @@ def yardsticks(case: Case) -> tuple[Yardstick, ...]:
         _yardstick(f"your own {own}", unpaced, partial(_with_own, case)),
         _yardstick(counted(len(case.evidence.before), "earlier run"), steps, partial(_with_earlier, case)),
     ]
-    only_slow = [_yardstick(f"a {SLOWEST_RPM} rpm disk", filter(_is_long, steps), partial(_with_limits, case))]
+    only_slow = [_yardstick(f"a {rotation(SLOWEST_RPM)} disk", filter(_is_long, steps), partial(_with_limits, case))]
     if known := class_of(case.commit_media):
         found.append(_yardstick(known.name, unpaced, partial(_with_class, case, known)))
     elif best := best_small(case):
         only_slow.append(_yardstick(f"the {MIN_PER_S}/s that etcd requires", filter(_is_long, [best]), _with_least))
     if slowest_rpm := _slowest_rpm(case):
-        found.append(_yardstick(f"{slowest_rpm} rpm", unpaced, partial(_with_revolutions, case, slowest_rpm)))
+        found.append(_yardstick(rotation(slowest_rpm), unpaced, partial(_with_revolutions, case, slowest_rpm)))
     return (*(one for one in found if one.comparisons), *(one for one in only_slow if one.slow))
 
 

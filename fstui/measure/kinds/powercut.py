@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 from fstui.measure.kinds import StepFigures, StepSettings
 from fstui.model.base import Amount, Count
+from fstui.model.quantities import count
 
 CutKind = Literal["power", "host-stop", "reset"]
 """What was cut, as the user states."""
@@ -22,7 +23,6 @@ class PowerCut(StepSettings, frozen=True, kw_only=True, tag="powercut"):
     """The settings of a power-cut test. No scenario contains one, because a person has to cut the power."""
 
     in_scenarios: ClassVar[bool] = False
-
     seconds: float = 0.0
     """0: the writers run until the power is cut."""
     sync: tuple[str, ...] = ("fdatasync",)
@@ -34,6 +34,10 @@ class PowerCut(StepSettings, frozen=True, kw_only=True, tag="powercut"):
     block: int = 4096
     file: int = 4194304
     """Bytes per writer."""
+
+    @property
+    def uniform(self) -> bool:
+        return False
 
 
 class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
@@ -92,6 +96,10 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
     @property
     def lost(self) -> int:
         return self.missing + self.stale + self.torn + self.misplaced + self.unreadable
+
+    @property
+    def words(self) -> str:
+        return f"{count(self.present)} of {count(self.checked)} acknowledged records are there"
 
     @property
     def cut_seen(self) -> bool:

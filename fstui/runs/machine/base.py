@@ -141,7 +141,6 @@ class Servers(Protocol):
         return
 
     async def stop(self) -> None:
-        """End the server and remove its files."""
         return
 
 
@@ -269,10 +268,10 @@ class Machine(Protocol):
         """Let time pass."""
 
     def pull_plug(self) -> None:
-        """Cut the power of a simulated storage. Raises Refused on any other."""
+        """Cut the power of a simulated disk. Raises Refused on any other."""
 
     def change(self, setting: str) -> None:
-        """Apply ``KEY=VALUE`` to a simulated storage. Raises Refused on any other."""
+        """Apply ``KEY=VALUE`` to a simulated disk. Raises Refused on any other."""
 
     def aftermath(self) -> Step | None:
         """Return what survived, as a step, if the power was cut since the run's directory was made."""

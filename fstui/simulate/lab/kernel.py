@@ -44,7 +44,6 @@ class LabLoop(NamedTuple):
 
 
 def mark(run: str) -> str:
-    """Return the name that marks everything of a laboratory."""
     return f"fstui-lab-{run}"
 
 

@@ -66,7 +66,7 @@ class Lab(Base, frozen=True, kw_only=True):
             if name in (storage.name, self.mount_point(storage)):
                 return storage
         known = ", ".join(storage.name for storage in self.storages)
-        raise Refused(f"No storage of the laboratory is called {name!r}. Its storages: {known}")
+        raise Refused(f"The laboratory has no filesystem '{name}'. It has {known}")
 
     def with_storage(self, changed: LabVolume) -> Lab:
         others = [each for each in self.storages if each.name != changed.name]

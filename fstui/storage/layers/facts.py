@@ -46,12 +46,10 @@ def switch(node: Node, what: str) -> Fact[bool] | None:
 
 
 def barriers(filesystem: Node) -> Fact[bool] | None:
-    """Return whether the filesystem sends flushes."""
     return switch(filesystem, "barrier")
 
 
 def mounted_sync(filesystem: Node) -> Fact[bool] | None:
-    """Return whether the filesystem is mounted ``-o sync``."""
     return one_of(filesystem, "sync_option", {"sync": True, "async": False})
 
 
@@ -76,5 +74,4 @@ def zoned(device: Node) -> Fact[bool] | None:
 
 
 def volatile(overlay: Node) -> Fact[bool] | None:
-    """Return whether the overlay drops every sync."""
     return switch(overlay, "volatile")

@@ -156,7 +156,6 @@ class FilesystemReader:
         return FilesystemDescription(self.members(mount))
 
     def members(self, mount: Mount) -> tuple[str, ...]:
-        """Return the block devices that hold the data."""
         names = self.sources.names
         name = names.of(mount.device) or names.at(mount.source)
         return (name,) if name is not None else ()

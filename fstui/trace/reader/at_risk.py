@@ -138,7 +138,6 @@ class AtRiskTracker:
             direct.poll(now, self._caches.not_flushed(disks), flushed=bool(flushed.intersection(disks)))
 
     def end_second(self) -> dict[str, Any]:
-        """Return what is at risk now."""
         since, self._now = self._now, time.monotonic()
         if self._open:
             self._open.scan()
@@ -387,7 +386,6 @@ class AtRiskTracker:
         return sorted(rows, key=lambda row: -row["oldest_s"])[:MAX_ROWS]
 
     def _limits(self) -> dict[str, Any]:
-        """Return what could not be seen."""
         lost = self._syncs.recording.lost() if self._syncs else 0
         if not self._open:
             return {"unsupported": self._unsupported, "lost": lost}
@@ -417,7 +415,6 @@ def key_of(file: OpenFile) -> FileNumber:
 
 @cache
 def disks_of(number: int) -> tuple[str, ...]:
-    """Return the disks below a filesystem or block device."""
     device = block_device(number)
     return tuple(sorted(request_devices(device))) if device else ()
 
@@ -437,7 +434,6 @@ def say_state(kind: str, state: dict[str, Any]) -> None:
 
 
 def watch(at_risk: AtRiskTracker) -> None:
-    """Report every second until stdin closes."""
     at_risk.end_second()  # what is dirty now
     due = time.monotonic()
     closed = False

@@ -116,7 +116,6 @@ class Exposure:
         return self.oldest() == self._begun_at
 
     def note(self, now: float) -> None:
-        """Remember the largest amount and age."""
         self.most_bytes = max(self.most_bytes, self.total)
         oldest = self.oldest()
         if oldest is not None:

@@ -30,7 +30,6 @@ class Journal(NamedTuple):
     interval_s: float
 
     def commits(self) -> int:
-        """Return how many transactions were committed."""
         found = re.match(r"\d+", proc.read_text(self.file))
         return int(found[0]) if found else 0
 
@@ -61,7 +60,6 @@ class Directories:
         self._left = 0
 
     def begin(self) -> None:
-        """Start a new second."""
         self._left = MAX_SEARCHES
         if len(self._paths) > MAX_KEPT:
             self._paths.clear()

@@ -334,7 +334,6 @@ class OpenFiles:
         return self._mounts[mount]
 
     def drop(self, is_done: Callable[[OpenFile], bool]) -> None:
-        """Forget closed files that are no longer needed."""
         for key in [key for key, file in self.files.items() if not file.openers and is_done(file)]:
             del self.files[key]
 

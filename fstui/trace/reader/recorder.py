@@ -218,7 +218,6 @@ class Trace(Calls):
                 waits.forget(thread)
 
     def end_window(self, elapsed_s: float, anonymous: bool) -> Object:
-        """Return what happened in the window, and trace again."""
         self._watcher.read()
         traced_s = self._traced_s if self._left_out else elapsed_s
         self._end_returned()
@@ -299,7 +298,6 @@ def _waited_ns(row: WaitRow) -> int:
 
 
 def _row(row: WaitRow, anonymous: bool) -> Object:
-    """Return a row without the fields that are empty."""
     now_ns = time.monotonic_ns()
     pid = next(iter(row.pids), 0)
     name = device_at(row.path) if not row.below else None

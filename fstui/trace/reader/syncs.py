@@ -108,7 +108,6 @@ class Syncs:
         return False
 
     def read(self) -> None:
-        """Read what has happened so far."""
         until_ns = self.recording.collect()
         handlers = self._handlers
         for time_ns, number, fields in self.recording.events(until_ns):
@@ -133,7 +132,6 @@ class Syncs:
         self.began(time_ns, thread, 0, inode, has_end=False)
 
     def end(self, time_ns: int, thread: int) -> None:
-        """End the sync of a thread."""
         if running := self.running.pop(thread, None):
             self._ended(running, time_ns)
 
@@ -143,7 +141,6 @@ class Syncs:
             self.ended[file] = began_ns, time_ns
 
     def entry(self, time_ns: int, thread: int, device: int, directory: int) -> None:
-        """Count a new entry of a directory."""
         self._names_seen += 1
         key = thread, (device, directory)
         self.entries[key] = self.entries.get(key, (0, 0))[0] + 1, time_ns

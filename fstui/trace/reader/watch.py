@@ -108,7 +108,6 @@ class WatchSession(Calls):
         self._devices.switch(on=False)
 
     def end_second(self) -> dict[str, Any]:
-        """Return what happened since the last call."""
         self._watcher.read()
         now = time.monotonic()
         span = Span()

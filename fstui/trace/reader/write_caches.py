@@ -72,7 +72,6 @@ class WriteCaches:
         return flushed
 
     def not_flushed(self, names: Iterable[str]) -> int:
-        """Return how many bytes these disks may lose together."""
         disks = [self.disks[name] for name in names if name in self.disks]
         return sum(disk.not_flushed for disk in disks if disk.volatile)
 

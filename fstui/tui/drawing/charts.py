@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from rich.text import Text
 
-from fstui.model.quantities import duration_ns, rate
+from fstui.model.quantities import duration_ns, percent, rate
 from fstui.model.steps import TimelinePoint
 from fstui.report.latency_map import LogScale, with_ends
 from fstui.tui.drawing.cells import Run, fit, fit_right, line, rule
@@ -102,7 +102,7 @@ FLUSH_MS = Figure("a flush takes", lambda stats: stats.ms_per_flush, _ms, 0.1)
 WRITES = Figure("writes/s", lambda stats: stats.writes_per_s, rate, 10)
 WRITE_MS = Figure("a write takes", lambda stats: stats.ms_per_write, _ms, 0.1)
 READS = Figure("reads/s", lambda stats: stats.reads_per_s, rate, 10)
-BUSY = Figure("busy", lambda stats: None if stats.busy is None else min(stats.busy, 1.0), "{:.0%}".format, 1, 0.8)
+BUSY = Figure("busy", lambda stats: None if stats.busy is None else min(stats.busy, 1.0), percent, 1, 0.8)
 SYNCS = Figure("syncs/s", lambda stats: stats.syncs_per_s, rate, 10)
 SYNC_NS = Figure("a sync takes", lambda stats: stats.ns_per_sync, duration_ns, 1e5)
 LONGEST_SYNC_NS = Figure("the longest sync", lambda stats: stats.longest_sync_ns, duration_ns, 1e5)

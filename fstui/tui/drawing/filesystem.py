@@ -11,7 +11,7 @@ from fstui.model.activity import HostActivity, RunningDatabase
 from fstui.model.guests import Guest
 from fstui.model.host import Inventory
 from fstui.model.judgement import Finding
-from fstui.model.quantities import duration_ns, rate, size
+from fstui.model.quantities import duration_ns, percent, rate, size
 from fstui.model.storage import Target
 from fstui.report.text import moment
 from fstui.tui.drawing import io_path
@@ -38,7 +38,6 @@ def detail(
     runs: Sequence[Summary] = (),
     inventory: Inventory | None = None,
 ) -> list[Text]:
-    """Draw everything but the charts."""
     if entry is None:
         return [rule(width), line("  No filesystem matches the filter. Press Esc to show all.")]
     lines = [rule(width, entry.name, "nothing written")]
@@ -99,7 +98,7 @@ def _guest(guest: Guest, inventory: Inventory, width: int) -> Iterator[Text]:
 
 def _edge(now: IoStats) -> Run:
     parts = [
-        "" if now.busy is None else f"{now.busy:.0%} busy",
+        "" if now.busy is None else f"{percent(now.busy)} busy",
         "flushes not counted"
         if now.flushes is None
         else f"{number(now.flushes_per_s)} flushes/s{_at(now.ms_per_flush)}",

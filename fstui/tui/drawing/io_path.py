@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 from rich.text import Text
 
-from fstui.model.quantities import short_size
+from fstui.model.quantities import rotation, short_size
 from fstui.model.settings import Settings
 from fstui.model.storage import Node, Target
 from fstui.report.stack import called, link, stack_line, unread
@@ -160,7 +160,7 @@ def _facts(node: Node, role: str) -> str:
         node.model or (node.name if node.name != _name(node) and node.name != node.id else ""),
         "" if _name(node).startswith(kind) else kind,
         link(node),
-        f"{medium.rpm} rpm" if medium and medium.rpm else "",
+        rotation(medium.rpm) if medium and medium.rpm else "",
         medium.class_ if medium and not medium.rpm and medium.class_ != "unknown" else "",
         short_size(node.size_bytes) + "iB" if node.size_bytes and node.layer == "block" and not node.model else "",
     ]

@@ -156,7 +156,7 @@ def step_detail(step: Step, run: Run, width: int) -> list[Text]:
     requested += f", {step.writers} writers" if step.writers > 1 else ""
     pairs = [("requested", f"{requested} in {seconds(step.elapsed_s)}")]
     if words := figures.words(step):
-        pairs.append(("flush", words.removeprefix("flush ")))
+        pairs.append(("result", words))
     for label, part in (("whole operation", whole), ("write", step.write_ns), ("sync", step.sync_ns)):
         if part is not None and step.settings.uniform:
             known = {title.lower(): field for title, field in PERCENTILES.items() if getattr(part, field) is not None}

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from fstui.model.judgement import TOO_SLOW
-from fstui.model.quantities import clock, count, duration_ns, rate, ratio, seconds, size
+from fstui.model.quantities import clock, count, duration_ns, percent, rate, ratio, seconds, size
 from fstui.model.settings import Settings
 from fstui.model.steps import Latency, Snapshot, Step
 from fstui.model.storage import Node, Target
@@ -208,7 +208,7 @@ def busy(stats: dict[str, IoStats], target: Target) -> Words:
         if now is None or ((now.writes_per_s or 0) + (now.flushes_per_s or 0) < 1 and (now.busy or 0) < _BUSY):
             continue
         does = [
-            "" if now.busy is None else f"{min(now.busy, 1):.0%} busy",
+            "" if now.busy is None else f"{percent(min(now.busy, 1))} busy",
             "" if now.writes_per_s is None else f"{count(now.writes_per_s)} writes/s",
             "" if now.flushes_per_s is None else f"{count(now.flushes_per_s)} flushes/s",
         ]

@@ -96,7 +96,6 @@ class BaseScreen(Screen[None]):
         self.part("footer").redraw()
 
     def ask(self, question: str) -> None:
-        """Show a question. Esc closes it."""
         self._question = question
         self.say(question)
 
@@ -130,7 +129,6 @@ class BaseScreen(Screen[None]):
             self._submitted(message.value.strip())
 
     async def action_back(self) -> None:
-        """Close the prompt, else leave the screen."""
         if prompt := self.query("Input"):
             await prompt.remove()
         elif not self._answered or self._answered != self._question:  # else the key has closed the question

@@ -43,7 +43,6 @@ class FollowingScreen(BaseScreen):
         """Show an event."""
 
     def conclusion(self) -> str:
-        """Return what the screen below shows afterwards."""
         return ""
 
     def on_mount(self) -> None:
@@ -51,7 +50,6 @@ class FollowingScreen(BaseScreen):
 
     @work(exit_on_error=False)
     async def follow(self) -> None:
-        """Handle events until the watch ends."""
         try:
             self._watching = await self.start()
             async for event in self._watching.events():

@@ -166,7 +166,6 @@ class DrawnLines(DrawnText):
         self.redraw()
 
     def to_top(self) -> None:
-        """Scroll to the first line at the next redraw."""
         self._offset = 0
 
     async def on_click(self, event: Click) -> None:
@@ -257,7 +256,6 @@ def _without_marks(text: Text) -> Text:
 
 
 def _changed(old: Strip | None, new: Strip | None, width: int) -> Sequence[int]:
-    """Return the cells that differ, in ascending order."""
     if old is new or old == new:
         return ()
     if old is None or new is None:

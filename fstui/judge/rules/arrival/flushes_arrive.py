@@ -138,7 +138,7 @@ def _noisy(case: Case, accounts: Sequence[FlushAccount]) -> Conclusion:
     bytes_too = f", and {size(surplus)} more than was written" if surplus else ""
     return Conclusion(
         title=f"{shares} flushes per sync at {where}, not all fstui's own",
-        sentence=f"{who}. In {words.time_measured(account.step for account in accounts)} {shares} flushes arrived per "
+        sentence=f"{who}. In {words.time_measured(account.step for account in accounts)}, {shares} flushes arrived per "
         f"sync ({words.expected(first.expected)} expected){bytes_too}: {_not_attributed(accounts)}.",
         verdict="cannot-tell",
         confidence="low",

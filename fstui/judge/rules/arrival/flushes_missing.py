@@ -23,10 +23,6 @@ Other processes only add flushes, so too few are too few. The rule does not show
 
 ## What to do next
 Run `grep Seccomp /proc/self/status`. Repeat outside the container, or on another filesystem of the disk.
-
-## Details
-Field 16 of `/sys/block/X/stat` does not count FUA writes, so O_DIRECT+O_DSYNC sends no flush to a device with FUA. The
-trace counts the flushes of a journal thread for fstui.
 """
 
 from __future__ import annotations

@@ -20,10 +20,6 @@ commits are not judged. A server whose data is on another filesystem is not judg
 ## What to do next
 `grep eatmydata /proc/PID/maps` and `grep Seccomp /proc/PID/status` of the server. Or set it to durable commits and
 compare what they cost.
-
-## Details
-- Flushes are field 16 of `/sys/block/X/stat`. Commits through O_DIRECT and O_DSYNC send none to a device with FUA.
-- As root, the kernel's trace also has the flushes and FUA writes that any process requested below the filesystem.
 """
 
 from __future__ import annotations
@@ -61,10 +57,10 @@ def _despite_settings(case: Case, found: Sequence[CountedCommits]) -> Conclusion
     worst = min(found, key=lambda commits: commits.arrival.per_sync)
     step, promised, where = worst.step, worst.promised, words.devices(worst.arrival.devices)
     each, stubs = ratio(worst.arrival.per_sync), promised.preloads
-    cause = f"{', '.join(stubs)} is loaded into it and answers its syncs." if stubs else "Something answers its syncs."
+    cause = f"{', '.join(stubs)} is loaded into it and answers its syncs." if stubs else "A layer above answers them."
     return Conclusion(
         title=f"{each} flushes per commit at {where}, {worst.expected:g} expected",
-        sentence=f"{promised.database} promises durable commits ({', '.join(promised.settings)}), and "
+        sentence=f"{promised.database} is set to durable commits ({', '.join(promised.settings)}), and "
         f"{count(step.ops)} of them ({step.name}) reached {where} as {count(worst.arrival.flushes)} flushes in "
         f"{words.time_measured([step])}: {each} each, {worst.expected:g} expected. {cause}",
         verdict="not-durable",

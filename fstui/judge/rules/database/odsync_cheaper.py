@@ -2,7 +2,7 @@
 
 ## What it means
 Writes to a file opened with O_DSYNC completed at least three times as often as the same writes followed by fdatasync.
-Both promise that the data is on stable storage when they return, so one of them does less than it promises.
+Both must return only when the data is on stable storage, so one of them returns too early.
 
 ## How it was measured
 Two steps rewrite the same blocks with one writer, one through O_DSYNC, one by write and fdatasync. Their rates and
@@ -94,7 +94,7 @@ def _meaning(per_sync: float | None) -> str:
             "layer."
         )
     return (
-        "Both promise the same, so something does less for the flag than for the call. A database with "
+        "Both must make the data durable, so something does less for the flag than for the call. A database with "
         "innodb_flush_method = O_DSYNC would look fast here."
     )
 

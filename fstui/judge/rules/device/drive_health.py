@@ -10,7 +10,7 @@ As root, fstui asks the drive once: an NVMe drive for its log page on health (`n
 
 ## What it proves, and what it does not
 If the backup failed, the drive may lose in a power cut what it acknowledged without a flush, whatever its model
-promises. Some drives turn their cache off then, or become read-only, and lose nothing. That is why confidence is low.
+states. Some drives turn their cache off then, or become read-only, and lose nothing. That is why confidence is low.
 
 ## What to do next
 Copy the data off, and replace the drive. `nvme smart-log` and `smartctl -a` show all values.
@@ -18,7 +18,6 @@ Copy the data off, and replace the drive. `nvme smart-log` and `smartctl -a` sho
 ## Details
 - Unsafe shutdowns are power cuts that came without a warning. Many of them on a laptop or an old server are no fault.
 - Reallocated sectors and a list of grown defects alone are no fault: a drive has spare blocks for them.
-- Without a fault, the values are only saved with the device's other readings.
 """
 
 from __future__ import annotations

@@ -48,7 +48,6 @@ def consumer_nand_too_fast(case: Case) -> Iterator[Conclusion]:
 
     ## Details
     - Programming a page takes 200 to 300 µs on SLC, and 600 to 1 350 µs on MLC and TLC.
-    - A write that takes 200 µs or more may already be on the NAND, so that its flush has nothing left to do.
     - The drive must be known as a consumer drive, by its model or because you declared `--medium ssd`. A disk that only
       reports "not rotating" is not judged.
     """
@@ -116,7 +115,7 @@ def fua_ignored(case: Case) -> Iterator[Conclusion]:
     power-cut test: `fstui powercut`.
 
     ## Details
-    - Published case: ADATA SX8200PNP, with 94385/s (Tw), 91375/s (Td) and 2767/s (Ts).
+    - Published case: ADATA SX8200PNP, with 94 385/s (Tw), 91 375/s (Td) and 2 767/s (Ts).
     - Excluded, as FUA may be safe there: protected caches, RAID controllers, network storage, and Hyper-V, whose host
       may write every write through ("Hyper-V storage: caching layers and implications for data consistency").
     - On an SSD, a write of 200 µs may be on the NAND already.
@@ -187,10 +186,8 @@ def link_exceeded(case: Case) -> Iterator[Conclusion]:
     Look for a cache above the link: in a controller, or in a layer of this host (`lsblk -s`, `dmsetup table`).
 
     ## Details
-    - Payload is what remains of the negotiated rate after encoding.
     - In a guest the rule does not apply, because virtual links report arbitrary rates.
     - It does not apply if `bytes-missing` already reports that the bytes did not arrive.
-    - fstui writes fresh random bytes, which do not compress.
     """
     payload = _payload_per_s(case.stack.lowest)
     if payload is None or case.host.virtualization or case.configuration.breaks_sync:

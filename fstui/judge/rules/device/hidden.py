@@ -38,7 +38,6 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
     Run fsync-rate on the machine that stores the data. On an NFS server, `exportfs -v` must show `sync`.
 
     ## Details
-    - An NFS export with `async` answers immediately, against the protocol, and its clients cannot see that.
     - If no COMMITs were sent, that alone proves nothing: small writes may have been sent as stable writes.
     - If a FUSE program does not implement fsync, the kernel reports success.
     """
@@ -176,10 +175,6 @@ def usb_bridge(case: Case) -> Iterator[Conclusion]:
 
     ## What to do next
     Ask the drive: `hdparm -W`, `smartctl -d sat -g wcache`. Or connect it without the bridge, and run again.
-
-    ## Details
-    - If the drive itself reports that its cache is on, `write-through-override` applies instead.
-    - If a declared rotating disk is as slow as its revolutions, `same-block-rotation` applies instead.
     """
     found = [node for node in case.stack.lowest if link(node.link).hides_drive and node.write_cache == "write through"]
     if found and not case.configuration.breaks_sync and not case.rotation.platters_wait:

@@ -13,9 +13,6 @@ It is plausible, not proven: the capacitors of a protected cache age, and a decl
 
 ## What to do next
 Check the drive's health (`smartctl -a`). To be certain, run a power-cut test: `fstui powercut`.
-
-## Details
-If a fast device caches for slower disks (bcache, dm-cache, a SLOG), the fast device counts.
 """
 
 from __future__ import annotations
@@ -46,7 +43,7 @@ def protected_cache(case: Case) -> Iterator[Conclusion]:
     yield Conclusion(
         title=f"a flush adds {adds}, on {kinds}",
         sentence=f"A flush adds {adds} to a write of {duration_ns(write.ns)} at {words.devices(devices)} "
-        f"({words.time_measured(steps)}). That is normal on {kinds}: durable, if {claim} as it claims."
+        f"(in {words.time_measured(steps)}). That is normal on {kinds}: durable, if {claim} as it claims."
         f"{case.lowest_devices.doubt()}",
         verdict="plausible",
         confidence=_confidence(case),

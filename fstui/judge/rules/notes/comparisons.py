@@ -40,10 +40,6 @@ def fsync_dearer(case: Case) -> Iterator[Conclusion]:
     ## What to do next
     Make the database call fdatasync: PostgreSQL `wal_sync_method = fdatasync` (its default on Linux), MySQL 8.0.26 or
     later `innodb_use_fdatasync = ON`.
-
-    ## Details
-    Timestamps change once per tick of the kernel's clock, every 1 to 4 ms. A fast disk therefore pays for few of its
-    syncs, and a slow disk for every one.
     """
     if case.configuration.breaks_sync:
         return

@@ -31,10 +31,6 @@ def disturbed(case: Case) -> Iterator[Conclusion]:
 
     ## What to do next
     Run again while nothing changes the storage and the machine is less busy, or with more seconds per step.
-
-    ## Details
-    Changes that are found: counters, barriers or a write cache were switched, a member was replaced, or data was being
-    moved (btrfs replace and balance, pvmove). A setting that is switched and switched back within one step is not seen.
     """
     every = counted(len(case.steps.all), "step")
     changed = [step for step in case.steps.all if step.changed]
@@ -83,10 +79,6 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
 
     ## What to do next
     Stop the other processes, or measure on a separate disk.
-
-    ## Details
-    If no other process wrote while fstui was idle, the additional flushes may be a layer's own: those of an md array's
-    journal or a bcache log.
     """
     while_idle = [
         f"{busy.device} {rate(busy.flushes_per_s)} flushes/s, {rate(busy.writes_per_s)} writes/s"
@@ -95,7 +87,7 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
     noisy = case.flushes.noisy
     if while_idle or noisy:
         yield Conclusion(
-            title=f"others write: {while_idle[0]} while fstui was idle"
+            title=f"other processes write: {while_idle[0]} while fstui was idle"
             if while_idle
             else f"more than fstui sent, during {noisy[0].step.name}",
             sentence=f"{_who_wrote(case, while_idle)} {_meaning(noisy)}",
@@ -169,8 +161,8 @@ def stack_state(case: Case) -> Iterator[Conclusion]:
         said = [f"{words.named(node)} {state.what}: {state.value}" for node, state in troubled]
         yield Conclusion(
             title=said[0],
-            sentence=f"The stack is in trouble ({words.listed(said)}). Measurements now do not show how it behaves "
-            "when healthy.",
+            sentence=f"The stack is degraded or faulty ({words.listed(said)}). Measurements now do not show how it "
+            "behaves when healthy.",
             because=(words.reading(node, state) for node, state in troubled),
             next=("Look at the kernel's log ('dmesg'), repair this first, then run again.",),
         )

@@ -49,10 +49,6 @@ def sync_error(case: Case) -> Iterator[Conclusion]:
 
     ## What to do next
     Copy the data off before anything else. Then look at `dmesg` and `smartctl -a`.
-
-    ## Details
-    With delayed allocation, a filesystem accepts a write and allocates its blocks later. The sync then meets the full
-    disk and reports it, as it should.
     """
     for step in case.steps.all:
         if step.error is None:

@@ -12,7 +12,4 @@ It says what is established, and the one thing that is not. The storage may be a
 
 ## What to do next
 The note names who can answer, with which command, on which machine. Until then, do not rely on this storage alone.
-
-## Details
-This is not a rule in itself: it is written if no other finding has a verdict.
 """

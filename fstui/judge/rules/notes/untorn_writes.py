@@ -19,7 +19,6 @@ use `RWF_ATOMIC` on this filesystem, or a power-cut test with its own page size 
 - InnoDB pages have 16 KiB, PostgreSQL's 8 KiB. A unit below that cannot protect them.
 - PostgreSQL's manual allows `full_page_writes = off` if the filesystem prevents partial page writes, such as ZFS. It
   writes through the page cache, which does not use `RWF_ATOMIC`.
-- A doublewrite protects against torn pages only. It does not replace flushes.
 """
 
 from __future__ import annotations

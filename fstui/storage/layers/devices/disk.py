@@ -136,7 +136,6 @@ def _on_vmbus(path: str, directory: str) -> tuple[Reading, ...]:
 
 
 def _model(tree: Tree, directory: str) -> str | None:
-    """Return vendor and model as in the model table."""
     model = tree.word(f"{directory}/device/model")
     vendor = tree.word(f"{directory}/device/vendor")
     # libata says ATA for every vendor; PCI and virtio put a number there

@@ -12,6 +12,7 @@ documents, with its source.
 from __future__ import annotations
 
 from fstui.model.host import Host
+from fstui.model.quantities import rotation
 from fstui.model.storage import Medium, MediumCache, MediumClass, Node
 from fstui.storage.layers.devices import models, platforms
 from fstui.storage.layers.devices.caches import has_none, volatile_cache
@@ -100,7 +101,7 @@ def _stated(node: Node) -> Medium | None:
     if rpm is None or not rpm.value:
         return None
     class_ = next(class_ for limit, class_ in _HDD_CLASSES if rpm.value <= limit)
-    because = f"it states {rpm.value} rpm ({rpm.reading.path})"
+    because = f"it states {rotation(rpm.value)} ({rpm.reading.path})"
     return Medium(class_=class_, rpm=rpm.value, write_cache=_cache(node), because=because)
 
 

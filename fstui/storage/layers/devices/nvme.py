@@ -40,11 +40,9 @@ class HeadReader(DeviceReader):
     """Reads multipath heads."""
 
     def recognises(self, name: str) -> bool:
-        """Return whether it has paths."""
         return name in self._paths
 
     def hides(self, name: str) -> bool:
-        """Return whether it is a path."""
         return controller_of(name) is not None
 
     def read(self, name: str) -> DeviceDescription:

@@ -46,7 +46,6 @@ def table() -> tuple[Platform, ...]:
 
 
 def of(virtualization: str | None) -> Platform | None:
-    """Return the hypervisor of that name, or None."""
     return next((row for row in table() if row.name == virtualization), None)
 
 

@@ -71,7 +71,7 @@ STACK = target(filesystem(below=("md0",)), block("md0", "md", "sda", state=(DEGR
 
 def test_degraded_stack_comes_first_in_the_sentence() -> None:
     judgement = verdict(STACK, step())
-    assert judgement.sentence.startswith("The stack is in trouble (md0 degraded: 1)")
+    assert judgement.sentence.startswith("The stack is degraded or faulty (md0 degraded: 1)")
     assert "syncs sent one flush to " in judgement.sentence
 
 

@@ -23,7 +23,7 @@ def test_fast_odirect_on_a_declared_disk_is_not_durable() -> None:
 def test_sentence_has_the_ratio_to_the_synced_rate() -> None:
     synced = step("O_DIRECT+O_DSYNC", device="vda", rate=100, sync="none", open_flags=("direct", "dsync"))
     found = finding(verdict(declared(), step(device="vda", rate=90), synced, o_direct(560)), "odirect-before-platter")
-    assert "5.6 × the rate of O_DIRECT+O_DSYNC, 100/s" in found.sentence
+    assert "The rate is 5.6 × that of O_DIRECT+O_DSYNC, 100/s" in found.sentence
 
 
 def test_slow_odirect_is_only_a_note() -> None:

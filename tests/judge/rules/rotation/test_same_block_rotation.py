@@ -95,7 +95,7 @@ def test_sentence_of_a_disk_that_is_too_fast() -> None:
     assert judgement.verdict == "suspicious"
     assert found.title == "812/s, 7200 rpm allows 120/s"
     assert "One 16 KiB block was rewritten and synced 812 times a second" in judgement.sentence
-    assert "6.8 × what is possible (7200 rpm allows 120/s)" in judgement.sentence
+    assert "6.8 × the limit (7200 rpm allows 120/s)" in judgement.sentence
     assert "Each sync reached vda as a flush (1.00)" in judgement.sentence
     assert "vda medium, write cache: hdd-7200, none: declared by you" in found.because
     assert "IgnoreFlush" in found.next[0]
@@ -146,7 +146,7 @@ def test_hard_disk_of_unknown_speed_is_assumed_to_be_fast(changes: dict[str, Any
     if judged:
         found = finding(judgement, "same-block-rotation")
         assert (found.verdict, found.confidence) == ("suspicious", "medium")
-        assert any("15000 rpm assumed" in line for line in found.because)
+        assert any("15\xa0000 rpm assumed" in line for line in found.because)
 
 
 def test_platter_below_lvm_and_luks_is_compared() -> None:
@@ -165,7 +165,7 @@ def test_fastest_of_several_platters_sets_the_limit() -> None:
         filesystem(below=("md0",)), block("md0", "md", "sda", "sdb"), disk(medium=slow), disk("sdb", medium=fast)
     )
     judgement = verdict(stack, same_block(170, flushes={"sda": 1, "sdb": 1}), o_direct(9000, device="sda"))
-    assert finding(judgement, "same-block-rotation").title == "170/s, 10000 rpm allows 167/s"
+    assert finding(judgement, "same-block-rotation").title == "170/s, 10\xa0000 rpm allows 167/s"
     assert "odirect-no-cache" not in rules(judgement)  # one of them has a cache
     assert "odirect-before-platter" in rules(judgement)
 
@@ -175,7 +175,7 @@ def test_assumed_speed_is_mentioned() -> None:
     mixed = target(filesystem(below=("md0",)), block("md0", "md", "sda", "sdb"), unknown, known)
     found = finding(verdict(mixed, same_block(200, flushes={"sda": 1, "sdb": 1})), "same-block-rotation")
     assert (found.verdict, found.confidence) == ("consistent", "low")
-    assert "at most 15000 rpm" in found.sentence
+    assert "at most 15\xa0000 rpm" in found.sentence
 
 
 def test_stack_with_a_device_that_does_not_rotate() -> None:
