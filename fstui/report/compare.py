@@ -59,8 +59,8 @@ def _step(found: Comparison, name: str) -> Section:
     measured = {side.letter: one for side in found.sides if (one := side.step(name))}
     latencies = tuple(_latencies(found, name))
     if any(figures.words(one.step) for one in measured.values()):
-        words = tuple((at, figures.words(one.step).removeprefix("flush ") or NONE) for at, one in measured.items())
-        return Section(name, ("", "FLUSH"), words, figures=latencies)
+        words = tuple((at, figures.words(one.step) or NONE) for at, one in measured.items())
+        return Section(name, ("", "RESULT"), words, figures=latencies)
     ranking = found.ranking(name)
     ranked = {one.side.letter: one for one in ranking}
     rows: list[tuple[Cell | str, ...]] = []

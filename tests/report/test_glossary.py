@@ -57,7 +57,9 @@ def heads(tree: ast.Module) -> Iterator[str]:
             yield from filter(None, texts)
         match node:
             case ast.Assign(targets=[ast.Name(id="_HEADER" | "header")], value=ast.Tuple(elts=named)):
-                yield from (part.value for part in named if isinstance(part, ast.Constant) and part.value)
+                yield from (
+                    part.value for part in named if isinstance(part, ast.Constant) and isinstance(part.value, str)
+                )
             case ast.Call(func=ast.Name(id="Column"), args=[ast.Constant(value=str(title)), *_]) if title:
                 yield title
 

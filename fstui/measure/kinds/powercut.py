@@ -23,6 +23,7 @@ class PowerCut(StepSettings, frozen=True, kw_only=True, tag="powercut"):
     """The settings of a power-cut test. No scenario contains one, because a person has to cut the power."""
 
     in_scenarios: ClassVar[bool] = False
+    uniform: ClassVar[bool] = False
     seconds: float = 0.0
     """0: the writers run until the power is cut."""
     sync: tuple[str, ...] = ("fdatasync",)
@@ -34,10 +35,6 @@ class PowerCut(StepSettings, frozen=True, kw_only=True, tag="powercut"):
     block: int = 4096
     file: int = 4194304
     """Bytes per writer."""
-
-    @property
-    def uniform(self) -> bool:
-        return False
 
 
 class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):

@@ -16,7 +16,6 @@ missing, damaged, unreadable, or replaced by an older one.
 ## What it proves, and what it does not
 One lost record proves that the storage is not durable. Kept records are evidence, not proof, and only for these cuts
 and settings: a volatile cache often has time to empty itself. A reset or a kernel panic does not cut the disk's power.
-A killed virtual machine does not test the host's cache.
 
 ## What to do next
 - lost: find the layer that drops the flush (`fstui list`, `fsync-rate`), change it, and cut again
@@ -25,9 +24,7 @@ A killed virtual machine does not test the host's cache.
 ## Details
 - A database server recovers in a copy of its data. If it does not start with it, but does with new data, its records
   are lost.
-- A record that was being written during the cut may be damaged. POSIX allows a new file to disappear if its directory
-  was not synced. Neither is a loss.
-- Cuts add up until a setting changes (layers, cache, mount options) or a record is lost.
+- A record in flight may be damaged. POSIX lets a new file disappear if its directory was not synced. Neither is a loss.
 """
 
 from __future__ import annotations
