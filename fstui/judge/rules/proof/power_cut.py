@@ -19,7 +19,7 @@ and settings: a volatile cache often has time to empty itself. A reset or a kern
 
 ## What to do next
 - lost: find the layer that drops the flush (`fstui list`, `fsync-rate`), change it, and cut again
-- kept: cut again, at the wall plug, under load and with other ways to sync (`--set sync=…`)
+- kept: cut again, at the wall plug and under load
 
 ## Details
 - A database server recovers in a copy of its data. If it does not start with it, but does with new data, its records
