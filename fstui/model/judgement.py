@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 from fstui.model.base import Base
 
@@ -18,9 +18,7 @@ Fitness = Literal["fits", "light-load", "within-limit", "does-not-fit", "no-thre
 """``light-load``: above what is required, below what is recommended. ``within-limit``: no sync took so long that the
 product warns or stops. ``not-known``: the host was short of CPU."""
 
-VERDICTS: tuple[Verdict, ...] = (
-    "lost", "not-durable", "suspicious", "cannot-tell", "plausible", "consistent", "kept",
-)  # fmt: skip
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 """Worst first."""
 
 NOT_DURABLE: tuple[Verdict, ...] = ("lost", "not-durable")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -19,12 +19,9 @@ Layer = Literal["filesystem", "file", "block", "pool", "remote", "memory", "flas
 
 SyncPath = Literal["passes", "stops", "unknown"]
 
-MEDIA: tuple[MediumClass, ...] = (
-    "hdd-5400", "hdd-7200", "hdd-10000", "hdd-15000", "ssd", "ssd-plp", "optane",
-    "raid-cache", "network", "memory", "unknown",
-)  # fmt: skip
+MEDIA: tuple[MediumClass, ...] = get_args(MediumClass)
 
-CACHES: tuple[MediumCache, ...] = ("none", "volatile", "plp", "unknown")
+CACHES: tuple[MediumCache, ...] = get_args(MediumCache)
 
 
 class Reading(Base, frozen=True, kw_only=True):

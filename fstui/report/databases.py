@@ -166,7 +166,7 @@ def csv_cells(step: Step) -> Iterator[tuple[str, str | int | float | None]]:
 
 def flushes(counts: figures.Counts, each: DatabaseStep) -> str:
     """Return the flushes per transaction, after ``≤`` if other processes added to them."""
-    flushed = counts.flushes_at_most(each.step, each.settings) if each.server.on_target else None
+    flushed = counts.flushes_at_most(each.step) if each.server.on_target else None
     if flushed is None or not each.step.ops:
         return NONE
     mark = AT_MOST if counts.shared_with_others(each.step) else ""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from fstui.judge import Case
 from fstui.judge import words as judges_words
+from fstui.judge.facts.step_counts import StepCounts
 from fstui.model.counters import DeviceCounters
 from fstui.model.host import OtherWriter
 from fstui.model.plan import Plan
@@ -28,55 +29,9 @@ def lowest(counters: Iterable[DeviceCounters], target: Target | None) -> tuple[D
     return tuple(device for device in counters if device.device in names)
 
 
-class Counts:
-    """What the kernel counted of fstui's own in the steps of a run, at the level that the findings are about.
-
-    All figures are None if they are not known, as where other processes also wrote.
-    """
-
+class Counts(StepCounts):
     def __init__(self, evidence: Evidence) -> None:
-        self._case = Case(evidence)
-
-    def flushes(self, step: Step | Snapshot, settings: Settings) -> float | None:
-        """Return the flushes that arrived. In a mirror, those of the member that received fewest."""
-        found = self._case.received_from_fstui(step, settings)
-        return found.flushes.low if found and found.flushes else None
-
-    def flushes_at_most(self, step: Step, settings: Settings) -> float | None:
-        """Return the flushes that arrived, with those of other processes."""
-        found = self._case.received(step, settings)
-        return found.flushes.low if found and found.flushes else None
-
-    def shared_devices(self, steps: Iterable[Step]) -> tuple[str, ...]:
-        """Return the devices where flushes or bytes of a step are unknown because other processes also wrote."""
-        shared: dict[str, None] = {}
-        for step in steps:
-            every, own = (
-                receive(step, step.settings) for receive in (self._case.received, self._case.received_from_fstui)
-            )
-            if every and own and (every.flushes, every.written) != (own.flushes, own.written):
-                shared.update(dict.fromkeys(node.id for node in every.devices))
-        return tuple(shared)
-
-    def shared_with_others(self, step: Step) -> bool:
-        return self._case.shared_with_others(step)
-
-    def written_bytes(self, step: Step) -> float | None:
-        found = self._case.received_from_fstui(step, step.settings)
-        return found.written.low if found and found.written else None
-
-    def flushes_per_sync(self, step: Step | Snapshot, settings: Settings) -> float | None:
-        """Return the flushes for each requested sync.
-
-        None for a step whose operations differ on purpose: it also syncs between the operations that it times.
-        """
-        counted = self.flushes(step, settings) if step.syncs and settings.uniform else None
-        return counted / step.syncs if counted is not None else None
-
-    def bytes_ratio(self, step: Step) -> float | None:
-        """Return the bytes that arrived for each byte written."""
-        arrived = self.written_bytes(step) if step.bytes else None
-        return arrived / step.bytes if arrived is not None else None
+        super().__init__(Case(evidence))
 
 
 def counter_cells(device: DeviceCounters, syncs: int, settings: Settings) -> tuple[str, str, str, str]:

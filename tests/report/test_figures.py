@@ -108,7 +108,7 @@ def test_what_other_processes_may_have_added_is_not_fstuis_own() -> None:
     seen = evidence(storage.on_disk(storage.filesystem(), storage.disk()), made.step(flushes=3.0, share=3.0))
     (step,), counts = seen.steps, Counts(seen)
     assert (counts.flushes_per_sync(step, step.settings), counts.bytes_ratio(step)) == (None, None)
-    assert counts.flushes_at_most(step, step.settings) == 3 * step.syncs
+    assert counts.flushes_at_most(step) == 3 * step.syncs
     assert counts.shared_devices(seen.steps) == ("sda",)
 
 

@@ -30,6 +30,7 @@ from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.commits import CommitStep, CountedCommits
+from fstui.judge.facts.step_counts import StepCounts
 from fstui.model.quantities import count, rate, ratio
 
 
@@ -105,7 +106,7 @@ def _by_settings(case: Case, steps: Sequence[CommitStep], *, throwaway: bool) ->
 def _flushes_of(case: Case, commits: CountedCommits | None) -> str:
     if commits is None:
         return ""
-    most = "at most " if case.shared_with_others(commits.step) else ""
+    most = "at most " if StepCounts(case).shared_with_others(commits.step) else ""
     return (
         f": {count(commits.step.ops)} commits ({commits.step.name}) sent {most}{ratio(commits.arrival.per_sync)} "
         f"flushes each to {words.devices(commits.arrival.devices)} in {words.time_measured([commits.step])}"
