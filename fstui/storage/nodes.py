@@ -6,11 +6,11 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from fstui.model.storage import Node, Reading
+from fstui.model.storage import Node
 from fstui.proc import Mount
 from fstui.storage.layers.devices import disk
 from fstui.storage.layers.kinds import kind, sync_of
-from fstui.storage.layers.readers import DeviceDescription, Readers, Role, Sources
+from fstui.storage.layers.readers import DeviceDescription, Readers, Role, Sources, without_none
 from fstui.storage.tree import Tree, integer
 
 SECTOR_BYTES = 512
@@ -52,6 +52,8 @@ class BlockDevices:
         reader = self._readers.of_device(name)
         read = reader.read(name)
         values = {reading.what: reading.value for reading in reversed(read.readings)}
+        # the medium was taken out, or the other side is gone
+        empty = self._tree.reading("size", f"/sys/block/{name}/size", only=("0",))
         node = Node(
             id=name,
             layer="block",
@@ -64,7 +66,7 @@ class BlockDevices:
             write_cache=write_cache(values.get("write_cache")),
             fua=_flag(values.get("fua")),
             counted=self._counts_flushes(name, read, _flag(values.get("iostats"))),
-            state=(*read.state, *self._empty(name)),
+            state=(*read.state, *without_none([empty])),
             readings=read.readings,
             size_bytes=self._size(f"/sys/block/{name}"),
         )
@@ -92,11 +94,6 @@ class BlockDevices:
             return False
         stat = self._tree.data(f"/sys/block/{name}/stat") or b""
         return len(stat.split()) >= FLUSH_FIELDS and self._tree.exists(f"/sys/block/{name}/mq")
-
-    def _empty(self, name: str) -> tuple[Reading, ...]:
-        """Return a reading if the medium was taken out, or the other side is gone."""
-        size = self._tree.reading("size", f"/sys/block/{name}/size")
-        return (size,) if size is not None and size.value == "0" else ()
 
     def _size(self, directory: str) -> int | None:
         sectors = self._tree.integer(f"{directory}/size")

@@ -27,7 +27,7 @@ from fstui.storage.layers.facts import read_only
 from fstui.storage.layers.readers import Readers, Role, Sources
 from fstui.storage.nodes import BlockDevices, is_pseudo, mounted, nodev
 from fstui.storage.process import read_process
-from fstui.storage.tree import BlockDeviceNames, Tree, Udev
+from fstui.storage.tree import BlockDeviceNames, Tree
 
 MAX_DEPTH = 64
 """A stack with more layers on top of each other is cut off."""
@@ -76,7 +76,7 @@ class Graph:
         self._host = host
         holder = partial(mounts.holder, by_mount_point={mount.mount_point: mount for mount in shown})
         mounted = partial(mounts.of_device, mounts=(*shown, *covered))
-        sources = Sources(tree, Udev(tree), BlockDeviceNames(tree), claims, holder, mounted)
+        sources = Sources(tree, BlockDeviceNames(tree), claims, holder, mounted)
         self._readers = Readers(sources)
         self.devices = BlockDevices(sources, self._readers)
         self._others: dict[str, Node] = {}

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from fstui.model.storage import Reading
 
@@ -56,9 +55,14 @@ class Tree:
     def integer(self, path: str) -> int | None:
         return integer(self.word(path))
 
-    def reading(self, what: str, path: str) -> Reading | None:
+    def reading(
+        self, what: str, path: str, *, only: Collection[str] = (), unless: Collection[str] = ()
+    ) -> Reading | None:
+        """Return the word in a file; None if it is not among ``only`` or is among ``unless``, as for a normal state."""
         word = self.word(path)
-        return None if word is None else Reading(what=what, value=word, path=path)
+        if word is None or word in unless or (only and word not in only):
+            return None
+        return Reading(what=what, value=word, path=path)
 
     def names(self, path: str) -> tuple[str, ...]:
         """Return the sorted names in a directory; none if it cannot be read."""
@@ -161,41 +165,11 @@ def _joined(path: str, link: str) -> str:
 DATABASE = "/run/udev/data"
 
 
-class Udev:
-    """The properties of block devices in udev's database: through libudev on the running system, from files below
-    another root."""
+def udev_properties(tree: Tree, device: str) -> Mapping[str, str]:
+    """Return the properties of the block device ``major:minor`` in udev's database; empty if no udev runs.
 
-    def __init__(self, tree: Tree) -> None:
-        self._tree = tree
-        self.present = bool(tree.exists(DATABASE))
-        self._context: Any = _context() if self.present and tree.real else None
-
-    def properties(self, device: str) -> Mapping[str, str]:
-        if not self.present:
-            return {}
-        if self._context is not None:
-            return _through_libudev(self._context, device)
-        lines = (self._tree.text(f"{DATABASE}/b{device}") or "").split("\n")
-        pairs = (line.removeprefix("E:").partition("=") for line in lines if line.startswith("E:"))
-        return {name: value for name, _, value in pairs}
-
-
-def _context() -> Any:
-    try:
-        import pyudev  # noqa: PLC0415  27 ms, and useless where no udev runs
-
-        return pyudev.Context()
-    except ImportError:  # no libudev here: the files tell the same
-        return None
-
-
-def _through_libudev(context: Any, device: str) -> Mapping[str, str]:
-    import pyudev  # noqa: PLC0415
-
-    major, _, minor = device.partition(":")
-    if not (major.isdecimal() and minor.isdecimal()):
-        return {}
-    try:
-        return dict(pyudev.Devices.from_device_number(context, "block", os.makedev(int(major), int(minor))).properties)
-    except (pyudev.DeviceNotFoundError, OSError, UnicodeDecodeError, OverflowError):
-        return {}
+    The files are read without libudev, as in the node exporter of Prometheus (collector/diskstats_linux.go).
+    """
+    lines = (tree.text(f"{DATABASE}/b{device}") or "").split("\n")
+    pairs = (line.removeprefix("E:").partition("=") for line in lines if line.startswith("E:"))
+    return {name: value for name, _, value in pairs}

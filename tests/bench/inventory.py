@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fstui.storage.claims import Claims
 from fstui.storage.counters import read_counters
-from fstui.storage.hotplug import fingerprint
+from fstui.storage.hotplug import Watch
 from fstui.storage.survey import survey
 from tests.factories.box import Box
 from tests.factories.crowd import crowd
@@ -68,6 +68,6 @@ def counted(box: Box, claims: Claims) -> str:
     began = time.perf_counter()
     read_counters(nodes, box.root)
     middle = time.perf_counter()
-    fingerprint(box.root)
+    Watch(box.root).changed()
     ms = [1000 * seconds for seconds in (middle - began, time.perf_counter() - middle)]
     return f"counters {ms[0]:.1f} ms, watch {ms[1]:.1f} ms"

@@ -21,7 +21,7 @@ from fstui.runs.recorder import Reported, StepRecorder
 from fstui.runs.stepping import checked_fields
 from fstui.state import ledger, paths, user_data
 from fstui.storage import mounts
-from fstui.storage.tree import Udev
+from fstui.storage.tree import udev_properties
 from fstui.trace.reader import events
 from fstui.trace.reader.tracefs import TracefsError
 from tests.databases.test_sysbench_program import PRINTED
@@ -52,7 +52,7 @@ def mountinfo(data: bytes) -> None:
 
 def udev(data: bytes) -> None:
     """A file of udev's database."""
-    for name, value in Udev(boxes.OneFile(data)).properties("8:0").items():
+    for name, value in udev_properties(boxes.OneFile(data), "8:0").items():
         assert "\n" not in name + value
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fstui.storage.hotplug import Watch, fingerprint
+from fstui.storage.hotplug import Watch
 from tests.factories.box import Box
 from tests.real.disks import unmount
 
@@ -22,14 +22,6 @@ def test_mount_and_new_disk_are_changes(box: Box) -> None:
     box.mount("/dev/sdb", "/srv", "ext4")
     assert watch.changed()
     watch.close()
-
-
-def test_fingerprint_without_mounts(box: Box) -> None:
-    box.disk("sda")
-    before = fingerprint(box.root, mounts=False)
-    box.mount("/dev/sda", "/", "ext4")
-    assert fingerprint(box.root, mounts=False) == before
-    assert fingerprint(box.root) != before
 
 
 @pytest.mark.root

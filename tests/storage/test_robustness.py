@@ -10,7 +10,7 @@ from fstui.model.errors import Refused
 from fstui.model.storage import Node
 from fstui.storage.claims import Answer, Claims
 from fstui.storage.counters import difference, read_counters
-from fstui.storage.hotplug import fingerprint
+from fstui.storage.hotplug import Watch
 from fstui.storage.process import read_process_of
 from fstui.storage.survey import commands, survey
 from tests.factories.box import Box
@@ -112,7 +112,7 @@ def look_at_everything(root: Path, answers: Claims = ANSWERS) -> None:
     difference(counters, counters)
     assert encode(inventory)
     assert encode(counters)
-    fingerprint(root)
+    Watch(root).changed()
     with contextlib.suppress(Refused):
         read_process_of(21, root)
     for target in inventory.filesystems:

@@ -22,7 +22,7 @@ from fstui.storage.claims import Claims
 from fstui.storage.layers import kinds
 from fstui.storage.layers.facts import UNTORN
 from fstui.storage.layers.kinds import LayerKind, kind
-from fstui.storage.tree import BlockDeviceNames, Tree, Udev
+from fstui.storage.tree import BlockDeviceNames, Tree
 
 BARRIERS_OFF = frozenset({"nobarrier", "barrier=0", "barrier=none", "barrier=off"})
 NO_DEVICE_MAJOR = "0"
@@ -35,7 +35,6 @@ class Sources(NamedTuple):
     """What one survey reads from."""
 
     tree: Tree
-    udev: Udev
     names: BlockDeviceNames
     claims: Claims
     holder: Callable[[str], Mount | None]
@@ -107,13 +106,8 @@ class DeviceReader:
     def queue(self, name: str) -> tuple[Reading, ...]:
         """Return what the kernel reports of every whole device (Documentation/ABI/stable/sysfs-block)."""
         files = ("write_cache", "fua", "rotational", "iostats")
-        untorn = self.tree.reading(UNTORN, f"/sys/block/{name}/queue/{UNTORN}")
-        return without_none(
-            [
-                *(self.tree.reading(file, f"/sys/block/{name}/queue/{file}") for file in files),
-                untorn if untorn is not None and untorn.value != "0" else None,
-            ]
-        )
+        readings = [self.tree.reading(file, f"/sys/block/{name}/queue/{file}") for file in files]
+        return without_none([*readings, self.tree.reading(UNTORN, f"/sys/block/{name}/queue/{UNTORN}", unless=("0",))])
 
 
 class FilesystemReader:

@@ -13,7 +13,7 @@ supports reliable writes, which the driver uses for FUA (drivers/mmc/core/block.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage.claims import ToolCall
@@ -23,7 +23,7 @@ from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.facts import number, switch, word
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import DeviceDescription, DeviceReader, Role, with_readings, without_none
-from fstui.storage.tree import DATABASE, Tree, integer
+from fstui.storage.tree import DATABASE, Tree, integer, udev_properties
 
 _VPD_NOT_ROTATING = 1
 _VPD_RATES = range(0x0401, 0xFFFF)
@@ -46,18 +46,14 @@ def is_attached_here(node: Node) -> bool:
     between = controller or (node.medium is not None and node.medium.class_ in {"network", "raid-cache"})
     transport = word(node, "transport")
     fabric = transport is not None and transport.value in nvme.PRIVATE
-    array = link(node.link).drives_state_form and not _is_a_drive(node)
+    declared = node.medium is not None and node.medium.declared
+    array = link(node.link).drives_state_form and not declared and number(node, "form_factor") is None
     return link(node.link).direct and not (is_virtual(node) or between or fabric or array)
 
 
 def is_passed_through(node: Node) -> bool:
     """Return whether it is a drive that a controller passes through: it reports its form factor."""
     return link(node.link).may_be_an_array and number(node, "form_factor") is not None and not is_virtual(node)
-
-
-def _is_a_drive(node: Node) -> bool:
-    """Return whether it reports its form factor, or the user declared which drive it is."""
-    return number(node, "form_factor") is not None or (node.medium is not None and node.medium.declared)
 
 
 def writes(node: Node) -> models.Writes:
@@ -84,30 +80,33 @@ class DiskReader(DeviceReader):
         tree, directory = self.tree, f"/sys/block/{name}"
         path = links.path_of(tree, name)
         attached = links.link_of(path, name)
-        number = (tree.word(f"{directory}/dev") or "") if self.sources.udev.present else ""
-        properties, database = self.sources.udev.properties(number), f"{DATABASE}/b{number}"
+        number = tree.word(f"{directory}/dev") or ""
+        properties, database = udev_properties(tree, number), f"{DATABASE}/b{number}"
         model = _model(tree, directory) or properties.get("ID_MODEL", "").replace("_", " ") or None
-        enabled = properties.get("ID_ATA_WRITE_CACHE_ENABLED")
+        row, enabled = models.known(model), properties.get("ID_ATA_WRITE_CACHE_ENABLED")
+        state = tree.reading("state", f"{directory}/device/state", unless=("running", "live"))
+        firmware = [tree.reading("firmware", f"{directory}/device/{file}") for file in ("rev", "firmware_rev")]
+        # a device without hardware, or with hardware of its own such as flash, is no disk on a known link
+        unknown_driver = "/virtual/block/" in path or (path and attached is None)
         own = (
             _cache_type(tree, directory, name),
             *(_features(tree, directory) if name.startswith("vd") else ()),
-            _zoned(tree, directory),
+            tree.reading("zoned", f"{directory}/queue/zoned", unless=("none",)),
             Reading(what="ID_ATA_WRITE_CACHE_ENABLED", value=enabled, path=database) if enabled else None,
-            _form_factor(tree, directory, name),
-            _rpm(tree, directory, name) or _udev_rpm(properties.get("ID_ATA_ROTATION_RATE_RPM"), database),
+            *_form_and_rate(tree, directory, name, properties.get("ID_ATA_ROTATION_RATE_RPM"), database),
             *links.readings(tree, path, attached),
             *(nvme.readings(tree, name) if attached == "nvme" else ()),
             tree.reading("card", f"{directory}/device/type") if attached == "mmc" else None,
             *_on_vmbus(path, directory),
-            _grade(model),
-            _faulty_firmware(tree, directory, model),
+            Reading(what="grade", value=row.grade, path=f"model table: {row.source}") if row else None,
+            next((each for each in firmware if each is not None and models.fault(model, each.value)), None),
         )
         return DeviceDescription(
-            kind=_unknown_driver(name) if _has_unknown_driver(path, attached) else self.row.name,
+            kind=(re.split(r"\d", name, maxsplit=1)[0] or name) if unknown_driver else self.row.name,  # drbd of drbd0
             label=name,
             below=self.slaves(name),
             readings=(*self.queue(name), *without_none(own)),
-            state=_state(tree, directory),
+            state=without_none([state]),
             identity=_identity(tree, directory) or properties.get("ID_SERIAL", ""),
             model=model,
             link=attached,
@@ -144,12 +143,6 @@ def _model(tree: Tree, directory: str) -> str | None:
     return f"{vendor} {model}"
 
 
-def _faulty_firmware(tree: Tree, directory: str, model: str | None) -> Reading | None:
-    """Return the revision of the drive's firmware if something was published against it."""
-    files = (tree.reading("firmware", f"{directory}/device/{file}") for file in ("rev", "firmware_rev"))
-    return next((each for each in files if each is not None and models.fault(model, each.value)), None)
-
-
 def _identity(tree: Tree, directory: str) -> str:
     """Return an identifier that no other disk has; empty if there is none."""
     for path in ("wwid", "device/wwid", "serial", "device/serial"):
@@ -171,59 +164,22 @@ def _cache_type(tree: Tree, directory: str, name: str) -> Reading | None:
     return None
 
 
-def _zoned(tree: Tree, directory: str) -> Reading | None:
-    """Return ``host-managed`` or ``host-aware`` for a shingled or zoned disk, nothing for ``none``."""
-    zoned = tree.reading("zoned", f"{directory}/queue/zoned")
-    return zoned if zoned is not None and zoned.value != "none" else None
+def _form_and_rate(tree: Tree, directory: str, name: str, udev_rate: str | None, database: str) -> Iterator[Reading]:
+    """Yield the form factor and the rotation rate by SCSI VPD page B1, else the rate that udev read from the drive.
 
-
-def _page_b1(tree: Tree, path: str, name: str) -> bytes:
-    page = tree.data(path, 64) if name.startswith("sd") else None
-    return page if page is not None and len(page) > 7 and page[1] == 0xB1 else bytes(8)
-
-
-def _form_factor(tree: Tree, directory: str, name: str) -> Reading | None:
-    """Return the lower half of byte 7 of SCSI VPD page B1: 1 to 5 for 5.25 to under 1.8 inches. Arrays state 0."""
+    The form factor is 1 to 5 for 5.25 to under 1.8 inches; arrays state none. The rate is 0 if nothing rotates.
+    """
     path = f"{directory}/device/vpd_pgb1"
-    form = _page_b1(tree, path, name)[7] & 0xF
-    return Reading(what="form_factor", value=str(form), path=path) if form else None
-
-
-def _rpm(tree: Tree, directory: str, name: str) -> Reading | None:
-    """Return the rotation rate, bytes 4 and 5 of SCSI VPD page B1; 0 for a medium that does not rotate."""
-    path = f"{directory}/device/vpd_pgb1"
-    page = _page_b1(tree, path, name)
-    rate = int.from_bytes(page[4:6], "big")
-    if rate == _VPD_NOT_ROTATING:
-        return Reading(what="rpm", value="0", path=path)
-    return Reading(what="rpm", value=str(rate), path=path) if rate in _VPD_RATES else None
-
-
-def _udev_rpm(value: str | None, path: str) -> Reading | None:
-    """Return the rate that udev read from the drive (ata_id), if it is possible."""
-    rate = integer(value)
-    return Reading(what="rpm", value=str(rate), path=path) if rate == 0 or rate in _VPD_RATES else None
-
-
-def _state(tree: Tree, directory: str) -> tuple[Reading, ...]:
-    """Return the device's state unless it is normal: ``running`` for SCSI, ``live`` for NVMe."""
-    state = tree.reading("state", f"{directory}/device/state")
-    return (state,) if state is not None and state.value not in ("running", "live") else ()
-
-
-def _has_unknown_driver(path: str, attached: str | None) -> bool:
-    """Return whether the device is not a disk on a known link: it has no hardware, or other hardware such as flash."""
-    return "/virtual/block/" in path or (bool(path) and attached is None)
-
-
-def _unknown_driver(name: str) -> str:
-    """Return ``drbd`` for drbd0: a device without hardware that no other kind recognises."""
-    return re.split(r"\d", name, maxsplit=1)[0] or name
-
-
-def _grade(model: str | None) -> Reading | None:
-    row = models.known(model)
-    return Reading(what="grade", value=row.grade, path=f"model table: {row.source}") if row is not None else None
+    page = (tree.data(path, 64) or b"") if name.startswith("sd") else b""
+    page = page if len(page) > 7 and page[1] == 0xB1 else bytes(8)
+    if form := page[7] & 0xF:
+        yield Reading(what="form_factor", value=str(form), path=path)
+    stated = int.from_bytes(page[4:6], "big")
+    rate = 0 if stated == _VPD_NOT_ROTATING else stated if stated in _VPD_RATES else None
+    if rate is None:
+        rate, path = integer(udev_rate), database
+    if rate == 0 or rate in _VPD_RATES:
+        yield Reading(what="rpm", value=str(rate), path=path)
 
 
 class Drive(LayerKind, frozen=True, kw_only=True):
@@ -235,9 +191,6 @@ class Drive(LayerKind, frozen=True, kw_only=True):
             return "passes", "write cache on" + (", no FUA" if node.fua is False else "")
         if node.write_cache != "write through":
             return "unknown", ""
-        return self._written_through(node)
-
-    def _written_through(self, node: Node) -> tuple[SyncPath, str]:
         if (cache := volatile_cache(node)) is not None and cache.value:
             return "stops", "the kernel is set to write through, but the drive reports that its write cache is on"
         if (offered := switch(node, "F_FLUSH")) is not None and not offered.value:

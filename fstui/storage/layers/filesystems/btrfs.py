@@ -12,8 +12,8 @@ from fstui.proc import MOUNTINFO, Mount
 from fstui.storage.layers.facts import flagged_unchecked, word
 from fstui.storage.layers.flushes import ONE, ExpectedFlushes, Range, Sync
 from fstui.storage.layers.kinds import LayerKind
-from fstui.storage.layers.readers import FilesystemReader
-from fstui.storage.tree import Tree, integer
+from fstui.storage.layers.readers import FilesystemReader, without_none
+from fstui.storage.tree import integer
 
 EXCLUSIVE = "exclusive_operation"
 """device replace | balance | device remove …: one at a time (ch-sysfs)."""
@@ -57,27 +57,20 @@ class BtrfsReader(FilesystemReader):
         """Return missing members, members with errors of reads, writes or flushes, and an operation that moves data."""
         home = f"{_DIRECTORY}/{self._uuid_of.get(device)}"
         directory = f"{home}/devinfo"
-        found = list(_under_way(self.tree, home))
+        found = [self.tree.reading(EXCLUSIVE, f"{home}/{EXCLUSIVE}", unless=_AT_REST)]
         for member in self.tree.names(directory):
-            missing = self.tree.reading("missing", f"{directory}/{member}/missing")
-            if missing is not None and missing.value == "1":
-                found.append(missing)
+            found.append(self.tree.reading("missing", f"{directory}/{member}/missing", only=("1",)))
             path = f"{directory}/{member}/error_stats"
             errors = [line for line in (self.tree.text(path) or "").split("\n") if _counts(line)]
             if errors:
                 found.append(Reading(what="errors", value=", ".join(errors), path=path))
-        return tuple(found)
+        return without_none(found)
 
     @cached_property
     def _uuid_of(self) -> dict[str, str]:
         uuids = self.tree.names(_DIRECTORY)
         members = ((uuid, self.tree.names(f"{_DIRECTORY}/{uuid}/devices")) for uuid in uuids)
         return {name: uuid for uuid, names in members for name in names}
-
-
-def _under_way(tree: Tree, home: str) -> tuple[Reading, ...]:
-    work = tree.reading(EXCLUSIVE, f"{home}/{EXCLUSIVE}")
-    return (work,) if work is not None and work.value not in _AT_REST else ()
 
 
 def _counts(line: str) -> bool:

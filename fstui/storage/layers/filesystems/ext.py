@@ -14,7 +14,7 @@ from fstui.storage.layers.facts import one_of
 from fstui.storage.layers.flushes import ONE_OR_TWO, ExpectedFlushes, Range, Sync, caller_flushes, expected_in_place
 from fstui.storage.layers.forwarding import ALL, AT_TIMES, Forwarded, Member
 from fstui.storage.layers.kinds import LayerKind
-from fstui.storage.layers.readers import BARRIERS_OFF, FilesystemDescription, FilesystemReader
+from fstui.storage.layers.readers import BARRIERS_OFF, FilesystemDescription, FilesystemReader, without_none
 from fstui.storage.tree import Tree
 
 _DATA_JOURNAL = ExpectedFlushes(Range(2, 3), Range(1, 3))
@@ -51,8 +51,7 @@ class ExtReader(FilesystemReader):
 
     def trouble(self, device: str) -> tuple[Reading, ...]:
         """Return ``errors_count`` if the kernel found errors since the last e2fsck."""
-        errors = self.tree.reading("errors_count", f"/sys/fs/ext4/{device}/errors_count")
-        return (errors,) if errors is not None and errors.value != "0" else ()
+        return without_none([self.tree.reading("errors_count", f"/sys/fs/ext4/{device}/errors_count", unless=("0",))])
 
 
 def settings(tree: Tree, device: str, mount_options: Sequence[str]) -> tuple[Reading, ...]:

@@ -17,17 +17,9 @@ from fstui.model.storage import Node, Reading
 from fstui.storage import claims
 from fstui.storage.claims import ToolCall
 from fstui.storage.layers.facts import Fact, one_of
-from fstui.storage.layers.forwarding import (  # fmt: skip
-    ALL,
-    AT_TIMES,
-    CLONES,
-    ONE_PATH,
-    ONLY_READ,
-    Forwarded,
-    Member,
-)
+from fstui.storage.layers.forwarding import ALL, AT_TIMES, CLONES, ONE_PATH, ONLY_READ, Forwarded, Member
 from fstui.storage.layers.kinds import LayerKind
-from fstui.storage.layers.readers import DeviceDescription, DeviceReader, Role, with_readings
+from fstui.storage.layers.readers import DeviceDescription, DeviceReader, Role, with_readings, without_none
 from fstui.storage.layers.stacked import dm_tables
 from fstui.storage.layers.stacked.bcache import Cached
 from fstui.storage.layers.stacked.dm_tables import DmTable
@@ -113,11 +105,7 @@ class DmReader(DeviceReader):
             kind=kind,
             label=dm_tables.lvm_name(label) if uuid.startswith("LVM-") else label,
             below=slaves,
-            readings=(
-                *((target,) if kind != "dm" else ()),
-                *self._requests(name, kind),
-                *self.queue(name),
-            ),
+            readings=(*((target,) if kind != "dm" else ()), *self._requests(name, kind), *self.queue(name)),
             state=tuple(self._trouble(directory, label)),
             identity=uuid,
             roles=tuple((slave, Reading(what="role", value=role, path=path)) for slave, role, path in roles if role),
@@ -126,9 +114,7 @@ class DmReader(DeviceReader):
     def _trouble(self, directory: str, label: str) -> Iterator[Reading]:
         """Yield a reading if the device is suspended, and one if LVM uses it to move volumes to another disk
         (pvmove(8))."""
-        suspended = self.tree.reading("suspended", f"{directory}/suspended")
-        if suspended is not None and suspended.value == "1":
-            yield suspended
+        yield from without_none([self.tree.reading("suspended", f"{directory}/suspended", only=("1",))])
         if dm_tables.moves(label):
             yield Reading(what=PVMOVE, value="under way", path=f"{directory}/name")
 

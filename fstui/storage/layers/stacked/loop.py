@@ -91,14 +91,13 @@ class LoopReader(DeviceReader):
         return bool(node.below)
 
     def _own(self, name: str, path: str, file: str | None) -> tuple[Reading, ...]:
-        read_only = self.tree.reading("ro", f"/sys/block/{name}/ro")
         return without_none(
             [
                 Reading(what="backing_file", value=file, path=path) if file else None,
                 self._named(name, file) if file else None,
                 self.tree.reading("dio", f"/sys/block/{name}/loop/dio"),
                 self.tree.reading("offset", f"/sys/block/{name}/loop/offset"),
-                read_only if read_only and read_only.value == "1" else None,
+                self.tree.reading("ro", f"/sys/block/{name}/ro", only=("1",)),
             ]
         )
 

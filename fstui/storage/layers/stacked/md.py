@@ -107,17 +107,13 @@ class MdReader(DeviceReader):
 
     def _trouble(self, directory: str, slaves: tuple[str, ...]) -> Iterator[Reading]:
         """Yield readings of missing or faulty members, of work under way, and of a stopped array."""
-        degraded = self.tree.reading("degraded", f"{directory}/degraded")
-        if degraded is not None and degraded.value != "0":
-            yield degraded
+        yield from without_none([self.tree.reading("degraded", f"{directory}/degraded", unless=("0",))])
         for slave in slaves:
             path = f"{directory}/dev-{slave}/state"
             if "faulty" in (self.tree.word(path) or "").split(","):
                 yield Reading(what="faulty", value=slave, path=path)
-        for what, bad in (("sync_action", _UNDER_WAY), ("array_state", _STOPPED)):
-            reading = self.tree.reading(what, f"{directory}/{what}")
-            if reading is not None and reading.value in bad:
-                yield reading
+        bad = (("sync_action", _UNDER_WAY), ("array_state", _STOPPED))
+        yield from without_none([self.tree.reading(what, f"{directory}/{what}", only=values) for what, values in bad])
 
 
 class Md(Array, frozen=True, kw_only=True):
