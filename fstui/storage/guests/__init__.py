@@ -12,7 +12,8 @@ import re
 import stat
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -120,31 +121,25 @@ class GuestReader:
 
     def _file_of(self, pid: int, path: str) -> bytes | None:
         """Return the content of a file of a process. The path may be a trap: opening a device can have an effect."""
-        fd = _looked_up(self._path_of(pid, path))
-        try:
+        with _looked_up(self._path_of(pid, path)) as fd:
             regular = fd is not None and stat.S_ISREG(os.fstat(fd).st_mode)
             return Tree().data(f"/proc/self/fd/{fd}", _BYTES) if regular else None
-        finally:
-            _close(fd)
 
     def _located(self, pid: int, disk: GuestDisk) -> GuestDisk:
         """Add the mount point or the device of the image."""
         path = disk.image
         if not path or ":" in path.partition("/")[0]:  # a volume in a network
             return disk
-        fd = _looked_up(self._path_of(pid, path))
-        if fd is None and path.startswith("/"):  # only root and its owner may use the process's own root directory
-            fd = _looked_up(self._root + path)
-        if fd is None:
-            return disk
-        try:
+        # only root and its owner may use the process's own root directory
+        paths = [self._path_of(pid, path), *([self._root + path] if path.startswith("/") else [])]
+        with _looked_up(*paths) as fd:
+            if fd is None:
+                return disk
             status = os.fstat(fd)
             if stat.S_ISBLK(status.st_mode):
                 number = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
                 return replace(disk, device=self._names.of(number))
             return replace(disk, mount_point=self._mount_point(pid, proc.mount_id(fd)))
-        finally:
-            _close(fd)
 
     def _mount_point(self, pid: int, number: int | None) -> str | None:
         """Return where this process sees the filesystem of a mount, which may be one of the other process's own."""
@@ -158,14 +153,14 @@ class GuestReader:
         return same[0].mount_point if same else None
 
 
-def _looked_up(path: str) -> int | None:
-    """Return a descriptor of a path without opening the file or device there, or None."""
-    try:
-        return os.open(path, os.O_PATH | os.O_CLOEXEC)
-    except (OSError, ValueError):
-        return None
-
-
-def _close(fd: int | None) -> None:
-    if fd is not None:
-        os.close(fd)
+@contextmanager
+def _looked_up(*paths: str) -> Iterator[int | None]:
+    """Yield a descriptor of the first path that exists, without opening the file or device there; else None."""
+    with ExitStack() as opened:
+        fd = None
+        for path in paths:
+            with suppress(OSError, ValueError):
+                fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+                opened.callback(os.close, fd)
+                break
+        yield fd

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from fstui.model.guests import Guest, GuestDisk
 from fstui.storage.guests.sockets import decoded, get
 
@@ -26,15 +28,11 @@ def firecracker(
     if config is None and file:
         config, read_from = decoded(read(file) or b""), file
     drives = config.get("drives") if isinstance(config, dict) else None
-    known = isinstance(drives, list)
-    return Guest(
-        pid=pid,
-        hypervisor="firecracker",
-        name=given.get("--id", [""])[0],
-        disks=tuple(_firecracker(drive) for drive in _writable(drives if isinstance(drives, list) else [])),
-        read_from=read_from if known else "its arguments",
-        trouble="" if known else f"its API socket {socket} gave no answer, and its arguments name no readable file",
-    )
+    guest = Guest(pid=pid, hypervisor="firecracker", name=given.get("--id", [""])[0])
+    if not isinstance(drives, list):
+        trouble = f"its API socket {socket} gave no answer, and its arguments name no readable file"
+        return replace(guest, trouble=trouble)
+    return replace(guest, disks=tuple(map(_firecracker, _writable(drives))), read_from=read_from)
 
 
 def _firecracker(drive: Mapping[str, Any]) -> GuestDisk:
@@ -57,15 +55,12 @@ def cloud_hypervisor(pid: int, words: Sequence[str], path_of: Callable[[str], st
     socket = given.get("--api-socket", [""])[0].removeprefix("path=")
     answer = get(path_of(socket), pid, "/api/v1/vm.info") if socket else None
     config = answer.get("config") if isinstance(answer, dict) else None
-    asked = isinstance(config, dict)
-    drives = (config.get("disks") or []) if isinstance(config, dict) else list(map(_pairs, given.get("--disk", [])))
-    return Guest(
-        pid=pid,
-        hypervisor="cloud-hypervisor",
-        disks=tuple(_cloud_hypervisor(at, drive) for at, drive in enumerate(_writable(drives))),
-        read_from=f"its API socket {socket}" if asked else "its arguments",
-        trouble="" if asked or drives else "its API socket gave no answer, and its arguments name no disk",
-    )
+    drives, read_from = list(map(_pairs, given.get("--disk", []))), "its arguments"
+    trouble = "" if drives else "its API socket gave no answer, and its arguments name no disk"
+    if isinstance(config, dict):
+        drives, read_from, trouble = config.get("disks") or [], f"its API socket {socket}", ""
+    disks = tuple(_cloud_hypervisor(at, drive) for at, drive in enumerate(_writable(drives)))
+    return Guest(pid=pid, hypervisor="cloud-hypervisor", disks=disks, read_from=read_from, trouble=trouble)
 
 
 def _cloud_hypervisor(at: int, drive: Mapping[str, Any]) -> GuestDisk:

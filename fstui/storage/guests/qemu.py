@@ -44,6 +44,7 @@ _NO_DISKS = frozenset({"none", "pflash", "mtd", "floppy"})
 _CDROMS = frozenset({"ide-cd", "scsi-cd"})
 _PASS_THROUGH = frozenset({"scsi-block", "scsi-generic"})
 """Devices that hand a flush to the disk as a SCSI command (scsi_block_is_passthrough in hw/scsi/scsi-disk.c)."""
+_TO_THE_DEVICE = "the guest's SCSI commands go to the device itself, whatever the cache mode"
 _OUTSIDE = {
     "vhost-user": VHOST_USER,
     "vhost-scsi": "the kernel's SCSI target behind it decides: see its backstore in targetcli",
@@ -93,7 +94,8 @@ def arguments(words: Sequence[str]) -> list[tuple[str, str]]:
 def parsed(option: str, text: str) -> Options:
     """Return the keys of an option's value: JSON, or ``key=value`` with doubled commas."""
     if text.startswith("{"):
-        return _json(text)
+        found = decoded(os.fsencode(text))
+        return found if isinstance(found, dict) else {}
     pairs: Options = {}
     for at, word in enumerate(text.replace(",,", "\0").split(",")):
         key, equals, value = word.replace("\0", ",").partition("=")
@@ -102,11 +104,6 @@ def parsed(option: str, text: str) -> Options:
         else:
             pairs[key] = value if equals else "on"
     return pairs
-
-
-def _json(text: str) -> Options:
-    found = decoded(os.fsencode(text))
-    return found if isinstance(found, dict) else {}
 
 
 def disks(given: Sequence[tuple[str, str]]) -> list[GuestDisk]:
@@ -129,7 +126,9 @@ def disks(given: Sequence[tuple[str, str]]) -> list[GuestDisk]:
             own = _of_drive(name, drives[source], device, nodes, snapshot)
         else:
             own = _disk(name, _lowest(source, nodes), _switch(device.get("write-cache"), True))
-        found += [_passed_through(disk) for disk in own] if driver in _PASS_THROUGH else own
+        if driver in _PASS_THROUGH:
+            own = [replace(disk, cache=PASS_THROUGH, flush="passed", because=_TO_THE_DEVICE) for disk in own]
+        found += own
     for key, drive in drives.items():
         if key not in attached and drive.get("if") not in _NO_DISKS:
             found += _of_drive(key, drive, {}, nodes, snapshot)
@@ -253,11 +252,6 @@ def _disk(name: str, node: BlockNode, writeback: bool, *, discarded: bool = Fals
     return [GuestDisk(name=name, image=node.image, format=node.format, cache=cache, flush=flush, because=because)]
 
 
-def _passed_through(disk: GuestDisk) -> GuestDisk:
-    because = "the guest's SCSI commands go to the device itself, whatever the cache mode"
-    return replace(disk, cache=PASS_THROUGH, flush="passed", because=because)
-
-
 def _lowest(
     node: object, nodes: Mapping[str, Options], cache: Mapping[str, Any] = NO_CACHE, format_: str = "", depth: int = 0
 ) -> BlockNode:
@@ -273,7 +267,7 @@ def _lowest(
     name = options.get("filename")
     child = next((options[key] for key in _BELOW if options.get(key)), None)
     if isinstance(name, str) and name.startswith("json:"):
-        child = _json(name.removeprefix("json:"))
+        child = parsed("blockdev", name.removeprefix("json:"))
     if child is None:
         found = BlockNode(_image(options), format_, _switch(cache.get("direct")), _switch(cache.get("no-flush")))
     else:
