@@ -10,7 +10,7 @@ from fstui.model.storage import Node
 from fstui.proc import Mount
 from fstui.storage.layers.devices import disk
 from fstui.storage.layers.kinds import kind, sync_of
-from fstui.storage.layers.readers import DeviceDescription, Readers, Role, Sources, without_none
+from fstui.storage.layers.readers import LayerDescription, Readers, Role, Sources, without_none
 from fstui.storage.tree import Tree, integer
 
 SECTOR_BYTES = 512
@@ -51,6 +51,7 @@ class BlockDevices:
     def _whole(self, name: str) -> FoundNode:
         reader = self._readers.of_device(name)
         read = reader.read(name)
+        read = read._replace(kind=read.kind or reader.row.name)
         values = {reading.what: reading.value for reading in reversed(read.readings)}
         # the medium was taken out, or the other side is gone
         empty = self._tree.reading("size", f"/sys/block/{name}/size", only=("0",))
@@ -58,7 +59,7 @@ class BlockDevices:
             id=name,
             layer="block",
             kind=read.kind,
-            name=read.label,
+            name=read.label or name,
             below=read.below,
             model=read.model,
             link=read.link,
@@ -88,7 +89,7 @@ class BlockDevices:
         )
         return FoundNode(node, f"partition {self._tree.word(f'{directory}/partition') or name}")
 
-    def _counts_flushes(self, name: str, read: DeviceDescription, iostats: bool | None) -> bool:
+    def _counts_flushes(self, name: str, read: LayerDescription, iostats: bool | None) -> bool:
         """Return whether the driver is request-based (it has hardware queues in mq/) and the kernel counts flushes."""
         if not (kind(read.kind).counts_flushes and iostats):
             return False
@@ -100,7 +101,7 @@ class BlockDevices:
         return None if sectors is None else sectors * SECTOR_BYTES
 
 
-def _identity(read: DeviceDescription, node: Node) -> str:
+def _identity(read: LayerDescription, node: Node) -> str:
     settings = {"write_cache", *kind(read.kind).settings}
     values = [f"{reading.what}={reading.value}" for reading in read.readings if reading.what in settings]
     return " ".join([read.kind, read.identity or f"{node.id} {node.size_bytes}", *values])

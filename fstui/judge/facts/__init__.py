@@ -19,7 +19,7 @@ from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import Steps
 from fstui.model.run import Evidence
 from fstui.model.storage import MediumClass, Node
-from fstui.storage.layers.devices.caches import safe_medium
+from fstui.storage.layers.devices.caches import safe_drive
 
 
 class Case:
@@ -50,7 +50,7 @@ class Case:
     def commits_are_safe(self) -> bool:
         """Whether the devices that a sync waits for lose nothing, by model or declaration: a flush has nothing to do
         there."""
-        return bool(self.commit_devices) and all(map(safe_medium, self.commit_devices))
+        return bool(self.commit_devices) and all(map(safe_drive, self.commit_devices))
 
     @cached_property
     def flush_growth(self) -> tuple[FlushGrowth, ...]:

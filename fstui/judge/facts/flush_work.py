@@ -19,7 +19,7 @@ from fstui.model.quantities import duration_ns, ratio, size
 from fstui.model.steps import Step
 from fstui.model.storage import Node
 from fstui.storage.layers.devices import platforms
-from fstui.storage.layers.devices.caches import safe_medium
+from fstui.storage.layers.devices.caches import safe_drive
 from fstui.storage.layers.devices.disk import is_attached_here, is_virtual
 
 ARRIVED = 0.95
@@ -175,4 +175,4 @@ class LowestDevices:
         """Return whether the device works or is known to be safe. Not in a guest: the host's memory may do the work,
         and the reported medium may be wrong."""
         works = node.id in self._working and is_attached_here(node)
-        return self._host.virtualization is None and (works or safe_medium(node))
+        return self._host.virtualization is None and (works or safe_drive(node))

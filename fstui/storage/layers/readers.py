@@ -43,26 +43,8 @@ class Sources(NamedTuple):
     """Return a mount of the filesystem with that device number."""
 
 
-class DeviceDescription(NamedTuple):
-    """What a reader returns for one block device."""
-
-    kind: str
-    label: str
-    below: tuple[str, ...] = ()
-    """Kernel names, or ids of ``others``."""
-    readings: tuple[Reading, ...] = ()
-    state: tuple[Reading, ...] = ()
-    identity: str = ""
-    """What distinguishes it from others of its kind and every user can read: serial, wwid, uuid."""
-    roles: tuple[Role, ...] = ()
-    others: tuple[Node, ...] = ()
-    """Layers below that are no block devices, such as a file."""
-    model: str | None = None
-    link: str | None = None
-
-
-class FilesystemDescription(NamedTuple):
-    """What a reader returns for one mounted filesystem."""
+class LayerDescription(NamedTuple):
+    """What a reader returns for one mounted filesystem or block device."""
 
     below: tuple[str, ...] = ()
     """Kernel names, ``mount:…`` of another filesystem, or ids of ``others``."""
@@ -70,7 +52,15 @@ class FilesystemDescription(NamedTuple):
     state: tuple[Reading, ...] = ()
     roles: tuple[Role, ...] = ()
     others: tuple[Node, ...] = ()
-    """Layers below that are neither devices nor filesystems: memory, a server, a pool with its groups."""
+    """Layers below that are neither devices nor filesystems: a file, memory, a server, a pool with its groups."""
+    identity: str = ""
+    """What distinguishes a device from others of its kind and every user can read: serial, wwid, uuid."""
+    kind: str = ""
+    """Empty: that of the reader."""
+    label: str = ""
+    """Empty: the device's kernel name."""
+    model: str | None = None
+    link: str | None = None
 
 
 class DeviceReader:
@@ -93,8 +83,8 @@ class DeviceReader:
         """Return whether to list the device although no filesystem is on it."""
         return self.row.listed_unused
 
-    def read(self, name: str) -> DeviceDescription:
-        return DeviceDescription(self.row.name, name, self.slaves(name), self.queue(name))
+    def read(self, name: str) -> LayerDescription:
+        return LayerDescription(self.slaves(name), self.queue(name))
 
     def with_answers(self, node: Node, roles: tuple[Role, ...]) -> tuple[Node, tuple[Role, ...]]:
         """Return the device and the roles of the devices below, with readings from the output of tools."""
@@ -118,7 +108,7 @@ class FilesystemReader:
         self.sources = sources
         self.tree = sources.tree
 
-    def read(self, mount: Mount) -> FilesystemDescription:
+    def read(self, mount: Mount) -> LayerDescription:
         found = self.read_below(mount)
         device = found.below[0] if found.below else ""
         root = (Reading(what="root", value=mount.root, path=MOUNTINFO),) if mount.root != "/" else ()
@@ -142,12 +132,12 @@ class FilesystemReader:
             return ()
         return (Reading(what="device", value="gone", path=f"/sys/dev/block/{mount.device}"),)
 
-    def read_below(self, mount: Mount) -> FilesystemDescription:
+    def read_below(self, mount: Mount) -> LayerDescription:
         """Return what is below, with the options that name it."""
         if self.row.in_memory:
             memory = self.row.node(f"memory:{mount.fstype}", "memory", layer="memory")
-            return FilesystemDescription((memory.id,), others=(memory,))
-        return FilesystemDescription(self.members(mount))
+            return LayerDescription((memory.id,), others=(memory,))
+        return LayerDescription(self.members(mount))
 
     def members(self, mount: Mount) -> tuple[str, ...]:
         names = self.sources.names

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 
 from fstui.model.storage import Node, Reading
 from fstui.storage.claims import Claims, Command, answer, line, missing
 from fstui.storage.layers.devices.links import link
-from fstui.storage.layers.devices.nvme import controller_of
+from fstui.storage.layers.devices.nvme import nvme_device
 from fstui.storage.layers.facts import Fact, one_of
 
 _SAFE_DRIVES = frozenset({"ssd-plp", "optane"})
@@ -28,6 +29,15 @@ _VOLUMES = frozenset({"raid", "array", "virtual", "cloud"})
 """Grades of models that are no single drive."""
 
 
+_STATES = {
+    "drive_cache": {"on": True, "off": False},
+    "vwc": {"present": True, "absent": False},
+    "cache_type": {"write back": True, "write through": False},
+    "ID_ATA_WRITE_CACHE_ENABLED": {"1": True, "0": False},
+}
+"""Readings that say whether there is a volatile write cache and it is on."""
+
+
 def volatile_cache(node: Node) -> Fact[bool] | None:
     """Return whether the device has a volatile write cache and uses it; None: unknown.
 
@@ -35,15 +45,12 @@ def volatile_cache(node: Node) -> Fact[bool] | None:
     than udev's, which was read when the drive was found. An NVMe drive with a cache whose state is not known is assumed
     to use it, as the kernel does, whatever the kernel was set to later.
     """
-    for what, meanings in (
-        ("drive_cache", {"on": True, "off": False}),
-        ("vwc", {"present": True, "absent": False}),
-    ):
-        if found := one_of(node, what, meanings):
+    for what in ("drive_cache", "vwc"):
+        if found := one_of(node, what, _STATES[what]):
             return found
     if driver := node.reading("cache_type"):
         return Fact(driver.value.removeprefix("temporary ").startswith("write back"), driver)
-    return one_of(node, "ID_ATA_WRITE_CACHE_ENABLED", {"1": True, "0": False})
+    return one_of(node, "ID_ATA_WRITE_CACHE_ENABLED", _STATES["ID_ATA_WRITE_CACHE_ENABLED"])
 
 
 def has_cache(node: Node) -> bool | None:
@@ -55,37 +62,17 @@ def has_cache(node: Node) -> bool | None:
     return fact.value if fact is not None else None
 
 
-def has_none(node: Node) -> bool:
-    """Return whether the drive reports that it has no volatile write cache (NVMe)."""
-    found = node.reading("vwc")
-    return found is not None and found.value == "absent"
-
-
 def protected_cache(node: Node) -> bool:
     """Return whether its write cache is said to survive a power cut: that of a controller with a battery, of an array,
     of a drive with capacitors."""
-    medium = node.medium
     array = one_of(node, "grade", {"array": True}) is not None
-    protected = protects_by_controller(node) or (medium is not None and medium.write_cache == "plp")
-    return array or protected
+    return array or protects_by_controller(node) or (node.medium is not None and node.medium.write_cache == "plp")
 
 
 def safe_drive(node: Node) -> bool:
-    """Return whether the drive loses nothing, by its model or as declared. RAID controllers do not count."""
-    medium = node.medium
-    return medium is not None and (medium.class_ in _SAFE_DRIVES or medium.write_cache == "plp")
+    """Return whether the drive loses nothing whatever it does with a flush, by its model or as declared by the user.
 
-
-def is_optane(node: Node) -> bool:
-    """Return whether it has no volatile cache because its medium needs none."""
-    return node.medium is not None and node.medium.class_ == "optane"
-
-
-def safe_medium(node: Node) -> bool:
-    """Return whether nothing can be lost, whatever the device does with a flush: by its model, or as declared by the
-    user.
-
-    The battery of a RAID controller may be dead, which no model shows.
+    A RAID controller counts only if it is declared: its battery may be dead, which no model shows.
     """
     medium = node.medium
     if medium is None or (medium.class_ == "raid-cache" and not medium.declared):
@@ -93,10 +80,14 @@ def safe_medium(node: Node) -> bool:
     return medium.class_ in _SAFE_DRIVES or medium.write_cache == "plp"
 
 
+def is_optane(node: Node) -> bool:
+    """Return whether it has no volatile cache because its medium needs none."""
+    return node.medium is not None and node.medium.class_ == "optane"
+
+
 def outlives_power_cut(node: Node) -> bool:
     """Return whether the device may acknowledge a flush at once because of its medium."""
-    medium = node.medium
-    return protected_cache(node) or (medium is not None and medium.class_ in _SAFE_DRIVES)
+    return protected_cache(node) or safe_drive(node)
 
 
 def protects_by_controller(node: Node) -> bool:
@@ -116,13 +107,7 @@ def reports_no_cache(node: Node) -> tuple[str, ...]:
 
     Return nothing if a source contradicts, or if the kernel flushes it.
     """
-    states = {
-        "drive_cache": {"on": True, "off": False},
-        "vwc": {"present": True, "absent": False},
-        "cache_type": {"write back": True, "write through": False},
-        "ID_ATA_WRITE_CACHE_ENABLED": {"1": True, "0": False},
-    }
-    found = [fact for what, meanings in states.items() if (fact := one_of(node, what, meanings))]
+    found = [fact for what, meanings in _STATES.items() if (fact := one_of(node, what, meanings))]
     off = [fact.reading for fact in found if not fact.value]
     present_but_off = {fact.reading.what: fact.value for fact in found} == {"vwc": True, "drive_cache": False}
     if has_cache(node) is not False or (len(off) < len(found) and not present_but_off):
@@ -173,15 +158,12 @@ _FEATURE = re.compile(r"Current value:\s*(?:0x)?([0-9a-fA-F]+)")
 
 
 def cache_commands(node: Node) -> tuple[Command, ...]:
-    if node.link == "nvme" and node.id.startswith("nvme"):
-        controller = controller_of(node.id)  # a path has no device file of its own: ask its controller
-        device = f"/dev/nvme{controller}" if controller is not None else f"/dev/{node.id}"
+    if device := nvme_device(node):
         return ("nvme", "id-ctrl", device, "-o", "json"), ("nvme", "get-feature", device, "-f", "6")
-    device = f"/dev/{node.id}"
     if not node.id.startswith("sd"):
         return ()
     # -n standby: do not wake a drive that sleeps
-    return ("hdparm", "-W", device), ("smartctl", "-n", "standby", "-g", "wcache", device)
+    return ("hdparm", "-W", f"/dev/{node.id}"), ("smartctl", "-n", "standby", "-g", "wcache", f"/dev/{node.id}")
 
 
 def cache_readings(node: Node, claims: Claims) -> tuple[Reading, ...]:
@@ -203,20 +185,12 @@ def cache_readings(node: Node, claims: Claims) -> tuple[Reading, ...]:
 def _read(command: Command, output: str) -> Reading | None:
     path = line(command)
     if command[:2] == ("nvme", "id-ctrl"):
-        present = _vwc(output)
-        return None if present is None else Reading(what="vwc", value="present" if present else "absent", path=path)
+        # VWC in Identify Controller, bit 0: a volatile write cache is present (NVM Express base specification)
+        with suppress(ValueError, KeyError, TypeError, RecursionError):
+            return Reading(what="vwc", value="present" if json.loads(output)["vwc"] & 1 else "absent", path=path)
+        return None
     if command[0] == "nvme" and (value := _FEATURE.search(output)):
         return Reading(what="drive_cache", value="on" if int(value[1], 16) & 1 else "off", path=path)
     if match := _HDPARM.search(output) or _SMARTCTL.search(output):
         return Reading(what="drive_cache", value="on" if match[1] in ("1", "Enabled") else "off", path=path)
     return None
-
-
-def _vwc(output: str) -> bool | None:
-    """Return bit 0 of VWC in Identify Controller: a volatile write cache is present (NVM Express base
-    specification)."""
-    try:
-        value = json.loads(output)["vwc"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
-    return bool(value & 1) if isinstance(value, int) else None

@@ -22,7 +22,7 @@ from fstui.storage.layers.devices.caches import volatile_cache
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.facts import number, switch, word
 from fstui.storage.layers.kinds import LayerKind
-from fstui.storage.layers.readers import DeviceDescription, DeviceReader, Role, with_readings, without_none
+from fstui.storage.layers.readers import DeviceReader, LayerDescription, Role, with_readings, without_none
 from fstui.storage.tree import DATABASE, Tree, integer, udev_properties
 
 _VPD_NOT_ROTATING = 1
@@ -76,7 +76,7 @@ def over_own_network(node: Node) -> bool:
 class DiskReader(DeviceReader):
     """Reads disks: all devices whose driver is not recognised by their names."""
 
-    def read(self, name: str) -> DeviceDescription:
+    def read(self, name: str) -> LayerDescription:
         tree, directory = self.tree, f"/sys/block/{name}"
         path = links.path_of(tree, name)
         attached = links.link_of(path, name)
@@ -101,9 +101,8 @@ class DiskReader(DeviceReader):
             Reading(what="grade", value=row.grade, path=f"model table: {row.source}") if row else None,
             next((each for each in firmware if each is not None and models.fault(model, each.value)), None),
         )
-        return DeviceDescription(
+        return LayerDescription(
             kind=(re.split(r"\d", name, maxsplit=1)[0] or name) if unknown_driver else self.row.name,  # drbd of drbd0
-            label=name,
             below=self.slaves(name),
             readings=(*self.queue(name), *without_none(own)),
             state=without_none([state]),

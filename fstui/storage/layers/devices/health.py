@@ -15,7 +15,7 @@ from typing import Any
 
 from fstui.model.storage import Node, Reading
 from fstui.storage.claims import Claims, Command, answer, line
-from fstui.storage.layers.devices.nvme import controller_of
+from fstui.storage.layers.devices.nvme import nvme_device
 from fstui.storage.layers.facts import number
 
 BACKUP_FAILED = 0x10
@@ -34,9 +34,7 @@ HEALTH = (*dict.fromkeys((*_OF_NVME, *_ATTRIBUTES)), "smart_status", "backup", "
 
 def health_command(node: Node) -> Command | None:
     """Return the command that asks the drive; None if fstui cannot ask it."""
-    if node.link == "nvme" and node.id.startswith("nvme"):
-        controller = controller_of(node.id)
-        device = f"/dev/nvme{controller}" if controller is not None else f"/dev/{node.id}"
+    if device := nvme_device(node):
         return "nvme", "smart-log", device, "-o", "json"
     if node.id.startswith("sd"):
         # -n standby: do not wake a drive that sleeps

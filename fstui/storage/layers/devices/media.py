@@ -15,7 +15,7 @@ from fstui.model.host import Host
 from fstui.model.quantities import rotation
 from fstui.model.storage import Medium, MediumCache, MediumClass, Node
 from fstui.storage.layers.devices import models, platforms
-from fstui.storage.layers.devices.caches import has_none, volatile_cache
+from fstui.storage.layers.devices.caches import volatile_cache
 from fstui.storage.layers.devices.disk import is_virtual, over_own_network
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.devices.models import Model
@@ -148,7 +148,7 @@ def _model_path(node: Node) -> str:
 
 def _cache(node: Node) -> MediumCache:
     """Return volatile if any source reports a cache; none if the kernel has none and the drive reports none."""
-    if has_none(node):
+    if one_of(node, "vwc", {"absent": True}):
         return "none"
     claimed = volatile_cache(node)
     if node.write_cache == "write back" or (claimed is not None and claimed.value):

@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping
 from functools import cached_property
 
-from fstui.model.storage import Reading
+from fstui.model.storage import Node, Reading
 from fstui.storage.layers.kinds import LayerKind
-from fstui.storage.layers.readers import DeviceDescription, DeviceReader, without_none
+from fstui.storage.layers.readers import DeviceReader, LayerDescription, without_none
 from fstui.storage.tree import Tree
 
 NETWORKED = frozenset({"tcp", "rdma", "fc"})
@@ -27,6 +27,14 @@ def controller_of(name: str) -> str | None:
     """Return the controller of a path device; None for any other device."""
     match = _NAME.fullmatch(name)
     return match[2] if match is not None else None
+
+
+def nvme_device(node: Node) -> str | None:
+    """Return the device file to ask about an NVMe drive, for a path that of its controller; None for another drive."""
+    if node.link != "nvme" or not node.id.startswith("nvme"):
+        return None
+    controller = controller_of(node.id)
+    return f"/dev/{node.id}" if controller is None else f"/dev/nvme{controller}"
 
 
 def readings(tree: Tree, name: str) -> tuple[Reading, ...]:
@@ -45,12 +53,10 @@ class HeadReader(DeviceReader):
     def hides(self, name: str) -> bool:
         return controller_of(name) is not None
 
-    def read(self, name: str) -> DeviceDescription:
+    def read(self, name: str) -> LayerDescription:
         paths = self._paths[name]
         role = Reading(what="role", value="path", path=f"/sys/block/{name}")
-        return DeviceDescription(
-            kind=self.row.name,
-            label=name,
+        return LayerDescription(
             below=paths,
             readings=(*self._policy(name), *self.queue(name)),
             identity=self.tree.word(f"/sys/block/{name}/wwid") or "",

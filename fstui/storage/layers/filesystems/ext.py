@@ -14,7 +14,7 @@ from fstui.storage.layers.facts import one_of
 from fstui.storage.layers.flushes import ONE_OR_TWO, ExpectedFlushes, Range, Sync, caller_flushes, expected_in_place
 from fstui.storage.layers.forwarding import ALL, AT_TIMES, Forwarded, Member
 from fstui.storage.layers.kinds import LayerKind
-from fstui.storage.layers.readers import BARRIERS_OFF, FilesystemDescription, FilesystemReader, without_none
+from fstui.storage.layers.readers import BARRIERS_OFF, FilesystemReader, LayerDescription, without_none
 from fstui.storage.tree import Tree
 
 _DATA_JOURNAL = ExpectedFlushes(Range(2, 3), Range(1, 3))
@@ -37,14 +37,14 @@ def journal_apart(node: Node) -> bool:
 
 
 class ExtReader(FilesystemReader):
-    def read_below(self, mount: Mount) -> FilesystemDescription:
+    def read_below(self, mount: Mount) -> LayerDescription:
         """Return the device, and that of the journal if it has its own."""
         members = self.members(mount)
         journal = _journal_name(self.tree, members[0]) if members else ""
         if journal not in self.sources.names.all:
-            return FilesystemDescription(members)
+            return LayerDescription(members)
         role = Reading(what="role", value="journal", path=_journal_task(members[0]))
-        return FilesystemDescription(tuple(dict.fromkeys((*members, journal))), roles=((journal, role),))
+        return LayerDescription(tuple(dict.fromkeys((*members, journal))), roles=((journal, role),))
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
         return settings(self.tree, device, mount.super_options) if device else super().settings(mount, device)

@@ -18,7 +18,7 @@ from fstui.proc import MOUNTINFO, Mount
 from fstui.storage.claims import Claims, Command, ToolCall, answer, line
 from fstui.storage.layers.facts import Fact, volatile, word
 from fstui.storage.layers.kinds import LayerKind
-from fstui.storage.layers.readers import FilesystemDescription, FilesystemReader
+from fstui.storage.layers.readers import FilesystemReader, LayerDescription
 from fstui.storage.mounts import parents
 
 _NOWHERE = ("No such file or directory", "Not a directory")
@@ -27,25 +27,25 @@ _DIRECTORY = re.compile(rf"(\d{{1,20}}) {_TIME} {_TIME}(?: {_TIME})?")
 
 
 class OverlayReader(FilesystemReader):
-    def read_below(self, mount: Mount) -> FilesystemDescription:
+    def read_below(self, mount: Mount) -> LayerDescription:
         upper = mount.option("upperdir")
         if upper is None:
-            return FilesystemDescription()
+            return LayerDescription()
         option = Reading(what="upperdir", value=upper, path=MOUNTINFO)
         if upper.startswith("/"):
             return self._on(mount, upper, (option,))
         candidates = (path for path in _relative(mount.mount_point, upper) if self._is_shown(mount, path))
         if (found := next(candidates, None)) is None:
-            return FilesystemDescription((), (option,))
+            return LayerDescription((), (option,))
         return self._on(
             mount, found, (option, Reading(what="upperdir_at", value=found, path=line(stat_command(found))))
         )
 
-    def _on(self, mount: Mount, upper: str, readings: tuple[Reading, ...]) -> FilesystemDescription:
+    def _on(self, mount: Mount, upper: str, readings: tuple[Reading, ...]) -> LayerDescription:
         below = self.sources.holder(upper)
         # in a container, the path of the upper directory on the host seems to be on the overlay itself
         if below is None or below.mount_point == mount.mount_point:
-            return FilesystemDescription((), readings)
+            return LayerDescription((), readings)
         if below.line > mount.line:
             why, source = f"what {upper} was: {below.mount_point} was mounted there later", MOUNTINFO
         elif self._nothing_at(upper):
@@ -53,8 +53,8 @@ class OverlayReader(FilesystemReader):
         elif self._is_shown(mount, upper) is False:
             why, source = f"what {upper} was: another directory is there", line(stat_command(upper))
         else:
-            return FilesystemDescription((f"mount:{below.mount_point}",), readings)
-        return FilesystemDescription((), (*readings, Reading(what="missing", value=why, path=source)))
+            return LayerDescription((f"mount:{below.mount_point}",), readings)
+        return LayerDescription((), (*readings, Reading(what="missing", value=why, path=source)))
 
     def _is_shown(self, mount: Mount, upper: str) -> bool | None:
         """Return whether the overlay shows that directory; None if unknown, as for a bind mount of a subdirectory."""

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import NamedTuple
 
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount, unescape
 from fstui.storage.layers.facts import one_of, word
 from fstui.storage.layers.kinds import LayerKind, SkippedSync, kind
-from fstui.storage.layers.readers import FilesystemDescription, FilesystemReader
+from fstui.storage.layers.readers import FilesystemReader, LayerDescription
 from fstui.storage.tree import Tree, integer
 
 MOUNTSTATS = "/proc/self/mountstats"
@@ -35,17 +34,6 @@ _SOCKETS, _SERVER = ("tcp", "unix", "fd", "rdma"), "the server"
 """Values of ``trans`` (9p) that reach a server."""
 
 
-class NfsCounts(NamedTuple):
-    """The calls and bytes that one NFS mount has sent."""
-
-    commits: int | None
-    writes: int | None
-    written_bytes: int | None
-
-
-NOT_COUNTED = NfsCounts(None, None, None)
-
-
 def answered_by(node: Node) -> str:
     """Return who answers syncs: for 9p a server behind a socket, or the host behind a device of the guest."""
     trans = word(node, "trans")
@@ -53,7 +41,7 @@ def answered_by(node: Node) -> str:
 
 
 class RemoteReader(FilesystemReader):
-    def read_below(self, mount: Mount) -> FilesystemDescription:
+    def read_below(self, mount: Mount) -> LayerDescription:
         """Return the server or program, and the device of this host that a FUSE program may use."""
         fuse = self.row.name.startswith("fuse")
         because = "a program of a user answers" if fuse else "the server answers; it cannot be seen from here"
@@ -67,7 +55,7 @@ class RemoteReader(FilesystemReader):
             below=(device,) if device is not None else (),
             because=because,
         )
-        return FilesystemDescription((bottom.id,), others=(bottom,))
+        return LayerDescription((bottom.id,), others=(bottom,))
 
     def more(self, mount: Mount) -> tuple[Reading, ...]:
         options: dict[str, str] = {}
@@ -86,36 +74,34 @@ class RemoteReader(FilesystemReader):
         return tuple(found)
 
     @cached_property
-    def _sent(self) -> Mapping[str, NfsCounts]:
+    def _sent(self) -> Mapping[str, DeviceCounters]:
         return nfs_counts(self.tree)
 
 
-def nfs_counts(tree: Tree) -> Mapping[str, NfsCounts]:
+def nfs_counts(tree: Tree) -> Mapping[str, DeviceCounters]:
     """Return COMMIT calls, WRITE calls and bytes sent of each NFS mount, by mount point (statvers 1.0 and 1.1)."""
     found = {}
     for block in (tree.data(MOUNTSTATS, _STATS_BYTES) or b"").split(b"\ndevice "):
         head, _, body = block.partition(b"\n")
         words = head.removeprefix(b"device ").split(b" ")
         # device SOURCE mounted on PLACE with fstype nfs4 statvers=1.1
-        if len(words) > 3 and words[1] == b"mounted" and b"statvers=" in head and (counts := _counts(body)):
-            found[unescape(words[3])] = counts
+        if len(words) > 3 and words[1] == b"mounted" and b"statvers=" in head:
+            lines = (line.strip().partition(b":") for line in body.split(b"\n"))
+            numbers = {name: rest.split() for name, _, rest in lines if name in (b"COMMIT", b"WRITE", b"bytes")}
+            mount_point, writes = unescape(words[3]), _at(numbers, b"WRITE", 0)
+            if writes is not None:
+                found[mount_point] = DeviceCounters(
+                    device=f"mount:{mount_point}",
+                    commits=_at(numbers, b"COMMIT", 0) or 0,
+                    writes=writes,
+                    written_bytes=_at(numbers, b"bytes", _SERVER_WRITE),
+                )
     return found
 
 
-def _counts(body: bytes) -> NfsCounts | None:
-    numbers: dict[bytes, list[bytes]] = {}
-    for line in body.split(b"\n"):
-        name, _, rest = line.strip().partition(b":")
-        if name in (b"COMMIT", b"WRITE", b"bytes"):
-            numbers[name] = rest.split()
-    writes = _at(numbers.get(b"WRITE", []), 0)
-    if writes is None:
-        return None
-    return NfsCounts(_at(numbers.get(b"COMMIT", []), 0) or 0, writes, _at(numbers.get(b"bytes", []), _SERVER_WRITE))
-
-
-def _at(numbers: list[bytes], place: int) -> int | None:
-    return integer(numbers[place].decode("ascii", "replace")) if place < len(numbers) else None
+def _at(numbers: Mapping[bytes, list[bytes]], name: bytes, place: int) -> int | None:
+    words = numbers.get(name, [])
+    return integer(words[place].decode("ascii", "replace")) if place < len(words) else None
 
 
 class Remote(LayerKind, frozen=True, kw_only=True):
@@ -136,11 +122,7 @@ class Nfs(Remote, frozen=True, kw_only=True):
     def counters(self, tree: Tree, nodes: Sequence[Node]) -> Iterable[DeviceCounters]:
         mounted = [node for node in nodes if node.reading("commit_count") is not None]
         sent = nfs_counts(tree) if mounted else {}
-        for node in mounted:
-            counts = sent.get(node.name, NOT_COUNTED)
-            yield DeviceCounters(
-                device=node.id, commits=counts.commits, writes=counts.writes, written_bytes=counts.written_bytes
-            )
+        return [sent.get(node.name, DeviceCounters(device=node.id)) for node in mounted]
 
 
 _served = partial(Remote, layer="filesystem", remote=True, needs_device=False)

@@ -14,13 +14,13 @@ from fstui.storage.layers.facts import DEVICE_UNSEEN
 from fstui.storage.layers.flushes import ONE_OR_TWO, ExpectedFlushes, Range, Sync, caller_flushes, expected_in_place
 from fstui.storage.layers.forwarding import ONE_PATH, Forwarded, Member
 from fstui.storage.layers.kinds import LayerKind
-from fstui.storage.layers.readers import FilesystemDescription, FilesystemReader
+from fstui.storage.layers.readers import FilesystemReader, LayerDescription
 
 _ROLES = {"logdev": "log", "rtdev": "realtime"}
 
 
 class XfsReader(FilesystemReader):
-    def read_below(self, mount: Mount) -> FilesystemDescription:
+    def read_below(self, mount: Mount) -> LayerDescription:
         options = [(what, value) for what in _ROLES if (value := mount.option(what))]
         named = [(name, what) for what, value in options if (name := self.sources.names.at(value)) is not None]
         found = {what for _, what in named}
@@ -29,7 +29,7 @@ class XfsReader(FilesystemReader):
             for what, path in options
             if what == "rtdev" and what not in found
         )
-        return FilesystemDescription(
+        return LayerDescription(
             below=tuple(dict.fromkeys((*self.members(mount), *(name for name, _ in named)))),
             readings=(*(Reading(what=what, value=value, path=MOUNTINFO) for what, value in options), *unseen),
             roles=tuple((name, Reading(what="role", value=_ROLES[what], path=MOUNTINFO)) for name, what in named),

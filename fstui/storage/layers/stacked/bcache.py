@@ -24,7 +24,7 @@ from fstui.storage.layers.forwarding import (
     by_role,
 )
 from fstui.storage.layers.kinds import LayerKind, SkippedSync
-from fstui.storage.layers.readers import DeviceDescription, DeviceReader, Role, without_none
+from fstui.storage.layers.readers import DeviceReader, LayerDescription, Role, without_none
 
 _WRITES_PAST = "writes_past"
 """A reading of a dm-writecache that accepts no new blocks (cleaner) or only metadata. Other writes, and every flush, go
@@ -73,11 +73,9 @@ class Cached(LayerKind, frozen=True, kw_only=True):
 
 
 class BcacheReader(DeviceReader):
-    def read(self, name: str) -> DeviceDescription:
+    def read(self, name: str) -> LayerDescription:
         slaves = self.slaves(name)
-        return DeviceDescription(
-            kind=self.row.name,
-            label=name,
+        return LayerDescription(
             below=slaves,
             readings=(*self._own(f"/sys/block/{name}/bcache"), *self.queue(name)),
             identity=self.tree.word(f"/sys/block/{name}/bcache/backing_dev_uuid") or "",

@@ -19,7 +19,7 @@ from fstui.storage.claims import ToolCall
 from fstui.storage.layers.facts import Fact, one_of
 from fstui.storage.layers.forwarding import ALL, AT_TIMES, CLONES, ONE_PATH, ONLY_READ, Forwarded, Member
 from fstui.storage.layers.kinds import LayerKind
-from fstui.storage.layers.readers import DeviceDescription, DeviceReader, Role, with_readings, without_none
+from fstui.storage.layers.readers import DeviceReader, LayerDescription, Role, with_readings, without_none
 from fstui.storage.layers.stacked import dm_tables
 from fstui.storage.layers.stacked.bcache import Cached
 from fstui.storage.layers.stacked.dm_tables import DmTable
@@ -91,7 +91,7 @@ PVMOVE = "pvmove"
 
 
 class DmReader(DeviceReader):
-    def read(self, name: str) -> DeviceDescription:
+    def read(self, name: str) -> LayerDescription:
         directory, slaves = f"/sys/block/{name}/dm", self.slaves(name)
         uuid = self.tree.word(f"{directory}/uuid") or ""
         label = self.tree.word(f"{directory}/name") or name
@@ -101,7 +101,7 @@ class DmReader(DeviceReader):
         roles = (
             (slave, dm_tables.role_by_name(kind, name), f"/sys/block/{slave}/dm/name") for slave, name in names.items()
         )
-        return DeviceDescription(
+        return LayerDescription(
             kind=kind,
             label=dm_tables.lvm_name(label) if uuid.startswith("LVM-") else label,
             below=slaves,

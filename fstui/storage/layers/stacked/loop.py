@@ -17,7 +17,7 @@ from fstui.storage import claims
 from fstui.storage.claims import ToolCall
 from fstui.storage.layers.facts import Fact, one_of
 from fstui.storage.layers.kinds import LayerKind, kind
-from fstui.storage.layers.readers import DeviceDescription, DeviceReader, Sources, without_none
+from fstui.storage.layers.readers import DeviceReader, LayerDescription, Sources, without_none
 
 _MEMFD = "/memfd:"
 """A file in memory without a name (memfd_create(2))."""
@@ -74,13 +74,11 @@ def file_layer(sources: Sources, path: str) -> Node:
 
 
 class LoopReader(DeviceReader):
-    def read(self, name: str) -> DeviceDescription:
+    def read(self, name: str) -> LayerDescription:
         path = f"/sys/block/{name}/loop/backing_file"
         file = self.tree.text(path)
         below, others = self._backing(name, file) if file else ((), ())
-        return DeviceDescription(
-            kind=self.row.name,
-            label=name,
+        return LayerDescription(
             below=below,
             readings=(*self._own(name, path, file), *self.queue(name)),
             identity=f"file {file}",

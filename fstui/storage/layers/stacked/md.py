@@ -22,7 +22,7 @@ from fstui.storage.layers.forwarding import (
     by_role,
 )
 from fstui.storage.layers.kinds import LayerKind, SkippedSync, Spread
-from fstui.storage.layers.readers import DeviceDescription, DeviceReader, Role, without_none
+from fstui.storage.layers.readers import DeviceReader, LayerDescription, Role, without_none
 from fstui.storage.tree import integer
 
 _SPREADS: dict[str, Spread] = {"linear": "one", "raid1": "raid1", "raid10": "raid10"}
@@ -67,11 +67,9 @@ _WITHOUT_PARITY = frozenset({"linear", "raid0", "raid1"})
 
 
 class MdReader(DeviceReader):
-    def read(self, name: str) -> DeviceDescription:
+    def read(self, name: str) -> LayerDescription:
         directory, slaves = f"/sys/block/{name}/md", self.slaves(name)
-        return DeviceDescription(
-            kind=self.row.name,
-            label=name,
+        return LayerDescription(
             below=slaves,
             readings=(
                 *self._own(directory),

@@ -8,9 +8,9 @@ commits per dataset, earlier ones for the whole host.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Node, Reading, SyncPath
@@ -18,8 +18,8 @@ from fstui.proc import Mount
 from fstui.storage.claims import Command, ToolCall, missing
 from fstui.storage.layers.flushes import ONE_FLUSH, ExpectedFlushes, Sync
 from fstui.storage.layers.kinds import LayerKind
-from fstui.storage.layers.readers import FilesystemDescription, FilesystemReader, Sources, without_none
-from fstui.storage.layers.zfs.zpool import PARAMETERS, Pools, parameters, properties
+from fstui.storage.layers.readers import FilesystemReader, LayerDescription, Sources, without_none
+from fstui.storage.layers.zfs.zpool import PARAMETERS, Pools, parameters
 from fstui.storage.tree import Tree
 
 KSTAT = "/proc/spl/kstat/zfs"
@@ -44,11 +44,11 @@ def sync_path(node: Node, call: str) -> tuple[SyncPath, str]:
 class DatasetReader(FilesystemReader):
     def __init__(self, row: LayerKind, sources: Sources) -> None:
         super().__init__(row, sources)
-        self._commits = CommitCounters(sources.tree)
+        self._pools = Pools(sources)
+        self._counters: dict[str, Mapping[str, str]] = {}
 
-    def read_below(self, mount: Mount) -> FilesystemDescription:
-        found = self._pools.pool(mount.source.partition("/")[0])
-        return FilesystemDescription((found.layers[0].id,), roles=found.roles, others=found.layers)
+    def read_below(self, mount: Mount) -> LayerDescription:
+        return self._pools.below(mount.source)
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
         """Return ``barrier``: whether a parameter of the module drops flushes."""
@@ -57,19 +57,27 @@ class DatasetReader(FilesystemReader):
     def more(self, mount: Mount) -> tuple[Reading, ...]:
         """Return the dataset's properties, and the number of commits of its intent log."""
         name, claims = mount.source, self.sources.claims
-        readings = self._properties.get(name) or (
-            missing("the dataset's properties", [("zfs", "get", "all", name)], claims),
-        )
-        counted, replay = self._commits.reading(name), self.tree.reading(REPLAY, f"{PARAMETERS}/{REPLAY}")
-        return (*super().more(mount), *readings, *without_none([counted, replay]))
+        unread = missing("the dataset's properties", [("zfs", "get", "all", name)], claims)
+        replay = self.tree.reading(REPLAY, f"{PARAMETERS}/{REPLAY}")
+        properties = self._pools.properties.get(name, (unread,))
+        return (*super().more(mount), *properties, *without_none([self._commits(name), replay]))
 
-    @cached_property
-    def _pools(self) -> Pools:
-        return Pools(self.sources)
+    def _commits(self, dataset: str) -> Reading | None:
+        """Return ``zil_commit_count``: of the dataset, else of the whole host."""
+        for path in (self._counting(dataset.partition("/")[0]).get(dataset), f"{KSTAT}/zil"):
+            count = count_commits(self.tree, path) if path is not None else None
+            if count is not None and path is not None:
+                return Reading(what="zil_commit_count", value=str(count), path=path)
+        return None
 
-    @cached_property
-    def _properties(self) -> Mapping[str, tuple[Reading, ...]]:
-        return properties(self.sources.claims)
+    def _counting(self, pool: str) -> Mapping[str, str]:
+        """Return the files that count the commits of each dataset of a pool, which is read once."""
+        if pool not in self._counters:
+            directory = f"{KSTAT}/{pool}"
+            paths = (f"{directory}/{name}" for name in self.tree.names(directory) if name.startswith("objset-"))
+            named = ((_DATASET.search(self.tree.data(path) or b""), path) for path in paths)
+            self._counters[pool] = {os.fsdecode(match[1]): path for match, path in named if match}
+        return self._counters[pool]
 
 
 def barrier(tree: Tree) -> tuple[Reading, ...]:
@@ -79,32 +87,6 @@ def barrier(tree: Tree) -> tuple[Reading, ...]:
         return ()
     dropped = next((reading for reading in readings if reading.value == "1"), None)
     return (Reading(what="barrier", value="nobarrier" if dropped else "barrier", path=(dropped or readings[0]).path),)
-
-
-class CommitCounters:
-    """The files that count the ZIL commits of each dataset. Those of each pool are read once."""
-
-    def __init__(self, tree: Tree) -> None:
-        self._tree = tree
-        self._paths: dict[str, dict[str, str]] = {}
-
-    def reading(self, dataset: str) -> Reading | None:
-        """Return ``zil_commit_count``: of the dataset, else of the whole host."""
-        pool = dataset.partition("/")[0]
-        if pool not in self._paths:
-            self._paths[pool] = dict(self._datasets(pool))
-        for path in (self._paths[pool].get(dataset), f"{KSTAT}/zil"):
-            count = count_commits(self._tree, path) if path is not None else None
-            if count is not None and path is not None:
-                return Reading(what="zil_commit_count", value=str(count), path=path)
-        return None
-
-    def _datasets(self, pool: str) -> Iterator[tuple[str, str]]:
-        for name in self._tree.names(f"{KSTAT}/{pool}"):
-            path = f"{KSTAT}/{pool}/{name}"
-            match = _DATASET.search(self._tree.data(path) or b"") if name.startswith("objset-") else None
-            if match:
-                yield match[1].decode("utf-8", "surrogateescape"), path
 
 
 def count_commits(tree: Tree, path: str) -> int | None:

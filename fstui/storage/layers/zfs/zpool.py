@@ -6,15 +6,15 @@ A pool has ``ashift`` and the module's parameters. Vdevs are layers of pools too
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from fstui.model.storage import Node, Reading, SyncPath
+from fstui.model.storage import Node, Reading
 from fstui.storage.claims import Claims, missing
 from fstui.storage.layers.facts import word
 from fstui.storage.layers.forwarding import ALL, AT_TIMES, FLUSHES_ONLY, INTENT_LOG, Forwarded, Member, by_role
 from fstui.storage.layers.kinds import LayerKind, kind
-from fstui.storage.layers.readers import Role, Sources, without_none
+from fstui.storage.layers.readers import LayerDescription, Role, Sources, without_none
 from fstui.storage.layers.stacked.loop import file_layer
 from fstui.storage.tree import Tree
 
@@ -29,10 +29,9 @@ class Vdev(NamedTuple):
     """One line of ``zpool status``: a disk, a file, or a group of them."""
 
     name: str
-    state: str
     role: str | None
-    errors: str
-    children: tuple[Vdev, ...] = ()
+    trouble: tuple[Reading, ...]
+    children: list[Vdev]
 
     @property
     def group(self) -> str | None:
@@ -41,147 +40,122 @@ class Vdev(NamedTuple):
             return None
         return next((kind for kind in GROUPS if self.name.startswith(kind)), None)
 
-    def trouble(self, path: str) -> tuple[Reading, ...]:
-        found = []
-        if self.state and self.state not in _HEALTHY:
-            found.append(Reading(what="state", value=self.state, path=path))
-        if self.errors:
-            found.append(Reading(what="errors", value=self.errors, path=path))
-        return tuple(found)
-
 
 class Status(NamedTuple):
     name: str
     path: str
-    vdevs: tuple[Vdev, ...]
+    vdevs: list[Vdev]
     state: tuple[Reading, ...]
 
 
 def pool_statuses(claims: Claims) -> Mapping[str, Status]:
-    found = {}
-    for command, answer in claims.items():
-        if command.startswith("zpool status ") and answer.error is None:
-            pool = _pool(command, answer.output)
-            if pool is not None:
-                found[pool.name] = pool
-    return found
+    answers = claims.items()
+    found = (_status(command, answer.output) for command, answer in answers if command.startswith("zpool status "))
+    return {status.name: status for status in found if status.name}
 
 
-def _pool(command: str, output: str) -> Status | None:
+def _status(command: str, output: str) -> Status:
     head, _, config = output.partition("\nconfig:")
     fields = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in head.split("\n"))}
-    name = fields.get("pool")
-    if not name:
-        return None
-    lines = [match for line in config.split("\n") if (match := _STATUS.match(line)) and match[2] != "NAME"]
-    top, vdevs = _tree(lines)
-    trouble = list(top.trouble(command)) if top is not None else []
+    vdevs: list[Vdev] = []
+    trouble: tuple[Reading, ...] = ()
+    role: str | None = None
+    for match in filter(None, map(_STATUS.match, config.split("\n"))):
+        depth = len(match[1]) // 2
+        if match[2] == "NAME":
+            continue
+        if depth == 0 and match[2] in _SECTIONS and not match[3]:  # sections have the same depth as the pool itself
+            role = _SECTIONS[match[2]]
+        elif depth == 0:
+            trouble = _trouble(match, command)
+        else:
+            siblings = vdevs
+            for _ in range(depth - 1):
+                siblings = siblings[-1].children if siblings else siblings
+            siblings.append(Vdev(match[2], role, _trouble(match, command), []))
     state = fields.get("state", "")
     if state and state not in _HEALTHY and not trouble:
-        trouble.append(Reading(what="state", value=state, path=command))
+        trouble = (Reading(what="state", value=state, path=command),)
     # the scan's further lines are indented; only its first says what goes on
     if "in progress" in fields.get("scan", ""):
-        trouble.append(Reading(what="scan", value=fields["scan"].partition(" since")[0], path=command))
-    return Status(name, command, vdevs, tuple(trouble))
+        trouble = (*trouble, Reading(what="scan", value=fields["scan"].partition(" since")[0], path=command))
+    return Status(fields.get("pool", ""), command, vdevs, trouble)
 
 
-def _tree(lines: list[re.Match[str]]) -> tuple[Vdev | None, tuple[Vdev, ...]]:
-    """Return the pool's own line and its vdevs. Sections (logs, cache …) have the same depth as the pool."""
-    top: Vdev | None = None
-    vdevs: list[Vdev] = []
-    role: str | None = None
-    for match in lines:
-        depth = len(match[1]) // 2
-        if depth == 0 and match[2] in _SECTIONS and not match[3]:
-            role = _SECTIONS[match[2]]
-            continue
-        counts = [count for count in match.group(4, 5, 6) if count not in (None, "0", "-")]
-        errors = "read {} write {} checksum {}".format(*match.group(4, 5, 6)) if counts else ""
-        vdev = Vdev(match[2], match[3] or "", role, errors)
-        if depth == 0:
-            top = vdev
-        elif depth == 1 or not vdevs:
-            vdevs.append(vdev)
-        else:
-            vdevs[-1] = _with_child(vdevs[-1], vdev, depth - 1)
-    return top, tuple(vdevs)
-
-
-def _with_child(parent: Vdev, child: Vdev, depth: int) -> Vdev:
-    if depth <= 1 or not parent.children:
-        return parent._replace(children=(*parent.children, child))
-    last = _with_child(parent.children[-1], child, depth - 1)
-    return parent._replace(children=(*parent.children[:-1], last))
-
-
-class Pool(NamedTuple):
-    layers: tuple[Node, ...]
-    """The pool itself, then every vdev that is no block device."""
-    roles: tuple[Role, ...] = ()
+def _trouble(match: re.Match[str], path: str) -> tuple[Reading, ...]:
+    """Return the state of a vdev if it is not healthy, and its errors."""
+    bad, counts = match[3] and match[3] not in _HEALTHY, match.group(4, 5, 6)
+    erred = any(count not in (None, "0", "-") for count in counts)
+    errors = "read {} write {} checksum {}".format(*counts)
+    return without_none(
+        [
+            Reading(what="state", value=match[3], path=path) if bad else None,
+            Reading(what="errors", value=errors, path=path) if erred else None,
+        ]
+    )
 
 
 class Pools:
+    """The pools of one survey, each described once, and the properties of their datasets."""
+
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
         self._statuses = pool_statuses(sources.claims)
-        self._properties = properties(sources.claims)
-        self._parameters = parameters(sources.tree)
-        self._read: dict[str, Pool] = {}
+        self._read: dict[str, LayerDescription] = {}
+        self.properties = properties(sources.claims)
 
-    def pool(self, name: str) -> Pool:
+    def below(self, dataset: str) -> LayerDescription:
+        """Return the pool of a dataset or volume as the layer below it, with the vdevs that are no block devices."""
+        name = dataset.partition("/")[0]
         if name not in self._read:
-            status = self._statuses.get(name)
-            self._read[name] = self._unknown(name) if status is None else self._known_pool(status)
+            self._read[name] = self._pool(name)
         return self._read[name]
 
-    def _unknown(self, name: str) -> Pool:
-        reading = missing("the pool's devices", [("zpool", "status", "-L", "-P", name)], self._sources.claims)
-        return Pool((self._layer(name, (), (reading,), (), "only zpool status reports its devices"),))
-
-    def _known_pool(self, status: Status) -> Pool:
-        members = Members(self._sources, status)
-        striped = sum(vdev.role is None for vdev in status.vdevs) > 1
-        below = tuple(members.add(vdev, vdev.role or ("stripe" if striped else None)) for vdev in status.vdevs)
-        log = any(vdev.role == "slog" for vdev in status.vdevs)
-        where = "on a device of its own (SLOG)" if log else "on the pool's own disks"
-        pool = self._layer(status.name, below, (), status.state, f"the intent log is {where}")
-        return Pool((pool, *members.layers), tuple(members.roles))
-
-    def _layer(
-        self, name: str, below: tuple[str, ...], more: tuple[Reading, ...], state: tuple[Reading, ...], because: str
-    ) -> Node:
-        dropped = next((reading for reading in self._parameters if reading.value == "1"), None)
-        sync: SyncPath = "stops" if dropped is not None else "passes" if below else "unknown"
-        return kind("zpool").node(
+    def _pool(self, name: str) -> LayerDescription:
+        status = self._statuses.get(name)
+        members = Members(self._sources, name, status.path if status else "")
+        dropping = parameters(self._sources.tree)
+        dropped = next((reading for reading in dropping if reading.value == "1"), None)
+        below: tuple[str, ...] = ()
+        unread: tuple[Reading, ...] = ()
+        if status is None:
+            because = "only zpool status reports its devices"
+            unread = (missing("the pool's devices", [("zpool", "status", "-L", "-P", name)], self._sources.claims),)
+        else:
+            striped = sum(vdev.role is None for vdev in status.vdevs) > 1
+            below = tuple(members.add(vdev, vdev.role or ("stripe" if striped else None)) for vdev in status.vdevs)
+            log = any(vdev.role == "slog" for vdev in status.vdevs)
+            because = "the intent log is on " + ("a device of its own (SLOG)" if log else "the pool's own disks")
+        pool = kind("zpool").node(
             f"pool:{name}",
             name,
             below=below,
-            sync=sync,
-            because=f"{dropped.what}=1" if dropped is not None else because,
-            state=state,
-            readings=(*self._properties.get(name, ()), *self._parameters, *more),
+            sync="stops" if dropped else "passes" if below else "unknown",
+            because=f"{dropped.what}=1" if dropped else because,
+            state=status.state if status else (),
+            readings=(*self.properties.get(name, ()), *dropping, *unread),
         )
+        return LayerDescription((pool.id,), others=(pool, *members.layers), roles=tuple(members.roles))
 
 
 class Members:
     """The vdevs of one pool, gathered from the top."""
 
-    def __init__(self, sources: Sources, status: Status) -> None:
-        self._sources = sources
-        self._status = status
+    def __init__(self, sources: Sources, pool: str, path: str) -> None:
+        self._sources, self._pool, self._path = sources, pool, path
         self.layers: list[Node] = []
         """Those that are no block devices."""
         self.roles: list[Role] = []
 
     def add(self, vdev: Vdev, role: str | None) -> str:
         """Return the id of a vdev's layer. A group, a file and a missing disk get a layer of their own."""
-        device = self._sources.names.at(vdev.name)
-        layer = self._layer(vdev, role) if device is None else None
-        node_id = layer.id if layer is not None else str(device)
-        if layer is not None:
+        node_id = self._sources.names.at(vdev.name)
+        if node_id is None:
+            layer = self._layer(vdev, role)
             self.layers.append(layer)
+            node_id = layer.id
         if role is not None:
-            self.roles.append((node_id, Reading(what="role", value=role, path=self._status.path)))
+            self.roles.append((node_id, Reading(what="role", value=role, path=self._path)))
         return node_id
 
     def _layer(self, vdev: Vdev, role: str | None) -> Node:
@@ -189,21 +163,20 @@ class Members:
             return file_layer(self._sources, vdev.name)
         within = role if role not in (None, "stripe") else "mirror leg" if vdev.group == "mirror" else "stripe"
         below = tuple(self.add(child, within) for child in vdev.children)
+        of_children = (
+            Reading(what=f"{reading.what} of {child.name}", value=reading.value, path=reading.path)
+            for child in vdev.children
+            for reading in child.trouble
+        )
         return kind(vdev.group or "disk").node(
-            f"vdev:{self._status.name}/{vdev.name}",
+            f"vdev:{self._pool}/{vdev.name}",
             vdev.name,
             layer="pool",
             below=below,
             sync="passes" if below else "unknown",
             because="a flush goes to every disk" if below else "this disk is not here",
-            state=tuple(self._trouble(vdev)),
+            state=(*vdev.trouble, *of_children),
         )
-
-    def _trouble(self, vdev: Vdev) -> Iterator[Reading]:
-        yield from vdev.trouble(self._status.path)
-        for child in vdev.children:
-            for reading in child.trouble(self._status.path):
-                yield Reading(what=f"{reading.what} of {child.name}", value=reading.value, path=reading.path)
 
 
 def parameters(tree: Tree) -> tuple[Reading, ...]:
@@ -213,25 +186,18 @@ def parameters(tree: Tree) -> tuple[Reading, ...]:
 
 def properties(claims: Claims) -> Mapping[str, tuple[Reading, ...]]:
     """Return the known properties by dataset or pool; the path of each names its source."""
-    found: dict[str, list[Reading]] = {}
+    found: dict[str, tuple[Reading, ...]] = {}
     for command, answer in claims.items():
         tool = command.partition(" ")[0]
-        if " get " in command and tool in ("zfs", "zpool") and answer.error is None:
-            for name, what, value, source in _rows(answer.output):
-                found.setdefault(name, []).append(_property(tool, name, what, value, source))
-    return {name: tuple(readings) for name, readings in found.items()}
-
-
-def _rows(output: str) -> Iterator[tuple[str, str, str, str]]:
-    for line in output.split("\n"):
-        cells = line.split("\t")
-        if len(cells) == 4:
-            yield cells[0], cells[1], cells[2], cells[3]
-
-
-def _property(tool: str, name: str, what: str, value: str, source: str) -> Reading:
-    origin = f" ({source})" if source not in ("-", "") else ""
-    return Reading(what=what, value=value, path=f"{tool} get {what} {name}{origin}")
+        if " get " not in command or tool not in ("zfs", "zpool"):
+            continue
+        for cells in (line.split("\t") for line in answer.output.split("\n")):
+            if len(cells) == 4:
+                name, what, value, source = cells
+                origin = f" ({source})" if source not in ("-", "") else ""
+                reading = Reading(what=what, value=value, path=f"{tool} get {what} {name}{origin}")
+                found[name] = (*found.get(name, ()), reading)
+    return found
 
 
 class PoolKind(LayerKind, frozen=True, kw_only=True):

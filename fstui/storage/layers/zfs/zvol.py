@@ -15,9 +15,9 @@ from fstui.storage.claims import ToolCall
 from fstui.storage.layers.facts import barriers
 from fstui.storage.layers.forwarding import AT_TIMES, Forwarded, Member
 from fstui.storage.layers.kinds import LayerKind
-from fstui.storage.layers.readers import DeviceDescription, DeviceReader, Role, with_readings, without_none
+from fstui.storage.layers.readers import DeviceReader, LayerDescription, Role, with_readings, without_none
 from fstui.storage.layers.zfs.datasets import COLUMNS, REPLAY, barrier, pool_commands, sync_path
-from fstui.storage.layers.zfs.zpool import PARAMETERS, Pool, Pools, properties
+from fstui.storage.layers.zfs.zpool import PARAMETERS, Pools
 
 LINKS = "/dev/zvol"
 _MAX_DEPTH = 50
@@ -25,24 +25,17 @@ _MAX_DEPTH = 50
 
 
 class VolumeReader(DeviceReader):
-    def read(self, name: str) -> DeviceDescription:
+    def read(self, name: str) -> LayerDescription:
         volume = self._names.get(name)
         name_reading = Reading(what="volume", value=volume, path=f"{LINKS}/{volume}") if volume else None
         replay = self.tree.reading(REPLAY, f"{PARAMETERS}/{REPLAY}")
-        pool = self._pools.pool(volume.partition("/")[0]) if volume else Pool(())
-        return DeviceDescription(
-            kind=self.row.name,
-            label=volume or name,
-            below=tuple(layer.id for layer in pool.layers[:1]),
-            readings=(*without_none([name_reading, replay]), *barrier(self.tree), *self.queue(name)),
-            roles=pool.roles,
-            others=pool.layers,
-        )
+        pool = self._pools.below(volume) if volume else LayerDescription()
+        readings = (*without_none([name_reading, replay]), *barrier(self.tree), *self.queue(name))
+        return pool._replace(readings=readings, label=volume or "")
 
     def with_answers(self, node: Node, roles: tuple[Role, ...]) -> tuple[Node, tuple[Role, ...]]:
         volume = node.reading("volume")
-        found = properties(self.sources.claims).get(volume.value, ()) if volume else ()
-        return with_readings(node, found), roles
+        return with_readings(node, self._pools.properties.get(volume.value, ()) if volume else ()), roles
 
     @cached_property
     def _pools(self) -> Pools:
