@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 import msgspec
 
@@ -37,25 +37,8 @@ class IoStats(msgspec.Struct, frozen=True, kw_only=True):
     sync_ns: int | None = None
     longest_sync_ns: int | None = None
 
-    @property
-    def reads_per_s(self) -> float | None:
-        return _ratio(self.reads, self.elapsed_s)
-
-    @property
-    def writes_per_s(self) -> float | None:
-        return _ratio(self.writes, self.elapsed_s)
-
-    @property
-    def bytes_per_s(self) -> float | None:
-        return _ratio(self.written_bytes, self.elapsed_s)
-
-    @property
-    def flushes_per_s(self) -> float | None:
-        return _ratio(self.flushes, self.elapsed_s)
-
-    @property
-    def syncs_per_s(self) -> float | None:
-        return _ratio(self.syncs, self.elapsed_s)
+    def per_s(self, what: Literal["reads", "writes", "written_bytes", "flushes", "syncs"]) -> float | None:
+        return _ratio(getattr(self, what), self.elapsed_s)
 
     @property
     def ms_per_write(self) -> float | None:

@@ -9,7 +9,8 @@ from rich.text import Text
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.watch import Watched
 from fstui.state import runs
-from fstui.tui.drawing import filesystem, watch
+from fstui.tui.drawing import filesystem
+from fstui.tui.drawing.charts import OF_SYNCS, last_minutes
 from fstui.tui.drawing.storage import StorageEntry
 from fstui.tui.iostats import IoStats, Recent, between, joined, of_second
 from fstui.tui.screens.storage import StorageScreen
@@ -36,7 +37,7 @@ def recent_of(*readings: Counters) -> Recent[Mapping[str, IoStats]]:
 
 def writes(recent: Recent[Mapping[str, IoStats]], cell_s: int, number: int) -> list[float | None]:
     series = recent.series(cell_s, number)
-    return [joined(sample["sda"] for sample in part).writes_per_s if part else None for part in series]
+    return [joined(sample["sda"] for sample in part).per_s("writes") if part else None for part in series]
 
 
 def test_samples_are_counted_in_their_half_cell() -> None:
@@ -69,7 +70,7 @@ def test_busy_is_a_share_of_the_time() -> None:
 @pytest.mark.parametrize(("flush_ms", "each"), [(0, None), (6, 1.5)])
 def test_flushes_below_one_millisecond_have_no_time(flush_ms: int, each: float | None) -> None:
     stats = between(read(0, flushes=0, flush_ms=0), read(1, flushes=4, flush_ms=flush_ms))["sda"]
-    assert (stats.flushes_per_s, stats.ms_per_flush) == (4, each)
+    assert (stats.per_s("flushes"), stats.ms_per_flush) == (4, each)
 
 
 def watched(*seconds: Watched, traced: bool = True) -> Recent[IoStats]:
@@ -82,7 +83,7 @@ def watched(*seconds: Watched, traced: bool = True) -> Recent[IoStats]:
 def test_a_half_cell_adds_up_the_seconds_of_a_watch() -> None:
     (*before, first, second) = watched(SECOND, QUIET, SECOND, SECOND).series(cell_s=4, number=4)
     assert before == [[], []]
-    assert joined(first).syncs_per_s == pytest.approx(27 / 2) and joined(second).syncs_per_s == pytest.approx(27)
+    assert joined(first).per_s("syncs") == pytest.approx(27 / 2) and joined(second).per_s("syncs") == pytest.approx(27)
     assert joined(second).ns_per_sync == pytest.approx(2 * 1080 * MS / 54)
     assert joined(second).longest_sync_ns == 122 * MS
     assert joined(second).ms_per_flush == pytest.approx(1020 / 27)
@@ -96,12 +97,16 @@ def test_charts_move_by_whole_cells() -> None:
 def test_a_quiet_second_has_no_latency() -> None:
     (_, quiet) = watched(*[QUIET] * 4).series(4, 2)
     stats = joined(quiet)
-    assert stats.syncs_per_s == 0 and stats.ns_per_sync is None and stats.longest_sync_ns is None
+    assert stats.per_s("syncs") == 0 and stats.ns_per_sync is None and stats.longest_sync_ns is None
+
+
+def of_programs(recent: Recent[IoStats], width: int, height: int) -> Sequence[Text]:
+    return last_minutes("all programs", OF_SYNCS, recent, joined, width=width, height=height)
 
 
 def test_without_a_trace_only_devices_are_charted() -> None:
     second = replace(SECOND, waits=())
-    lines = [text.plain for text in watch.minutes(watched(*[second] * 8, traced=False), 200, 20)]
+    lines = [text.plain for text in of_programs(watched(*[second] * 8, traced=False), 200, 20)]
     assert any("flushes/s" in line for line in lines) and not any("sync" in line for line in lines)
 
 
@@ -109,7 +114,7 @@ def test_without_a_trace_only_devices_are_charted() -> None:
 def test_charts_of_a_watch_fit(width: int) -> None:
     recent = watched(*[SECOND] * 60)
     for height in range(30):
-        lines = watch.minutes(recent, width, height)
+        lines = of_programs(recent, width, height)
         assert len(lines) <= height and all(text.cell_len <= width for text in lines)
     assert any("a sync takes" in text.plain for text in lines)
 
@@ -162,7 +167,7 @@ async def test_numbers_are_on_the_edges_of_the_path(size: tuple[int, int]) -> No
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         lines = "\n".join(await after_ticks(app, 300))
-    assert not re.search(r"    │ \d+% busy", lines) and re.search(r"╳ \d+% busy", lines)  # the flush stopped above
+    assert not re.search(r"    │ \d+\s?% busy", lines) and re.search(r"╳ \d+\s?% busy", lines)  # the flush stopped above
     assert "not-durable, high" in lines or size[1] == 20
     assert ("the last 3 min" in lines and "a flush takes" in lines) == (size[1] == 40)
 

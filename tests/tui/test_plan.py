@@ -368,7 +368,7 @@ BLOCKS = Setting(value=16384, unit="bytes", choices=[4096, 16384, 65536])
 def test_arrow_keeps_several_typed_values() -> None:
     form = Scenario(name="mine", title="", question="", settings={"block": BLOCKS}, steps=[])
     chosen = Choices().set(form, "block", "4096,65536")
-    cells = drawing.settings(Offer("mine", form), chosen, ("block", 0), None, 80).cells["block"]
+    cells = drawing.settings(Offer("mine", form), chosen, ("block", 0), None, 80).rows["block"]()
     assert [cell.plain.strip() for cell in cells] == ["block", "4 KiB, 64 K…", "[4 KiB] · 16 KiB · [64 KiB]"]
     assert chosen.changed(form, "block", 1) == chosen
 
@@ -378,8 +378,8 @@ def test_selected_box_of_a_matrix_is_marked(width: int) -> None:
     form = scenarios.load("sysbench-oltp")
     values = options(form.settings["flush_method"])
     for at, value in enumerate(values):
-        boxes = drawing.settings(Offer(form.name, form), Choices(), ("flush_method", at), None, width).cells
-        marked = [text.plain for text in boxes["flush_method"] if "▸" in text.plain]
+        boxes = drawing.settings(Offer(form.name, form), Choices(), ("flush_method", at), None, width).rows
+        marked = [text.plain for text in boxes["flush_method"]() if "▸" in text.plain]
         assert len(marked) == 1 and marked[0].partition("▸")[2][4:].startswith(value)
 
 

@@ -5,7 +5,7 @@ from rich.text import Text
 from textual.app import App, ComposeResult
 
 from fstui.tui.drawing.cells import Column
-from fstui.tui.widgets.table import MORE_ROWS, DrawnTable, LateCells, TableContent
+from fstui.tui.widgets.table import MORE_ROWS, DrawnTable, TableContent
 
 LONG = 3 * MORE_ROWS
 NUMBER = Column("NUMBER", 8)
@@ -24,7 +24,7 @@ class Long(App[None]):
         yield self.table
 
     def _rows(self, width: int) -> TableContent:
-        return TableContent((NUMBER,), LateCells({str(at): partial(self._draw, at) for at in range(self.count)}), {})
+        return TableContent((NUMBER,), {str(at): partial(self._draw, at) for at in range(self.count)})
 
     def _draw(self, at: int) -> list[Text]:
         self.drawn.append(at)

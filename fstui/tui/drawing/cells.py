@@ -146,6 +146,13 @@ def heading(columns: Sequence[Column], margin: str = "  ") -> Text:
     return line((margin + row(columns, {column.title: column.title for column in columns}), FAINT))
 
 
+def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int) -> list[Text]:
+    """Draw a heading and rows of cells, which are in the order of all columns; the columns that fit are shown."""
+    titles, fitting = [column.title for column in columns], shown(columns, width - 2)
+    drawn = (row(fitting, dict(zip(titles, cells, strict=True))) for cells in rows)
+    return [heading(fitting), *(line(f"  {words}") for words in drawn)]
+
+
 def rule(width: int, left: str = "", right: str = "", legend: Sequence[Run] = (), style: str = HEAD) -> Text:
     """Draw a horizontal line with a title and a remark: ``── left ──── right ──``.
 
@@ -175,6 +182,11 @@ def wrapped(text: str, width: int, indent: str = "   ", first: str | None = None
     """Wrap the text. ``indent`` starts each line, ``first`` the first one."""
     first = indent if first is None else first
     return fold(text, max(width, 20), first, indent) or [first]
+
+
+def paragraph(words: str, width: int, lead: str = "", style: str = "") -> list[Text]:
+    """Draw wrapped words. ``lead`` starts the first line; the others are indented as far."""
+    return [line((part, style)) for part in wrapped(words, width, " " * len(lead), lead)]
 
 
 def window(count: int, draw: Callable[[int], Text], selected: int, height: int) -> list[Text]:

@@ -14,7 +14,7 @@ from fstui.model.quantities import duration_ns, percent, rate
 from fstui.model.steps import TimelinePoint
 from fstui.report.latency_map import LogScale, with_ends
 from fstui.tui.drawing.cells import Run, fit, fit_right, line, rule
-from fstui.tui.iostats import IoStats
+from fstui.tui.iostats import IoStats, Recent, Sample
 from fstui.tui.styles import AREA, DOUBT, FAINT, HEAD
 
 MIN_AREA_LINES = 6
@@ -97,13 +97,13 @@ def _ms(value: float) -> str:
     return duration_ns(value * 1e6)
 
 
-FLUSHES = Figure("flushes/s", lambda stats: stats.flushes_per_s, rate, 10)
+FLUSHES = Figure("flushes/s", lambda stats: stats.per_s("flushes"), rate, 10)
 FLUSH_MS = Figure("a flush takes", lambda stats: stats.ms_per_flush, _ms, 0.1)
-WRITES = Figure("writes/s", lambda stats: stats.writes_per_s, rate, 10)
+WRITES = Figure("writes/s", lambda stats: stats.per_s("writes"), rate, 10)
 WRITE_MS = Figure("a write takes", lambda stats: stats.ms_per_write, _ms, 0.1)
-READS = Figure("reads/s", lambda stats: stats.reads_per_s, rate, 10)
+READS = Figure("reads/s", lambda stats: stats.per_s("reads"), rate, 10)
 BUSY = Figure("busy", lambda stats: None if stats.busy is None else min(stats.busy, 1.0), percent, 1, 0.8)
-SYNCS = Figure("syncs/s", lambda stats: stats.syncs_per_s, rate, 10)
+SYNCS = Figure("syncs/s", lambda stats: stats.per_s("syncs"), rate, 10)
 SYNC_NS = Figure("a sync takes", lambda stats: stats.ns_per_sync, duration_ns, 1e5)
 LONGEST_SYNC_NS = Figure("the longest sync", lambda stats: stats.longest_sync_ns, duration_ns, 1e5)
 OF_DEVICES = (
@@ -141,6 +141,23 @@ def layout(width: int) -> Layout:
     return Layout(columns, chart_width, chart_width - _LABEL - 2, 4 if width >= _WIDE else 10)
 
 
+def last_minutes(
+    name: str,
+    figures: tuple[tuple[Figure, ...], ...],
+    recent: Recent[Sample],
+    join: Callable[[Sequence[Sample]], IoStats],
+    *,
+    width: int,
+    height: int,
+) -> Sequence[Text]:
+    """Draw area charts of samples, of which ``join`` adds up those of half a cell."""
+    if height < MIN_AREA_LINES:
+        return ()
+    room = layout(width)
+    series = tuple(join(samples) if samples else None for samples in recent.series(room.cell_s, 2 * room.cells))
+    return areas(name, figures, series, width, height)
+
+
 @lru_cache(maxsize=2)  # the series changes only when a cell is full, but the screen is drawn every second
 def areas(
     name: str,
@@ -149,7 +166,7 @@ def areas(
     width: int,
     height: int,
 ) -> tuple[Text, ...]:
-    """Draw area charts in at most this many lines; return no lines if there is too little room or nothing to draw.
+    """Draw area charts in at most this many lines; return no lines if there is nothing to draw.
 
     ``figures`` lists what to chart first, with one, two or three charts side by side. ``series`` has two samples per
     cell.
@@ -160,7 +177,7 @@ def areas(
         for figure in figures[room.columns - 1]
         if any(sample is not None and figure.value(sample) is not None for sample in series)
     ]
-    if not counted or height < MIN_AREA_LINES:
+    if not counted:
         return ()
     rows = min(max((height - 2) // 4, 1), ceil(len(counted) / room.columns))
     chart_height = min((height - 2) // rows, _MAX_CHART_LINES)

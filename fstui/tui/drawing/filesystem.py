@@ -15,7 +15,7 @@ from fstui.model.quantities import duration_ns, percent, rate, size
 from fstui.model.storage import Target
 from fstui.report.text import moment
 from fstui.tui.drawing import io_path
-from fstui.tui.drawing.cells import Run, fit, labelled, line, rule, wrapped
+from fstui.tui.drawing.cells import Run, fit, labelled, line, paragraph, rule, wrapped
 from fstui.tui.drawing.storage import BUSY_MUCH, StorageEntry, number
 from fstui.tui.iostats import IoStats, Recent, joined, together
 from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, HEAD, verdict_style
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 _MAX_WRITERS = 4
 _MAX_SCENARIOS, _MAX_BARS = 3, 12
-_INDENT = " " * 8
 _NO_DEFECT = "The configuration shows no defect. Run a scenario here to test the storage."
 
 
@@ -36,8 +35,9 @@ def detail(
     width: int,
     *,
     runs: Sequence[Summary] = (),
-    inventory: Inventory | None = None,
+    inventory: Inventory,
 ) -> list[Text]:
+    """Draw everything but the charts. ``runs``: all saved runs that are known."""
     if entry is None:
         return [rule(width), line("  No filesystem matches the filter. Press Esc to show all.")]
     lines = [rule(width, entry.name, "nothing written")]
@@ -46,17 +46,21 @@ def detail(
     if target:
         lines += [*io_path.tree(target, width, edges), *_users(target, activity, width)]
         if target.silent_s is not None:
-            lines += [line(), *_silence(target, target.silent_s, width)]
-    elif entry.guest and inventory:
+            hangs = "its server or its disk hangs. A run there would hang too."
+            words = f"{target.source} has not answered for {target.silent_s:.0f} s: {hangs}"
+            lines += [line(), *paragraph(words, width - 1, "  ? ")]
+    elif entry.guest:
         lines += _guest(entry.guest, inventory, width)
     elif device := entry.device:
         lines += [line(f"  {device.id}  {io_path.lowest((device,))}: no mounted filesystem uses it")]
         if device.id in edges:
             words, style = edges[device.id]
             lines += [line((fit(f"  {words}", width), style))]
-    lines += _saved_runs(runs, width) if runs else []
+    here = (target.identity, inventory.host.hostname) if target and target.identity else None
+    if own := [one for one in runs if (one.identity, one.hostname) == here]:
+        lines += _saved_runs(own, width)
     if target and entry.judgement and not entry.findings and target.silent_s is None:
-        lines += [line(), *(line((part, FAINT)) for part in wrapped(_NO_DEFECT, width - 1, indent="  "))]
+        lines += [line(), *paragraph(_NO_DEFECT, width - 1, "  ", FAINT)]
     for finding in entry.findings:
         lines += [line(), *_finding(finding, width)]
     return lines
@@ -67,22 +71,12 @@ def last_minutes(
 ) -> Sequence[Text]:
     from fstui.tui.drawing import charts  # noqa: PLC0415  it loads the judge, which the first frame does not need
 
-    if height < charts.MIN_AREA_LINES:
-        return ()
     devices = sorted({node.id for node in entry.devices if node.id in stats})
-    room = charts.layout(width)
-    series = tuple(
-        joined(together(sample[device] for device in devices if device in sample) for sample in samples)
-        if samples
-        else None
-        for samples in recent.series(room.cell_s, 2 * room.cells)
-    )
-    return charts.areas(" + ".join(devices), charts.OF_DEVICES, series, width, height)
 
+    def of_devices(samples: Sequence[Mapping[str, IoStats]]) -> IoStats:
+        return joined(together(sample[device] for device in devices if device in sample) for sample in samples)
 
-def of_target(summaries: Sequence[Summary], target: Target, hostname: str) -> list[Summary]:
-    """Return the saved runs on this filesystem of this host."""
-    return [one for one in summaries if one.identity and (one.identity, one.hostname) == (target.identity, hostname)]
+    return charts.last_minutes(" + ".join(devices), charts.OF_DEVICES, recent, of_devices, width=width, height=height)
 
 
 def _guest(guest: Guest, inventory: Inventory, width: int) -> Iterator[Text]:
@@ -93,7 +87,7 @@ def _guest(guest: Guest, inventory: Inventory, width: int) -> Iterator[Text]:
     for section in guests.sections((guest,), inventory):
         yield from section_lines(section._replace(title=section.title if section.style else ""), width)
         yield line()
-    yield from (line((part, FAINT)) for words in about for part in wrapped(words, width - 1, indent="  "))
+    yield from (part for words in about for part in paragraph(words, width - 1, "  ", FAINT))
 
 
 def _edge(now: IoStats) -> Run:
@@ -101,10 +95,10 @@ def _edge(now: IoStats) -> Run:
         "" if now.busy is None else f"{percent(now.busy)} busy",
         "flushes not counted"
         if now.flushes is None
-        else f"{number(now.flushes_per_s)} flushes/s{_at(now.ms_per_flush)}",
-        f"{number(now.writes_per_s)} writes/s{_at(now.ms_per_write)}",
-        "" if now.bytes_per_s is None else f"{size(now.bytes_per_s)}/s",
-        f"{number(now.reads_per_s)} reads/s",
+        else f"{number(now.per_s('flushes'))} flushes/s{_at(now.ms_per_flush)}",
+        f"{number(now.per_s('writes'))} writes/s{_at(now.ms_per_write)}",
+        "" if (written := now.per_s("written_bytes")) is None else f"{size(written)}/s",
+        f"{number(now.per_s('reads'))} reads/s",
         "" if now.in_flight is None else f"{now.in_flight} in flight",
     ]
     return ", ".join(filter(None, parts)), DOUBT if (now.busy or 0) >= BUSY_MUCH else AREA
@@ -119,8 +113,7 @@ def _users(target: Target, activity: HostActivity, width: int) -> Iterator[Text]
     named = [f"{each.name} ({each.pid}) {size(_rounded(each.bytes_per_s))}/s" for each in here[:_MAX_WRITERS]]
     if named:
         words = ", ".join(named) + ("; run fstui as root to see other users' processes" if activity.hidden else "")
-        for part in wrapped(words, width - 1, indent=_INDENT, first="  who   "):
-            yield line((part, FAINT))
+        yield from paragraph(words, width - 1, "  who   ", FAINT)
     for database in activity.databases:
         if target.mount_point in database.mounts:
             yield from _database(database, width)
@@ -135,19 +128,9 @@ def _database(database: RunningDatabase, width: int) -> Iterator[Text]:
     settings = ", ".join(f"{name} = {value}" for name, value in sorted(database.variables.items()))
     words = f"{database.name} ({database.pid}) keeps its data in {database.data_directory}: "
     words += settings or "no durability setting was changed at its start"
-    for part in wrapped(words, width - 1, indent=_INDENT, first="  data  "):
-        yield line(part)
+    yield from paragraph(words, width - 1, "  data  ")
     for reason in database.unsafe_settings:
-        for part in wrapped(f"✗ a commit may be lost: {reason}", width - 1, indent=_INDENT + "  ", first=_INDENT):
-            yield line((part, BAD))
-
-
-def _silence(target: Target, silent_s: float, width: int) -> list[Text]:
-    words = (
-        f"{target.source} has not answered for {silent_s:.0f} s: its server or its disk hangs. A run there would hang "
-        "too."
-    )
-    return [line(part) for part in wrapped(words, width - 1, indent="    ", first="  ? ")]
+        yield from paragraph(f"a commit may be lost: {reason}", width - 1, "        ✗ ", BAD)
 
 
 def _finding(finding: Finding, width: int) -> list[Text]:

@@ -20,11 +20,11 @@ from fstui.report.latency_map import LogScale
 from fstui.report.text import moment, verdict_word
 from fstui.runs.history import ALTERED, Summary
 from fstui.tui.drawing import charts
-from fstui.tui.drawing.cells import Column, line, rule, shown, wrapped
+from fstui.tui.drawing.cells import Column, line, paragraph, rule, shown
 from fstui.tui.drawing.report import section_lines
 from fstui.tui.styles import AREA, DOUBT, FAINT, speed_style, verdict_style
 from fstui.tui.widgets.lines import UNBOUNDED
-from fstui.tui.widgets.table import LateCells, TableContent, row_cells
+from fstui.tui.widgets.table import TableContent, row_cells
 
 _BAR, _LONG_BAR, _VERY_WIDE, _RATE = 8, 30, 150, 6
 COLUMNS = (
@@ -48,11 +48,11 @@ def rows(runs: Sequence[Summary], width: int) -> TableContent:
     bar = _LONG_BAR if width >= _VERY_WIDE else _BAR
     columns = shown([replace(one, width=bar) if one.title == "BAR" else one for one in COLUMNS], width - 1)
     scale = charts.scale_around(one.rate_per_s for one in runs)
-    cells, day = {}, ""
+    rows, day = {}, ""
     for one in runs:
-        cells[one.path] = partial(_row, one, columns, scale, bar, same_day=one.started_at[:10] == day)
+        rows[one.path] = partial(_row, one, columns, scale, bar, same_day=one.started_at[:10] == day)
         day = one.started_at[:10]
-    return TableContent(columns, LateCells(cells), {"BAR": f"{_power_of_ten(scale.low)}…{_power_of_ten(scale.high)}"})
+    return TableContent(columns, rows, {"BAR": f"{_power_of_ten(scale.low)}…{_power_of_ten(scale.high)}"})
 
 
 def in_order(runs: Sequence[Summary], title: str) -> list[Summary]:
@@ -76,7 +76,7 @@ def trend(summaries: Sequence[Summary], chosen: Summary, width: int) -> list[Tex
     """Return how the rate changed in the runs of the same scenario on the same storage, as ``fstui history trend``."""
     runs = next((one for one in report.series(summaries) if chosen in one), [])
     if len(runs) < 2:
-        return [rule(width, "trend"), *(line(part) for part in wrapped(report.NO_TREND, width - 2, indent="  "))]
+        return [rule(width, "trend"), *paragraph(report.NO_TREND, width - 2, "  ")]
     return [rule(width, f"{chosen.rate_of} by run"), *section_lines(report.trend(runs)._replace(title=""), width)]
 
 
@@ -98,7 +98,7 @@ def selected(summary: Summary, run: Run | None, width: int) -> list[Text]:
 def file(summary: Summary, width: int) -> list[Text]:
     words = summary.unreadable or (f"{summary.path}: {ALTERED}" if summary.altered else summary.path)
     words = f"“{summary.note}” {words}" if summary.note else words
-    return [line((part, FAINT)) for part in wrapped(words, width - 2, indent=" ")]
+    return paragraph(words, width - 2, " ", FAINT)
 
 
 def _row(summary: Summary, columns: Sequence[Column], scale: LogScale, bar: int, *, same_day: bool) -> list[Text]:
@@ -126,7 +126,7 @@ def _row(summary: Summary, columns: Sequence[Column], scale: LogScale, bar: int,
 
 def _in_short(summary: Summary, width: int) -> list[Text]:
     if summary.unreadable:
-        return [line((part, DOUBT)) for part in wrapped(summary.unreadable, width - 2, indent="  ")]
+        return paragraph(summary.unreadable, width - 2, "  ", DOUBT)
     if summary.verdict is None:
         return []
     glyph, style = verdict_style(summary.verdict)

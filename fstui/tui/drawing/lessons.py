@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from math import ceil, log2
 
 from rich.cells import cell_len
@@ -15,7 +16,19 @@ from fstui.report.glossary import titled, used_in
 from fstui.report.text import verdict_word
 from fstui.runs.lessons import CheckedClaim, Choice, Lesson, LessonRun, Planned, Taken
 from fstui.tui.drawing import io_path, latency
-from fstui.tui.drawing.cells import ACTION, Column, clickable, ends, fit, fit_right, line, rule, shown, wrapped
+from fstui.tui.drawing.cells import (
+    ACTION,
+    Column,
+    clickable,
+    ends,
+    fit,
+    fit_right,
+    line,
+    meter,
+    paragraph,
+    rule,
+    shown,
+)
 from fstui.tui.progress import Progress
 from fstui.tui.styles import AREA, BAD, BRAND, DOUBT, FAINT, GOOD, HEAD, KEY, not_bold, step_style, verdict_style
 from fstui.tui.widgets.table import TableContent, row_cells
@@ -29,7 +42,7 @@ COLUMNS = (Column("", 1), Column("NO", 2, right=True), Column("LESSON", gap=2), 
 
 def listed(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) -> TableContent:
     columns = shown(COLUMNS, width - 1)
-    cells = {}
+    rows = {}
     for lesson in lessons:
         done = taken.get(lesson.name)
         values = {
@@ -41,8 +54,8 @@ def listed(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) ->
             else f"{'━' * lesson.minutes} {lesson.minutes} min",
         }
         styles = {"": GOOD if done else FAINT, "TIME, RESULT": _RIGHT[done.right] if done else AREA}
-        cells[lesson.name] = row_cells(columns, values, styles)
-    return TableContent(columns, cells, {})
+        rows[lesson.name] = partial(row_cells, columns, values, styles)
+    return TableContent(columns, rows)
 
 
 def progress(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) -> Text:
@@ -51,26 +64,24 @@ def progress(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) 
     words = f"  {len(done)} of {len(lessons)} taken"
     words += f", {sum(one.right for one in done)} of {2 * len(done)} answers right" if done else ""
     cells = min(2 * len(lessons), max(width - 70, 0))
-    full = cells * len(done) // len(lessons)
-    bar = [("━" * full, GOOD), ("─" * (cells - full), FAINT)] if cells > len(lessons) // 2 else []
+    bar = meter(len(done) / len(lessons), cells, GOOD) if cells > len(lessons) // 2 else ()
     rest = f"   {left} min left" if left else "   all of them"
     return line((" fstui ", BRAND), " ", ("lessons", HEAD), "   ", *bar, words, (rest, FAINT))
 
 
 def about(lesson: Lesson, planned: Sequence[Planned], done: Taken | None, width: int) -> list[Text]:
     """Return what the lesson is about and asks. Answers and meanings are hidden until it has been taken."""
-    words = ", ".join(map(titled, lesson.words))
     return [
         rule(width, f"{lesson.number}  {lesson.title}", f"{lesson.minutes} min"),
-        *paragraph(lesson.text, width),
+        *prose(lesson.text, width),
         line(),
-        *paragraph(lesson.predict.ask, width, HEAD),
+        *prose(lesson.predict.ask, width, HEAD),
         *(line(f"    {at}  ", answer) for at, answer in enumerate(lesson.predict.choices, 1)),
         *reach(lesson, planned, width, hidden=done is None),
         *disks(lesson, planned, width),
         *_measured(lesson, done, width),
         line(),
-        *paragraph(f"words: {words}", width, FAINT),
+        *prose(f"words: {', '.join(map(titled, lesson.words))}", width, FAINT),
         *(meanings(lesson, width) if done else []),
     ]
 
@@ -89,8 +100,8 @@ def question(text: str, choice: Choice, chosen: int | None, width: int, *, right
 
     ``right``: the word that marks the right answer, when it is revealed.
     """
-    lines = [*paragraph(text, width), line()] if text else []
-    lines += [*paragraph(choice.ask, width, HEAD), line()]
+    lines = [*prose(text, width), line()] if text else []
+    lines += [*prose(choice.ask, width, HEAD), line()]
     for number, answer in enumerate(choice.choices, 1):
         mark = "▸" if number == chosen else " "
         if not right:
@@ -104,7 +115,7 @@ def question(text: str, choice: Choice, chosen: int | None, width: int, *, right
     if right and chosen is not None:
         is_right = chosen == choice.right
         lines += [line(), line(("  Right.", GOOD) if is_right else (f"  No: {choice.right} is right.", DOUBT))]
-        lines += paragraph(choice.answer, width)
+        lines += prose(choice.answer, width)
     return lines
 
 
@@ -113,8 +124,7 @@ def runs(
 ) -> list[Text]:
     """Return every run with its steps, as far as they have been measured. All bars have the same linear scale."""
     lines: list[Text] = []
-    cells = width - _STEP - 37
-    cells = cells if cells >= _MIN_BAR else 0
+    cells = room if (room := width - _STEP - 37) >= _MIN_BAR else 0
     seen = (
         _measured_step(str(step["name"]), index, started.get(run.label))[0]
         for run in planned
@@ -123,10 +133,10 @@ def runs(
     most = max((step.rate_per_s for step in seen if step), default=0.0)
     top = f"{rate(most)}/s" if most else ""
     for run in planned:
-        label = f"  {run.label}  "
-        disk, *more = wrapped(disks.get(run.label, ""), width - cell_len(label), indent="") or [""]
+        disk = paragraph(disks.get(run.label, ""), width, f"  {run.label}  ")
+        disk[0].stylize(HEAD, 0, len(run.label) + 4)
         axis = f"0{top:>{cells - 1}}" if cells >= _BAR and top else ""
-        lines += [line((label, HEAD), disk), *(line(" " * cell_len(label) + part) for part in more)]
+        lines += disk
         lines.append(line((f"    {'':{_STEP}}   RATE/S      P50  FLUSH/SYNC  {axis}", FAINT)))
         one = started.get(run.label)
         lines += [_step(str(step["name"]), index, one, most, cells) for index, step in enumerate(run.steps)]
@@ -137,9 +147,9 @@ def runs(
 def comparison(choice: Choice, chosen: int | None, claims: Sequence[CheckedClaim], width: int) -> list[Text]:
     lines = [line("  ", ("What the runs show", HEAD)), line()]
     for claim in claims:
-        first, *more = wrapped(claim.sentence, width - 8, indent="")
-        lines.append(line(("  ✓ ", GOOD) if claim.holds else ("  ✗ ", BAD), first))
-        lines += [line("    " + part) for part in more]
+        sentence = paragraph(claim.sentence, width - 4, "  ✓ " if claim.holds else "  ✗ ")
+        sentence[0].stylize(GOOD if claim.holds else BAD, 0, 4)
+        lines += sentence
     lines += [line(), line(("  You were asked:", FAINT))]
     right = "right, as measured" if all(claim.holds for claim in claims) else "right"
     return [*lines, *question("", choice, chosen, width, right=right)]
@@ -148,9 +158,9 @@ def comparison(choice: Choice, chosen: int | None, claims: Sequence[CheckedClaim
 def explanation(lesson: Lesson, width: int) -> list[Text]:
     words = ", ".join(titled(name) for name in dict.fromkeys((*lesson.words, *used_in(lesson.explain))))
     return [
-        *paragraph(lesson.explain, width),
+        *prose(lesson.explain, width),
         line(),
-        *paragraph(f"words: {words} (g shows them)", width, FAINT),
+        *prose(f"words: {words} (g shows them)", width, FAINT),
         *meanings(lesson, width),
     ]
 
@@ -202,9 +212,8 @@ def _window_s(elapsed_s: float) -> float:
     return max(8.0, 2.0 ** ceil(log2(max(elapsed_s, 1.0))))
 
 
-def paragraph(text: str, width: int, style: str = "") -> list[Text]:
-    words = " ".join(text.splitlines())
-    return [line((part, style)) for part in wrapped(words, width - 4, indent="  ")] if words else []
+def prose(text: str, width: int, style: str = "") -> list[Text]:
+    return paragraph(" ".join(text.splitlines()), width - 4, "  ", style) if text else []
 
 
 def _measured(lesson: Lesson, done: Taken | None, width: int) -> list[Text]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 
 from msgspec.structs import replace
@@ -22,7 +23,7 @@ from fstui.runs import power_cut
 from fstui.runs.scenarios import Setting
 from fstui.tui import offers
 from fstui.tui.drawing import charts, io_path
-from fstui.tui.drawing.cells import Column, Run, fit, line, rule, shown, title_line, wrapped
+from fstui.tui.drawing.cells import Column, Run, fit, line, paragraph, rule, shown, title_line
 from fstui.tui.offers import Choices, Offer
 from fstui.tui.styles import AREA, BAD, DOUBT, FAINT
 from fstui.tui.widgets.table import TableContent, row_cells
@@ -55,7 +56,7 @@ def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None
     """Return a row for each scenario with its cost; the index is the key."""
     bar = _LONG_BAR if width >= _VERY_WIDE else _BAR if width >= _WIDE else _SHORT_BAR
     columns = shown([replace(one, width=bar) if one.width == _BAR else one for one in SCENARIOS], width - 1)
-    cells = {}
+    rows = {}
     for at, offer in enumerate(offers):
         values = {"SCENARIO": offer.name, "ANSWERS": offer.form.question}
         styles = {"DURATION": AREA, "BYTES": AREA, "WRITES": FAINT if offer.refusal else ""}
@@ -70,8 +71,8 @@ def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None
             values["BYTES"] = charts.bar(plan.max_bytes or 0, _BYTES, bar)
             if free_bytes is not None and (plan.max_bytes or 0) * _MUCH > free_bytes:
                 styles["BYTES"] = DOUBT
-        cells[str(at)] = row_cells(columns, values, styles)
-    return TableContent(columns, cells, {"DURATION": "1 s … 1 h", "BYTES": "1 M … 1 T" if bar > _SHORT_BAR else ""})
+        rows[str(at)] = partial(row_cells, columns, values, styles)
+    return TableContent(columns, rows, {"DURATION": "1 s … 1 h", "BYTES": "1 M … 1 T" if bar > _SHORT_BAR else ""})
 
 
 def settings(offer: Offer, chosen: Choices, marked: tuple[str, int], target: Target | None, width: int) -> TableContent:
@@ -80,37 +81,40 @@ def settings(offer: Offer, chosen: Choices, marked: tuple[str, int], target: Tar
     ``marked``: the setting under the cursor and which of its options. ``target`` is without declarations.
     """
     columns = shown(SETTINGS, width - 1)
-    cells = {}
-    for name in offers.rows(offer.form):
+
+    def draw(name: str) -> list[Text]:
         setting = offer.form.settings.get(name)
         if setting is None:
             value, note = _declaration(chosen.declaration, name, target)
         else:
-            now = chosen.values(offer.form, name)
+            now, allowed = chosen.values(offer.form, name), offers.options(setting)
+            if offers.is_matrix(setting):
+                values = {"NAME": name, "VALUE": f"{len(now)} of {len(allowed)}"}
+                boxes = _boxes(setting, now, marked[1] if name == marked[0] else None, columns[-1].width)
+                return [*row_cells(columns[:2], values, {}), boxes]
             value = ", ".join(_shown(setting, text) for text in now) + (" s" if setting.unit == "s" else "")
-            note = _options(setting, now) or setting.help
-        row = row_cells(columns, {"NAME": name, "VALUE": value, "NOTE": note}, {"NOTE": FAINT})
-        if setting and offers.is_matrix(setting):
-            values = {"NAME": name, "VALUE": f"{len(now)} of {len(offers.options(setting))}"}
-            boxes = _boxes(setting, now, marked[1] if name == marked[0] else None, columns[-1].width)
-            row = [*row_cells(columns[:2], values, {}), boxes]
-        cells[name] = row
-    return TableContent(columns, cells, {})
+            words = [(_shown(setting, one), one in now) for one in allowed]
+            note = " · ".join(f"[{text}]" if is_chosen else text for text, is_chosen in words) or setting.help
+        return row_cells(columns, {"NAME": name, "VALUE": value, "NOTE": note}, {"NOTE": FAINT})
+
+    return TableContent(columns, {name: partial(draw, name) for name in offers.rows(offer.form)})
 
 
 def notes(offer: Offer, target: Target | None, busy: Run, width: int) -> list[Text]:
     """Return why it cannot be run, or what it writes and the same run as a command; then what it measures and how."""
-    about = [line(part) for part in wrapped(" ".join(offer.form.help.split()), width - 2, indent="  ")]
+    room = width - 2
+    about = paragraph(" ".join(offer.form.help.split()), room, "  ")
     if offer.refusal:
-        return [*_paragraph(offer.refusal, "  ✗ ", BAD, width), line(), *about]
+        return [*paragraph(offer.refusal, room, "  ✗ ", BAD), line(), *about]
     lines: list[Text] = []
     if offer.plan and target:
-        for reason, count in Counter(_skipped(offer.plan)).items():
-            lines += _paragraph(f"{count} skipped: {reason}", "  – ", "", width)
-        lines += _paragraph(_amount(offer.plan, target.path.rstrip("/")), "  ", "", width)
-        lines += _paragraph(offer.command, "  $ ", FAINT, width)
+        steps = offer.plan.steps if isinstance(offer.plan, Plan) else ()
+        for reason, count in Counter(step.skip for step in steps if step.skip).items():
+            lines += paragraph(f"{count} skipped: {reason}", room, "  – ")
+        lines += paragraph(_amount(offer.plan, target.path.rstrip("/")), room, "  ")
+        lines += paragraph(offer.command, room, "  $ ", FAINT)
         words, style = busy
-        lines += _paragraph(words, "  ! " if style == DOUBT else "  ", style, width) if words else []
+        lines += paragraph(words, room, "  ! " if style == DOUBT else "  ", style) if words else []
     pictures = _pictures(offer.plan, target, width) if isinstance(offer.plan, Plan) and target and target.stack else []
     return [*lines, line(), *about, *pictures]
 
@@ -131,10 +135,6 @@ def extent(offer: Offer, chosen: Choices) -> str:
     return f"{product}{counted(len(steps), 'step')}{each}"
 
 
-def _skipped(plan: Plan | power_cut.PowerCutPlan) -> list[str]:
-    return [step.skip for step in plan.steps if step.skip] if isinstance(plan, Plan) else []
-
-
 def _amount(plan: Plan | power_cut.PowerCutPlan, directory: str) -> str:
     each_second = f"{size(plan.bytes_per_s)} a second" if plan.bytes_per_s else ""
     if isinstance(plan, power_cut.PowerCutPlan):
@@ -147,10 +147,6 @@ def _amount(plan: Plan | power_cut.PowerCutPlan, directory: str) -> str:
     return f"Writes {amount} into {directory}/.fstui-…, then removes it.{server}"
 
 
-def _paragraph(words: str, lead: str, style: str, width: int) -> list[Text]:
-    return [line((part, style)) for part in wrapped(words, width - 2, " " * len(lead), lead)]
-
-
 def _pictures(plan: Plan, target: Target, width: int) -> list[Text]:
     steps = [(step.name, step.settings) for step in plan.steps if not step.skip]
     reach = io_path.reach_lines(steps, target, width) if steps else []
@@ -160,12 +156,6 @@ def _pictures(plan: Plan, target: Target, width: int) -> list[Text]:
 
 def _shown(setting: Setting, text: str) -> str:
     return size(int(text)) if setting.unit == "bytes" and text.isdigit() else text
-
-
-def _options(setting: Setting, now: Sequence[str]) -> str:
-    return " · ".join(
-        f"[{_shown(setting, value)}]" if value in now else _shown(setting, value) for value in offers.options(setting)
-    )
 
 
 def _boxes(setting: Setting, now: Sequence[str], marked: int | None, width: int) -> Text:

@@ -15,7 +15,7 @@ from fstui.report.database_notes import notes
 from fstui.report.formats import plain
 from fstui.report.sections import Report, Section
 from fstui.report.text import GLYPHS
-from fstui.tui.drawing.cells import fit, labelled, line, selectable, wrapped
+from fstui.tui.drawing.cells import fit, labelled, line, paragraph, selectable
 from fstui.tui.styles import FAINT, HEAD, verdict_style
 
 IS_IT_SLOW = "is-it-slow"
@@ -38,7 +38,7 @@ def report_lines(report: Report, width: int) -> list[Text]:
 
 def section_lines(section: Section, width: int) -> list[Text]:
     """Return the title in bold, the table or drawing as the command prints it, then sentences and labelled points."""
-    lines = [line((part, HEAD)) for part in wrapped(section.title, width - 1, " ")] if section.title else []
+    lines = paragraph(section.title, width - 1, " ", HEAD) if section.title else []
     printed = plain.lines(section._replace(title="", lines=(), points=()), width - 2)
     table = [line(f" {part}") for part in printed]
     for verdict, glyph in GLYPHS.items():
@@ -47,7 +47,7 @@ def section_lines(section: Section, width: int) -> list[Text]:
     if section.rows:
         table[0].stylize(FAINT)
     lines += table
-    lines += [line(part) for sentence in section.lines for part in wrapped(sentence, width - 1, " ")]
+    lines += [part for sentence in section.lines for part in paragraph(sentence, width - 1, " ")]
     for label, points in section.points:
         lines += labelled([point.partition(": ")[::2] for point in points], label, width)
     return lines

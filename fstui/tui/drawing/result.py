@@ -29,6 +29,7 @@ from fstui.tui.drawing.cells import (
     heading,
     labelled,
     line,
+    paragraph,
     row,
     rule,
     selectable,
@@ -36,7 +37,6 @@ from fstui.tui.drawing.cells import (
     styled_row,
     title_line,
     window,
-    wrapped,
 )
 from fstui.tui.drawing.report import Detail
 from fstui.tui.drawing.run import CURVE, NONE, PERCENTILES, numbers, percentile, with_long_curves, words_row
@@ -113,7 +113,7 @@ def explanation(run: Run, finding: Finding | None, width: int, height: int) -> l
     sentence = finding.sentence or finding.title if finding else run.sentence
     if finding is not None and finding is leading(run):
         sentence = run.sentence or sentence
-    lines = [line(part) for part in wrapped(sentence, width)]
+    lines = paragraph(sentence, width, "   ")
     if finding is None:
         return lines
     if finding.scope == "step":
@@ -151,7 +151,7 @@ def io_path_of(run: Run, step: Step | None, width: int) -> list[Text]:
 
 def step_detail(step: Step, run: Run, width: int) -> list[Text]:
     whole, counts = step.latency_ns, Counts(run)
-    lines = [line(part) for part in wrapped(f"{step.name}: {step.status}. {figures.failure(step)}", width - 1)]
+    lines = paragraph(f"{step.name}: {step.status}. {figures.failure(step)}", width - 1, "   ")
     requested = f"{count(step.ops)} operations, {count(step.syncs)} syncs, {size(step.bytes)}"
     requested += f", {step.writers} writers" if step.writers > 1 else ""
     pairs = [("requested", f"{requested} in {seconds(step.elapsed_s)}")]

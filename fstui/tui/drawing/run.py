@@ -70,7 +70,7 @@ def title(progress: Progress, simulated: str | None, width: int) -> Text:
     return title_line(progress.plan.scenario.name, io_path.path(progress.target), time, width, mark)
 
 
-def steps(progress: Progress, selected: int | None, width: int, height: int) -> list[Text]:
+def steps(progress: Progress, width: int, height: int) -> list[Text]:
     """Draw a row for each planned step. The numbers of the running step change in place."""
     names = [step.name for step in progress.plan.steps]
     columns = shown(with_long_curves(STEPS, names, width), width - 5)
@@ -79,7 +79,7 @@ def steps(progress: Progress, selected: int | None, width: int, height: int) -> 
     def draw(at: int) -> Text:
         return _step(progress, at, names[at], columns)
 
-    return [heading(columns, margin="   "), *window(len(names), draw, selected or 0, height - 1)]
+    return [heading(columns, margin="   "), *window(len(names), draw, progress.shown or 0, height - 1)]
 
 
 def with_long_curves(columns: Sequence[Column], names: Sequence[str], width: int) -> Sequence[Column]:
@@ -142,11 +142,9 @@ def both_ends(progress: Progress, width: int, height: int) -> list[Text]:
 
 def _is_shared(progress: Progress, seen: Step | Snapshot | None, settings: Settings) -> bool:
     """Return whether other processes also flushed, so that fstui's part of the counts is unknown."""
-    if seen is None:
-        return False
     if isinstance(seen, Step) and progress.counts.shared_with_others(seen):
         return True
-    if progress.counts.flushes_per_sync(seen, settings) is not None:
+    if seen is None or progress.counts.flushes_per_sync(seen, settings) is not None:
         return False
     return any(device.flushes is not None for device in figures.lowest(seen.counters, progress.target))
 
@@ -187,16 +185,16 @@ def others(progress: Progress, width: int) -> Text:
     idle = progress.idle
     if idle is None or not idle.elapsed_s:
         return line()
-    did: dict[str, str] = {}
+    did = []
     for device in figures.lowest(idle.counters, progress.target):
-        done = [f"{_per_s(device.writes, idle.elapsed_s)} writes/s"] if device.writes is not None else []
-        done += [f"{_per_s(device.flushes, idle.elapsed_s)} flushes/s"] if device.flushes is not None else []
+        counted = (("writes", device.writes), ("flushes", device.flushes))
+        done = [f"{count(number / idle.elapsed_s)} {what}/s" for what, number in counted if number is not None]
         if done:
-            did[device.device] = ", ".join(done)
+            did.append(f"{device.device} {', '.join(done)}")
     if not did:
         return line()
     # The names come first, because the line may be cut.
-    parts = filter(None, [figures.names_of(idle.writers), *(f"{device} {done}" for device, done in did.items())])
+    parts = filter(None, [figures.names_of(idle.writers), *did])
     return line((fit(f"   other writers before the start: {'; '.join(parts)}", width).rstrip(), FAINT))
 
 
@@ -205,12 +203,12 @@ def busy(stats: dict[str, IoStats], target: Target) -> Words:
     parts, style = [], FAINT
     for node in target.lowest:
         now = stats.get(node.id)
-        if now is None or ((now.writes_per_s or 0) + (now.flushes_per_s or 0) < 1 and (now.busy or 0) < _BUSY):
+        if now is None or ((now.per_s("writes") or 0) + (now.per_s("flushes") or 0) < 1 and (now.busy or 0) < _BUSY):
             continue
         does = [
             "" if now.busy is None else f"{percent(min(now.busy, 1))} busy",
-            "" if now.writes_per_s is None else f"{count(now.writes_per_s)} writes/s",
-            "" if now.flushes_per_s is None else f"{count(now.flushes_per_s)} flushes/s",
+            "" if (writes := now.per_s("writes")) is None else f"{count(writes)} writes/s",
+            "" if (flushes := now.per_s("flushes")) is None else f"{count(flushes)} flushes/s",
         ]
         parts.append(f"other processes use {node.id} now: {', '.join(filter(None, does))}")
         style = DOUBT if (now.busy or 0) >= _VERY_BUSY else style
@@ -289,10 +287,6 @@ def _elapsed(progress: Progress, index: int) -> str:
         return "done" if index in progress.done else "starting"
     elapsed, length = progress.snapshot.elapsed_s, progress.snapshot.length_s
     return f"{elapsed:.1f} s" if length is None else f"{elapsed:.1f} of {length:g} s"
-
-
-def _per_s(value: int | None, elapsed_s: float) -> str:
-    return count((value or 0) / elapsed_s)
 
 
 def _width(columns: Sequence[Column]) -> int:

@@ -179,8 +179,8 @@ def entries(
         "mount": lambda entry: entry.name,
         "used": lambda entry: -(entry.used or 0),
         "busy": lambda entry: -(stats_of(entry, stats).busy or 0),
-        "writes": lambda entry: -(stats_of(entry, stats).writes_per_s or 0),
-        "flushes": lambda entry: -(stats_of(entry, stats).flushes_per_s or 0),
+        "writes": lambda entry: -(stats_of(entry, stats).per_s("writes") or 0),
+        "flushes": lambda entry: -(stats_of(entry, stats).per_s("flushes") or 0),
     }
     found.sort(key=orders[sort])
     unused = [StorageEntry(None, device=node) for node in inventory.unused]
@@ -327,11 +327,11 @@ def _row(
         "FREE": "–" if bytes_ is None else short_size(bytes_),
         "DEVICE": io_path.lowest(entry.devices),
         "I/O PATH": entry.path,
-        "READ/S": number(now.reads_per_s),
-        "WRITE/S": number(now.writes_per_s),
-        "MB/S": "–" if now.bytes_per_s is None else f"{now.bytes_per_s / 1e6:.1f}",
+        "READ/S": number(now.per_s("reads")),
+        "WRITE/S": number(now.per_s("writes")),
+        "MB/S": "–" if (written := now.per_s("written_bytes")) is None else f"{written / 1e6:.1f}",
         "W_AWAIT": _ms(now.ms_per_write),
-        "FLUSH/S": number(now.flushes_per_s),
+        "FLUSH/S": number(now.per_s("flushes")),
         "F_AWAIT": _ms(now.ms_per_flush),
         _TREND: trend,
         "FLAG": entry.flag,

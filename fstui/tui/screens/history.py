@@ -19,7 +19,7 @@ from fstui.tui.drawing import history as drawing
 from fstui.tui.drawing.cells import line, title_line
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.page_screen import comparison_screen, report_screen
-from fstui.tui.widgets.table import DrawnTable, TableContent
+from fstui.tui.widgets.table import DrawnTable
 
 MAX_COMPARED = 6
 NO_RUN = "No run is saved yet. Run a scenario first."
@@ -52,7 +52,7 @@ class HistoryScreen(BaseScreen):
     def __init__(self, against: Run | None = None) -> None:
         """``against``: a run that the next opened one is compared with."""
         super().__init__()
-        self.table = DrawnTable(self._draw_runs, id="runs")
+        self.table = DrawnTable(lambda width: drawing.rows(self.rows or (), width), id="runs")
         self.table.border_title = "saved runs"
         self.against = against
         self.marked: list[Summary] = []
@@ -223,9 +223,6 @@ class HistoryScreen(BaseScreen):
         number = "" if self.rows is None else counted(len(self.rows), "saved run")
         number = f"“{self.words}”: {number}" if self.words else number
         return [title_line(what, "", number, width)]
-
-    def _draw_runs(self, width: int) -> TableContent:
-        return drawing.rows(self.rows or (), width)
 
     def _draw_nothing(self, width: int, height: int) -> list[Text]:
         if self.rows:

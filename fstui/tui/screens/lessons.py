@@ -26,11 +26,18 @@ from fstui.tui.progress import Progress
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import HEAD
 from fstui.tui.widgets.lines import Slices
-from fstui.tui.widgets.table import DrawnTable, TableContent
+from fstui.tui.widgets.table import DrawnTable
 
 DRAW_S = 0.25
 MIN_MAP = 6
 """Lines on the screen."""
+
+_PROMPTS = {
+    "predict": ("What do you expect? Press a digit, then Enter.", "Press Enter to start."),
+    "run": ("Running …", "Press Enter to compare."),
+    "question": ("Your answer? Press a digit.", "Press Enter to end the lesson."),
+}
+"""For each stage, while something is missing and afterwards."""
 
 
 class LessonsScreen(BaseScreen):
@@ -45,7 +52,7 @@ class LessonsScreen(BaseScreen):
 
     def __init__(self, pace: float = 1.0) -> None:
         super().__init__()
-        self.table = DrawnTable(self._draw_lessons, id="lessons")
+        self.table = DrawnTable(lambda width: drawing.listed(lessons.lessons(), self.taken or {}, width), id="lessons")
         self.taken: dict[str, Taken] | None = None
         """None until it has been read."""
         self.planned: dict[str, list[Planned]] = {}
@@ -110,9 +117,6 @@ class LessonsScreen(BaseScreen):
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
         return [drawing.progress(lessons.lessons(), self.taken or {}, width), rule(width)]
-
-    def _draw_lessons(self, width: int) -> TableContent:
-        return drawing.listed(lessons.lessons(), self.taken or {}, width)
 
     def _draw_selected(self, width: int, height: int) -> list[Text]:
         planned, done = self.planned.get(self.chosen.name, []), (self.taken or {}).get(self.chosen.name)
@@ -190,32 +194,25 @@ class LessonScreen(BaseScreen):
         """Name the digits only if they choose something, and Enter only if it leads on."""
         waits = self.stage == "predict" or (self.stage == "question" and self.answered is None)
         for command in super().footer_commands():
-            if command.id == "lesson.next" and self._may_continue:
+            if command.id == "lesson.next" and not self._missing:
                 yield replace(command, label="start") if self.stage == "predict" else command
             elif command.id != "lesson.next" and (waits or command.id != "lesson.answer"):
                 yield command
 
     @property
-    def _may_continue(self) -> bool:
-        """Whether the page is answered, and its runs are over."""
-        match self.stage:
-            case "predict":
-                return self.predicted is not None
-            case "run":
-                return self._is_over
-            case "question":
-                return self.answered is not None
-        return True
+    def _missing(self) -> str:
+        """What must be done before the next page; empty if the page is answered and its runs are over."""
+        if self.stage == "predict" and self.predicted is None:
+            return "Answer first: press the digit of what you expect."
+        if self.stage == "run" and len(self.results) < len(self.lesson.runs):
+            return "It is still running." if self._plug_at is None else "Press p to pull the plug."
+        return "Answer first: press a digit." if self.stage == "question" and self.answered is None else ""
 
     async def action_next(self) -> None:
-        if self.stage == "predict" and self.predicted is None:
-            self.say("Answer first: press the digit of what you expect.")
-        elif self.stage == "run" and not self._is_over:
-            self.say("It is still running." if self._plug_at is None else "Press p to pull the plug.")
+        if self._missing:
+            self.say(self._missing)
         elif self.stage != "question":
             self._show_stage(STAGES[STAGES.index(self.stage) + 1])
-        elif self.answered is None:
-            self.say("Answer first: press a digit.")
         else:
             if self._saving is not None:  # the list of lessons reads what was saved
                 with suppress(WorkerError):
@@ -229,10 +226,6 @@ class LessonScreen(BaseScreen):
         if stage == "run":
             self.run_all()
         self.redraw()
-
-    @property
-    def _is_over(self) -> bool:
-        return len(self.results) == len(self.lesson.runs)
 
     def action_plug(self) -> None:
         if self._plug_at is not None and self._now is not None:
@@ -315,11 +308,5 @@ class LessonScreen(BaseScreen):
     def _prompt(self) -> str:
         if self._plug_at is not None:
             return f"{self._plug_at}: press p to pull the plug at any time."
-        match self.stage:
-            case "predict":
-                return "Press Enter to start." if self.predicted else "What do you expect? Press a digit, then Enter."
-            case "run":
-                return "Press Enter to compare." if self._is_over else "Running …"
-            case "question":
-                return "Press Enter to end the lesson." if self.answered else "Your answer? Press a digit."
-        return "Press Enter to continue."
+        waiting, ready = _PROMPTS.get(self.stage, ("", "Press Enter to continue."))
+        return waiting if self._missing else ready

@@ -306,7 +306,7 @@ class PlanScreen(BaseScreen):
 
     def _draw_settings(self, width: int) -> TableContent:
         if self.offer is None:
-            return TableContent((), {}, {})
+            return TableContent((), {})
         return drawing.settings(self.offer, self.offers.choices, (self.setting, self.option), self._target, width)
 
     def _draw_notes(self, width: int, height: int) -> list[Text]:

@@ -15,7 +15,7 @@ from fstui.model.storage import Target
 from fstui.runs import power_cut
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command
 from fstui.tui.drawing import io_path
-from fstui.tui.drawing.cells import line, title_line, wrapped
+from fstui.tui.drawing.cells import paragraph, title_line
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import DOUBT, FAINT, HEAD
 
@@ -149,11 +149,8 @@ class PowerCutScreen(BaseScreen):
         return [title_line("power-cut", io_path.path(self._target), survived, width)]
 
     def _draw_guide(self, width: int, height: int) -> list[Text]:
-        return [
-            line((part, style))
-            for lead, words, style in self._paragraphs()
-            for part in wrapped(words, width - 1, " " * len(lead), lead)
-        ]
+        paragraphs = self._paragraphs()
+        return [part for lead, words, style in paragraphs for part in paragraph(words, width - 1, lead, style)]
 
     def _paragraphs(self) -> Iterator[tuple[str, str, str]]:
         """Yield the lead of the first line, the words and the style of each paragraph."""

@@ -15,7 +15,7 @@ from fstui.report import comparison, formats, replicas
 from fstui.report.findings import ordered
 from fstui.tui.commands import BACK, COPY, HELP, HISTORY, LIST, QUIT, Command
 from fstui.tui.drawing import result as drawing
-from fstui.tui.drawing.cells import line, rule, wrapped
+from fstui.tui.drawing.cells import paragraph, rule
 from fstui.tui.drawing.report import Detail, details
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import HEAD
@@ -32,13 +32,7 @@ class ResultScreen(BaseScreen):
         Command("result.markdown", "Y", "copy_markdown", "", "Copy the whole result as Markdown, for a ticket."),
         Command("result.again", "r", "again", "again", "Repeat the run on the same directory."),
         Command("result.explain", "x", "explain", "explain", "Explain the rule of the selected finding."),
-        Command(
-            "result.powercut",
-            "w",
-            "power_cut",
-            "power cut",
-            "Prove it with a power-cut test.",
-        ),
+        Command("result.powercut", "w", "power_cut", "power cut", "Prove it with a power-cut test."),
         Command(
             "result.export",
             "e",
@@ -238,4 +232,4 @@ def _name(chosen: Finding | Step | Detail | None) -> str:
 def _named(chosen: Finding | Step | Detail | None, width: int) -> list[Text]:
     if not isinstance(chosen, Finding):
         return []
-    return [rule(width, chosen.rule), *(line((part, HEAD)) for part in wrapped(chosen.title, width - 2, indent=" "))]
+    return [rule(width, chosen.rule), *paragraph(chosen.title, width - 2, " ", HEAD)]

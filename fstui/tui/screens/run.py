@@ -70,8 +70,8 @@ class RunScreen(BaseScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        yield self.lines("table", self._draw_steps)
-        yield self.lines("rule", self._draw_rule, classes="line")
+        yield self.lines("table", lambda width, height: drawing.steps(self.progress, width, height))
+        yield self.lines("rule", lambda width, _: [drawing.map_rule(self.progress, self.paused, width)], classes="line")
         yield Slices(lambda width, height: latency.heat_map(self._view(), width, height), id="map")
         yield self.lines("ends", lambda width, height: drawing.both_ends(self.progress, width, height))
         yield self.lines("finding", lambda width, height: [drawing.finding(self.progress, width)], classes="line")
@@ -174,12 +174,6 @@ class RunScreen(BaseScreen):
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
         return [drawing.title(self.progress, self.fstui.session.simulated, width)]
-
-    def _draw_steps(self, width: int, height: int) -> list[Text]:
-        return drawing.steps(self.progress, self.progress.shown, width, height)
-
-    def _draw_rule(self, width: int, height: int) -> list[Text]:
-        return [drawing.map_rule(self.progress, self.paused, width)]
 
     def _view(self) -> LatencyView:
         progress = self.progress

@@ -278,11 +278,8 @@ class StorageScreen(BaseScreen):
         return [*top, *storage.table(self.rows, stats, self.recent, self.selected, width=width, height=room)]
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
-        row, host = self.row, self.inventory.host.hostname
-        target = row.target if row else None
-        runs = filesystem.of_target(self.saved_runs, target, host) if target and self.saved_runs else ()
-        stats, inventory = self.activity.stats, self.inventory
-        lines = filesystem.detail(row, stats, self.host_activity, width, runs=runs, inventory=inventory)
+        row, stats, runs = self.row, self.activity.stats, self.saved_runs or ()
+        lines = filesystem.detail(row, stats, self.host_activity, width, runs=runs, inventory=self.inventory)
         if row is None or self.saved_runs is None:
             return lines
         room = height - len(lines)

@@ -10,18 +10,46 @@ from textual import work
 from textual.app import ComposeResult
 
 from fstui.model.errors import Refused
+from fstui.model.quantities import clock, size
 from fstui.model.storage import Target
-from fstui.model.watch import WatchedSecond, WatchEvent, WatchFinished, WatchStarted
+from fstui.model.watch import Watched, WatchedSecond, WatchEvent, WatchFinished, WatchStarted
 from fstui.report import watch
+from fstui.report.text import origin
 from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, RECORDING, Command
-from fstui.tui.drawing import watch as drawing
-from fstui.tui.drawing.cells import line, rule
-from fstui.tui.iostats import IoStats, Recent, of_second
+from fstui.tui.drawing import charts, io_path
+from fstui.tui.drawing.cells import Column, line, paragraph, rule, table, title_line
+from fstui.tui.iostats import IoStats, Recent, joined, of_second
 from fstui.tui.screens.base_screen import BaseScreen
+from fstui.tui.styles import FAINT, HEAD
 
 if TYPE_CHECKING:
     from fstui.runs.at_risk import WatchingRisk
     from fstui.runs.watch import Watching
+
+WAITS = (
+    Column("PROGRAM", 18, gap=0),
+    Column("SYNCS/S", 7, right=True),
+    Column("P50", 7, right=True),
+    Column("P99", 7, right=True, from_width=76),
+    Column("MAX", 7, right=True, from_width=96),
+    Column("DEVICE MEAN", 11, right=True, from_width=66),
+    Column("CPU WAIT ≤", 10, right=True, from_width=100),
+    Column("WAITING", 7, right=True, from_width=60),
+    Column("FILE", gap=2, cut="middle"),
+)
+_WIDE, _LONG_NAME = 100, 28
+"""A wide terminal has more cells for the names of programs."""
+DEVICES = (
+    Column("DEVICE", gap=0),
+    Column("WRITES/S", 8, right=True),
+    Column("BYTES/S", 9, right=True, from_width=60),
+    Column("WRITE P50", 9, right=True, from_width=66),
+    Column("FLUSHES/S", 9, right=True),
+    Column("FLUSH P50", 9, right=True),
+    Column("FLUSH P99", 9, right=True, from_width=70),
+    Column("FUA", 6, right=True, from_width=76),
+)
+WRITERS = (Column("PROGRAM", gap=0), Column("WRITTEN/S", 10, right=True))
 
 
 class FollowingScreen(BaseScreen):
@@ -102,47 +130,74 @@ class WatchScreen(FollowingScreen):
 
     def __init__(self, target: Target) -> None:
         super().__init__()
-        self.view = drawing.WatchView(target)
+        self.target = target
+        self.elapsed_s = 0.0
+        self._begun = False
+        self._untraced: str | None = None
+        """Why the kernel's trace is missing."""
+        self._second = Watched()
+        """The last one."""
+        self._sentence = ""
         self._recent = Recent[IoStats]()
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
         yield self.lines("waits", self._draw_waits, classes="rest", frame=True)
-        yield self.lines("devices", lambda width, _: drawing.devices(self.view, width), frame=True)
+        yield self.lines("devices", self._draw_devices, frame=True)
         yield self.lines("sentence", self._draw_sentence)
         yield self.footer_lines()
 
     async def start(self) -> Watching:
-        return await self.fstui.session.watch(directory=self.view.target.path)
+        return await self.fstui.session.watch(directory=self.target.path)
 
     def apply(self, event: WatchEvent) -> None:
         match event:
             case WatchStarted(untraced=untraced):
-                self.view = replace(self.view, untraced=untraced, begun=True)
+                self._untraced, self._begun = untraced, True
             case WatchedSecond(second=second, sentence=sentence):
-                elapsed_s = self.view.elapsed_s + second.elapsed_s
-                self.view = replace(self.view, second=second, sentence=sentence, elapsed_s=elapsed_s)
-                self._recent.add(second.elapsed_s, of_second(second, traced=self.view.untraced is None))
+                self._second, self._sentence = second, sentence
+                self.elapsed_s += second.elapsed_s
+                self._recent.add(second.elapsed_s, of_second(second, traced=self._untraced is None))
             case WatchFinished(report=report):
-                self.view = replace(self.view, sentence=watch.closing(report))
+                self._sentence = watch.closing(report)
         self.redraw()
 
     def conclusion(self) -> str:
-        return self.view.sentence
+        return self._sentence
 
     def action_at_risk(self) -> None:
         from fstui.tui.screens.at_risk import AtRiskScreen  # noqa: PLC0415
 
-        self.app.push_screen(AtRiskScreen(self.view.target))
+        self.app.push_screen(AtRiskScreen(self.target))
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
-        return [drawing.title(self.view, self.fstui.session.simulated, width)]
+        mark = origin(self.fstui.session.simulated).partition(" ")[0]
+        return [title_line("watch", io_path.path(self.target), clock(self.elapsed_s), width, mark)]
 
     def _draw_waits(self, width: int, height: int) -> list[Text]:
         top = [rule(width, "programs that wait")] if self.part("waits").has_frame else []
-        rows = [*top, *drawing.waits(self.view, width)]
-        minutes = drawing.minutes(self._recent, width, height - len(rows) - 1)
+        rows = [*top, *self._waits(width)]
+        room = height - len(rows) - 1
+        minutes = charts.last_minutes("all programs", charts.OF_SYNCS, self._recent, joined, width=width, height=room)
         return [*rows, line(), *minutes] if minutes else rows
 
+    def _waits(self, width: int) -> list[Text]:
+        """Draw the programs that waited, longest first. Without the kernel's trace, draw those that wrote most."""
+        second, per_s = self._second, max(self._second.elapsed_s, 1e-9)
+        if self._untraced:
+            why = paragraph(f"not traced by the kernel: {self._untraced}", width - 2, " ", FAINT)
+            writers = [(f"{each.name} ({each.pid})", size(each.written_bytes / per_s)) for each in second.writers]
+            return [*why, *table(WRITERS, writers, width)]
+        named = WAITS[0] if width < _WIDE else replace(WAITS[0], width=_LONG_NAME)
+        found = table((named, *WAITS[1:]), [watch.waiting_cells(each, per_s) for each in second.waits], width)
+        quiet = "no program waits for a sync" if self._begun else "setting up the kernel's trace"
+        return found if second.waits else [*found, line((f"  {quiet}", FAINT))]
+
+    def _draw_devices(self, width: int, height: int) -> list[Text]:
+        second, per_s = self._second, max(self._second.elapsed_s, 1e-9)
+        journals = [line(f"  {watch.journal(each, per_s)}") for each in second.commits]
+        rows = [watch.device_cells(each, per_s) for each in second.devices]
+        return [rule(width, "devices", "nothing written to them"), *table(DEVICES, rows, width), *journals]
+
     def _draw_sentence(self, width: int, height: int) -> list[Text]:
-        return drawing.sentence(self.view, width)
+        return [rule(width), *paragraph(self._sentence, width - 1, " ", HEAD)]

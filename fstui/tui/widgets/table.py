@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -21,30 +21,14 @@ Cells = Sequence[Text]
 
 
 class TableContent(NamedTuple):
-    """The columns of a table, the cells of each row by its key, and titles that differ from the columns' own."""
+    """The columns of a table, a function for each row by its key, and titles that differ from the columns' own.
+
+    A row is drawn when it comes near.
+    """
 
     columns: Sequence[Column]
-    cells: Mapping[str, Cells]
-    titles: Mapping[str, str]
-
-
-class LateCells(Mapping[str, Cells]):
-    """The cells of rows that are drawn when they come near."""
-
-    def __init__(self, draw: Mapping[str, Callable[[], Cells]]) -> None:
-        self._draw = draw
-
-    def __getitem__(self, key: str) -> Cells:
-        return self._draw[key]()
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._draw
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._draw)
-
-    def __len__(self) -> int:
-        return len(self._draw)
+    rows: Mapping[str, Callable[[], Cells]]
+    titles: Mapping[str, str] = {}
 
 
 def row_cells(columns: Sequence[Column], values: Mapping[str, str], styles: Mapping[str, str]) -> list[Text]:
@@ -77,7 +61,7 @@ class DrawnTable(DataTable[Text]):
     def __init__(self, draw: Callable[[int], TableContent], id: str, *, header: bool = True) -> None:  # noqa: A002
         super().__init__(cursor_type="row", cell_padding=0, show_header=header, id=id)
         self._draw = draw
-        self._cells: Mapping[str, Cells] = {}
+        self._rows: Mapping[str, Callable[[], Cells]] = {}
         self._titles: list[str] = []
         self._pending: str | int | None = None
         """The row for the cursor once there are rows."""
@@ -100,26 +84,26 @@ class DrawnTable(DataTable[Text]):
             return
         chosen = self.chosen if self.row_count else self._pending
         at = chosen if isinstance(chosen, int) else self.cursor_row
-        columns, cells, titles = self._draw(self.size.width)
-        self._cells = {}  # clearing may scroll, and there are no columns for rows yet
+        columns, rows, titles = self._draw(self.size.width)
+        self._rows = {}  # clearing may scroll, and there are no columns for rows yet
         self.clear(columns=True)
         self._titles = [column.title for column in columns]
         heads = styled_row(columns, {one.title: one.title for one in columns} | dict(titles), {})
         for column, (head, _) in zip(columns, heads, strict=True):
             self.add_column(Text(head, FAINT), width=column.width + column.gap)
-        self._cells = cells
-        self.choose(chosen if chosen in self._cells else at)
+        self._rows = rows
+        self.choose(chosen if chosen in rows else at)
 
     def choose(self, row: str | int | None) -> None:
         """Put the cursor on the row of that key, or of that number or the nearest one."""
-        if row is None or not self._cells:
+        if row is None or not self._rows:
             self._pending = row
         elif isinstance(row, int):
-            at = max(0, min(row, len(self._cells) - 1))
+            at = max(0, min(row, len(self._rows) - 1))
             self._add_rows(at + MORE_ROWS)
             self.move_cursor(row=at)
-        elif row in self._cells:
-            self.choose(list(self._cells).index(row))
+        elif row in self._rows:
+            self.choose(list(self._rows).index(row))
 
     def move(self, by: int) -> None:
         self.choose(self.cursor_row + by)
@@ -129,6 +113,6 @@ class DrawnTable(DataTable[Text]):
         self._add_rows(round(new_value) + MORE_ROWS)
 
     def _add_rows(self, count: int) -> None:
-        for key in islice(self._cells, self.row_count, count):
-            row = self._cells[key]
+        for key in islice(self._rows, self.row_count, count):
+            row = self._rows[key]()
             self.add_row(*row, key=key, height=max(cell.plain.count("\n") for cell in row) + 1)
