@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import Any
 
 from fstui import proc
-from fstui.databases.families import Connection, DatabaseError, Family
-from fstui.databases.sql import environment, family_of, query, tls_files
+from fstui.databases.families import Connection, DatabaseError
+from fstui.databases.sql import Family, environment, family_of, query, tls_files
 from fstui.databases.sql import where as place_of
 from fstui.measure.kinds.servers import KINDS, Server, kind_of
 from fstui.storage.process import mapped_stubs

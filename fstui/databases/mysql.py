@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from fstui.databases.families import Connection, Family, Tls
+from fstui.databases.families import Connection, Tls
 from fstui.databases.programs import ServerProgram
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
@@ -41,23 +41,36 @@ _BOUNDED = (
 (https://mariadb.com/kb/en/replication-and-binary-log-system-variables/; the third option exists since 11.4)."""
 
 
-class MySQL(Family):
+class MySQL:
+    """How such servers are made, started, reached and queried; ``PostgreSQL`` has the same members."""
+
     users = ("mysql", "nobody")
+    """The users that a throwaway server may run as, the preferred one first."""
     end_signal = restart_signal = "SIGTERM"
+    """The signals after which a throwaway server ends, and ends with all that was committed on the disk."""
     port = 3306
     socket = "socket"
+    """Name of the unix socket among a throwaway server's data."""
+    ready = None
+    """The server is ready when its socket takes connections."""
     create_statements = (f"CREATE DATABASE IF NOT EXISTS {DATABASE}",)
+    """The statements that create the database that a throwaway server's clients use."""
     maintenance = "information_schema"
+    """A database that every server has."""
     database_names = "SELECT schema_name FROM information_schema.schemata"
     quote = "`"
     password_variable = "MYSQL_PWD"
+    """The environment variable from which the client library reads the password."""
+    socket_name_has_port = False
     variables = (
         "version", "version_comment", "datadir", "socket", "log_bin", "sync_binlog", "innodb_flush_log_at_trx_commit",
         "innodb_flush_method", "innodb_doublewrite", "innodb_buffer_pool_size", "innodb_log_file_buffering",
         "innodb_data_file_buffering", "innodb_data_file_write_through", "innodb_log_file_write_through",
         "innodb_log_group_home_dir", "log_bin_basename",
     )  # fmt: skip
-    """``…_buffering`` and ``…_write_through`` exist since MariaDB 10.8 and 11.0, which derives them from
+    """The variables that decide how and where a commit becomes durable.
+
+    ``…_buffering`` and ``…_write_through`` exist since MariaDB 10.8 and 11.0, which derives them from
     innodb_flush_method (https://mariadb.com/kb/en/innodb-system-variables/)."""
 
     def command_line(self, program: ServerProgram, data: str, socket: str, settings: Sysbench) -> list[str]:
@@ -76,13 +89,19 @@ class MySQL(Family):
         return [{"argv": argv, "text": text, "files": _system_tables(program)}]
 
     def connection(self, socket: str) -> Connection:
+        """Return the connection of a throwaway server's administrator to the run's database."""
         return Connection(driver="mysql", socket=socket, user="root", database=DATABASE)
 
     def questions(self, further: Iterable[str]) -> list[str]:
+        """Return queries with one row per variable: its name and its value."""
         names = ", ".join(f"'{name}'" for name in (*self.variables, *further))
         return [f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})"]
 
     def waits(self, kind: str, version: str) -> list[str]:
+        """Return queries with one row per kind of file: writes, bytes, syncs, ns in writes, ns in syncs.
+
+        All of them count from the start of the server.
+        """
         events = {name: f"SELECT '{name}', {_COUNTED} FROM {_FILES}{event}'" for name, event in _EVENTS.items()}
         if kind == "mysql":
             return list(events.values())
@@ -101,6 +120,7 @@ class MySQL(Family):
         ]
 
     def log_directories(self, variables: Mapping[str, str]) -> list[str]:
+        """Return the directories of the logs that a commit waits for, relative to the data directory."""
         binary = Path(variables.get("log_bin_basename", ""))
         return [variables.get("innodb_log_group_home_dir", ""), str(binary.parent)]
 
@@ -135,15 +155,23 @@ class MySQL(Family):
         return ["--db-driver=mysql", *secured, *(f"--mysql-{name}={value}" for name, value in named.items())]
 
     def secrets(self, connection: Connection) -> str:
-        """Return the password, unless it has spaces, quotes or a #: then it is only in the environment."""
+        """Return lines of a sysbench configuration file, which sysbench reads from a pipe: the password.
+
+        One with spaces, quotes or a # is only in the environment.
+        """
         plain = connection.password and not _NOT_IN_A_LINE.search(connection.password)
         return f"mysql-password={connection.password}\n" if plain else ""
 
+    def socket_path(self, connection: Connection) -> str:
+        return connection.socket
+
     def tables(self, database: str) -> tuple[str, bool]:
-        """Return the query. Any database can run it, because MySQL's databases are schemas of one server."""
+        """Return the query for the tables of a database, and whether it must run there: MySQL's databases are schemas
+        of one server."""
         return f"SELECT table_name FROM information_schema.tables WHERE table_schema = '{database}'", False
 
     def hint(self, connection: Connection, message: str) -> str:
+        """Return what the user, or the server's administrator, can do about an error."""
         if "1045" in message:
             tls = "; if the account requires TLS, set ssl-ca, ssl-cert and ssl-key in [client] of ~/.my.cnf"
             return "" if connection.tls else tls

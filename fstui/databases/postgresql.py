@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from fstui.databases.families import Connection, Family
+from fstui.databases.families import Connection
 from fstui.databases.programs import ServerProgram
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
@@ -30,7 +30,9 @@ _WRITTEN = "SUM(writes), {}, SUM(fsyncs), SUM(write_time) * 1000000, SUM(fsync_t
 _BLOCKS = "buffers_checkpoint + buffers_clean + buffers_backend"
 
 
-class PostgreSQL(Family):
+class PostgreSQL:
+    """The same as ``MySQL`` for this server."""
+
     users = ("postgres", "nobody")
     end_signal = "SIGQUIT"
     """An immediate shutdown, without a checkpoint."""
@@ -40,7 +42,9 @@ class PostgreSQL(Family):
     socket = f".s.PGSQL.{port}"
     """https://www.postgresql.org/docs/current/runtime-config-connection.html, unix_socket_directories"""
     ready = ("postmaster.pid", "ready")
-    """src/include/utils/pidfile.h, PM_STATUS_READY"""
+    """A file among its data, and the word with which its last line starts when the server is ready
+    (src/include/utils/pidfile.h, PM_STATUS_READY)."""
+    create_statements: tuple[str, ...] = ()
     maintenance = "postgres"
     database_names = "SELECT datname FROM pg_database"
     quote = '"'
@@ -50,6 +54,7 @@ class PostgreSQL(Family):
         "shared_buffers", "commit_delay",
     )  # fmt: skip
     socket_name_has_port = True
+    """The name of the socket contains the port, and a host that starts with / is the socket's directory."""
 
     def command_line(self, program: ServerProgram, data: str, socket: str, settings: Sysbench) -> list[str]:
         stated = {
@@ -135,6 +140,10 @@ class PostgreSQL(Family):
         if connection.port or not connection.socket:
             named["port"] = str(connection.port or self.port)
         return ["--db-driver=pgsql", *(f"--pgsql-{name}={value}" for name, value in named.items())]
+
+    def secrets(self, connection: Connection) -> str:
+        """Return nothing: libpq reads the password from the environment."""
+        return ""
 
     def tables(self, database: str) -> tuple[str, bool]:
         """Return the query, which must run in the database: its tables are not visible from any other."""

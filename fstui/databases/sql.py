@@ -8,12 +8,13 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from fstui.databases.families import Connection, DatabaseError, Family
+from fstui.databases.families import Connection, DatabaseError
 from fstui.databases.mysql import MySQL
 from fstui.databases.postgresql import PostgreSQL
 from fstui.databases.programs import output_of
 from fstui.measure.kinds.servers import Driver
 
+Family = MySQL | PostgreSQL
 FAMILIES: dict[Driver, Family] = {"mysql": MySQL(), "pgsql": PostgreSQL()}
 _FATAL = re.compile(r"^(?:FATAL|ALERT): (.*)$", re.MULTILINE)
 _NO_REASON = re.compile(r"`.*' function failed: |failed query was: ")
