@@ -9,7 +9,6 @@ writes through receives no flush.
 from __future__ import annotations
 
 import random
-from typing import Protocol
 
 from fstui.simulate.disk import Disk
 from fstui.simulate.media import MS, US, Extent, S
@@ -29,16 +28,6 @@ class SyncError(Exception):
         self.at_ns = at_ns
 
 
-class BlockTarget(Protocol):
-    """A block device below a filesystem."""
-
-    def write(self, at_ns: float, extent: Extent, stamps: dict[int, int], *, forced: bool = False) -> float:
-        """Return when the write completes."""
-
-    def flush(self, at_ns: float) -> float:
-        """Return when the flush completes."""
-
-
 class CachedDisk:
     """A cache device: writes go to it, and a flush commits its map of blocks first."""
 
@@ -52,6 +41,10 @@ class CachedDisk:
         for _ in range(self._made.map_writes):
             at_ns = self._front.write(at_ns + self._made.hop_us * US, Extent(1 << 40, PAGE), {})
         return self._front.flush(at_ns + self._made.hop_us * US)
+
+
+BlockTarget = Disk | CachedDisk
+"""A block device below a filesystem."""
 
 
 class SimulatedFile:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from fstui.simulate import parameters
 
@@ -19,15 +19,17 @@ class Extent(NamedTuple):
     size: int
 
 
-class SimulatedMedium(Protocol):
+class SimulatedMedium:
     def land(self, at_ns: float, extents: Sequence[Extent]) -> float:
         """Return when the last of these writes has reached the medium."""
+        raise NotImplementedError
 
     def settle(self, at_ns: float) -> float:
         """Return when a flush completes, if its last byte reached the medium at ``at_ns``."""
+        return at_ns
 
 
-class Platter:
+class Platter(SimulatedMedium):
     """A rotating disk: a block is written when it passes under the head."""
 
     def __init__(self, made: parameters.PlatterParameters) -> None:
@@ -63,7 +65,7 @@ class Platter:
         return (made.settle_ms + further) * MS if tracks else 0.0
 
 
-class Nand:
+class Nand(SimulatedMedium):
     def __init__(self, made: parameters.NandParameters, chance: random.Random) -> None:
         self._made, self._chance = made, chance
 
@@ -72,11 +74,8 @@ class Nand:
         each = self._made.program_us * self._chance.uniform(0.9, 1.15)
         return at_ns + -(-pages // self._made.channels) * each * US
 
-    def settle(self, at_ns: float) -> float:
-        return at_ns
 
-
-class Persistent:
+class Persistent(SimulatedMedium):
     """A medium without a cache: a write is durable when it completes."""
 
     def __init__(self, made: parameters.PersistentParameters, chance: random.Random) -> None:
@@ -85,11 +84,8 @@ class Persistent:
     def land(self, at_ns: float, extents: Sequence[Extent]) -> float:
         return at_ns + len(extents) * self._made.write_us * self._chance.uniform(0.93, 1.12) * US
 
-    def settle(self, at_ns: float) -> float:
-        return at_ns
 
-
-class Network:
+class Network(SimulatedMedium):
     """A network volume, with the provider's limit on operations per second."""
 
     def __init__(self, made: parameters.NetworkParameters, chance: random.Random) -> None:
@@ -105,17 +101,8 @@ class Network:
         ways = (self._chance.lognormvariate(0, made.spread) for _ in range(made.copies))
         return at_ns + made.round_trip_us * max(ways) * US
 
-    def settle(self, at_ns: float) -> float:
-        return at_ns
 
-
-def medium(
-    made: parameters.PlatterParameters
-    | parameters.NandParameters
-    | parameters.PersistentParameters
-    | parameters.NetworkParameters,
-    chance: random.Random,
-) -> SimulatedMedium:
+def medium(made: parameters.MediumParameters, chance: random.Random) -> SimulatedMedium:
     match made:
         case parameters.PlatterParameters():
             return Platter(made)

@@ -58,6 +58,9 @@ class NetworkParameters(ParameterTable, frozen=True, kw_only=True):
     burst_ops: int = 0
 
 
+MediumParameters = PlatterParameters | NandParameters | PersistentParameters | NetworkParameters
+
+
 class Cache(ParameterTable, frozen=True, kw_only=True):
     bytes: int = 64 << 20
     protected: bool = False
@@ -95,7 +98,7 @@ class DiskParameters(ParameterTable, frozen=True, kw_only=True):
     cache: Cache | None = None
 
     @property
-    def made_of(self) -> PlatterParameters | NandParameters | PersistentParameters | NetworkParameters:
+    def made_of(self) -> MediumParameters:
         found = self.platter or self.nand or self.persistent or self.network
         assert found is not None, "checked by load()"
         return found
@@ -194,9 +197,7 @@ def changed(made: Simulated, text: str) -> Simulated:
     except msgspec.MsgspecError as error:
         raise Refused(f"{text}: {error}") from None
     for before, after in zip(made.parts, found.parts, strict=True):
-        if (before is None) != (after is None) or (
-            before and after and type(before.made_of) is not type(after.made_of)
-        ):
+        if (before and type(before.made_of)) != (after and type(after.made_of)):
             raise Refused(
                 f"{text} changes the kind of medium, which is impossible during a run. Start a new run with it."
             )
