@@ -290,11 +290,6 @@ class FstuiApp(App[int]):
         else:
             self.push_screen(screen)
 
-    def open_watch(self, target: Target) -> None:
-        from fstui.tui.screens.watch import WatchScreen  # noqa: PLC0415
-
-        self.push_screen(WatchScreen(target))
-
     def open_power_cut(self, directory: str, target: Target, settings: Mapping[str, str]) -> None:
         from fstui.tui.screens.powercut import PowerCutScreen  # noqa: PLC0415
 

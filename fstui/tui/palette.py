@@ -48,11 +48,13 @@ class Entries(Provider):
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
-        for entry in (*self._keys(), *self._mounts(), *self._scenarios(), *self._pages(), *self._others()):
+        for entry in (*self._keys(), *self._mounts(), *self._scenarios(), *self._others()):
             if hit := _hit(matcher, entry):
                 yield hit
         for one in await self._saved_runs_read():
-            if hit := _hit(matcher, self._saved(one)):
+            name = f"run {one.id}: {one.scenario} on {one.target}"
+            entry = PaletteEntry(name, f"{one.verdict}, {one.started_at}", partial(self._open, one.path))
+            if hit := _hit(matcher, entry):
                 yield hit
 
     async def _saved_runs_read(self) -> tuple[Summary, ...]:
@@ -92,36 +94,27 @@ class Entries(Provider):
             if screen.offer:
                 form = screen.offer.form
                 for at, name in enumerate(offers.rows(form)):
-                    yield PaletteEntry(
-                        f"setting {name}", offers.meaning(form, name), partial(screen.choose_setting, at)
-                    )
+                    choose = partial(screen.choose_setting, at)
+                    yield PaletteEntry(f"setting {name}", offers.meaning(form, name), choose)
         elif isinstance(screen, StorageScreen):
             for name, scenario in scenarios.shipped_ones():
                 yield PaletteEntry(f"scenario {name}", scenario.question, partial(screen.run_here, name))
 
-    def _pages(self) -> Iterator[PaletteEntry]:
+    def _others(self) -> Iterator[PaletteEntry]:
         from fstui.runs.rules import rule_names  # noqa: PLC0415
 
         for name in rule_names():
-            yield PaletteEntry(
-                f"rule {name}", "Explain what it checks and what it proves.", partial(self._explain, name)
-            )
+            explain = partial(self._explain, name)
+            yield PaletteEntry(f"rule {name}", "Explain what it checks and what it proves.", explain)
+        for name, description in THEMES.items():
+            yield PaletteEntry(f"theme {name}", description, partial(self._fstui.keep_theme, name))
+        picture = self._fstui.save_picture
+        yield PaletteEntry("picture of this screen", "Write an SVG file to the current directory.", picture)
 
     def _explain(self, rule: str) -> None:
         from fstui.tui.screens.page_screen import explain_screen  # noqa: PLC0415
 
         self.app.push_screen(explain_screen(rule))
-
-    def _others(self) -> Iterator[PaletteEntry]:
-        for name, description in THEMES.items():
-            yield PaletteEntry(f"theme {name}", description, partial(self._fstui.keep_theme, name))
-        yield PaletteEntry(
-            "picture of this screen", "Write an SVG file to the current directory.", self._fstui.save_picture
-        )
-
-    def _saved(self, one: Summary) -> PaletteEntry:
-        name = f"run {one.id}: {one.scenario} on {one.target}"
-        return PaletteEntry(name, f"{one.verdict}, {one.started_at}", partial(self._open, one.path))
 
     async def _open(self, path: str) -> None:
         from fstui.runs import history  # noqa: PLC0415

@@ -17,7 +17,7 @@ from fstui.model.events import (
     StepStarted,
 )
 from fstui.model.judgement import Judgement
-from fstui.model.plan import Plan, PlannedStep
+from fstui.model.plan import Plan
 from fstui.model.run import EarlierRun, Evidence, Run
 from fstui.model.steps import Snapshot, Step
 from fstui.model.storage import Target
@@ -93,7 +93,7 @@ class Progress:
         """Seconds left, including preparation; None if the run continues until it is stopped."""
         if self.plan.seconds is None:
             return None
-        lengths = [_length(step) for step in self.plan.steps]
+        lengths = [0.0 if step.skip else step.settings.seconds for step in self.plan.steps]
         whole = sum(lengths)
         if not whole:
             return 0.0
@@ -101,7 +101,3 @@ class Progress:
         if self.snapshot is not None and self.current is not None:
             gone += min(self.snapshot.elapsed_s, lengths[self.current])
         return self.plan.seconds * max(1 - gone / whole, 0)
-
-
-def _length(step: PlannedStep) -> float:
-    return 0.0 if step.skip else step.settings.seconds

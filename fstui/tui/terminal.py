@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Mapping
 
@@ -119,7 +118,10 @@ class ControlFilter(LineFilter):
     """
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        return [Segment(CONTROL.sub(_question_marks, text), style, control) for text, style, control in segments]
+        return [
+            Segment(CONTROL.sub(lambda found: "?" * cell_len(found[0]), text), style, control)
+            for text, style, control in segments
+        ]
 
 
 class AsciiFilter(LineFilter):
@@ -127,10 +129,6 @@ class AsciiFilter(LineFilter):
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         return [Segment(to_ascii(text), style, control) for text, style, control in segments]
-
-
-def _question_marks(match: re.Match[str]) -> str:
-    return "?" * cell_len(match.group())
 
 
 def to_ascii(text: str) -> str:

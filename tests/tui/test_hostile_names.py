@@ -19,6 +19,7 @@ from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.page_screen import comparison_screen
 from fstui.tui.screens.powercut import PowerCutScreen
 from fstui.tui.screens.run import RunScreen
+from fstui.tui.screens.watch import WatchScreen
 from tests.factories import screens
 from tests.factories.watched import SECOND
 from tests.hostile import NAME, everywhere, is_safe
@@ -151,7 +152,7 @@ async def test_watch_and_its_summary(untraced: str | None) -> None:
     second = WatchedSecond(second=everywhere(SECOND), sentence=f"The disk{NAME}")
     watch_this(app, WatchStarted(host=Host(), untraced=untraced), second)
     async with app.run_test(size=SIZE) as pilot:
-        app.open_watch(everywhere(screens.DATA))
+        app.push_screen(WatchScreen(everywhere(screens.DATA)))
         await pilot.pause()
         lines = [strip.text for strip in app.screen._compositor.render_strips(app.size)]
         assert all(map(is_safe, lines)), lines

@@ -140,7 +140,7 @@ async def test_closing_the_screen_ends_its_child() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         target = Target(path=os.getcwd(), mount_point="/", fstype="ext4", source="", stack=())
-        app.open_watch(target)
+        app.push_screen(WatchScreen(target))
         await pilot.pause()
         await seconds_seen(pilot, 1)
         (entry,) = ledger.entries()

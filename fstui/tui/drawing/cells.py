@@ -71,12 +71,11 @@ def fit_right(text: str, width: int) -> str:
     return " " * (width - cell_len(text)) + text if cell_len(text) <= width else fit(text, width)
 
 
-def fit_left(text: str, width: int) -> str:
-    """Pad the text to the width, or cut it at its beginning."""
-    return fit(cut_left(text, width), width)
-
-
-_FITTED = {"right": fit, "middle": fit_middle, "left": fit_left}
+_FITTED: Mapping[str, Callable[[str, int], str]] = {
+    "right": fit,
+    "middle": fit_middle,
+    "left": lambda text, width: fit(cut_left(text, width), width),
+}
 
 
 def line(*runs: Run | str) -> Text:

@@ -201,7 +201,8 @@ def _area(figure: Figure, series: Sequence[IoStats | None], cells: int, height: 
     for row in reversed(range(rows)):
         label = figure.words(top) if row == rows - 1 else "0" if row == 0 else ""
         dots = [_dots(value, top, row, rows) for value in values]
-        area = "".join(map(_braille, dots[::2], dots[1::2]))
+        pairs = zip(dots[::2], dots[1::2], strict=True)
+        area = "".join(chr(0x2800 + _BRAILLE[0][a] + _BRAILLE[1][b]) if a or b else " " for a, b in pairs)
         style = DOUBT if (row + 0.5) / rows * top >= figure.doubtful else AREA
         drawn.append([(f"{label:>{_LABEL - 1}} {'┤' if label else '│'}", FAINT), (area, style), (" ", "")])
     return drawn
@@ -214,10 +215,6 @@ def _say_why_blank(chart: list[list[Run]], series: Sequence[IoStats | None]) -> 
     if blank > len(words) + 1:
         area, style = middle[1]
         middle[1:2] = [(fit(words.center(blank), blank), FAINT), (area[blank:], style)]
-
-
-def _braille(left: int, right: int) -> str:
-    return chr(0x2800 + _BRAILLE[0][left] + _BRAILLE[1][right]) if left or right else " "
 
 
 def _dots(value: float | None, top: float, row: int, rows: int) -> int:

@@ -28,6 +28,8 @@ class BaseScreen(Screen[None]):
     KEYS: ClassVar[tuple[Command, ...]] = ()
     HELP_TEXT: ClassVar[str] = ""
 
+    SCROLLED: ClassVar[str] = ""
+    """The part that PgUp and PgDn scroll."""
     DOUBLE_CLICK: ClassVar[str] = ""
 
     _notice = ""
@@ -160,6 +162,13 @@ class BaseScreen(Screen[None]):
         """Select a row of a part. By default the screen has one list."""
         if (selected := getattr(self, "selected", None)) is not None:
             self.call_later(self.run_action, f"move({row - selected})")
+
+    def action_scroll(self, by: int) -> None:
+        part = self.query_one(f"#{self.SCROLLED}")
+        if isinstance(part, DrawnLines):
+            part.scroll_lines(by)
+        else:
+            part.scroll_relative(y=by, animate=False)
 
     def footer_commands(self) -> Iterable[Command]:
         return (*self.KEYS, PALETTE)

@@ -44,6 +44,7 @@ class HistoryScreen(BaseScreen):
         *LIST,
     )
     DOUBLE_CLICK = "open"
+    SCROLLED = "selected"
     HELP_TEXT = (
         "Every run is saved as one document. On the command line: fstui history, fstui show, fstui compare, and "
         "fstui show --again, which judges a saved run again with the rules of this version."
@@ -128,9 +129,6 @@ class HistoryScreen(BaseScreen):
 
     def action_move(self, by: int) -> None:
         self.table.move(by)
-
-    def action_scroll(self, by: int) -> None:
-        self.part("selected").scroll_lines(by)
 
     @work(exclusive=True, group="read")
     async def action_open(self) -> None:

@@ -45,6 +45,7 @@ class LessonsScreen(BaseScreen):
 
     KEYS = (Command("lessons.take", "enter", "take", "take", "Take this lesson."), HELP, BACK, QUIT, *LIST)
     DOUBLE_CLICK = "take"
+    SCROLLED = "about"
     HELP_TEXT = (
         "Thirteen lessons of five to seven minutes about what makes data durable, on simulated disks. Nothing is "
         "written to this host except which lessons you have taken."
@@ -102,9 +103,6 @@ class LessonsScreen(BaseScreen):
     def action_move(self, by: int) -> None:
         self.table.move(by)
 
-    def action_scroll(self, by: int) -> None:
-        self.query_one("#about").scroll_relative(y=by, animate=False)
-
     def action_take(self) -> None:
         self.app.push_screen(LessonScreen(self.chosen, self._pace))
 
@@ -139,6 +137,7 @@ class LessonScreen(BaseScreen):
         PAGE_UP,
         PAGE_DOWN,
     )
+    SCROLLED = "pages"
     BINDINGS = bindings(command for command in KEYS if command.id not in ("lesson.answer", GLOSSARY.id))
     HELP_TEXT = (
         "A lesson asks for a prediction, runs it on simulated disks in real time, shows the result, explains it, and "
@@ -234,9 +233,6 @@ class LessonScreen(BaseScreen):
                 self._plug_at = None
         else:
             self.say("There is no plug to pull now.")
-
-    def action_scroll(self, by: int) -> None:
-        self.query_one("#pages").scroll_relative(y=by, animate=False)
 
     async def go_back(self) -> None:
         if self._now is not None:

@@ -24,6 +24,7 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~])")
 
 class PageScreen(BaseScreen):
     KEYS: ClassVar[tuple[Command, ...]] = (COPY, HELP, BACK, QUIT, *LIST)
+    SCROLLED = "page"
     HELP_TEXT = "A page to read."
 
     def __init__(self, page: str | Callable[[int], list[Text]]) -> None:
@@ -40,9 +41,7 @@ class PageScreen(BaseScreen):
         yield self.footer_lines()
 
     def action_move(self, by: int) -> None:
-        self.query_one("#page").scroll_relative(y=by, animate=False)
-
-    action_scroll = action_move
+        self.action_scroll(by)
 
     def action_copy(self) -> None:
         """Copy the Markdown source, or the lines as they are drawn."""

@@ -47,6 +47,7 @@ class PlanScreen(BaseScreen):
         replace(QUIT, label=""),
         *LIST,
     )
+    SCROLLED = "notes"
     HELP_TEXT = (
         "What can be run here, which question it answers, how long it takes and how much it writes at most. Medium and "
         "write cache are for what fstui cannot read: a guest cannot see which device is below a virtual disk. Your "
@@ -183,9 +184,6 @@ class PlanScreen(BaseScreen):
             self.settings.move(by)
         else:
             self.choose_scenario(max(0, min(self.scenario + by, len(self.offers.every) - 1)))
-
-    def action_scroll(self, by: int) -> None:
-        self.part("notes").scroll_lines(by)
 
     def action_other_pane(self) -> None:
         self.choose_pane(self.scenarios if self.pane is self.settings else self.settings)

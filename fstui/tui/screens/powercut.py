@@ -49,6 +49,7 @@ class PowerCutScreen(BaseScreen):
         QUIT,
         *LIST,
     )
+    SCROLLED = "guide"
     HELP_TEXT = (
         "No test that runs on a host alone can prove that its storage survives a power cut. This check can. Records "
         "are written here and acknowledged, one by one after their sync, to a witness on another machine. After the "
@@ -108,9 +109,7 @@ class PowerCutScreen(BaseScreen):
         return f"ssh {self.hostname} {_through_two_shells(verify)} < acks.log"
 
     def action_move(self, by: int) -> None:
-        self.part("guide").scroll_lines(by)
-
-    action_scroll = action_move
+        self.action_scroll(by)
 
     def action_copy(self) -> None:
         self.copy(self.witness)

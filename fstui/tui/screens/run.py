@@ -49,6 +49,7 @@ class RunScreen(BaseScreen):
         PAGE_UP,
         PAGE_DOWN,
     )
+    SCROLLED = "ends"
     HELP_TEXT = (
         "At the top is each step with its operations per second, the latency of a whole operation (write and sync), "
         "and the flushes that the lowest device completed per requested sync. In the middle is latency over time. A "
@@ -163,9 +164,6 @@ class RunScreen(BaseScreen):
         progress = self.progress
         if progress.run is not None and self.is_active:
             self.fstui.open_result(progress.run, progress.saved_to, progress.target.path, progress.save_error)
-
-    def action_scroll(self, by: int) -> None:
-        self.part("ends").scroll_lines(by)
 
     def footer_commands(self) -> Iterable[Command]:
         simulated = name_of(self.progress.target) is not None

@@ -55,6 +55,7 @@ class StorageScreen(BaseScreen):
         *LIST,
     )
     DOUBLE_CLICK = "run_here"
+    SCROLLED = "detail"
     HELP_TEXT = (
         "All mounted filesystems that can hold files, the worst first. Flags come from the configuration alone, "
         "with the file and the value that they are based on, or say that a filesystem is full or read-only. To test "
@@ -199,9 +200,6 @@ class StorageScreen(BaseScreen):
         self.part("detail").to_top()
         self.redraw()
 
-    def action_scroll(self, by: int) -> None:
-        self.part("detail").scroll_lines(by)
-
     def action_run_here(self) -> None:
         self.run_here()
 
@@ -228,7 +226,9 @@ class StorageScreen(BaseScreen):
         elif self.row is not None and self.row.target is None:
             self.say("No filesystem is mounted from this device, so no process syncs to it.")
         elif self.row is not None and self.row.target is not None:
-            self.fstui.open_watch(self.row.target)
+            from fstui.tui.screens.watch import WatchScreen  # noqa: PLC0415
+
+            self.app.push_screen(WatchScreen(self.row.target))
 
     def action_toggle_pseudo(self) -> None:
         self.pseudo = not self.pseudo

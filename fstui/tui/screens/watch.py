@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 from rich.text import Text
@@ -55,9 +55,6 @@ WRITERS = (Column("PROGRAM", gap=0), Column("WRITTEN/S", 10, right=True))
 class FollowingScreen(BaseScreen):
     """Follows a watch until its end. Esc ends it."""
 
-    SCROLLED: ClassVar[str]
-    """The part that the keys scroll."""
-
     def __init__(self) -> None:
         super().__init__()
         self._watching: Watching | WatchingRisk | None = None
@@ -101,9 +98,6 @@ class FollowingScreen(BaseScreen):
         if self.is_active:
             self.app.pop_screen()
             self.app.call_later(self.fstui.tell, self.conclusion())
-
-    def action_scroll(self, by: int) -> None:
-        self.part(self.SCROLLED).scroll_lines(by)
 
 
 class WatchScreen(FollowingScreen):
