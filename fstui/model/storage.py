@@ -48,8 +48,8 @@ class Node(Base, frozen=True, kw_only=True):
     """One layer of a stack.
 
     ``readings`` contains facts. The module of a layer's family in ``fstui.storage.layers`` explains their names. If a
-    path is a command line, a child process ran it. Any layer may have the readings ``role`` (its role for a layer above
-    it) and ``missing`` (what could not be read, and why).
+    path is a command line, a child process ran it. Any layer may have the reading ``missing``: what could not be read,
+    and why.
     """
 
     id: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -10,7 +11,7 @@ from fstui.model.storage import Node
 from fstui.proc import Mount
 from fstui.storage.layers.devices import disk
 from fstui.storage.layers.kinds import kind, sync_of
-from fstui.storage.layers.readers import LayerDescription, Readers, Role, Sources, without_none
+from fstui.storage.layers.readers import LayerDescription, Readers, Sources, without_none
 from fstui.storage.tree import Tree, integer
 
 SECTOR_BYTES = 512
@@ -24,7 +25,7 @@ class FoundNode(NamedTuple):
     node: Node
     identity: str
     """What distinguishes it from others of its kind: serial, wwid, uuid, cache settings."""
-    roles: tuple[Role, ...] = ()
+    roles: Mapping[str, str] = {}
     others: tuple[Node, ...] = ()
 
 
@@ -33,14 +34,11 @@ class BlockDevices:
         self._tree = sources.tree
         self._readers = readers
         self.names = sources.names
-        self._found: dict[str, FoundNode] = {}
 
     def device(self, name: str) -> FoundNode:
         """Return the device of that kernel name. ``below`` has kernel names and ids of ``others``."""
-        if name not in self._found:
-            whole = self.names.whole(name)
-            self._found[name] = self._whole(name) if whole == name else self._partition(name, whole)
-        return self._found[name]
+        whole = self.names.whole(name)
+        return self._whole(name) if whole == name else self._partition(name, whole)
 
     def worth_listing(self, name: str, node: Node) -> bool:
         """Return whether it has a size, no other device represents it, and its kind is listed."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +16,7 @@ import msgspec
 
 from fstui.model.errors import Refused
 from fstui.model.host import Host, Inventory
-from fstui.model.storage import Medium, Node, Reading, Target
+from fstui.model.storage import Medium, Node, Target
 from fstui.proc import Mount
 from fstui.storage import mounts
 from fstui.storage.claims import UNASKED, Claims, Command, ToolCall
@@ -24,7 +24,7 @@ from fstui.storage.host import read_host
 from fstui.storage.layers import kind
 from fstui.storage.layers.devices import media
 from fstui.storage.layers.facts import read_only
-from fstui.storage.layers.readers import Readers, Role, Sources
+from fstui.storage.layers.readers import Readers, Sources
 from fstui.storage.nodes import BlockDevices, is_pseudo, mounted, nodev
 from fstui.storage.process import read_process
 from fstui.storage.tree import BlockDeviceNames, Tree
@@ -40,7 +40,8 @@ def survey(root: Path = Path("/"), claims: Claims = UNASKED) -> Inventory:
     shown = mounts.visible(every)
     host = read_host(root)
     graph = Graph(tree, shown, host, claims, mounts.covered(every, shown))
-    graph.build([*(f"mount:{mount.mount_point}" for mount in shown), *sorted(graph.devices.names.all)])
+    for node_id in (*(f"mount:{mount.mount_point}" for mount in shown), *sorted(graph.devices.names.all)):
+        graph.node(node_id)
     without_device = nodev(tree)
     targets = [_target(mount, graph, is_pseudo(mount, without_device)) for mount in shown]
     targets.sort(key=lambda target: target.pseudo)
@@ -69,8 +70,8 @@ class Graph:
         tree: Tree,
         shown: tuple[Mount, ...],
         host: Host,
-        claims: Claims = UNASKED,
-        covered: tuple[Mount, ...] = (),
+        claims: Claims,
+        covered: tuple[Mount, ...],
     ) -> None:
         self._mounts = {mount.mount_point: mount for mount in (*covered, *shown)}
         self._host = host
@@ -82,17 +83,11 @@ class Graph:
         self._others: dict[str, Node] = {}
         """Layers that are neither mounts nor block devices, by the ids that readers gave them."""
         self._nodes: dict[str, Node] = {}
-        self._roles: dict[str, tuple[Role, ...]] = {}
-        self._shared: dict[tuple[str, tuple[Reading, ...]], Node] = {}
         self._identities: dict[str, str] = {}
         self._open: set[str] = set()
 
-    def build(self, node_ids: Sequence[str]) -> None:
-        for node_id in node_ids:
-            self.node(node_id)
-
     def stack(self, node_id: str) -> tuple[Node, ...]:
-        """Return that layer and all those below it, each once, topmost first, with their roles."""
+        """Return that layer and all those below it, each once, topmost first."""
         self.node(node_id)
         found: dict[str, Node] = {}
         waiting = [node_id]
@@ -101,18 +96,7 @@ class Graph:
             if current not in found and current in self._nodes:
                 found[current] = self._nodes[current]
                 waiting.extend(reversed(found[current].below))
-        roles: dict[str, dict[Reading, None]] = {}
-        for below, role in (role for name in found for role in self._roles.get(name, ())):
-            roles.setdefault(below, {})[role] = None
-        return tuple(self._with_roles(node, tuple(roles.get(node.id, ()))) for node in found.values())
-
-    def _with_roles(self, node: Node, roles: tuple[Reading, ...]) -> Node:
-        """Return the layer with its roles among its readings. Thousands of stacks share such a layer."""
-        if not roles:
-            return node
-        if (node.id, roles) not in self._shared:
-            self._shared[node.id, roles] = msgspec.structs.replace(node, readings=roles + node.readings)
-        return self._shared[node.id, roles]
+        return tuple(found.values())
 
     def identity(self, stack: tuple[Node, ...], options: tuple[str, ...]) -> str:
         """Return a hash of serials, kinds, cache settings and mount options; for a pool, of its name and id.
@@ -150,13 +134,8 @@ class Graph:
             found = self.devices.device(node_id)
         node, self._identities[node_id], roles, others = found
         for other in others:
-            self._others.setdefault(other.id, self._with_roles_below(other, roles))
-        return self._with_roles_below(node, roles)
-
-    def _with_roles_below(self, node: Node, roles: Sequence[Role]) -> Node:
-        own = tuple((node_id, role) for node_id, role in roles if node_id in node.below)
-        self._roles[node.id] = own
-        return msgspec.structs.replace(node, below_roles={node_id: role.value for node_id, role in own})
+            self._others.setdefault(other.id, _with_roles(other, roles))
+        return _with_roles(node, roles)
 
     def _finished(self, draft: Node, below: tuple[Node, ...]) -> Node:
         lowest = not below and draft.layer != "filesystem"
@@ -178,6 +157,11 @@ class Graph:
         keeping = (lower for lower in below if kind(lower.kind).keeps_each_write(lower))
         answered = {each.id for lower in keeping for each in self.stack(lower.id)}
         return next((lower for lower in below if lower.write_cache == "write back" and lower.id not in answered), None)
+
+
+def _with_roles(node: Node, roles: Mapping[str, str]) -> Node:
+    own = {node_id: role for node_id, role in roles.items() if node_id in node.below}
+    return msgspec.structs.replace(node, below_roles=own)
 
 
 def _medium(node: Node, host: Host) -> Medium:

@@ -36,4 +36,4 @@ def trouble(node: Node) -> list[tuple[str, str]]:
 
 def roles(found: Target) -> dict[str, str]:
     """Return the role of each layer for the one above it, by id."""
-    return {node.id: reading.value for node in found.stack if (reading := node.reading("role")) is not None}
+    return {name: role for node in found.stack for name, role in node.below_roles.items()}

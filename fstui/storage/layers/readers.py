@@ -10,7 +10,7 @@ them is read once. Readings are shown and saved in the order in which they are r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -27,8 +27,6 @@ from fstui.storage.tree import BlockDeviceNames, Tree
 BARRIERS_OFF = frozenset({"nobarrier", "barrier=0", "barrier=none", "barrier=off"})
 NO_DEVICE_MAJOR = "0"
 """The major number of filesystems without a block device."""
-Role = tuple[str, Reading]
-"""The id of a layer below, and its ``role``."""
 
 
 class Sources(NamedTuple):
@@ -50,7 +48,8 @@ class LayerDescription(NamedTuple):
     """Kernel names, ``mount:…`` of another filesystem, or ids of ``others``."""
     readings: tuple[Reading, ...] = ()
     state: tuple[Reading, ...] = ()
-    roles: tuple[Role, ...] = ()
+    roles: Mapping[str, str] = {}
+    """By the ids of layers below: what they are for the layer directly above."""
     others: tuple[Node, ...] = ()
     """Layers below that are neither devices nor filesystems: a file, memory, a server, a pool with its groups."""
     identity: str = ""
@@ -86,7 +85,7 @@ class DeviceReader:
     def read(self, name: str) -> LayerDescription:
         return LayerDescription(self.slaves(name), self.queue(name))
 
-    def with_answers(self, node: Node, roles: tuple[Role, ...]) -> tuple[Node, tuple[Role, ...]]:
+    def with_answers(self, node: Node, roles: Mapping[str, str]) -> tuple[Node, Mapping[str, str]]:
         """Return the device and the roles of the devices below, with readings from the output of tools."""
         return node, roles
 

@@ -13,7 +13,7 @@ supports reliable writes, which the driver uses for FUA (drivers/mmc/core/block.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage.claims import ToolCall
@@ -22,7 +22,7 @@ from fstui.storage.layers.devices.caches import volatile_cache
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.facts import number, switch, word
 from fstui.storage.layers.kinds import LayerKind
-from fstui.storage.layers.readers import DeviceReader, LayerDescription, Role, with_readings, without_none
+from fstui.storage.layers.readers import DeviceReader, LayerDescription, with_readings, without_none
 from fstui.storage.tree import DATABASE, Tree, integer, udev_properties
 
 _VPD_NOT_ROTATING = 1
@@ -111,7 +111,7 @@ class DiskReader(DeviceReader):
             link=attached,
         )
 
-    def with_answers(self, node: Node, roles: tuple[Role, ...]) -> tuple[Node, tuple[Role, ...]]:
+    def with_answers(self, node: Node, roles: Mapping[str, str]) -> tuple[Node, Mapping[str, str]]:
         claims = self.sources.claims
         return with_readings(node, (*caches.cache_readings(node, claims), *health.health_readings(node, claims))), roles
 

@@ -55,12 +55,11 @@ class HeadReader(DeviceReader):
 
     def read(self, name: str) -> LayerDescription:
         paths = self._paths[name]
-        role = Reading(what="role", value="path", path=f"/sys/block/{name}")
         return LayerDescription(
             below=paths,
             readings=(*self._policy(name), *self.queue(name)),
             identity=self.tree.word(f"/sys/block/{name}/wwid") or "",
-            roles=tuple((path, role) for path in paths),
+            roles=dict.fromkeys(paths, "path"),
         )
 
     def _policy(self, name: str) -> tuple[Reading, ...]:

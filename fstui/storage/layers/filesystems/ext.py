@@ -43,8 +43,7 @@ class ExtReader(FilesystemReader):
         journal = _journal_name(self.tree, members[0]) if members else ""
         if journal not in self.sources.names.all:
             return LayerDescription(members)
-        role = Reading(what="role", value="journal", path=_journal_task(members[0]))
-        return LayerDescription(tuple(dict.fromkeys((*members, journal))), roles=((journal, role),))
+        return LayerDescription(tuple(dict.fromkeys((*members, journal))), roles={journal: "journal"})
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
         return settings(self.tree, device, mount.super_options) if device else super().settings(mount, device)

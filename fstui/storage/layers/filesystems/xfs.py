@@ -32,7 +32,7 @@ class XfsReader(FilesystemReader):
         return LayerDescription(
             below=tuple(dict.fromkeys((*self.members(mount), *(name for name, _ in named)))),
             readings=(*(Reading(what=what, value=value, path=MOUNTINFO) for what, value in options), *unseen),
-            roles=tuple((name, Reading(what="role", value=_ROLES[what], path=MOUNTINFO)) for name, what in named),
+            roles={name: _ROLES[what] for name, what in named},
         )
 
 

@@ -24,7 +24,7 @@ from fstui.storage.layers.forwarding import (
     by_role,
 )
 from fstui.storage.layers.kinds import LayerKind, SkippedSync
-from fstui.storage.layers.readers import DeviceReader, LayerDescription, Role, without_none
+from fstui.storage.layers.readers import DeviceReader, LayerDescription, without_none
 
 _WRITES_PAST = "writes_past"
 """A reading of a dm-writecache that accepts no new blocks (cleaner) or only metadata. Other writes, and every flush, go
@@ -79,7 +79,7 @@ class BcacheReader(DeviceReader):
             below=slaves,
             readings=(*self._own(f"/sys/block/{name}/bcache"), *self.queue(name)),
             identity=self.tree.word(f"/sys/block/{name}/bcache/backing_dev_uuid") or "",
-            roles=tuple(self._roles(slaves)),
+            roles=dict(self._roles(slaves)),
         )
 
     def _own(self, directory: str) -> tuple[Reading, ...]:
@@ -90,14 +90,14 @@ class BcacheReader(DeviceReader):
         synchronous = self.tree.reading(_SYNCHRONOUS, f"{directory}/cache/{_SYNCHRONOUS}")
         return without_none([mode, self.tree.reading("bcache_state", f"{directory}/state"), synchronous])
 
-    def _roles(self, slaves: tuple[str, ...]) -> Iterator[Role]:
+    def _roles(self, slaves: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         """Yield the role of each device: only a backing device has a cache mode, only a caching device a replacement
         policy."""
         for slave in slaves:
             home = f"/sys/class/block/{slave}/bcache"
             for file, role in (("cache_replacement_policy", "cache"), ("cache_mode", "origin")):
                 if self.tree.exists(f"{home}/{file}"):
-                    yield slave, Reading(what="role", value=role, path=f"{home}/{file}")
+                    yield slave, role
                     break
 
 

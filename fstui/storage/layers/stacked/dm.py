@@ -19,7 +19,7 @@ from fstui.storage.claims import ToolCall
 from fstui.storage.layers.facts import Fact, one_of
 from fstui.storage.layers.forwarding import ALL, AT_TIMES, CLONES, ONE_PATH, ONLY_READ, Forwarded, Member
 from fstui.storage.layers.kinds import LayerKind
-from fstui.storage.layers.readers import DeviceReader, LayerDescription, Role, with_readings, without_none
+from fstui.storage.layers.readers import DeviceReader, LayerDescription, with_readings, without_none
 from fstui.storage.layers.stacked import dm_tables
 from fstui.storage.layers.stacked.bcache import Cached
 from fstui.storage.layers.stacked.dm_tables import DmTable
@@ -98,9 +98,7 @@ class DmReader(DeviceReader):
         names = {slave: self.tree.word(f"/sys/block/{slave}/dm/name") or "" for slave in slaves}
         kind = dm_tables.target_of(uuid, names.values())
         target = Reading(what="target", value=kind.removeprefix("dm-"), path=f"{directory}/uuid")
-        roles = (
-            (slave, dm_tables.role_by_name(kind, name), f"/sys/block/{slave}/dm/name") for slave, name in names.items()
-        )
+        roles = {slave: role for slave, below in names.items() if (role := dm_tables.role_by_name(kind, below))}
         return LayerDescription(
             kind=kind,
             label=dm_tables.lvm_name(label) if uuid.startswith("LVM-") else label,
@@ -108,7 +106,7 @@ class DmReader(DeviceReader):
             readings=(*((target,) if kind != "dm" else ()), *self._requests(name, kind), *self.queue(name)),
             state=tuple(self._trouble(directory, label)),
             identity=uuid,
-            roles=tuple((slave, Reading(what="role", value=role, path=path)) for slave, role, path in roles if role),
+            roles=roles,
         )
 
     def _trouble(self, directory: str, label: str) -> Iterator[Reading]:
@@ -125,7 +123,7 @@ class DmReader(DeviceReader):
         path = f"/sys/block/{name}/mq"
         return (Reading(what="request_based", value="yes" if self.tree.exists(path) else "no", path=path),)
 
-    def with_answers(self, node: Node, roles: tuple[Role, ...]) -> tuple[Node, tuple[Role, ...]]:
+    def with_answers(self, node: Node, roles: Mapping[str, str]) -> tuple[Node, Mapping[str, str]]:
         """Replace target and roles by those of the table, which is more exact than names."""
         name = dm_tables.unmangled(self.tree.word(f"/sys/block/{node.id}/dm/name") or "")
         table = self._tables.get(name)
@@ -134,8 +132,7 @@ class DmReader(DeviceReader):
         rest = tuple(reading for reading in node.readings if reading.what != "target")
         changed = msgspec.structs.replace(node, kind=table.kind, readings=(*table.readings, *rest))
         by_table = dm_tables.named_roles(table, self.sources.names.of)
-        by_name = roles if table.kind == node.kind else ()
-        return changed, tuple({**dict(by_name), **dict(by_table)}.items())
+        return changed, {**(roles if table.kind == node.kind else {}), **by_table}
 
     @cached_property
     def _tables(self) -> Mapping[str, DmTable]:

@@ -41,8 +41,8 @@ class Segment(NamedTuple):
 class DmTable(NamedTuple):
     kind: str
     readings: tuple[Reading, ...]
-    roles: tuple[tuple[str, str], ...]
-    """Pairs of the major:minor of a device below and its role."""
+    roles: dict[str, str]
+    """By the major:minor of a device below."""
 
 
 def read(found: Claims) -> Mapping[str, DmTable]:
@@ -62,7 +62,7 @@ def _table(segments: list[Segment]) -> DmTable:
     return DmTable(
         kind="dm-" + _KINDS.get(first.target, first.target),
         readings=tuple(Reading(what=what, value=value, path=PATH) for what, value in values.items()),
-        roles=tuple(roles.items()),
+        roles=roles,
     )
 
 
@@ -139,9 +139,8 @@ def _mirror(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
             yield word, "mirror leg"
 
 
-def named_roles(table: DmTable, name_of: Callable[[str], str | None]) -> tuple[tuple[str, Reading], ...]:
-    found = ((name_of(number), role) for number, role in table.roles)
-    return tuple((name, Reading(what="role", value=role, path=PATH)) for name, role in found if name is not None)
+def named_roles(table: DmTable, name_of: Callable[[str], str | None]) -> dict[str, str]:
+    return {name: role for number, role in table.roles.items() if (name := name_of(number)) is not None}
 
 
 _BY_UUID = (

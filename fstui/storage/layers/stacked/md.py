@@ -22,7 +22,7 @@ from fstui.storage.layers.forwarding import (
     by_role,
 )
 from fstui.storage.layers.kinds import LayerKind, SkippedSync, Spread
-from fstui.storage.layers.readers import DeviceReader, LayerDescription, Role, without_none
+from fstui.storage.layers.readers import DeviceReader, LayerDescription, without_none
 from fstui.storage.tree import integer
 
 _SPREADS: dict[str, Spread] = {"linear": "one", "raid1": "raid1", "raid10": "raid10"}
@@ -78,7 +78,7 @@ class MdReader(DeviceReader):
             ),
             state=tuple(self._trouble(directory, slaves)),
             identity=self.tree.word(f"{directory}/uuid") or "",
-            roles=tuple(self._roles(directory, slaves)),
+            roles=dict(self._roles(directory, slaves)),
         )
 
     def _own(self, directory: str) -> tuple[Reading, ...]:
@@ -95,13 +95,11 @@ class MdReader(DeviceReader):
             if "write_mostly" in (self.tree.word(path) or "").split(","):
                 yield Reading(what="written_behind", value=slave, path=path)
 
-    def _roles(self, directory: str, slaves: tuple[str, ...]) -> Iterator[Role]:
+    def _roles(self, directory: str, slaves: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         member = "mirror leg" if self.tree.word(f"{directory}/level") in _MIRRORS else "stripe"
         for slave in slaves:
-            path = f"{directory}/dev-{slave}/state"
-            state = (self.tree.word(path) or "").split(",")
-            role = next((role for role in ("journal", "spare") if role in state), member)
-            yield slave, Reading(what="role", value=role, path=path)
+            state = (self.tree.word(f"{directory}/dev-{slave}/state") or "").split(",")
+            yield slave, next((role for role in ("journal", "spare") if role in state), member)
 
     def _trouble(self, directory: str, slaves: tuple[str, ...]) -> Iterator[Reading]:
         """Yield readings of missing or faulty members, of work under way, and of a stopped array."""

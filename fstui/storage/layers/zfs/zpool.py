@@ -14,7 +14,7 @@ from fstui.storage.claims import Claims, missing
 from fstui.storage.layers.facts import word
 from fstui.storage.layers.forwarding import ALL, AT_TIMES, FLUSHES_ONLY, INTENT_LOG, Forwarded, Member, by_role
 from fstui.storage.layers.kinds import LayerKind, kind
-from fstui.storage.layers.readers import LayerDescription, Role, Sources, without_none
+from fstui.storage.layers.readers import LayerDescription, Sources, without_none
 from fstui.storage.layers.stacked.loop import file_layer
 from fstui.storage.tree import Tree
 
@@ -43,7 +43,6 @@ class Vdev(NamedTuple):
 
 class Status(NamedTuple):
     name: str
-    path: str
     vdevs: list[Vdev]
     state: tuple[Reading, ...]
 
@@ -79,7 +78,7 @@ def _status(command: str, output: str) -> Status:
     # the scan's further lines are indented; only its first says what goes on
     if "in progress" in fields.get("scan", ""):
         trouble = (*trouble, Reading(what="scan", value=fields["scan"].partition(" since")[0], path=command))
-    return Status(fields.get("pool", ""), command, vdevs, trouble)
+    return Status(fields.get("pool", ""), vdevs, trouble)
 
 
 def _trouble(match: re.Match[str], path: str) -> tuple[Reading, ...]:
@@ -113,7 +112,7 @@ class Pools:
 
     def _pool(self, name: str) -> LayerDescription:
         status = self._statuses.get(name)
-        members = Members(self._sources, name, status.path if status else "")
+        members = Members(self._sources, name)
         dropping = parameters(self._sources.tree)
         dropped = next((reading for reading in dropping if reading.value == "1"), None)
         below: tuple[str, ...] = ()
@@ -135,17 +134,17 @@ class Pools:
             state=status.state if status else (),
             readings=(*self.properties.get(name, ()), *dropping, *unread),
         )
-        return LayerDescription((pool.id,), others=(pool, *members.layers), roles=tuple(members.roles))
+        return LayerDescription((pool.id,), others=(pool, *members.layers), roles=members.roles)
 
 
 class Members:
     """The vdevs of one pool, gathered from the top."""
 
-    def __init__(self, sources: Sources, pool: str, path: str) -> None:
-        self._sources, self._pool, self._path = sources, pool, path
+    def __init__(self, sources: Sources, pool: str) -> None:
+        self._sources, self._pool = sources, pool
         self.layers: list[Node] = []
         """Those that are no block devices."""
-        self.roles: list[Role] = []
+        self.roles: dict[str, str] = {}
 
     def add(self, vdev: Vdev, role: str | None) -> str:
         """Return the id of a vdev's layer. A group, a file and a missing disk get a layer of their own."""
@@ -155,7 +154,7 @@ class Members:
             self.layers.append(layer)
             node_id = layer.id
         if role is not None:
-            self.roles.append((node_id, Reading(what="role", value=role, path=self._path)))
+            self.roles[node_id] = role
         return node_id
 
     def _layer(self, vdev: Vdev, role: str | None) -> Node:

@@ -15,7 +15,7 @@ from fstui.storage.claims import ToolCall
 from fstui.storage.layers.facts import barriers
 from fstui.storage.layers.forwarding import AT_TIMES, Forwarded, Member
 from fstui.storage.layers.kinds import LayerKind
-from fstui.storage.layers.readers import DeviceReader, LayerDescription, Role, with_readings, without_none
+from fstui.storage.layers.readers import DeviceReader, LayerDescription, with_readings, without_none
 from fstui.storage.layers.zfs.datasets import COLUMNS, REPLAY, barrier, pool_commands, sync_path
 from fstui.storage.layers.zfs.zpool import PARAMETERS, Pools
 
@@ -33,7 +33,7 @@ class VolumeReader(DeviceReader):
         readings = (*without_none([name_reading, replay]), *barrier(self.tree), *self.queue(name))
         return pool._replace(readings=readings, label=volume or "")
 
-    def with_answers(self, node: Node, roles: tuple[Role, ...]) -> tuple[Node, tuple[Role, ...]]:
+    def with_answers(self, node: Node, roles: Mapping[str, str]) -> tuple[Node, Mapping[str, str]]:
         volume = node.reading("volume")
         return with_readings(node, self._pools.properties.get(volume.value, ()) if volume else ()), roles
 

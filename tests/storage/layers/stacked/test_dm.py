@@ -115,7 +115,6 @@ def test_lvm_names_give_roles_without_a_table(box: Box) -> None:
     on_dm(box, "vg-data", LVM, ("dm-0", "dm-1", "dm-2"))
     found = look(box)
     assert roles(found) == {"dm-0": "cache", "dm-1": "metadata", "dm-2": "origin"}
-    assert read(found.node("dm-2"), "role") == ("origin", "/sys/block/dm-2/dm/name")
     value, path = read(found.node("dm-9"), "missing")
     assert (value, path) == ("the device-mapper table: root only, or not asked yet", "dmsetup table")
 

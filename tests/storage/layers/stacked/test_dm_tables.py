@@ -34,4 +34,4 @@ def test_table_settings(words: str, reading: tuple[str, str]) -> None:
 def test_roles_only_for_existing_devices() -> None:
     (table,) = tables("x: 0 8 thin-pool 8:1 8:2 128 0").values()
     here = {"8:1": "sda"}
-    assert [(name, role.value) for name, role in dm_tables.named_roles(table, here.get)] == [("sda", "metadata")]
+    assert dm_tables.named_roles(table, here.get) == {"sda": "metadata"}
