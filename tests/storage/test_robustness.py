@@ -69,8 +69,7 @@ def links_and_roles(box: Box) -> None:
     box.write("/sys/class/ata_link/link1/sata_spd", "6.0 Gbps")
     box.disk("vda", "pci0000:00/virtio1", files={"device/features": "01" * 32, "cache_type": "write back"})
     box.device("nvme1n1", "virtual/nvme-subsystem/nvme-subsys1")
-    box.write("/sys/class/nvme-subsystem/nvme-subsys1/iopolicy", "numa")
-    files: dict[str, str | bytes] = {"ana_state": "optimized", "device/transport": "tcp"}
+    files: dict[str, str | bytes] = {"device/transport": "tcp"}
     box.disk("nvme1c1n1", "pci0000:00/0000:01:00.0/nvme/nvme1", files=files)
     box.write("/sys/devices/pci0000:00/0000:01:00.0/current_link_speed", "8.0 GT/s PCIe")
     box.write("/sys/devices/pci0000:00/0000:01:00.0/current_link_width", "4")

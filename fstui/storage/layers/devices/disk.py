@@ -95,7 +95,7 @@ class DiskReader(DeviceReader):
             Reading(what="ID_ATA_WRITE_CACHE_ENABLED", value=enabled, path=database) if enabled else None,
             *_form_and_rate(tree, directory, name, properties.get("ID_ATA_ROTATION_RATE_RPM"), database),
             *links.readings(tree, path, attached),
-            *(nvme.readings(tree, name) if attached == "nvme" else ()),
+            tree.reading("transport", f"{directory}/device/transport") if attached == "nvme" else None,
             tree.reading("card", f"{directory}/device/type") if attached == "mmc" else None,
             *_on_vmbus(path, directory),
             Reading(what="grade", value=row.grade, path=f"model table: {row.source}") if row else None,

@@ -1,7 +1,7 @@
 """How a disk is attached: the link, what follows from it, its rate, and a bridge in between.
 
 Readings: ``link_rate`` ("6.0 Gbps", "8.0 GT/s × 4"); ``payload_mb_s``, the most that this rate can carry;
-``usb_bridge``, ``usb_driver``; ``controller``, the driver of a SCSI host.
+``usb_bridge``; ``controller``, the driver of a SCSI host.
 
 The payload accounts for the line code only, not for protocol overhead, so that no correct rate exceeds it: 8b/10b for
 SATA, SAS to 12 Gb/s, USB 5 Gb/s and PCIe 1 and 2; 128b/130b for PCIe 3 to 5, 242B/256B for PCIe 6 (PCI Express Base),
@@ -82,7 +82,7 @@ _BY_NAME = (("vd", "virtio"), ("nvme", "nvme"), ("mmcblk", "mmc"), ("xvd", "xen"
 _ATA = re.compile(r"/ata(\d+)/")
 _SAS_PORT = re.compile(r"(.*/port-[\d:]+)/end_device-")
 _PCI = re.compile(r"(.*/[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])/nvme/")
-_USB = re.compile(r"(.*/\d+-[\d.]+)/([^/]*:\d+\.\d+)/")
+_USB = re.compile(r"(.*/\d+-[\d.]+)/[^/]*:\d+\.\d+/")
 _SCSI_HOST = re.compile(r"(.*?)/host\d+/")
 _NUMBER = re.compile(r"\d{1,5}(?:\.\d{1,2})?")
 
@@ -101,7 +101,7 @@ def link_of(path: str, name: str) -> str | None:
 
 
 def readings(tree: Tree, path: str, link: str | None) -> tuple[Reading, ...]:
-    """Return the rate (SATA, SAS, PCIe, USB), the USB bridge and its driver, the driver of a SCSI host."""
+    """Return the rate (SATA, SAS, PCIe, USB), the USB bridge, the driver of a SCSI host."""
     if link == "scsi" and (match := _SCSI_HOST.match(path)):
         driver = (tree.link(f"{match[1]}/driver") or "").rpartition("/")[2]
         return (Reading(what="controller", value=driver, path=f"{match[1]}/driver"),) if driver else ()
@@ -114,7 +114,7 @@ def readings(tree: Tree, path: str, link: str | None) -> tuple[Reading, ...]:
     if link == "nvme" and (match := _PCI.match(path)):
         return _pcie(tree, match[1])
     if link == "usb" and (match := _USB.match(path)):
-        return _usb(tree, match[1], match[2])
+        return _usb(tree, match[1])
     return ()
 
 
@@ -154,16 +154,12 @@ def _pcie(tree: Tree, device: str) -> tuple[Reading, ...]:
     return _rated(shown, lambda gigatransfers: _lane_mb_s(gigatransfers) * lanes)
 
 
-def _usb(tree: Tree, device: str, interface: str) -> tuple[Reading, ...]:
+def _usb(tree: Tree, device: str) -> tuple[Reading, ...]:
     speed = tree.reading("link_rate", f"{device}/speed")
     shown = Reading(what="link_rate", value=f"{speed.value} Mb/s", path=speed.path) if speed is not None else None
     words = (tree.word(f"{device}/{file}") for file in ("manufacturer", "product"))
     names = " ".join(dict.fromkeys(filter(None, words)))
     ids = ":".join(filter(None, (tree.word(f"{device}/{file}") for file in ("idVendor", "idProduct"))))
-    driver = (tree.link(f"{device}/{interface}/driver") or "").rpartition("/")[2]
     bridge = f"{ids} {names}".strip()
-    return (
-        *_rated(shown, _usb_payload),
-        *((Reading(what="usb_bridge", value=bridge, path=device),) if bridge else ()),
-        *((Reading(what="usb_driver", value=driver, path=f"{device}/{interface}/driver"),) if driver else ()),
-    )
+    named = (Reading(what="usb_bridge", value=bridge, path=device),) if bridge else ()
+    return (*_rated(shown, _usb_payload), *named)

@@ -1,6 +1,6 @@
 """bcache, and what it shares with dm-cache and dm-writecache: a fast device that caches for a slow one.
 
-Readings: ``cache_mode``, ``bcache_state``, and ``synchronous`` (0: the cache is discarded at the next start). See
+Readings: ``cache_mode``, and ``synchronous`` (0: the cache is discarded at the next start). See
 Documentation/admin-guide/bcache.rst.
 """
 
@@ -83,12 +83,11 @@ class BcacheReader(DeviceReader):
         )
 
     def _own(self, directory: str) -> tuple[Reading, ...]:
-        """Return ``cache_mode``, ``bcache_state`` (clean, dirty, no cache …), and ``synchronous`` of the cache set."""
+        """Return ``cache_mode``, and ``synchronous`` of the cache set."""
         path = f"{directory}/cache_mode"
         chosen = re.search(r"\[(\w+)\]", self.tree.text(path) or "")
         mode = Reading(what="cache_mode", value=chosen[1], path=path) if chosen else None
-        synchronous = self.tree.reading(_SYNCHRONOUS, f"{directory}/cache/{_SYNCHRONOUS}")
-        return without_none([mode, self.tree.reading("bcache_state", f"{directory}/state"), synchronous])
+        return without_none([mode, self.tree.reading(_SYNCHRONOUS, f"{directory}/cache/{_SYNCHRONOUS}")])
 
     def _roles(self, slaves: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         """Yield the role of each device: only a backing device has a cache mode, only a caching device a replacement

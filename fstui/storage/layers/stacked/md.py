@@ -1,7 +1,7 @@
 """Software RAID (md), and the RAID levels that it shares with dm-raid.
 
-Readings: ``level``, ``raid_disks``, ``journal_mode``, ``consistency_policy``, ``bitmap``, and
-``written_behind`` for each such member. See Documentation/admin-guide/md.rst.
+Readings: ``level``, ``journal_mode``, ``consistency_policy``, and ``written_behind`` for each such member. See
+Documentation/admin-guide/md.rst.
 """
 
 from __future__ import annotations
@@ -82,9 +82,8 @@ class MdReader(DeviceReader):
         )
 
     def _own(self, directory: str) -> tuple[Reading, ...]:
-        names = ("level", "raid_disks", "journal_mode", "consistency_policy")
-        found = [self.tree.reading(what, f"{directory}/{what}") for what in names]
-        return without_none([*found, self.tree.reading("bitmap", f"{directory}/bitmap/location")])
+        names = ("level", "journal_mode", "consistency_policy")
+        return without_none(self.tree.reading(what, f"{directory}/{what}") for what in names)
 
     def _written_behind(self, directory: str, slaves: tuple[str, ...]) -> Iterator[Reading]:
         """Yield write-mostly members of a mirror whose bitmap has a backlog: writes do not wait for them (md(4))."""

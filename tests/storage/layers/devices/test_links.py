@@ -57,7 +57,6 @@ def test_usb_bridge_driver_and_speed(box: Box, speed: str, payload: str) -> None
     node = only(box)
     assert node.link == "usb"
     assert read(node, "usb_bridge") == ("152d:0578 JMicron JMS578", f"/sys/devices/{USB}")
-    assert read(node, "usb_driver")[0] == "uas"
     assert (read(node, "link_rate")[0], read(node, "payload_mb_s")[0]) == (f"{speed} Mb/s", payload)
     assert node.medium is not None
     assert "152d:0578 JMicron JMS578" in node.medium.because

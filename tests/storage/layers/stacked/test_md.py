@@ -62,5 +62,4 @@ def test_roles_of_md_members(box: Box, level: str, role: str) -> None:
     array = found.node("md0")
     assert roles(found) == {"sda": role, "sdb": "journal", "sdc": "spare", "sdd": role}
     assert trouble(array) == [("faulty", "sdd")]
-    assert read(array, "bitmap") == ("+8", "/sys/block/md0/md/bitmap/location")
     assert read(array, "consistency_policy")[0] == "journal"
