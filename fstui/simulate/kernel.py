@@ -9,6 +9,7 @@ writes through receives no flush.
 from __future__ import annotations
 
 import random
+from typing import NamedTuple
 
 from fstui.simulate.disk import Disk
 from fstui.simulate.media import MS, US, Extent, S
@@ -20,6 +21,16 @@ TICK_NS = 4 * MS
 JOURNAL_BYTES = 64 << 20
 TXG_NS = 5 * S
 """zfs_txg_timeout."""
+
+
+class FileWrite(NamedTuple):
+    """A write of a program to its file. ``stamp``: its number."""
+
+    offset: int
+    size: int
+    stamp: int
+    new: bool = False
+    """The file grows, or an allocated block is written for the first time."""
 
 
 class SyncError(Exception):
@@ -69,33 +80,24 @@ class SimulatedFile:
         self._sends_fua = self._sends_flushes and device.fua
         self._fails_write = made.disk.fails_write
 
-    def write(self, at_ns: float, offset: int, size: int, stamp: int, *, new: bool = False) -> float:
-        """Write to the page cache. ``new``: the file grows, or an allocated block is written for the first time."""
-        self._dirty[offset] = (size, stamp)
-        self._grown |= new
-        return at_ns + (self._host.syscall_us + self._host.copy_us * -(-size // PAGE)) * US
+    def write(self, at_ns: float, written: FileWrite) -> float:
+        """Write to the page cache."""
+        self._dirty[written.offset] = (written.size, written.stamp)
+        self._grown |= written.new
+        return at_ns + (self._host.syscall_us + self._host.copy_us * -(-written.size // PAGE)) * US
 
-    def direct(
-        self,
-        at_ns: float,
-        offset: int,
-        size: int,
-        stamp: int,
-        *,
-        durable: bool,
-        data_only: bool = True,
-        new: bool = False,
-    ) -> float:
+    def direct(self, at_ns: float, written: FileWrite, *, durable: bool, data_only: bool = True) -> float:
         """Write with O_DIRECT; ``durable``: and O_DSYNC, or O_SYNC without ``data_only``.
 
         Linux sends FUA for O_DSYNC alone (fs/iomap/direct-io.c).
         """
         at_ns += self._host.syscall_us * US
-        forced = durable and data_only and self._sends_fua and not new
-        end = self._request(self._storage, at_ns, Extent(offset, size), {offset: stamp}, forced=forced)
+        forced = durable and data_only and self._sends_fua and not written.new
+        extent, stamps = Extent(written.offset, written.size), {written.offset: written.stamp}
+        end = self._request(self._storage, at_ns, extent, stamps, forced=forced)
         if not durable or forced:
             return end
-        self._grown |= new
+        self._grown |= written.new
         return self._made_durable(end, data_only=data_only)
 
     def sync(self, at_ns: float, *, data_only: bool) -> float:
@@ -158,19 +160,9 @@ class ZfsFile(SimulatedFile):
 
     _group_ends_ns = 0.0
 
-    def direct(
-        self,
-        at_ns: float,
-        offset: int,
-        size: int,
-        stamp: int,
-        *,
-        durable: bool,
-        data_only: bool = True,
-        new: bool = False,
-    ) -> float:
+    def direct(self, at_ns: float, written: FileWrite, *, durable: bool, data_only: bool = True) -> float:
         """Write buffered: OpenZFS before 2.3 accepts O_DIRECT and ignores it."""
-        end = self.write(at_ns, offset, size, stamp)
+        end = self.write(at_ns, written)
         return self.sync(end, data_only=data_only) if durable else end
 
     def sync(self, at_ns: float, *, data_only: bool) -> float:

@@ -15,7 +15,7 @@ from fstui.measure.kinds import StepSettings
 from fstui.measure.kinds.dirty_flush import DirtyFlush
 from fstui.measure.kinds.sqlite_commits import SqliteCommits
 from fstui.measure.kinds.sync_writes import SyncWrites
-from fstui.simulate.kernel import SyncError
+from fstui.simulate.kernel import FileWrite, SyncError
 from fstui.simulate.media import US
 from fstui.simulate.simulated_host import SimulatedHost
 from fstui.storage.counters import difference
@@ -126,13 +126,12 @@ class SyncWritesProgram(SimulatedProgram):
         new = settings.prefill != "written" and offset not in self._written
         self._written.add(offset)
         at_ns += self._pause_ns
-        size, data_only = settings.block_bytes, "sync" not in settings.open_flags
+        written = FileWrite(offset, settings.block_bytes, self._stamp, new)
+        data_only = "sync" not in settings.open_flags
         if "direct" in settings.open_flags:
-            at_ns = filesystem.direct(
-                at_ns, offset, size, self._stamp, durable=self._flagged, data_only=data_only, new=new
-            )
+            at_ns = filesystem.direct(at_ns, written, durable=self._flagged, data_only=data_only)
         else:
-            at_ns = filesystem.write(at_ns, offset, size, self._stamp, new=new)
+            at_ns = filesystem.write(at_ns, written)
             if self._flagged:
                 at_ns = filesystem.sync(at_ns, data_only=data_only)
         marks.append(int(at_ns))
@@ -220,7 +219,8 @@ class SqliteProgram(SimulatedProgram):
         at_ns = self._synced(self._write(at_ns, LOG_AT, new=self.settings.journal_mode != "PERSIST"))
         at_ns = self._synced(self._write(at_ns, offset))
         if self.settings.synchronous == "EXTRA":
-            at_ns = self._synced(self.host.filesystem.write(at_ns, DIRECTORY_AT, PAGE, self._commits, new=True))
+            directory = FileWrite(DIRECTORY_AT, PAGE, self._commits, new=True)
+            at_ns = self._synced(self.host.filesystem.write(at_ns, directory))
         return at_ns
 
     def _checkpoint(self, at_ns: float) -> float:
@@ -235,7 +235,7 @@ class SqliteProgram(SimulatedProgram):
 
     def _write(self, at_ns: float, offset: int, *, new: bool = False) -> float:
         self._written += PAGE
-        return self.host.filesystem.write(at_ns, offset, PAGE, self._commits, new=new)
+        return self.host.filesystem.write(at_ns, FileWrite(offset, PAGE, self._commits, new))
 
 
 class DirtyFlushProgram(SimulatedProgram):
@@ -274,7 +274,7 @@ class DirtyFlushProgram(SimulatedProgram):
         if pattern == "scattered":
             self._chance.shuffle(offsets)
         for offset in offsets[: amount // block]:
-            at_ns = filesystem.direct(at_ns, offset, block, 1, durable=False)
+            at_ns = filesystem.direct(at_ns, FileWrite(offset, block, 1), durable=False)
         before = self.host.counters()
         end = filesystem.sync(at_ns, data_only=True)
         self._sync_ns.setdefault((pattern, amount), []).append(end - at_ns)
