@@ -8,10 +8,8 @@ from msgspec.structs import replace
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
-from textual.message import Message
 
 from fstui.model.errors import Refused
-from fstui.model.events import Event
 from fstui.model.plan import Plan
 from fstui.model.storage import Target
 from fstui.report import latency_map
@@ -88,14 +86,14 @@ class RunScreen(BaseScreen):
         """Handle the runner's events until the run has removed its files."""
         try:
             async for event in self.running.events():
-                self.post_message(RunAdvanced(event))
+                self.progress.apply(event)
+                self._changed = True
         except Refused as refusal:
             self.progress.trouble = str(refusal)
         except Exception as error:  # a fault in fstui must not leave the terminal in a bad state
             self.fstui.fault = error
             self.progress.trouble = f"An error in fstui ended the run: {type(error).__name__}: {error}"
         finally:
-            # The last posted message, which is handled before this call, says where the run was saved.
             self.call_later(self._over)
 
     def _over(self) -> None:
@@ -114,10 +112,6 @@ class RunScreen(BaseScreen):
     def _show_result(self) -> None:
         if self.over and not self.paused:
             self.action_result()
-
-    def on_run_advanced(self, message: RunAdvanced) -> None:
-        self.progress.apply(message.event)
-        self._changed = True
 
     def draw_changes(self) -> None:
         """Draw changes, unless the view is paused or the line to the terminal is behind."""
@@ -200,9 +194,3 @@ class RunScreen(BaseScreen):
             planned = self.progress.plan.steps[index]
             self._marks = {index: latency_map.marks(self.progress.evidence, planned.name, planned.settings)}
         return self._marks[index]
-
-
-class RunAdvanced(Message):
-    def __init__(self, event: Event) -> None:
-        super().__init__()
-        self.event = event
