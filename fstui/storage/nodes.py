@@ -11,7 +11,7 @@ from fstui.model.storage import Node
 from fstui.proc import Mount
 from fstui.storage.layers.devices import disk
 from fstui.storage.layers.kinds import kind, sync_of
-from fstui.storage.layers.readers import LayerDescription, Readers, Sources, without_none
+from fstui.storage.layers.readers import LayerDescription, Readers, without_none
 from fstui.storage.tree import Tree, integer
 
 SECTOR_BYTES = 512
@@ -29,74 +29,63 @@ class FoundNode(NamedTuple):
     others: tuple[Node, ...] = ()
 
 
-class BlockDevices:
-    def __init__(self, sources: Sources, readers: Readers) -> None:
-        self._tree = sources.tree
-        self._readers = readers
-        self.names = sources.names
+def block_device(name: str, readers: Readers) -> FoundNode:
+    """Return the device of that kernel name. ``below`` has kernel names and ids of ``others``."""
+    whole = readers.sources.names.whole(name)
+    if name != whole:
+        return _partition(name, whole, readers.sources.tree)
+    tree, reader = readers.sources.tree, readers.of_device(name)
+    read = reader.read(name)
+    read = read._replace(kind=read.kind or reader.row.name)
+    values = {reading.what: reading.value for reading in reversed(read.readings)}
+    # the medium was taken out, or the other side is gone
+    empty = tree.reading("size", f"/sys/block/{name}/size", only=("0",))
+    node = Node(
+        id=name,
+        layer="block",
+        kind=read.kind,
+        name=read.label or name,
+        below=read.below,
+        model=read.model,
+        link=read.link,
+        rotational=_flag(values.get("rotational")),
+        write_cache=write_cache(values.get("write_cache")),
+        fua=_flag(values.get("fua")),
+        counted=kind(read.kind).counts_flushes and bool(_flag(values.get("iostats"))) and _counts_flushes(tree, name),
+        state=(*read.state, *without_none([empty])),
+        readings=read.readings,
+        size_bytes=_size(tree, f"/sys/block/{name}"),
+    )
+    # only what every user can read: the identity must not depend on who runs fstui
+    identity = _identity(read, node)
+    node, roles = reader.with_answers(node, read.roles)
+    sync, because = sync_of(node)
+    return FoundNode(msgspec.structs.replace(node, sync=sync, because=because), identity, roles, read.others)
 
-    def device(self, name: str) -> FoundNode:
-        """Return the device of that kernel name. ``below`` has kernel names and ids of ``others``."""
-        whole = self.names.whole(name)
-        return self._whole(name) if whole == name else self._partition(name, whole)
 
-    def worth_listing(self, name: str, node: Node) -> bool:
-        """Return whether it has a size, no other device represents it, and its kind is listed."""
-        unseen = not node.size_bytes or self._readers.hidden(name)
-        part = self.names.whole(name) != name
-        return not unseen and (part or self._readers.of_device(name).worth_listing(node))
+def worth_listing(name: str, node: Node, readers: Readers) -> bool:
+    """Return whether the device has a size, no other device represents it, and its kind is listed."""
+    unseen = not node.size_bytes or readers.hidden(name)
+    part = readers.sources.names.whole(name) != name
+    return not unseen and (part or readers.of_device(name).worth_listing(node))
 
-    def _whole(self, name: str) -> FoundNode:
-        reader = self._readers.of_device(name)
-        read = reader.read(name)
-        read = read._replace(kind=read.kind or reader.row.name)
-        values = {reading.what: reading.value for reading in reversed(read.readings)}
-        # the medium was taken out, or the other side is gone
-        empty = self._tree.reading("size", f"/sys/block/{name}/size", only=("0",))
-        node = Node(
-            id=name,
-            layer="block",
-            kind=read.kind,
-            name=read.label or name,
-            below=read.below,
-            model=read.model,
-            link=read.link,
-            rotational=_flag(values.get("rotational")),
-            write_cache=write_cache(values.get("write_cache")),
-            fua=_flag(values.get("fua")),
-            counted=self._counts_flushes(name, read, _flag(values.get("iostats"))),
-            state=(*read.state, *without_none([empty])),
-            readings=read.readings,
-            size_bytes=self._size(f"/sys/block/{name}"),
-        )
-        # only what every user can read: the identity must not depend on who runs fstui
-        identity = _identity(read, node)
-        node, roles = reader.with_answers(node, read.roles)
-        sync, because = sync_of(node)
-        return FoundNode(msgspec.structs.replace(node, sync=sync, because=because), identity, roles, read.others)
 
-    def _partition(self, name: str, whole: str) -> FoundNode:
-        directory = f"/sys/class/block/{name}"
-        iostats = self._tree.reading("iostats", f"/sys/block/{whole}/queue/iostats")
-        node = disk.PARTITION.node(
-            name,
-            name,
-            below=(whole,),
-            readings=(iostats,) if iostats is not None else (),
-            size_bytes=self._size(directory),
-        )
-        return FoundNode(node, f"partition {self._tree.word(f'{directory}/partition') or name}")
+def _partition(name: str, whole: str, tree: Tree) -> FoundNode:
+    directory = f"/sys/class/block/{name}"
+    readings = without_none([tree.reading("iostats", f"/sys/block/{whole}/queue/iostats")])
+    node = disk.PARTITION.node(name, name, below=(whole,), readings=readings, size_bytes=_size(tree, directory))
+    return FoundNode(node, f"partition {tree.word(f'{directory}/partition') or name}")
 
-    def _counts_flushes(self, name: str, read: LayerDescription, iostats: bool | None) -> bool:
-        """Return whether the driver is request-based (it has hardware queues in mq/) and the kernel counts flushes."""
-        if not (kind(read.kind).counts_flushes and iostats):
-            return False
-        stat = self._tree.data(f"/sys/block/{name}/stat") or b""
-        return len(stat.split()) >= FLUSH_FIELDS and self._tree.exists(f"/sys/block/{name}/mq")
 
-    def _size(self, directory: str) -> int | None:
-        sectors = self._tree.integer(f"{directory}/size")
-        return None if sectors is None else sectors * SECTOR_BYTES
+def _counts_flushes(tree: Tree, name: str) -> bool:
+    """Return whether the driver is request-based (it has hardware queues in mq/) and the kernel counts flushes."""
+    stat = tree.data(f"/sys/block/{name}/stat") or b""
+    return len(stat.split()) >= FLUSH_FIELDS and tree.exists(f"/sys/block/{name}/mq")
+
+
+def _size(tree: Tree, directory: str) -> int | None:
+    sectors = tree.integer(f"{directory}/size")
+    return None if sectors is None else sectors * SECTOR_BYTES
 
 
 def _identity(read: LayerDescription, node: Node) -> str:

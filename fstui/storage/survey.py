@@ -25,7 +25,7 @@ from fstui.storage.layers import kind
 from fstui.storage.layers.devices import media
 from fstui.storage.layers.facts import read_only
 from fstui.storage.layers.readers import Readers, Sources
-from fstui.storage.nodes import BlockDevices, is_pseudo, mounted, nodev
+from fstui.storage.nodes import block_device, is_pseudo, mounted, nodev, worth_listing
 from fstui.storage.process import read_process
 from fstui.storage.tree import BlockDeviceNames, Tree
 
@@ -40,7 +40,7 @@ def survey(root: Path = Path("/"), claims: Claims = UNASKED) -> Inventory:
     shown = mounts.visible(every)
     host = read_host(root)
     graph = Graph(tree, shown, host, claims, mounts.covered(every, shown))
-    for node_id in (*(f"mount:{mount.mount_point}" for mount in shown), *sorted(graph.devices.names.all)):
+    for node_id in (*(f"mount:{mount.mount_point}" for mount in shown), *sorted(graph.readers.sources.names.all)):
         graph.node(node_id)
     without_device = nodev(tree)
     targets = [_target(mount, graph, is_pseudo(mount, without_device)) for mount in shown]
@@ -78,8 +78,7 @@ class Graph:
         holder = partial(mounts.holder, by_mount_point={mount.mount_point: mount for mount in shown})
         mounted = partial(mounts.of_device, mounts=(*shown, *covered))
         sources = Sources(tree, BlockDeviceNames(tree), claims, holder, mounted)
-        self._readers = Readers(sources)
-        self.devices = BlockDevices(sources, self._readers)
+        self.readers = Readers(sources)
         self._others: dict[str, Node] = {}
         """Layers that are neither mounts nor block devices, by the ids that readers gave them."""
         self._nodes: dict[str, Node] = {}
@@ -129,9 +128,9 @@ class Graph:
             self._identities[node_id] = other.kind if other.layer == "file" else f"{other.kind} {other.name}"
             return other
         if node_id.startswith("mount:"):
-            found = mounted(self._mounts[node_id.removeprefix("mount:")], self._readers)
+            found = mounted(self._mounts[node_id.removeprefix("mount:")], self.readers)
         else:
-            found = self.devices.device(node_id)
+            found = block_device(node_id, self.readers)
         node, self._identities[node_id], roles, others = found
         for other in others:
             self._others.setdefault(other.id, _with_roles(other, roles))
@@ -189,7 +188,7 @@ def _target(mount: Mount, graph: Graph, pseudo: bool) -> Target:
 
 def _unused(graph: Graph, every: Sequence[Mount], targets: Sequence[Target]) -> tuple[Node, ...]:
     """Return the devices that no mounted filesystem uses. A partition is listed only if its disk is in use."""
-    names = graph.devices.names
+    names = graph.readers.sources.names
     used = {node.id for target in targets for node in target.stack}
     hidden = {name for mount in every if (name := names.of(mount.device)) is not None and name not in used}
     used.update(node.id for name in hidden for node in graph.stack(name))
@@ -197,7 +196,7 @@ def _unused(graph: Graph, every: Sequence[Mount], targets: Sequence[Target]) -> 
     for name in sorted(names.all - used):
         whole = names.whole(name)
         node = graph.node(name) if name == whole or whole in used else None
-        if node is not None and graph.devices.worth_listing(name, node):
+        if node is not None and worth_listing(name, node, graph.readers):
             found.append(node)
     return tuple(found)
 

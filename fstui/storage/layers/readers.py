@@ -163,7 +163,7 @@ class Readers:
     """The readers of one survey, one for each kind."""
 
     def __init__(self, sources: Sources) -> None:
-        self._sources = sources
+        self.sources = sources
         self._devices = [(row.device_names or "", reads(row, sources)) for row, reads in _device_readers()]
         self._filesystems: dict[str, FilesystemReader] = {}
 
@@ -178,7 +178,7 @@ class Readers:
         row = kind(fstype)
         if row.name not in self._filesystems:
             reads = _filesystem_readers().get(row.name, FilesystemReader)
-            self._filesystems[row.name] = reads(row, self._sources)
+            self._filesystems[row.name] = reads(row, self.sources)
         return self._filesystems[row.name]
 
     def _named(self, name: str) -> Iterator[DeviceReader]:
