@@ -5,7 +5,7 @@ Users change keys in ``keys.toml`` in the configuration directory: ``"storage.fi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -102,11 +102,15 @@ def key_name(command: Command, keymap: Mapping[str, str]) -> str:
 
 
 def footer(commands: Iterable[Command], keymap: Mapping[str, str], width: int) -> Text:
-    """Return one line: ``Enter run here  / filter``. If it is too long, commands are left out from the right."""
+    """Return one line: ``Enter run here  / filter``. If it is too long, the least important commands are left out."""
     shown = [command for command in commands if command.label]
     keys = {command.id: key_name(command, keymap) for command in shown}
+    kept = [one for one in shown if one.id in _KEPT]
+    palette = [one for one in shown if one.id == PALETTE.id]
+    own = sorted((one for one in shown if one not in (*kept, *palette)), key=lambda one: one.keys != "enter")
+    by_importance = [*kept, *own[:1], *palette, *own[1:]]
     while len(shown) > 1 and sum(len(keys[one.id]) + len(one.label) + 3 for one in shown) > width:
-        shown.remove(_expendable(shown))
+        shown.remove(by_importance.pop())
     text = line(" ")
     for command in shown:
         button = MAIN_BUTTON if command.keys == "enter" else BUTTON
@@ -114,14 +118,6 @@ def footer(commands: Iterable[Command], keymap: Mapping[str, str], width: int) -
         text.append_text(clickable(named, {ACTION: command.action})).append(" ")
     text.right_crop(1)
     return text
-
-
-def _expendable(shown: Sequence[Command]) -> Command:
-    """Return the command to leave out next."""
-    kept = [command for command in shown if command.id in _KEPT]
-    palette = [command for command in shown if command.id == PALETTE.id]
-    own = sorted((one for one in shown if one not in (*kept, *palette)), key=lambda one: one.keys != "enter")
-    return [*kept, *own[:1], *palette, *own[1:]][-1]
 
 
 def unknown(names: Iterable[str]) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import assert_never, cast
-
 from fstui.model.counters import Idle
 from fstui.model.events import (
     Event,
@@ -22,11 +20,6 @@ from fstui.model.run import EarlierRun, Evidence, Run
 from fstui.model.steps import Snapshot, Step
 from fstui.model.storage import Target
 from fstui.report.figures import Counts
-
-Known = (
-    RunStarted | IdleMeasured | StepPreparing | StepStarted | StepProgressed | StepFinished | FindingsChanged
-    | RunFinished
-)  # fmt: skip
 
 
 class Progress:
@@ -49,29 +42,26 @@ class Progress:
         self._counts: Counts | None = None
 
     def apply(self, event: Event) -> None:
-        known = cast(Known, event)
-        if not isinstance(known, StepPreparing | StepStarted | StepProgressed | FindingsChanged):
+        if not isinstance(event, StepPreparing | StepStarted | StepProgressed | FindingsChanged):
             self._counts = None  # they are computed from evidence that has changed
-        match known:
+        match event:
             case RunStarted():
-                self.plan, self.target, self.before = known.plan, known.target, known.before
+                self.plan, self.target, self.before = event.plan, event.target, event.before
             case IdleMeasured():
-                self.idle = known.idle
+                self.idle = event.idle
             case StepPreparing():
-                self.current, self.snapshot, self.preparing = known.index, None, known
+                self.current, self.snapshot, self.preparing = event.index, None, event
             case StepStarted():
-                self.current, self.snapshot, self.preparing = known.index, None, None
+                self.current, self.snapshot, self.preparing = event.index, None, None
             case StepProgressed():
-                self.current, self.snapshot, self.preparing = known.snapshot.index, known.snapshot, None
+                self.current, self.snapshot, self.preparing = event.snapshot.index, event.snapshot, None
             case StepFinished():
-                self.done[known.index] = known.step
+                self.done[event.index] = event.step
                 self.current, self.snapshot, self.preparing = None, None, None
             case FindingsChanged():
-                self.judgement = known.judgement
+                self.judgement = event.judgement
             case RunFinished():
-                self.run, self.saved_to, self.save_error = known.run, known.saved_to, known.save_error
-            case _:
-                assert_never(known)
+                self.run, self.saved_to, self.save_error = event.run, event.saved_to, event.save_error
 
     @property
     def evidence(self) -> Evidence:
