@@ -167,7 +167,8 @@ async def test_numbers_are_on_the_edges_of_the_path(size: tuple[int, int]) -> No
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         lines = "\n".join(await after_ticks(app, 300))
-    assert not re.search(r"    │ \d+\s?% busy", lines) and re.search(r"╳ \d+\s?% busy", lines)  # the flush stopped above
+    # the flush stopped above
+    assert not re.search(r"    │ \d+\s?% busy", lines) and re.search(r"╳ \d+\s?% busy", lines)
     assert "not-durable, high" in lines or size[1] == 20
     assert ("the last 3 min" in lines and "a flush takes" in lines) == (size[1] == 40)
 
