@@ -59,10 +59,8 @@ def test_commits_are_those_of_the_first_step_that_syncs() -> None:
 
 
 def test_a_check_is_a_row_for_each_filesystem() -> None:
-    two = b"[" + HONEST.strip() + b"," + HONEST.strip() + b"]"
-    for document in (two, b'{"schema":"fstui.check/1","runs":' + two + b"}"):  # of older versions, and of this one
-        both = results_of("db1", "check", document)
-        assert [one.verdict for one in both] == ["consistent", "consistent"]
+    document = b'{"schema":"fstui.check/1","runs":[' + HONEST.strip() + b"," + HONEST.strip() + b"]}"
+    assert [one.verdict for one in results_of("db1", "check", document)] == ["consistent", "consistent"]
 
 
 def test_a_list_names_defects_but_no_tmpfs() -> None:
@@ -71,8 +69,11 @@ def test_a_list_names_defects_but_no_tmpfs() -> None:
             {"rule": "r", "verdict": "not-durable", "confidence": "high", "scope": "storage", "title": "barriers off"}
         ]
     }
-    srv, shm = {"mount_point": "/srv", "fstype": "ext4", **bad}, {"mount_point": "/dev/shm", "fstype": "tmpfs", **bad}
-    listed = {"filesystems": [srv, shm, {"mount_point": "/proc", "pseudo": True}]}
+    mounts = (("/srv", "ext4", bad), ("/dev/shm", "tmpfs", bad), ("/proc", "proc", {"pseudo": True}))
+    filesystems = [
+        {"path": point, "mount_point": point, "fstype": fstype, "source": "", **more} for point, fstype, more in mounts
+    ]
+    listed = {"schema": "fstui.list/1", "host": {}, "process": {}, "filesystems": filesystems, "unused": []}
     (said,) = results_of("db1", "list", json.dumps(listed).encode())
     assert (said.verdict, said.sentence) == ("not-durable", "2 filesystems; /srv: not-durable, barriers off")
 
