@@ -10,10 +10,9 @@ import asyncio
 import contextlib
 import errno
 import fcntl
-import logging
 import pickle
+import subprocess
 import sys
-import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextvars import ContextVar
@@ -29,6 +28,7 @@ _ROOT = str(Path(__file__).resolve().parents[2])
 _START = "import sys,runpy; sys.path.insert(0,sys.argv.pop(1)); runpy.run_module(sys.argv.pop(1),run_name='__main__')"
 _PIPE_BYTES = 1 << 20
 _READ_BYTES = 1 << 18
+_POLL_S = 0.005
 CALL_S, REAP_S, LOOK_S, MAX_S = 2.0, 0.5, 0.1, 60.0
 HOME = "the state directory"
 HURRIED_S, AGAIN_S = 0.5, 0.2
@@ -62,19 +62,6 @@ class ShutdownDeadline(NamedTuple):
 
 SHUTDOWN_DEADLINE: ContextVar[ShutdownDeadline | None] = ContextVar("shutdown_deadline", default=None)
 """The deadline of the task that waits for a child, and of the tasks that it has started."""
-# an abandoned child may end after the event loop: asyncio must not print that on the user's terminal
-logging.getLogger("asyncio").addFilter(lambda record: "that handles pid" not in str(record.msg))
-_excepthook = threading.excepthook
-
-
-def _report_thread(failed: threading.ExceptHookArgs) -> None:
-    """Ignore the error of asyncio's thread that waits for a child when the event loop is closed at that moment."""
-    waits = failed.thread is not None and failed.thread.name.startswith("waitpid-")
-    if not (waits and failed.exc_type is RuntimeError):
-        _excepthook(failed)
-
-
-threading.excepthook = _report_thread
 
 
 def command(module: str, *arguments: str) -> list[str]:
@@ -85,43 +72,39 @@ def command(module: str, *arguments: str) -> list[str]:
 class Child:
     """A running program with pipes on stdin and stdout, in its own session, or only in its own process group.
 
-    Ctrl-C does not reach it. The kernel distributes processors among sessions (sched(7), autogroup).
+    Ctrl-C does not reach it. The kernel distributes processors among sessions (sched(7), autogroup). Not one of
+    asyncio's processes, because the event loop would wait for those, or complain of them, when it ends.
     """
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    _stdin: asyncio.WriteTransport
+    _reading: asyncio.ReadTransport
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
-        assert process.stdin is not None
-        assert process.stdout is not None
-        self._stdin = process.stdin
-        self._stdout = process.stdout
+        self._stdout = asyncio.StreamReader(_READ_BYTES)
 
     @classmethod
     async def start(cls, module: str, *arguments: str, own_session: bool = True) -> Child:
         """Start a child program by the name of its module: ``measure.probes.sync_writes``. Raises OSError."""
-        starting = asyncio.ensure_future(
-            asyncio.create_subprocess_exec(
-                *command(module, *arguments),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
-                start_new_session=own_session,
-                process_group=None if own_session else 0,
-                limit=_READ_BYTES,
-            )
+        process = subprocess.Popen(  # noqa: ASYNC220  asyncio starts a process in the same way
+            command(module, *arguments),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=own_session,
+            process_group=None if own_session else 0,
         )
-        if await _outlasting_cancellation(starting):
-            if not starting.cancelled() and starting.exception() is None:
-                cls(starting.result()).abandon()
-            raise asyncio.CancelledError
-        child = cls(starting.result())
-        child._widen()
+        child, loop = cls(process), asyncio.get_running_loop()
+        with contextlib.suppress(OSError):  # so that a busy reader does not delay the probe (fcntl(2))
+            fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)  # type: ignore[arg-type]
+        try:
+            protocol = asyncio.StreamReaderProtocol(child._stdout)
+            child._reading, _ = await loop.connect_read_pipe(lambda: protocol, process.stdout)
+            child._stdin, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, process.stdin)
+        except BaseException:
+            process.kill()
+            raise
         return child
-
-    def _widen(self) -> None:
-        """Enlarge the pipe, so that a busy reader does not delay the probe (F_SETPIPE_SZ, fcntl(2)). It may fail."""
-        pipe = self._stdout._transport.get_extra_info("pipe")  # type: ignore[attr-defined]
-        with contextlib.suppress(OSError, ValueError):  # ValueError: the child has ended and the pipe is closed
-            fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
     @property
     def pid(self) -> int:
@@ -137,8 +120,7 @@ class Child:
 
     def hang_up(self) -> None:
         """Close its stdin: it cleans up and ends."""
-        if not self._stdin.is_closing():
-            self._stdin.close()
+        self._stdin.close()
 
     async def read_line(self) -> bytes:
         return await self._stdout.readline()
@@ -157,9 +139,14 @@ class Child:
         """Hang up and wait for its end. Return the exit status (negative: a signal), or None if it did not end."""
         self.hang_up()
         try:
-            return await asyncio.wait_for(self._process.wait(), timeout_s)
+            return await asyncio.wait_for(self._ended(), timeout_s)
         except TimeoutError:
             return None
+
+    async def _ended(self) -> int:
+        while (status := self._process.poll()) is None:  # noqa: ASYNC110  the kernel sets no event
+            await asyncio.sleep(_POLL_S)
+        return status
 
     async def answer(self, timeout_s: float, where: str, of: WaitedDisk) -> bytes:
         """Return its next line. Raises NoAnswer if it made no progress for ``timeout_s``, or for less after a stop."""
@@ -177,31 +164,15 @@ class Child:
         """Hang up and wait for its end, as long as it makes progress. Return None if it did not end."""
         self.hang_up()
         try:
-            return await _before_timeout(self, self._process.wait(), timeout_s, "", of)
+            return await _before_timeout(self, self._ended(), timeout_s, "", of)
         except NoAnswer:
             return None
 
     def abandon(self) -> None:
         """Send SIGKILL and do not wait: a process that is stuck in the kernel ends later."""
-        # closing the transport sends SIGKILL and closes the pipes, about which the event loop would warn at its end
-        self._process._transport.close()  # type: ignore[attr-defined]
-
-
-async def _outlasting_cancellation(starting: asyncio.Task[asyncio.subprocess.Process]) -> bool:
-    """Wait until it has started or failed. Return whether this task was cancelled during that time.
-
-    If ``starting`` itself is cancelled, as at the end of an event loop, it waits for pipes that are never connected
-    until it is cancelled once more (asyncio's base_subprocess.py).
-    """
-    cancelled = False
-    while not starting.done():
-        try:
-            await asyncio.wait({starting}, timeout=LOOK_S if starting.cancelling() else None)
-        except asyncio.CancelledError:
-            cancelled = True
-        if starting.cancelling():
-            starting.cancel()
-    return cancelled
+        self._process.kill()
+        self._stdin.close()
+        self._reading.close()
 
 
 async def in_child(
