@@ -1,7 +1,6 @@
 """Run a command under a seccomp filter that acknowledges the named system calls and does nothing.
 
-``python without_calls.py fsync,fdatasync COMMAND …`` behaves like a container with suppressed syncs. With ``--kill``
-before the command, these calls end the process, like the filter of a service that does not know them. Constants from
+``python without_calls.py fsync,fdatasync COMMAND …`` behaves like a container with suppressed syncs. Constants from
 linux/prctl.h, linux/seccomp.h, linux/bpf_common.h.
 """
 
@@ -11,22 +10,24 @@ import struct
 import sys
 
 NUMBERS = {
-    "x86_64": {"pwrite64": 18, "fsync": 74, "fdatasync": 75, "cachestat": 451},
-    "aarch64": {"pwrite64": 68, "fsync": 82, "fdatasync": 83, "cachestat": 451},
+    "x86_64": {"pwrite64": 18, "fsync": 74, "fdatasync": 75},
+    "aarch64": {"pwrite64": 68, "fsync": 82, "fdatasync": 83},
 }
 PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, SECCOMP_MODE_FILTER = 22, 38, 2
 LOAD_WORD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
-ALLOW, SUCCEED_WITHOUT_DOING, KILL = 0x7FFF0000, 0x00050000, 0x80000000
+ALLOW, SUCCEED_WITHOUT_DOING = 0x7FFF0000, 0x00050000
 
 
 def instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("=HBBI", code, if_true, if_false, value)
 
 
-def swallow(numbers: list[int], instead: int = SUCCEED_WITHOUT_DOING) -> None:
-    """Let these calls return 0, or end the process, in this process and its children. Raise OSError."""
+def swallow(numbers: list[int]) -> None:
+    """Let these calls return 0, in this process and its children. Raise OSError."""
     jumps = [instruction(JUMP_IF_EQUAL, number, len(numbers) - place) for place, number in enumerate(numbers)]
-    filter_ = b"".join([instruction(LOAD_WORD, 0), *jumps, instruction(RETURN, ALLOW), instruction(RETURN, instead)])
+    filter_ = b"".join(
+        [instruction(LOAD_WORD, 0), *jumps, instruction(RETURN, ALLOW), instruction(RETURN, SUCCEED_WITHOUT_DOING)]
+    )
     text = ctypes.create_string_buffer(filter_, len(filter_))
     program = ctypes.create_string_buffer(struct.pack("@HP", len(filter_) // 8, ctypes.addressof(text)))
     prctl = ctypes.CDLL(None, use_errno=True).prctl
@@ -37,7 +38,5 @@ def swallow(numbers: list[int], instead: int = SUCCEED_WITHOUT_DOING) -> None:
 
 if __name__ == "__main__":
     known = NUMBERS[os.uname().machine]
-    killing = sys.argv[2] == "--kill"
-    command = sys.argv[3:] if killing else sys.argv[2:]
-    swallow([known[name] for name in sys.argv[1].split(",")], KILL if killing else SUCCEED_WITHOUT_DOING)
-    os.execvp(command[0], command)
+    swallow([known[name] for name in sys.argv[1].split(",")])
+    os.execvp(sys.argv[2], sys.argv[2:])

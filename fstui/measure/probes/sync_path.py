@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from itertools import count, cycle
-from typing import Any, NamedTuple
+from typing import Any
 
 from fstui.proc import mapped_files
 
@@ -39,9 +39,6 @@ SEARCHES, MAX_SEARCH_S = 88, 1.3
 write a moment late."""
 CONTROLS = 3
 """How many raw system calls must leave the page clean where a call of libc left it dirty."""
-CACHESTAT = 451
-"""The same number on every architecture (include/uapi/asm-generic/unistd.h)."""
-_FILTERED = "Seccomp:\t2"
 _DIRTY_KB = re.compile(r"^(?:Shared|Private)_Dirty: +(\d+) kB$")
 _HEADER = re.compile(r"^[0-9a-f]+-[0-9a-f]+ ")
 Sync = Callable[[int], object]
@@ -146,14 +143,6 @@ def read_text(name: str) -> str:
         return ""
 
 
-class WrittenFile(NamedTuple):
-    fd: int
-    path: str
-
-
-Dirty = Callable[[WrittenFile], bool]
-
-
 def left_dirty(path: str, calls: Mapping[str, Sync], raw: Sync | None) -> dict[str, tuple[int, int]]:
     """Return by call how many syncs were checked, and how many of them left the page written before dirty.
 
@@ -163,76 +152,44 @@ def left_dirty(path: str, calls: Mapping[str, Sync], raw: Sync | None) -> dict[s
     tally: dict[str, tuple[int, int]] = {}
     if raw is None:
         return tally
-    with ExitStack() as closing, suppress(OSError):  # the step that follows meets the same error and reports it
-        file = _created(closing, path)
-        checks, began = dirty_checks(closing), time.monotonic()
+    with ExitStack() as closing, suppress(OSError, ValueError):  # the step that follows meets the same error
+        fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        closing.callback(os.unlink, path)
+        closing.callback(os.close, fd)
+        is_dirty, began = dirty_check(closing, fd, os.path.basename(path)), time.monotonic()
         for number, (name, sync) in zip(count(), cycle(calls.items()), strict=False):
             searching = sum(left for _, left in tally.values()) == 1
             most, longest_s = (SEARCHES, MAX_SEARCH_S) if searching else (TRIES, MAX_S)
             if number >= most or (number >= MIN_TRIES and time.monotonic() - began > longest_s):
                 break
-            left = _leaves_dirty(file, checks, sync)
-            if left is False or (left and not any(_leaves_dirty(file, checks, raw) for _ in range(CONTROLS))):
+            left = _leaves_dirty(fd, is_dirty, sync)
+            if left is False or (left and not any(_leaves_dirty(fd, is_dirty, raw) for _ in range(CONTROLS))):
                 tried, before = tally.get(name, (0, 0))
                 tally[name] = (tried + 1, before + left)
     return tally
 
 
-def _created(closing: ExitStack, path: str) -> WrittenFile:
-    fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    closing.callback(os.unlink, path)
-    closing.callback(os.close, fd)
-    return WrittenFile(fd, path)
-
-
-def _leaves_dirty(file: WrittenFile, checks: list[Dirty], sync: Sync) -> bool | None:
-    """Return whether the page is dirty after the sync, or None if no function reported it as dirty before."""
-    os.pwrite(file.fd, os.urandom(mmap.PAGESIZE), 0)
-    is_dirty = next((check for check in checks if check(file)), None)
-    if is_dirty is None:
+def _leaves_dirty(fd: int, is_dirty: Callable[[], bool], sync: Sync) -> bool | None:
+    """Return whether the page is dirty after the sync, or None if it was not reported as dirty before."""
+    os.pwrite(fd, os.urandom(mmap.PAGESIZE), 0)
+    if not is_dirty():
         return None
-    sync(file.fd)
-    return is_dirty(file)
+    sync(fd)
+    return is_dirty()
 
 
-def dirty_checks(closing: ExitStack) -> list[Dirty]:
-    """Return the functions that say whether a file's first page is dirty. Use the first that reports it after a write.
+def dirty_check(closing: ExitStack, fd: int, name: str) -> Callable[[], bool]:
+    """Return a function that says whether the first page of a file of that name is dirty, and writes nothing back.
 
-    Neither writes anything back. cachestat(2) (Linux 6.5) counts the dirty pages of a file, but none on an overlay, as
-    the pages belong to the file of the upper filesystem. /proc/self/smaps reports mapped pages on every kernel. On FUSE
-    both report none. A filter of system calls may kill a process that makes an unknown one: then cachestat is not used.
+    /proc/self/smaps reports mapped pages on every kernel, on FUSE as clean. Raises OSError if the filesystem does not
+    support mappings.
     """
-    status = read_text("self/status")
-    counted = _by_count() if status and _FILTERED not in status else None
-    return [way for way in (counted, _by_mapping(closing)) if way]
+    os.pwrite(fd, b"\0", 0)  # an empty file cannot be mapped
+    mapped = closing.enter_context(mmap.mmap(fd, 1, prot=mmap.PROT_READ))
 
-
-def _by_count() -> Dirty | None:
-    """Return None if the kernel does not support it."""
-    import ctypes  # noqa: PLC0415  it takes 15 ms, and most probes do not need it
-
-    syscall: Any = ctypes.CDLL(None, use_errno=True).syscall
-    whole, found = (ctypes.c_uint64 * 2)(0, 0), (ctypes.c_uint64 * 5)()
-
-    def dirty(file: WrittenFile) -> bool:
-        return syscall(CACHESTAT, file.fd, whole, found, 0) == 0 and found[1] + found[2] > 0
-
-    fd = os.memfd_create("fstui", os.MFD_CLOEXEC)
-    try:
-        return dirty if syscall(CACHESTAT, fd, whole, found, 0) == 0 else None
-    finally:
-        os.close(fd)
-
-
-def _by_mapping(closing: ExitStack) -> Dirty:
-    """The function raises OSError if the filesystem does not support mappings."""
-    mapped: dict[WrittenFile, mmap.mmap] = {}
-
-    def dirty(file: WrittenFile) -> bool:
-        if file not in mapped:
-            mapped[file] = closing.enter_context(mmap.mmap(file.fd, 1, prot=mmap.PROT_READ))
-        _ = mapped[file][0]  # smaps counts only pages that were touched
-        return dirty_kb(read_text("self/smaps"), os.path.basename(file.path)) > 0
+    def dirty() -> bool:
+        _ = mapped[0]  # smaps counts only pages that were touched
+        return dirty_kb(read_text("self/smaps"), name) > 0
 
     return dirty
 

@@ -8,8 +8,8 @@ answers a sync instead of the kernel. Nothing that this process writes is made d
 Any of these signs is enough:
 
 - fsync and fdatasync of a pipe succeed. The kernel refuses them with EINVAL.
-- Two or more syncs left pages of their file dirty, while three raw system calls after each left none (`cachestat`, else
-  `/proc/self/smaps`).
+- Two or more syncs left pages of their file dirty, while three raw system calls after each left none
+  (`/proc/self/smaps`).
 - A file opened with O_DSYNC has lost the flag (`F_GETFL`).
 - Such a library is in `/proc/self/maps`, `LD_PRELOAD` or `/etc/ld.so.preload`.
 
