@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import compress
 
 from fstui.model.steps import Latency, StallSummary, TimelinePoint
 
@@ -17,9 +16,6 @@ _SUB_BITS = 6
 _EXACT = 2 << _SUB_BITS
 _CELL_BITS = _SUB_BITS - 2
 """A cell of a picture contains this power of two of buckets: there are four cells per octave."""
-_QUICK_NS = 8192
-"""Shorter latencies are counted in a list with one place per ns. Slower storage has too few of them to matter."""
-_MANY = 64
 _MAX_LOOSE = 16384
 _MAX_FRESH = 8
 """Stretches that are not merged yet: the hand-overs of the writers overlap, and each covers a few stretches."""
@@ -52,13 +48,11 @@ class Histogram:
     """The number of values in each bucket. All values are in ns.
 
     Values are first counted exactly, and put into buckets when there are many different ones, or when a result is
-    requested. At a million operations per second counting is most of the work, and a list takes two thirds of the time
-    of a dictionary.
+    requested: fast storage has few different ones.
     """
 
     def __init__(self) -> None:
         self._buckets: Counter[int] = Counter()
-        self._quick: list[int] = []
         self._loose: Counter[int] = Counter()
         self._min: int | None = None
         self._max = 0
@@ -68,23 +62,9 @@ class Histogram:
     def add(self, values: Sequence[int]) -> None:
         """Add many values at once, none of them negative."""
         self.total += len(values)
-        if len(values) < _MANY:
-            for value in values:
-                self._loose[value] += 1
-        else:
-            self._add_many(values)
+        self._loose.update(values)
         if len(self._loose) > _MAX_LOOSE:
             self._settle()
-
-    def _add_many(self, values: Sequence[int]) -> None:
-        quick = self._quick = self._quick or [0] * _QUICK_NS
-        rest, value = iter(values), 0
-        try:
-            for value in rest:
-                quick[value] += 1
-        except IndexError:
-            self._loose[value] += 1
-            self._loose.update(rest)
 
     def merge(self, other: Histogram) -> None:
         if other.total:
@@ -118,9 +98,6 @@ class Histogram:
         return self._sum
 
     def _settle(self) -> None:
-        if self._quick:
-            self._loose.update({value: self._quick[value] for value in compress(range(_QUICK_NS), self._quick)})
-            self._quick = []
         if not self._loose:
             return
         for value, times in self._loose.items():

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import json
 import struct
-import sys
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from operator import sub
 from typing import Any, NamedTuple
 
 PIPE_BUF = 4096
@@ -149,24 +148,10 @@ def _samples(payload: memoryview) -> Samples:
     whole = parts in (1, 2) and apart in (0, 1) and (count + apart) % (parts + apart) == 0
     if not whole or (count and not readings[0] <= readings[1] <= readings[-1]):
         raise BadFrame(_NO_FRAME)
-    return Samples(writer, parts, bool(apart), readings, _differences(readings))
-
-
-def _differences(readings: memoryview) -> tuple[int, ...]:
-    """Return the differences of neighbours.
-
-    The readings are subtracted as two long integers with one digit of 64 bits per reading, in a third of the time of
-    single subtractions. If the clock goes back, a digit borrows from the next one, which the sum reveals. Then they are
-    subtracted one by one, and a negative difference counts as 0.
-    """
-    words = readings.cast("B")
-    difference = int.from_bytes(words[8:], sys.byteorder) - int.from_bytes(words[:-8], sys.byteorder)
-    if difference >= 0:
-        digits = difference.to_bytes(len(words) - 8, sys.byteorder)
-        differences = struct.unpack(f"{len(readings) - 1}{_TIME.upper()}", digits)
-        if sum(differences) == readings[-1] - readings[0]:
-            return differences
-    return tuple(max(0, after - before) for before, after in pairwise(readings))
+    spans = tuple(map(sub, readings[1:], readings))
+    if min(spans, default=0) < 0:  # the clock went back
+        spans = tuple(max(0, span) for span in spans)
+    return Samples(writer, parts, bool(apart), readings, spans)
 
 
 def _no_number(name: str) -> None:
