@@ -10,13 +10,12 @@ from __future__ import annotations
 import json
 import os
 import pkgutil
-import queue
 import shlex
 import shutil
 import subprocess
 import sys
 import threading
-import time
+from concurrent.futures import ThreadPoolExecutor, wait
 
 AT_ONCE = 8
 EACH_S = 4.0
@@ -36,28 +35,16 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 def main() -> None:
     os.write(1, b"{}\n")
     commands = [[str(word) for word in command] for command in json.loads(sys.stdin.readline() or "[]")]
-    waiting: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
-    for command in commands:
-        waiting.put(command)
-    workers = [threading.Thread(target=work, args=(waiting,), daemon=True) for _ in range(AT_ONCE)]
-    until = time.monotonic() + ALL_S
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(max(0.0, until - time.monotonic()))
+    pool = ThreadPoolExecutor(AT_ONCE)
+    wait([pool.submit(report, command) for command in commands], ALL_S)
     os._exit(0)  # sys.exit would wait for a thread that waits for a stuck tool
 
 
-def work(waiting: queue.SimpleQueue[list[str]]) -> None:
-    while True:
-        try:
-            command = waiting.get_nowait()
-        except queue.Empty:
-            return
-        line = json.dumps({"command": shlex.join(command), **run(command)}).encode() + b"\n"
-        with PRINTING:
-            while line:
-                line = line[os.write(1, line) :]
+def report(command: list[str]) -> None:
+    line = json.dumps({"command": shlex.join(command), **run(command)}).encode() + b"\n"
+    with PRINTING:
+        while line:
+            line = line[os.write(1, line) :]
 
 
 def run(command: list[str]) -> dict[str, str]:
