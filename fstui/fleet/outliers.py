@@ -48,36 +48,22 @@ class Spread(msgspec.Struct, frozen=True):
     log_mad: float
 
 
-class Peers(NamedTuple):
+class HostGroup(Base, frozen=True, kw_only=True):
     """Hosts with the same storage. Different settings or kernels may explain why one of them differs."""
 
     layers: str
     model: str
+    cache: str
+    kernel: str
     cloud: str
-    hosts: tuple[HostResult, ...]
-
-    @property
-    def cache(self) -> str:
-        return _values(host.cache for host in self.hosts)
-
-    @property
-    def kernel(self) -> str:
-        return _values(host.kernel for host in self.hosts)
+    hosts: tuple[str, ...]
+    steps: tuple[Spread, ...]
+    """The rates of each step, without hosts that drop syncs."""
 
     @property
     def words(self) -> str:
         named = (self.model, f"cache {self.cache}" if self.cache else "", self.kernel, self.cloud)
         return " · ".join(filter(None, (self.layers, *named)))
-
-    @property
-    def spreads(self) -> tuple[Spread, ...]:
-        """The rates of each step, without hosts that drop syncs."""
-        rates: dict[str, list[float]] = {}
-        for host in self.hosts:
-            for one in host.rates if host.comparable else ():
-                if one.per_s > 0:
-                    rates.setdefault(one.step, []).append(one.per_s)
-        return tuple(_spread(step, each) for step, each in rates.items())
 
 
 class OddHost(Base, frozen=True, kw_only=True):
@@ -90,29 +76,46 @@ class OddHost(Base, frozen=True, kw_only=True):
     """The ratio to the median of its peers; None for a verdict."""
 
 
-def groups(hosts: Iterable[HostResult]) -> list[Peers]:
+def groups(hosts: Iterable[HostResult]) -> list[tuple[HostGroup, list[HostResult]]]:
+    """Return the groups with their hosts, the largest first."""
     found: dict[tuple[str, str, str], list[HostResult]] = {}
     for host in hosts:
         found.setdefault((host.layers, host.model, host.cloud), []).append(host)
-    made = [Peers(*key, tuple(members)) for key, members in found.items()]
-    return sorted(made, key=lambda group: -len(group.hosts))
+    return [(_group(members), members) for members in sorted(found.values(), key=len, reverse=True)]
+
+
+def _group(members: Sequence[HostResult]) -> HostGroup:
+    rates: dict[str, list[float]] = {}
+    for host in members:
+        for one in host.rates if host.comparable else ():
+            if one.per_s > 0:
+                rates.setdefault(one.step, []).append(one.per_s)
+    return HostGroup(
+        layers=members[0].layers,
+        model=members[0].model,
+        cache=_values(host.cache for host in members),
+        kernel=_values(host.kernel for host in members),
+        cloud=members[0].cloud,
+        hosts=tuple(dict.fromkeys(host.node for host in members)),
+        steps=tuple(_spread(step, each) for step, each in rates.items()),
+    )
 
 
 def outlying_rates(hosts: Sequence[HostResult]) -> list[OddHost]:
     """Return the hosts that are slower or faster than their peers, the furthest first."""
-    found = [odd for group in groups(hosts) for odd in _outliers(group)]
+    found = [odd for group in groups(hosts) for odd in _outliers(*group)]
     return sorted(found, key=lambda odd: -abs(log(odd.ratio or 1.0)))
 
 
 def ratio_to_peers(hosts: Sequence[HostResult]) -> dict[tuple[str, str], float]:
     """Return the ratio to the peers' median by host and place, in the step in which the host is furthest off."""
-    offs = (off for group in groups(hosts) for off in _furthest(group))
+    offs = (off for group in groups(hosts) for off in _furthest(*group))
     return {(off.host.node, off.host.place): off.ratio for off in offs}
 
 
-def _outliers(group: Peers) -> Iterator[OddHost]:
+def _outliers(group: HostGroup, members: Sequence[HostResult]) -> Iterator[OddHost]:
     """Return the outliers of one group. The reasons compare their settings with those of the other hosts."""
-    offs = _furthest(group)
+    offs = _furthest(group, members)
     odd = [off for off in offs if off.odd]
     common = _Common([off.host for off in offs if not off.odd]) if odd else None
     for off in odd:
@@ -143,11 +146,11 @@ class _Deviation(NamedTuple):
         return self.spread.hosts > MIN_PEERS and abs(log(self.ratio)) > limit
 
 
-def _furthest(group: Peers) -> list[_Deviation]:
+def _furthest(group: HostGroup, members: Sequence[HostResult]) -> list[_Deviation]:
     """Return each comparable host in the step in which it is furthest off; empty without peers."""
-    spreads = {spread.step: spread for spread in group.spreads if spread.hosts > 1}
+    spreads = {spread.step: spread for spread in group.steps if spread.hosts > 1}
     found = []
-    for host in group.hosts:
+    for host in members:
         rates = [one for one in host.rates if host.comparable and one.per_s > 0 and one.step in spreads]
         offs = [_Deviation(host, one.per_s, spreads[one.step]) for one in rates]
         if offs:
@@ -170,8 +173,7 @@ def worse_verdicts(hosts: Sequence[HostResult]) -> list[OddHost]:
     judged = [host for host in hosts if host.verdict]
     usual_of_all = _usual(judged)
     found: list[tuple[HostResult, str]] = []
-    for group in groups(judged):
-        members = group.hosts
+    for _, members in groups(judged):
         usual = _usual(members) if len(members) > 2 else usual_of_all
         them = f"its {len(members) - 1} peers" if len(members) > 2 else "most others"
         worse = [host for host in members if host.rank < usual]

@@ -9,7 +9,7 @@ from statistics import median
 
 import msgspec
 
-from fstui.fleet.outliers import OddHost, Peers, Spread, groups, outlying_rates, ratio_to_peers, worse_verdicts
+from fstui.fleet.outliers import HostGroup, OddHost, groups, outlying_rates, ratio_to_peers, worse_verdicts
 from fstui.fleet.remote import folded
 from fstui.fleet.results import About, Fleet, HostResult, Rate
 from fstui.model.base import Base
@@ -29,18 +29,6 @@ _CSV = (
     "host", "target", "run", "verdict", "confidence", "speed", "step", "per_s", "p99_ns", "ratio_to_peers", "layers",
     "model", "cache", "kernel", "cloud", "flag", "next", "trouble",
 )  # fmt: skip
-
-
-class HostGroup(Base, frozen=True, kw_only=True):
-    """Hosts with the same storage."""
-
-    layers: str
-    model: str
-    cache: str
-    kernel: str
-    cloud: str
-    hosts: tuple[str, ...]
-    steps: tuple[Spread, ...]
 
 
 class FleetDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.fleet-report/1"):
@@ -154,16 +142,15 @@ def _sentences(found: Sequence[OddHost]) -> tuple[str, ...]:
 
 def _groups(hosts: Sequence[HostResult]) -> Iterator[Section]:
     found = groups(hosts)
-    for group in found[:MAX_GROUPS]:
+    for group, _ in found[:MAX_GROUPS]:
         yield _group(group)
     if left := found[MAX_GROUPS:]:
-        nodes = counted(len({host.node for group in left for host in group.hosts}), "host")
+        nodes = counted(len({node for group, _ in left for node in group.hosts}), "host")
         yield Section("", lines=(f"{counted(len(left), 'smaller group')} with {nodes}: --format json lists them",))
 
 
-def _group(group: Peers) -> Section:
-    names = dict.fromkeys(host.node for host in group.hosts)
-    title = f"{len(names)} × {group.words}: {folded(names)}"
+def _group(group: HostGroup) -> Section:
+    title = f"{len(group.hosts)} × {group.words}: {folded(group.hosts)}"
     header = ("STEP", "HOSTS", "LOWEST/S", "MEDIAN/S", "MAD", "HIGHEST/S")
     rows: tuple[tuple[Cell | str, ...], ...] = tuple(
         (
@@ -171,7 +158,7 @@ def _group(group: Peers) -> Section:
             number(one.hosts, str),
             *(number(each, rate) for each in (one.least, one.median, one.mad, one.most)),
         )
-        for one in group.spreads
+        for one in group.steps
     )
     return Section(title, header, rows)
 
@@ -211,18 +198,7 @@ def _document(fleet: Fleet) -> FleetDocument:
         hosts=hosts,
         worse=tuple(worse_verdicts(hosts)),
         outliers=tuple(outlying_rates(hosts)),
-        groups=tuple(
-            HostGroup(
-                layers=one.layers,
-                model=one.model,
-                cache=one.cache,
-                kernel=one.kernel,
-                cloud=one.cloud,
-                hosts=tuple(dict.fromkeys(host.node for host in one.hosts)),
-                steps=one.spreads,
-            )
-            for one in groups(hosts)
-        ),
+        groups=tuple(group for group, _ in groups(hosts)),
     )
 
 

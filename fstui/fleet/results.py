@@ -18,12 +18,13 @@ from fstui.measure.kinds.documents import decode_run, split_file
 from fstui.model.base import Base
 from fstui.model.documents import is_altered
 from fstui.model.errors import Refused
-from fstui.model.host import Host
-from fstui.model.judgement import NOT_TRUSTED, VERDICTS, Answer, Confidence, Finding, Speed, Verdict
+from fstui.model.judgement import NOT_TRUSTED, VERDICTS, Answer, Confidence, Verdict
 from fstui.model.quantities import counted
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Target
+from fstui.model.watch import WatchReport
+from fstui.report.documents import ListDocument
 from fstui.report.findings import leading
 from fstui.state.files import open_parent, write_atomically
 from fstui.storage.layers import kind
@@ -184,9 +185,9 @@ def results_of(node: str, command: str, document: bytes) -> tuple[HostResult, ..
         case "check":
             return tuple(_of_run(node, decode_run(one), is_altered(one)) for one in split_file(document))
         case "watch":
-            return (_of_watch(node, _decoded(document, _Watched)),)
+            return (_of_watch(node, _decoded(document, WatchReport)),)
         case _:
-            return (_of_list(node, _decoded(document, _Listed)),)
+            return (_of_list(node, _decoded(document, ListDocument)),)
 
 
 def _decoded(document: bytes, kind: type[Kind]) -> Kind:
@@ -295,16 +296,7 @@ def _of_node(node: Node) -> Iterator[tuple[str, str]]:
         yield reading.what, reading.value
 
 
-class _Watched(msgspec.Struct, frozen=True, kw_only=True):
-    schema: str
-    sentence: str
-    honest: str = ""
-    mount_point: str | None = None
-    speed: Speed = Speed()
-    host: Host = Host()
-
-
-def _of_watch(node: str, watched: _Watched) -> HostResult:
+def _of_watch(node: str, watched: WatchReport) -> HostResult:
     return HostResult(
         node=node,
         place=watched.mount_point or "",
@@ -316,22 +308,7 @@ def _of_watch(node: str, watched: _Watched) -> HostResult:
     )
 
 
-class _Filesystem(msgspec.Struct, frozen=True, kw_only=True):
-    mount_point: str
-    fstype: str = ""
-    pseudo: bool = False
-    silent_s: float | None = None
-    findings: tuple[Finding, ...] = ()
-
-
-class _Listed(msgspec.Struct, frozen=True, kw_only=True):
-    """The filesystems of a host, with the defects of their configuration."""
-
-    filesystems: tuple[_Filesystem, ...]
-    host: Host = Host()
-
-
-def _of_list(node: str, listed: _Listed) -> HostResult:
+def _of_list(node: str, listed: ListDocument) -> HostResult:
     shown = [one for one in listed.filesystems if not one.pseudo]
     durable = [one for one in shown if not kind(one.fstype).in_memory]  # users expect a tmpfs to lose its data
     bad = [(one, found) for one in durable for found in one.findings if found.verdict in NOT_TRUSTED]

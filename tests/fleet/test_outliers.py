@@ -72,9 +72,9 @@ def test_a_host_without_peers_is_compared_with_all() -> None:
 
 
 def test_peers_may_have_different_kernels() -> None:
-    (found,) = groups([*peers(), host("db9", kernel="6.1.0")])
+    ((found, _),) = groups([*peers(), host("db9", kernel="6.1.0")])
     assert len(found.hosts) == 7 and found.kernel == "6.1.0"
-    (spread,) = found.spreads
+    (spread,) = found.steps
     assert (spread.least, spread.median, spread.most) == (790, 805, 820)
 
 
@@ -91,13 +91,13 @@ def test_the_table_and_the_sentence_have_one_ratio() -> None:
 def test_a_host_that_drops_syncs_is_not_faster_and_no_measure() -> None:
     liars = [host(f"liar{at}", 60_000.0, verdict="not-durable") for at in range(5)]
     assert outlying_rates([*peers(), *liars]) == []
-    (group,) = groups([*peers(), *liars])
-    assert group.spreads[0].median == 807.5
+    ((group, _),) = groups([*peers(), *liars])
+    assert group.steps[0].median == 807.5
     assert ratio_to_peers([*peers(), *liars]).keys() == {(one.node, "") for one in peers()}
 
 
 def test_a_user_and_root_have_the_same_peers() -> None:
     run = decode_run(HONEST)
     seen = [replace(run, host=replace(run.host, virtualization=name)) for name in ("kvm", "firecracker", None)]
-    (group,) = groups([one for at, each in enumerate(seen) for one in results_of(f"db{at}", "run", line(each))])
+    ((group, _),) = groups([one for at, each in enumerate(seen) for one in results_of(f"db{at}", "run", line(each))])
     assert len(group.hosts) == 3
