@@ -26,7 +26,6 @@ from fstui.runs.session import Session
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from fstui.runs.at_risk import WatchingRisk
     from fstui.runs.watch import Watching
 
 
@@ -78,7 +77,7 @@ def watch(
 
 
 async def _watch(
-    start: Callable[[], Awaitable[Watching | WatchingRisk]], seconds: float | None, format_: str, output: Path | None
+    start: Callable[[], Awaitable[Watching]], seconds: float | None, format_: str, output: Path | None
 ) -> int:
     interruption = Interruption()
 
@@ -91,7 +90,7 @@ async def _watch(
 
 
 async def _printed(
-    watching: Watching | WatchingRisk,
+    watching: Watching,
     seconds: float | None,
     format_: str,
     output: Path | None,
@@ -108,9 +107,7 @@ async def _printed(
     return stopped or 0
 
 
-async def _followed(
-    watching: Watching | WatchingRisk, seconds: float | None, lines: EventLines | None
-) -> WatchReport | AtRiskReport:
+async def _followed(watching: Watching, seconds: float | None, lines: EventLines | None) -> WatchReport | AtRiskReport:
     finished = None
     async for event in watching.events(seconds):
         if lines is None:

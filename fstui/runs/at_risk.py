@@ -2,40 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator
 
 from fstui import __version__
 from fstui.judge import judge
 from fstui.model.at_risk import AtRisk, AtRiskFinished, AtRiskReport, AtRiskSecond, AtRiskStarted
-from fstui.model.errors import local_time
 from fstui.model.host import Inventory
 from fstui.model.run import Evidence
 from fstui.model.storage import Target
 from fstui.model.watch import WatchEvent
 from fstui.runs.machine.base import Machine
+from fstui.runs.watch import Watching
 from fstui.trace.at_risk import limits, sentences
 from fstui.trace.conclusion import LYING
 
 
-class WatchingRisk:
+class WatchingRisk(Watching):
     def __init__(self, machine: Machine, *, pid: int | None = None, target: Target | None = None) -> None:
-        """``pid``: only this process and its children. ``target``: only its filesystem."""
-        self._machine, self._pid, self._target = machine, pid, target
-        self._stopping = asyncio.Event()
+        super().__init__(machine, pid=pid, target=target)
         self._judged: dict[str, str] = {}
         """What is said of each device or filesystem, as the watch asks once a second."""
-        self._started_at = local_time().isoformat(timespec="seconds")
-
-    def stop(self) -> None:
-        self._stopping.set()
 
     async def events(self, seconds: float | None = None) -> AsyncIterator[WatchEvent]:
-        """Watch for this time, or until the stop. Raises Refused, and OSError if the child program has died."""
         inventory = self._machine.survey()
         child = await self._machine.at_risk(self._target, self._pid)
-        ending = asyncio.ensure_future(self._passed(seconds))
-        ending.add_done_callback(lambda _: child.end())
+        ending = self._ending(child, seconds)
         try:
             yield AtRiskStarted(host=inventory.host, untraced=child.untraced)
             newest = AtRisk()
@@ -46,12 +37,6 @@ class WatchingRisk:
         finally:
             ending.cancel()
             await child.stop()
-
-    async def _passed(self, seconds: float | None) -> None:
-        try:
-            await asyncio.wait_for(self._stopping.wait(), seconds)
-        except TimeoutError:
-            return
 
     def _limits(self, inventory: Inventory, seen: AtRisk, untraced: str | None) -> tuple[str, ...]:
         return (*self._lost_anyway(inventory, {disk.device for disk in seen.devices}), *limits(seen, untraced))

@@ -6,13 +6,13 @@ The app and the command line call the same functions, and so they show the same 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from fstui.model.counters import Counters, Idle
+from fstui.model.counters import Idle
 from fstui.model.declaration import NOTHING, Declaration, declared
 from fstui.model.errors import Refused
 from fstui.model.host import Inventory
@@ -20,13 +20,11 @@ from fstui.model.judgement import Judgement
 from fstui.model.plan import Plan
 from fstui.model.rate_limit import UNLIMITED, RateLimit
 from fstui.model.run import Round, Run
-from fstui.model.storage import Node, Target
+from fstui.model.storage import Target
 from fstui.proc import MOUNTINFO
 
 if TYPE_CHECKING:  # these are not needed for the first screen, and take time to import
     from fstui.databases.programs import Installed
-    from fstui.model.activity import HostActivity
-    from fstui.runs.at_risk import WatchingRisk
     from fstui.runs.machine.base import Machine
     from fstui.runs.rules import Flags
     from fstui.runs.runner import RunInProgress
@@ -96,9 +94,6 @@ class Session:
     def simulated(self) -> str | None:
         return self.machine.simulated
 
-    def changed(self) -> bool:
-        return self.machine.changed()
-
     def seen(self) -> Inventory:
         """Return the filesystems without judging them. This reads /proc and /sys only, so it cannot hang."""
         return self._with_declared(self.machine.survey())
@@ -111,13 +106,6 @@ class Session:
         """Add what may hang: free space, the answers of tools, and saved declarations."""
         found, _ = await asyncio.gather(self.machine.with_space(inventory), self._recall())
         return self._judged(found)
-
-    def counters(self, nodes: Iterable[Node]) -> Counters:
-        return self.machine.counters(nodes)
-
-    def activity(self) -> AsyncGenerator[HostActivity]:
-        """Yield repeatedly which processes write and which databases run, until it is closed. Raises OSError."""
-        return self.machine.activity()
 
     async def read_saved(self) -> StartupData:
         """Read the state directory. Raises OSError, and Refused if it does not answer."""
@@ -179,11 +167,11 @@ class Session:
 
         ``pid``: only this process and its children. ``directory``: only its filesystem.
         """
-        from fstui.runs.watch import Watching  # noqa: PLC0415
+        from fstui.runs.watch import WatchingWaits  # noqa: PLC0415
 
-        return Watching(self.machine, pid=pid, target=await self._target(directory))
+        return WatchingWaits(self.machine, pid=pid, target=await self._target(directory))
 
-    async def watch_risk(self, pid: int | None = None, directory: str | None = None) -> WatchingRisk:
+    async def watch_risk(self, pid: int | None = None, directory: str | None = None) -> Watching:
         """Watch what programs would lose if the power failed; the arguments as for ``watch``. Raises Refused."""
         from fstui.runs.at_risk import WatchingRisk  # noqa: PLC0415
 

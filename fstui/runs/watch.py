@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -26,11 +28,16 @@ from fstui.storage.process import writers
 from fstui.trace.child import Ended, Untraceable
 from fstui.trace.conclusion import WatchConclusion, answers, conclude, conclude_from_proc
 
+if TYPE_CHECKING:
+    from fstui.trace.at_risk import AtRiskChild
+
 SECOND = 1.0
 MAX_WRITERS = 8
 
 
-class Watching:
+class Watching(ABC):
+    """A watch, which lasts for a time or until it is stopped."""
+
     def __init__(self, machine: Machine, *, pid: int | None = None, target: Target | None = None) -> None:
         """``pid``: only this process and its children. ``target``: only its filesystem."""
         self._machine = machine
@@ -42,15 +49,35 @@ class Watching:
     def stop(self) -> None:
         self._stopping.set()
 
+    @abstractmethod
+    def events(self, seconds: float | None = None) -> AsyncIterator[WatchEvent]:
+        """Watch for this time, or until the stop. Raises Refused, and OSError if the child program has died."""
+
+    async def _passed(self, seconds: float | None) -> bool:
+        """Wait for this time. Returns True if the stop came first."""
+        try:
+            await asyncio.wait_for(self._stopping.wait(), seconds)
+        except TimeoutError:
+            return False
+        return True
+
+    def _ending(self, child: RunningWatch | AtRiskChild, seconds: float | None) -> asyncio.Future[bool]:
+        """Request the result of the child after this time, or at the stop."""
+        ending = asyncio.ensure_future(self._passed(seconds))
+        ending.add_done_callback(lambda _: child.end())
+        return ending
+
+
+class WatchingWaits(Watching):
     async def events(self, seconds: float | None = None) -> AsyncIterator[WatchEvent]:
-        """Watch for this time, or until the stop. Raises Refused, and OSError if the tracing child has died."""
         inventory = self._machine.survey()
         refused: str | None = None
         try:
             source = self._traced(await self._machine.waits(self._target, self._pid), seconds)
         except Untraceable as problem:
             refused = str(problem)
-            nodes = counting(self._target.stack if self._target else all_nodes(inventory))
+            targets = (self._target,) if self._target else inventory.filesystems
+            nodes = tuple({node.id: node for target in targets for node in target.stack if node.counted}.values())
             # read the counters before reporting that the watch has started
             source = self._from_proc(nodes, ProcSpan(self._machine, nodes), seconds)
         yield WatchStarted(host=inventory.host, simulated=self._machine.simulated, untraced=refused)
@@ -61,7 +88,7 @@ class Watching:
                 yield WatchedSecond(second=seen, sentence=_concluded(seen, refused, inventory).sentence)
 
     async def _traced(self, trace: RunningWatch, seconds: float | None) -> AsyncIterator[Watched | Ended]:
-        ending = asyncio.ensure_future(self._end_after(seconds, trace))
+        ending = self._ending(trace, seconds)
         try:
             async for received in trace.seconds():
                 yield received
@@ -71,18 +98,6 @@ class Watching:
         finally:
             ending.cancel()
             await trace.stop()
-
-    async def _end_after(self, seconds: float | None, trace: RunningWatch) -> None:
-        await self._passed(seconds)
-        trace.end()
-
-    async def _passed(self, seconds: float | None) -> bool:
-        """Wait for this time. Returns True if the stop came first."""
-        try:
-            await asyncio.wait_for(self._stopping.wait(), seconds)
-        except TimeoutError:
-            return False
-        return True
 
     async def _from_proc(
         self, nodes: tuple[Node, ...], whole: ProcSpan, seconds: float | None
@@ -138,12 +153,3 @@ class ProcSpan:
             devices=tuple(msgspec.convert(one, WatchedDevice, from_attributes=True) for one in moved),
             writers=writers(self._written, self._machine.written_so_far())[:MAX_WRITERS],
         )
-
-
-def all_nodes(inventory: Inventory) -> tuple[Node, ...]:
-    nodes = {node.id: node for target in inventory.filesystems for node in target.stack}
-    return tuple(nodes.values())
-
-
-def counting(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-    return tuple(node for node in nodes if node.counted)

@@ -16,7 +16,7 @@ from fstui.tui.drawing.cells import rule
 from fstui.tui.screens.watch import FollowingScreen
 
 if TYPE_CHECKING:
-    from fstui.runs.at_risk import WatchingRisk
+    from fstui.runs.watch import Watching
 
 MAX_SENTENCE_LINES = 10
 
@@ -44,7 +44,7 @@ class AtRiskScreen(FollowingScreen):
         yield self.lines("sentences", lambda width, _: drawing.sentences(self.view, width, MAX_SENTENCE_LINES))
         yield self.footer_lines()
 
-    async def start(self) -> WatchingRisk:
+    async def start(self) -> Watching:
         return await self.fstui.session.watch_risk(directory=self.view.target.path)
 
     def apply(self, event: WatchEvent) -> None:

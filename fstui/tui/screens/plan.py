@@ -136,7 +136,7 @@ class PlanScreen(BaseScreen):
     def read_counters(self) -> None:
         """Show which devices other processes use: their I/O would be counted in the run."""
         if self._target is not None and self.is_active:
-            self.activity.add(self.fstui.session.counters(self._target.lowest))
+            self.activity.add(self.fstui.session.machine.counters(self._target.lowest))
             self.part("notes").redraw()
 
     @property

@@ -116,7 +116,7 @@ class StorageScreen(BaseScreen):
         if not self.is_active:  # another screen was opened before the first refresh
             return
         with self.fstui.guarded(), suppress(OSError):
-            async with aclosing(self.fstui.session.activity()) as looks:
+            async with aclosing(self.fstui.session.machine.activity()) as looks:
                 async for self.host_activity in looks:
                     self.refresh_rows()
 
@@ -135,7 +135,7 @@ class StorageScreen(BaseScreen):
         if not self.is_active:  # is_current is also true for the screen below another one
             return
         with self.fstui.guarded():
-            if self.fstui.session.changed() or time.monotonic() - self._surveyed >= SURVEY_S:
+            if self.fstui.session.machine.changed() or time.monotonic() - self._surveyed >= SURVEY_S:
                 self.survey()
             else:
                 self.read_counters()
@@ -170,7 +170,7 @@ class StorageScreen(BaseScreen):
         nodes |= {node.id: node for node in self.inventory.unused}
         if self.row and self.row.target:
             nodes |= {node.id: node for node in self.row.target.stack if node.counted}
-        counters = self.fstui.session.counters(nodes.values())
+        counters = self.fstui.session.machine.counters(nodes.values())
         before = self.activity.stats
         self.activity.add(counters)
         if (stats := self.activity.stats) and stats is not before:

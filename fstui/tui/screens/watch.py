@@ -23,7 +23,6 @@ from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import FAINT, HEAD
 
 if TYPE_CHECKING:
-    from fstui.runs.at_risk import WatchingRisk
     from fstui.runs.watch import Watching
 
 WAITS = (
@@ -57,10 +56,10 @@ class FollowingScreen(BaseScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._watching: Watching | WatchingRisk | None = None
+        self._watching: Watching | None = None
         self._ended = False
 
-    async def start(self) -> Watching | WatchingRisk:
+    async def start(self) -> Watching:
         """Start the watch. Raises Refused, OSError."""
         raise NotImplementedError
 
