@@ -118,10 +118,6 @@ class Throwaway:
             raise
         return cls(program, sysbench, workspace, name, keeper)
 
-    async def recorded(self) -> None:
-        """Wait until the ledger has its entry, or could not store it: then ``make`` raises the error."""
-        await asyncio.wait({self._keeper.recording})
-
     async def make(self, settings: Sysbench, limit_s: float = START_S) -> None:
         """Make and start it, and wait until it answers. Raises DatabaseError with its error, Refused, OSError."""
         try:

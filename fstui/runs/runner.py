@@ -18,7 +18,7 @@ import msgspec
 from fstui import __version__
 from fstui.judge import Case, judge
 from fstui.judge.references import applicable
-from fstui.measure.children import SHUTDOWN_DEADLINE
+from fstui.measure.children import SHUTDOWN_DEADLINE, ShutdownDeadline, WaitedDisk
 from fstui.model.counters import Idle
 from fstui.model.documents import sealed
 from fstui.model.errors import Refused, local_time
@@ -39,11 +39,12 @@ from fstui.model.steps import Failure, Step
 from fstui.model.storage import Node, Target
 from fstui.runs.activity import IdleWatch
 from fstui.runs.changes import changes, still_there
-from fstui.runs.machine.base import Machine, NoTrace, RunDirectory, Served, Servers, StepTracing
+from fstui.runs.machine.base import Machine, NoTrace, Served, Servers, StepTracing
 from fstui.runs.planner import IDLE_S, PAUSE_S
-from fstui.runs.shutdown import shutdown_deadline
 from fstui.runs.site import Site, check_alignment, flagged
 from fstui.runs.stepping import StepRunner
+from fstui.state import paths
+from fstui.state.workspace import RunDirectory
 from fstui.storage.counters import written_bytes_by_device
 
 LASTING = frozenset({errno.EIO, errno.ETIMEDOUT})
@@ -99,17 +100,11 @@ class RunInProgress:
         A caller that leaves the loop early stops the run: the step ends, and the directory is removed.
         """
         task = asyncio.ensure_future(self._go())
+        task.add_done_callback(lambda _: self._mailbox.put(None))
         try:
-            while True:
-                event = asyncio.ensure_future(self._mailbox.get())
-                await asyncio.wait({event, task}, return_when=asyncio.FIRST_COMPLETED)
-                if not event.done():
-                    event.cancel()
-                    task.result()  # raise its error
-                    return
-                yield event.result()
-                if isinstance(event.result(), RunFinished):
-                    return
+            while (event := await self._mailbox.get()) is not None:
+                yield event
+            task.result()  # raise its error
         finally:
             self.stop()
             if not task.done():
@@ -163,8 +158,7 @@ class RunInProgress:
             self._site.now(self._machine.target(self._target.path)).target, directory
         )
         self._update(host=inventory.host, process=inventory.process, like=self._machine.like(), target=self._target)
-        # the server's entry in the ledger is written first, because the ledger may be on one of the watched devices
-        (before, own), _ = await asyncio.gather(self._machine.baselines(self._run), servers.prepare(self._plan.steps))
+        before, own = await self._machine.baselines(self._run)
         self._trace = await self._machine.trace(self.id, self._target.stack)
         self._update(before=before, own=applicable(own, Case(self._run)), untraced=self._trace.refused)
         self._mailbox.put(
@@ -323,13 +317,13 @@ def _with_changes(step: Step, changed: tuple[str, ...]) -> Step:
 
 
 class Mailbox:
-    """Events in order. A slow reader gets only the newest snapshot."""
+    """Events in order, and None at their end. A slow reader gets only the newest snapshot."""
 
     def __init__(self) -> None:
-        self._waiting: deque[Event] = deque()
+        self._waiting: deque[Event | None] = deque()
         self._arrived = asyncio.Event()
 
-    def put(self, event: Event) -> None:
+    def put(self, event: Event | None) -> None:
         """Add an event. A snapshot replaces an unread one."""
         newest = self._waiting[-1] if self._waiting else None
         if isinstance(event, StepProgressed | StepPreparing) and type(newest) is type(event):
@@ -337,7 +331,7 @@ class Mailbox:
         self._waiting.append(event)
         self._arrived.set()
 
-    async def get(self) -> Event:
+    async def get(self) -> Event | None:
         while not self._waiting:
             self._arrived.clear()
             await self._arrived.wait()
@@ -366,3 +360,32 @@ def sync_s(steps: Iterable[Step]) -> float:
     """Return how long a sync took in the slowest step that synced each write; 0 if there was none."""
     means = (step.latency_ns.mean for step in steps if step.latency_ns and step.ops == step.syncs)
     return max(means, default=0) / 1e9
+
+
+def shutdown_deadline(machine: Machine, target: Target, is_stopping: Callable[[], bool]) -> ShutdownDeadline:
+    """Return the deadline: after a stop, fstui waits for a disk only as long as it makes progress.
+
+    The state directory may be on another disk than the target.
+    """
+    nodes: dict[WaitedDisk, tuple[Node, ...]] = {"target": _nearest(target), "home": _nearest(_home(machine))}
+
+    def moved(of: WaitedDisk) -> object:
+        """Return what the devices have completed so far. A request in flight is not progress."""
+        read = machine.counters(nodes[of]) if nodes[of] else None
+        return [(one.reads, one.writes, one.flushes, one.discards) for one in read.devices] if read else []
+
+    return ShutdownDeadline(is_stopping, moved, given_up=set())
+
+
+def _home(machine: Machine) -> Target | None:
+    try:
+        return machine.target(str(paths.state_dir()))
+    except Refused:  # there is no home directory
+        return None
+
+
+def _nearest(target: Target | None) -> tuple[Node, ...]:
+    """Return the devices directly below the filesystem. Lower ones may also work for other filesystems."""
+    if target is None or not target.stack:
+        return ()
+    return tuple(node for node in target.stack if node.layer == "block" and node.id in target.stack[0].below)

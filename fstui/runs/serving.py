@@ -8,7 +8,6 @@ existing server, fstui makes a database of its own.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -27,25 +26,24 @@ from fstui.model.errors import Refused
 from fstui.model.plan import PlannedStep
 from fstui.model.steps import Failure
 from fstui.model.storage import Target
-from fstui.runs.machine.base import Served
+from fstui.runs.machine.base import Served, Servers
 from fstui.state.workspace import HeldDirectory
 
 
-class Serving:
-    """One server at a time (``fstui.runs.machine.base.Servers``)."""
+class Serving(Servers):
+    """Servers of this host."""
 
     def __init__(self, run_id: str, workspace: HeldDirectory, begun: Callable[[int], None] = lambda pid: None) -> None:
         """``begun``: called with the pid of the process that will start a server, before it does."""
+        super().__init__()
         self._run_id = run_id
         self._begun = begun
         self._workspace = workspace
         self._wanted: Sysbench | None = None
         self._server: Throwaway | Existing | None = None
-        self._reserved: tuple[Sysbench, Throwaway] | None = None
         self._filled: tuple[int, ...] | None = None
         self._started = 0
         self._sync_s = 0.0
-        self.left_behind: list[str] = []
 
     async def open_existing(self, steps: Iterable[PlannedStep]) -> Target | None:
         for planned in steps:
@@ -58,16 +56,6 @@ class Serving:
                 self._filled = None
                 return _elsewhere(self._server.described) if self._server else None
         return None
-
-    async def prepare(self, steps: Iterable[PlannedStep]) -> None:
-        """Record the first own server in the ledger. Errors are reported later, when the step starts it again."""
-        wanted = (step.settings for step in steps if not step.skip and isinstance(step.settings, Sysbench))
-        settings = next(wanted, None)
-        if isinstance(settings, Sysbench) and not settings.existing_server:
-            with contextlib.suppress(DatabaseError, OSError, Refused):
-                server = await self._begin(settings)
-                self._reserved = settings, server
-                await server.recorded()
 
     async def serve(self, planned: PlannedStep, ending: asyncio.Event, sync_s: float) -> Served | Failure | None:
         if isinstance(planned.settings, ReplicaCut):
@@ -92,7 +80,7 @@ class Serving:
     async def cause_of_death(self) -> str | None:
         reason = await self._server.ended() if self._server else None
         if reason:
-            await self._end()
+            await self.stop()
         return reason
 
     def fill_again(self) -> None:
@@ -100,17 +88,9 @@ class Serving:
             self._filled = _NO_DATA
 
     async def stop(self) -> None:
-        try:
-            await self._end()
-        finally:
-            await self._drop_reserved()
-
-    async def _end(self) -> None:
         server, self._server, self._wanted, self._filled = self._server, None, None, None
-        if server is not None:
-            await self._end_of(server)
-
-    async def _end_of(self, server: Throwaway | Existing) -> None:
+        if server is None:
+            return
         ending = asyncio.ensure_future(server.stop())
         try:
             await asyncio.shield(ending)
@@ -135,13 +115,13 @@ class Serving:
         """Return the running server, restarted if its options differ, or a new one."""
         wanted, server = self._wanted, self._server
         if server is None or wanted is None or wanted.at != settings.at:
-            await self._end()
+            await self.stop()
             self._server = server = await self._start(settings)
         elif isinstance(server, Throwaway) and wanted.started_with != settings.started_with:
             try:
                 await server.restart(settings, start_limit_s(self._sync_s))
             except BaseException:
-                await self._end()
+                await self.stop()
                 raise
         return server
 
@@ -149,28 +129,12 @@ class Serving:
         if settings.existing_server:
             sysbench = await programs.find_sysbench()
             return await Existing.open(sysbench, settings, workspace=self._workspace.path, run_id=self._run_id)
-        server = await self._take_reserved(settings) or await self._begin(settings)
-        await server.make(settings, start_limit_s(self._sync_s))
-        return server
-
-    async def _begin(self, settings: Sysbench) -> Throwaway:
         self._started += 1
-        return await Throwaway.reserve(
+        server = await Throwaway.reserve(
             settings, workspace=self._workspace, run_id=self._run_id, number=self._started, begun=self._begun
         )
-
-    async def _take_reserved(self, settings: Sysbench) -> Throwaway | None:
-        """Return the server that was prepared, unless it was for another kind of step."""
-        if self._reserved and self._reserved[0].at == settings.at:
-            (_, server), self._reserved = self._reserved, None
-            return server
-        await self._drop_reserved()
-        return None
-
-    async def _drop_reserved(self) -> None:
-        reserved, self._reserved = self._reserved, None
-        if reserved:
-            await self._end_of(reserved[1])
+        await server.make(settings, start_limit_s(self._sync_s))
+        return server
 
 
 async def _pair(settings: ReplicaCut) -> Served | Failure:

@@ -13,8 +13,8 @@ from fstui.model.errors import Refused
 from fstui.model.host import Process
 from fstui.model.plan import PlannedStep
 from fstui.model.storage import Reading, Target
-from fstui.runs.machine.base import Machine, RunDirectory
-from fstui.state.workspace import TargetDirectory, check_open, check_room
+from fstui.runs.machine.base import Machine
+from fstui.state.workspace import RunDirectory, TargetDirectory, check_open, check_room
 from fstui.storage.layers import kind
 from fstui.storage.layers.facts import UNTORN
 from fstui.storage.layers.readers import with_readings

@@ -56,7 +56,7 @@ class StepRunner:
         self._own: tuple[int, ...] | None = ()
         self._recorder = StepRecorder(index, planned, stack)
         self._probe: RunningProbe | None = None
-        self._served = False
+        self._served: Served | None = None
         self._processors: Processors | None = None
         self._stopped_at: float | None = None
         self._began = time.monotonic()
@@ -79,11 +79,11 @@ class StepRunner:
     async def run(self, directory: HeldDirectory, facts: bool, served: Served | None = None) -> Step:
         """Measure until the end or the stop. Errors of the storage are in the step and are not raised."""
         self._emit(self._preparing)
-        self._served = served is not None
+        self._served = served
         if served:
             self._recorder.reported.note(served.figures)
+            self._own = served.processes
         extra = served.probe_settings if served else {}
-        self._own = served.processes if served else ()
         try:
             self._probe = await self._machine.start(self._planned, directory, self._stack, facts, extra)
         except OSError as error:
@@ -140,9 +140,7 @@ class StepRunner:
             case "figures":
                 self._recorder.reported.note(fields)
             case "error":
-                self._recorder.error = self._recorder.error or Failure(
-                    call=fields["call"], errno=fields["errno"], message=fields["message"]
-                )
+                self._recorder.error = self._recorder.error or msgspec.convert(fields, Failure)
             case "done":
                 self._recorder.count(self._machine.counters(self._stack), last=True)
                 self._recorder.end(**fields)
@@ -232,12 +230,6 @@ class _InFlight(Base, frozen=True, kw_only=True):
     call: str
 
 
-class _Error(Base, frozen=True, kw_only=True):
-    call: str
-    errno: int | None
-    message: str
-
-
 class _Done(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
     start_ns: Count
     end_ns: Count
@@ -261,7 +253,7 @@ _KINDS: dict[str, type] = {
     "preparing": _Preparing,
     "inflight": _InFlight,
     "figures": _Figures,
-    "error": _Error,
+    "error": Failure,
     "done": _Done,
 }
 

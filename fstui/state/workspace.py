@@ -131,19 +131,34 @@ def check_room(directory: TargetDirectory, room_bytes: int) -> None:
         )
 
 
-class Workspace:
-    """A run's directory while it exists."""
+class RunDirectory:
+    """The directory of a run. By default none is made."""
+
+    dio_alignment: int | None = None
+    """Block alignment that O_DIRECT needs, in bytes. 0: O_DIRECT is not supported; None: unknown."""
+    untorn_bytes: int = 0
+    """The largest write that RWF_ATOMIC keeps whole there, as the filesystem states; 0: none."""
+    file_flags: str = ""
+    """Flags of a small file there, as letters of lsattr(1): S for synced writes, N for data in the inode."""
+
+    def __init__(self, held: HeldDirectory) -> None:
+        self.held = held
+
+    async def remove(self, timeout_s: float = _REMOVE_S) -> str | None:
+        """Remove the directory. Returns None, or a sentence with the reason why it was not removed."""
+        return None
+
+
+class Workspace(RunDirectory):
+    """A directory on the target while it exists."""
 
     def __init__(
         self, held: HeldDirectory, keeper: Child, entry: ledger.LedgerEntry, answer: Mapping[str, Any]
     ) -> None:
-        self.held = held
-        self.dio_alignment: int | None = answer["dio_alignment"]
-        """Block alignment that O_DIRECT needs, in bytes. 0: O_DIRECT is not supported; None: unknown."""
-        self.untorn_bytes: int = answer["untorn_bytes"]
-        """The largest write that RWF_ATOMIC keeps whole there, as the filesystem states; 0: none."""
-        self.file_flags: str = answer["file_flags"]
-        """Flags of a small file there, as letters of lsattr(1): S for synced writes, N for data in the inode."""
+        super().__init__(held)
+        self.dio_alignment = answer["dio_alignment"]
+        self.untorn_bytes = answer["untorn_bytes"]
+        self.file_flags = answer["file_flags"]
         self._keeper = keeper
         self._entry = entry
 
@@ -172,7 +187,6 @@ class Workspace:
         return cls(HeldDirectory(path, *answer["identity"]), keeper, entry, answer)
 
     async def remove(self, timeout_s: float = _REMOVE_S) -> str | None:
-        """Remove the directory. Returns None, or a sentence with the reason why it was not removed."""
         self._keeper.hang_up()
         try:
             answer = json.loads(await self._keeper.answer(timeout_s, self.held.path, "target") or b"{}")

@@ -43,7 +43,6 @@ class ByFstui:
         self._serving = self._machine.servers("bench0", self._held)
         self._loop = asyncio.new_event_loop()
         self._ready_s = 0.0
-        self._expected = False
 
     def start(self) -> float:
         """Run its first second, and return the seconds until its tables were filled."""
@@ -56,9 +55,6 @@ class ByFstui:
 
     async def _run(self, seconds: float) -> Step:
         planned = PlannedStep(name="sysbench", settings=replace(self._settings, seconds=seconds))
-        if not self._expected:  # a run does this before it observes the idle devices
-            self._expected = True
-            await self._serving.prepare([planned])
         began = time.monotonic()
         served = await self._serving.serve(planned, asyncio.Event(), 0.0)
         served_s = time.monotonic() - began

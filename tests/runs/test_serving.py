@@ -65,34 +65,16 @@ async def test_a_stop_waits_for_a_server_that_is_starting(tmp_path: Path) -> Non
     assert (ledger.entries(), list(tmp_path.iterdir())) == ([], [])
 
 
-async def test_the_ledger_names_the_server_before_it_is_made(tmp_path: Path) -> None:
-    servers.needed("mariadb")
-    serving, planned = (
-        Serving("run", HeldDirectory.of(tmp_path)),
-        PlannedStep(name="first", settings=Sysbench(server="mariadb")),
-    )
-    await serving.prepare([planned])
-    (expected,) = ledger.entries()
-    assert (expected.kind, expected.what) == ("server", f"{tmp_path}/server-1")
-    assert list(tmp_path.iterdir()) == []
-    assert await serving.serve(planned, asyncio.Event(), 0.0)
-    assert ledger.entries() == [expected] and (tmp_path / "server-1").is_dir()
-    await serving.stop()
-    assert (ledger.entries(), list(tmp_path.glob("server-1"))) == ([], [])
-
-
-async def test_a_prepared_server_that_is_not_used_leaves_nothing(tmp_path: Path) -> None:
+async def test_the_ledger_names_a_server_while_it_exists(tmp_path: Path) -> None:
     servers.needed("mariadb")
     serving = Serving("run", HeldDirectory.of(tmp_path))
-    first, second = Sysbench(server="mariadb"), Sysbench(server="mariadb", session="shared")
-    await serving.prepare([PlannedStep(name="skipped", settings=first)])
-    assert isinstance(await serving.serve(PlannedStep(name="next", settings=second), asyncio.Event(), 0.0), Served)
+    planned = PlannedStep(name="first", settings=Sysbench(server="mariadb"))
+    assert isinstance(await serving.serve(planned, asyncio.Event(), 0.0), Served)
     (entry,) = ledger.entries()
-    assert entry.what == f"{tmp_path}/server-2"
+    assert (entry.kind, entry.what) == ("server", f"{tmp_path}/server-1")
+    assert (tmp_path / "server-1").is_dir()
     await serving.stop()
-    await serving.prepare([PlannedStep(name="never begun", settings=first)])
-    await serving.stop()
-    assert ledger.entries() == []
+    assert (ledger.entries(), list(tmp_path.glob("server-1"))) == ([], [])
 
 
 AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")

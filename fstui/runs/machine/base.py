@@ -7,6 +7,7 @@ this host. Students work on such machines, so they cannot write to the host's st
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -19,7 +20,7 @@ from fstui.model.plan import PlannedStep
 from fstui.model.run import Baselines, Run
 from fstui.model.steps import Failure, Step
 from fstui.model.storage import Node, Target
-from fstui.state.workspace import HeldDirectory, TargetDirectory
+from fstui.state.workspace import HeldDirectory, RunDirectory, TargetDirectory
 
 if TYPE_CHECKING:
     from fstui.databases.programs import Installed
@@ -30,28 +31,11 @@ if TYPE_CHECKING:
     from fstui.trace.child import Ended
 
 
-class RunningProbe(Protocol):
-    """A probe from its start to its end."""
+class RunningProbe(ABC):
+    """A probe from its start to its end. By default no process runs it.
 
-    @property
-    def pid(self) -> int | None:
-        """The process id; None if no process runs the probe."""
-
-    def frames(self) -> AsyncIterator[Frame | Samples]:
-        """Yield what the probe sends until it ends."""
-
-    def go(self) -> None:
-        """Start the clock."""
-
-    def stop(self) -> None:
-        """End after the operation in flight."""
-
-    async def finish(self, timeout_s: float) -> int | None:
-        """Let it clean up and end. Returns its exit status, or None if it had to be abandoned."""
-
-
-class PlayedProbe:
-    """A probe without a process. A subclass yields its frames after ``_started`` is set and until ``_stopped``."""
+    Without a process, ``frames`` measures from the time when ``_started`` is set, until ``_stopped``.
+    """
 
     pid: int | None = None
 
@@ -59,43 +43,22 @@ class PlayedProbe:
         self._started = asyncio.Event()
         self._stopped = False
 
+    @abstractmethod
+    def frames(self) -> AsyncIterator[Frame | Samples]:
+        """Yield what the probe sends until it ends."""
+
     def go(self) -> None:
+        """Start the clock."""
         self._started.set()
 
     def stop(self) -> None:
+        """End after the operation in flight."""
         self._stopped = True
         self._started.set()
 
     async def finish(self, timeout_s: float) -> int | None:
+        """Let it clean up and end. Returns its exit status, or None if it had to be abandoned."""
         return 0
-
-
-class RunDirectory(Protocol):
-    """The run's own directory on the target."""
-
-    held: HeldDirectory
-    dio_alignment: int | None
-    untorn_bytes: int
-    """The largest write that RWF_ATOMIC keeps whole there, as the filesystem states; 0: none."""
-    file_flags: str
-    """Flags of a small file there, as letters of lsattr(1): S for synced writes, N for data in the inode."""
-
-    async def remove(self, timeout_s: float = ...) -> str | None:
-        """Remove it. Returns None, or a sentence with the reason why it could not be removed."""
-
-
-class NoDirectory:
-    """The directory of a run that makes none."""
-
-    dio_alignment: int | None = None
-    untorn_bytes = 0
-    file_flags = ""
-
-    def __init__(self, path: str) -> None:
-        self.held = HeldDirectory(path, 0, 0)
-
-    async def remove(self, timeout_s: float = 0.0) -> str | None:
-        return None
 
 
 class Served(NamedTuple):
@@ -108,11 +71,12 @@ class Served(NamedTuple):
     """Processes that work for the step and that fstui did not start; None if unknown, as on another host."""
 
 
-class Servers(Protocol):
-    """The database servers of a run, one at a time. The defaults are those of a run that starts none."""
+class Servers:
+    """The database servers of a run, one at a time. By default there are none."""
 
-    left_behind: list[str]
-    """Sentences about what could not be removed."""
+    def __init__(self) -> None:
+        self.left_behind: list[str] = []
+        """Sentences about what could not be removed."""
 
     async def open_existing(self, steps: Iterable[PlannedStep]) -> Target | None:
         """Connect to an existing server before the first step. Raises Refused with its error.
@@ -120,10 +84,6 @@ class Servers(Protocol):
         Returns the server as the target if its data is not on the filesystem of the run's directory.
         """
         return None
-
-    async def prepare(self, steps: Iterable[PlannedStep]) -> None:
-        """Record the first own server in the ledger before the devices are watched."""
-        return
 
     async def serve(self, planned: PlannedStep, ending: asyncio.Event, sync_s: float) -> Served | Failure | None:
         """Return the server for a step; None if it needs none, or if ``ending`` was set first.
@@ -142,13 +102,6 @@ class Servers(Protocol):
 
     async def stop(self) -> None:
         return
-
-
-class NoServers(Servers):
-    """The servers of a run that starts none."""
-
-    def __init__(self) -> None:
-        self.left_behind: list[str] = []
 
 
 class StepTracing(Protocol):
@@ -231,11 +184,11 @@ class Machine(Protocol):
 
     async def make_directory(self, directory: str, run_id: str) -> RunDirectory:
         """Make the run's own directory. Raises Refused."""
-        return NoDirectory(directory)
+        return RunDirectory(HeldDirectory(directory, 0, 0))
 
     def servers(self, run_id: str, workspace: HeldDirectory) -> Servers:
         """Return the database servers for the run's steps; none is started yet."""
-        return NoServers()
+        return Servers()
 
     async def trace(self, run_id: str, stack: Iterable[Node]) -> StepTracing:
         """Trace who requests flushes at the block devices of the stack."""
@@ -269,9 +222,11 @@ class Machine(Protocol):
 
     def pull_plug(self) -> None:
         """Cut the power of a simulated disk. Raises Refused on any other."""
+        raise Refused("Only a simulated disk's power can be cut here. For a real disk, use fstui powercut.")
 
     def change(self, setting: str) -> None:
         """Apply ``KEY=VALUE`` to a simulated disk. Raises Refused on any other."""
+        raise Refused("Only simulated disks have settings to change.")
 
     def aftermath(self) -> Step | None:
         """Return what survived, as a step, if the power was cut since the run's directory was made."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fstui.measure.children import CALL_S, Child, NoAnswer, in_child
+from fstui.measure.wire.frames import Frame, Samples
 from fstui.model.counters import Counters
 from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
@@ -24,13 +25,13 @@ from fstui.model.plan import PlannedStep
 from fstui.model.rate_limit import UNLIMITED, RateLimit
 from fstui.model.run import Baselines, Run
 from fstui.model.storage import Node, Space, Target
-from fstui.runs.machine.base import Machine, NoTrace, RunningWatch, StepTracing, no_activity
-from fstui.runs.machine.local_probe import LocalProbe, OtherCgroup, make_idle
+from fstui.runs.machine.base import Machine, NoTrace, RunningProbe, RunningWatch, StepTracing, no_activity
 from fstui.state.workspace import HeldDirectory, TargetDirectory, Workspace, inspect
 from fstui.storage import claims, guests, process, survey
 from fstui.storage import counters as device_counters
 from fstui.storage.claims import Claims, Command
 from fstui.storage.hotplug import Watch
+from fstui.storage.tree import Tree
 
 if TYPE_CHECKING:
     from fstui.databases.programs import Installed
@@ -49,6 +50,7 @@ answers take time."""
 TOOLS_S = 7.0
 """Slightly longer than the 6 s after which the child program gives up on a tool."""
 SAVE_S = 10.0
+_NICE = 19
 
 
 class LocalMachine(Machine):
@@ -238,12 +240,6 @@ class LocalMachine(Machine):
     async def wait(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
-    def pull_plug(self) -> None:
-        raise Refused("This is a real disk. To cut its power, use fstui powercut.")
-
-    def change(self, setting: str) -> None:
-        raise Refused("This is a real disk. Only simulated disks have settings to change.")
-
     async def remember(self, identity: str, declaration: Declaration) -> None:
         from fstui.state import paths, user_data  # noqa: PLC0415
 
@@ -268,6 +264,69 @@ class LocalMachine(Machine):
         except Refused as reason:
             return None, f"the run could not be saved: {reason}"
         return str(path), None
+
+
+class LocalProbe(RunningProbe):
+    """A probe in a child process."""
+
+    def __init__(self, child: Child) -> None:
+        self.child = child
+        self.pid = child.pid
+
+    def frames(self) -> AsyncIterator[Frame | Samples]:
+        return self.child.read_frames()
+
+    def go(self) -> None:
+        self.child.send("go")
+
+    def stop(self) -> None:
+        self.child.send("stop")
+
+    async def finish(self, timeout_s: float) -> int | None:
+        status = await self.child.reap(timeout_s)
+        if status is None:
+            self.child.abandon()
+        return status
+
+
+class OtherCgroup:
+    """The I/O cgroup of a process (``--like``)."""
+
+    def __init__(self, pid: int, root: Path = Path("/")) -> None:
+        """Raises Refused if there is no such process, or if its cgroup cannot be joined."""
+        self.process: Process = process.read_process_of(pid, root)
+        groups = Tree(root).text(f"/proc/{pid}/cgroup") or ""
+        self._members = process.members_file(Tree(root), groups)
+        if self._members is None:
+            raise Refused(f"process {pid}: its I/O cgroup cannot be found. Is the cgroup filesystem mounted?")
+        try:
+            with Path(self._members).open("a"):
+                pass
+        except OSError as error:
+            raise Refused(
+                f"process {pid} ({self.process.name or '?'}): its cgroup cannot be joined: "
+                f"{self._members}: {error.strerror}. Run as root."
+            ) from None
+
+    def join(self, pid: int) -> None:
+        """Move a process of fstui into that cgroup (cgroups(7)). Raises OSError."""
+        assert self._members is not None
+        Path(self._members).write_text(str(pid))
+
+
+def make_idle(pid: int) -> None:
+    """Put a process into the idle I/O class and give it the lowest CPU priority (``--idle``), which children inherit.
+
+    The I/O class has an effect only if the disk's scheduler supports it (ioprio_set(2)). Raises OSError.
+    """
+    import psutil  # noqa: PLC0415  it is seldom needed and takes time to import
+
+    process = psutil.Process(pid)
+    try:
+        process.nice(_NICE)
+        process.ionice(psutil.IOPRIO_CLASS_IDLE)
+    except psutil.Error as refused:
+        raise OSError(None, f"--idle: {refused}") from None
 
 
 async def _write(path: Path, document: bytes) -> None:

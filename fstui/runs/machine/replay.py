@@ -18,7 +18,7 @@ from fstui.model.plan import PlannedStep
 from fstui.model.run import Baselines, Run
 from fstui.model.steps import Step, TimelinePoint
 from fstui.model.storage import Node, Space, Target
-from fstui.runs.machine.base import Machine, NoTrace, PlayedProbe, RunningWatch
+from fstui.runs.machine.base import Machine, NoTrace, RunningProbe, RunningWatch
 from fstui.state.workspace import HeldDirectory, TargetDirectory
 from fstui.storage.counters import COUNTED
 
@@ -92,12 +92,6 @@ class ReplayMachine(Machine):
             self.move(idle.counters, 0.0, share)
         await self.pass_time(seconds)
 
-    def pull_plug(self) -> None:
-        raise Refused("This is the replay of a saved run: its power cannot be cut.")
-
-    def change(self, setting: str) -> None:
-        raise Refused("This is the replay of a saved run: its settings cannot be changed.")
-
     async def baselines(self, run: Run) -> Baselines:
         return Baselines(self.run.before, self.run.own)
 
@@ -135,7 +129,7 @@ class ReplayTrace(NoTrace):
         return self._machine.started.trace if self._machine.started else None
 
 
-class ReplayProbe(PlayedProbe):
+class ReplayProbe(RunningProbe):
     """A saved step as the frames that its probe may have sent.
 
     The samples are made from its timeline and histogram, so percentiles are within one bucket of the saved ones.

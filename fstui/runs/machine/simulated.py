@@ -25,13 +25,13 @@ from fstui.model.settings import Settings
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Target
 from fstui.model.watch import Watched
-from fstui.runs.machine.base import Machine, NoDirectory, PlayedProbe
+from fstui.runs.machine.base import Machine, RunningProbe
 from fstui.simulate import stack as surveyed
 from fstui.simulate.parameters import Simulated, changed
 from fstui.simulate.programs import SimulatedProgram, program
 from fstui.simulate.simulated_host import SimulatedHost
 from fstui.simulate.watched import WatchedHost
-from fstui.state.workspace import HeldDirectory, TargetDirectory
+from fstui.state.workspace import HeldDirectory, RunDirectory, TargetDirectory
 from fstui.trace.child import Ended
 
 _NO_SERVER = "this scenario needs a database server, which a simulated disk does not have: run it on a real directory"
@@ -74,9 +74,9 @@ class SimulatedMachine(Machine):
     async def installed(self) -> Installed:
         return _NO_PROGRAMS
 
-    async def make_directory(self, directory: str, run_id: str) -> NoDirectory:
+    async def make_directory(self, directory: str, run_id: str) -> RunDirectory:
         self.host, self._cut = SimulatedHost(self.made), None  # a run begins with a disk whose cache is empty
-        return NoDirectory(directory)
+        return await super().make_directory(directory, run_id)
 
     async def waits(self, target: Target | None, pid: int | None) -> SimulatedWaits:
         if pid is not None:
@@ -130,7 +130,7 @@ class SimulatedMachine(Machine):
         await asyncio.sleep(max(0.0, self._due - now) if self._pace else 0.0)
 
 
-class SimulatedProbe(PlayedProbe):
+class SimulatedProbe(RunningProbe):
     """A step as the frames that its probe would send."""
 
     def __init__(self, machine: SimulatedMachine, work: SimulatedProgram, facts: bool) -> None:
