@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fstui.judge.facts import Case
 from fstui.judge.facts.steps import SyncStep
 from fstui.judge.references import typical
-from fstui.judge.speed.reasons import Reason, reasons
+from fstui.judge.speed.reasons import Reason, limits_met, reasons
 from fstui.judge.speed.stalls import (
     LONGEST_PAUSE,
     StalledStep,
@@ -18,7 +18,7 @@ from fstui.judge.speed.stalls import (
     without_cpu_ns,
 )
 from fstui.judge.speed.yardsticks import Yardstick, best_small, per_s, rated, yardsticks
-from fstui.judge.words import capital, command
+from fstui.judge.words import capital, command, listed
 from fstui.model.judgement import NOT_TRUSTED, Speed, Verdict
 from fstui.model.quantities import counted, duration_ns, rate, seconds
 from fstui.model.steps import Step
@@ -133,7 +133,7 @@ def _normal(case: Case, normal: Yardstick, found: Sequence[Yardstick]) -> Speed:
         yardstick=normal.name,
         title=f"{best.step.name} {best.did}, normal for {normal.name}",
         sentence=f"{best.step.name} did {best.did}. That is normal compared with {normal.name}: {best.evidence}. "
-        f"{_longest(case)}",
+        f"{_remarks(case, best.step)}",
         because=tuple(dict.fromkeys((f"{best.line} ({normal.name})", *_lines(found)))),
     )
 
@@ -177,14 +177,20 @@ def _among_all_kinds(case: Case, best: SyncStep) -> Speed:
         yardstick="what is typical for each kind of disk",
         title=f"{did}, {rank}",
         sentence=f"{best.step.name} did {did}: {rank}, by the medians of published rates. There is no reference for "
-        f"exactly this kind of device. {_longest(case)}".strip(),
+        f"exactly this kind of device. {_remarks(case, best.step)}".strip(),
         because=(f"{best.step.name}: {did}; medians: {medians}",),
     )
 
 
-def _longest(case: Case) -> str:
+def _remarks(case: Case, step: Step) -> str:
+    """Return sentences about the longest operation, and about a limit that applied to the step."""
     longest = max((done.step.latency_ns.max for done in rated(case) if done.step.latency_ns), default=None)
-    return f"The longest operation took {duration_ns(longest)}." if longest else ""
+    limits = listed(f"{limit.what} {limit.value} ({limit.path})" for limit in limits_met(case, step))
+    found = (
+        f"The longest operation took {duration_ns(longest)}." if longest else "",
+        f"An I/O limit of its cgroup applies: {limits}." if limits else "",
+    )
+    return " ".join(filter(None, found))
 
 
 def _unknown(title: str, sentence: str) -> Speed:

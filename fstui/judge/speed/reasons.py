@@ -14,7 +14,7 @@ from fstui.storage.layers import kind
 
 NEAR = 4
 """A limit is a reason if it allows at most this many times the measured rate, because flushes and journal writes count,
-too."""
+too. If it allows far less, it is that of another disk."""
 BUSY_SHARE = 0.2
 """A device is a reason if it was busy for at least this share of the time in which fstui was idle."""
 SHARED = 0.1
@@ -55,7 +55,7 @@ def _is_met(limit: Reading, step: Step) -> bool:
     if not limit.value.isdecimal() or what[:1] == "r" or not step.elapsed_s:
         return False
     done = step.rate_per_s if "iops" in what else step.bytes / step.elapsed_s
-    return int(limit.value) <= NEAR * done
+    return done / NEAR <= int(limit.value) <= NEAR * done
 
 
 def _trouble(case: Case) -> Iterator[Reason]:
