@@ -8,11 +8,15 @@ sys.exit(not (cpython and os.uname().machine in ("x86_64", "aarch64")))' 2>/dev/
     echo "fstui: this file needs CPython 3.11, 3.12, 3.13 or 3.14 on x86-64 or aarch64, and PATH has none of them" >&2
     exit 2
 }
+fstui_owns() {  # not a link, and this user's: below a directory with the sticky bit, no other user can replace it
+    set -- $(ls -ldn -- "$1" 2>/dev/null)
+    case ${1:-} in d*) [ "$3" = "$(id -u)" ] ;; *) return 1 ;; esac
+}
 fstui_takes() {
-    if [ ! -O "$1/.runs" ] || [ ! -x "$1/.runs" ] || [ ! -w "$1" ]; then
+    if ! fstui_owns "$1" || [ ! -O "$1/.runs" ] || [ ! -x "$1/.runs" ] || [ ! -w "$1" ]; then
         fstui_finds_python
         mkdir -p -m 700 "$1" 2>/dev/null || return 1
-        [ -d "$1" ] && [ -O "$1" ] && [ ! -L "$1" ] || return 1
+        fstui_owns "$1" || return 1
         { echo 'the directory that fstui.pyz was unpacked into; it may be removed' >"$1/.runs"; } 2>/dev/null || return 1
         chmod 700 "$1/.runs" && [ -x "$1/.runs" ] || return 1
         echo "fstui: unpacking into $1, this once (FSTUI_UNPACK names another place)" >&2
@@ -31,7 +35,7 @@ fstui_unpacks() {
     fi
     fstui_user=$(id -u)
     for fstui_place in /var/tmp /tmp /dev/shm; do
-        fstui_takes "$fstui_place/fstui-$fstui_user" && return 0
+        [ -k "$fstui_place" ] && fstui_takes "$fstui_place/fstui-$fstui_user" && return 0
     done
     echo "fstui: it unpacks itself once, and found no place for it: the cache directory of $(id -un), /var/tmp, /tmp and" \
         "/dev/shm are not writable, full, or mounted noexec. FSTUI_UNPACK=DIR names one" >&2

@@ -12,6 +12,7 @@ from tests.real import disks
 from tests.release.build import BOOT, CHECKOUT, pins
 from tests.release.platforms import every
 
+NOBODY = 65534
 MAIN = "from runpy import run_module; run_module('tests.release', run_name='__main__')"
 
 
@@ -66,7 +67,7 @@ def test_a_new_python_unpacks_again(file: Path, tmp_path: Path) -> None:
 def test_a_host_without_python_gets_one_sentence(file: Path, tmp_path: Path, unpacked: bool) -> None:
     programs = tmp_path / "programs"
     programs.mkdir()
-    for name in ("chmod", "id", "mkdir", "sh", "uname"):
+    for name in ("chmod", "id", "ls", "mkdir", "sh", "uname"):
         (programs / name).symlink_to(str(shutil.which(name)))
     (programs / "python3").write_text("#!/bin/sh\nexit 1\n")  # an older one
     (programs / "python3").chmod(0o755)
@@ -93,6 +94,19 @@ def test_an_unusable_place_is_refused(file: Path, tmp_path: Path) -> None:
     done = start(file, FSTUI_UNPACK=str(tmp_path / "taken"))
     assert done.returncode == 2
     assert done.stderr.startswith(f"fstui: FSTUI_UNPACK={tmp_path}/taken is not writable")
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("link", [False, True])
+def test_a_place_of_another_user_is_not_used(file: Path, tmp_path: Path, link: bool) -> None:
+    """Its owner has put a program there, and a link that makes it look like the user's own."""
+    theirs, place = tmp_path / "theirs", tmp_path / "place"
+    unpacked_in(theirs, "bbb")
+    (theirs / ".runs").symlink_to(str(shutil.which("true")))
+    os.chown(theirs, NOBODY, NOBODY)
+    place.symlink_to(theirs) if link else theirs.rename(place)
+    done = start(file, FSTUI_UNPACK=str(place))
+    assert (done.returncode, done.stdout) == (2, "") and "another user's" in done.stderr
 
 
 @pytest.mark.root
