@@ -112,7 +112,7 @@ class Writing:
             await self._process.wait()
             left = await remove_left_behind(self._entry)
             reason = answer["refused"] if answer else "its process ended"
-            raise Refused(f"{self._cut.header.directory}: {reason}." + (f" {left}" if left else ""))
+            raise Refused(f"{self._cut.header.directory}: {reason.rstrip('.')}." + (f" {left}" if left else ""))
 
     async def ended(self) -> Ending:
         answer = await self._next()
