@@ -30,9 +30,10 @@ from fstui.model.storage import Target
 from fstui.report import replicas
 from fstui.report.characters import escape_controls, page
 from fstui.report.figures import Counts, step_line
+from fstui.report.formats import plain
 from fstui.report.plans import plan_head
 from fstui.report.run import BELOW
-from fstui.report.text import speed_words, verdict_words, wrap
+from fstui.report.text import WIDTH, speed_words, verdict_words, wrap
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -51,7 +52,7 @@ class Narration:
     def on_event(self, event: Event) -> None:
         match event:
             case RunStarted(untraced=untraced):
-                self.print(*plan_head(self._plan, self._target))
+                self.print(*plain.lines(plan_head(self._plan, self._target), WIDTH))
                 if untraced:
                     self.print(f"not traced by the kernel: {untraced}")
             case FindingsChanged(judgement=judgement) if not self._begun:

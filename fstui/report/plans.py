@@ -15,7 +15,6 @@ from fstui.report.documents import ScenarioDocument, ScenarioRow, ScenariosDocum
 from fstui.report.figures import power_cut_writes, writes_at_most
 from fstui.report.sections import Cell, Report, Section, records, right
 from fstui.report.stack import stack_line
-from fstui.report.text import WIDTH, hanging, wrap
 from fstui.runs.scenarios import Form, Scalar, Scenario, Setting
 
 _SCENARIOS = ("SCENARIO", "ANSWERS", "TIME", "WRITES")
@@ -61,32 +60,28 @@ def of_plan(plan: Plan, target: Target) -> Report:
         if not step.skip and step.settings.server_options:
             options.setdefault(", ".join(step.settings.server_options), []).append(at)
     started = tuple(f"step {', '.join(map(str, steps))}: {words}" for words, steps in options.items())
-    title, *head = plan_head(plan, target)
+    head = plan_head(plan, target)
     sections = (
-        Section("", drawn=tuple(head)),
+        head._replace(title=""),
         Section("", ("#", "STEP", "PROBE"), rows),
         Section("The servers that fstui starts get these options", lines=started),
     )
-    return Report(title, sections, plan)
+    return Report(head.title, sections, plan)
 
 
-def plan_head(plan: Plan, target: Target) -> list[str]:
-    rows = [(f"  {label:<8}", words) for label, words in _amounts(plan, target)]
-    return [
-        f"{plan.scenario.name}: {plan.question}",
-        *_server(plan),
-        *hanging(rows),
-        f"  again     {plan.command}",
-    ]
+def plan_head(plan: Plan, target: Target) -> Section:
+    """Return the command that repeats the run, where it writes, and how much."""
+    title = f"{plan.scenario.name}: {plan.question}"
+    return Section(title, drawn=(plan.command,), points=(("server", tuple(_server(plan))), *_amounts(plan, target)))
 
 
-def _amounts(plan: Plan, target: Target) -> Iterator[tuple[str, str]]:
-    yield "next to" if plan.server else "into", f"{target.path} ({stack_line(target)})"
-    for words in sorted({node.medium.because for node in target.lowest if node.medium and node.medium.declared}):
-        yield "which is", words
-    yield "takes", "until it is stopped" if plan.seconds is None else f"about {seconds(plan.seconds)}"
+def _amounts(plan: Plan, target: Target) -> Iterator[tuple[str, tuple[str, ...]]]:
+    yield "next to" if plan.server else "into", (f"{target.path} ({stack_line(target)})",)
+    media = {node.medium.because for node in target.lowest if node.medium and node.medium.declared}
+    yield "which is", tuple(sorted(media))
+    yield "takes", ("until it is stopped" if plan.seconds is None else f"about {seconds(plan.seconds)}",)
     room = short_size(plan.room_bytes)
-    yield "writes", f"{writes_at_most(plan)}, occupies {room} or less at a time; everything is removed at the end"
+    yield "writes", (f"{writes_at_most(plan)}, occupies {room} or less at a time; everything is removed at the end",)
     limit = plan.rate_limit
     gently = []
     if limit.bytes_per_s:
@@ -95,23 +90,22 @@ def _amounts(plan: Plan, target: Target) -> Iterator[tuple[str, str]]:
         gently.append(f"idle I/O class and nice 19. The class has an effect with {_IDLE}")
     if gently:
         gently.append("the speed of the storage is not judged")
-    yield from zip(("gently", "", ""), gently, strict=False)
+    yield "gently", tuple(gently)
 
 
 def _server(plan: Plan) -> Iterator[str]:
     if plan.server is None:
         return
     settings = [step.settings for step in plan.steps if isinstance(step.settings, Sysbench) and not step.skip]
-    yield f"  server    {plan.server}"
-    for words in plan.server_says:
-        yield from (f"            {line}" for line in wrap(words, WIDTH - 12))
+    yield plan.server
+    yield from plan.server_says
     yield (
-        f"            a new database there: writes ≤ {short_size(plan.server_bytes)}, occupies "
+        f"a new database there: writes ≤ {short_size(plan.server_bytes)}, occupies "
         f"{short_size(plan.server_room_bytes)} or less at a time"
     )
     tables = ", then ".join(dict.fromkeys(each.tables_in_words for each in settings))
-    yield f"            {tables}; dropped at the end"
-    yield "            the server's replicas, if there are any, receive all of it"
+    yield f"{tables}; dropped at the end"
+    yield "the server's replicas, if there are any, receive all of it"
 
 
 def _of_form(form: Form, takes: str, steps: Sequence[str], command: str) -> Report:

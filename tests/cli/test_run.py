@@ -94,7 +94,7 @@ def test_declarations_of_the_app_apply_to_plans(
     fstui: Fstui, scenario: str, target: Path, options: tuple[str, ...], declared: str
 ) -> None:
     planned = fstui("run", scenario, str(target), *options, "--plan").stdout.decode()
-    assert f"  which is  {declared}" in planned and "--medium" in planned
+    assert f"  which is {declared}" in planned and "--medium" in planned
 
 
 @pytest.mark.usefixtures("declared_storage")

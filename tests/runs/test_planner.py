@@ -10,6 +10,7 @@ from fstui.model.errors import Refused
 from fstui.model.plan import Plan
 from fstui.model.rate_limit import RateLimit
 from fstui.model.storage import Medium, Target
+from fstui.report.formats import plain
 from fstui.report.plans import plan_head
 from fstui.runs.machine.replay import ReplayMachine
 from fstui.runs.session import Session
@@ -53,18 +54,18 @@ async def test_an_existing_server_needs_no_space_here() -> None:
     settings = {"server": "mysql", "host": "db7", "port": "3307", "user": "app", "rows": "60000000", "seconds": "600"}
     site, plan = await Session(machine_with()).planned("sysbench-oltp", "/srv/data", settings)
     assert plan.server_room_bytes > 12 * GIB > plan.max_bytes
-    lines = plan_head(plan, site.target)
-    assert lines[1] == "  server    mysql at db7:3307, as app"
-    assert lines[2].startswith("            a new database there: writes ≤ ")
-    assert lines[3] == "            1 table of 60\xa0000\xa0000 rows; dropped at the end"
-    assert "replicas" in lines[4]
+    lines = list(plain.lines(plan_head(plan, site.target), 80))
+    assert lines[2] == "  server   mysql at db7:3307, as app"
+    assert lines[3].startswith("           a new database there: writes ≤ ")
+    assert lines[4] == "           1 table of 60\xa0000\xa0000 rows; dropped at the end"
+    assert "replicas" in lines[5]
     assert not any("into" in line for line in lines)
 
 
 async def test_the_head_of_a_plan_fits_80_columns() -> None:
     site, plan = await Session(machine_with()).planned("fsync-rate", "/srv/data", {})
-    lines = plan_head(plan, site.target)
-    assert max(map(len, lines)) <= 80 and lines[-1] == f"  again     {plan.command}"
+    lines = list(plain.lines(plan_head(plan, site.target), 80))
+    assert max(map(len, lines)) <= 80 and lines[1] == f"  {plan.command}"
 
 
 async def test_an_append_needs_space_for_all_that_it_may_write(file: Path) -> None:
