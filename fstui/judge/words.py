@@ -94,15 +94,6 @@ def named(node: Node) -> str:
     return f"{node.kind} {node.name}" if node.layer == "filesystem" else node.id.removeprefix(f"{node.kind}:")
 
 
-def of_pool(node: Node) -> str:
-    """Return the mount point of a ZFS dataset, or the name of a volume."""
-    return f"volume {node.name}" if node.layer == "block" else f"dataset under {node.name}"
-
-
-def names(steps: Iterable[Step]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(step.name for step in steps))
-
-
 def time_measured(steps: Iterable[Step]) -> str:
     """Return the time that the steps took together: ``the 3.0 s measured``. A step that is given twice counts once."""
     return f"the {_time(steps)} measured"

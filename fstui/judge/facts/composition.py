@@ -68,12 +68,17 @@ class Composition:
         known = tuple(end for end in ends.values() if self._own(end, what) != OPEN)
         return known or tuple(ends.values())
 
-    def fua_reaches_all(self) -> bool:
-        """Return whether every FUA write reaches all counting layers, as a flush does.
+    def fua_reaches_all(self, node: Node | None = None) -> bool:
+        """Return whether each FUA write of a layer (None: the filesystem) reaches all counting layers, as a flush does.
 
         If not, it goes to the disk that holds its block and becomes a flush there only.
         """
-        return self._fua_reaches_all(self._filesystem, is_filesystem=True)
+        if node is not None and self._own(node, "flushes") is not None:
+            return True
+        return all(
+            (node is None or edge.forwarded.forced == "each") and self.fua_reaches_all(edge.node)
+            for edge in self.taking_part(node or self._filesystem, "flushes")
+        )
 
     def holding(self) -> tuple[Node, ...]:
         """Return the lowest layers that may hold the bytes: no spare, and none with only copies."""
@@ -184,14 +189,6 @@ class Composition:
         for edge in self.edges(node):
             if edge.how(what) in ("each", "shared"):
                 yield from self._ends(edge.node, what)
-
-    def _fua_reaches_all(self, node: Node, *, is_filesystem: bool = False) -> bool:
-        if not is_filesystem and self._own(node, "flushes") is not None:
-            return True
-        edges = self.taking_part(node, "flushes")
-        return all(
-            (is_filesystem or edge.forwarded.forced == "each") and self._fua_reaches_all(edge.node) for edge in edges
-        )
 
     def _holding(self, node: Node) -> Iterator[Node]:
         edges = self.edges(node)

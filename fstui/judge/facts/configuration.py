@@ -145,7 +145,7 @@ def _uncommitted(evidence: Evidence, stack: Stack, steps: Steps) -> Iterator[Hit
             dataset,
             tuple(f"{done.step.name}: {count(number)} commits, {count(done.syncs)} syncs" for done, number in found),
             {"commits": count(commits), "syncs": count(syncs), "time": words.time_measured(measured)},
-            steps=words.names(measured),
+            steps=tuple(dict.fromkeys(step.name for step in measured)),
         )
 
 

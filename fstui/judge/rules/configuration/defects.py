@@ -47,7 +47,7 @@ def _texts(case: Case, found: FoundDefect) -> dict[str, str]:
         "id": layer.id,
         "name": layer.name,
         "label": words.named(layer),
-        "pool": words.of_pool(layer),
+        "pool": f"volume {layer.name}" if layer.layer == "block" else f"dataset under {layer.name}",
         "rate": f" ({rate})" if rate else "",
         "early": rate or "a sync returns before the data is safe",
         "check_battery": battery,
