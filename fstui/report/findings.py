@@ -5,6 +5,7 @@ from __future__ import annotations
 from fstui.model.judgement import TOO_SLOW, VERDICTS, Finding, Judgement, Verdict
 from fstui.model.quantities import percent
 from fstui.model.run import Run
+from fstui.model.steps import Step
 from fstui.model.storage import Target
 from fstui.report.stack import in_memory
 from fstui.storage.layers import kind
@@ -21,6 +22,13 @@ def leading(judged: Run | Judgement) -> Finding | None:
     from fstui.judge import leading as found  # noqa: PLC0415  the first screen appears without the rules
 
     return found(judged.findings)
+
+
+def deciding_step(run: Run) -> Step | None:
+    """Return the step that the verdict is based on, or the one with most syncs."""
+    finding, done = leading(run), [step for step in run.steps if step.ops]
+    named = [step for step in done if finding and step.name in finding.steps]
+    return max(named or done, key=lambda step: step.syncs, default=None)
 
 
 def ordered(run: Run) -> tuple[Finding, ...]:

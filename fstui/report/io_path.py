@@ -17,7 +17,7 @@ from fstui.model.run import Evidence, Run
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Target
 from fstui.report.figures import failure
-from fstui.report.findings import leading
+from fstui.report.findings import deciding_step
 from fstui.report.sections import Cell, Section
 from fstui.report.stack import called
 
@@ -30,18 +30,9 @@ def title(step: Step) -> str:
 
 
 def section(run: Run) -> Section:
-    if (found := of_run(run)) is None:
-        return Section()
-    step, drawn = found
-    return Section(title(step), drawn=tuple(drawn))
-
-
-def of_run(run: Run) -> tuple[Step, list[Cell]] | None:
-    """Return the step that the verdict is based on, or the one with most syncs, and its drawing."""
-    finding = leading(run)
-    named = [step for step in run.steps if step.ops and finding and step.name in finding.steps]
-    step = max(named or [step for step in run.steps if step.ops], key=lambda step: step.syncs, default=None)
-    return (step, lines(run, step)) if step and run.target and run.target.stack else None
+    step = deciding_step(run)
+    drawn = lines(run, step) if step else ()
+    return Section(title(step), drawn=tuple(drawn)) if step and drawn else Section()
 
 
 def lines(evidence: Evidence, step: Step) -> list[Cell]:

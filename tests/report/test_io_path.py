@@ -68,5 +68,5 @@ def test_the_formats_contain_the_drawing() -> None:
 
 
 def test_a_run_without_storage_or_steps_has_no_drawing() -> None:
-    assert io_path.of_run(replace(screens.RUN, target=None)) is None
-    assert io_path.of_run(replace(screens.RUN, steps=())) is None
+    assert io_path.section(replace(screens.RUN, target=None)).empty
+    assert io_path.section(replace(screens.RUN, steps=())).empty

@@ -8,7 +8,7 @@ from fstui.model.quantities import seconds
 from fstui.model.run import Run
 from fstui.report import figures, replicas
 from fstui.report.characters import page
-from fstui.report.findings import leading, next_steps
+from fstui.report.findings import deciding_step, leading, next_steps
 from fstui.report.run import BELOW
 from fstui.report.sections import Report
 from fstui.report.stack import stack_line
@@ -38,9 +38,7 @@ def _lines(run: Run) -> Iterator[str]:
         yield f"because  {found.because[0]}"
     if steps := next_steps(run):
         yield f"next     {steps[0]}"
-    if measured := [step for step in run.steps if step.ops]:
-        named = [step for step in measured if found and step.name in found.steps]
-        step = max(named or measured, key=lambda step: step.syncs)
+    if step := deciding_step(run):
         yield figures.step_line(step, figures.Counts(run))
     stack = stack_line(run.target)
     host = f"{run.host.hostname}, Linux {run.host.kernel}" if run.host.hostname else ""

@@ -29,10 +29,6 @@ class Forwarded(NamedTuple):
     """It is flushed with each write that it gets, and not by flushes. The number of its flushes is not known if it gets
     only a part of the writes."""
 
-    def of(self, forced: bool) -> How:
-        """Return how a sync arrives: as a FUA write if ``forced``, else as an empty flush."""
-        return self.forced if forced else self.flushes
-
 
 class Member(NamedTuple):
     """The id of a layer below, and its role for the layer above."""
