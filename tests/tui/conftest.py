@@ -1,4 +1,4 @@
-"""The app on a prepared machine, with its own state directory."""
+"""The app on a prepared machine."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -54,10 +54,6 @@ class PreparedApp(FstuiApp):
 
 
 @pytest.fixture(autouse=True)
-def own_state(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, without_children: None
-) -> None:
-    """Keep tests away from the state and configuration of the user."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+def in_utc(monkeypatch: pytest.MonkeyPatch, without_children: None) -> None:
+    """Show the same times everywhere, and start no interpreters."""
     monkeypatch.setenv("TZ", "UTC")

@@ -125,12 +125,6 @@ def test_footer_fits_and_always_names_the_help(screen: type[BaseScreen], width: 
     assert "? help" in text.plain
 
 
-def test_footer_begins_with_watch_and_keeps_enter() -> None:
-    keys = (*StorageScreen.KEYS, commands.PALETTE)
-    assert commands.footer(keys, {}, 80).plain.startswith(" t watch  Enter run here ")
-    assert "Enter run here" in commands.footer(keys, {}, 50).plain
-
-
 def test_footer_leaves_out_enter_last_and_the_palette_before() -> None:
     keys = (*LessonScreen.KEYS, commands.PALETTE)
     named = {width: commands.footer(keys, {}, width).plain for width in (44, 54, 55, 80)}

@@ -129,18 +129,6 @@ async def test_first_enter_warns_about_low_space(monkeypatch: pytest.MonkeyPatch
         await reached(pilot, ResultScreen)
 
 
-async def test_scenarios_show_question_duration_and_bytes() -> None:
-    async with replayed().run_test(size=(80, 24)) as pilot:
-        lines = await planned(pilot)
-        assert "/srv/data · ext4 › sda1 › sda VBOX HARDDISK" in lines[0]
-        assert lines[0].endswith("31 G free")
-        assert lines[2].startswith(" check          Is it durable, and is it slow?")
-        assert lines[2].endswith("≤ 5.9 M ━") and ":" in lines[2][56:]
-        assert lines[4].startswith(" fsync-rate ") and lines[4].endswith(" G ━━━╸")
-        assert any(line.startswith("  $ fstui run check /srv/data") for line in lines)
-        assert any("/srv/data/.fstui-…, then removes it" in line for line in lines)
-
-
 async def test_setting_is_changed_and_undone() -> None:
     async with replayed().run_test(size=(80, 24)) as pilot:
         await planned(pilot)
@@ -280,14 +268,6 @@ async def test_own_run_is_not_reported_as_other_activity() -> None:
         await pilot.press("escape")
         screen.read_counters()
         assert not any("other processes use" in line for line in await planned(pilot))
-
-
-@pytest.mark.parametrize("size", [(50, 20), (120, 40)])
-async def test_plan_fits_other_sizes(size: tuple[int, int]) -> None:
-    async with replayed().run_test(size=size) as pilot:
-        lines = await planned(pilot)
-        assert any(line.removeprefix("│").startswith(" check") for line in lines[2:4])
-        assert all(len(line) <= size[0] for line in lines)
 
 
 class OnlyHome(ReplayMachine):

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-import pytest
 from textual.pilot import Pilot
 
 from fstui.model.recording import Record
@@ -41,22 +40,13 @@ async def test_it_opens_at_the_worst_moment_and_names_the_cause() -> None:
     assert "rsync (4711) wrote 295.6 MiB/s" in text and "▲" in text
 
 
-@pytest.mark.parametrize(
-    ("keys", "then"),
-    [
-        (("left",), "13:43:11"),
-        (("right", "right"), "13:43:41"),
-        (("down", "left"), "13:42:21"),
-        (("down", "up", "left"), "13:43:11"),
-        (("home",), "13:33:20"),
-        (("end",), "13:48:18"),
-        (("home", "n"), "13:43:21"),
-        (("end", "p"), "13:43:21"),
-    ],
-)
-async def test_keys_move_through_time(keys: tuple[str, ...], then: str) -> None:
+async def test_keys_move_through_time() -> None:
     async with recorded(INCIDENT) as pilot:
-        assert moment(await pressed(pilot, *keys)) == then
+        for keys, then in (
+            (("left",), "13:43:11"), (("right", "right"), "13:43:31"), (("home",), "13:33:20"), (("n",), "13:43:21"),
+            (("end",), "13:48:18"), (("p",), "13:43:21"), (("down", "left"), "13:42:21"), (("up", "left"), "13:42:11"),
+        ):  # fmt: skip
+            assert moment(await pressed(pilot, *keys)) == then
 
 
 async def test_a_calm_moment_shows_the_calm_figures() -> None:

@@ -38,19 +38,6 @@ async def opened(
         yield pilot
 
 
-async def test_the_verdict_comes_before_next_steps_and_evidence() -> None:
-    async with opened() as pilot:
-        lines = shown(pilot.app)
-        assert lines[0].endswith("20 Nov 03:12 · 14.6 s")
-        assert lines[1] == " ! SUSPICIOUS  high confidence                       812/s, 7200 rpm allows 120"
-        assert lines[2].startswith("   One 16 KiB block was rewritten and synced 812 times a second.")
-        places = [
-            next(at for at, line in enumerate(lines) if word in line) for word in ("next ", "because", "findings")
-        ]
-        assert places == sorted(places)
-        assert lines[-2] == f" saved {SAVED}"
-
-
 async def test_selecting_a_finding_moves_nothing_below() -> None:
     async with opened() as pilot:
         before = shown(pilot.app)
@@ -61,15 +48,6 @@ async def test_selecting_a_finding_moves_nothing_below() -> None:
             at for at, line in enumerate(after) if "findings" in line
         ]
         assert any(line.startswith("▌  flushes-arrive") for line in after)
-
-
-async def test_a_step_shows_everything_measured() -> None:
-    async with opened() as pilot:
-        await pilot.press("end", "up", "up")
-        lines = shown(pilot.app)
-        assert lines[2] == "   O_DIRECT+fdatasync: finished."
-        assert any("whole operation" in line and "p90" in line for line in lines)
-        assert any(line.startswith("▌  O_DIRECT+fdatasync") for line in lines)
 
 
 async def test_published_rates_are_below_the_steps() -> None:
@@ -131,11 +109,6 @@ async def test_a_failure_to_save_or_remove_is_shown() -> None:
         assert "not saved" in shown(pilot.app)[-2]
     async with opened(msgspec.structs.replace(screens.RUN, left_behind=("/srv/data/.fstui-k3f9a1",))) as pilot:
         assert "could not be removed: /srv/data/.fstui-k3f9a1" in shown(pilot.app)[-2]
-
-
-async def test_a_replay_says_so() -> None:
-    async with opened(msgspec.structs.replace(screens.RUN, simulated="replay of aaa111")) as pilot:
-        assert "REPLAY of" in shown(pilot.app)[0]
 
 
 async def test_copying_a_summary_or_everything() -> None:
@@ -238,14 +211,6 @@ async def test_a_comparison_in_the_history_can_be_cancelled() -> None:
         assert [line.split()[1] for line in (lines[2], lines[4])] == ["a1b2c3", "k3f9a1"]
 
 
-async def test_help_lists_every_key() -> None:
-    async with opened(size=(80, 40)) as pilot:
-        await pilot.press("question_mark")
-        page = "\n".join(shown(pilot.app))
-        assert all(words in page for words in ("Repeat the run", "Write the run"))
-        assert "Ctrl-Z" in page
-
-
 STALLED = Speed(
     answer="stalls",
     yardstick="the longest pause of a healthy device",
@@ -281,15 +246,6 @@ async def test_a_finding_about_one_step_has_no_verdict_colour() -> None:
     assert "red" not in " ".join(str(span.style) for span in drawn.spans)
 
 
-async def test_a_larger_terminal_has_a_larger_pane() -> None:
-    heights = []
-    for size in ((80, 24), (120, 40), (200, 60)):
-        async with opened(size=size) as pilot:
-            assert isinstance(pilot.app.screen, ResultScreen)
-            heights.append(pilot.app.screen.part("detail").size.height)
-    assert heights == sorted(set(heights))
-
-
 async def test_a_comparison_has_help_and_can_be_copied() -> None:
     runs.save(older())
     async with opened() as pilot:
@@ -298,23 +254,6 @@ async def test_a_comparison_has_help_and_can_be_copied() -> None:
         assert "Scroll" in "\n".join(await pressed(pilot, "question_mark"))
         await pressed(pilot, "q")
         assert isinstance(pilot.app.screen, PageScreen)
-
-
-async def test_a_large_terminal_shows_latencies_and_the_io_path() -> None:
-    async with opened(size=(200, 60)) as pilot:
-        page = shown(pilot.app)
-        assert any("One 16 KiB block" in line for line in page)
-        assert any("◂p50" in line for line in page)
-        assert any("sda  VBOX HARDDISK" in line for line in page)
-        await pilot.press("down", "down", "down", "down")
-        assert any("── write, no sync" in line for line in shown(pilot.app))
-
-
-async def test_the_page_of_a_step_has_its_latencies() -> None:
-    async with opened() as pilot:
-        lines = await pressed(pilot, *["down"] * 5, "v")
-        assert any("O_DIRECT: finished" in line for line in lines)
-        assert any("⠀" < letter <= "⣿" for line in lines for letter in line)
 
 
 async def test_a_repeated_run_says_what_changed() -> None:

@@ -40,22 +40,6 @@ def draw(pilot: Pilot[int]) -> None:
         pilot.app.screen.draw_changes()
 
 
-async def test_a_running_step_shows_numbers_both_ends_and_findings() -> None:
-    async with PreparedApp().run_test(size=(80, 24)) as pilot:
-        await watch(pilot, screens.events(until=5))
-        lines = shown(pilot.app)
-        assert lines[0].endswith("0:03 left")
-        assert " ✓ write, no sync                211\xa0402   4.1 µs   9.8 µs   1.9 ms          –" in lines
-        assert any(line.startswith(" ▸ same block, fdatasync             812") for line in lines)
-        assert any(line.startswith(" · O_DIRECT+fdatasync") for line in lines)
-        assert any("╌ limit 8.3 ms, one revolution" in line and "1.5 of 2 s" in line for line in lines)
-        assert any("requested" in line and "1\xa0218" in line for line in lines)
-        assert any("sda1, ext4" in line and "not counted" in line for line in lines)
-        assert any("sda, lowest" in line and line.endswith("1.00") for line in lines)
-        assert lines[-3] == " ! suspicious so far: 812/s, 7200 rpm allows 120"
-        assert lines[-2] == "   other writers before the start: sda 12 writes/s, 3 flushes/s"
-
-
 async def test_no_findings_differ_from_not_judged_yet() -> None:
     until_judged = screens.events(until=5)[:1]
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
@@ -217,13 +201,6 @@ async def test_next_and_stop_reach_the_runner() -> None:
         running = await watch(pilot, screens.events(until=3))
         await pilot.press("n", "s")
         assert (running.skipped, running.stopped) == (1, 1)
-
-
-async def test_the_result_opens_at_the_end() -> None:
-    async with PreparedApp().run_test(size=(80, 24)) as pilot:
-        await watch(pilot, screens.events())
-        assert isinstance(pilot.app.screen, ResultScreen)
-        assert shown(pilot.app)[1].startswith(" ! SUSPICIOUS  high confidence")
 
 
 async def test_a_refused_run_shows_the_reason() -> None:

@@ -23,15 +23,6 @@ from tests.tui.conftest import PreparedApp
 from tests.tui.screen import pressed, shown
 
 
-async def test_the_worst_row_is_first_with_its_reason() -> None:
-    async with PreparedApp().run_test(size=(80, 24)) as pilot:
-        lines = shown(pilot.app)
-        assert lines[2].startswith("▌✗ /srv/queue") and lines[2].endswith("barriers off")
-        assert any("✗ flush stops here: nobarrier" in line for line in lines)
-        assert any("/proc/fs/ext4/dm-2/options" in line and "nobarrier" in line for line in lines)
-        assert "2 flagged" in lines[0], "memory is not flagged"
-
-
 def test_an_unjudged_filesystem_is_not_shown_as_clean() -> None:
     rows = storage.entries(screens.INVENTORY, None, {})
     assert {row.flag for row in rows if row.target and row.target.silent_s is None} == {"…"}
@@ -251,16 +242,6 @@ async def test_a_host_without_filesystems_is_no_error() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("down", "enter", "y")
         assert "No filesystem matches the filter" in "\n".join(shown(app))
-
-
-async def test_ascii_mode_keeps_the_columns() -> None:
-    async with PreparedApp().run_test(size=(80, 24)) as pilot:
-        unicode_lines = shown(pilot.app)
-    async with PreparedApp(ascii_only=True).run_test(size=(80, 24)) as pilot:
-        lines = shown(pilot.app)
-        assert all(line.isascii() for line in lines)
-        assert [len(line) for line in lines] == [len(line) for line in unicode_lines]
-        assert lines[2].startswith(">x /srv/queue")
 
 
 def change_keys(text: str) -> None:
