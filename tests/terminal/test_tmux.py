@@ -135,16 +135,13 @@ def test_run_on_this_disk_is_judged_and_can_be_read_again(terminal: Tmux, target
     assert len(run.steps) == len(scenarios.load("check").steps)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
-def test_signal_during_a_run_cleans_up_and_saves_it(
-    terminal: Tmux, target: Path, number: signal.Signals, code: int
-) -> None:
+def test_signal_during_a_run_cleans_up_and_saves_it(terminal: Tmux, target: Path) -> None:
     begun(terminal, target)
     assert [path.name[:7] for path in target.iterdir()] == [".fstui-"]
-    _app_of(terminal).send_signal(number)
+    _app_of(terminal).send_signal(signal.SIGTERM)
     terminal.wait_for_prompt()
     terminal.run("echo code $?")
-    terminal.wait_for(f"code {code}")
+    terminal.wait_for("code 143")
     assert is_clean(terminal)
     assert list(target.iterdir()) == []
     run = runs.load("last")
@@ -159,13 +156,6 @@ def test_ctrl_c_during_a_run_cleans_up_and_saves_it(terminal: Tmux, target: Path
     assert is_clean(terminal)
     assert list(target.iterdir()) == []
     assert runs.load("last").status == "stopped"
-
-
-def test_stopping_shows_the_results_so_far(terminal: Tmux, target: Path) -> None:
-    begun(terminal, target)
-    terminal.press("s")
-    terminal.wait_for("stopped")
-    assert list(target.iterdir()) == []
 
 
 def test_ctrl_z_suspends_and_fg_resumes(terminal: Tmux, target: Path) -> None:
