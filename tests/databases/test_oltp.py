@@ -160,10 +160,7 @@ def test_settings_choose_the_matrix(workshop: Path) -> None:
 
 def test_durable_settings_under_libeatmydata_are_reported(workshop: Path) -> None:
     environment = servers.needed("mariadb")
-    library = next(iter(sorted(Path("/usr/lib").glob("*/libeatmydata.so*"))), None)
-    if library is None:
-        pytest.skip("libeatmydata is missing: apt-get install libeatmydata1")
-    preloaded = {**environment, "LD_PRELOAD": str(library)}
+    preloaded = {**environment, "LD_PRELOAD": disks.eatmydata()}
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
         chosen = ("server=mariadb", "durability=high", "workload=oltp_update_index")
         run = servers.measure(storage.directory, *chosen, environment=preloaded)

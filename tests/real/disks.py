@@ -48,6 +48,24 @@ def tool(name: str) -> str:
     return path
 
 
+def eatmydata() -> str:
+    """Return the path of the library that drops syncs. Skip the test if it is missing."""
+    found = sorted(Path("/usr/lib").glob("*/libeatmydata.so*"))
+    if not found:
+        pytest.skip("libeatmydata is missing: apt-get install libeatmydata1")
+    return str(found[0])
+
+
+@contextmanager
+def frozen(point: Path) -> Iterator[None]:
+    """Let every write to the filesystem hang in the kernel, as on a disk that does not answer."""
+    sh(tool("fsfreeze"), "--freeze", point)
+    try:
+        yield
+    finally:
+        sh("fsfreeze", "--unfreeze", point)
+
+
 def kernel_has(filesystem: str) -> None:
     """Skip the test if the kernel does not support this filesystem."""
     known = {line.split()[-1] for line in Path("/proc/filesystems").read_text().splitlines()}

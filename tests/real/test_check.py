@@ -70,15 +70,12 @@ def test_frozen_filesystem_stalls_and_is_not_reported_as_lying(workshop: Path) -
     with disks.on_loop(workshop) as storage:
         scenario = headless.scenario_file(workshop)
         with headless.begun(scenario, storage.directory, "--set", "seconds=1") as process:
-            disks.sh(disks.tool("fsfreeze"), "--freeze", storage.directory)
-            try:
+            with disks.frozen(storage.directory):
                 assert process.stdout
                 for line in process.stdout:
                     event = json.loads(line)
                     if event["event"] == "StepProgressed" and event["snapshot"]["stall"]:
                         break
-            finally:
-                disks.sh("fsfreeze", "--unfreeze", storage.directory)
             _, run, _ = headless.ended(process)
     assert run.speed.answer == "stalls", run.speed
     assert not headless.accused_of(run)

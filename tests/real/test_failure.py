@@ -2,8 +2,6 @@ import errno
 import json
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -102,24 +100,13 @@ def test_leftovers_on_a_dead_filesystem_are_removed_later(workshop: Path) -> Non
             assert list(point.glob(".fstui-*")) == [] and ledger.entries() == []
 
 
-@contextmanager
-def frozen(point: Path) -> Iterator[None]:
-    """Let every write to the filesystem hang in the kernel, as on a disk that does not answer."""
-    fsfreeze = disks.tool("fsfreeze")
-    disks.sh(fsfreeze, "--freeze", point)
-    try:
-        yield
-    finally:
-        disks.sh(fsfreeze, "--unfreeze", point)
-
-
 def test_hanging_operation_is_displayed_and_the_run_can_be_quit(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
         with headless.begun("latency-watch", storage.directory, "--set", "seconds=60") as process:
             assert process.stdout
             snapshots = (seen for line in process.stdout if (seen := json.loads(line).get("snapshot")))
             assert next(snapshot for snapshot in snapshots if snapshot["ops"])
-            with frozen(storage.directory):
+            with disks.frozen(storage.directory):
                 stalled = next(snapshot for snapshot in snapshots if snapshot["stall"])
                 process.send_signal(signal.SIGINT)
                 exit_code, run, story = headless.ended(process)

@@ -34,7 +34,7 @@ def test_configuration_shows_the_lie(workshop: Path, name: str) -> None:
     make, rule = CONFIGURED[name]
     with make(workshop) as storage:
         assert flags(storage) == [rule]
-        run = headless.measure("fsync-rate", storage)
+        run = headless.measure("check", storage)
         assert (run.verdict, run.confidence) == ("not-durable", "high"), run.sentence
         assert rule in headless.rules(run, "not-durable")
         assert headless.accused_of(run) == {rule}
@@ -51,19 +51,11 @@ def flags(storage: Storage, **how: Any) -> list[str]:
     return [finding["rule"] for finding in found["findings"] if finding["verdict"] == "not-durable"]
 
 
-def eatmydata() -> str:
-    """Return the path of the library on Debian and Ubuntu. Skip the test if it is missing."""
-    found = sorted(Path("/usr/lib").glob("*/libeatmydata.so*"))
-    if not found:
-        pytest.skip("libeatmydata is missing: apt-get install libeatmydata1")
-    return str(found[0])
-
-
 def test_libeatmydata_is_found_and_the_disk_is_not_judged(workshop: Path) -> None:
-    preloaded = {**os.environ, "LD_PRELOAD": eatmydata()}
+    preloaded = {**os.environ, "LD_PRELOAD": disks.eatmydata()}
     with disks.on_loop(workshop) as storage:
         assert flags(storage, environment=preloaded) == ["sync-stubbed"]
-        run = headless.measure("fsync-rate", storage, environment=preloaded)
+        run = headless.measure("check", storage, environment=preloaded)
         assert storage.device
         assert (run.verdict, run.confidence) == ("not-durable", "high"), run.sentence
         assert headless.accused_of(run) == {"sync-stubbed"}

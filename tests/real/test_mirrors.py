@@ -27,7 +27,7 @@ def of_two(first: Path, second: Path, metadata: str) -> Iterator[tuple[Storage, 
 def test_member_without_flushes_is_named_and_loses_nothing(workshop: Path) -> None:
     with of_two(workshop, workshop, "raid1") as (storage, other):
         disks.write_cache(other).write_text("write through")
-        run = headless.measure("fsync-rate", storage)
+        run = headless.measure("check", storage)
     assert headless.accused_of(run) == set(), run.sentence
     (found,) = (finding for finding in run.findings if finding.rule == "write-through-override")
     assert other in found.title
@@ -35,5 +35,5 @@ def test_member_without_flushes_is_named_and_loses_nothing(workshop: Path) -> No
 
 def test_member_in_memory_loses_metadata_without_a_copy(workshop: Path) -> None:
     with disks.tmpfs(workshop) as memory, of_two(workshop, memory.directory, "single") as (storage, _):
-        run = headless.measure("fsync-rate", storage)
+        run = headless.measure("check", storage)
     assert headless.accused_of(run) == {"in-memory"}, run.sentence

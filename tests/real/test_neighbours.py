@@ -36,7 +36,7 @@ def neighbour(directory: Path) -> Iterator[None]:
 
 def test_noisy_neighbour_without_trace_gives_cannot_tell(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage, neighbour(storage.directory):
-        run = headless.measure("fsync-rate", storage, "--trace", "off")
+        run = headless.measure("check", storage, "--trace", "off")
         assert storage.device
         assert headless.flushes_per_sync(run, storage.device) >= 1.1
         assert headless.accused_of(run) == set()
@@ -58,7 +58,7 @@ def test_trace_separates_own_flushes_from_four_neighbours(workshop: Path, name: 
 def test_busy_neighbour_does_not_hide_missing_flushes(workshop: Path) -> None:
     """An ext4 without barriers on a buffered loop device, next to a file that is synced on the disk below."""
     with disks.on_loop(workshop, options="barrier=0", direct_io=False) as storage, neighbour(workshop):
-        run = headless.measure("fsync-rate", storage)
+        run = headless.measure("check", storage)
         assert run.verdict == "not-durable", run.sentence
         assert headless.accused_of(run) == {"barriers-off"}
 
@@ -67,7 +67,7 @@ def test_slow_durable_disk_is_only_slow(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
         assert storage.device
         with disks.write_limit(storage.device, per_s=100) as within:
-            run = headless.measure("fsync-rate", storage, within=within)
+            run = headless.measure(headless.scenario_file(workshop), storage, within=within)
         assert headless.step_named(run, "fdatasync").rate_per_s < 100, "the limit does not bite"
         assert 0.9 <= headless.flushes_per_sync(run, storage.device) <= 1.1
         assert headless.step_named(run, "fdatasync").ops >= 50, "a slow step goes on to 50 operations"
@@ -77,7 +77,7 @@ def test_slow_durable_disk_is_only_slow(workshop: Path) -> None:
 
 def test_two_runs_at_once_do_not_disturb_each_other(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage, ExitStack() as both:
-        words = (headless.scenario_file(workshop, "first", "second"), storage.directory, "--set", "seconds=6")
+        words = (headless.scenario_file(workshop, "first", "second"), storage.directory, "--set", "seconds=3")
         first, second = (both.enter_context(headless.begun(*words)) for _ in range(2))
         assert len(list(storage.directory.glob(".fstui-*"))) == 2
         runs = [headless.ended(process) for process in (first, second)]

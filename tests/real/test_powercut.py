@@ -17,9 +17,8 @@ import pytest
 
 from fstui.model.run import Run
 from tests.powercut.test_writer import each_writer, lines_until, probe_of
-from tests.real.disks import Storage, kernel_has, on_loop, sh, tool
+from tests.real.disks import Storage, eatmydata, frozen, kernel_has, on_loop, sh
 from tests.real.headless import FSTUI
-from tests.real.test_lies import eatmydata
 
 GOINGDOWN = 0x8004587D  # _IOR('X', 125, __u32), the same for ext4 and XFS
 NOLOGFLUSH = 2
@@ -224,12 +223,9 @@ def test_ctrl_c_ends_the_writer_on_a_frozen_filesystem(workshop: Path) -> None:
         words = [FSTUI, "powercut", "write", str(storage.directory)]
         writer = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr)
         lines_until(writer, each_writer(10))
-        sh(tool("fsfreeze"), "--freeze", storage.directory)
-        try:
+        with frozen(storage.directory):
             writer.send_signal(signal.SIGINT)
             assert writer.wait() == 130  # stdout stays open: a stuck process holds it until the filesystem thaws
             text = (workshop / "stderr").read_text()
-        finally:
-            sh("fsfreeze", "--unfreeze", storage.directory)
-            writer.communicate()
+        writer.communicate()
     assert "stopped by SIGINT" in text and "Traceback" not in text
