@@ -136,9 +136,13 @@ def _latencies(found: Comparison, name: str) -> Iterator[tuple[str, str]]:
             yield f"{side.letter}: {name}", drawn
 
 
+_OTHERS = ("by others: ", "others write: ", "other processes write: ")
+"""Beginnings of that title, in this version and in earlier ones."""
+
+
 def _other_writers(run: Run) -> str:
     note = next((finding.title for finding in run.findings if finding.rule == "other-writers"), "")
-    return note.removeprefix("by others: ").removeprefix("others write: ")
+    return note[note.startswith(_OTHERS) and note.index(": ") + 2 :]
 
 
 def _media(target: Target | None) -> str:
