@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +76,8 @@ class CutCampaign:
         self._stopping = False
         self._boot = ""
         """The boot of HOST after the cut before."""
+        self._off: ShellCommand | None = None
+        self._off_returned: tuple[CommandResult, float] | None = None
 
     @property
     def settings(self) -> CampaignSettings:
@@ -208,32 +210,84 @@ class CutCampaign:
         self._save("write")
         witness = Witness(path)
         writer = ShellCommand(self._on_host(self._fstui(*words)), _FOREVER_S, piped=True)
-        cutting = _Cutting(self, self.cut, witness, writer)
+        self._off, self._off_returned = None, None
+        cutting = self._cutting(witness, writer)
+        next(cutting)
         spoiled = ""
         try:
             try:
-                witness.listen(writer.stdout, cutting.look, LOOK_S)
+                witness.listen(writer.stdout, cutting.send, LOOK_S)
             except _Enough as enough:
                 spoiled = str(enough)
             except BadLog as bad:
                 spoiled = f"the acknowledgements of {self.settings.host} cannot be read: {bad}"
             finally:
-                ended = writer.kill(after_s=0.0 if cutting.off else END_S)
+                ended = writer.kill(after_s=0.0 if self._off else END_S)
                 witness.close()
         except LogFull as error:
             raise Stopped(f"the acknowledgements cannot be saved: {error}") from None
-        if cutting.off is None:
+        if self._off is None:
             self._not_cut(witness, ended, spoiled)
             return False
-        off = cutting.off_returned()
+        while (returned := self._returned()) is None:  # the connection broke while it ran
+            time.sleep(LOOK_S)
+        off, returned_at = returned
         self._save(
             "wait",
             off_took_s=off.elapsed_s,
             off_printed=off.printed[-MAX_PRINTED:],
-            silent_after_s=witness.acknowledged_at - cutting.returned_at,
+            silent_after_s=witness.acknowledged_at - returned_at,
             spoiled=spoiled,
         )
         return True
+
+    def _cutting(self, witness: Witness, writer: ShellCommand) -> Generator[None, WitnessState, None]:
+        """Run the off command while the witness listens, and wait until HOST is silent. Raises _Enough, Stopped."""
+        assert self.cut is not None
+        began = time.monotonic()
+        view = yield from self._next_view(witness, writer)
+        while not view.acknowledged:
+            if time.monotonic() - began > FIRST_S:
+                raise _Enough(f"no acknowledgement within {seconds(FIRST_S)}")
+            view = yield from self._next_view(witness, writer)
+        self._check_mount_point(witness)
+        cut_at = time.monotonic() + self.cut.wait_s
+        while (left_s := cut_at - time.monotonic()) > 0:
+            self._show(f"writing: {count(view.acknowledged)} acknowledged, power off in {seconds(left_s)}")
+            view = yield from self._next_view(witness, writer)
+        if view.since_line_s >= SILENT_S:
+            raise _Enough(f"HOST had been silent for {seconds(view.since_line_s)} when its power was to be cut")
+        self._show("power off")
+        self._save("off")
+        self._off = self._command(self.settings.off)
+        while (returned := self._returned()) is None or view.since_line_s < SILENT_S:
+            if returned and (alive_s := time.monotonic() - returned[1]) > ALIVE_S:
+                raise _Enough(f"HOST was still writing {seconds(alive_s)} after the off command returned")
+            view = yield from self._next_view(witness, writer)
+        raise _Enough
+
+    def _next_view(self, witness: Witness, writer: ShellCommand) -> Generator[None, WitnessState, WitnessState]:
+        """Return what the witness sees next. Raises _Enough if HOST sends too much."""
+        view = yield
+        writer.poll()  # kills it if it prints too much
+        if witness.path.stat().st_size > MAX_LOG_BYTES:
+            raise _Enough("HOST sent more than 200 MiB")
+        return view
+
+    def _check_mount_point(self, witness: Witness) -> None:
+        """Raises _Enough if DIR is not mounted, so that its records go to the filesystem above it."""
+        assert witness.header is not None
+        found = witness.header.target.mount_point
+        before = next((cut.mount_point for cut in self.store.happened), found)
+        if found != before:
+            raise _Enough(f"the records went to the filesystem of {found}, not of {before}")
+
+    def _returned(self) -> tuple[CommandResult, float] | None:
+        """Return the answer of the off command, and when it was there. Raises Stopped if the command failed."""
+        if self._off_returned is None and self._off and (answer := self._off.poll()) is not None:
+            self._check("off", answer)
+            self._off_returned = answer, time.monotonic()
+        return self._off_returned
 
     def _not_cut(self, witness: Witness, ended: CommandResult, spoiled: str) -> None:
         log = witness.log
@@ -244,24 +298,15 @@ class CutCampaign:
         else:
             self._finish("no-cut", spoiled or f"the connection broke before the off command: {_trouble(ended)}")
 
-    def begin_off(self) -> ShellCommand:
-        """Start the off command; ``_Cutting`` waits for it while it listens."""
-        self._save("off")
-        return self._command(self.settings.off)
-
     def _command(self, command: str) -> ShellCommand:
         return ShellCommand(["sh", "-c", command], self.settings.command_s)
 
-    def check(self, name: str, answer: CommandResult) -> None:
+    def _check(self, name: str, answer: CommandResult) -> None:
         """Raises Stopped if the off or the on command failed."""
         if answer.code is None:
             raise Stopped(f"the {name} command did not end within {seconds(answer.elapsed_s)}: {answer.words}")
         if answer.code:
             raise Stopped(f"the {name} command failed (exit {answer.code}): {answer.words}")
-
-    def show_writing(self, view: WitnessState, left_s: float) -> None:
-        rest = f"power off in {seconds(left_s)}" if left_s > 0 else "power off"
-        self._show(f"writing: {count(view.acknowledged)} acknowledged, {rest}")
 
     # after the cut
 
@@ -278,7 +323,7 @@ class CutCampaign:
         self._save("on")
         answer = self._command(self.settings.on).wait()
         if not unsure or answer.code is None:  # the on command of a host that is on already may fail
-            self.check("on", answer)
+            self._check("on", answer)
         self._save("back")
 
     def _wait_for_host(self) -> None:
@@ -355,75 +400,6 @@ class CutCampaign:
             "Run the same command again when the filesystem is mounted read-write, or with --mount-fails if it cannot "
             "be mounted"
         )
-
-
-class _Cutting:
-    """Waits while the witness listens, then runs the off command and waits until HOST is silent."""
-
-    def __init__(self, campaign: CutCampaign, cut: CampaignCut, witness: Witness, writer: ShellCommand) -> None:
-        self._campaign = campaign
-        self._cut = cut
-        self._witness = witness
-        self._writer = writer
-        self._started_at = time.monotonic()
-        self._mount_point = next((earlier.mount_point for earlier in campaign.store.happened), "")
-        self._first_at: float | None = None
-        self._answer: CommandResult | None = None
-        self.off: ShellCommand | None = None
-        self.returned_at = 0.0
-
-    def look(self, view: WitnessState) -> None:
-        """Do what is due. Raises _Enough at the end, Stopped if the off command fails."""
-        now = time.monotonic()
-        self._writer.poll()  # kills it if it prints too much
-        if self._witness.path.stat().st_size > MAX_LOG_BYTES:
-            raise _Enough("HOST sent more than 200 MiB")
-        if self.off is None:
-            self._wait(view, now)
-        elif self._returned():
-            self._wait_for_silence(view, now)
-
-    def _wait(self, view: WitnessState, now: float) -> None:
-        if view.acknowledged and self._first_at is None:
-            self._first_at = now
-            self._check_mount_point()
-        if self._first_at is None:
-            if now - self._started_at > FIRST_S:
-                raise _Enough(f"no acknowledgement within {seconds(FIRST_S)}")
-            return
-        left_s = self._first_at + self._cut.wait_s - now
-        self._campaign.show_writing(view, left_s)
-        if left_s > 0:
-            return
-        if view.since_line_s >= SILENT_S:
-            raise _Enough(f"HOST had been silent for {seconds(view.since_line_s)} when its power was to be cut")
-        self.off = self._campaign.begin_off()
-
-    def _check_mount_point(self) -> None:
-        """Raises _Enough if DIR is not mounted, so that its records go to the filesystem above it."""
-        assert self._witness.header is not None
-        found = self._witness.header.target.mount_point
-        if self._mount_point and found != self._mount_point:
-            raise _Enough(f"the records went to the filesystem of {found}, not of {self._mount_point}")
-
-    def _returned(self) -> bool:
-        if self._answer is None and self.off is not None and (answer := self.off.poll()) is not None:
-            self._campaign.check("off", answer)
-            self._answer, self.returned_at = answer, time.monotonic()
-        return self._answer is not None
-
-    def _wait_for_silence(self, view: WitnessState, now: float) -> None:
-        if view.since_line_s >= SILENT_S:
-            raise _Enough
-        if now - self.returned_at > ALIVE_S:
-            raise _Enough(f"HOST was still writing {seconds(now - self.returned_at)} after the off command returned")
-
-    def off_returned(self) -> CommandResult:
-        """Wait for the off command after the connection has broken. Raises Stopped if it fails."""
-        while not self._returned():
-            time.sleep(LOOK_S)
-        assert self._answer is not None
-        return self._answer
 
 
 def _trouble(answer: CommandResult) -> str:
