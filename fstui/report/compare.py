@@ -16,7 +16,7 @@ from fstui.report import databases, figures, io_path, latency_map
 from fstui.report.comparison import Comparison, Side, bar, remarks
 from fstui.report.documents import ComparedSide, ComparisonDocument, ComparisonRow
 from fstui.report.sections import Cell, Report, Section, records, right, verdict
-from fstui.report.stack import stack_line
+from fstui.report.stack import medium, stack_line
 from fstui.report.text import GLYPHS, NONE, SPEEDS, moment
 
 _STEP = ("", "RATE/S", "", "RATIO", "P50", "P99", "FLUSH/SYNC")
@@ -146,9 +146,8 @@ def _other_writers(run: Run) -> str:
 
 
 def _media(target: Target | None) -> str:
-    media = [node.medium for node in target.lowest if node.medium] if target else []
-    words = [medium.class_ + (" (declared)" if medium.declared else "") for medium in media]
-    return " + ".join(dict.fromkeys(words)) or NONE
+    lowest = target.lowest if target else ()
+    return " + ".join(dict.fromkeys(medium(node) or "unknown" for node in lowest)) or NONE
 
 
 _HEADS: tuple[tuple[str, Callable[[Run], str]], ...] = (

@@ -14,7 +14,7 @@ from fstui.report import guests
 from fstui.report.documents import ListDocument, ListedFilesystem
 from fstui.report.findings import first, flags, severity, trouble, verdict
 from fstui.report.sections import Cell, Report, Section, Value, glyph, number, records
-from fstui.report.stack import stack_line
+from fstui.report.stack import medium, stack_line
 from fstui.report.text import GLYPHS, NONE
 
 _HEADER = ("", "MOUNT", "FREE", "STACK", "MEDIUM", "FLAG")
@@ -92,14 +92,7 @@ def _record(target: Target, judgements: Judgements) -> tuple[Value, ...]:
 
 
 def _media(target: Target) -> str:
-    return " + ".join(dict.fromkeys(map(_medium, target.lowest)))
-
-
-def _medium(node: Node) -> str:
-    medium = node.medium
-    if medium and medium.class_ != "unknown":
-        return medium.class_ + (" (declared)" if medium.declared else "")
-    return node.link or node.layer
+    return " + ".join(dict.fromkeys(medium(node) or node.link or node.layer for node in target.lowest))
 
 
 def _reasons(shown: Sequence[Target], judgements: Judgements) -> list[tuple[list[str], Finding]]:

@@ -17,7 +17,7 @@ from fstui.report import database_files, databases, figures, fit, io_path, laten
 from fstui.report.database_notes import notes
 from fstui.report.findings import leading, of_one_step, ordered, title
 from fstui.report.sections import Cell, Report, Section, Value, glyph, records, right, verdict
-from fstui.report.stack import stack_line
+from fstui.report.stack import medium, stack_line
 from fstui.report.text import NONE, moment, simulated_words, speed_words, verdict_words
 
 _FINDINGS = ("", "FINDING", "VERDICT", "CONFIDENCE", "WHAT")
@@ -148,10 +148,8 @@ def _saved(run: Run, saved_to: str | None) -> Iterator[str]:
 
 
 def _device(node: Node) -> str:
-    medium = node.medium
-    stated = [node.model, medium.class_ if medium else None, "(declared)" if medium and medium.declared else None]
-    words = " ".join(filter(None, stated))
-    if words in ("", "unknown"):
+    words = " ".join(filter(None, [node.model, medium(node)]))
+    if not words:
         return f"medium of {node.name}: unknown"
     return words if words == node.name else f"{node.name}: {words}"
 

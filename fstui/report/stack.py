@@ -22,6 +22,14 @@ def link(node: Node) -> str:
     return " ".join(filter(None, [named, rate.value if rate else None]))
 
 
+def medium(node: Node) -> str:
+    """Return the kind of a device's medium, ``hdd-7200 (declared)``; empty if it is not known."""
+    known = node.medium
+    if known is None or known.class_ == "unknown":
+        return ""
+    return known.class_ + (" (declared)" if known.declared else "")
+
+
 def unread(node: Node) -> tuple[str, ...]:
     """Return what could not be read of the layer, with the reasons."""
     return tuple(reading.value for reading in node.readings if reading.what == "missing")
