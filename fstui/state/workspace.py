@@ -119,15 +119,15 @@ def check_room(directory: TargetDirectory, room_bytes: int) -> None:
     if directory.space is None:  # the filesystem states no size
         return
     total_bytes, free_bytes = directory.space.total_bytes, directory.space.free_bytes
-    left_over = int(MIN_FREE_SHARE * total_bytes)
+    left_over, smaller = int(MIN_FREE_SHARE * total_bytes), ", or run 'fstui check', which needs the least"
     if room_bytes <= LITTLE_BYTES:
-        left_over = min(left_over, ENOUGH_LEFT_BYTES)
+        left_over, smaller = min(left_over, ENOUGH_LEFT_BYTES), ""
     wanted = 2 * room_bytes + left_over
     if free_bytes < wanted:
         raise Refused(
             f"{directory.path} is too full: {size(free_bytes)} is free and {size(wanted)} is needed "
             f"(twice the {size(room_bytes)} of the run, and {size(left_over)} of {size(total_bytes)} that stay free). "
-            "Free some space, or run 'fstui check', which needs the least."
+            f"Free some space{smaller}."
         )
 
 
