@@ -103,8 +103,7 @@ class RecordServer:
 
     def rows(self) -> list[tuple[int, bytes]]:
         """Return the place and the block of every record."""
-        found = self.execute("SELECT place, block FROM records")
-        return [(int(place), bytes.fromhex(block)) for place, block in found]
+        return [(int(place), decoded(block)) for place, block in self.execute("SELECT place, block FROM records")]
 
     def execute(self, statement: str) -> list[list[str]]:
         """Execute it in a transaction of its own, unless it is in one. Return its rows."""
@@ -161,3 +160,11 @@ class RecordServer:
         except OSError:
             return ""
         return " | ".join(" ".join(line.split()) for line in lines)[-MAX_LOG:]
+
+
+def decoded(block: str) -> bytes:
+    """Return the bytes of a row. Text that is no record stays as it is: it is torn."""
+    try:
+        return bytes.fromhex(block)
+    except ValueError:
+        return block.encode()

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fstui.powercut.records import MAX_FILE_BYTES, Stream, Writes, unpack
+from fstui.powercut.server import decoded
 from tests.powercut.honest import BLOCK, RUN, stream
 
 
@@ -83,3 +84,8 @@ def test_only_create_no_dirsync_skips_the_directory() -> None:
 
 def test_stream_survives_the_header() -> None:
     assert Stream(*json.loads(json.dumps(stream("append", writer=2)))) == stream("append", writer=2)
+
+
+@pytest.mark.parametrize(("row", "kind"), [("", "empty"), ("not a record", "torn"), ("00ff", "torn")])
+def test_row_that_is_no_record_is_torn(row: str, kind: str) -> None:
+    assert unpack(decoded(row)).kind == kind
