@@ -18,7 +18,6 @@ from fstui.powercut.records import Stream
 from tests.cli.conftest import command
 from tests.databases.servers import needed
 from tests.real.disks import unmount
-from tests.real.processes import eventually
 
 pytestmark = [pytest.mark.root, pytest.mark.servers, pytest.mark.slow]
 KINDS = ["postgresql", "mariadb", "mysql"]
@@ -60,9 +59,10 @@ def cut(filesystem: Path) -> Cut:
         psutil.wait_procs(processes)
         writer.communicate()
         unmount(filesystem)
-        image = filesystem.with_name("image")
-        assert eventually(lambda: not subprocess.check_output(["losetup", "-j", image]))
-        own_filesystem.mount(str(image), str(filesystem))
+        # a mount namespace of another process may still hold the filesystem that was shut down
+        left = str(filesystem.with_name("left"))
+        own_filesystem.copy_image(str(filesystem.with_name("image")), left)
+        own_filesystem.mount(left, str(filesystem))
         return log, Path(json.loads(log.partition(b"\n")[0])["directory"]) / "w0"
 
     return made
