@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from fstui.judge.speed.stalls import CPU_EXPLAINS
 from fstui.measure.latency import STALL_TIMES_P50, stall_limit_ns
 from fstui.model.quantities import counted, duration_ns, percent, rate, size
-from fstui.model.recording import Bucket, Cause, DeviceSecond, Incident, Mover, Record, RecordedWait, Second, Window
+from fstui.model.recording import Bucket, Cause, Incident, Mover, Record, RecordedWait, Second, Window
 
 MIN_WINDOWS = 6
 """Windows in which a program must have synced before a rise of its typical wait counts."""
@@ -100,7 +100,7 @@ def incidents(records: Records, start: float, end: float, most: int) -> list[Inc
             parts.append(part)
     noticed = [part for part in parts if _waited_s(part) >= NOTICED_S or not part[0].row]
     noticed.sort(key=lambda part: (-_waited_s(part), part[0].start - _end(part)))
-    return [_incident(records, part) for part in noticed[:most]]
+    return [_incident(IncidentFacts(records, part)) for part in noticed[:most]]
 
 
 def _end(part: Sequence[Wait]) -> float:
@@ -122,7 +122,7 @@ def _waits(records: Records) -> Iterator[Wait]:
             key, place = (row.program, row.pid, row.file), row.below or (row.mount_point or row.fstype or row.device,)
             typical_us = records.typical_us.get((row.program, row.device), 0.0)
             limit_ms = stall_limit_ns(int(typical_us * 1000)) / 1e6
-            stalls = [(ago, ms) for ago, ms in row.slow if ms >= limit_ms]
+            stalls = [(ago, ms) for ago, ms, _ in row.slow if ms >= limit_ms]
             for ago, ms in stalls:
                 yield Wait(window.at - ago - ms / 1000, window.at - ago, place, row, ms / 1000)
             slower = typical_us and row.p50_us >= max(RISE * typical_us, NOTICED_MS * 1000)
@@ -159,27 +159,50 @@ def _grouped(waits: Iterable[Wait]) -> list[list[Wait]]:
     return found
 
 
-class IncidentFacts(NamedTuple):
+class IncidentFacts:
     """All that is known about one incident."""
 
-    start: float
-    end: float
-    row: RecordedWait | None
-    """The row that waited longest."""
-    devices: frozenset[str]
-    seconds: list[Second]
-    windows: list[Window]
-    earlier: list[Window]
-    """Also those shortly before."""
-    device: str
-    """The device whose latency rose most."""
-    median_ms: float | None
-    """The median latency of its seconds."""
-    worst_ms: float | None
-    """In the worst second."""
-    typical_ms: float | None
-    usual: dict[str, float]
-    """The programs that also synced in the minute before, and how many times per second."""
+    def __init__(self, records: Records, waits: Sequence[Wait]) -> None:
+        self.start, self.end = start, end = waits[0].start, _end(waits)
+        self.waited: dict[tuple[str, str], float] = defaultdict(float)
+        """By program and file, in seconds."""
+        for wait in waits:
+            if wait.row:
+                self.waited[wait.row.program, wait.row.file] += wait.waited_s
+        before = [window for window in records.windows if start - MINUTE_S < window.at <= start]
+        self.usual: dict[str, float] = defaultdict(float)
+        """The programs that also synced in the minute before, and how many times per second."""
+        for window in before:
+            for row in window.waits:
+                self.usual[row.program] += row.syncs / sum(one.elapsed_s for one in before)
+        most = max(self.waited, key=lambda key: (key[0] in self.usual, self.waited[key]), default=("", ""))
+        rows = (wait.row for wait in reversed(waits) if wait.row and (wait.row.program, wait.row.file) == most)
+        self.row = next(rows, None)
+        """The row that waited longest. A newcomer may be the cause."""
+        self.devices = frozenset(self.row.below if self.row else waits[0].place)
+        self.seconds = [one for one in records.seconds if any(_overlap(one, wait) for wait in waits)]
+        self.elapsed_s = sum(second.elapsed_s for second in self.seconds) or 1.0
+        self.counted = [one for second in self.seconds for one in second.devices if one.device in self.devices]
+        ended = [window for window in records.windows if window.at - window.elapsed_s < end]
+        self.windows = [window for window in ended if window.at > start]
+        self.earlier = [window for window in ended if window.at > start - BEFORE_S]
+        self.rows = [row for window in self.windows for row in window.waits if not row.kernel]
+        self.own = [row for row in self.rows if self.row and row.program == self.row.program]
+        self.memory = pressure(self.seconds, _MEMORY)
+        latencies = {name: ms for name in self.devices if (ms := _latency_ms(self.seconds, name))}
+        rise = {name: ms[0] / max(records.typical_ms.get(name, 1.0), 0.1) for name, ms in latencies.items()}
+        self.device = max(rise, key=lambda name: rise[name], default="")
+        """The device whose latency rose most."""
+        slowest: tuple[float | None, float | None] = latencies.get(self.device, (None, None))
+        self.median_ms, self.worst_ms = slowest
+        outside = [
+            per_write
+            for second in records.seconds
+            if second.at <= start or second.at - second.elapsed_s >= end + AFTER_S
+            for one in second.devices
+            if one.device == self.device and (per_write := one.ms_per_write) is not None
+        ]
+        self.typical_ms = median(outside) if outside else None
 
     @property
     def slow_device(self) -> bool:
@@ -190,24 +213,10 @@ class IncidentFacts(NamedTuple):
     @property
     def cpu(self) -> float | None:
         """The share of its wait in which the program may have waited for a CPU; None if it is not known."""
-        rows = [row for row in self.rows if row.program == (self.row and self.row.program)]
-        waited = sum(row.waited_ms + row.in_flight_ms for row in rows)
-        return sum(row.cpu_ms for row in rows) / waited if waited else None
-
-    @property
-    def memory(self) -> float | None:
-        return pressure(self.seconds, _MEMORY)
-
-    @property
-    def rows(self) -> list[RecordedWait]:
-        return [row for window in self.windows for row in window.waits if not row.kernel]
-
-    def counted(self) -> list[DeviceSecond]:
-        return [device for second in self.seconds for device in second.devices if device.device in self.devices]
-
-    @property
-    def elapsed_s(self) -> float:
-        return sum(second.elapsed_s for second in self.seconds) or 1.0
+        slow = [(cpu_ms, ms) for row in self.own for _, ms, cpu_ms in row.slow]
+        waits = slow or [(row.cpu_ms, row.waited_ms + row.in_flight_ms) for row in self.own]
+        waited_ms = sum(ms for _, ms in waits)
+        return sum(cpu_ms for cpu_ms, _ in waits) / waited_ms if waited_ms else None
 
 
 class Why(NamedTuple):
@@ -216,17 +225,8 @@ class Why(NamedTuple):
     culprit: Mover | RecordedWait | None = None
 
 
-def _incident(records: Records, waits: Sequence[Wait]) -> Incident:
-    start, end = waits[0].start, _end(waits)
-    waited: dict[tuple[str, str], float] = defaultdict(float)
-    for wait in waits:
-        if wait.row:
-            waited[wait.row.program, wait.row.file] += wait.waited_s
-    usual = _usual(records, start)
-    most = max(waited, key=lambda key: (key[0] in usual, waited[key]), default=("", ""))  # a newcomer may be the cause
-    row = next((wait.row for wait in reversed(waits) if wait.row and (wait.row.program, wait.row.file) == most), None)
-    case = _case(records, waits, row, usual)
-    why = _why(case)
+def _incident(case: IncidentFacts) -> Incident:
+    row, why = case.row, _why(case)
     culprit = why.culprit
     excluded = [
         f"not {word}"
@@ -235,22 +235,21 @@ def _incident(records: Records, waits: Sequence[Wait]) -> Incident:
         )
         if why.cause != cause and share is not None and share < limit
     ]  # fmt: skip
-    others = len({program for program, _ in waited} - {most[0]})
+    head = "no program was seen to wait for a sync"
     if row:
+        others = len({program for program, _ in case.waited} - {row.program})
         call = f"in {row.call} of" if row.call else "for a sync of"
-        also = f" ({others} other program{'s' if others > 1 else ''} too)" if others else ""
-        head = f"{row.who} waited {duration_ns(waited[most] * 1e9)} {call} {row.where}{also}"
-    else:
-        head = "no program was seen to wait for a sync"
+        also = f" ({counted(others, 'other program')} too)" if others else ""
+        head = f"{row.who} waited {duration_ns(case.waited[row.program, row.file] * 1e9)} {call} {row.where}{also}"
     return Incident(
-        start=start,
-        end=end,
+        start=case.start,
+        end=case.end,
         sentence="; ".join([head, why.words, *([", ".join(excluded)] if excluded else [])]) + ".",
         cause=why.cause,
         program=row.program if row else "",
         pid=row.pid or None if row else None,
         file=row.file if row else "",
-        waited_s=sum(waited.values()),
+        waited_s=sum(case.waited.values()),
         device=case.device,
         latency_ms=case.worst_ms,
         typical_ms=case.typical_ms,
@@ -260,41 +259,8 @@ def _incident(records: Records, waits: Sequence[Wait]) -> Incident:
     )
 
 
-def _case(records: Records, waits: Sequence[Wait], row: RecordedWait | None, usual: dict[str, float]) -> IncidentFacts:
-    start, end = waits[0].start, _end(waits)
-    devices = frozenset(row.below if row else waits[0].place)
-    seconds = [one for one in records.seconds if any(_overlap(one, wait) for wait in waits)]
-    windows = [one for one in records.windows if one.at - one.elapsed_s < end and one.at > start]
-    earlier = [one for one in records.windows if one.at - one.elapsed_s < end and one.at > start - BEFORE_S]
-    latencies = {device: _latency_ms(seconds, device) for device in devices}
-    known = {device: ms for device, ms in latencies.items() if ms is not None}
-    device = max(known, key=lambda name: known[name][0] / max(records.typical_ms.get(name, 1.0), 0.1), default="")
-    median_ms, worst_ms = known.get(device, (None, None))
-    outside = [
-        ms
-        for second in records.seconds
-        if second.at <= start or second.at - second.elapsed_s >= end + AFTER_S
-        for one in second.devices
-        if one.device == device and (ms := one.ms_per_write) is not None
-    ]
-    typical_ms = median(outside) if outside else None
-    return IncidentFacts(
-        start, end, row, devices, seconds, windows, earlier, device, median_ms, worst_ms, typical_ms, usual
-    )
-
-
 def _overlap(second: Second, wait: Wait) -> bool:
     return second.at - second.elapsed_s < wait.end + AFTER_S and second.at > wait.start
-
-
-def _usual(records: Records, start: float) -> dict[str, float]:
-    windows = [window for window in records.windows if start - MINUTE_S < window.at <= start]
-    syncs = Counter[str]()
-    for window in windows:
-        for row in window.waits:
-            syncs[row.program] += row.syncs
-    elapsed_s = sum(window.elapsed_s for window in windows) or 1.0
-    return {program: number / elapsed_s for program, number in syncs.items()}
 
 
 def _latency_ms(seconds: Sequence[Second], device: str) -> tuple[float, float] | None:
@@ -342,12 +308,11 @@ def _io_limit(case: IncidentFacts) -> Why | None:
     if case.row is None or case.slow_device:
         return None
     names = case.devices | {case.row.device}
-    own = [row for row in case.rows if row.program == case.row.program]
-    for limit in dict.fromkeys(limit for row in own for limit in row.limits):
+    for limit in dict.fromkeys(limit for row in case.own for limit in row.limits):
         device, what, value = limit.split(" ")
         if device in names and what in WRITE_LIMITS:
             words = f"{size(int(value))}/s" if what.endswith("bps") else f"{value} writes/s"
-            limited = next(row for row in own if limit in row.limits)
+            limited = next(row for row in case.own if limit in row.limits)
             group = f"cgroup {_short(limited.cgroup)}" if limited.cgroup else "its cgroup"
             answered = f"{case.device or device} itself {_answered(case)}"
             return Why("io-limit", f"{group} may write at most {words} to {device} ({what}), while {answered}")
@@ -358,40 +323,36 @@ def _other_program(case: IncidentFacts) -> Why | None:
     if not case.slow_device:
         return None
     own = case.row.program if case.row else ""
-    movers = _moved(case.earlier)
-    moved = case.counted()
-    written = sum(one.written_kib for one in moved) * 1024
-    read = sum(one.read_kib for one in moved) * 1024
-    writer = max(
-        (one for one in movers if case.devices.intersection(one.devices)), key=lambda one: one.written, default=None
-    )
-    if writer and written >= MUCH_BYTES_PER_S * case.elapsed_s and writer.written >= SHARE * written:
+    moved = _moved(case.earlier)
+    writers = [one for one in moved if case.devices.intersection(one.devices)]
+    writer = max(writers, key=lambda one: one.written, default=None)
+    if writer and _is_much(case, writer.written, sum(one.written_kib for one in case.counted)):
         itself = writer.program == own
         who = f"{own} itself" if itself else _named(writer)
         words = f"{_rose(case)} while {who} wrote {_per_s(writer.written, writer, case)}"
         return Why("itself" if itself else "writer", words, None if itself else writer)
-    reader = max((one for one in movers if one.program != own), key=lambda one: one.read, default=None)
-    if reader and read >= MUCH_BYTES_PER_S * case.elapsed_s and reader.read >= SHARE * read:
-        words = f"{_rose(case)} while {_named(reader)} read {_per_s(reader.read, reader, case)}"
-        return Why("reader", words, reader)
+    reader = max((one for one in moved if one.program != own), key=lambda one: one.read, default=None)
+    if reader and _is_much(case, reader.read, sum(one.read_kib for one in case.counted)):
+        return Why("reader", f"{_rose(case)} while {_named(reader)} read {_per_s(reader.read, reader, case)}", reader)
     return None
 
 
+def _is_much(case: IncidentFacts, moved: int, whole_kib: int) -> bool:
+    return whole_kib * 1024 >= max(MUCH_BYTES_PER_S * case.elapsed_s, 1) and moved >= SHARE * whole_kib * 1024
+
+
 def _discards(case: IncidentFacts) -> Why | None:
-    moved = case.counted()
-    discards, discard_ms = sum(one.discards for one in moved), sum(one.discard_ms for one in moved)
-    if not case.slow_device or discard_ms < SHARE * case.elapsed_s * 1000:
+    if not case.slow_device or sum(one.discard_ms for one in case.counted) < SHARE * case.elapsed_s * 1000:
         return None
-    sums: dict[str, int] = defaultdict(int)
+    sums = Counter[str]()
     for window in case.windows:
-        for one in window.discards:
-            if one.device in case.devices:
-                sums[one.program] += one.bytes
-    program = max(sums, key=lambda name: sums[name], default="")
-    amount = size(sum(one.discarded_kib for one in moved) * 1024)
-    who = f"{program} discarded" if program else "blocks were discarded:"
-    culprit = Mover(program=program, pid=0, read=0, written=0) if program else None
-    return Why("discards", f"{_rose(case)} while {who} {amount} in {counted(discards, 'request')}", culprit)
+        sums.update({one.program: one.bytes for one in window.discards if one.device in case.devices})
+    amount = size(sum(one.discarded_kib for one in case.counted) * 1024)
+    requests = counted(sum(one.discards for one in case.counted), "request")
+    for program, _ in sums.most_common(1):
+        words = f"{_rose(case)} while {program} discarded {amount} in {requests}"
+        return Why("discards", words, Mover(program=program, pid=0, read=0, written=0))
+    return Why("discards", f"{_rose(case)} while blocks were discarded: {amount} in {requests}")
 
 
 def _per_s(moved: int, mover: Mover, case: IncidentFacts) -> str:
@@ -435,6 +396,9 @@ def _short_of_cpu(case: IncidentFacts) -> Why | None:
     if case.cpu is None or case.cpu < (ALL_CPU if case.slow_device else CPU_EXPLAINS):
         return None
     busy = pressure(case.seconds, _CPU)
+    longest_s = max((cpu_ms / 1000 for row in case.own for _, _, cpu_ms in row.slow), default=0.0)
+    if busy is not None and busy * case.elapsed_s < ALL_CPU * longest_s:  # it waited for a CPU at other times
+        return None
     host = f" (some process of this host did in {percent(busy)} of the time)" if busy is not None else ""
     return Why("cpu", f"it waited for a CPU{host}, not for the disk")
 
@@ -484,16 +448,10 @@ def pressure(seconds: Sequence[Second], which: int) -> float | None:
     return min(sum(ms for ms, _ in known) / 1000 / elapsed_s, 1.0) if elapsed_s else None
 
 
-def longest(records: Records, start: float, end: float) -> tuple[int, RecordedWait] | None:
-    """Return the longest wait between two times, in ms, and its row."""
-    rows = (
-        (max(row.longest_ms, row.in_flight_ms), row)
-        for window in records.windows
-        if start <= window.at <= end + window.elapsed_s
-        for row in window.waits
-        if not row.kernel
-    )
-    return max(rows, key=lambda one: one[0], default=None)
+def longest(windows: Iterable[Window]) -> RecordedWait | None:
+    """Return the row with the longest wait."""
+    rows = (row for window in windows for row in window.waits if not row.kernel)
+    return max(rows, key=lambda row: row.longest_so_far_ms, default=None)
 
 
 def buckets(records: Records, start: float, end: float, width_s: float | None = None) -> list[Bucket]:
@@ -501,15 +459,19 @@ def buckets(records: Records, start: float, end: float, width_s: float | None = 
     width = width_s or next((one for one in _WIDTHS if (end - start) / one <= MAX_BUCKETS), _WIDTHS[-1])
     seconds: dict[int, list[Second]] = defaultdict(list)
     windows: dict[int, list[Window]] = defaultdict(list)
+
+    def cell(record: Record) -> int:
+        """Return the number of the row; -1 if the record is outside."""
+        into_s = record.at - record.elapsed_s / 2 - start
+        return int(into_s // width) if 0 <= into_s < end - start else -1
+
     for second in records.seconds:
-        if start <= second.at - second.elapsed_s / 2 < end:
-            seconds[int((second.at - second.elapsed_s / 2 - start) // width)].append(second)
+        seconds[cell(second)].append(second)
     for window in records.windows:
-        if start <= window.at - window.elapsed_s / 2 < end:
-            windows[int((window.at - window.elapsed_s / 2 - start) // width)].append(window)
+        windows[cell(window)].append(window)
     return [
         _bucket(start + at * width, min(start + (at + 1) * width, end), seconds[at], windows[at])
-        for at in sorted(seconds.keys() | windows.keys())
+        for at in sorted((seconds.keys() | windows.keys()) - {-1})
     ]
 
 
@@ -519,8 +481,7 @@ def _bucket(start: float, end: float, seconds: list[Second], windows: list[Windo
     device = max(latencies, key=lambda name: latencies[name][0], default="")
     of_device = [one for second in seconds for one in second.devices if one.device == device]
     traced = [window for window in windows if window.traced_s is not None]
-    rows = [row for window in traced for row in window.waits if not row.kernel]
-    worst = max(rows, key=lambda row: max(row.longest_ms, row.in_flight_ms), default=None)
+    worst = longest(traced)
     return Bucket(
         start=start,
         end=end,
@@ -534,7 +495,7 @@ def _bucket(start: float, end: float, seconds: list[Second], windows: list[Windo
         io=pressure(seconds, _IO),
         memory=pressure(seconds, _MEMORY),
         dirty_bytes=max((sum(second.memory_kib) * 1024 for second in seconds), default=0),
-        longest_ms=max(worst.longest_ms, worst.in_flight_ms) if worst else (0 if traced else None),
+        longest_ms=worst.longest_so_far_ms if worst else (0 if traced else None),
         program=worst.program if worst else "",
         file=worst.where if worst else "",
     )

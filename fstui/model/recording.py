@@ -28,7 +28,6 @@ class DeviceSecond(msgspec.Struct, frozen=True, array_like=True):
     device: str
     reads: int
     read_kib: int
-    read_ms: int
     writes: int
     """Empty flushes are counted as writes, too."""
     written_kib: int
@@ -38,7 +37,6 @@ class DeviceSecond(msgspec.Struct, frozen=True, array_like=True):
     discards: int
     discarded_kib: int
     discard_ms: int
-    busy_ms: int
     in_flight: int
 
     @property
@@ -112,8 +110,13 @@ class RecordedWait(Base, frozen=True, kw_only=True):
     cgroup: str = ""
     limits: tuple[str, ...] = ()
     """The io limits of the cgroup: ``vda wiops 100``."""
-    slow: tuple[tuple[float, int], ...] = ()
-    """Syncs of at least 100 ms: seconds between their return and the end of the window, and how many ms each took."""
+    slow: tuple[tuple[float, int, int], ...] = ()
+    """Syncs of at least 100 ms: seconds between the return and the end of the window, how many ms each took, and an
+    upper bound of the part of these in which its thread waited for a CPU."""
+
+    @property
+    def longest_so_far_ms(self) -> int:
+        return max(self.longest_ms, self.in_flight_ms)
 
     @property
     def who(self) -> str:

@@ -7,6 +7,8 @@ from datetime import datetime
 from html import escape
 from typing import NamedTuple
 
+from msgspec.structs import astuple
+
 from fstui.model.quantities import counted, duration_ns, percent, seconds, size
 from fstui.model.recording import Bucket, Incident, WhatHappened, span
 from fstui.report.latency_map import LogScale
@@ -14,10 +16,6 @@ from fstui.report.sections import Cell, Report, Section, number, records, right
 from fstui.report.text import NONE, sparkline
 
 TABLE = ("TIME", "DEVICE", "A WRITE TAKES", "WRITTEN/S", "CPU", "I/O", "MEMORY", "LONGEST WAIT", "WHO WAITED")
-_RECORDS = (
-    "start", "end", "device", "latency_ms", "writes", "written_bytes", "read_bytes", "flushes", "cpu", "io", "memory",
-    "dirty_bytes", "longest_ms", "program", "file",
-)  # fmt: skip
 MAX_ROWS = 10
 """Of the table on a terminal; a longer one would scroll the answer away."""
 _LEFT, _WIDTH, _HEIGHT, _BELOW = 70, 780, 80, 22
@@ -119,7 +117,7 @@ def _row(bucket: Bucket) -> tuple[Cell | str, ...]:
 
 
 def _records(found: WhatHappened) -> Section:
-    return records(_RECORDS, ([getattr(bucket, name) for name in _RECORDS] for bucket in found.buckets))
+    return records(Bucket.__struct_fields__, map(astuple, found.buckets))
 
 
 def _figures(found: WhatHappened) -> Iterator[tuple[str, str]]:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import date, datetime, timedelta
+from datetime import time as clock
 from itertools import pairwise
 from pathlib import Path
 
@@ -33,6 +34,7 @@ from fstui.trace.child import path_of
 READ_S = 20.0
 AROUND_S = 300.0
 """A single time means this long before and after it."""
+DAY_S = 86400.0
 BASELINE_S = 1800.0
 """How long before and after the period to look for what is typical."""
 WINDOW_S = 30.0
@@ -40,20 +42,8 @@ WINDOW_S = 30.0
 GAP_S, JUMP_S = 2.5, 2.0
 MAX_INCIDENTS = 10
 PRESSED = 0.5
-_UNITS = {
-    "s": "s",
-    "sec": "s",
-    "second": "s",
-    "m": "m",
-    "min": "m",
-    "minute": "m",
-    "h": "h",
-    "hour": "h",
-    "d": "d",
-    "day": "d",
-}
 _DAYS = {"today": 0, "yesterday": 1}
-_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
+_CLOCK = re.compile(r"\d{1,2}:\d{2}(:\d{2})?")
 
 UNIT = """\
 [Unit]
@@ -141,24 +131,22 @@ def period_of(words: Sequence[str], now_s: float | None = None) -> tuple[float, 
     now = time.time() if now_s is None else now_s
     if not text:
         return None
-    if text.lower().startswith("last "):
-        return now - _length_of(text[5:].strip()), now
+    if text.startswith("last "):
+        with suppress(ValueError):
+            if 0 < (length_s := seconds_of(text[5:])) <= now:
+                return now - length_s, now
+        raise _unknown(text)
     first, dots, last = text.partition("..")
-    start, day = _instant(first.strip(), now, None)
-    if not dots:
-        whole = text in _DAYS or re.fullmatch(r"\d{4}-\d\d-\d\d", text)
-        around = 0.0 if whole else AROUND_S
-        # where clocks were set forward, the later meaning of a time that did not exist is the earlier one
-        end = start + 86400 if whole else _instant(first.strip(), now, None, later=True)[0]
-        start, end = min(start, end), max(start, end)
-        return _checked(text, start - around, end + around, now)
-    end, _ = _instant(last.strip(), now, day, later=True)
-    if end < start and _CLOCK.fullmatch(last.strip()):
-        end, _ = _instant(last.strip(), now, day + timedelta(days=1), later=True)
-    return _checked(text, start, end, now)
-
-
-def _checked(text: str, start: float, end: float, now: float) -> tuple[float, float]:
+    begin = _instant(first.strip(), now, None)
+    start = max(begin.timestamp(), 0.0)
+    if dots:
+        end = _instant(last.strip(), now, begin.date()).timestamp()
+        if end < start and _CLOCK.fullmatch(last.strip()):
+            end += DAY_S
+    elif text in _DAYS or re.fullmatch(r"\d{4}-\d\d-\d\d", text):
+        end = start + DAY_S
+    else:
+        start, end = start - AROUND_S, start + AROUND_S
     if start > now:
         raise Refused(f"{text} is in the future.")
     if end <= start:
@@ -166,40 +154,21 @@ def _checked(text: str, start: float, end: float, now: float) -> tuple[float, fl
     return start, end
 
 
-def _length_of(text: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)?\s*([a-z]+?)s?", text.lower())
-    unit_ = _UNITS.get(found[2]) or _UNITS.get(f"{found[2]}s") if found else None
-    if found is None or unit_ is None:
-        raise _unknown(f"last {text}")
-    return seconds_of(f"{found[1] or 1}{unit_}")
-
-
-def _instant(text: str, now: float, day: date | None, *, later: bool = False) -> tuple[float, date]:
-    """Return a time and its day. ``day``: of a time without a day; without it, the last time that has passed.
-
-    If clocks were set back, the time happened twice: it means the first one, or with ``later`` the second.
-    """
-    if text.lower() == "now":
-        return now, datetime.fromtimestamp(now).date()
+def _instant(text: str, now: float, day: date | None) -> datetime:
+    """Return a time. ``day``: of a time without a day; without it, the last time that has passed. Raises Refused."""
+    today = datetime.fromtimestamp(now)
+    if text == "now":
+        return today
     word, _, rest = text.partition(" ")
-    today = datetime.fromtimestamp(now).date()
-    if word.lower() in _DAYS:
-        day, text = today - timedelta(days=_DAYS[word.lower()]), rest or "00:00"
-    if clock := _CLOCK.fullmatch(text):
-        hour, minute, second = (int(part or 0) for part in clock.groups())
-        try:
-            naive = datetime(*(day or today).timetuple()[:3], hour, minute, second, fold=int(later))
-        except ValueError:
-            raise _unknown(text) from None
-        if day is None and naive.timestamp() > now:
-            naive -= timedelta(days=1)
-        return naive.timestamp(), naive.date()
+    if word in _DAYS:
+        day, text = today.date() - timedelta(days=_DAYS[word]), rest or "00:00"
     try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
+        if not _CLOCK.fullmatch(text):
+            return datetime.fromisoformat(text).astimezone()
+        found = datetime.combine(day or today.date(), clock.fromisoformat(text.rjust(5, "0")))
+    except (ValueError, OverflowError):
         raise _unknown(text) from None
-    found = found if found.tzinfo else found.replace(fold=int(later))
-    return found.timestamp(), datetime.fromtimestamp(found.timestamp()).date()
+    return found - timedelta(days=1) if day is None and found > today else found
 
 
 def _unknown(text: str) -> Refused:
@@ -235,10 +204,8 @@ def _moment(at: float) -> tuple[Second | None, Window | None]:
 
 
 def _answer(period: tuple[float, float] | None) -> WhatHappened:
-    around = (period[0] - BASELINE_S, period[1] + BASELINE_S) if period else (None, None)
-    found = recording.read(*around)
-    headers = [record for record in found.records if isinstance(record, Header)]
-    if not headers:
+    found = recording.read(period[0] - BASELINE_S, period[1] + BASELINE_S) if period else recording.read()
+    if not found.extent:
         readable = "" if os.geteuid() == 0 else ", which only root may read"
         places = f"{found.directory} or {recording.SYSTEM}{readable}"
         raise Refused(f"Nothing is recorded in {places}. Start 'fstui record', as root for programs and files.")
@@ -246,7 +213,7 @@ def _answer(period: tuple[float, float] | None) -> WhatHappened:
 
 
 def what_happened(found: Recording, period: tuple[float, float] | None) -> WhatHappened:
-    """Return the answer from the records, which contain at least one header."""
+    """Return the answer from the records."""
     headers = [record for record in found.records if isinstance(record, Header)]
     whole = found.extent or (found.records[0].at, found.records[-1].at)
     start, end = period or whole
@@ -261,7 +228,7 @@ def what_happened(found: Recording, period: tuple[float, float] | None) -> WhatH
     )
     return WhatHappened(
         version=__version__,
-        host=headers[-1].host,
+        host=headers[-1].host if headers else "",
         start=start,
         end=end,
         recorded=whole,
@@ -280,11 +247,9 @@ def _sentence(inside: Records, listed: Sequence[Incident], start: float, end: fl
     if not inside.seconds:
         return f"Nothing was recorded in {span(start, end)}."
     words = f"Nothing unusual in {span(start, end)}"
-    longest = incidents.longest(inside, start, end)
-    if longest and longest[0]:
-        words += (
-            f": the longest wait for a sync was {duration_ns(longest[0] * 1e6)} ({longest[1].who}, {longest[1].where})"
-        )
+    longest = incidents.longest(inside.windows)
+    if longest and (ms := longest.longest_so_far_ms):
+        words += f": the longest wait for a sync was {duration_ns(ms * 1e6)} ({longest.who}, {longest.where})"
     elif any(window.traced_s is not None for window in inside.windows):
         words += ": no program waited long for a sync"
     else:
@@ -333,8 +298,6 @@ def _notes(found: Recording, inside: Records, headers: Sequence[Header], start: 
     lost = sum(window.lost for window in inside.windows)
     if lost:
         yield f"The kernel's buffers were full and lost {counted(lost, 'event')}."
-    if found.damaged:
-        yield f"{counted(found.damaged, 'record')} could not be read: the recorder was killed while it wrote."
     for before, after in pairwise(found.records):
         jump = (after.at - before.at) - (after.boot_s - before.boot_s)
         if abs(jump) > JUMP_S and after.boot_s >= before.boot_s and start <= after.at <= end:

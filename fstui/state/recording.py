@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
+from itertools import pairwise
+from math import inf
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -23,8 +25,6 @@ class Recording(NamedTuple):
 
     directory: Path
     records: list[Record]
-    damaged: int = 0
-    """Lines that could not be read."""
     extent: tuple[float, float] | None = None
     """The times of the first and the last record, also of those that were not read."""
 
@@ -34,53 +34,35 @@ def directory() -> Path:
     return paths.state_dir() / ring.DIRECTORY
 
 
-def read(start: float | None = None, end: float | None = None) -> Recording:
-    """Read the records between two times, and the headers. Of two recordings, read the one that was written last.
+def read(start: float = 0.0, end: float = inf) -> Recording:
+    """Read the records between two times, and the headers. Of two recordings, read the one that began last.
 
     Raises Refused, OSError.
     """
     places = [place for place in (directory(), SYSTEM) if os.access(place, os.R_OK | os.X_OK) and ring.files(place)]
-    place = max(places, key=lambda one: ring.files(one)[-1].stat().st_mtime, default=directory())
-    records: list[Record] = []
-    damaged, last = 0, 0.0
+    place = max(places, key=lambda one: ring.began(ring.files(one)[-1]), default=directory())
     files = ring.files(place)
-    begins = [next((record.at for data in ring.objects(path) if (record := _decoded(data))), 0.0) for path in files]
-    for path in _overlapping(files, begins, start, end):
-        for data in ring.objects(path):
-            record = _decoded(data)
-            if record is None:
-                damaged += 1
-                continue
-            last = record.at
-            if isinstance(record, Header) or (start or 0.0) <= record.at <= (end or record.at):
-                records.append(record)
-    if not any(isinstance(record, Header) for record in records):
-        records = [*_latest_header(files), *records]
-    return Recording(place, records, damaged, (begins[0], last) if begins else None)
+    records: list[Record] = []
+    last = 0.0
+    for path in _overlapping(files, start, end):
+        for line in ring.lines(path):
+            if record := _decoded(line):
+                last = record.at
+                if isinstance(record, Header) or start <= record.at <= end:
+                    records.append(record)
+    return Recording(place, records, (ring.began(files[0]), last) if files else None)
 
 
-def _latest_header(files: list[Path]) -> list[Record]:
-    for path in reversed(files):
-        found = [record for data in ring.objects(path) if isinstance(record := _decoded(data), Header)]
-        if found:
-            return list(found[-1:])
-    return []
+def _overlapping(files: list[Path], start: float, end: float) -> list[Path]:
+    """Return the files that may have records of the period, and the last file. A file ends where the next begins."""
+    ends = map(sorted, pairwise([*map(ring.began, files), inf]))  # sorted: the clock may have been set back
+    kept = [path for path, (first, last) in zip(files, ends, strict=True) if first <= end and last >= start]
+    return kept if kept[-1:] == files[-1:] else [*kept, files[-1]]
 
 
-def _overlapping(files: list[Path], begins: list[float], start: float | None, end: float | None) -> list[Path]:
-    """Return the files that may contain records of the period, and the last file. A file ends where the next begins."""
-    if start is None or end is None or not files:
-        return files
-    ends = [*begins[1:], end]
-    kept = [max(begin, until) >= start and min(begin, until) <= end for begin, until in zip(begins, ends, strict=True)]
-    return [path for path, keep in zip(files, kept, strict=True) if keep or path == files[-1]]
-
-
-def _decoded(data: bytes | None) -> Record | None:
-    if data is None:
-        return None
+def _decoded(line: bytes) -> Record | None:
     with suppress(msgspec.MsgspecError):
-        return _DECODER.decode(data)
+        return _DECODER.decode(line)
     with suppress(msgspec.MsgspecError, ValueError):  # a name that is not UTF-8 is a lone surrogate
-        return cast(Record, msgspec.convert(json.loads(data), Record, strict=False))
+        return cast(Record, msgspec.convert(json.loads(line), Record, strict=False))
     return None

@@ -1,17 +1,16 @@
 """The recording on disk: a ring of files with one record per line. Standard library only, because a child writes it.
 
-A line is the CRC-32 of a JSON object in hexadecimal, a space, and the object. A recorder that is killed, or a power
-cut, costs only records that were not complete; they are skipped. A finished file is compressed. When all files together
-are larger than the limit, the oldest ones are removed.
+A record is a JSON object. Each file is a gzip stream that is flushed after every record, so a recorder that is killed,
+or a power cut, costs only the last records of one file. When all files together are larger than the limit, the oldest
+ones are removed.
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
-import gzip
 import json
 import os
+import re
 import time
 import zlib
 from collections.abc import Iterator
@@ -27,7 +26,10 @@ PARTS = 32
 FILE_S = 600.0
 FREE_BYTES = 64 * MIB
 """Less free space than this is left to others."""
-_PLAIN, _COMPRESSED = ".log", ".log.gz"
+READ_BYTES = 512
+"""At a damaged place, as many bytes before it are lost, too."""
+_NAME = re.compile(r"(\d{8})-(\d+)\.gz")
+"""The number of a file, and when its first record was taken, in seconds since 1970."""
 
 
 class Ring:
@@ -38,88 +40,61 @@ class Ring:
         """Records that could not be written since the last one that was."""
         self.trouble = ""
         self._directory, self._max_bytes = directory, max_bytes
-        self._file_bytes = max_bytes // PARTS
         self._fd = -1
         self._bytes, self._began_s = 0, 0.0
-        self._checked_s = -FILE_S
-        self._room = True
-        for path in files(directory):  # a power cut may have left a copy without its content
-            if path.suffix == _PLAIN:
-                copy_of(path).unlink(missing_ok=True)
-        self.close()
+        self._stream = zlib.compressobj(wbits=31)
 
     def write(self, record: dict[str, Any]) -> None:
-        """Append a record. If the disk is full, remove the oldest files; without any left, drop the record."""
-        now_s = time.monotonic()
-        if self._fd >= 0 and (self._bytes >= self._file_bytes or now_s - self._began_s >= FILE_S):
+        """Append a record. If the disk is full, drop the record and remove the oldest file."""
+        if self._bytes >= self._max_bytes // PARTS or time.monotonic() - self._began_s >= FILE_S:
             self.close()
-        if now_s - self._checked_s >= 10:
-            self._checked_s, self._room = now_s, self._make_room()
         if self.dropped:
             record = {**record, "dropped": self.dropped, "trouble": self.trouble}
-        line = encode(record)
-        while True:
-            try:
-                self._append(line)
-            except OSError as error:
-                self.trouble = error.strerror or str(error)
-                if not self._remove_oldest():
-                    self.dropped += 1
-                    return
-            else:
-                self.dropped = 0
-                return
+        try:
+            self._append(record)
+        except OSError as error:
+            self.dropped += 1
+            self.trouble = error.strerror or str(error)
+            self.close()
+            with contextlib.suppress(OSError):
+                self._remove_oldest()
+        else:
+            self.dropped = 0
 
-    def _append(self, line: bytes) -> None:
-        if not self._room:
+    def _append(self, record: dict[str, Any]) -> None:
+        if free_bytes(self._directory) < FREE_BYTES:
             raise OSError(None, f"less than {FREE_BYTES // MIB} MiB are free")
         if self._fd < 0:
-            number = max((int(path.name[:8]) for path in files(self._directory)), default=0) + 1
-            path = self._directory / f"{number:08}{_PLAIN}"
-            self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
-            self._bytes, self._began_s = 0, time.monotonic()
-        if os.write(self._fd, line) < len(line):
-            os.ftruncate(self._fd, self._bytes)
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        self._bytes += len(line)
+            self._open(record["at"])
+        line = json.dumps(record, separators=(",", ":")).encode() + b"\n"
+        data = self._stream.compress(line) + self._stream.flush(zlib.Z_SYNC_FLUSH)
+        while data:  # on a full disk, a part may be written
+            written = os.write(self._fd, data)
+            self._bytes += written
+            data = data[written:]
+
+    def _open(self, at: float) -> None:
+        """Begin a file, after removing the oldest ones until there is room for it."""
+        found = files(self._directory)
+        number = int(found[-1].name[:8]) + 1 if found else 1
+        while sum(path.stat().st_size for path in files(self._directory)) > self._max_bytes * (1 - 2 / PARTS):
+            self._remove_oldest()
+        path = self._directory / f"{number:08}-{int(at)}.gz"
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._stream = zlib.compressobj(wbits=31)
+        self._began_s = time.monotonic()
 
     def close(self) -> None:
-        """Finish the file that is written, compress the finished files and remove the oldest ones.
-
-        A file is removed long after its copy was made, so that its content is on disk without a sync.
-        """
+        """Finish the file that is written."""
         if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
-        for path in files(self._directory):
-            if path.suffix == _PLAIN:
-                with contextlib.suppress(OSError):
-                    path.unlink() if copy_of(path).exists() else compress(path)
-        limit = self._max_bytes - 2 * self._file_bytes  # the next file, and its compressed copy next to it
-        while self._size() > limit and self._remove_oldest():
-            pass
-
-    def _size(self) -> int:
-        return sum(path.stat().st_size for path in self._directory.glob(f"*{_PLAIN}*"))
-
-    def _make_room(self) -> bool:
-        """Remove the oldest files while the filesystem is nearly full. Return whether there is room."""
-        while free_bytes(self._directory) < FREE_BYTES:
-            if not self._remove_oldest():
-                return False
-        return True
-
-    def _remove_oldest(self) -> bool:
-        """Remove the oldest file, unless it is the one that is written."""
-        found = files(self._directory)
-        if self._fd >= 0:
-            found = found[:-1]
-        for path in found[:1]:
             with contextlib.suppress(OSError):
-                copy_of(path).unlink(missing_ok=True)
-                path.unlink(missing_ok=True)
-                return True
-        return False
+                os.write(self._fd, self._stream.flush())
+            os.close(self._fd)
+            self._fd, self._bytes = -1, 0
+
+    def _remove_oldest(self) -> None:
+        for path in files(self._directory)[:1]:
+            path.unlink(missing_ok=True)
 
 
 def free_bytes(directory: Path) -> int:
@@ -127,49 +102,21 @@ def free_bytes(directory: Path) -> int:
     return found.f_bavail * found.f_frsize
 
 
-def encode(record: dict[str, Any]) -> bytes:
-    data = json.dumps(record, separators=(",", ":")).encode()
-    return b"%08x %s\n" % (zlib.crc32(data), data)
-
-
-def decode(line: bytes) -> bytes | None:
-    """Return the JSON object of a line, or None if it is damaged."""
-    crc, _, data = line.rstrip(b"\n").partition(b" ")
-    return data if crc == b"%08x" % zlib.crc32(data) else None
-
-
 def files(directory: Path) -> list[Path]:
-    """Return the files of the ring, the oldest first. A file is preferred to its compressed copy."""
-    found: dict[str, Path] = {}
-    for path in sorted(directory.glob(f"*{_PLAIN}*"), reverse=True):
-        if path.suffix in (_PLAIN, ".gz") and path.name[:8].isdigit():
-            found[path.name[:8]] = path
-    return [found[number] for number in sorted(found)]
+    """Return the files of the ring, the oldest first."""
+    return sorted(path for path in directory.glob("*.gz") if _NAME.fullmatch(path.name))
 
 
-def copy_of(path: Path) -> Path:
-    """Return the place of the compressed copy of a file."""
-    return path if path.suffix == ".gz" else path.with_name(f"{path.name}.gz")
+def began(path: Path) -> float:
+    """Return when the first record of a file was taken, in seconds since 1970."""
+    found = _NAME.fullmatch(path.name)
+    return float(found[2]) if found else 0.0
 
 
-def compress(path: Path) -> None:
-    """Make the compressed copy of a file. Raises OSError."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        temporary.touch(0o600)
-        temporary.write_bytes(gzip.compress(path.read_bytes(), 6))
-        temporary.replace(copy_of(path))
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def objects(path: Path) -> Iterator[bytes | None]:
-    """Yield the JSON objects of a file, and None for each damaged line. A file that was removed has none."""
-    try:
-        with gzip.open(path) if path.name.endswith(_COMPRESSED) else path.open("rb") as file:
-            yield from map(decode, file)
-    except FileNotFoundError:
-        return
-    except (OSError, EOFError, zlib.error):
-        yield None
+def lines(path: Path) -> Iterator[bytes]:
+    """Yield the records of a file up to its end, or up to the first damaged place. A file that was removed has none."""
+    stream, rest = zlib.decompressobj(wbits=31), b""
+    with contextlib.suppress(OSError, zlib.error), path.open("rb") as file:
+        while data := file.read(READ_BYTES):
+            *whole, rest = (rest + stream.decompress(data)).split(b"\n")
+            yield from whole

@@ -23,7 +23,7 @@ RSYNC = Mover(
 
 def disk(ms_per_write: float = 2.0, *, name: str = "vda", writes: int = 80, **changes: int) -> DeviceSecond:
     written_ms = int(ms_per_write * writes)
-    calm = DeviceSecond(name, 0, 0, 0, writes, 4 * writes, written_ms, writes // 2, writes, 0, 0, 0, 200, 0)
+    calm = DeviceSecond(name, 0, 0, writes, 4 * writes, written_ms, writes // 2, writes, 0, 0, 0, 0)
     return replace(calm, **changes)
 
 
@@ -51,9 +51,9 @@ def window(at_s: int, *waits: RecordedWait, **changes: object) -> Window:
     return replace(calm, **changes)
 
 
-def stalled(row: RecordedWait = ETCD, ms: int = 4000, **changes: object) -> RecordedWait:
+def stalled(row: RecordedWait = ETCD, ms: int = 4000, *, cpu_ms: int = 0, **changes: object) -> RecordedWait:
     """Return a row whose sync returned two seconds before the end of the window, after this time."""
-    slow = replace(row, syncs=5, waited_ms=ms + 100, longest_ms=ms, p50_us=900_000, slow=((2.0, ms),))
+    slow = replace(row, syncs=5, waited_ms=ms + 100, longest_ms=ms, p50_us=900_000, slow=((2.0, ms, cpu_ms),))
     return replace(slow, **changes)
 
 

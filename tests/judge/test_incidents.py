@@ -20,6 +20,7 @@ def only(records: list[Record]) -> Incident:
 
 
 SLOW = between(596, 608, disk(900.0, writes=20, written_kib=310_000))
+BUSY = between(1, LENGTH_S, disk(), pressure_ms=(990, 20, 10, 0, 0))
 
 
 def test_nothing_is_found_where_nothing_happened() -> None:
@@ -109,14 +110,17 @@ def test_a_limit_of_another_device_or_of_reads_is_no_cause(limit: str) -> None:
 
 
 def test_a_lack_of_cpu_is_named_if_the_program_waited_for_it() -> None:
-    one = only(calm(windows=at((600,), stalled(cpu_ms=3500))))
+    one = only(calm(BUSY, windows=at((600,), stalled(cpu_ms=3500))))
     assert one.cause == "cpu" and "not CPU" not in one.sentence
 
 
 def test_a_busy_host_is_no_cause_if_the_program_had_its_cpu() -> None:
-    busy = between(1, LENGTH_S, disk(), pressure_ms=(990, 20, 10, 0, 0))
-    one = only(calm(busy, at((600,), stalled())))
+    one = only(calm(BUSY, at((600,), stalled())))
     assert one.cause == "unknown" and "not CPU" in one.sentence
+
+
+def test_a_lack_of_cpu_at_other_times_is_no_cause() -> None:
+    assert only(calm(windows=at((600,), stalled(cpu_ms=4000)))).cause == "unknown"
 
 
 def test_a_lack_of_memory_is_named() -> None:
@@ -140,7 +144,7 @@ def test_a_sync_that_has_not_returned_counts() -> None:
 def test_a_sync_seen_in_two_windows_counts_once() -> None:
     def windows(at_s: int) -> Window | None:
         first = window(600, replace(ETCD, in_flight_ms=3000))
-        return {600: first, 610: window(610, stalled(ms=6000, slow=((7.0, 6000),)))}.get(at_s)
+        return {600: first, 610: window(610, stalled(ms=6000, slow=((7.0, 6000, 0),)))}.get(at_s)
 
     assert only(calm(windows=windows)).waited_s == 6.0
 
@@ -151,7 +155,7 @@ def test_syncs_that_are_all_ten_times_slower_are_found() -> None:
 
 
 def test_a_disk_that_is_always_slow_has_no_incident() -> None:
-    rotating = replace(ETCD, p50_us=40_000, longest_ms=300, waited_ms=8000, slow=((3.0, 300),))
+    rotating = replace(ETCD, p50_us=40_000, longest_ms=300, waited_ms=8000, slow=((3.0, 300, 0),))
     assert found(calm(windows=lambda at_s: window(at_s, rotating))) == []
 
 
@@ -207,12 +211,13 @@ def test_a_file_on_an_unknown_device_has_no_known_cause() -> None:
 
 
 def test_a_lack_of_cpu_that_makes_the_device_seem_slow_is_named() -> None:
-    assert only(calm(SLOW, at((600,), stalled(cpu_ms=4100)))).cause == "cpu"
-    assert only(calm(SLOW, at((600,), stalled(cpu_ms=3000)))).cause == "device"
+    slow = between(596, 608, disk(900.0, writes=20), pressure_ms=(990, 20, 10, 0, 0))
+    assert only(calm(slow, at((600,), stalled(cpu_ms=3900)))).cause == "cpu"
+    assert only(calm(slow, at((600,), stalled(cpu_ms=3000)))).cause == "device"
 
 
 def test_a_device_is_slow_if_it_was_during_the_waits() -> None:
-    stalls = stalled(slow=((9.0, 1000), (0.5, 1000)), ms=1000)
+    stalls = stalled(slow=((9.0, 1000, 0), (0.5, 1000, 0)), ms=1000)
     slow = {590, 591, 599, 600}
     one = only(calm(lambda at_s: second(at_s, disk(900.0, writes=20)) if at_s in slow else None, at((600,), stalls)))
     assert one.cause == "device"

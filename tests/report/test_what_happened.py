@@ -71,8 +71,8 @@ def test_a_page_has_a_chart_for_each_figure() -> None:
 
 def test_calm_times_and_gaps_are_reported() -> None:
     records = [one for one in calm() if not BEGIN + 300 < one.at < BEGIN + 400]
-    text = " ".join(printed("plain", recordings.what_happened(Recording(Path("/x"), records, 2), None)).split())
-    assert "Nothing unusual" in text and "records are missing" in text and "2 records could not be read" in text
+    text = " ".join(printed("plain", recordings.what_happened(Recording(Path("/x"), records), None)).split())
+    assert "Nothing unusual" in text and "records are missing" in text
 
 
 @pytest.mark.parametrize("format_", ["plain", "markdown", "html"])

@@ -12,6 +12,7 @@ import os
 from collections import deque
 from typing import NamedTuple
 
+from fstui import proc
 from fstui.trace.reader.durations import Durations
 from fstui.trace.reader.recording import EventRecording, Wanted
 
@@ -96,16 +97,18 @@ class DiskCounters(NamedTuple):
         return DiskCounters(*(one + other for one, other in zip(self, others, strict=True)))
 
 
-def read_counters() -> dict[str, DiskCounters]:
-    """Read the counters of every whole disk that gets requests. dm, md and partitions do not count flushes."""
+def read_disks() -> dict[str, list[int]]:
+    """Read the counters of every whole disk that gets requests. dm, md and partitions pass them on."""
     found = {}
-    with open("/proc/diskstats", encoding="ascii", errors="replace") as file:
-        for line in file:
-            words = line.split()
-            if len(words) >= 20 and os.path.isdir(f"/sys/block/{words[2]}/mq"):
-                numbers = list(map(int, words[3:20]))
-                found[words[2]] = DiskCounters(numbers[4], numbers[6] * SECTOR, numbers[7], numbers[15], numbers[16])
+    for line in proc.read_text("/proc/diskstats").splitlines():
+        words = line.split()
+        if len(words) >= 20 and os.path.isdir(f"/sys/block/{words[2]}/mq"):
+            found[words[2]] = list(map(int, words[3:20]))
     return found
+
+
+def read_counters() -> dict[str, DiskCounters]:
+    return {name: DiskCounters(now[4], now[6] * SECTOR, now[7], now[15], now[16]) for name, now in read_disks().items()}
 
 
 class DeviceRecording:

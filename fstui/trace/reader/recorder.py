@@ -2,7 +2,7 @@
 
 stdin: nothing. argv: a line of JSON with "directory" and "max_bytes" of the ring, "seconds" until the end or null,
 "anonymous", and "name" and "entry" of the trace instance (null if there is to be no trace). It writes through a child,
-because the disk of the state directory may hang; what does not fit into the pipe between them is dropped and counted.
+because the disk of the state directory may hang; what does not fit into the socket between them is dropped and counted.
 It says on stderr what it does.
 """
 
@@ -14,22 +14,25 @@ import gc
 import json
 import os
 import signal
+import socket
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fstui import proc
 from fstui.state.ring import Ring
-from fstui.trace.reader.files import block_device, loop_status, request_devices
+from fstui.trace.reader.devices import read_disks
+from fstui.trace.reader.files import block_device, request_devices
 from fstui.trace.reader.processes import KERNEL_THREAD
 from fstui.trace.reader.record import remove_entry
 from fstui.trace.reader.recording import Wanted
 from fstui.trace.reader.spans import Span, WaitRow
 from fstui.trace.reader.tracefs import PREFIX, TracefsError
-from fstui.trace.reader.waits import EVENTS, FUA_WRITES, SLOW_NS, SyncedFile
+from fstui.trace.reader.waits import EVENTS, FUA_WRITES, SyncedFile
 from fstui.trace.reader.watch import Calls
 
 SECOND, WINDOW_S = 1.0, 10.0
@@ -44,13 +47,12 @@ MAX_OF_A_PROGRAM = 4  # rows on one device
 MAX_WAITS = 20  # of a row
 MAX_PROCESSES = 8  # of a window
 MAX_FILES = 256  # descriptors of a process
-MAX_AT_ONCE = 24  # threads left out in one step
-MAX_LEFT_OUT = 72  # threads
-BUSY_SHARE = 0.8  # of all calls, made by the threads that are left out in one step
+MAX_LOOKS = 64  # per second, at threads that are left out
+BUSY_SHARE = 0.8  # of all calls, made by the threads that are left out
 MIN_BYTES = 256 << 10
 """A process that wrote or read less in a window is not recorded."""
-PIPE_BYTES = 1 << 20
-END_S, LOCK_S = 5.0, 2.0
+MAX_RECORD_BYTES = 1 << 20
+END_S = 5.0
 HEADER_S = 300.0
 REFUSED = 2
 """Exit status if recording could not start."""
@@ -61,7 +63,7 @@ SYNC_CALLS: Mapping[str, frozenset[str]] = {
 }
 """Numbers of the system calls in ``EVENTS["called"]``."""
 _IN_SYNC = SYNC_CALLS.get(os.uname().machine, frozenset())
-_FIELDS, _SECTORS = (0, 2, 3, 4, 6, 7, 15, 16, 11, 13, 14, 9, 8), (2, 6, 13)
+_FIELDS, _SECTORS = (0, 2, 4, 6, 7, 15, 16, 11, 13, 14, 8), (2, 6, 13)
 """Positions in /proc/diskstats after the name (Documentation/admin-guide/iostats.rst)."""
 Object = dict[str, Any]
 
@@ -69,16 +71,16 @@ Object = dict[str, Any]
 class LeftOut(NamedTuple):
     """A thread that is not traced now. ``switches``: how many times it had blocked at the last look."""
 
-    since_ns: int
+    looked_ns: int
     switches: int | None
-    file: SyncedFile | None
+    file: SyncedFile
 
 
 class Trace(Calls):
     """Who waits for which file, and who discards.
 
     If there are many events, the threads that make most of them are left out until the window ends. They are looked at
-    once a second: if one of them is blocked, all are traced again. If that is not enough, tracing stops.
+    about once a second: if one of them is blocked, all are traced again.
     """
 
     def __init__(self, name: str) -> None:
@@ -91,7 +93,6 @@ class Trace(Calls):
         self._began_s, self._traced_s = time.monotonic(), 0.0
         self._bytes = self._lost = 0
         self._left_out: dict[int, LeftOut] = {}
-        self._stopped = False
         try:
             self._extend()
         except BaseException:
@@ -100,13 +101,10 @@ class Trace(Calls):
 
     def _extend(self) -> None:
         """Also record the name of each call, and discards."""
-        recording, handlers = self._watcher.recording, self._watcher.handlers
+        recording = self._watcher.recording
         for event, fields in EVENTS["called"].items():
-            with contextlib.suppress(TracefsError):
-                handlers[recording.learn(Wanted(event, fields))] = self._naming(event.rpartition("_enter_")[2])
-        with contextlib.suppress(TracefsError):
-            number = recording.enable(Wanted("block/block_bio_queue", DISCARDS, f'{FUA_WRITES} || rwbs ~ "D*"'))
-            handlers[number] = self._submitted
+            recording.handle(Wanted(event, fields), self._naming(event.rpartition("_enter_")[2]))
+        recording.handle(Wanted("block/block_bio_queue", DISCARDS, f'{FUA_WRITES} || rwbs ~ "D*"'), self._submitted)
 
     def _naming(self, name: str) -> Callable[..., None]:
         called, call_of = self._watcher.waits.called, self._call_of
@@ -125,20 +123,19 @@ class Trace(Calls):
             self._watcher.waits.fua_submitted(time_ns, thread, device, sector)
 
     def tick(self) -> None:
-        """Trace fewer threads if there are many events, and those again that are blocked."""
+        """Leave out more threads if there are too many events."""
         self._look()
         self._watcher.recording.collect()
-        most = MAX_TRACED_BYTES // 2 if self._left_out else MAX_TRACED_BYTES
-        if not self._stopped and self._watcher.recording.collected_bytes - self._bytes >= most:
+        if self._watcher.recording.collected_bytes - self._bytes >= MAX_TRACED_BYTES // (1 + bool(self._left_out)):
             self.narrow()
 
     def narrow(self) -> None:
-        """Leave out the threads with the most events. Stop if many are left out already."""
-        instance, waits = self._watcher.recording.instance, self._watcher.waits
-        self._watcher.read()
+        """Leave out the threads that make most calls; without that feature of Linux 5.7, stop tracing."""
+        recording, waits = self._watcher.recording, self._watcher.waits
+        self._watcher.recording.read()
         if not self._left_out:
             self._traced_s = time.monotonic() - self._began_s
-            seen = self._watcher.recording.collected_bytes - self._bytes
+            seen = recording.collected_bytes - self._bytes
             self.first_s = max(MIN_TRACED_S, MAX_TRACED_BYTES * self._traced_s / max(seen, 1))
         calls: Counter[int] = Counter()
         files: dict[int, SyncedFile] = {}
@@ -146,88 +143,59 @@ class Trace(Calls):
             if thread not in self._left_out:
                 calls[thread] += durations.count
                 files[thread] = SyncedFile(*file)
-        busiest = busiest_of(calls)
+        threads = busiest_of(calls)
         try:
-            if len(self._left_out) >= MAX_LEFT_OUT:
-                raise TracefsError
-            # Linux 5.7
-            instance.write("set_event_notrace_pid", " ".join(map(str, [*self._left_out, *busiest])))
+            words = " ".join(map(str, [*self._left_out, *threads]))
+            recording.instance.write("set_event_notrace_pid", words)
         except TracefsError:
-            instance.write("tracing_on", "0")
-            self._stopped = True
-        self._watcher.read()  # calls that began before this took effect are open, and their end is not traced
-        opened = {thread for thread, _, _ in waits.open()} if self._stopped else set()
-        self._leave_out(opened | set(busiest), files)
-        self._bytes = self._watcher.recording.collected_bytes
-
-    def _leave_out(self, threads: Iterable[int], files: Mapping[int, SyncedFile]) -> None:
-        now_ns = time.monotonic_ns()
+            recording.instance.write("tracing_on", "0")
+            threads = list(calls)
+        self._watcher.recording.read()
         for thread in threads:
-            self._left_out.setdefault(thread, LeftOut(now_ns, switches(thread), files.get(thread)))
+            waits.forget(thread)  # the end of its call is not traced
+            self._left_out[thread] = LeftOut(time.monotonic_ns(), switches(thread), files[thread])
+        self._bytes = recording.collected_bytes
 
     def _resume(self) -> None:
+        instance = self._watcher.recording.instance
         if self._left_out:
             with contextlib.suppress(TracefsError):
-                self._watcher.recording.instance.write("set_event_notrace_pid", "")
-        if self._stopped:
-            self._watcher.recording.instance.write("tracing_on", "1")
+                instance.write("set_event_notrace_pid", "")
+            instance.write("tracing_on", "1")
         self._left_out.clear()
-        self._stopped = False
 
     def _look(self) -> None:
         """Trace again if a thread that is left out has been blocked in a sync since the last look."""
-        waits = self._watcher.waits
-        self._end_returned()
-        opened = {thread for thread, _, _ in waits.open()}
         blocked = {}
-        for thread, known in self._left_out.items():
+        for thread, known in list(islice(self._left_out.items(), MAX_LOOKS)):
             now = switches(thread)
-            if (
-                known.file
-                and thread not in opened
-                and now is not None
-                and now == known.switches
-                and is_blocked(thread, known.file)
-            ):
-                blocked[thread] = known.file
-            elif thread not in opened:
-                self._left_out[thread] = known._replace(switches=now)
+            if now == known.switches and is_blocked(thread, known.file):
+                blocked[thread] = known
+            del self._left_out[thread]  # to the end of the queue
+            self._left_out[thread] = LeftOut(time.monotonic_ns(), now, known.file)
         if blocked:
             self._resume()
-            since_ns = time.monotonic_ns() - int(SECOND * 1e9)
-            for thread, file in blocked.items():
+        for thread, (since_ns, before, file) in blocked.items():
+            if switches(thread) == before:  # it returns after now, and that is traced
                 if file.fd >= 0:
-                    waits.called(since_ns, thread, file.fd)
+                    self._watcher.waits.called(since_ns, thread, file.fd)
                 if file.inode:
-                    waits.sync_began(since_ns, thread, file.device, file.inode)
-
-    def _end_returned(self) -> None:
-        """End the calls of threads that were left out while in a call, and have returned since."""
-        waits = self._watcher.waits
-        for thread, _, _ in list(waits.open()):
-            known = self._left_out.get(thread)
-            if known and switches(thread) != known.switches:
-                waits.returned(known.since_ns, thread, 0)
-                waits.sync_ended(known.since_ns, thread)
-
-    def _forget_unconfirmed(self, *, all_of_them: bool) -> None:
-        """Forget old calls whose threads are not blocked in them: their end was lost or not traced."""
-        waits, now_ns = self._watcher.waits, time.monotonic_ns()
-        for thread, file, since_ns in list(waits.open()):
-            if now_ns - since_ns >= SLOW_NS and (all_of_them or not is_blocked(thread, file)):
-                waits.forget(thread)
+                    self._watcher.waits.sync_began(since_ns, thread, file.device, file.inode)
 
     def end_window(self, elapsed_s: float, anonymous: bool) -> Object:
-        self._watcher.read()
-        traced_s = self._traced_s if self._left_out else elapsed_s
-        self._end_returned()
-        lost = self._newly_lost()
-        self._forget_unconfirmed(all_of_them=lost > 0)
+        self._watcher.recording.read()
+        waits = self._watcher.waits
+        lost, self._lost = self._watcher.recording.lost() - self._lost, self._watcher.recording.lost()
+        if lost:  # perhaps the end of a call
+            for thread, _, _ in list(waits.open()):
+                waits.forget(thread)
         span = Span()
         found = self.rows_of(span)
-        for end_ns, took_ns, (thread, *file) in self._watcher.waits.slow:
+        for end_ns, took_ns, (thread, *file) in sorted(waits.slow, key=lambda one: -one[1]):
             row = found.row(thread, SyncedFile(*file))
-            row.slow.append((end_ns, took_ns))
+            delay_ns = min(took_ns, found.cpu_delays.get(thread, 0))
+            found.cpu_delays[thread] = found.cpu_delays.get(thread, 0) - delay_ns
+            row.slow.append((end_ns, took_ns, delay_ns))
             row.call = self._call_of.get(thread, "") if file[2] >= 0 else ""
         rows = [
             row
@@ -235,21 +203,20 @@ class Trace(Calls):
             if row.durations.count or row.timeless or row.in_flight_ns
         ]
         result = {
-            "traced_s": round(min(traced_s, elapsed_s), 2),
+            "traced_s": round(min(self._traced_s, elapsed_s) if self._left_out else elapsed_s, 2),
             "lost": lost,
             "waits": [_row(row, anonymous) for row in rows[:MAX_ROWS]],
             "discards": list(self._discards()),
         }
-        self._watcher.waits.clear()
+        waits.clear()
         self._watcher.take_commits()
         self._watcher.errors.clear()
         self._call_of.clear()
-        self._begin_window()
+        if not self._left_out:
+            self.first_s = WINDOW_S
+        self._bytes, self._began_s = self._watcher.recording.collected_bytes, time.monotonic()
+        self._resume()
         return result
-
-    def _newly_lost(self) -> int:
-        before, self._lost = self._lost, self._watcher.recording.lost()
-        return self._lost - before
 
     def _discards(self) -> Iterator[Object]:
         """Yield the programs that discarded most. Those of one name count together: they may be many."""
@@ -261,18 +228,12 @@ class Trace(Calls):
             yield {"program": program, "device": device, "bytes": size}
         self._discarded.clear()
 
-    def _begin_window(self) -> None:
-        if not self._left_out:
-            self.first_s = WINDOW_S
-        self._bytes, self._began_s = self._watcher.recording.collected_bytes, time.monotonic()
-        self._resume()
-
 
 def busiest_of(calls: Counter[int]) -> list[int]:
-    """Return the few threads that make most of the calls."""
+    """Return the threads that make most of the calls."""
     found: list[int] = []
     left = calls.total() * BUSY_SHARE
-    for thread, number in calls.most_common(MAX_AT_ONCE):
+    for thread, number in calls.most_common():
         if left <= 0:
             break
         found.append(thread)
@@ -307,18 +268,21 @@ def _row(row: WaitRow, anonymous: bool) -> Object:
     mounts = () if row.below else (*proc.mounts(pid), *proc.mounts())
     mount = next((mount for mount in mounts if device and proc.device_number(mount.device) == device), None)
     whole = row.as_dict(None)
-    longest = sorted(row.slow, key=lambda one: -one[1])[:MAX_WAITS]
+    slow = sorted(sorted(row.slow, key=lambda one: -one[1])[:MAX_WAITS])
     fields = {
         "program": whole["program"], "pid": whole["pid"], "processes": whole["processes"], "kernel": whole["kernel"],
         "call": row.call, "file": "" if anonymous else whole["file"], "inode": whole["inode"],
-        "device": whole["device"], "below": sorted(disks_below(row.below)), "fstype": mount.fstype if mount else "",
+        "device": whole["device"], "below": sorted(row.below), "fstype": mount.fstype if mount else "",
         "mount_point": mount.mount_point if mount and not anonymous else "",
         "syncs": whole["syncs"], "waited_ms": row.durations.sum_ns // 1_000_000,
         "longest_ms": row.durations.longest // 1_000_000,
         "p50_us": row.durations.percentile(0.5) // 1000 if row.durations.count else 0,
         "cpu_ms": whole["cpu_ns"] // 1_000_000, "in_flight_ms": (row.in_flight_ns or 0) // 1_000_000,
         "cgroup": cgroup_of(pid), "limits": limits_of(pid),
-        "slow": [[round((now_ns - end_ns) / 1e9, 2), took_ns // 1_000_000] for end_ns, took_ns in sorted(longest)],
+        "slow": [
+            [round((now_ns - end_ns) / 1e9, 2), took_ns // 1_000_000, delay_ns // 1_000_000]
+            for end_ns, took_ns, delay_ns in slow
+        ],
     }  # fmt: skip
     return {name: value for name, value in fields.items() if value}
 
@@ -330,17 +294,6 @@ def device_at(path: str | None) -> str | None:
             found = os.stat(path)
             return block_device(os.major(found.st_rdev) << 20 | os.minor(found.st_rdev)) if found.st_rdev else None
     return None
-
-
-def disks_below(devices: Iterable[str]) -> set[str]:
-    """Return these devices, and the disks of the backing files of those that are loops."""
-    found = set(devices)
-    for name in [name for name in found if name.startswith("loop")]:
-        with contextlib.suppress(OSError):
-            number = loop_status(name)[0]
-            device = block_device(os.major(number) << 20 | os.minor(number))
-            found |= disks_below(request_devices(device)) if device else set()
-    return found
 
 
 def switches(thread: int) -> int | None:
@@ -379,42 +332,24 @@ class HostCounters:
     """What the devices and the host did since the last reading."""
 
     def __init__(self) -> None:
-        self._disks = read_disks()
-        self._pressure = read_pressure()
-        self._queued: dict[str, bool] = {}
+        self._disks, self._pressure = read_disks(), read_pressure()
 
     def second(self) -> Object:
         """Return what was counted since the last call: only devices that did something."""
         disks, pressure = read_disks(), read_pressure()
         moved: list[list[Any]] = []
         for name, now in disks.items():
-            before = self._disks.get(name)
-            if before is None or (before[:-1] == now[:-1] and not now[-1]) or not self._has_queue(name):
-                continue
-            moved.append([name, *(max(a - b, 0) for a, b in zip(now[:-1], before[:-1], strict=True)), now[-1]])
-        moved.sort(key=lambda one: -(one[3] + one[6] + one[11]))
+            before = self._disks.get(name, now)
+            change = [max(now[at] - before[at], 0) // (2 if at in _SECTORS else 1) for at in _FIELDS]
+            change[-1] = now[_FIELDS[-1]]
+            if any(change):
+                moved.append([name, *change])
+        moved.sort(key=lambda one: -(one[1] + one[3] + one[5]))
         host = [
             None if a is None or b is None else (a - b) // 1000 for a, b in zip(pressure, self._pressure, strict=True)
         ]
         self._disks, self._pressure = disks, pressure
         return {"pressure_ms": host, "memory_kib": read_memory(), "devices": moved[:MAX_DEVICES]}
-
-    def _has_queue(self, name: str) -> bool:
-        """Return whether it is a disk that gets requests. dm, md and partitions pass them on."""
-        if name not in self._queued:
-            self._queued[name] = os.path.isdir(f"/sys/block/{name}/mq")
-        return self._queued[name]
-
-
-def read_disks() -> dict[str, list[int]]:
-    """Return per device: reads, KiB read, ms; writes, KiB, ms; flushes, ms; discards, KiB, ms; busy ms; in flight."""
-    found: dict[str, list[int]] = {}
-    for line in proc.read_text("/proc/diskstats").splitlines():
-        words = line.split()
-        if len(words) >= 20:
-            numbers = list(map(int, words[3:20]))
-            found[words[2]] = [numbers[at] // 2 if at in _SECTORS else numbers[at] for at in _FIELDS]
-    return found
 
 
 def read_pressure() -> list[int | None]:
@@ -481,66 +416,56 @@ class Writer:
     """The child that writes the ring."""
 
     def __init__(self, directory: str, max_bytes: int) -> None:
-        reading, self._pipe = os.pipe()
+        self._socket, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.pid = os.fork()
         if not self.pid:
-            os.close(self._pipe)
-            write_ring(reading, directory, max_bytes)
-        os.close(reading)
-        os.set_blocking(self._pipe, False)
-        with contextlib.suppress(OSError):
-            fcntl.fcntl(self._pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+            self._socket.close()
+            write_ring(other, directory, max_bytes)
+        other.close()
+        self._socket.setblocking(False)
         self._dropped = 0
 
     def write(self, record: Object) -> bool:
         """Pass a record on. Returns False if the child has ended."""
         if self._dropped:
             record = {**record, "dropped": self._dropped, "trouble": "the state directory did not answer"}
-        data = json.dumps(record, separators=(",", ":")).encode() + b"\n"
         try:
-            rest = data[os.write(self._pipe, data) :]
-        except BlockingIOError:
-            self._dropped += 1
-            return True
-        except BrokenPipeError:
+            self._socket.send(json.dumps(record, separators=(",", ":")).encode())
+        except ConnectionError:
             return False
-        if rest:
-            os.set_blocking(self._pipe, True)
-            os.write(self._pipe, rest)
-            os.set_blocking(self._pipe, False)
-        self._dropped = 0
+        except OSError:  # the socket is full, or the record is too long
+            self._dropped += 1
+        else:
+            self._dropped = 0
         return True
 
     def close(self, entry: str | None) -> None:
         """Let it write what it has and remove the entry in the ledger, but do not wait for a disk that hangs."""
         self.write({"entry": entry})
-        os.close(self._pipe)
+        self._socket.close()
         until_s = time.monotonic() + END_S
         while time.monotonic() < until_s and os.waitpid(self.pid, os.WNOHANG) == (0, 0):
             time.sleep(0.01)
 
 
-def write_ring(pipe: int, directory: str, max_bytes: int) -> None:
-    """Write the records that arrive until the pipe is closed, and end this process."""
+def write_ring(records: socket.socket, directory: str, max_bytes: int) -> None:
+    """Write the records that arrive until the socket is closed, and end this process."""
     status = 1
     try:
         ring = Ring(Path(directory), max_bytes)
         complained, entry = False, None
-        with os.fdopen(pipe, "rb") as lines:
-            for line in lines:
-                record = json.loads(line)
-                if "entry" in record:
-                    entry = record["entry"]
-                    break
-                ring.write(record)
-                if ring.dropped and not complained:
-                    say(f"records are lost: {ring.trouble}")
-                complained = bool(ring.dropped)
+        while data := records.recv(MAX_RECORD_BYTES):
+            record = json.loads(data)
+            if "entry" in record:
+                entry = record["entry"]
+                break
+            ring.write(record)
+            if ring.dropped and not complained:
+                say(f"records are lost: {ring.trouble}")
+            complained = bool(ring.dropped)
         ring.close()
         remove_entry(entry)  # only if the trace was removed, not if the recorder was killed
         status = 0
-    except OSError as error:
-        say(f"{directory}: {error.strerror}")
     finally:
         os._exit(status)
 
@@ -550,18 +475,16 @@ def say(sentence: str) -> None:
         os.write(2, f"fstui: {sentence}\n".encode(errors="replace"))
 
 
-def lock(directory: str) -> int:
-    """Lock the directory for this recorder and return the descriptor. Raises OSError, including if another one runs."""
-    fd = os.open(f"{directory}/lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    until_s = time.monotonic() + LOCK_S  # the writer of a killed recorder needs a moment to end
-    while True:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return fd
-        except BlockingIOError:
-            if time.monotonic() >= until_s:
-                raise
-            time.sleep(0.1)
+def lock(directory: str) -> str:
+    """Lock the directory for this process. Returns why that is not possible, or an empty string."""
+    try:
+        fd = os.open(f"{directory}/lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return f"another 'fstui record' writes to {directory}. Stop it first."
+    except OSError as error:
+        return f"{directory}: {error.strerror}"
+    return ""
 
 
 class Recorder:
@@ -576,70 +499,72 @@ class Recorder:
         self._header = {
             "version": settings["version"], "host": os.uname().nodename, "kernel": os.uname().release,
             "boot": proc.read_text("/proc/sys/kernel/random/boot_id").strip(),
-            "anonymous": settings["anonymous"], "untraced": untraced,
+            "anonymous": settings["anonymous"], "untraced": untraced, "started": True,
         }  # fmt: skip
-        self._header_s = 0.0
-        self._started = True
+        self._header_s = -HEADER_S
 
-    def second(self) -> bool:
+    def follow(self, signals: set[signal.Signals], seconds: float | None) -> int:
+        """Record until a signal, or until the time is over. Returns the exit status."""
+        due_s = began_s = time.monotonic()
+        while seconds is None or time.monotonic() - began_s < seconds:
+            due_s = max(due_s + SECOND, time.monotonic())
+            if self._trace and self._window_s == self._last_s and self._trace.first_s < SECOND:
+                if signal.sigtimedwait(signals, self._trace.first_s):
+                    return 0
+                self._trace.narrow()
+            if signal.sigtimedwait(signals, max(due_s - time.monotonic(), 0.0)):
+                return 0
+            if not self._second():
+                say("the program that writes the records has ended")
+                return 1
+        return 0
+
+    def _second(self) -> bool:
         """Take the records of a second. Returns False if they cannot be written any more."""
         now_s = time.monotonic()
         elapsed_s, self._last_s = now_s - self._last_s, now_s
-        if now_s - self._header_s >= HEADER_S or self._started:
-            header = {**self._stamp("header", 0.0), **self._header, "started": self._started}
-            self._started, self._header_s = False, now_s
-            self._writer.write(header)
-        alive = self._writer.write({**self._stamp("second", elapsed_s), **self._counters.second()})
+        if now_s - self._header_s >= HEADER_S:
+            self._write("header", 0.0, self._header)
+            self._header_s, self._header["started"] = now_s, False
+        alive = self._write("second", elapsed_s, self._counters.second())
         into_s = now_s - self._window_s
-        if into_s < WINDOW_S - SECOND / 2:
-            if self._trace:
-                self._trace.tick()
-            return alive
-        self._window_s = now_s
-        seen = self._trace.end_window(into_s, self._settings["anonymous"]) if self._trace else {}
-        record = {**self._stamp("window", into_s), **seen, "processes": self._processes.moved()}
-        return self._writer.write(record) and alive
-
-    def first_s(self) -> float:
-        """Return how far into the next second to leave out the busiest threads."""
-        return self._trace.first_s if self._trace and self._window_s == self._last_s else SECOND
-
-    def narrow(self) -> None:
+        if into_s >= WINDOW_S - SECOND / 2:
+            self._window_s = now_s
+            seen = self._trace.end_window(into_s, self._settings["anonymous"]) if self._trace else {}
+            return self._write("window", into_s, {**seen, "processes": self._processes.moved()})
         if self._trace:
-            self._trace.narrow()
+            self._trace.tick()
+        return alive
 
-    def _stamp(self, kind: str, elapsed_s: float) -> Object:
-        return {
+    def _write(self, kind: str, elapsed_s: float, fields: Object) -> bool:
+        stamp = {
             "kind": kind, "at": round(time.time(), 2), "boot_s": round(time.clock_gettime(time.CLOCK_BOOTTIME), 2),
             "elapsed_s": round(elapsed_s, 2),
         }  # fmt: skip
+        return self._writer.write({**stamp, **fields})
 
 
 def run(settings: Object) -> int:
     """Record until a signal, or until the time is over. Returns the exit status."""
-    try:
-        held = lock(settings["directory"])
-    except BlockingIOError:
-        return refuse(settings, f"another 'fstui record' writes to {settings['directory']}. Stop it first.")
-    except OSError as error:
-        return refuse(settings, f"{settings['directory']}: {error.strerror}")
     signals = {s for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(s) is not signal.SIG_IGN}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-    os.set_inheritable(held, True)
-    writer = Writer(settings["directory"], settings["max_bytes"])
-    trace, untraced = None, "only root may trace the kernel"
-    if settings["name"]:
-        try:
-            trace, untraced = Trace(PREFIX + settings["name"]), ""
-        except (TracefsError, OSError) as problem:
-            untraced = str(problem)
+    writer = Writer(settings["directory"], settings["max_bytes"])  # before the lock, which this child must not hold
+    if refused := lock(settings["directory"]):
+        say(refused)
+        writer.close(settings["entry"])
+        return REFUSED
+    entry, trace, untraced = settings["entry"], None, "only root may trace the kernel"
     try:
+        if settings["name"]:
+            try:
+                trace, untraced = Trace(PREFIX + settings["name"]), ""
+            except (TracefsError, OSError) as problem:
+                untraced = str(problem)
         say(f"recording into {settings['directory']}; Ctrl-C ends it")
         if untraced:
             say(f"no kernel trace, so who waits is not recorded: {untraced}")
-        status = follow(Recorder(settings, writer, trace, untraced), signals, settings["seconds"])
+        return Recorder(settings, writer, trace, untraced).follow(signals, settings["seconds"])
     finally:
-        entry = settings["entry"]
         try:
             if trace:
                 trace.remove()
@@ -647,30 +572,6 @@ def run(settings: Object) -> int:
             say(f"the instance of the trace was not removed: {problem.strerror}; 'fstui clean' tries again")
             entry = None
         writer.close(entry)
-    return status
-
-
-def refuse(settings: Object, sentence: str) -> int:
-    say(sentence)
-    remove_entry(settings["entry"])
-    return REFUSED
-
-
-def follow(recorder: Recorder, signals: set[signal.Signals], seconds: float | None) -> int:
-    due_s = began_s = time.monotonic()
-    while seconds is None or time.monotonic() - began_s < seconds:
-        due_s = max(due_s + SECOND, time.monotonic())
-        first_s = recorder.first_s()
-        if first_s < SECOND:
-            if signal.sigtimedwait(signals, first_s):
-                return 0
-            recorder.narrow()
-        if signal.sigtimedwait(signals, max(due_s - time.monotonic(), 0.0)):
-            return 0
-        if not recorder.second():
-            say("the program that writes the records has ended")
-            return 1
-    return 0
 
 
 def main() -> None:

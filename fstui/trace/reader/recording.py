@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from operator import itemgetter
 from typing import NamedTuple
@@ -94,6 +94,8 @@ class EventRecording:
         """Share of the buffer that was filled at the last read, on the CPU where it was fullest."""
         self.collected_bytes = 0
         """Bytes of all events that were read so far."""
+        self.handlers: dict[int, Callable[..., None]] = {}
+        """By the id of an event: called with its time and its fields."""
         self._readers: dict[int, Reader] = {}
         try:
             self._layout = parse_page_layout(self.instance.read("events/header_page"))
@@ -141,6 +143,21 @@ class EventRecording:
             self.instance.write(f"events/{event.name}/filter", event.filter)
         self.instance.write(f"events/{event.name}/enable", "1")
         return number
+
+    def handle(self, event: Wanted, handler: Callable[..., None]) -> bool:
+        """Record an event for ``read``. Returns False if this kernel does not have the event or its fields."""
+        try:
+            self.handlers[self.enable(event)] = handler
+        except TracefsError:
+            return False
+        return True
+
+    def read(self) -> None:
+        """Call the handlers of the events that happened so far."""
+        handlers = self.handlers
+        for time_ns, number, fields in self.events(self.collect()):
+            if number in handlers:
+                handlers[number](time_ns, *fields)
 
     def collect(self) -> int:
         """Read the buffers of all CPUs. Returns the time (ns) up to which all events have been read.

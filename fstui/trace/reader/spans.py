@@ -40,8 +40,9 @@ class WaitRow:
         self.cpu_ns = 0
         self.in_flight_ns: int | None = None
         self.call = ""
-        self.slow: list[tuple[int, int]] = []
-        """Of slow syncs: when each returned, and how long it took, in ns. Only a recording has them."""
+        self.slow: list[tuple[int, int, int]] = []
+        """Of slow syncs: when each returned, how long it took, and how long it may have waited for a CPU, in ns. Only a
+        recording has them."""
 
     def merge(self, later: WaitRow) -> None:
         self.path = later.path or self.path
@@ -73,7 +74,7 @@ class WaitRow:
             "waited_ns": self.durations.sum_ns,
             "latency_ns": self.durations.as_dict(),
             "device_ns": device_ns,
-            "cpu_ns": min(self.cpu_ns, self.durations.sum_ns),
+            "cpu_ns": self.cpu_ns,
             "in_flight_ns": self.in_flight_ns,
             "failed": dict(self.failed),
         }

@@ -8,7 +8,7 @@ without a time.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from fstui.trace.reader.durations import Durations
@@ -183,7 +183,6 @@ class Watcher:
         """By device and inode."""
         self.recording = EventRecording(name)
         self._committing: dict[int, int] = {}
-        self.handlers: dict[int, Callable[..., None]] = {}
         try:
             if pid is not None:
                 self._follow(pid)
@@ -198,36 +197,23 @@ class Watcher:
                 if name in without:
                     continue
                 kind = FUA_WRITES if name.startswith("block/") else only if "dev" in fields else ""
-                self._enable_if_present(Wanted(name, fields, kind), getattr(self.waits, handler))
-        if not self.handlers:
+                self.recording.handle(Wanted(name, fields, kind), getattr(self.waits, handler))
+        if not self.recording.handlers:
             raise TracefsError("this kernel has no event of a system call or a filesystem that syncs")
-        self._enable_if_present(COMMIT_BEGAN, self._commit_began)
-        self._enable_if_present(COMMIT_ENDED, self._commit_ended)
-        self._enable_if_present(ERROR_SET, self._error_set)
-        self._enable_if_present(ERROR_RETURNED, self._error_returned)
+        self.recording.handle(COMMIT_BEGAN, self._commit_began)
+        self.recording.handle(COMMIT_ENDED, self._commit_ended)
+        self.recording.handle(ERROR_SET, self._error_set)
+        self.recording.handle(ERROR_RETURNED, self._error_returned)
 
     def _follow(self, pid: int) -> None:
         """Follow the process and all its descendants, including those that end quickly."""
         self._family = lineage = Lineage()
-        self.handlers[self.recording.enable(FORK)] = lambda _, parent, child: lineage.forked(parent, child)
+        if not self.recording.handle(FORK, lambda _, parent, child: lineage.forked(parent, child)):
+            raise TracefsError("this kernel has no event of a new process")
         lineage.add("own", family([pid]))
 
     def is_of_family(self, thread: int) -> bool:
         return self._family is None or self._family.owner(thread) == "own"
-
-    def _enable_if_present(self, event: Wanted, handler: Callable[..., None]) -> None:
-        try:
-            number = self.recording.enable(event)
-        except TracefsError:
-            return
-        self.handlers[number] = handler
-
-    def read(self) -> None:
-        until_ns = self.recording.collect()
-        handlers = self.handlers
-        for time_ns, number, fields in self.recording.events(until_ns):
-            if number in handlers:
-                handlers[number](time_ns, *fields)
 
     def take_commits(self) -> dict[int, Durations]:
         """Return the journal commits since the last call, by device."""

@@ -47,12 +47,15 @@ class Calls:
         seen = self._watcher.waits
         programs = self._programs.of(seen.threads())
         rows = SecondOfRows(self, span, programs)
-        delays = self._programs.cpu_delays(programs)
+        rows.cpu_delays = self._programs.cpu_delays(programs)
+        delays = dict(rows.cpu_delays)
         # those that waited longest come first, because the time for finding names is limited
         for (thread, *file), durations in sorted(seen.done.items(), key=lambda one: -one[1].sum_ns):
             rows.row(thread, SyncedFile(*file)).durations.merge(durations)
             if not programs[thread].is_kernel:  # kernel workers also wait for the CPU with unrelated work
-                rows.row(thread, SyncedFile(*file)).cpu_ns += delays.pop(thread, 0)
+                part = min(delays.get(thread, 0), durations.sum_ns)
+                rows.row(thread, SyncedFile(*file)).cpu_ns += part
+                delays[thread] = delays.get(thread, 0) - part
         for (thread, *file), count in seen.timeless.items():
             rows.row(thread, SyncedFile(*file)).timeless += count
         for (thread, *file, errno), count in seen.failed.items():
@@ -108,7 +111,7 @@ class WatchSession(Calls):
         self._devices.switch(on=False)
 
     def end_second(self) -> dict[str, Any]:
-        self._watcher.read()
+        self._watcher.recording.read()
         now = time.monotonic()
         span = Span()
         span.elapsed_s, self._since = now - self._since, now
@@ -158,6 +161,8 @@ class SecondOfRows:
 
     def __init__(self, calls: Calls, span: Span, programs: Mapping[int, TracedProcess]) -> None:
         self._calls, self._rows, self._programs = calls, span.rows, programs
+        self.cpu_delays: dict[int, int] = {}
+        """How long (ns) each thread has waited for a CPU."""
         self._known: dict[tuple[int, SyncedFile], WaitRow] = {}
 
     def row(self, thread: int, file: SyncedFile) -> WaitRow:

@@ -10,7 +10,7 @@ from fstui.model.quantities import clock, count, seconds
 from fstui.model.storage import Target
 from fstui.report import at_risk
 from fstui.tui.drawing import io_path
-from fstui.tui.drawing.cells import Column, heading, line, row, rule, shown, title_line, wrapped
+from fstui.tui.drawing.cells import Column, line, rule, table, title_line, wrapped
 from fstui.tui.styles import FAINT, HEAD
 
 FILES = (
@@ -49,18 +49,12 @@ def files(view: RiskView, width: int) -> list[Text]:
     """Draw the files with most at risk first, then the directories with new names."""
     if view.state is None:
         return [line(("  looking at the open files …", FAINT))]
-    columns = shown(FILES, width - 2)
-    titles = [column.title for column in FILES]
-    rows = [at_risk.file_cells(each) for each in view.state.files]
-    found = [heading(columns), *(line("  " + row(columns, dict(zip(titles, cells, strict=True)))) for cells in rows)]
-    if not rows:
+    found = table(FILES, map(at_risk.file_cells, view.state.files), width)
+    if not view.state.files:
         found.append(line(("  no program has written to a file on this filesystem", FAINT)))
     if view.state.names:
-        columns = shown(NAMES, width - 2)
-        titles = [column.title for column in NAMES]
         names = [(one.program, count(one.count), seconds(one.oldest_s), one.where) for one in view.state.names]
-        found += [line(), heading(columns)]
-        found += [line("  " + row(columns, dict(zip(titles, cells, strict=True)))) for cells in names]
+        found += [line(), *table(NAMES, names, width)]
     return found
 
 

@@ -12,7 +12,7 @@ from fstui.model.quantities import count, duration_ns, percent, rate, size
 from fstui.model.recording import Bucket, DeviceSecond, RecordedWait, Second, WhatHappened, Window, span
 from fstui.report.text import NONE, sparkline
 from fstui.report.what_happened import CHARTS, line_of
-from fstui.tui.drawing.cells import Column, fit_right, heading, line, row, rule, shown, title_line, wrapped
+from fstui.tui.drawing.cells import Column, fit_right, line, rule, table, title_line, wrapped
 from fstui.tui.styles import FAINT, HEAD
 
 ZOOMS = (10, 60, 600, 3600)
@@ -92,13 +92,11 @@ def waits(view: RecordingView, width: int) -> list[Text]:
     remark = f"{window.elapsed_s:.0f} s until {datetime.fromtimestamp(window.at):%H:%M:%S}"
     top = rule(width, "programs that waited", remark)
     if window.traced_s is None:
-        table = [line(("  not traced: only root may trace the kernel", FAINT))]
+        rows = [line(("  not traced: only root may trace the kernel", FAINT))]
     else:
-        columns = shown(WAITS, width - 2)
-        rows = [dict(zip((one.title for one in WAITS), _wait(each), strict=True)) for each in window.waits]
-        table = [heading(columns), *(line("  " + row(columns, each)) for each in rows)]
-        table = table if rows else [line(("  no program waited for a sync", FAINT))]
-    return [top, *table, *_movers(window)]
+        rows = table(WAITS, map(_wait, window.waits), width)
+        rows = rows if window.waits else [line(("  no program waited for a sync", FAINT))]
+    return [top, *rows, *_movers(window)]
 
 
 def _wait(one: RecordedWait) -> tuple[str, ...]:
@@ -106,7 +104,7 @@ def _wait(one: RecordedWait) -> tuple[str, ...]:
         one.who,
         count(one.syncs),
         duration_ns(one.p50_us * 1000) if one.p50_us else NONE,
-        duration_ns(max(one.longest_ms, one.in_flight_ms) * 1e6),
+        duration_ns(one.longest_so_far_ms * 1e6),
         duration_ns(one.waited_ms * 1e6),
         duration_ns(one.cpu_ms * 1e6),
         one.cgroup,
@@ -131,11 +129,7 @@ def devices(view: RecordingView, width: int) -> list[Text]:
     second = view.second
     if second is None:
         return [rule(width, "devices", "not recorded")]
-    columns = shown(DEVICES, width - 2)
-    rows = [
-        dict(zip((one.title for one in DEVICES), _device(each, second.elapsed_s), strict=True))
-        for each in second.devices
-    ]
+    rows = [_device(each, second.elapsed_s) for each in second.devices]
     names = ("CPU", "I/O", "", "memory", "")
     shares = [
         f"{name} {percent(ms / 1000 / second.elapsed_s)}"
@@ -143,8 +137,8 @@ def devices(view: RecordingView, width: int) -> list[Text]:
         if name and ms is not None
     ]
     words = f"  pressure: {', '.join(shares) or 'not counted'} · {size(sum(second.memory_kib) * 1024)} not written back"
-    table = [heading(columns), *(line("  " + row(columns, each)) for each in rows)] if rows else []
-    return [rule(width, "devices", "" if rows else "idle"), *table, line((words, FAINT))]
+    drawn = table(DEVICES, rows, width) if rows else []
+    return [rule(width, "devices", "" if rows else "idle"), *drawn, line((words, FAINT))]
 
 
 def _device(one: DeviceSecond, elapsed_s: float) -> tuple[str, ...]:

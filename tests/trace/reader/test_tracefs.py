@@ -67,7 +67,7 @@ def test_a_watch_works_without_a_missing_event(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(waits, "COMMIT_BEGAN", Wanted("jbd2/no_such_event", ("dev",)))
     made = Watcher(f"fstui-without-{os.getpid()}")
     try:
-        made.read()
+        made.recording.read()
     finally:
         made.recording.remove()
 
