@@ -47,6 +47,10 @@ class ProgramAtRisk(Exposed, frozen=True, kw_only=True):
     """The file that it syncs most: of a database, the write-ahead log, from which it recovers the other files."""
     log_bytes: Count = 0
     """Its bytes at risk."""
+    direct_files: int = 0
+    """Files that it has open with O_DIRECT. Their bytes are not counted."""
+    direct_bytes: Count = 0
+    """The most that the disks of these files may hold in their caches, written by all programs."""
     names: int
     """Files that were created or renamed, whose directory is not yet durable."""
     oldest_name_s: Amount | None
@@ -58,20 +62,16 @@ class ProgramAtRisk(Exposed, frozen=True, kw_only=True):
 
 class FileAtRisk(Exposed, frozen=True, kw_only=True):
     programs: tuple[str, ...]
-    path: str | None
-    """Its path in the program's namespace; None for several files."""
-    files: int
-    """More than one for the files that a program opened with O_DIRECT, which are counted together."""
+    path: str
+    """Its path in the program's namespace."""
     device: str | None
     direct: bool
+    """A program opened it with O_DIRECT: what it wrote in that way is not counted."""
     closed: bool
     """No program has it open any more. Its bytes are those of the moment when it was closed."""
 
     @property
     def where(self) -> str:
-        how = f"{self.files} files opened with O_DIRECT on {self.device or '?'}"
-        if self.path is None:
-            return how
         return self.path + (" (O_DIRECT)" if self.direct else "") + (" (closed)" if self.closed else "")
 
 
@@ -119,9 +119,7 @@ class AtRisk(Base, frozen=True, kw_only=True):
     not_covered: dict[str, int] = {}
     """By filesystem type: descriptors that are open for writing there and were not examined."""
     unreadable: int = 0
-    """Processes of other users."""
-    refused: int = 0
-    """Processes whose descriptors may not be duplicated."""
+    """Processes that may not be examined."""
     seconds_per_round: Amount = 1.0
     """Time in which every file is examined once."""
     names_recorded: bool = False

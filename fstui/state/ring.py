@@ -1,8 +1,8 @@
 """The recording on disk: a ring of files with one record per line. Standard library only, because a child writes it.
 
-A record is a JSON object. Each file is a gzip stream that is flushed after every record, so a recorder that is killed,
-or a power cut, costs only the last records of one file. When all files together are larger than the limit, the oldest
-ones are removed.
+A record is the CRC-32 of a JSON object in hexadecimal, a space, and the object. Each file is a gzip stream that is
+flushed after every record, so a recorder that is killed, or a power cut, costs only the last records of one file. When
+all files together are larger than the limit, the oldest ones are removed.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ class Ring:
             raise OSError(None, f"less than {FREE_BYTES // MIB} MiB are free")
         if self._fd < 0:
             self._open(record["at"])
-        line = json.dumps(record, separators=(",", ":")).encode() + b"\n"
+        text = json.dumps(record, separators=(",", ":")).encode()
+        line = b"%08x %s\n" % (zlib.crc32(text), text)
         data = self._stream.compress(line) + self._stream.flush(zlib.Z_SYNC_FLUSH)
         while data:  # on a full disk, a part may be written
             written = os.write(self._fd, data)
@@ -119,4 +120,8 @@ def lines(path: Path) -> Iterator[bytes]:
     with contextlib.suppress(OSError, zlib.error), path.open("rb") as file:
         while data := file.read(READ_BYTES):
             *whole, rest = (rest + stream.decompress(data)).split(b"\n")
-            yield from whole
+            for line in whole:
+                checksum, _, text = line.partition(b" ")
+                if checksum != b"%08x" % zlib.crc32(text):
+                    return
+                yield text

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import secrets
 from collections.abc import AsyncIterator, Iterator
@@ -11,44 +9,37 @@ from collections.abc import AsyncIterator, Iterator
 import msgspec
 
 from fstui import proc
-from fstui.measure.children import Child, NoAnswer
+from fstui.measure.children import Child
 from fstui.model.at_risk import AtRisk, ProgramAtRisk
 from fstui.model.errors import Refused
 from fstui.model.quantities import count, counted, rate, seconds, size
 from fstui.model.storage import Target
 from fstui.state import ledger
 from fstui.state.ledger import record
-from fstui.trace.child import END_S, READY_S, SILENT_S, TRACE, device_number, path_of
-
-_WHAT = "the program that counts what is at risk"
+from fstui.trace.child import READY_S, WatchingChild, device_number, path_of
 
 
-class AtRiskChild:
-    """The running child program. As root it traces, so its instance is in the ledger before it is made."""
+class AtRiskChild(WatchingChild):
+    """The child program of ``fstui watch --at-risk``. It works without the kernel's trace, too."""
 
     untraced: str | None = None
-
-    def __init__(self, child: Child, entry: ledger.LedgerEntry | None) -> None:
-        self._child, self._entry = child, entry
 
     @classmethod
     async def start(cls, target: Target | None, pid: int | None) -> AtRiskChild:
         """Watch one filesystem or all; ``pid``: only a process and its descendants. Raises Refused, OSError."""
         if pid is not None and proc.stat(pid) is None:
             raise Refused(f"There is no process {pid}.")
-        name, untraced = secrets.token_hex(3), None if os.geteuid() == 0 else "only root may trace the kernel"
+        name, untraced, entry = secrets.token_hex(3), "only root may trace the kernel", None
         child = await Child.start("trace.reader.at_risk")
-        entry = None
-        try:
-            entry = await record(name, "trace", path_of(name)) if untraced is None else None
-        except (OSError, Refused) as problem:  # without an entry, nothing would remove the instance after kill -9
-            untraced = f"the trace cannot be recorded in the state directory: {problem}"
+        if os.geteuid() == 0:
+            try:
+                entry = await record(name, "trace", path_of(name))
+            except (OSError, Refused) as problem:  # without an entry, nothing would remove the instance after kill -9
+                untraced = f"the trace cannot be recorded in the state directory: {problem}"
         started = cls(child, entry)
-        device = device_number(target.path) if target else None
-        place = str(ledger.path_of(entry)) if entry else None
-        traced = {"name": name if entry else None, "entry": place, "untraced": untraced}
-        child.send(json.dumps({**traced, "pid": pid, "device": device}))
-        answer = json.loads(await child.answer(READY_S, _WHAT, "home") or b'{"error": "its program has ended"}')
+        device, place = device_number(target.path) if target else None, str(ledger.path_of(entry)) if entry else None
+        started._send(name=name if entry else None, entry=place, untraced=untraced, pid=pid, device=device)
+        answer = await started._answer(READY_S)
         if "error" in answer:
             await started.stop()
             raise Refused(f"fstui cannot see what is at risk: {answer['error']}.")
@@ -57,23 +48,11 @@ class AtRiskChild:
 
     async def seconds(self) -> AsyncIterator[AtRisk]:
         """Yield the state every second, and once more after ``end``. Raises OSError."""
-        with contextlib.suppress(NoAnswer):
-            while line := await self._child.answer(SILENT_S, TRACE, "home"):
-                received = json.loads(line)
-                yield msgspec.convert(received.get("second") or received["whole"], AtRisk)
-                if "whole" in received:
-                    return
-        raise OSError(None, f"{_WHAT} has ended or does not answer")
-
-    def end(self) -> None:
-        self._child.hang_up()
-
-    async def stop(self) -> str | None:
-        """End it. Returns None, or a sentence about what could not be removed."""
-        status = await self._child.end(END_S, "home")
-        if status is None:
-            self._child.abandon()
-        return f"{self._entry.what}: not removed; 'fstui clean' tries again" if status and self._entry else None
+        async for received in self._received():
+            yield msgspec.convert(received.get("second") or received["whole"], AtRisk)
+            if "whole" in received:
+                return
+        raise OSError(None, "the program that counts what is at risk has ended or does not answer")
 
 
 def sentences(seen: AtRisk) -> tuple[str, ...]:
@@ -97,7 +76,12 @@ def _sentence(program: ProgramAtRisk, elapsed_s: float) -> str:
         kind = "new, renamed or removed name" if program.names == 1 else "new, renamed or removed names"
         age = seconds(program.oldest_name_s or 0.0)
         names = f"; {count(program.names)} {kind} in directories that are not synced, oldest {age}"
-    return f"{program.who}: {risk}{names}{_often(program, elapsed_s)}."
+    direct = ""
+    if program.direct_files:
+        files = counted(program.direct_files, "file")
+        direct = f"; writes with O_DIRECT to {files} are not counted: the disk's cache holds at most "
+        direct += size(program.direct_bytes)
+    return f"{program.who}: {risk}{names}{_often(program, elapsed_s)}{direct}."
 
 
 def _log(program: ProgramAtRisk) -> str:
@@ -128,12 +112,8 @@ def limits(seen: AtRisk, untraced: str | None) -> Iterator[str]:
         yield f"Bytes are not counted: {seen.unsupported}. Only syncs are."
         return
     if seen.unreadable:
-        yield f"{counted(seen.unreadable, 'process')} of other users cannot be examined: run fstui as root."
-    if seen.refused:
-        yield (
-            f"{counted(seen.refused, 'process')} cannot be examined: the kernel allows it only to a debugger "
-            "(kernel.yama.ptrace_scope, or a container)."
-        )
+        processes = counted(seen.unreadable, "process")
+        yield f"{processes} cannot be examined: run fstui as root, and not in a container."
     for fstype, descriptors in sorted(seen.not_covered.items()):
         files = counted(descriptors, "descriptor")
         yield f"Not counted: {files} open for writing on {fstype}, whose unwritten pages fstui cannot count."

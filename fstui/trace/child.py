@@ -52,7 +52,8 @@ class Ended(NamedTuple):
 
 
 class TracingChild:
-    def __init__(self, child: Child, entry: ledger.LedgerEntry) -> None:
+    def __init__(self, child: Child, entry: ledger.LedgerEntry | None) -> None:
+        """``entry``: of its instance; None if it does not trace."""
         self._child = child
         self._entry = entry
 
@@ -79,7 +80,7 @@ class TracingChild:
         status = await self._child.end(END_S, "home")
         if status is None:
             self._child.abandon()
-        return None if status == 0 else f"{self._entry.what}: not removed; 'fstui clean' tries again"
+        return None if status == 0 or not self._entry else f"{self._entry.what}: not removed; 'fstui clean' tries again"
 
     def _send(self, **line: Any) -> None:
         self._child.send(json.dumps(line))
@@ -117,7 +118,20 @@ class RunTrace(TracingChild):
         return msgspec.convert(answer["devices"], tuple[DeviceTrace, ...]) if "devices" in answer else None
 
 
-class WatchTrace(TracingChild):
+class WatchingChild(TracingChild):
+    """A child that reports every second until ``end``."""
+
+    def end(self) -> None:
+        """Request the result."""
+        self._child.hang_up()
+
+    async def _received(self) -> AsyncIterator[dict[str, Any]]:
+        with contextlib.suppress(NoAnswer):
+            while line := await self._child.answer(SILENT_S, TRACE, "home"):
+                yield json.loads(line)
+
+
+class WatchTrace(WatchingChild):
     """The trace of a watch, which says who waits for which file."""
 
     @classmethod
@@ -128,18 +142,13 @@ class WatchTrace(TracingChild):
         """
         return await cls._start(name, "trace.reader.watch", pid=pid, device=device, calls=calls)
 
-    def end(self) -> None:
-        self._child.hang_up()
-
     async def seconds(self) -> AsyncIterator[Watched | Ended]:
-        with contextlib.suppress(NoAnswer):
-            while line := await self._child.answer(SILENT_S, TRACE, "home"):
-                received = json.loads(line)
-                if "whole" in received:
-                    whole = msgspec.convert(received["whole"], Watched, strict=False)
-                    yield Ended(whole, msgspec.convert(received["errors"], tuple[LostWrite, ...]))
-                    return
-                yield msgspec.convert(received["second"], Watched, strict=False)
+        async for received in self._received():
+            if "whole" in received:
+                whole = msgspec.convert(received["whole"], Watched, strict=False)
+                yield Ended(whole, msgspec.convert(received["errors"], tuple[LostWrite, ...]))
+                return
+            yield msgspec.convert(received["second"], Watched, strict=False)
 
 
 async def start_watch(target: Target | None, pid: int | None, filesystems: Sequence[Target]) -> WatchTrace:

@@ -19,8 +19,8 @@ def program(name: str, pid: int, **changed: Any) -> ProgramAtRisk:
     return ProgramAtRisk(program=name, pid=pid, **exposed(**{**others, **changed}))
 
 
-def file(path: str | None, *programs: str, **changed: Any) -> FileAtRisk:
-    others = {"files": 1, "device": "sda1", "direct": False, "closed": False}
+def file(path: str, *programs: str, **changed: Any) -> FileAtRisk:
+    others = {"device": "sda1", "direct": False, "closed": False}
     return FileAtRisk(path=path, programs=programs, **exposed(**{**others, **changed}))
 
 
@@ -33,15 +33,15 @@ STATE = AtRisk(
         ),
         program("cp", 950, dirty_bytes=8 * MIB, files=1, oldest_s=4.2, at_least=True, most_bytes=8 * MIB, longest_s=4.2,
                 names=2, oldest_name_s=3.0),
-        program("postgres", 700, syncs=24_000, sync_every_s=0.0125),
+        program("postgres", 700, syncs=24_000, sync_every_s=0.0125, direct_files=2, direct_bytes=3 * MIB),
     ),
     files=(
         file("/var/lib/nats/jetstream/orders/msgs/7.blk", "nats-server (812)", dirty_bytes=39 * MIB, oldest_s=118.0,
              most_bytes=41 * MIB, longest_s=120.4, syncs=3, sync_every_s=120.0),
         file("/backup/[red]dump[/]", "cp (950)", dirty_bytes=8 * MIB, oldest_s=4.2, at_least=True, most_bytes=8 * MIB,
              longest_s=4.2, closed=True),
-        file(None, "nats-server (812)", "nats (900)", cached_bytes=MIB, oldest_s=0.4, most_bytes=MIB, longest_s=1.0,
-             direct=True, files=3),
+        file("/var/lib/nats/meta", "nats-server (812)", "nats (900)", cached_bytes=MIB, oldest_s=0.4, most_bytes=MIB,
+             longest_s=1.0, direct=True),
         file("/var/lib/postgresql/16/main/pg_wal/000000010000000000000001", "postgres (700)", syncs=24_000,
              sync_every_s=0.0125),
     ),

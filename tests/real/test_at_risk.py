@@ -182,34 +182,22 @@ def test_a_program_that_syncs_each_write_shows_zero(workshop: Path) -> None:
         assert "nothing at risk" in watching.ended().sentences[0]
 
 
-def test_direct_writes_are_in_the_cache_until_a_flush(workshop: Path) -> None:
+def test_direct_writes_are_named_with_what_the_cache_holds(workshop: Path) -> None:
     with (
         disks.on_loop(workshop, options=NO_COMMIT) as storage,
-        writing(path := storage.directory / "file") as writer,
+        writing(storage.directory / "file") as writer,
     ):
         writer.do("write 8", "fsync", "open O_DIRECT")
         with watch("--mount", storage.directory) as watching:
             writer.do("write 4")
-            state = watching.until(lambda state: bytes_of(state, path)[1] > 0)
-            assert bytes_of(state, path)[0] == 0
-            assert bytes_of(state, path)[1] == pytest.approx(4 * MIB, rel=0.02)
-            (disk,) = (disk for disk in state.devices if disk.device == storage.device)
-            assert disk.volatile and disk.not_flushed_bytes >= 4 * MIB
-            writer.do("close")
-            watching.second()
-            assert bytes_of(watching.second(), path)[1] >= 4 * MIB, "closing the file flushes nothing"
-            writer.do("sync_directory")
-            assert bytes_of(watching.until(lambda state: bytes_of(state, path) == (0, 0)), path) == (0, 0)
-
-
-def test_a_program_that_syncs_each_direct_write_shows_zero(workshop: Path) -> None:
-    with disks.on_loop(workshop, options=NO_COMMIT) as storage, writing(path := storage.directory / "file") as writer:
-        writer.do("write 8", "fsync", "open O_DIRECT")
-        with watch("--mount", storage.directory) as watching:
-            writer.do(*["write 1", "fsync"] * 8)
-            state = watching.until(lambda state: bool(file_of(state, path)))
-            row = file_of(state, path)
-            assert row and (row.direct, row.bytes, row.syncs) == (True, 0, 8)
+            state = watching.until(lambda state: program_of(state, writer.process.pid).direct_bytes >= 4 * MIB)
+            program = program_of(state, writer.process.pid)
+            assert (program.bytes, program.direct_files) == (0, 1)
+            assert program.direct_bytes == pytest.approx(4 * MIB, rel=0.02)
+            writer.do("fsync")
+            state = watching.until(lambda state: program_of(state, writer.process.pid).direct_bytes < MIB)
+            assert program_of(state, writer.process.pid).direct_bytes < MIB
+            assert "writes with O_DIRECT to 1 file are not counted" in watching.ended().sentences[0]
 
 
 def test_written_pages_are_in_the_cache_until_a_flush(workshop: Path) -> None:
@@ -228,10 +216,12 @@ def test_written_pages_are_in_the_cache_until_a_flush(workshop: Path) -> None:
 
 def test_no_volatile_cache_means_nothing_in_the_cache(workshop: Path) -> None:
     with disks.write_through(workshop) as storage, writing(path := storage.directory / "file") as writer:
-        writer.do("write 8", "fsync", "open O_DIRECT")
+        writer.do("write 8", "fsync", "open O_RDWR")
         with watch("--mount", storage.directory) as watching:
             writer.do("write 4")
-            state = watching.second()
+            watching.until(lambda state: bytes_of(state, path)[0] > 0)
+            writer.do("start_writeback")
+            state = watching.until(lambda state: bytes_of(state, path) == (0, 0))
             assert bytes_of(state, path) == (0, 0)
             assert [disk.volatile for disk in state.devices if disk.device == storage.device] == [False]
 
@@ -375,7 +365,7 @@ def test_redis_shows_what_appendfsync_promises(workshop: Path, how: str, is_at_r
                 with redis_writes(place / "socket") as sent:
                     for _ in range(5):  # a second may begin just after the sync of "everysec"
                         state = watching.second()
-                (row,) = (row for row in state.files if row.path and row.path.endswith("incr.aof"))
+                (row,) = (row for row in state.files if row.path.endswith("incr.aof"))
                 assert (row.most_bytes > 0) == is_at_risk
                 assert row.most_bytes <= 1100 * len(sent) + 4096
                 assert (row.syncs == 0) == (how == "no")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import Any
 
 GAP_S = 0.1
 """Bytes that were written less than this long before a sync began are being synced: the program waits for them."""
@@ -50,31 +51,45 @@ class Bytes:
             self._marks = deque([(time, older), *((at, amount) for at, amount in self._marks if at >= time)])
 
 
-class Exposure:
-    """One file, or the files that one program writes with O_DIRECT. Times are seconds of CLOCK_MONOTONIC."""
+class Totals:
+    """The largest amount and age of a file or a program, and its syncs. Times are seconds of CLOCK_MONOTONIC."""
 
-    def __init__(self, since: float, *, from_start: bool) -> None:
+    def __init__(self) -> None:
+        self.most_bytes = self.syncs = 0
+        self._longest_s = self._first_sync = self._last_sync = 0.0
+
+    def note(self, now: float, total: int, oldest: float | None) -> None:
+        self.most_bytes = max(self.most_bytes, total)
+        self._longest_s = max(self._longest_s, now - (now if oldest is None else oldest))
+
+    def count_syncs(self, now: float, times: int) -> None:
+        self._first_sync = self._first_sync or now
+        self._last_sync = now
+        self.syncs += times
+
+    def as_dict(self, *, traced: bool) -> dict[str, Any]:
+        return {
+            "most_bytes": self.most_bytes,
+            "longest_s": self._longest_s,
+            "syncs": self.syncs if traced else None,
+            "sync_every_s": (self._last_sync - self._first_sync) / (self.syncs - 1) if self.syncs > 1 else None,
+        }
+
+
+class Exposure(Totals):
+    """One file."""
+
+    def __init__(self) -> None:
+        super().__init__()
         self.in_memory, self.in_cache = Bytes(), Bytes()
-        self.most_bytes = 0
-        self.longest_s = 0.0
-        self.syncs = 0
-        self.first_sync = self.last_sync = 0.0
-        """When the first and the last sync began."""
-        self._sync_began = self._synced_until = -1.0
-        self._begun_at = since if from_start else -1.0
-        self._flushes = 0
+        self._sync_began = self._synced_until = self._synced_at = -1.0
 
-    def synced(self, began: float, ended: float) -> None:
+    def synced(self, began: float, ended: float, now: float) -> None:
         """A sync has ended: everything that was written before it began is durable."""
+        self._synced_at = now
         self._sync_began = max(self._sync_began, began)
         self._synced_until = max(self._synced_until, ended)
         self.in_memory.not_before(self._sync_began)
-
-    def counted(self, began: float, times: int) -> None:
-        """``times`` syncs began, the last one at ``began``."""
-        self.first_sync = self.first_sync or began
-        self.last_sync = max(began, self.last_sync)
-        self.syncs += times
 
     def is_being_synced(self, now: float, running_since: float | None) -> bool:
         """Return whether all bytes were written just before a sync, for which the program still waits."""
@@ -82,41 +97,30 @@ class Exposure:
             return False
         return (running_since or now) - self._synced_until < GAP_S
 
-    def update(self, dirty: int, since: float, *, limit: int, flushes: int) -> None:
+    def update(self, dirty: int, since: float, *, limit: int, flushed_at: float) -> None:
         """``dirty``: bytes that are not written back, an increase at the earliest ``since``.
 
-        ``limit``: bytes that the disks may hold in their caches; ``flushes``: those of the disks so far.
+        ``limit``: bytes that the disks' caches may hold. ``flushed_at``: when they were flushed last.
         """
         written = self.in_memory.set(dirty, max(since, self._sync_began))
-        if flushes > self._flushes and self._synced_until >= since:  # its own sync has flushed them
+        if self._synced_at >= since and flushed_at >= self._sync_began:  # by the sync
             self.in_cache.set(0, since)
         else:
             for time, amount in written:
                 self.in_cache.add(time, amount)
-        self._flushes = flushes
         self.in_cache.set(min(self.in_cache.total, limit), since)
 
     def forget(self) -> None:
-        """The file was deleted."""
+        """Drop all bytes, because the file was deleted."""
         self.in_memory, self.in_cache = Bytes(), Bytes()
-
-    def held(self, direct: int, since: float) -> None:
-        """``direct``: bytes written without the page cache since the last flush of the disks."""
-        self.in_cache.set(direct, since)
 
     @property
     def total(self) -> int:
         return self.in_memory.total + self.in_cache.total
 
+    @property
     def oldest(self) -> float | None:
-        return min((one.oldest for one in (self.in_memory, self.in_cache) if one.oldest is not None), default=None)
-
-    def is_at_least(self) -> bool:
-        """Return whether the oldest bytes were there at the start, so that they may be older."""
-        return self.oldest() == self._begun_at
-
-    def note(self, now: float) -> None:
-        self.most_bytes = max(self.most_bytes, self.total)
-        oldest = self.oldest()
-        if oldest is not None:
-            self.longest_s = max(self.longest_s, now - oldest)
+        in_memory, in_cache = self.in_memory.oldest, self.in_cache.oldest
+        if in_memory is None or in_cache is None:
+            return in_memory if in_cache is None else in_cache
+        return min(in_memory, in_cache)

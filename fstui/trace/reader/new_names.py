@@ -18,9 +18,6 @@ COMMIT_S = 1.5
 """A journal commit that ends this long after a change contains it; an earlier one may have begun before it."""
 COMMIT_INTERVAL_S = 5.0
 """ext4 commits at the latest after this time, unless it is mounted with ``commit=``."""
-MAX_SEARCHES = 20
-"""Directories whose path is searched per second."""
-MAX_KEPT = 500
 
 
 class Journal(NamedTuple):
@@ -37,9 +34,8 @@ class Journal(NamedTuple):
 class NewNames:
     """The names that one program made in a directory in one second."""
 
-    def __init__(self, pid: int, directory: FileNumber, count: int, since: float) -> None:
-        self.pid, self.directory, self.count, self.since = pid, directory, count, since
-        self.path: str | None = None
+    def __init__(self, directory: FileNumber, path: str | None, count: int, since: float) -> None:
+        self.directory, self.path, self.count, self.since = directory, path, count, since
         self.journal = journal_of(directory[0])
         self._commits = self.journal.commits() if self.journal else 0
 
@@ -52,33 +48,15 @@ class NewNames:
         return done >= 2 or (done == 1 and age_s > COMMIT_S) or age_s > self.journal.interval_s + COMMIT_INTERVAL_S
 
 
-class Directories:
-    """A cache of the paths of directories."""
-
-    def __init__(self) -> None:
-        self._paths: dict[FileNumber, str | None] = {}
-        self._left = 0
-
-    def begin(self) -> None:
-        self._left = MAX_SEARCHES
-        if len(self._paths) > MAX_KEPT:
-            self._paths.clear()
-
-    def path(self, pid: int, directory: FileNumber, near: Iterable[str]) -> str | None:
-        """Return the path, if it is the working directory of the program or one of those ``near``."""
-        if directory not in self._paths and self._left:
-            self._left -= 1
-            self._paths[directory] = self._search(pid, directory[1], near)
-        return self._paths.get(directory)
-
-    def _search(self, pid: int, inode: int, near: Iterable[str]) -> str | None:
+def find_directory(pid: int, inode: int, near: Iterable[str]) -> str | None:
+    """Return the path of a directory, if it is the working directory of the program or one of those ``near``."""
+    with contextlib.suppress(OSError):
+        near = [os.readlink(f"/proc/{pid}/cwd"), *near]
+    for path in near:
         with contextlib.suppress(OSError):
-            near = [os.readlink(f"/proc/{pid}/cwd"), *near]
-        for path in near:
-            with contextlib.suppress(OSError):
-                if os.stat(f"/proc/{pid}/root{path}").st_ino == inode:
-                    return path
-        return None
+            if os.stat(f"/proc/{pid}/root{path}").st_ino == inode:
+                return path
+    return None
 
 
 @cache

@@ -22,56 +22,34 @@ from typing import NamedTuple
 
 from fstui import proc
 from fstui.trace.reader.processes import KERNEL_THREAD
+from fstui.trace.reader.tracefs import system_call
 
 PIDFD_GETFD, CACHESTAT = 438, 451
 """System call numbers since Linux 5.6 and 6.5, the same on every architecture (asm-generic/unistd.h)."""
 COVERED = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "jfs", "nilfs2", "vfat", "exfat", "ntfs3"})
 IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs", "devpts", "proc", "sysfs", "cgroup2", "tracefs"})
 """Their files are lost in any case."""
-SCAN_S = 0.012
+SCAN_S = 0.008
 """CPU time per scan. If there are more files, the next scan continues with the others."""
+QUIET_SCANS = 8
+"""All descriptors of a process that writes nothing are examined in one of these scans."""
 RECENT_NS = 20_000_000
 """Older kernels round the time of a change down to a timer tick of at most 10 ms."""
 PAGE = resource.getpagesize()
 _ARGUMENTS = struct.Struct("=2Q5Q")
 """struct cachestat_range and struct cachestat (uapi/linux/mman.h)."""
+_memory = ctypes.create_string_buffer(_ARGUMENTS.size)
 
 
 class CachestatError(Exception):
     """The kernel has no cachestat(2), or does not allow it. The message is one sentence for the user."""
 
 
-class SystemCalls:
-    """pidfd_getfd and cachestat, which libc has no functions for."""
-
-    def __init__(self) -> None:
-        libc = ctypes.CDLL(None, use_errno=True)
-        number, integer, pointer = ctypes.c_long, ctypes.c_int, ctypes.c_void_p
-        self._getfd = ctypes.CFUNCTYPE(number, number, integer, integer, ctypes.c_uint, use_errno=True)(
-            ("syscall", libc)
-        )
-        self._cachestat = ctypes.CFUNCTYPE(number, number, integer, pointer, pointer, ctypes.c_uint, use_errno=True)(
-            ("syscall", libc)
-        )
-        self._memory = ctypes.create_string_buffer(_ARGUMENTS.size)
-        self._range = ctypes.addressof(self._memory)
-
-    def duplicate(self, pidfd: int, fd: int) -> int:
-        """Return a duplicate of a program's descriptor. Raises OSError."""
-        return self._checked(self._getfd(PIDFD_GETFD, pidfd, fd, 0))
-
-    def not_written(self, fd: int) -> tuple[int, int]:
-        """Return the bytes of the file's dirty pages, and of those that are being written. Raises OSError."""
-        self._checked(self._cachestat(CACHESTAT, fd, self._range, self._range + 16, 0))
-        _, _, _, dirty, writeback, _, _ = _ARGUMENTS.unpack_from(self._memory)
-        return dirty * PAGE, writeback * PAGE
-
-    @staticmethod
-    def _checked(answer: int) -> int:
-        if answer < 0:
-            error = ctypes.get_errno()
-            raise OSError(error, os.strerror(error))
-        return answer
+def not_written(fd: int) -> tuple[int, int]:
+    """Return the bytes of a file's dirty pages, and of those that are being written. Raises OSError."""
+    system_call(CACHESTAT, fd, ctypes.byref(_memory), ctypes.byref(_memory, 16), 0)
+    _, _, _, dirty, writeback, _, _ = _ARGUMENTS.unpack_from(_memory)
+    return dirty * PAGE, writeback * PAGE
 
 
 class Opener:
@@ -88,12 +66,18 @@ class Opener:
         None: open only for reading; an empty string: nothing to examine.
         """
         self.directory = self.pidfd = -1
+        self._moved: tuple[int, int] | None = None
 
     @property
     def first(self) -> Opener:
         """The first examined process of a server whose processes have the same name: PostgreSQL's postmaster."""
         same = self.above is not None and self.above.wanted and self.above.name == self.name
         return self.above.first if same and self.above is not None else self
+
+    def has_written(self) -> bool:
+        """Return whether it may have made pages dirty since the last call."""
+        before, self._moved = self._moved, proc.io_bytes(self.pid)
+        return self._moved is None or self._moved != before
 
     def read_name(self) -> None:
         """Read its name again, which execve(2) changes."""
@@ -107,37 +91,39 @@ class Opener:
             self.directory = os.open(f"/proc/{self.pid}/fd", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         return self.directory
 
+    def duplicate(self, name: str) -> int:
+        """Return a duplicate of one of its descriptors. Raises OSError."""
+        if self.pidfd < 0:
+            self.pidfd = os.pidfd_open(self.pid)
+        return system_call(PIDFD_GETFD, self.pidfd, int(name), 0)
+
     def close(self) -> None:
         for fd in {self.directory, self.pidfd} - {-1}:
             os.close(fd)
-        self.directory = self.pidfd = -1
 
 
 class OpenFile:
     """A file that processes have open for writing, or had."""
 
-    def __init__(self, number: int, device: int, inode: int, path: str, fstype: str) -> None:
-        self.number, self.device, self.inode, self.path, self.fstype = number, device, inode, path, fstype
-        """``number``: the kernel's number of the filesystem's device; ``device``: st_dev, of a subvolume as well."""
+    def __init__(self, key: tuple[int, int], number: int, path: str, fstype: str) -> None:
+        self.key, self.number, self.path, self.fstype = key, number, path, fstype
+        """``key``: st_dev, of a subvolume as well, and inode. ``number``: that of the filesystem's device in events."""
         self.openers: Counter[Opener] = Counter()
         self.direct = self.deleted = False
         """Some process opened it with O_DIRECT and without O_DSYNC; it has no name any more."""
         self.dirty = self.writeback = 0
-        self.scan = -1
-        """The last scan in which it was examined."""
-        self._changed_ns, self._asked_ns = -1, 0
+        self.scan = self.settled_ns = -1
+        """The last scan in which it was examined. ``settled_ns``: while its modification time is this, it has no dirty
+        pages."""
 
-    def examine(self, calls: SystemCalls, fd: int, found: os.stat_result) -> None:
-        """Count its pages. A file that had none is asked again only after a change. Raises OSError."""
-        self.deleted = not found.st_nlink and stat.S_ISREG(found.st_mode)
-        if self.deleted:
-            self.dirty = self.writeback = 0  # nothing of it is expected after a crash
-            return
-        settled = self._changed_ns < self._asked_ns - RECENT_NS and stat.S_ISREG(found.st_mode)
-        if settled and found.st_mtime_ns == self._changed_ns and not (self.dirty or self.writeback):
-            return
-        self._changed_ns, self._asked_ns = found.st_mtime_ns, time.time_ns()
-        self.dirty, self.writeback = calls.not_written(fd)
+    def count(self, fd: int, found: os.stat_result) -> None:
+        """Count its pages. Raises OSError."""
+        is_regular, now_ns = stat.S_ISREG(found.st_mode), time.time_ns()
+        self.deleted = is_regular and not found.st_nlink
+        # nothing of a deleted file is expected after a crash
+        self.dirty, self.writeback = (0, 0) if self.deleted else not_written(fd)
+        is_settled = is_regular and not self.dirty and not self.writeback and found.st_mtime_ns < now_ns - RECENT_NS
+        self.settled_ns = found.st_mtime_ns if is_settled else -1
 
 
 class Scope(NamedTuple):
@@ -158,16 +144,10 @@ class OpenFiles:
         self.files: dict[tuple[int, int], OpenFile] = {}
         """By st_dev and inode."""
         self.processes: dict[int, Opener] = {}
-        self.not_covered: Counter[str] = Counter()
-        """Descriptors on other filesystems, by type."""
         self.unreadable = 0
-        """Processes of other users."""
-        self.refused = 0
-        """Processes whose descriptors may not be duplicated."""
-        self.descriptors = 0
+        """Processes that may not be examined."""
         self.scans_per_round = 1.0
         self._scope = scope
-        self._calls = SystemCalls()
         self._is_limited = os.geteuid() != 0  # root is refused only while a process ends
         self._scan = 0
         self._waiting: list[Opener] = []
@@ -180,13 +160,19 @@ class OpenFiles:
     def _check(self) -> None:
         own = os.open("/proc/self/exe", os.O_RDONLY | os.O_CLOEXEC)
         try:
-            self._calls.not_written(own)
+            not_written(own)
         except OSError as error:
             if error.errno != errno.ENOSYS:
                 raise CachestatError(f"cachestat is refused here: {error.strerror}") from None
             raise CachestatError("this kernel has no cachestat, which is in Linux 6.5 and later") from None
         finally:
             os.close(own)
+
+    @property
+    def not_covered(self) -> dict[str, int]:
+        """Descriptors on other filesystems, by type."""
+        every = (file for process in self.processes.values() for _, file in process.descriptors.values())
+        return Counter(file for file in every if isinstance(file, str) and file)
 
     def scan(self) -> None:
         """Examine every file once, or as many as fit into SCAN_S and the others in the next scans."""
@@ -204,8 +190,7 @@ class OpenFiles:
 
     def _living(self) -> list[Opener]:
         """Return the processes that may have files open, and forget those that have ended."""
-        self.unreadable = self.refused = self.descriptors = 0
-        self.not_covered.clear()
+        self.unreadable = 0
         pids = proc.pids()
         for pid in self.processes.keys() - set(pids):
             self._forget(pid)
@@ -229,35 +214,32 @@ class OpenFiles:
         process.close()
 
     def _visit(self, process: Opener) -> None:
+        """Examine its files: if it has written nothing for a while, only those with dirty pages."""
+        seen: dict[str, tuple[str, OpenFile | str | None]] = {}
         try:
             directory = process.open()
-            names = os.listdir(directory)
-        except PermissionError:
-            self.unreadable += self._is_limited
-            return
+            if process.has_written() or (self._scan + process.pid) % QUIET_SCANS == 0:
+                names = os.listdir(directory)
+            else:
+                seen = dict(process.descriptors)
+                names = [
+                    name
+                    for name, (_, file) in seen.items()
+                    if isinstance(file, OpenFile) and (file.dirty or file.writeback)
+                ]
+            for name in names:
+                try:
+                    seen[name] = self._look(process, directory, name)
+                except PermissionError:
+                    raise
+                except OSError:  # closed at this moment
+                    seen.pop(name, None)
+        except PermissionError as error:
+            self.unreadable += self._is_limited or error.errno == errno.EPERM
         except OSError as error:  # it has ended, and its number may be another's in the next round
-            self.refused += error.errno == errno.EMFILE
+            self.unreadable += error.errno == errno.EMFILE
             self._forget(process.pid)
             return
-        self.descriptors += len(names)
-        seen: dict[str, tuple[str, OpenFile | str | None]] = {}
-        for name in names:
-            try:
-                link = os.readlink(name, dir_fd=directory)
-                before, known = process.descriptors.get(name, ("", None))
-                if link != before or (known is None and link[:1] == "/" and _is_writable(name, directory)):
-                    known = self._classify(process, name, link)
-                if isinstance(known, OpenFile) and known.scan != self._scan:
-                    known = self._examine(process, name, known)
-                elif known and isinstance(known, str):
-                    self.not_covered[known] += 1
-            except PermissionError as error:
-                self.refused += error.errno == errno.EPERM
-                self.unreadable += error.errno == errno.EACCES and self._is_limited
-                break
-            except OSError:  # closed at this moment
-                continue
-            seen[name] = link, known
         if any(isinstance(file, OpenFile) for _, file in seen.values()):
             process.read_name()
         self._replace(process, seen)
@@ -276,54 +258,59 @@ class OpenFiles:
                 file.openers[process] += 1
         process.descriptors = seen
 
+    def _look(self, process: Opener, directory: int, name: str) -> tuple[str, OpenFile | str | None]:
+        """Return what ``Opener.descriptors`` holds for a descriptor. Count the pages of its file. Raises OSError."""
+        link = os.readlink(name, dir_fd=directory)
+        before, known = process.descriptors.get(name, ("", None))
+        if link != before:
+            known = self._classify(process, name, link)
+        elif isinstance(known, OpenFile):
+            if known.scan == self._scan:
+                return before, known
+            found = os.stat(name, dir_fd=directory)  # of a filesystem that is covered, which asks no server
+            if (found.st_dev, found.st_ino) != known.key:
+                known = self._classify(process, name, link)
+            elif found.st_mtime_ns != known.settled_ns or not found.st_nlink:
+                known.scan = self._scan
+                fd = process.duplicate(name)
+                try:
+                    known.count(fd, found)
+                finally:
+                    os.close(fd)
+        elif known is None and link[:1] == "/" and os.lstat(name, dir_fd=directory).st_mode & stat.S_IWUSR:
+            known = self._classify(process, name, link)  # it was open only for reading
+        return link, known
+
     def _classify(self, process: Opener, name: str, link: str) -> OpenFile | str | None:
-        """Return what ``Opener.descriptors`` holds for a descriptor. Raises OSError."""
+        """Return what ``Opener.descriptors`` holds for a new descriptor. Raises OSError."""
         if not link.startswith("/") or link.startswith("/memfd:"):
             return ""
         mount = proc.mount_id(name, process.pid, writable=True)
-        if mount is None:
+        number, fstype = self._mount(process, mount) if mount is not None else (0, "")
+        if not fstype:  # read-only, or the list of mounts lacks it while another is unmounted: look again later
             return None
-        number, fstype = self._mount(process, mount)
-        if not fstype:  # the list of mounts may lack one while another is unmounted: look again in the next scan
-            return None
+        if self._scope.device not in (None, number):
+            return ""
         if link.startswith("/dev/") and os.path.exists(f"/sys/class/block/{link[5:]}"):
             fstype = "block device"
         elif fstype not in COVERED:
             return "" if fstype in IN_MEMORY else fstype
-        return self._examine(process, name, OpenFile(number, 0, 0, link, fstype))
-
-    def _examine(self, process: Opener, name: str, expected: OpenFile) -> OpenFile | str | None:
-        """Examine the file through a duplicate of the descriptor. Raises OSError."""
-        if process.pidfd < 0:
-            process.pidfd = os.pidfd_open(process.pid)
-        fd = self._calls.duplicate(process.pidfd, int(name))
+        fd = process.duplicate(name)
         try:
-            found = os.fstat(fd)
-            if stat.S_ISBLK(found.st_mode):
-                key = found.st_rdev, 0
-            elif stat.S_ISREG(found.st_mode):
-                key = found.st_dev, found.st_ino
-            else:
+            found, flags = os.fstat(fd), fcntl.fcntl(fd, fcntl.F_GETFL)
+            if not (stat.S_ISBLK if fstype == "block device" else stat.S_ISREG)(found.st_mode):
                 return ""
-            if self._scope.device is not None and expected.number != self._scope.device:
-                return ""
-            file = self._file(key, expected)
-            if file is not expected:
-                flags = fcntl.fcntl(fd, fcntl.F_GETFL)
-                file.direct |= bool(flags & os.O_DIRECT) and not flags & os.O_DSYNC
-                file.path = expected.path
-            file.scan = self._scan
-            file.examine(self._calls, fd, found)
+            key = (found.st_rdev, 0) if fstype == "block device" else (found.st_dev, found.st_ino)
+            file = self.files.get(key)
+            if file is None:
+                number = number if key[1] else os.major(key[0]) << 20 | os.minor(key[0])
+                file = self.files[key] = OpenFile(key, number, link, fstype)
+            file.direct |= bool(flags & os.O_DIRECT) and not flags & os.O_DSYNC
+            file.path, file.scan = link, self._scan
+            file.count(fd, found)
             return file
         finally:
             os.close(fd)
-
-    def _file(self, key: tuple[int, int], like: OpenFile) -> OpenFile:
-        known = self.files.get(key)
-        if known is None:
-            number = like.number if key[1] else os.major(key[0]) << 20 | os.minor(key[0])
-            known = self.files[key] = OpenFile(number, key[0], key[1], like.path, like.fstype)
-        return known
 
     def _mount(self, process: Opener, mount: int) -> tuple[int, str]:
         """Return the device number and type of the filesystem of a mount; the type is empty if it is not found."""
@@ -344,8 +331,3 @@ class OpenFiles:
 
 def _mounts(pid: int | None) -> dict[int, tuple[int, str]]:
     return {mount.number: (proc.device_number(mount.device), mount.fstype) for mount in proc.mounts(pid)}
-
-
-def _is_writable(name: str, directory: int) -> bool:
-    """Return whether a descriptor that was open only for reading is now another one, which is open for writing."""
-    return bool(os.lstat(name, dir_fd=directory).st_mode & stat.S_IWUSR)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+from typing import Any
 
 from fstui import proc
 
@@ -23,6 +24,7 @@ KIB, MIB = 1 << 10, 1 << 20
 MIN_BYTES, MAX_BYTES, MAX_TOTAL_BYTES = 256 * KIB, 16 * MIB, 256 * MIB
 """Buffer size of one CPU, and of all CPUs together. A flush takes about 60 bytes: 16 MiB hold 250 000."""
 SHARE_OF_MEMORY = 32
+LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class TracefsError(Exception):
@@ -61,9 +63,9 @@ def detached_mount() -> int:
         os.close(context)
 
 
-def system_call(number: int, *arguments: int | bytes | None) -> int:
+def system_call(number: int, *arguments: Any) -> int:
     """Make a system call for which libc may have no function yet. Raises OSError."""
-    answer: int = ctypes.CDLL(None, use_errno=True).syscall(number, *arguments)
+    answer: int = LIBC.syscall(number, *arguments)
     if answer < 0:
         error = ctypes.get_errno()
         raise OSError(error, os.strerror(error))

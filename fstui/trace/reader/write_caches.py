@@ -6,9 +6,9 @@ these bytes are an upper bound: everything that was written in the interval in w
 
 from __future__ import annotations
 
-import contextlib
-import os
+import time
 from collections.abc import Iterable
+from math import inf
 
 from fstui import proc
 from fstui.trace.reader.devices import SECTOR
@@ -18,38 +18,31 @@ WRITTEN, FLUSHES = 6, 15
 
 
 class WriteCache:
-    """The volatile cache of one disk."""
+    """The cache of one disk."""
 
     def __init__(self, name: str) -> None:
-        """Raises OSError."""
-        self.name = name
+        self._path = f"/sys/block/{name}/stat"
         self.volatile = proc.read_text(f"/sys/block/{name}/queue/write_cache").strip() != "write through"
         self.not_flushed = 0
         """Bytes written since the last flush; since the start if there was none."""
-        self.flushes = 0
-        """Flushes since the start."""
-        self._fd = os.open(f"/sys/block/{name}/stat", os.O_RDONLY | os.O_CLOEXEC)
-        self._before = self._read()
+        self.flushed_at = 0.0
+        self._written, self._flushes = self._read() or (0, 0)
 
-    def _read(self) -> tuple[int, int]:
-        words = os.pread(self._fd, 512, 0).split()
-        return int(words[WRITTEN]) * SECTOR, int(words[FLUSHES])
+    def _read(self) -> tuple[int, int] | None:
+        words = proc.read_text(self._path).split()
+        return (int(words[WRITTEN]) * SECTOR, int(words[FLUSHES])) if len(words) > FLUSHES else None
 
-    def poll(self) -> bool:
-        """Read the counters. Return whether the disk was flushed since the last call. Raises OSError."""
-        written, flushes = self._read()
-        moved, flushed = written - self._before[0], flushes - self._before[1]
-        self._before = written, flushes
-        self.flushes += flushed
-        self.not_flushed = moved if flushed else self.not_flushed + moved
-        return bool(flushed)
-
-    def close(self) -> None:
-        os.close(self._fd)
+    def poll(self) -> None:
+        """Read the counters."""
+        written, flushes = self._read() or (self._written, self._flushes)  # it may be unplugged
+        if flushes > self._flushes:
+            self.not_flushed, self.flushed_at = 0, time.monotonic()
+        self.not_flushed += written - self._written
+        self._written, self._flushes = written, flushes
 
 
 class WriteCaches:
-    """The caches of the disks that are in use, by name."""
+    """The caches of the disks that are in use."""
 
     def __init__(self) -> None:
         self.disks: dict[str, WriteCache] = {}
@@ -57,23 +50,17 @@ class WriteCaches:
     def add(self, names: Iterable[str]) -> None:
         for name in names:
             if name not in self.disks:
-                with contextlib.suppress(OSError, IndexError, ValueError):
-                    self.disks[name] = WriteCache(name)
+                self.disks[name] = WriteCache(name)
 
-    def poll(self) -> set[str]:
-        """Read all counters. Return the disks that were flushed since the last call."""
-        flushed = set()
-        for name, disk in list(self.disks.items()):
-            try:
-                if disk.poll():
-                    flushed.add(name)
-            except (OSError, IndexError, ValueError):  # unplugged
-                self.disks.pop(name).close()
-        return flushed
+    def poll(self) -> None:
+        for disk in self.disks.values():
+            disk.poll()
 
     def not_flushed(self, names: Iterable[str]) -> int:
-        disks = [self.disks[name] for name in names if name in self.disks]
-        return sum(disk.not_flushed for disk in disks if disk.volatile)
+        """Return how many bytes these disks may lose together."""
+        return sum(self.disks[name].not_flushed for name in names if self.disks[name].volatile)
 
-    def flushes(self, names: Iterable[str]) -> int:
-        return sum(self.disks[name].flushes for name in names if name in self.disks)
+    def flushed_at(self, names: Iterable[str]) -> float:
+        """Return when one of these disks was flushed last; without a volatile cache, that is not necessary."""
+        disks = [self.disks[name] for name in names]
+        return max((disk.flushed_at if disk.volatile else inf for disk in disks), default=inf)

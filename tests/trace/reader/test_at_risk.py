@@ -15,12 +15,8 @@ from fstui.trace.reader.syncs import Switch, Syncs
 FILE = (7 << 20, 12)
 
 
-def exposure() -> Exposure:
-    return Exposure(0.0, from_start=False)
-
-
-def update(one: Exposure, dirty: int, since: float, flushes: int = 0, limit: int = 1 << 30) -> None:
-    one.update(dirty, since, limit=limit, flushes=flushes)
+def update(one: Exposure, dirty: int, since: float, *, flushed_at: float = 0.0, limit: int = 1 << 30) -> None:
+    one.update(dirty, since, limit=limit, flushed_at=flushed_at)
 
 
 def test_the_oldest_bytes_are_written_first() -> None:
@@ -35,39 +31,49 @@ def test_the_oldest_bytes_are_written_first() -> None:
 
 
 def test_a_sync_makes_older_bytes_durable() -> None:
-    one = exposure()
+    one = Exposure()
     update(one, 100, 1.0)
-    one.synced(began=1.5, ended=1.6)
-    update(one, 40, 1.0, flushes=1)
-    assert (one.in_memory.total, one.in_cache.total, one.oldest()) == (40, 0, 1.5)
+    one.synced(began=1.5, ended=1.6, now=2.0)
+    update(one, 40, 1.0, flushed_at=1.6)
+    assert (one.in_memory.total, one.in_cache.total, one.oldest) == (40, 0, 1.5)
 
 
 def test_bytes_the_kernel_wrote_stay_in_the_cache_until_a_flush() -> None:
-    one = exposure()
+    one = Exposure()
     update(one, 100, 1.0)
     update(one, 0, 2.0)
-    assert (one.in_memory.total, one.in_cache.total, one.oldest()) == (0, 100, 1.0)
-    update(one, 0, 3.0, limit=0, flushes=1)
-    assert (one.total, one.oldest()) == (0, None)
+    assert (one.in_memory.total, one.in_cache.total, one.oldest) == (0, 100, 1.0)
+    update(one, 0, 3.0, limit=0, flushed_at=3.0)
+    assert (one.total, one.oldest) == (0, None)
+
+
+def test_bytes_that_were_counted_before_the_sync_are_durable_after_it() -> None:
+    """The sync ended between the count of the pages and the reading of its event."""
+    one = Exposure()
+    update(one, 100, 1.0)
+    one.synced(began=2.1, ended=2.2, now=2.0)
+    update(one, 100, 1.0, flushed_at=2.2)
+    update(one, 0, 2.0, flushed_at=2.2)
+    assert one.total == 0
 
 
 def test_a_sync_without_a_flush_leaves_bytes_in_the_cache() -> None:
     """As on an ext4 that is mounted with barrier=0."""
-    one = exposure()
+    one = Exposure()
     update(one, 100, 1.0)
-    one.synced(began=1.5, ended=1.6)
+    one.synced(began=1.5, ended=1.6, now=2.0)
     update(one, 0, 1.0)
     assert one.in_cache.total == 100
 
 
 def test_bytes_written_just_before_a_sync_are_being_synced() -> None:
-    one = exposure()
-    one.synced(began=9.90, ended=9.95)
+    one = Exposure()
+    one.synced(began=9.90, ended=9.95, now=10.0)
     assert one.is_being_synced(10.0, running_since=9.96)
     assert one.is_being_synced(10.0, None)
     assert not one.is_being_synced(10.2, None), "nothing syncs what was written since"
     assert not one.is_being_synced(12.0, running_since=9.96), "it takes long"
-    assert not exposure().is_being_synced(10.0, running_since=9.9), "it never synced before"
+    assert not Exposure().is_being_synced(10.0, running_since=9.9), "it never synced before"
 
 
 class PreparedSyncs(Syncs):
@@ -89,7 +95,7 @@ def test_the_next_sync_of_a_thread_ends_the_previous_one() -> None:
     syncs.began(100, 5, *FILE)
     assert syncs.ended == {}
     syncs.began(200, 5, *FILE)
-    assert (syncs.ended[FILE], syncs.counts) == ((100, 200), {(5, FILE): 2})
+    assert (syncs.ended[FILE], syncs.counts) == ((100, 200), {(5, *FILE): 2})
     syncs.end(250, 5)
     assert (syncs.ended[FILE], syncs.running) == ((200, 250), {})
 
@@ -130,6 +136,6 @@ def test_a_later_commit_of_the_journal_makes_names_durable(
     info.write_text("7 transactions (7 requested), each up to 2048 blocks\n")
     journal = Journal(str(info), 5.0)
     monkeypatch.setattr("fstui.trace.reader.new_names.journal_of", lambda _: journal)
-    names = NewNames(1, FILE, 1, 100.0)
+    names = NewNames(FILE, None, 1, 100.0)
     info.write_text(f"{7 + done} transactions (7 requested), each up to 2048 blocks\n")
     assert names.is_committed(100.0 + age_s, {journal: journal.commits()}) == is_committed

@@ -1,0 +1,68 @@
+"""``fstui watch --at-risk`` in a virtual machine, compared with what a power cut takes from its disk."""
+
+import json
+
+import msgspec
+import pytest
+
+from fstui.model.at_risk import AtRisk
+from tests.lab.image import cached, missing_tools
+from tests.lab.laboratory import attach, laboratory, make
+from tests.lab.machine import MOUNT, load
+from tests.lab.recipe import RECIPES, Kernel
+from tests.lab.vm import Vm
+from tests.real.test_at_risk_cut import READ, WRITE, compare
+
+KERNEL: Kernel = "6.12"
+"""The older one has no cachestat."""
+IMAGE = cached(RECIPES[KERNEL]["base"])
+"""Found now, because each test has a home directory of its own."""
+PATIENCE = 5.0
+ATTACH = {"ext4-virtio": "mount -o commit=300 $a $data", "xfs-virtio": "mount $a $data"}
+"""The journal's commit every 5 s would flush the disk."""
+
+
+@pytest.mark.slow
+@pytest.mark.root
+@pytest.mark.parametrize("name", ATTACH)
+def test_a_power_cut_of_a_guest_takes_what_is_reported(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if lacking := [*missing_tools(), *([] if IMAGE else [f"python -m tests.lab build --kernel {KERNEL}"])]:
+        pytest.skip(f"THE LABORATORY DID NOT RUN: missing: {', '.join(lacking)}")
+    assert IMAGE is not None
+    monkeypatch.setenv("FSTUI_LAB_CACHE", str(IMAGE.root.parent.parent))
+    machine = load(name)
+    stack = msgspec.structs.replace(machine.stack, attach=[ATTACH[name]])
+    machine = msgspec.structs.replace(machine, stack=stack)
+    with laboratory(KERNEL, print, PATIENCE) as lab, lab.backing(name, machine) as backing:
+        backing.start()
+        with lab.running(name, machine, backing) as vm:
+            make(vm, machine)
+            attach(vm, machine)
+            state = last_state(vm)
+        backing.kill()
+        backing.start()
+        with lab.running(name, machine, backing) as vm:
+            attach(vm, machine)
+            vm.must(f"cat >/run/read.py <<'E'\n{READ}\nE")
+            survived = json.loads(vm.must(f"python3 /run/read.py {MOUNT}"))
+    compare(state, survived)
+
+
+def last_state(vm: Vm) -> AtRisk:
+    """Write in the guest, and return what the watch there says just before the power is cut."""
+    vm.must(f"cat >/run/write.py <<'E'\n{WRITE}\nE\nmkfifo /run/steps")
+    vm.must("sleep 9999 >/run/steps 2>/dev/null &")  # keeps it open
+    vm.must(f"python3 /run/write.py {MOUNT} </run/steps >/run/said 2>&1 &")
+    until(vm, "grep -q prepared /run/said")
+    vm.must("XDG_STATE_HOME=/run/state fstui watch --at-risk --format events >/run/events 2>/run/errors </dev/null &")
+    until(vm, "[ $(wc -l </run/events) -ge 3 ]")
+    for words in ("written", "in the cache"):
+        vm.must("echo >/run/steps")
+        until(vm, f"grep -q '{words}' /run/said")
+        until(vm, "[ $(wc -l </run/events) -ge $((n + 4)) ]", "n=$(wc -l </run/events)")
+    line = vm.must("tail -n 2 /run/events | head -n 1")
+    return msgspec.convert(json.loads(line)["second"], AtRisk)
+
+
+def until(vm: Vm, condition: str, before: str = "") -> None:
+    vm.must(f"{before}\nuntil {condition}; do sleep 0.2; done")
