@@ -9,7 +9,8 @@ from fstui.model.quantities import counted, rate, seconds
 from fstui.report.documents import HistoryDocument, Series, TrendDocument
 from fstui.report.sections import Cell, Report, Section, glyph, number, records, speed
 from fstui.report.text import GLYPHS, moment, sparkline
-from fstui.state.runs import Summary, Survived
+from fstui.state.outlines import Survived
+from fstui.state.runs import Summary
 
 _HEADER = ("", "RUN", "STARTED", "SCENARIO", "VERDICT", "SPEED", "RATE/S", "STEP", "TOOK", "TARGET", "NOTE")
 _RECORDS = (

@@ -12,6 +12,7 @@ from fstui.model.documents import ALTERED, sealed
 from fstui.model.errors import Refused
 from fstui.model.run import Run
 from fstui.state import paths, runs, user_data
+from fstui.state.outlines import Unfinished
 from fstui.state.paths import in_home
 from fstui.state.runs import Summary
 
@@ -19,6 +20,8 @@ __all__ = ["ALTERED", "Summary"]
 
 MAX_NOTE_LENGTH = 200
 """Characters."""
+READING_S = 20.0
+"""Time of one child process to read thousands of documents that are not in the index yet."""
 
 
 class SavedRun(NamedTuple):
@@ -37,7 +40,11 @@ async def listed(most: int | None = None) -> list[Summary]:
 
     ``most``: only this many of the newest.
     """
-    return await in_home(runs.history, most)
+    while True:
+        try:
+            return await in_home(runs.history, most, READING_S)
+        except Unfinished:
+            continue
 
 
 async def find(reference: str) -> SavedRun:

@@ -116,10 +116,11 @@ def open_named(path: Path, flags: int, mode: int = 0o666) -> int:
         os.close(directory)
 
 
-def write_atomically(path: Path, data: bytes, mode: int = 0o600) -> None:
+def write_atomically(path: Path, data: bytes, mode: int = 0o600, *, sync: bool = True) -> None:
     """Replace the file: write a temporary file next to it, fsync it, rename it, and fsync the directory.
 
-    Raises OSError, and then the old file is untouched and the temporary one is removed.
+    Raises OSError, and then the old file is untouched and the temporary one is removed. Without ``sync`` the new file
+    may be empty after a power cut.
     """
     fd, temporary = _locked_temporary(path)
     try:
@@ -127,14 +128,16 @@ def write_atomically(path: Path, data: bytes, mode: int = 0o600) -> None:
             os.fchmod(file.fileno(), mode)
             file.write(data)
             file.flush()
-            _sync(file.fileno(), path)
+            if sync:
+                _sync(file.fileno(), path)
             temporary.replace(path)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename is None:  # write(2) fails without a file name
             error.filename = str(path)
         raise
-    sync_directory(path.parent)
+    if sync:
+        sync_directory(path.parent)
 
 
 def _locked_temporary(path: Path) -> tuple[int, Path]:

@@ -2,139 +2,29 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 
 from fstui.measure.kinds import documents
 from fstui.model.documents import encode, is_altered
 from fstui.model.errors import Refused
-from fstui.model.host import Host, Process
-from fstui.model.judgement import Answer, Speed, Verdict
-from fstui.model.rate_limit import UNLIMITED, RateLimit
-from fstui.model.run import Baselines, EarlierRun, Round, Run, RunStatus, ScenarioRef
-from fstui.model.steps import STARVED_SHARE
+from fstui.model.judgement import Answer, Verdict
+from fstui.model.run import Baselines, EarlierRun, Round, Run, RunStatus
 from fstui.state import ledger, paths, user_data
-from fstui.state.files import make_private, read_regular, sync_directory, write_atomically
+from fstui.state.files import make_private, sync_directory, write_atomically
+from fstui.state.outlines import Outline, Read, RunNotFound, Survived, decode, read_outlines
 
-_Document = TypeVar("_Document")
-Survived = Literal["lost", "diverged", "none lost"]
-"""What a primary and its replica kept: the answer of ``replica-cut``. diverged: only the primary lost commits."""
 _NAME = re.compile(r"(?P<time>\d{8}-\d{6})-(?P<id>[^/]+)\.json")
 NEWEST = "last"
 MAX_BASELINES, SEARCHED = 20, 200
 """A run is compared with at most 20 of the newest 200."""
-
-
-class RunNotFound(Refused):
-    """No saved run has this reference, or more than one."""
-
-
-class UnreadableRun(Refused):
-    """The file exists, but it is not a run document that this version can read."""
-
-
-class _Target(msgspec.Struct, frozen=True):
-    path: str = ""
-    identity: str = ""
-    mount_point: str = ""
-
-
-class _Latency(msgspec.Struct, frozen=True):
-    mean: int
-
-
-class _Figures(msgspec.Struct, frozen=True):
-    on_primary: int | None = None
-    """Only ``replica_cut`` has this field."""
-    lost_on_primary: int = 0
-    lost_everywhere: int = 0
-
-
-class _Step(msgspec.Struct, frozen=True, gc=False):
-    name: str
-    status: str = "finished"
-    rate_per_s: float = 0.0
-    syncs: int = 0
-    latency_ns: _Latency | None = None
-    figures: _Figures | None = None
-    elapsed_s: float = 0.0
-    cpu_wait_ns: int | None = None
-
-    @property
-    def is_comparable(self) -> bool:
-        """Whether it finished and waited little for a CPU."""
-        return self.status == "finished" and (self.cpu_wait_ns or 0) <= STARVED_SHARE * self.elapsed_s * 1e9
-
-
-class Outline(documents.Version, frozen=True, kw_only=True, gc=False):
-    """Some fields of a run document; msgspec skips the others."""
-
-    id: str
-    started_at: str
-    elapsed_s: float = 0.0
-    status: RunStatus = "finished"
-    verdict: Verdict = "cannot-tell"
-    speed: Speed = Speed()
-    simulated: str | None = None
-    round: Round | None = None
-    like: dict[str, Any] | None = None
-    rate_limit: RateLimit = msgspec.field(default=UNLIMITED, name="restraint")
-    process: Process = Process()
-    scenario: ScenarioRef | None = None
-    target: _Target | None = None
-    host: Host = Host()
-    steps: tuple[_Step, ...] = ()
-
-    @property
-    def survived(self) -> Survived | None:
-        found = [step.figures for step in self.steps if step.figures and step.figures.on_primary is not None]
-        if any(each.lost_everywhere for each in found):
-            return "lost"
-        lost = any(each.lost_on_primary for each in found)
-        return ("diverged" if lost else "none lost") if found else None
-
-    @property
-    def is_unrestricted(self) -> bool:
-        """Whether it ran to its end on real storage, without a limit of any kind."""
-        limited = self.like or self.rate_limit or self.process.io_limits
-        return self.status == "finished" and not (self.simulated or limited)
-
-
-class Read(NamedTuple):
-    """A file of a saved run. Either ``outline`` is set, or ``problem`` says why the file could not be read."""
-
-    path: Path
-    outline: Outline | None = None
-    altered: bool = False
-    """The digest in the document does not match it."""
-    problem: str = ""
-
-
-def decode(path: Path, decoder: Callable[[bytes], _Document]) -> tuple[_Document, bool]:
-    """Return the content of a run document, and whether it was altered. Raises RunNotFound, UnreadableRun."""
-    try:
-        data, _ = read_regular(path)
-    except FileNotFoundError:
-        raise RunNotFound(f"there is no file {path}") from None
-    except OSError as error:
-        raise UnreadableRun(f"cannot read {path}: {error.strerror}") from None
-    try:
-        return decoder(data), is_altered(data)
-    except Refused as refusal:
-        raise UnreadableRun(f"{path} is not a run document: {refusal}") from None
-
-
-def read_outline(path: Path) -> Read:
-    try:
-        return Read(path, *decode(path, lambda data: documents.decode_fields(data, Outline)))
-    except (RunNotFound, UnreadableRun) as problem:
-        return Read(path, problem=str(problem))
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -241,13 +131,13 @@ def read_all(path: Path) -> list[LoadedRun]:
     return found
 
 
-def history(most: int | None = None) -> list[Summary]:
+def history(most: int | None = None, limit_s: float = math.inf) -> list[Summary]:
     """Return a summary of every saved run, newest first, also of files that cannot be read.
 
-    ``most``: only this many of the newest.
+    ``most``: only this many of the newest. Raises Unfinished after ``limit_s``, which only a first reading takes.
     """
-    notes, running = user_data.notes(), ledger.running()
-    return [_summary(read_outline(path), notes.get(_id(path), ""), running) for path in _files()[:most]]
+    notes, saved, running = user_data.notes(), _files(), ledger.running()
+    return [_summary(one, notes.get(_id(one.path), ""), running) for one in read_outlines(saved[:most], saved, limit_s)]
 
 
 def delete(path: Path) -> None:
@@ -271,16 +161,17 @@ def earlier(run: Run) -> tuple[EarlierRun, ...]:
     """
     if run.target is None or not run.target.identity or run.like or run.simulated or run.rate_limit:
         return ()
-    named = [path for path in _files() if _NAME.fullmatch(path.name)][:SEARCHED]
-    found = (_as_earlier(read_outline(path), run) for path in named)
+    saved = _files()
+    named = [path for path in saved if _NAME.fullmatch(path.name)][:SEARCHED]
+    found = (_as_earlier(one, run) for one in read_outlines(named, saved))
     return tuple(islice((one for one in found if one and one.mean_ns), MAX_BASELINES))
 
 
 def _as_earlier(read: Read, run: Run) -> EarlierRun | None:
     """Return what to compare with, or None if the run in that file is not comparable."""
-    outline = read.outline
-    if outline is None or read.altered or not outline.is_unrestricted:
+    if read.found is None or read.found.altered or not read.found.outline.is_unrestricted:
         return None
+    outline = read.found.outline
     if _question(outline) != _question(run) or _storage_of(outline) != _storage_of(run):
         return None
     means = {step.name: step.latency_ns.mean for step in outline.steps if step.latency_ns and step.is_comparable}
@@ -303,9 +194,9 @@ def _status(run: Outline | Run, running: Collection[str]) -> RunStatus:
 
 
 def _summary(read: Read, note: str, running: Collection[str]) -> Summary:
-    outline = read.outline
-    if outline is None:
+    if read.found is None:
         return Summary(path=str(read.path), note=note, unreadable=read.problem)
+    outline = read.found.outline
     rated = [step for step in outline.steps if step.rate_per_s]
     step = next((step for step in rated if step.syncs), rated[0] if rated else None)
     return Summary(
@@ -326,7 +217,7 @@ def _summary(read: Read, note: str, running: Collection[str]) -> Summary:
         rate_of=step.name if step else "",
         identity=outline.target.identity if outline.target else "",
         note=note,
-        altered=read.altered,
+        altered=read.found.altered,
     )
 
 
