@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+import signal
+import sys
 from collections.abc import Callable, Sequence
 from functools import reduce
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
@@ -14,7 +17,6 @@ from msgspec.structs import replace
 
 from fstui.cli.delivery import print_report
 from fstui.cli.execution import FAILED
-from fstui.cli.interruption import Interruption
 from fstui.cli.options import (
     FAILED_ON,
     Duration,
@@ -26,17 +28,14 @@ from fstui.cli.options import (
     yes_option,
 )
 from fstui.cli.output import say
-from fstui.fleet import campaign, report, results
-from fstui.fleet.campaign import Campaign
-from fstui.fleet.remote import Request, nodes_of
+from fstui.fleet import report, results
+from fstui.fleet.remote import WITHOUT, Request, nodes_of
 from fstui.fleet.results import Fleet
-from fstui.fleet.ssh import Fanout
 from fstui.model.errors import Refused
 from fstui.model.quantities import size
 from fstui.runs import scenarios
 
 _MIN_TIMEOUT_S = 120.0
-_ENDING = "every host ends its run and cleans up"
 _PYZ = "fstui.pyz"
 _JSON = ("--format", "json")
 _MAX_SCENARIO = 48_000
@@ -204,18 +203,13 @@ def clean(directory: Path, **how: Any) -> int:
 
     Example: fstui fleet clean fstui-fleet-20261120-031244
     """
-    return asyncio.run(_clean(results.read(directory), _base_request("clean", how)))
-
-
-async def _clean(found: Fleet, request: Request) -> int:
-    fanout, interruption = Fanout(request), Interruption()
-    interruption.listen(fanout.stop, _ENDING)
-    troubles = await campaign.clean(request, found, fanout, _say_answer)
-    return interruption.exit_code or (FAILED if troubles else 0)
-
-
-def _say_answer(node: str, words: str) -> None:
-    say(f"{node}: {words}")
+    found = results.read(directory)
+    campaign = _campaign()
+    request = _base_request("clean", how)
+    fanout = campaign.Fanout(request)
+    signals = _Signals(fanout)
+    troubles = campaign.clean(request, found, fanout, lambda node, words: say(f"{node}: {words}"))
+    return signals.exit_code or (FAILED if troubles else 0)
 
 
 def _allowed(how: dict[str, Any]) -> list[str]:
@@ -242,22 +236,16 @@ def _request(command: str, arguments: Sequence[str], how: dict[str, Any]) -> int
     )
     file = None if request.installed else _carried(how["pyz"])
     directory = results.make(how["into"])
-    requested = Campaign(request, nodes, directory, file, _say_answer)
-    return asyncio.run(_requested(requested, request, directory, how))
-
-
-async def _requested(requested: Campaign, request: Request, directory: Path, how: dict[str, Any]) -> int:
-    interruption = Interruption()
-    interruption.listen(requested.fanout.stop, _ENDING)
-    found = await requested.go()
-    interruption.release()
-    await print_report(report.report_of(found), how["format_"], how["output"], interruption.timeout_s)
+    campaign = _campaign().Campaign(request, nodes, directory, file, lambda node, words: say(f"{node}: {words}"))
+    signals = _Signals(campaign.fanout)
+    found = campaign.go()
+    asyncio.run(print_report(report.report_of(found), how["format_"], how["output"]))
     say(f"documents in {directory}: fstui fleet show {directory}")
     runs = ["the saved runs"] if any(host.run for host in found.results) else []
-    left = requested.most_bytes_left
+    left = campaign.most_bytes_left
     if what := [*([f"the file and what it unpacked ({size(left)} each)"] if left else []), *runs]:
         say(f"on the hosts stay {' and '.join(what)}. To remove them: {_cleaning(directory, request)}")
-    return interruption.exit_code or _exit_code(found, how.get("fail_on", ()))
+    return signals.exit_code or _exit_code(found, how.get("fail_on", ()))
 
 
 def _cleaning(directory: Path, request: Request) -> str:
@@ -265,6 +253,15 @@ def _cleaning(directory: Path, request: Request) -> str:
     named = {"--place": request.place, "--become": request.become, "--ssh": request.ssh if request.ssh != "ssh" else ""}
     options = [word for name, value in named.items() if value for word in (name, value)]
     return shlex.join(["fstui", "fleet", "clean", str(directory), *options])
+
+
+def _campaign() -> ModuleType:
+    """Return the module that reaches hosts. Raises Refused without ClusterShell."""
+    try:
+        from fstui.fleet import campaign  # noqa: PLC0415  only where hosts are reached
+    except ImportError:
+        raise Refused(WITHOUT) from None
+    return campaign
 
 
 def _base_request(command: str, how: dict[str, Any]) -> Request:
@@ -288,6 +285,24 @@ def _carried(named: Path | None) -> Path:
             "tests.release', or name it with --pyz FILE. If every host has fstui, use --installed fstui"
         )
     return found
+
+
+class _Signals:
+    """The first signal ends all runs in order; a second one ends fstui at once."""
+
+    def __init__(self, fanout: Any) -> None:
+        self.exit_code = 0
+        self._fanout = fanout
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._arrived)
+
+    def _arrived(self, number: int, _: object) -> None:
+        if self.exit_code:
+            sys.exit(128 + number)  # every ssh ends with this process, and each host notices that
+        self.exit_code = 128 + number
+        self._fanout.stop()
+        say("fstui: stopping: every host ends its run and cleans up. A second signal does not wait for that")
 
 
 def _exit_code(found: Fleet, fail_on: Sequence[str]) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from fstui.fleet import remote, results, ssh
 from fstui.fleet.remote import Request
 from fstui.fleet.results import About, Fleet, HostResult, results_of
-from fstui.fleet.ssh import Fanout, SshResult
+from fstui.fleet.ssh import Fanout, SshResult, line_of
 from fstui.model.errors import Refused, local_time
 
 LOOK_S = 30.0
@@ -55,18 +55,22 @@ class Campaign:
         """The most bytes that the file and what it unpacked still occupy on a host."""
         self.fanout = Fanout(request)
 
-    async def go(self) -> Fleet:
+    def go(self) -> Fleet:
         """Perform the request on all hosts and save their documents in the directory. Raises OSError."""
         request, mark, digest = self._request, self._mark, self._digest
         if request.installed:
             self._places = dict.fromkeys(self._nodes, "")
         else:
-            looking = dict.fromkeys(self._nodes, remote.look(request, mark, digest))
-            await self.fanout.each(looking, self._looked, timeout_s=min(LOOK_S, request.timeout_s))
-            copying = dict.fromkeys(self._to_copy, remote.receive(request, mark, digest))
-            await self.fanout.each(copying, self._copied, timeout_s=request.timeout_s, file=self._file)
-        running = {node: remote.run(request, mark, digest, place) for node, place in self._places.items()}
-        await self.fanout.each(running, self._ran, timeout_s=request.timeout_s)
+            looking = line_of(request, remote.look(request, mark, digest))
+            look_s = min(LOOK_S, request.timeout_s)
+            self.fanout.each(dict.fromkeys(self._nodes, looking), self._looked, timeout_s=look_s)
+            copying = line_of(request, remote.receive(request, mark, digest), self._file)
+            self.fanout.each(dict.fromkeys(self._to_copy, copying), self._copied, timeout_s=request.timeout_s)
+        lines = {
+            place: line_of(request, remote.run(request, mark, digest, place)) for place in set(self._places.values())
+        }
+        running = {node: lines[place] for node, place in self._places.items()}
+        self.fanout.each(running, self._ran, timeout_s=request.timeout_s)
         return self._concluded()
 
     def _trouble(self, node: str, words: str) -> None:
@@ -125,9 +129,7 @@ class Campaign:
         return Fleet(about=about, results=tuple(self._results))
 
 
-async def clean(
-    request: Request, fleet: Fleet, fanout: Fanout, on_answer: Callable[[str, str], object]
-) -> dict[str, str]:
+def clean(request: Request, fleet: Fleet, fanout: Fanout, on_answer: Callable[[str, str], object]) -> dict[str, str]:
     """Remove from each host what the request of that fleet left there. Return the hosts where that failed, and why."""
     mark = f"fstui-fleet-{secrets.token_hex(8)}"
     troubles: dict[str, str] = {}
@@ -139,12 +141,12 @@ async def clean(
             troubles[node] = trouble
         on_answer(node, trouble or "removed")
 
-    scripts = {}
+    lines = {}
     for node in fleet.about.nodes:
         runs = [host.run for host in fleet.results if host.node == node and _RUN_ID.fullmatch(host.run)]
-        scripts[node] = remote.clean(request, mark, runs)
-    await fanout.each(scripts, ended, timeout_s=request.timeout_s)
-    return troubles | {node: _STOPPED for node in scripts if fanout.stopped and node not in troubles}
+        lines[node] = line_of(request, remote.clean(request, mark, runs))
+    fanout.each(lines, ended, timeout_s=request.timeout_s)
+    return troubles | {node: _STOPPED for node in lines if fanout.stopped and node not in troubles}
 
 
 def _digest(file: Path) -> str:

@@ -1,15 +1,18 @@
-"""Run ssh to many hosts at once, and read what comes back."""
+"""Run ssh to many hosts at once through ClusterShell, and read what comes back."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import re
-import signal
+import shlex
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from ClusterShell.Event import EventHandler
+from ClusterShell.NodeSet import NodeSet
+from ClusterShell.Task import Task, task_self
+from ClusterShell.Worker.Exec import ExecClient, ExecWorker
 
 from fstui import ssh
 from fstui.fleet.remote import Request
@@ -19,9 +22,12 @@ from fstui.model.quantities import seconds, size
 MAX_ERROR_BYTES = 1 << 16
 _SHORT = 300
 
-_PIECE_BYTES = 1 << 16
+LOOK_S = 0.25
+"""Seconds between two checks for a signal."""
 ENDING_S = 20.0
 """Seconds for the hosts to clean up after a signal."""
+_IGNORING_SIGNALS = "trap '' INT HUP; exec"
+"""Ctrl-C goes to every process of the terminal. fstui handles it; ssh inherits the ignored signals."""
 
 OnAnswer = Callable[[str, "SshResult"], None]
 
@@ -53,89 +59,120 @@ class SshResult(NamedTuple):
         return document.strip() if begun and ended else None
 
 
+def line_of(request: Request, script: str, stdin: Path | None = None) -> str:
+    """Return the line for the local shell that runs the script on ``%h``, the host."""
+    given = f" <{shlex.quote(str(stdin))}" if stdin else ""
+    after = f"{shlex.quote(script)}{given}".replace("%", "%%")  # ClusterShell replaces %h and others
+    words = shlex.join(ssh.words(request.ssh, request.connect_s)).replace("%", "%%")
+    return f"{_IGNORING_SIGNALS} {words} -- %h {after}"
+
+
 class Fanout:
-    """Runs a script on each host, a limited number at a time."""
+    """Runs a command line for each host, a limited number at a time."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        self._free = asyncio.Semaphore(request.fanout)
-        self._stop = asyncio.Event()
-
-    @property
-    def stopped(self) -> bool:
-        return self._stop.is_set()
+        self._stopped_at: float | None = None
+        self.stopped = False
+        """No more connections are started."""
 
     def stop(self) -> None:
-        """End running connections soon and start no others."""
-        self._stop.set()
+        """End running connections soon and start no others. Safe in a signal handler."""
+        self.stopped = True
 
-    async def each(
-        self, scripts: Mapping[str, str], on_answer: OnAnswer, *, timeout_s: float, file: Path | None = None
-    ) -> None:
-        """Run the script of each host there, with the file as its stdin, and call ``on_answer`` with its answer."""
-
-        async def one(node: str, script: str) -> None:
-            async with self._free:
-                if not self.stopped:
-                    on_answer(node, await self._answer(node, script, file, timeout_s))
-
-        await asyncio.gather(*(one(node, script) for node, script in scripts.items()))
-
-    async def _answer(self, node: str, script: str, file: Path | None, timeout_s: float) -> SshResult:
-        began = time.monotonic()
-        words = ssh.words(self._request.ssh, self._request.connect_s)
-        try:
-            with file.open("rb") if file else contextlib.nullcontext(asyncio.subprocess.PIPE) as stdin:
-                process = await asyncio.create_subprocess_exec(
-                    *(*words, "--", node, script),
-                    stdin=stdin,
-                    stdout=asyncio.subprocess.PIPE,
-                    stderr=asyncio.subprocess.PIPE,
-                    start_new_session=True,  # Ctrl-C does not reach it
-                )
-        except OSError as error:
-            reason = f"{error.filename or words[0]}: {error.strerror}"
-            return SshResult(b"", reason.encode(), ssh.NO_CONNECTION, time.monotonic() - began)
-        assert process.stdout and process.stderr
-        out, err, code = bytearray(), bytearray(), None
-        ending = asyncio.ensure_future(self._end_after_stop(process))
-        try:
-            async with asyncio.timeout(timeout_s):
-                await asyncio.gather(_read(process.stdout, out, process.kill), _read_tail(process.stderr, err))
-                code = await process.wait()
-        except TimeoutError:
-            pass
-        finally:
-            ending.cancel()
-            # ends ssh, and closes the pipes that its ProxyCommand may still hold
-            process._transport.close()  # type: ignore[attr-defined]
-            await process.wait()
-        killed = self.stopped and code == -signal.SIGKILL
-        return SshResult(
-            bytes(out), bytes(err), None if killed else code, time.monotonic() - began, flooded=len(out) > MAX_BYTES
-        )
-
-    async def _end_after_stop(self, process: asyncio.subprocess.Process) -> None:
-        """After ``stop``, close the stdin of ssh first, and end ssh later."""
-        await self._stop.wait()
-        if process.stdin:
-            process.stdin.close()
-        await asyncio.sleep(ENDING_S)
-        process.kill()
-
-
-async def _read(stream: asyncio.StreamReader, into: bytearray, stop: Callable[[], None]) -> None:
-    while data := await stream.read(_PIECE_BYTES):
-        into += data
-        if len(into) > MAX_BYTES:
-            stop()
+    def each(self, lines: Mapping[str, str], on_answer: OnAnswer, *, timeout_s: float) -> None:
+        """Run each host's line in the local shell (``%h`` is the host), and call ``on_answer`` with its answer."""
+        if self.stopped or not lines:
             return
+        task: Task = task_self()
+        task.set_info("fanout", self._request.fanout)
+        by_line: dict[str, list[str]] = {}
+        for node, line in lines.items():
+            by_line.setdefault(line, []).append(node)
+        workers = []
+        for line, nodes in by_line.items():
+            worker = _Worker(NodeSet.fromlist(nodes), None, timeout_s, command=line, stderr=True)
+            worker.on_answer = on_answer
+            workers.append(worker)
+            task.schedule(worker)
+        timer = task.timer(LOOK_S, handler=_Ticking(self, workers), interval=LOOK_S, autoclose=True)
+        try:
+            task.resume()
+        finally:
+            timer.invalidate()
+
+    def look(self, workers: list[_Worker]) -> None:
+        """After ``stop``, close the stdin of every ssh first, and end ssh later."""
+        if self.stopped and self._stopped_at is None:
+            self._stopped_at = time.monotonic()
+            for worker in workers:
+                worker.let_end()
+        elif self._stopped_at is not None and time.monotonic() - self._stopped_at > ENDING_S:
+            for worker in workers:
+                worker.abort()
 
 
-async def _read_tail(stream: asyncio.StreamReader, into: bytearray) -> None:
-    while data := await stream.read(_PIECE_BYTES):
-        into += data
-        del into[:-MAX_ERROR_BYTES]
+class _Client(ExecClient):  # type: ignore[misc]
+    """Collects output in pieces, not in lines: one line may be a whole document, or never end."""
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.began: float | None = None
+        self._out, self._err = bytearray(), bytearray()
+        self._flooded = False
+
+    def _start(self) -> Any:
+        self.began = time.monotonic()
+        return super()._start()
+
+    def _handle_read(self, sname: str) -> None:
+        data = self._read(sname)
+        if sname == self.worker.SNAME_STDERR:
+            self._err += data
+            del self._err[:-MAX_ERROR_BYTES]
+            return
+        self._out += data
+        if len(self._out) > MAX_BYTES and not self._flooded:
+            self._flooded = True
+            self.abort()
+
+    def _close(self, abort: bool, timeout: bool) -> None:
+        super()._close(abort, timeout)
+        code = self.popen.returncode
+        ended = None if timeout or (abort and not self._flooded) else code
+        answer = SshResult(
+            bytes(self._out), bytes(self._err), ended, time.monotonic() - (self.began or 0.0), self._flooded
+        )
+        self._out, self._err = bytearray(), bytearray()
+        self.worker.on_answer(self.key, answer)
+
+
+class _Worker(ExecWorker):  # type: ignore[misc]
+    """One ssh for each host.
+
+    Its clients report directly: ClusterShell inspects the functions of its event handlers at each event, which takes a
+    tenth of the total time.
+    """
+
+    SHELL_CLASS = _Client
+    on_answer: OnAnswer
+
+    def let_end(self) -> None:
+        """Close the stdin of running connections, and drop those that have not started."""
+        for client in list(self._clients):
+            if client.began is None:
+                client.abort()
+            else:
+                client._set_write_eof(self.SNAME_STDIN)
+
+
+class _Ticking(EventHandler):  # type: ignore[misc]
+    def __init__(self, fanout: Fanout, workers: list[_Worker]) -> None:
+        self._fanout = fanout
+        self._workers = workers
+
+    def ev_timer(self, timer: Any) -> None:
+        self._fanout.look(self._workers)
 
 
 def trouble(answer: SshResult, mark: str) -> str:

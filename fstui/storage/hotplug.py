@@ -1,4 +1,8 @@
-"""Whether anything was mounted, unmounted, plugged in or removed, from the kernel's flag and the devices' names."""
+"""Whether anything was mounted, unmounted, plugged in or removed.
+
+For mounts, this uses the kernel's flag. For devices, it compares their names and, if udev runs, waits for its events:
+they come when udev's properties of a new device exist, and also when a medium or a property changes.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,13 @@ import contextlib
 import os
 import select
 from pathlib import Path
+from typing import Any
 
 from fstui.proc import MOUNTINFO
-from fstui.storage.tree import Tree
+from fstui.storage.tree import DATABASE, Tree
 
 _LIMIT_BYTES = 64 << 20
+_EVENTS_AT_ONCE = 10_000
 
 
 class Watch:
@@ -23,14 +29,17 @@ class Watch:
         if self._tree.real:
             with contextlib.suppress(OSError):
                 self._mountinfo = os.open(MOUNTINFO, os.O_RDONLY | os.O_CLOEXEC)
+        self._events: Any = _udev_events() if self._tree.real and self._tree.exists(DATABASE) else None
         self._seen = self._state()
 
     def changed(self) -> bool:
         """Return whether anything changed since the last call, or since the watch began."""
+        raised, plugged = self._flag_is_raised(), self._udev_reported()
         before, self._seen = self._seen, self._state()
-        return self._flag_is_raised() or before != self._seen
+        return raised or plugged or before != self._seen
 
     def close(self) -> None:
+        self._events = None
         if self._mountinfo is not None:
             os.close(self._mountinfo)
             self._mountinfo = None
@@ -47,3 +56,28 @@ class Watch:
         poll = select.poll()
         poll.register(self._mountinfo, select.POLLPRI | select.POLLERR)
         return bool(poll.poll(0))
+
+    def _udev_reported(self) -> bool:
+        """Return whether udev reported a block device since the last call. Takes all waiting events."""
+        seen = False
+        for _ in range(_EVENTS_AT_ONCE if self._events is not None else 0):
+            try:
+                if self._events.poll(0) is None:
+                    break
+            except OSError:  # ENOBUFS: the kernel dropped some of too many events
+                pass
+            seen = True
+        return seen
+
+
+def _udev_events() -> Any:
+    """Listen to udev's events about block devices. Return None where that is impossible, as in containers."""
+    try:
+        import pyudev  # noqa: PLC0415  27 ms, and useless where no udev runs
+
+        monitor = pyudev.Monitor.from_netlink(pyudev.Context(), source="udev")
+        monitor.filter_by("block")
+        monitor.start()
+    except (ImportError, OSError):
+        return None
+    return monitor

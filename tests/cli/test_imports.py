@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-HEAVY = ("textual", "rich", "click", "msgspec", "psutil", "sh", "asyncio")
+HEAVY = ("textual", "rich", "click", "msgspec", "psutil", "pyudev", "sh", "asyncio")
 
 
 def modules_after(*arguments: str) -> set[str]:
@@ -31,7 +31,7 @@ def test_the_version_needs_no_heavy_import() -> None:
 
 
 def test_help_imports_no_command() -> None:
-    assert modules_after("--help").isdisjoint({"textual", "psutil", "sh", "asyncio"})
+    assert modules_after("--help").isdisjoint({"textual", "psutil", "pyudev", "sh", "asyncio"})
 
 
 @pytest.mark.parametrize("arguments", [("list",), ("scenarios",), ("history",), ("schema",), ("clean",)])
