@@ -1,7 +1,6 @@
 """Judge the saved runs of the first version again: verdicts and figures stay, apart from the differences listed here.
 
-``frozen`` holds run documents, judged by commit 78a28f7. Only host names were removed, and the kind of a step was moved
-to where ``fstui.run/2`` has it.
+``frozen`` holds documents of the format ``fstui.run/1``, judged by commit 78a28f7. Only host names were removed.
 ``machine-…`` are the laboratory's virtual machines, ``storage-…`` are disks that tests made, and ``made-up-…`` cover
 what neither of them shows. Words may change: ``sentences.json`` records today's.
 """

@@ -1,4 +1,4 @@
-"""The history of cuts, with documents that an earlier version saved."""
+"""The history of cuts, with documents in the first version of the format."""
 
 import subprocess
 from collections.abc import Iterator
@@ -19,8 +19,10 @@ from fstui.state import ledger, runs
 SAVED = Path(__file__).parent / "saved"
 
 
-def saved(name: str) -> Run:
-    return decode_run((SAVED / f"{name}.json").read_bytes())
+def first_version(name: str) -> Run:
+    data = (SAVED / f"{name}.json").read_bytes()
+    assert b'"fstui.run/1"' in data
+    return decode_run(data)
 
 
 REWORDED = {
@@ -32,8 +34,8 @@ REWORDED = {
 
 
 @pytest.mark.parametrize("name", ["kept", "lost"])
-def test_saved_cut_is_judged_alike_today(name: str) -> None:
-    run = saved(name)
+def test_cut_of_the_first_version_is_judged_alike(name: str) -> None:
+    run = first_version(name)
     assert run.verdict == name
     again = judge(run)
     assert (again.verdict, again.confidence, again.sentence) == (run.verdict, run.confidence, REWORDED[name])
@@ -43,7 +45,7 @@ def test_saved_cut_is_judged_alike_today(name: str) -> None:
 
 
 def test_settings_and_figures_are_typed() -> None:
-    run = saved("lost")
+    run = first_version("lost")
     (step,) = run.steps
     assert isinstance(step.settings, PowerCut)
     assert step.settings.writes == ("overwrite", "append", "create")
@@ -53,7 +55,7 @@ def test_settings_and_figures_are_typed() -> None:
 
 
 def test_saved_cut_counts_as_survived() -> None:
-    run = saved("kept")
+    run = first_version("kept")
     path = runs.save(run)
     found = power_cuts.figures_of(run)
     assert found is not None
@@ -65,7 +67,7 @@ def test_saved_cut_counts_as_survived() -> None:
 
 
 def test_altered_verification_does_not_count() -> None:
-    run = sealed(saved("kept"))
+    run = sealed(first_version("kept"))
     found = power_cuts.figures_of(run)
     assert found is not None
     runs.save(replace(run, sentence="It was kept for good."))

@@ -18,14 +18,9 @@ def gathered(place: Path, **documents: bytes) -> str:
     return str(place)
 
 
-def check(*runs: bytes) -> bytes:
-    """Return the document of a check of several filesystems."""
-    return b'{"schema":"fstui.check/1","runs":[' + b",".join(runs) + b"]}"
-
-
 async def test_checks_of_a_fleet_are_combined_without_unfit_runs(tmp_path: Path) -> None:
     honest, liar = encode(sealed(HONEST)), encode(sealed(LIAR))
-    place = gathered(tmp_path, db1=check(honest, liar), db2=check(honest), db3=check())
+    place = gathered(tmp_path, db1=b"[" + honest + b"," + liar + b"]", db2=b"[" + honest + b"]", db3=b"[]")
     added = await references.add("our db hosts", [place])
     assert [(one.models, one.runs) for one in added.references] == [(("EVO",), 2)]
     (left_out,) = added.left_out
@@ -36,10 +31,10 @@ async def test_checks_of_a_fleet_are_combined_without_unfit_runs(tmp_path: Path)
 @pytest.mark.parametrize(
     ("document", "reason"),
     [
-        (check(encode(sealed(LIAR))), "run liar cannot be a reference: its verdict is not-durable"),
-        (check(), "has no run"),
+        (b"[" + encode(sealed(LIAR)) + b"]", "run liar cannot be a reference: its verdict is not-durable"),
+        (b"[]", "has no run"),
         (b"[{", "is not a run document"),
-        (check(encode(sealed(HONEST)).replace(b'"EVO"', b'"XXX"')), "altered after it was written"),
+        (b"[" + encode(sealed(HONEST)).replace(b'"EVO"', b'"XXX"') + b"]", "altered after it was written"),
     ],
 )
 async def test_files_without_a_usable_run_are_refused(tmp_path: Path, document: bytes, reason: str) -> None:

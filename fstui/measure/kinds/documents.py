@@ -1,7 +1,7 @@
 """Read run documents, and return their schema.
 
-The kind of a step is the tag ``probe`` in its ``settings`` and ``figures``. Unknown fields are kept in settings and
-figures of an unknown kind, and ignored elsewhere.
+``fstui.run/2`` has the kind of a step as the tag ``probe`` in its ``settings`` and ``figures``; ``fstui.run/1`` has it
+next to them. Unknown fields are kept in settings and figures of an unknown kind, and ignored elsewhere.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import msgspec
 from fstui.measure import kinds as measures
 from fstui.model.errors import Refused
 from fstui.model.run import SCHEMA, Run
-from fstui.model.settings import Figures, Settings
+from fstui.model.settings import Figures, Settings, UnknownFigures, UnknownSettings
 
+READABLE = ("fstui.run/1", SCHEMA)
 CHECK = "fstui.check/1"
 """The schema of the result of a check, which contains run documents."""
 _DEFINED = "#/$defs/{name}"
@@ -24,23 +25,23 @@ _Fields = TypeVar("_Fields", bound="Version")
 
 
 def decode_run(data: bytes | str) -> Run:
-    """Return the run. Raises Refused with the mistake."""
+    """Return a document of any version. Raises Refused with the mistake."""
     with _refusing():
-        document = msgspec.json.decode(data)
-        _check(msgspec.convert(document, Version).schema)
-        return msgspec.convert(document, Run, dec_hook=_typed)
+        return _run_from(msgspec.json.decode(data))
 
 
 def split_file(data: bytes) -> list[bytes]:
     """Return the documents in a file: one, or those of a check. Raises Refused if the file is broken."""
     with _refusing():
+        if data.lstrip().startswith(b"["):  # the result of a check by an older version
+            return [bytes(one) for one in msgspec.json.decode(data, type=list[msgspec.Raw])]
         if msgspec.json.decode(data, type=Version).schema == CHECK:
             return [bytes(one) for one in msgspec.json.decode(data, type=_Check).runs]
     return [data]
 
 
 def decode_fields(data: bytes, fields: type[_Fields]) -> _Fields:
-    """Decode only these fields. Raises Refused."""
+    """Decode only these fields, which documents of all versions have. Raises Refused."""
     with _refusing():
         try:
             found = msgspec.json.decode(data, type=fields)
@@ -79,9 +80,16 @@ class _Check(Version, frozen=True):
     runs: tuple[msgspec.Raw, ...] = ()
 
 
-def _check(schema: str) -> None:
-    if schema != SCHEMA:
+def _check(schema: str) -> str:
+    if schema not in READABLE:
         raise Refused(f"its schema is '{schema}', not '{SCHEMA}'")
+    return schema
+
+
+def _run_from(document: Any) -> Run:
+    if _check(msgspec.convert(document, Version).schema) == SCHEMA:
+        return msgspec.convert(document, Run, dec_hook=_typed)
+    return _with_edges(msgspec.convert(_from_first(document), Run, dec_hook=_typed_or_kept))
 
 
 @contextmanager
@@ -92,7 +100,50 @@ def _refusing() -> Iterator[None]:
         raise Refused(str(error)) from None
 
 
+class _FirstStep(msgspec.Struct, frozen=True):
+    """The fields of a step that ``fstui.run/2`` has in another place."""
+
+    probe: str
+    settings: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
+
+
+def _from_first(document: dict[str, Any]) -> dict[str, Any]:
+    steps = msgspec.convert(document.get("steps", []), list[dict[str, Any]])
+    return {**document, "schema": SCHEMA, "steps": [_step_from_first(step) for step in steps]}
+
+
+def _step_from_first(step: dict[str, Any]) -> dict[str, Any]:
+    found = msgspec.convert(step, _FirstStep)
+    tag = {measures.TAG: found.probe}
+    return {
+        **step,
+        "settings": {**found.settings, **tag},
+        "figures": {**found.figures, **tag} if found.figures else None,
+    }
+
+
+def _with_edges(run: Run) -> Run:
+    """Return the run with the roles of ``fstui.run/2``: one for each layer above, instead of one per layer."""
+    if run.target is None:
+        return run
+    roles = {node.id: role.value for node in run.target.stack if (role := node.reading("role"))}
+    stack = tuple(
+        msgspec.structs.replace(node, below_roles={name: roles[name] for name in node.below if name in roles})
+        for node in run.target.stack
+    )
+    return msgspec.structs.replace(run, target=msgspec.structs.replace(run.target, stack=stack))
+
+
 def _typed(kind: type, fields: Any) -> Settings | Figures:
     if not isinstance(fields, dict):
         raise msgspec.ValidationError(f"Expected `object`, got `{type(fields).__name__}`")
     return measures.settings_from(fields) if kind is Settings else measures.figures_from(fields)
+
+
+def _typed_or_kept(kind: type, fields: dict[str, Any]) -> Settings | Figures:
+    """Return the struct that the tag names, or the fields as they are: ``fstui.run/1`` was written without a check."""
+    try:
+        return _typed(kind, fields)
+    except msgspec.ValidationError:
+        return UnknownSettings(fields) if kind is Settings else UnknownFigures(fields)

@@ -1,8 +1,9 @@
-"""Run documents are read back as they were written, and damaged ones are refused."""
+"""Run documents are written in the second version, and read in both."""
 
 import json
 from collections.abc import Iterator
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,6 +29,26 @@ from tests.factories.samples import RUN
 from tests.report.test_figures import GROWTH
 
 RUNS = (saved(), replace(OLTP, steps=(*OLTP.steps, GROWTH)))
+SECOND = [json.loads(encode(run)) for run in RUNS]
+SAVED = sorted((Path(__file__).parents[2] / "powercut/saved").glob("*.json"))
+
+
+def as_first(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a step of the first version, with its kind next to the settings."""
+    steps = [
+        {
+            **step,
+            "probe": step["settings"]["probe"],
+            "settings": without_tag(step["settings"]),
+            "figures": without_tag(step["figures"] or {}),
+        }
+        for step in document["steps"]
+    ]
+    return {**document, "schema": "fstui.run/1", "steps": steps}
+
+
+def without_tag(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name != "probe"}
 
 
 def read(document: dict[str, Any]) -> Run:
@@ -43,6 +64,20 @@ def with_step(**fields: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("run", RUNS, ids=["writes", "databases"])
 def test_document_is_read_back_unchanged(run: Run) -> None:
     assert documents.decode_run(encode(run)) == run
+
+
+@pytest.mark.parametrize("run", RUNS, ids=["writes", "databases"])
+def test_first_version_is_read_as_the_second(run: Run) -> None:
+    first = as_first(json.loads(encode(run)))
+    assert read(first) == run
+    assert judge(read(first)) == judge(run)
+
+
+@pytest.mark.parametrize("path", SAVED, ids=lambda path: str(path.stem))
+def test_steps_of_the_first_version_have_their_kinds(path: Path) -> None:
+    run = documents.decode_run(path.read_bytes())
+    assert run.schema == "fstui.run/2"
+    assert not any(isinstance(step.settings, UnknownSettings) for step in run.steps)
 
 
 def test_settings_and_figures_contain_the_kind_of_step() -> None:
@@ -69,8 +104,16 @@ def test_unknown_kind_of_step_is_kept_and_decides_nothing() -> None:
 
 
 def test_step_that_never_began_has_no_settings() -> None:
-    (step,) = read(with_step(status="skipped", settings={"probe": "sysbench"})).steps
+    document = as_first(with_step(status="skipped", settings={"probe": "sysbench"}))
+    (step,) = read(document).steps
     assert isinstance(step.settings, UnknownSettings) and step.settings.probe == "sysbench"
+
+
+def test_unfit_values_of_the_first_version_are_kept() -> None:
+    document = as_first(with_step())
+    document["steps"][0] |= {"settings": {"block_bytes": "big"}, "figures": {"x": 1}}
+    (step,) = read(document).steps
+    assert not isinstance(step.settings, SyncWrites) and step.settings.probe == "sync_writes"
 
 
 @pytest.mark.parametrize(
@@ -95,10 +138,7 @@ def test_damaged_document_is_refused_with_the_place(fields: dict[str, Any], said
     assert said in str(refusal.value)
 
 
-@pytest.mark.parametrize(
-    "data",
-    [b"", b"[", b"3", b"null", b"{}", b'{"schema": 2}', b'{"schema": "fstui.run/1"}', b"\xff\xfe", b"[" * 100_000],
-)
+@pytest.mark.parametrize("data", [b"", b"[", b"3", b"null", b"{}", b'{"schema": 2}', b"\xff\xfe", b"[" * 100_000])
 def test_other_documents_are_refused(data: bytes) -> None:
     with pytest.raises(Refused):
         documents.decode_run(data)
@@ -130,24 +170,27 @@ JUNK: tuple[Any, ...] = (
     {"a": 1},
     [[1, 2]],
 )
-DAMAGED = [(document, list(places(document))) for document in map(json.loads, map(encode, RUNS))]
+DAMAGED = [(first, document, list(places(document))) for document in SECOND for first in (False, True)]
 
 
 @settings(max_examples=150)
 @given(
     st.sampled_from(DAMAGED).flatmap(
-        lambda kind: st.tuples(st.just(kind[0]), st.sampled_from(kind[1]), st.sampled_from(JUNK))
+        lambda kind: st.tuples(st.just(kind[0]), st.just(kind[1]), st.sampled_from(kind[2]), st.sampled_from(JUNK))
     )
 )
 def test_damaged_document_is_refused_or_read_judged_and_shown(
-    damage: tuple[dict[str, Any], tuple[Any, ...], Any],
+    damage: tuple[bool, dict[str, Any], tuple[Any, ...], Any],
 ) -> None:
-    document, (*path, last), junk = damage
-    spoilt = deepcopy(document)
+    first, document, (*path, last), junk = damage
+    spoilt = as_first(deepcopy(document)) if first else deepcopy(document)
     place: Any = spoilt
-    for name in path:
-        place = place[name]
-    place[last] = junk
+    try:
+        for name in path:
+            place = place[name]
+        place[last] = junk
+    except (KeyError, TypeError):
+        return  # the first version has it in another place
     try:
         run = documents.decode_run(json.dumps(spoilt))
     except Refused:
