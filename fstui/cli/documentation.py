@@ -69,9 +69,9 @@ def explain(words: tuple[str, ...], format_: str) -> None:
         put(text if format_ == "markdown" else explanation.document(text, width() or WIDTH))
     else:
         known = (*rules.rule_names(), *documentation, *glossary.words())
-        raise Refused(
-            f"no rule, page, word or message is called '{name}'.{meant(name, known)} 'fstui explain' lists them all"
-        )
+        messages = [page.name for page in symptoms.symptoms().page if name.lower() in page.product.lower().split(", ")]
+        near = f" Messages of {name}: {'; '.join(messages)}." if messages else meant(name, known)
+        raise Refused(f"no rule, page, word or message is called '{name}'.{near} 'fstui explain' lists them all")
 
 
 _SCHEMAS = (

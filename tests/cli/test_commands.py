@@ -112,6 +112,7 @@ def test_options_for_disks_need_the_list_of_disks(fstui: Fstui) -> None:
         (("judge", "\x1b[31m"), "\\x1b[31m"),
         (("explain", "no-such-rule"), "no-such-rule"),
         (("explain", "bariers-off"), "Did you mean 'barriers-off'?"),
+        (("explain", "Redis"), "Messages of Redis: Asynchronous AOF fsync is taking too long."),
         (("scenarios", "fsync-rates"), "Did you mean 'fsync-rate'?"),
         (("run", "fsync-rate", "/tmp", "--set", "blok=4K"), "Did you mean 'block'?"),
         (("scenarios", "no-such-scenario"), "no-such-scenario"),

@@ -93,6 +93,13 @@ LINES = {
         "[46305.386143] blk_update_request: I/O error, dev sdc, sector 10536 op 0x1:(WRITE) flags 0x800 phys_seg 1",
         "Jun 01 12:00:00 h kernel: I/O error, dev nvme0n1, sector 1234 op 0x1:(WRITE) flags 0x8800 phys_seg 2",
     ],
+    "Remounting filesystem read-only": [
+        "kernel: [12345.678] EXT4-fs error (device sda1): ext4_journal_check_start:83: comm mysqld: Detected aborted "
+        "journal",
+        "[12345.679] EXT4-fs (sda1): Remounting filesystem read-only",
+        "XFS (dm-3): log I/O error -5",
+        "touch: cannot touch '/srv/x': Read-only file system",
+    ],
     "nvme … timeout, aborting": [
         "[  614.172351] nvme nvme0: I/O 831 QID 5 timeout, aborting",
         "kernel: nvme nvme1: I/O tag 17 (0011) opcode 0x1 (Write) QID 6 timeout, completion polled",
