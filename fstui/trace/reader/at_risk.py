@@ -264,7 +264,7 @@ class AtRiskTracker:
 
     def _program(self, owner: Owner, rows: list[RiskRow], names: list[NewNames]) -> dict[str, Any]:
         log = max(rows, key=lambda row: row.syncs, default=None)
-        log = log if log and log.syncs >= MIN_SYNCS else None
+        log = log if log and log.syncs >= MIN_SYNCS and not log.file.direct else None  # what is not counted is not 0
         direct = {disk for number in owner.direct for disk in disks_of(number)}
         return {
             "program": owner.name,

@@ -9,7 +9,7 @@ import pytest
 from fstui.trace.reader import at_risk
 from fstui.trace.reader.exposure import Bytes, Exposure
 from fstui.trace.reader.new_names import Journal, NewNames
-from fstui.trace.reader.open_files import EVERYTHING, CachestatError, OpenFiles, Scope
+from fstui.trace.reader.open_files import EVERYTHING, CachestatError, OpenFile, OpenFiles, Scope
 from fstui.trace.reader.syncs import Switch, Syncs
 
 FILE = (7 << 20, 12)
@@ -113,6 +113,19 @@ def test_without_cachestat_syncs_alone_are_reported(monkeypatch: pytest.MonkeyPa
     assert (state["unsupported"], state["files"]) == ("this kernel has no cachestat", [])
     (program,) = state["programs"]
     assert (program["pid"], program["syncs"], program["dirty_bytes"]) == (os.getpid(), 3, 0)
+
+
+@pytest.mark.parametrize(("direct", "log"), [(False, "/ib_logfile0"), (True, None)])
+def test_a_log_written_with_o_direct_has_no_amount(
+    monkeypatch: pytest.MonkeyPatch, direct: bool, log: str | None
+) -> None:
+    """As that of MariaDB."""
+    monkeypatch.setattr(at_risk, "OpenFiles", lambda _: None)
+    row = at_risk.RiskRow(file := OpenFile((1, 2), 1, "/ib_logfile0", "ext4"))
+    row.count_syncs(1.0, 9)
+    file.direct = direct
+    watched = at_risk.AtRiskTracker(EVERYTHING, PreparedSyncs())
+    assert watched._program(at_risk.Owner("mariadbd", 7), [row], [])["log"] == log
 
 
 def test_an_unlink_is_no_new_name() -> None:
