@@ -161,7 +161,7 @@ def _lines(found: CampaignDocument) -> Iterable[str]:
         f"Each {name} came {low:g} to {high:g} s after the first acknowledgement, at random (seed {found.seed}). You "
         f"declared with --cut {found.cut} what the commands do."
     )
-    yield f"The interval is exact ({found.bound.method}) and holds for {name}s like these."
+    yield f"The interval is exact ({found.bound.method}) and holds for {name}s like these." if totals.cuts else ""
     if totals.cuts and not totals.lost:
         n = totals.cuts
         yield f"Without a loss in {counted(n, name)} it ends at 1 − 0.05^(1/{n}). The rule of three gives 3/{n}."
