@@ -84,22 +84,28 @@ class Child:
         self._stdout = asyncio.StreamReader(_READ_BYTES)
 
     @classmethod
-    async def start(cls, module: str, *arguments: str, own_session: bool = True) -> Child:
-        """Start a child program by the name of its module: ``measure.probes.sync_writes``. Raises OSError."""
+    async def start(
+        cls, module: str, *arguments: str, own_session: bool = True, answers: Literal["stdout", "stderr"] = "stdout"
+    ) -> Child:
+        """Start a child program by the name of its module: ``measure.probes.sync_writes``. Raises OSError.
+
+        ``answers``: what is read here. If that is stderr, its stdout is that of fstui.
+        """
         process = subprocess.Popen(  # noqa: ASYNC220  asyncio starts a process in the same way
             command(module, *arguments),
             stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stdout=subprocess.PIPE if answers == "stdout" else None,
+            stderr=subprocess.PIPE if answers == "stderr" else subprocess.DEVNULL,
             start_new_session=own_session,
             process_group=None if own_session else 0,
         )
-        child, loop = cls(process), asyncio.get_running_loop()
+        child, loop, pipe = cls(process), asyncio.get_running_loop(), process.stdout or process.stderr
+        assert pipe is not None
         with contextlib.suppress(OSError):  # so that a busy reader does not delay the probe (fcntl(2))
-            fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)  # type: ignore[arg-type]
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         try:
             protocol = asyncio.StreamReaderProtocol(child._stdout)
-            child._reading, _ = await loop.connect_read_pipe(lambda: protocol, process.stdout)
+            child._reading, _ = await loop.connect_read_pipe(lambda: protocol, pipe)
             child._stdin, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, process.stdin)
         except BaseException:
             process.kill()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import secrets
 from collections.abc import Mapping
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fstui import __version__
-from fstui.measure.children import command
+from fstui.measure.children import Child
 from fstui.model.documents import encode
 from fstui.model.errors import Refused, local_time
 from fstui.model.host import Inventory
@@ -61,9 +60,9 @@ def make_cut(
 class Writing:
     """The running writer. Its acknowledgements go directly to the stdout of fstui."""
 
-    def __init__(self, cut: PreparedCut, process: asyncio.subprocess.Process, entry: ledger.LedgerEntry) -> None:
+    def __init__(self, cut: PreparedCut, child: Child, entry: ledger.LedgerEntry) -> None:
         self._cut = cut
-        self._process = process
+        self._child = child
         self._entry = entry
         self._stopping = False
 
@@ -75,15 +74,8 @@ class Writing:
             entry = await record(cut.header.run, "directory", cut.header.directory, mount_point)
         except OSError as error:
             raise Refused(f"{error.filename}: {error.strerror}. Set XDG_STATE_HOME to another directory.") from None
-        process = await asyncio.create_subprocess_exec(
-            *command("powercut.writer"),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=None,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
-        writing = cls(cut, process, entry)
-        writing._send(
+        child = await Child.start("powercut.writer", answers="stderr")
+        child.send(
             json.dumps(
                 {
                     "directory": cut.header.directory,
@@ -96,40 +88,37 @@ class Writing:
                 }
             )
         )
-        return writing
+        return cls(cut, child, entry)
 
     def stop(self, reason: str) -> None:
         """Request the writer to stop. The second call kills it."""
         if self._stopping:
-            self._kill()
+            self._child.abandon()
         self._stopping = True
-        self._send(f"stop {reason}")
+        self._child.send(f"stop {reason}")
 
     async def ready(self) -> None:
         """Wait until the writer is ready. Raises Refused if it cannot start; nothing is left behind."""
         answer = await self._next()
         if answer is None or "refused" in answer:
-            await self._process.wait()
+            await self._end()
             left = await remove_left_behind(self._entry)
             reason = answer["refused"] if answer else "its process ended"
             raise Refused(f"{self._cut.header.directory}: {reason.rstrip('.')}." + (f" {left}" if left else ""))
 
     async def ended(self) -> Ending:
         answer = await self._next()
-        try:
-            await asyncio.wait_for(self._process.wait(), _END_S)
-        except TimeoutError:
-            self._kill()
-        finally:
-            # closes the pipes, about which the event loop would warn at its end
-            self._process._transport.close()  # type: ignore[attr-defined]
+        await self._end()
         if answer is None or "ended" not in answer:
             return Ending("its process was killed", failed=True)
         return Ending(answer["ended"], answer["failed"])
 
+    async def _end(self) -> None:
+        await self._child.reap(_END_S)
+        self._child.abandon()
+
     async def _next(self) -> dict[str, Any] | None:
-        assert self._process.stderr is not None
-        while line := await self._process.stderr.readline():
+        while line := await self._child.read_line():
             try:
                 answer = json.loads(line)
             except ValueError:  # a traceback, for example
@@ -137,15 +126,6 @@ class Writing:
             if isinstance(answer, dict) and answer.keys() & {"ready", "refused", "ended"}:
                 return answer
         return None
-
-    def _send(self, line: str) -> None:
-        stdin = self._process.stdin
-        if stdin is not None and not stdin.is_closing():
-            stdin.write(line.encode(errors="surrogateescape") + b"\n")
-
-    def _kill(self) -> None:
-        if self._process.returncode is None:
-            self._process.kill()
 
 
 def is_root(target: Target, inventory: Inventory) -> bool:
