@@ -1,7 +1,7 @@
 """Read the outlines of saved runs, which the history shows, and keep an index of them.
 
-Decoding a document takes about 1 ms, so a history of 10 000 runs would take 10 s. The index keeps the outlines of files
-that have not changed since they were read. It can be rebuilt at any time, so it is not synced to disk.
+Reading an outline takes about 0.24 ms, so a history of 10 000 runs would take 2.4 s. The index keeps the outlines of
+files that have not changed since they were read. It can be rebuilt at any time, so it is not synced to disk.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ INDEX = "runs.index"
 VERSION = 2
 """Increase this number when the fields of an outline change."""
 WORTH_WRITING = 20
-"""Write the index if at least this many outlines are new. Reading one again costs about 1 ms."""
+"""Write the index if at least this many outlines are new. Reading one again takes 0.24 ms."""
 WRITE_EVERY_S = 5.0
 _Document = TypeVar("_Document")
 Survived = Literal["lost", "diverged", "none lost"]
