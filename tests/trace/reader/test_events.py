@@ -73,6 +73,7 @@ def test_text_stored_elsewhere_is_read_as_its_location() -> None:
         pytest.param("name: block_bio_queue\nID: 7\n", (), id="no fields"),
         pytest.param(OLDER.replace("ID: ", f"ID: {'9' * 5000}"), (), id="id too large"),
         pytest.param(OLDER.replace("ID:", "id"), (), id="no id"),
+        pytest.param("ID: 1\nfield: ;\toffset:0;\tsize:4;", (), id="no name"),
     ],
 )
 def test_unreadable_formats_are_refused_with_the_reason(text: str, fields: tuple[str, ...]) -> None:
@@ -88,6 +89,8 @@ def test_pages_of_64_kib_and_of_a_32_bit_kernel() -> None:
         "offset:16;	size:4080", "offset:12;	size:4084"
     )
     assert (parse_page_layout(small).commit.size, parse_page_layout(small).data_at) == (4, 12)
+    with pytest.raises(TracefsError, match="page header"):
+        parse_page_layout(OLDER)
 
 
 def read(page: bytes) -> list[tuple[int, int]]:
