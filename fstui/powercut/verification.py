@@ -32,7 +32,7 @@ from fstui.powercut.header import PowerCutHeader, decode_header
 from fstui.powercut.log import BadLog, Log
 from fstui.powercut.power_cuts import EarlierCuts
 from fstui.powercut.records import PREFIX
-from fstui.state.workspace import FSID_FROM_UUID, TargetDirectory
+from fstui.state.workspace import TargetDirectory
 from fstui.storage.survey import target_of
 
 READ_S = 30.0
@@ -148,10 +148,8 @@ def _check_host(header: PowerCutHeader, host: Host, declared: Declared) -> None:
 
 def _check_filesystem(header: PowerCutHeader, now: Target, inspected: TargetDirectory) -> None:
     then = header.target
-    alike, same = now.identity == then.identity, (now.fstype, inspected.fsid) == (then.fstype, header.fsid)
-    if alike and not same and now.fstype in FSID_FROM_UUID:
-        raise Refused(f"the {now.fstype} of {now.source} is not the one of the log: it was made anew.")
-    if alike or same:
+    # after a lost mkfs the filesystem before it is back, with another f_fsid
+    if now.identity == then.identity or (now.fstype, inspected.fsid) == (then.fstype, header.fsid):
         if _within(now) == _within(then):
             return
         raise Refused(

@@ -32,7 +32,7 @@ LITTLE_BYTES, ENOUGH_LEFT_BYTES = 2 << 20, 64 << 20
 """A run that occupies at most this much, such as a check, needs to leave no more than this."""
 _ANSWER_S = 10.0
 _REMOVE_S = 15.0
-FSID_FROM_UUID = frozenset({"ext2", "ext3", "ext4", "btrfs", "zfs"})
+_FSID_FROM_UUID = frozenset({"ext2", "ext3", "ext4", "btrfs", "zfs"})
 """Filesystems whose f_fsid identifies them, and not only their device."""
 
 
@@ -253,6 +253,6 @@ def _is_hidden(entry: ledger.LedgerEntry, fsid: int) -> bool:
     there = _mounted().get(entry.mount_point)
     if there is None:
         return False
-    if entry.fsid and fsid and there.fstype in FSID_FROM_UUID:
+    if entry.fsid and fsid and there.fstype in _FSID_FROM_UUID:
         return entry.fsid != fsid
     return bool(entry.device and there.device != entry.device and ledger.is_of_this_boot(entry))
