@@ -72,6 +72,18 @@ async def test_click_on_a_head_sorts() -> None:
         assert [one.id for one in app.screen.rows] == ["run2", "run1", "run0"]
 
 
+async def test_click_on_delete_asks_before_the_second_click_deletes() -> None:
+    runs.save(screens.RUN)
+    app = PreparedApp()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pressed(pilot, "h")
+        lines = await clicked(pilot, "d delete")
+        assert any("Press the same key again to delete it." in line for line in lines)
+        assert isinstance(app.screen, HistoryScreen) and app.screen.rows
+        await clicked(pilot, "d delete")
+        assert not app.screen.rows
+
+
 async def test_click_chooses_an_answer_until_it_is_revealed() -> None:
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:

@@ -16,6 +16,7 @@ from fstui.tui.terminal import PressDriver
 from fstui.tui.widgets.lines import Draw, DrawnLines, DrawnText
 
 if TYPE_CHECKING:
+    from textual.events import Click
     from textual.widgets import Input
 
     from fstui.tui.app import FstuiApp
@@ -144,21 +145,19 @@ class BaseScreen(Screen[None]):
         if self._answered:
             self.part("footer").redraw()
 
-    def on_click(self) -> None:
-        self.on_key()
+    async def on_click(self, event: Click) -> None:
+        """Close the notice as a key does, then do what was clicked, which may say something."""
+        part, _ = self.get_widget_at(event.screen_x, event.screen_y)
+        action = part.action_of(event) if isinstance(part, DrawnLines) else ""
+        self.on_key()  # the footer is drawn again: what was clicked may be elsewhere now
+        if action:
+            await self.run_action(action)
 
-    def on_drawn_lines_row_chosen(self, chosen: DrawnLines.RowChosen) -> None:
-        self.choose_row(chosen.part.id or "", chosen.row)
-
-    async def on_row_opened(self) -> None:
+    async def action_open_row(self) -> None:
         if self.DOUBLE_CLICK:
             await self.run_action(self.DOUBLE_CLICK)
 
-    async def on_drawn_lines_turned(self, turned: DrawnLines.Turned) -> None:
-        """Move the selection by the mouse wheel as by the keys."""
-        await self.run_action(f"move({turned.by})")
-
-    def choose_row(self, part: str, row: int) -> None:
+    def action_choose_row(self, part: str, row: int) -> None:
         """Select a row of a part. By default the screen has one list."""
         if (selected := getattr(self, "selected", None)) is not None:
             self.call_later(self.run_action, f"move({row - selected})")

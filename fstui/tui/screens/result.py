@@ -117,9 +117,9 @@ class ResultScreen(BaseScreen):
         self.part("detail").to_top()
         self.redraw()
 
-    def choose_row(self, part: str, row: int) -> None:
+    def action_choose_row(self, part: str, row: int) -> None:
         """Select a row. Findings and steps are one list in two parts."""
-        super().choose_row(part, row + len(self.findings) * (part == "steps"))
+        super().action_choose_row(part, row + len(self.findings) * (part == "steps"))
 
     def action_scroll(self, by: int) -> None:
         self.whole = True

@@ -10,7 +10,6 @@ from rich.text import Span, Text
 from textual.app import ComposeResult
 from textual.events import Click
 from textual.geometry import Region, Size
-from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -98,26 +97,8 @@ class DrawnText(Widget):
         return strip.apply_style(background) if (background := self._background) else strip
 
 
-class RowOpened(Message):
-    """A row was clicked twice."""
-
-
 class DrawnLines(DrawnText):
     """Lines that can be clicked and scrolled. If some do not fit, the last line says how many follow."""
-
-    class RowChosen(Message):
-        """A row of a part was clicked."""
-
-        def __init__(self, part: DrawnLines, row: int) -> None:
-            super().__init__()
-            self.part, self.row = part, row
-
-    class Turned(Message):
-        """The mouse wheel was turned over rows, by this many rows."""
-
-        def __init__(self, by: int) -> None:
-            super().__init__()
-            self.by = by
 
     DEFAULT_CSS = "DrawnLines { height: auto; }"
 
@@ -168,24 +149,25 @@ class DrawnLines(DrawnText):
     def to_top(self) -> None:
         self._offset = 0
 
-    async def on_click(self, event: Click) -> None:
-        """Select the row that was clicked, or run the action of a key in the footer."""
+    def action_of(self, event: Click) -> str:
+        """Return the action of what was clicked: of a row, of a key in the footer, of a head; else an empty string."""
         for span, mark in self._marks[event.y] if event.y < len(self._marks) else ():
             if (row := mark.get(ROW)) is not None:
-                self.post_message(self.RowChosen(self, row) if event.chain == 1 else RowOpened())
-            elif span.start <= event.x < span.end:
-                await self.app.run_action(mark[ACTION], default_namespace=self.screen)
+                return f"choose_row('{self.id}', {row})" if event.chain == 1 else "open_row"
+            if span.start <= event.x < span.end:
+                return str(mark[ACTION])
+        return ""
 
-    def on_mouse_scroll_down(self) -> None:
-        self._turn(_WHEEL_LINES)
+    async def on_mouse_scroll_down(self) -> None:
+        await self._turn(_WHEEL_LINES)
 
-    def on_mouse_scroll_up(self) -> None:
-        self._turn(-_WHEEL_LINES)
+    async def on_mouse_scroll_up(self) -> None:
+        await self._turn(-_WHEEL_LINES)
 
-    def _turn(self, by: int) -> None:
-        """Move the selection of rows that can be selected; scroll other lines."""
+    async def _turn(self, by: int) -> None:
+        """Move the selection of rows that can be selected, as the keys do; scroll other lines."""
         if any(ROW in mark for marks in self._marks for _, mark in marks):
-            self.post_message(self.Turned(by))
+            await self.app.run_action(f"move({by})", default_namespace=self.screen)
         else:
             self.scroll_lines(by)
 

@@ -13,7 +13,6 @@ from textual.widgets import DataTable
 
 from fstui.tui.drawing.cells import Column, line, styled_row
 from fstui.tui.styles import FAINT
-from fstui.tui.widgets.lines import RowOpened
 
 MORE_ROWS = 500
 """Rows that are drawn beyond the cursor and the top line: a history may have thousands."""
@@ -70,8 +69,11 @@ class DrawnTable(DataTable[Text]):
     def chosen(self) -> str | None:
         return self.ordered_rows[self.cursor_row].key.value if self.row_count else None
 
-    def on_click(self, event: Click) -> None:
-        self.post_message(self.Clicked(self) if event.chain == 1 else RowOpened())
+    async def on_click(self, event: Click) -> None:
+        if event.chain > 1:
+            await self.app.run_action("open_row", default_namespace=self.screen)
+        else:
+            self.post_message(self.Clicked(self))
 
     def on_data_table_header_selected(self, selected: DataTable.HeaderSelected) -> None:
         self.post_message(self.HeadClicked(self._titles[selected.column_index]))
