@@ -15,7 +15,7 @@ from fstui.model.quantities import duration_ns, percent, rate, size
 from fstui.model.storage import Target
 from fstui.report.text import moment
 from fstui.tui.drawing import io_path
-from fstui.tui.drawing.cells import Run, fit, labelled, line, paragraph, rule, wrapped
+from fstui.tui.drawing.cells import Run, fit, labelled, line, paragraph, rule
 from fstui.tui.drawing.storage import BUSY_MUCH, StorageEntry, number
 from fstui.tui.iostats import IoStats, Recent, joined, together
 from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, HEAD, verdict_style
@@ -136,11 +136,10 @@ def _database(database: RunningDatabase, width: int) -> Iterator[Text]:
 def _finding(finding: Finding, width: int) -> list[Text]:
     glyph, style = verdict_style(finding.verdict)
     word = f"{finding.verdict}, {finding.confidence}" if finding.verdict else "note"
-    first, *more = wrapped(f"{word}   {finding.sentence or finding.title}", width - 1, indent="    ")
-    end = 4 + len(word)
+    sentence = paragraph(f"{word}   {finding.sentence or finding.title}", width - 1, f"  {glyph} ")
+    sentence[0].stylize(style or HEAD, 2, 4 + len(word))
     return [
-        line("  ", (f"{glyph} ", style), (first[4:end], style or HEAD), first[end:]),
-        *map(line, more),
+        *sentence,
         *labelled([part.partition(": ")[::2] for part in finding.because], "because", width, indent=4),
         *labelled([(step, "") for step in finding.next], "next", width, indent=4),
     ]

@@ -18,7 +18,7 @@ from fstui.report.figures import Counts
 from fstui.report.findings import leading
 from fstui.report.findings import title as finding_title
 from fstui.report.run import BELOW
-from fstui.report.text import cut_left, origin, speed_word, verdict_word, verdict_words
+from fstui.report.text import NONE, cut_left, origin, speed_word, verdict_word, verdict_words
 from fstui.tui.drawing import io_path, latency, report
 from fstui.tui.drawing.cells import (
     Column,
@@ -39,7 +39,7 @@ from fstui.tui.drawing.cells import (
     window,
 )
 from fstui.tui.drawing.report import Detail
-from fstui.tui.drawing.run import CURVE, NONE, PERCENTILES, numbers, percentile, with_long_curves, words_row
+from fstui.tui.drawing.run import CURVE, PERCENTILES, numbers, percentile, with_long_curves, words_row
 from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD, HEAD, HEAT, speed_style, step_style, verdict_style
 
 STEPS = (

@@ -16,7 +16,7 @@ from fstui.model.storage import Node, Target
 from fstui.report import figures
 from fstui.report.findings import leading
 from fstui.report.findings import title as finding_title
-from fstui.report.text import origin
+from fstui.report.text import NONE, origin
 from fstui.tui.drawing import charts, io_path, latency
 from fstui.tui.drawing.cells import (
     Column,
@@ -58,7 +58,6 @@ ENDS = (
     Column("PER SYNC", 8, right=True, gap=2),
 )
 COUNTED = ("WRITES", "BYTES", "FLUSHES", "PER SYNC")
-NONE = "–"
 _BUSY, _VERY_BUSY, _LONG_CURVES = 0.01, 0.1, 150
 PERCENTILES = {"P50": "p50", "P90": "p90", "P99": "p99", "P99.9": "p99_9", "MAX": "max"}
 

@@ -10,7 +10,7 @@ from textual.screen import Screen
 
 from fstui.tui import commands
 from fstui.tui.commands import PALETTE, Command
-from fstui.tui.drawing.cells import line, wrapped
+from fstui.tui.drawing.cells import paragraph
 from fstui.tui.styles import HEAD
 from fstui.tui.terminal import PressDriver
 from fstui.tui.widgets.lines import Draw, DrawnLines, DrawnText
@@ -173,8 +173,5 @@ class BaseScreen(Screen[None]):
         return (*self.KEYS, PALETTE)
 
     def _draw_footer(self, width: int, height: int) -> list[Text]:
-        notice = wrapped(self._notice, width - 1, indent=" ") if self._notice else []
-        return [
-            *(line((part, HEAD)) for part in notice),
-            commands.footer(self.footer_commands(), self.fstui.keymap, width),
-        ]
+        notice = paragraph(self._notice, width - 1, " ", HEAD) if self._notice else []
+        return [*notice, commands.footer(self.footer_commands(), self.fstui.keymap, width)]
