@@ -132,7 +132,7 @@ async def test_export_writes_one_file_per_format(tmp_path: Path, monkeypatch: py
         await pilot.press("e")
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()
-        assert any(line.startswith(" Exported ") for line in shown(pilot.app))
+        assert any(line.startswith(" Exported") for line in shown(pilot.app))
     endings = sorted(filter(None, (formats.format_of(name).ENDING for name in formats.names())))
     assert {"csv", "json", "md"} <= set(endings)
     assert sorted(os.listdir(tmp_path)) == [f"fstui-odirect-truth-k3f9a1.{ending}" for ending in endings]
