@@ -1,4 +1,8 @@
-"""``fstui watch --at-risk`` in a virtual machine, compared with what a power cut takes from its disk."""
+"""``fstui watch --at-risk`` in a virtual machine, compared with what a power cut takes from its disk.
+
+An emulated guest is so slow that each file is examined only every few seconds. What the kernel writes to the disk in
+between is not in the row of its file, but in the line of the disk. So the sums are compared.
+"""
 
 import json
 
@@ -11,7 +15,8 @@ from tests.lab.laboratory import attach, laboratory, make
 from tests.lab.machine import MOUNT, load
 from tests.lab.recipe import RECIPES, Kernel
 from tests.lab.vm import Vm
-from tests.real.test_at_risk_cut import READ, WRITE, compare
+from tests.real.disks import MIB
+from tests.real.test_at_risk_cut import NEW_BYTES, READ, WRITE
 
 KERNEL: Kernel = "6.12"
 """The older one has no cachestat."""
@@ -24,6 +29,7 @@ ATTACH = {"ext4-virtio": "mount -o commit=300 $a $data", "xfs-virtio": "mount $a
 
 @pytest.mark.slow
 @pytest.mark.root
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", ATTACH)
 def test_a_power_cut_of_a_guest_takes_what_is_reported(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if lacking := [*missing_tools(), *([] if IMAGE else [f"python -m tests.lab build --kernel {KERNEL}"])]:
@@ -45,14 +51,18 @@ def test_a_power_cut_of_a_guest_takes_what_is_reported(name: str, monkeypatch: p
             attach(vm, machine)
             vm.must(f"cat >/run/read.py <<'E'\n{READ}\nE")
             survived = json.loads(vm.must(f"python3 /run/read.py {MOUNT}"))
-    compare(state, survived)
+    lost = sum(written - survived.get(name, 0) for name, written in NEW_BYTES.items())
+    reported = sum(row.dirty_bytes for row in state.files) + sum(disk.not_flushed_bytes for disk in state.devices)
+    print(f"{name}: reported {reported / MIB:.2f} MiB, lost {lost / MIB:.2f} MiB")
+    assert 0 < lost <= reported
+    assert ("after" in survived) or state.names, "a lost rename was reported"
 
 
 def last_state(vm: Vm) -> AtRisk:
     """Write in the guest, and return what the watch there says just before the power is cut."""
     vm.must(f"cat >/run/write.py <<'E'\n{WRITE}\nE\nmkfifo /run/steps")
-    vm.must("sleep 9999 >/run/steps 2>/dev/null &")  # keeps it open
-    vm.must(f"python3 /run/write.py {MOUNT} </run/steps >/run/said 2>&1 &")
+    vm.must("sleep 9999 >/dev/null 2>&1 <>/run/steps &")  # keeps it open
+    vm.must(f"python3 /run/write.py {MOUNT} >/run/said 2>&1 </run/steps &")
     until(vm, "grep -q prepared /run/said")
     vm.must("XDG_STATE_HOME=/run/state fstui watch --at-risk --format events >/run/events 2>/run/errors </dev/null &")
     until(vm, "[ $(wc -l </run/events) -ge 3 ]")
