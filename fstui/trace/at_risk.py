@@ -70,7 +70,7 @@ def _sentence(program: ProgramAtRisk, elapsed_s: float) -> str:
         longest = seconds(program.longest_s)
         risk = f"nothing at risk now; at most {size(program.most_bytes)}, for at most {longest}, in this watch"
     else:
-        risk = "nothing at risk"
+        risk = "nothing that is counted is at risk" if program.direct_files else "nothing at risk"
     names = ""
     if program.names:
         kind = "new, renamed or removed name" if program.names == 1 else "new, renamed or removed names"

@@ -36,8 +36,8 @@ def test_the_text_ends_with_a_sentence_for_each_program() -> None:
         "nats-server (812): at most 40.0 MiB in 2 files not durable, oldest 1 m 58 s; it syncs every 2 m 0 s. "
         "cp (950): at most 8.0 MiB in 1 file not durable, oldest at least 4.2 s; 2 new, renamed or removed names in "
         "directories that are not synced, oldest 3.0 s; it did not sync in 5 m 0 s. "
-        "postgres (700): nothing at risk; it syncs 80.0 times per second; writes with O_DIRECT to 2 files are not "
-        "counted: the disk's cache holds at most 3.0 MiB."
+        "postgres (700): nothing that is counted is at risk; it syncs 80.0 times per second; writes with O_DIRECT to 2 "
+        "files are not counted: the disk's cache holds at most 3.0 MiB."
     )
 
 
