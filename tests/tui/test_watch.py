@@ -145,7 +145,8 @@ async def test_closing_the_screen_ends_its_child() -> None:
         await seconds_seen(pilot, 1)
         (entry,) = ledger.entries()
         assert is_there(entry.what)
-        await pressed(pilot, "escape")
-        assert isinstance(app.screen, StorageScreen)
+        await pilot.press("escape")
+        while not isinstance(app.screen, StorageScreen):
+            await pilot.pause()
         assert not is_there(entry.what)
         assert ledger.entries() == []
