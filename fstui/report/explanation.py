@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import ClassVar
 
-from rich.console import Console
-from rich.markdown import Markdown
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import Markdown, TableElement
+from rich.table import Table
 from rich.text import Text
 
 from fstui.judge import explain, questions
@@ -20,6 +22,21 @@ _CODE = re.compile("`(.+?)`")
 _NO_BREAK = "\ue000"
 """Stands for a non-breaking space, at which Rich breaks lines."""
 _DOCS = Path(__file__).resolve().parents[1] / "docs"
+
+
+class _Table(TableElement):
+    """A table that breaks a word that is too long instead of cutting it: it may be part of a command."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for table in super().__rich_console__(console, options):
+            if isinstance(table, Table):
+                for column in table.columns:
+                    column.overflow = "fold"
+            yield table
+
+
+class _Page(Markdown):
+    elements: ClassVar = Markdown.elements | {"table_open": _Table}
 
 
 def render(rule_name: str) -> str:
@@ -58,7 +75,7 @@ def markdown(rule_name: str) -> str:
 
 
 def document(markdown: str, width: int) -> str:
-    drawn = Console(width=width).render_lines(Markdown(markdown.replace("\xa0", _NO_BREAK)), pad=False)
+    drawn = Console(width=width).render_lines(_Page(markdown.replace("\xa0", _NO_BREAK)), pad=False)
     return page("".join(part.text for part in row).replace(_NO_BREAK, "\xa0").rstrip() for row in drawn)
 
 

@@ -271,14 +271,17 @@ def _table(group: Group) -> str:
 def platforms_page() -> str:
     """Return the page about hypervisors and storage services in Markdown."""
     rows = "\n".join(
-        f"| {' | '.join((row.title, row.recognised, row.habit, row.ask, row.source))} |"
+        "| "
+        + " | ".join(text.replace("|", r"\|") for text in (row.title, row.recognised, row.habit, row.ask, row.source))
+        + " |"
         for row in sorted(platforms.table(), key=lambda row: row.title.lower())
     )
     return f"""# What platforms do with a flush
 
 What hypervisors and storage services do with a flush by default, how fstui recognises them from inside, and where to
 look. A documented statement makes storage *plausible* with low confidence. A platform that is documented to ignore
-flushes is *cannot-tell*, unless a flush was observed to do work.
+flushes is *cannot-tell*, unless a flush was observed to do work. So is one that leaves data in the drive's cache, even
+if a flush does work: it moves data from the host's memory to that cache.
 
 The page is written from `fstui/storage/layers/devices/platforms.toml`, which has the rows, and checked by a test.
 

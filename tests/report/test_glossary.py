@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import fstui
-from fstui.report import glossary
+from fstui.report import explanation, glossary
 from fstui.tui.drawing import storage
 
 PACKAGE = Path(fstui.__file__).parent
@@ -18,6 +18,12 @@ def test_term_is_explained_in_plain_sentences(name: str) -> None:
     word = WORDS[name]
     assert not set("`*#|[]") & set(word.text)
     assert word.text.strip().endswith(".")
+
+
+def test_table_of_a_page_cuts_no_command() -> None:
+    drawn = explanation.document(explanation.documentation()["platforms"], 80)
+    assert "…" not in drawn.replace("path=…", "")
+    assert "Get-PhysicalDi" in drawn and "Get-StorageAdv" in drawn
 
 
 def test_terms_link_to_terms_that_exist() -> None:

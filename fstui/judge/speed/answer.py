@@ -175,7 +175,7 @@ def _among_all_kinds(case: Case, best: SyncStep) -> Speed:
     return Speed(
         answer="normal",
         yardstick="what is typical for each kind of disk",
-        title=f"{did}, {rank}",
+        title=f"{best.step.name} {did}, {rank}",
         sentence=f"{best.step.name} did {did}: {rank}, by the medians of published rates. There is no reference for "
         f"exactly this kind of device. {_remarks(case, best.step)}".strip(),
         because=(f"{best.step.name}: {did}; medians: {medians}",),

@@ -38,6 +38,7 @@ from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.account import FlushAccount
 from fstui.judge.facts.run_flushes import Proven
+from fstui.judge.facts.step_counts import StepCounts
 from fstui.judge.facts.traced import TRACE, requested_by_others
 from fstui.model.quantities import count, rate, size
 from fstui.storage.layers import kind
@@ -67,7 +68,7 @@ def _arrived(case: Case, proven: Proven) -> Conclusion:
     return Conclusion(
         title=f"{shares} flushes per sync at {where}",
         sentence=f"{_flushes(last, shares)} to {where}"
-        f"{_witness(last)}. {below}This covers "
+        f"{_witness(case, last)}. {below}This covers "
         f"{words.time_judged(account.step for account in last)}; only a power cut proves more."
         f"{'' if below else case.lowest_devices.doubt(known=first.devices)}",
         verdict="consistent",
@@ -89,11 +90,11 @@ def _flushes(last: Sequence[FlushAccount], shares: str) -> str:
     return f"{syncs} syncs sent {shares} flushes each ({words.expected(expected)} expected)"
 
 
-def _witness(last: Sequence[FlushAccount]) -> str:
+def _witness(case: Case, last: Sequence[FlushAccount]) -> str:
     """Return what the trace attributed to fstui, or the bytes that arrived with the flushes."""
     traced = [account.traced for account in last if account.arrival.traced and account.traced]
     if not traced:
-        return _bytes(last)
+        return _bytes(case, last)
     others = requested_by_others(traced)
     next_to = f"; {others}" if others else ""
     lowest = words.devices(last[0].devices)
@@ -101,9 +102,12 @@ def _witness(last: Sequence[FlushAccount]) -> str:
     return f". By {TRACE} these are fstui's own{next_to}{below}"
 
 
-def _bytes(accounts: Sequence[FlushAccount]) -> str:
+def _bytes(case: Case, accounts: Sequence[FlushAccount]) -> str:
     # a copy-on-write filesystem writes 3 to 9 times as many bytes, so that enough of them show nothing
     copies = kind(accounts[0].level.filesystem.kind).copies_on_write
+    counts = StepCounts(case)
+    if any(counts.bytes_ratio(account.step) is None for account in accounts):  # others may have written them
+        return ""
     if copies or any(account.expected_bytes.low < account.step.bytes for account in accounts):
         return ""
     written = sum(account.step.bytes for account in accounts)

@@ -1,7 +1,8 @@
 """*plausible: high confidence if the model is known on real hardware, medium if you declared it, otherwise low*
 
 ## What it means
-A flush costs almost nothing, which is correct for this drive. It has power-loss protection, or is Optane.
+A flush adds less than twice the time of a write, which is correct for this drive. It has power-loss protection, or is
+Optane.
 
 ## How it was measured
 - the drive is known by its model or your declaration

@@ -166,7 +166,8 @@ def ignored_by_default(case: Case) -> Iterator[Conclusion]:
 
     ## What it means
     The hypervisor, or the server of the disk, is documented to acknowledge flushes that it does not perform
-    (VirtualBox by default, Longhorn). Flushes that reach the disk then prove nothing.
+    (VirtualBox by default, Longhorn), or to leave the data in its drive's cache (Lima, Docker Desktop on macOS).
+    Flushes that reach the disk then prove nothing.
 
     ## How it was measured
     The hypervisor's name in DMI (`/sys/class/dmi/id`), or the model of the disk, and the documentation.
@@ -174,23 +175,24 @@ def ignored_by_default(case: Case) -> Iterator[Conclusion]:
     ## What it proves, and what it does not
     The setting cannot be seen from inside, and other targets of tgt have the same model as Longhorn. The rule does not
     apply if a flush was observed to do work (`flush-cost`), if a declared platter takes the time of a sync, or if the
-    user declared a protected medium.
+    user declared a protected medium. On macOS, a flush may do work and still leave the data in the drive's cache.
 
     ## What to do next
     VirtualBox: on the host, `VBoxManage getextradata VM enumerate` shows `IgnoreFlush`; set it to 0 for the disk, and
     run again. Longhorn: check that the disks of its nodes have power-loss protection, or no write cache.
     """
     served = [(node, platform) for node in case.commit_devices if (platform := _served_by(case, node))]
-    found = [node for node, platform in served if platform.drops_flushes]
+    found = [(node, platform) for node, platform in served if platform.drops_flushes or platform.leaves_in_drive]
     working = any(not growth.flat for growth in case.flush_growth) and case.flushes.complete_at_lowest
-    if not found or working:
+    if not found or (working and not found[0][1].leaves_in_drive):
         return
     if case.configuration.breaks_sync or case.rotation.platters_wait or case.commits_are_safe:
         return
-    where = words.devices(found)
-    platform = next(platform for _, platform in served if platform.drops_flushes)
+    where, platform = words.devices(node for node, _ in found), found[0][1]
     yield Conclusion(
-        title=f"{where}: {platform.title} ignores flushes",
+        title=f"{where}: {platform.title} ignores flushes"
+        if platform.drops_flushes
+        else f"{where}: flushes may end in the cache of the host's drive",
         sentence=f"{platform.habit}. Whether that is so here cannot be seen. A sync that reaches {where} may end in "
         "volatile memory.",
         verdict="cannot-tell",

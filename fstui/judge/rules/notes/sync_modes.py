@@ -71,7 +71,8 @@ def odirect_alone(case: Case) -> Iterator[Conclusion]:
         rates = words.listed(f"{rate(step.rate_per_s)}/s" for step in steps)
         yield Conclusion(
             title="O_DIRECT alone is not durable",
-            sentence=f"O_DIRECT without a sync ({rates}) sends no flush, on any disk. By itself it is not durable.",
+            sentence=f"O_DIRECT without a sync ({rates}) sends no flush: with a volatile write cache, it is not "
+            "durable.",
             scope="step",
             steps=steps,
             because=(f"{step.name}: {count(step.ops)} writes without a sync" for step in steps),

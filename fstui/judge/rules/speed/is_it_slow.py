@@ -5,7 +5,7 @@ How long synced writes took, compared with a reference.
 
 - **stalls**: an operation took at least 250 ms and ten times the p50, or never returned
 - **slow**: less than half of the reference; **normal**: like the reference
-- **unknown**: there is no reference, or the host had no CPU to spare
+- **unknown**: no rate can be compared, the durability is in doubt, or the host had no CPU to spare
 
 ## How it was measured
 Half of the steps with synced writes of one writer must agree. The reference is, in this order:
@@ -25,6 +25,6 @@ provisioning and RAID5 read-modify-write. Without a reference, declare the mediu
 the system is healthy, to record a baseline.
 
 ## Details
-If the class is not known, less than the 50 commits per second that etcd requires is slow. A filesystem that sends
-more flushes or copies on write may be slower by as much.
+If the class is not known, less than 50 commits per second (as etcd requires) is slow; a higher rate is normal, and is
+compared with the medians of disks and SSDs. A filesystem that sends more flushes or copies on write may be slower.
 """

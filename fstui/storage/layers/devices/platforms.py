@@ -33,6 +33,8 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     habit: str
     drops_flushes: bool = False
     """Its default is documented to acknowledge flushes without passing them on."""
+    leaves_in_drive: bool = False
+    """Its default may write flushed data to the drive, which takes time, without a flush of the drive's own cache."""
     promise: str | None = None
     """What is documented about a write or a flush that it has acknowledged."""
     ask: str

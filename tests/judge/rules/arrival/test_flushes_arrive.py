@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 from fstui.measure.kinds.sysbench import Sysbench
+from fstui.model.counters import Idle
 from fstui.model.host import Host
 from fstui.model.steps import Step
 from fstui.model.storage import Medium, Node
 from tests.factories.evidence import GUEST, METAL, busy, finding, rules, verdict
-from tests.factories.steps import step, traced
+from tests.factories.steps import counted, step, traced
 from tests.factories.storage import block, disk, filesystem, on_disk, on_loop, readings, target
 
 
@@ -260,6 +261,12 @@ def test_trace_covers_only_the_first_layer() -> None:
     assert "further down, at sda, they cannot be attributed" in judgement.sentence
 
 
+def test_bytes_of_a_step_that_are_not_known_are_not_called_complete() -> None:
+    busy_bytes = Idle(elapsed_s=2.0, counters=(counted("sda", 0, 64 << 20),))
+    found = finding(verdict(None, step(share=1.01), idle=busy_bytes), "flushes-arrive")
+    assert found.verdict == "consistent" and "arrived" not in found.sentence
+
+
 def test_counters_are_preferred_on_a_quiet_device() -> None:
     fua = on_disk(None, disk(fua=True))
     plain = step(changes={"trace": (traced(us=2000),)})
@@ -291,5 +298,5 @@ def test_trace_replaces_a_device_without_counters() -> None:
 def test_the_habit_of_the_hypervisor_is_named() -> None:
     virtual = on_disk(filesystem(), disk(link="virtio"))
     found = finding(verdict(virtual, step(), host=Host(virtualization="firecracker")), "flushes-arrive")
-    assert "Firecracker flushes only with cache_type=Writeback" in found.sentence
+    assert "Firecracker offers a flush only with cache_type=Writeback" in found.sentence
     assert "which cache_type" in found.next[0]
