@@ -26,8 +26,8 @@ def step(
     changes: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> Step:
-    """Return a step of 16 KiB overwrites: flushes per operation and the share of the bytes at each device."""
-    asked = SyncWrites(block_bytes=16384, file_bytes=1 << 20, **settings)
+    """Return overwrites, by default of 16 KiB: flushes per operation, and share of the bytes at each device."""
+    asked = SyncWrites(**{"block_bytes": 16384, "file_bytes": 1 << 20, **settings})
     done = ops * asked.block_bytes
     per_op = flushes if isinstance(flushes, Mapping) else {device: flushes}
     shares = share if isinstance(share, Mapping) else dict.fromkeys(per_op, share)

@@ -19,7 +19,13 @@ from tests.judge.setups import DOCS
 
 def log(p99_ms: float = 2.0, rate: float = 900, **changes: Any) -> Step:
     sync = latency(1e6 * p99_ms / 4, p99_ns=1e6 * p99_ms)
-    settings: dict[str, Any] = {"offsets": "sequential", "prefill": "fallocate", "flushes": 2, **changes}
+    settings: dict[str, Any] = {
+        "block_bytes": 2300,
+        "offsets": "sequential",
+        "prefill": "fallocate",
+        "flushes": 2,
+        **changes,
+    }
     return step("log, 2300 B, fdatasync", rate=rate, changes={"sync_ns": sync}, **settings)
 
 
@@ -49,7 +55,11 @@ def test_says_how_far_beyond_the_limit() -> None:
 
 def test_longest_sync_counts_for_a_product_that_says_so() -> None:
     one_pause = step(
-        offsets="sequential", prefill="fallocate", flushes=2, changes={"sync_ns": latency(1e6, longest_ns=1.5e9)}
+        block_bytes=2300,
+        offsets="sequential",
+        prefill="fallocate",
+        flushes=2,
+        changes={"sync_ns": latency(1e6, longest_ns=1.5e9)},
     )
     assert answers(one_pause)["ZooKeeper"].answer == "does-not-fit"
     assert answers(log())["ZooKeeper"].answer == "within-limit"
@@ -57,12 +67,20 @@ def test_longest_sync_counts_for_a_product_that_says_so() -> None:
 
 def test_few_syncs_are_held_to_the_longest() -> None:
     sync = msgspec.structs.replace(latency(1e6, longest_ns=40e6), p99=None)
-    few = step(rate=60, ops=60, offsets="sequential", prefill="fallocate", flushes=2, changes={"sync_ns": sync})
+    few = step(
+        rate=60,
+        ops=60,
+        block_bytes=2300,
+        offsets="sequential",
+        prefill="fallocate",
+        flushes=2,
+        changes={"sync_ns": sync},
+    )
     assert answers(few)["etcd"].measured.startswith("longest 40.0 ms (4.0 ×)")
 
 
 def test_without_a_threshold_the_rate_is_explained() -> None:
-    overwrites = step(rate=1600, offsets="same")
+    overwrites = step(rate=1600, offsets="same", block_bytes=8192)
     assert answers(overwrites)["PostgreSQL"].measured == "1\xa0600/s"
     two_syncs = answers(overwrites)["Consul, Vault (BoltDB)"]
     assert (two_syncs.answer, two_syncs.measured) == ("no-threshold", "800/s")
@@ -71,13 +89,15 @@ def test_without_a_threshold_the_rate_is_explained() -> None:
 @pytest.mark.parametrize(
     ("operation", "settings"),
     [
-        ("log", {"offsets": "sequential", "prefill": "fallocate"}),
-        ("append", {"offsets": "append", "prefill": "none"}),
-        ("append-fsync", {"offsets": "append", "prefill": "none", "sync": "fsync"}),
-        ("overwrite", {"offsets": "same"}),
-        ("direct", {"open_flags": ("direct",)}),
+        ("log", {"block_bytes": 2300, "offsets": "sequential", "prefill": "fallocate"}),
+        ("append", {"block_bytes": 4096, "offsets": "append", "prefill": "none"}),
+        ("append-fsync", {"block_bytes": 4096, "offsets": "append", "prefill": "none", "sync": "fsync"}),
+        ("overwrite", {"block_bytes": 8192, "offsets": "same"}),
+        ("direct", {"block_bytes": 4096, "open_flags": ("direct",)}),
         (None, {"open_flags": ("direct", "dsync"), "sync": "none"}),
         (None, {"offsets": "sequential", "prefill": "fallocate", "sync": "fsync"}),
+        (None, {"block_bytes": 8192, "offsets": "random"}),
+        (None, {"block_bytes": 16384, "offsets": "same"}),
         (None, {"sync_every": 8}),
         (None, {"ops_per_s": 100.0}),
         (None, {"open_flags": ("direct",), "sync": "none"}),
