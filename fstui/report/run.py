@@ -88,8 +88,8 @@ def _findings(run: Run) -> Section:
         (
             glyph(None if of_one_step(found) else found.verdict),
             found.rule,
-            verdict(found.verdict) if found.verdict else "note",
-            found.confidence,
+            verdict(found.verdict) if found.verdict and not of_one_step(found) else Cell("note", found.verdict),
+            "" if of_one_step(found) else found.confidence,
             title(found),
         )
         for found in ordered(run)

@@ -40,7 +40,7 @@ from fstui.tui.drawing.cells import (
 )
 from fstui.tui.drawing.report import Detail
 from fstui.tui.drawing.run import CURVE, PERCENTILES, numbers, percentile, with_long_curves, words_row
-from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD, HEAD, HEAT, speed_style, step_style, verdict_style
+from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD, HEAT, speed_style, step_style, verdict_style
 
 STEPS = (
     Column("STEP", gap=0, cut="middle"),
@@ -225,13 +225,12 @@ def saved(run: Run, saved_to: str | None, save_error: str | None, width: int) ->
 
 
 def _finding(finding: Finding, columns: Sequence[Column], selected: bool) -> Text:
-    glyph, style = verdict_style(finding.verdict)
-    if finding.scope == "step":
-        style = HEAD  # not a verdict on the storage
+    judged = None if finding.scope == "step" else finding.verdict  # a step's is not a verdict on the storage
+    glyph, style = verdict_style(judged)
     values = {
         "RULE": finding.rule,
-        "VERDICT": finding.verdict or "note",
-        "CONFIDENCE": finding.confidence,
+        "VERDICT": judged or "note",
+        "CONFIDENCE": "" if finding.scope == "step" else finding.confidence,
         "TITLE": finding_title(finding),
     }
     return selectable([(row(columns, values), "")], selected=selected, glyph=(glyph, style))
