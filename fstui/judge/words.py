@@ -19,7 +19,7 @@ from fstui.storage.layers.flushes import Range
 
 CUT_THE_POWER = "To be certain, run a power-cut test: 'fstui powercut --help' describes it."
 CHECK_CONTROLLER = (
-    "Check the controller's battery or capacitor: charged, and its cache set to write back only with it.",
+    "Check that the controller's battery or capacitor is charged, and that without it the cache writes through.",
     "Check that the write caches of the drives behind the controller are off.",
 )
 UNTIL_THEN = (

@@ -72,5 +72,5 @@ def _declared(node: Node, declaration: Declaration) -> Node:
 
 def _known(word: str | None, words: tuple[Any, ...], what: str) -> Any:
     if word is not None and word not in words:
-        raise Refused(f"no {what} '{word}'. There are: {', '.join(words)}.")
+        raise Refused(f"no {what} '{word}'. Choose one of: {', '.join(words)}.")
     return word

@@ -32,7 +32,7 @@ def of_at_risk(report: AtRiskReport) -> Report:
         for row in whole.files
     )  # fmt: skip
     of = f"process {report.pid}" if report.pid is not None else report.mount_point or "all programs"
-    head = f"what a power failure would take from {of}, watched for {seconds(whole.elapsed_s)}"
+    head = f"data at risk in a power failure: {of}, watched for {seconds(whole.elapsed_s)}"
     return Report(head, sections, report, records(_RECORDS, rows))
 
 

@@ -30,7 +30,7 @@ def named(names: Iterable[str]) -> tuple[str, ...]:
         known = [product for product in products() if product.name.lower().startswith(name.lower())]
         if not known:
             every = [product.name for product in products()]
-            raise Refused(f"no product is called '{name}'.{meant(name, every)} There are: {'; '.join(every)}.")
+            raise Refused(f"no product is called '{name}'.{meant(name, every)} Choose one of: {'; '.join(every)}.")
         limited = [product.name for product in known if product.limited]
         if not limited:
             raise Refused(f"{known[0].name} publishes no threshold, so nothing can be required for it")

@@ -82,7 +82,7 @@ def markdown(text: str) -> str | None:
     return "\n".join([
         f"# {page.product}: {page.name}", page.means,
         "", "```sh", *page.run, "```",
-        "", "What it says, and what to do:", "", *rows,
+        "", "What the output says, and what to do:", "", *rows,
         "", "Sources:", "", *(f"- {source}" for source in page.sources), "",
     ])  # fmt: skip
 

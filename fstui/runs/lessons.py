@@ -122,7 +122,7 @@ def find(name: str) -> Lesson:
     for lesson in lessons():
         if name in (lesson.name, str(lesson.number)):
             return lesson
-    raise Refused(f"no lesson '{name}'. There are: {', '.join(lesson.name for lesson in lessons())}.")
+    raise Refused(f"no lesson '{name}'. Choose one of: {', '.join(lesson.name for lesson in lessons())}.")
 
 
 async def start(lesson: Lesson, run: LessonRun, pace: float = 1.0) -> Started:

@@ -136,7 +136,7 @@ def _path_of(name: str) -> Path:
         return path
     if name == "wal-etcd":  # of earlier versions
         raise Refused("'wal-etcd' is part of 'fit' now: fstui fit DIR --for etcd")
-    raise Refused(f"no scenario '{name}'.{meant(name, names())} There are: {', '.join(names())}.")
+    raise Refused(f"no scenario '{name}'.{meant(name, names())} Choose one of: {', '.join(names())}.")
 
 
 def _read(path: Path) -> Scenario:

@@ -222,7 +222,7 @@ def _path_of(name: str) -> Path:
         return Path(name)
     if path := shipped("disks").get(name):
         return path
-    raise Refused(f"no simulated disk '{name}'.{meant(name, names())} There are: {', '.join(names())}.")
+    raise Refused(f"no simulated disk '{name}'.{meant(name, names())} Choose one of: {', '.join(names())}.")
 
 
 def _put(document: dict[str, Any], key: str, value: Any) -> None:

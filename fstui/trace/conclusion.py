@@ -131,7 +131,7 @@ def _conclude_of(
             "cpu", f"The CPU is busy: {waits}. Up to {percent(cpu)} of that time may be a wait for a CPU."
         )
     if _pressure(whole) >= CROWDED:  # the kernel threads that serve the sync may have waited too, which no row shows
-        return WatchConclusion("unknown", f"The cause is not known: {waits}. {_crowded(whole, cpu)}")
+        return WatchConclusion("unknown", f"The cause is not certain: {waits}. {_crowded(whole, cpu)}")
     slow = "A layer above the disk is slow" if disk.above else "The filesystem is slow"
     commits = _commits(program.worst.device, whole.commits, whole.elapsed_s)
     return WatchConclusion("filesystem", f"{slow}: {waits}{commits}.")
@@ -143,7 +143,7 @@ def _pressure(whole: Watched) -> float:
 
 def _crowded(whole: Watched, cpu: float) -> str:
     return (
-        f"The program waits for a CPU for at most {percent(cpu)} of the time. Some process waited for a CPU in "
+        f"The program waits for a CPU for at most {percent(cpu)} of the time. Some process waited for a CPU "
         f"{percent(_pressure(whole))} of the time, so the kernel threads that serve the sync may have waited as well."
     )
 
@@ -266,7 +266,7 @@ def _speed(whole: Watched, concerned: Sequence[Target]) -> Speed:
         return _stalled(longest, whole, concerned)
     found = [(name, times, media) for name, times, media in _flushed(whole, concerned) if media]
     if not found:
-        sentence = f"No device whose kind is known completed {MIN_FLUSHES} flushes."
+        sentence = f"Too few flushes to judge the speed: no device whose kind is known completed {MIN_FLUSHES}."
         return Speed(title="no reference to compare with", sentence=sentence)
     name, times, media = max(found, key=lambda one: one[1].p50)
     mount = next(target.mount_point for target in concerned if name in {node.id for node in target.stack})

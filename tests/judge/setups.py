@@ -250,11 +250,11 @@ def page() -> str:
     tables = "\n".join(f"\n## {group.group}\n\n{_table(group)}" for group in groups())
     return f"""# What fstui says of common setups
 
-These are made-up hosts with typical times, judged like a run of `odirect-truth`. They are no measurements: your host
+These are made-up hosts with typical times, judged like a run of `odirect-truth`. They are not measurements: your host
 may differ. *Consistent* and *plausible* with low confidence are normal in a guest and behind a network, because what
 answers there cannot be seen. The last column is the source of what is expected.
 
-The page is written and checked by the tests: `tests/judge/setups.toml` has the rows.
+The page is generated and checked by the tests: `tests/judge/setups.toml` has the rows.
 {tables}
 """
 
@@ -283,7 +283,7 @@ look. A documented statement makes storage *plausible* with low confidence. A pl
 flushes is *cannot-tell*, unless a flush was observed to do work. So is one that leaves data in the drive's cache, even
 if a flush does work: it moves data from the host's memory to that cache.
 
-The page is written from `fstui/storage/layers/devices/platforms.toml`, which has the rows, and checked by a test.
+The page is generated from `fstui/storage/layers/devices/platforms.toml`, which has the rows, and checked by a test.
 
 | platform | recognised by | default | who can tell | source |
 |---|---|---|---|---|

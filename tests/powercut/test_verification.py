@@ -269,7 +269,7 @@ async def test_verified_cut_with_removed_records_is_no_loss(box: Box) -> None:
 @pytest.mark.parametrize(
     ("damage", "why"),
     [
-        (lambda log: b"", "it is empty"),
+        (lambda log: b"", "the witness received nothing"),
         (lambda log: log[:50], "within its first line"),
         (lambda log: log.partition(b"\n")[0] + b"\n", "contains no acknowledgement"),
         (lambda log: log.partition(b"\n")[0] + b"\nack 0 3", "contains no acknowledgement"),

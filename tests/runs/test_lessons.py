@@ -57,7 +57,7 @@ def test_teaching_page_lists_every_lesson() -> None:
 
 def test_a_lesson_is_found_by_name_or_number() -> None:
     assert lessons.find("12") == lessons.find("power-cut") == LESSONS[11]
-    with pytest.raises(Refused, match="There are: fsync-cost"):
+    with pytest.raises(Refused, match="Choose one of: fsync-cost"):
         lessons.find("14")
 
 

@@ -96,8 +96,8 @@ async def test_a_pseudo_filesystem_holds_no_files(file: Path) -> None:
 @pytest.mark.parametrize(
     ("declared", "sentence"),
     [
-        ({"medium": "floppy"}, "no medium 'floppy'. There are: hdd-5400, hdd-7200"),
-        ({"write_cache": "big"}, "no write cache 'big'. There are: none, volatile"),
+        ({"medium": "floppy"}, "no medium 'floppy'. Choose one of: hdd-5400, hdd-7200"),
+        ({"write_cache": "big"}, "no write cache 'big'. Choose one of: none, volatile"),
     ],
 )
 def test_an_unknown_declaration_is_refused_with_the_known_ones(declared: dict[str, str], sentence: str) -> None:

@@ -189,7 +189,10 @@ def test_a_wrong_value_is_refused_with_the_allowed_ones(file: Path, key: str, te
         (HEAD + '[settings.sync]\nvalue = "x"\nchoices = ["y"]\n' + STEP, "settings.sync takes y; not 'x'"),
         (HEAD + '[[steps]]\nname = "a"\n', "steps[1]: "),
         (HEAD + STEP + 'for_each = ["nothing"]\n', "steps[1].for_each: there is no setting 'nothing'"),
-        (HEAD + STEP.replace("sync_writes", "psync"), "step 'fdatasync': no probe 'psync'. There are: dirty_flush, "),
+        (
+            HEAD + STEP.replace("sync_writes", "psync"),
+            "step 'fdatasync': no probe 'psync'. Choose one of: dirty_flush, ",
+        ),
         (HEAD + STEP + "blocks = 1\n", "step 'fdatasync': Object contains unknown field `blocks`"),
         (HEAD + STEP + 'block_bytes = "4096"\n', "step 'fdatasync': block_bytes: Expected `int`, got `str`"),
         (HEAD + STEP + 'sync = "sometimes"\n', "step 'fdatasync': sync: "),
@@ -242,7 +245,7 @@ def test_a_file_that_cannot_be_read_is_named(file: Path) -> None:
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
     with pytest.raises(Refused) as refused:
         scenarios.load("nope")
-    assert str(refused.value) == f"no scenario 'nope'. There are: {', '.join(scenarios.names())}."
+    assert str(refused.value) == f"no scenario 'nope'. Choose one of: {', '.join(scenarios.names())}."
 
 
 def test_a_user_s_own_scenario_is_found_by_name(own_config: Path) -> None:

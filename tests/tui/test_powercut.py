@@ -157,7 +157,9 @@ async def test_user_states_that_only_the_storage_was_cut(tmp_path: Path) -> None
         assert "KEPT" in await text(pilot)
 
 
-@pytest.mark.parametrize(("content", "why"), [(None, "No such file"), (b"", "it is empty"), (b"hello\n", "header")])
+@pytest.mark.parametrize(
+    ("content", "why"), [(None, "No such file"), (b"", "the witness received nothing"), (b"hello\n", "header")]
+)
 async def test_bad_log_is_reported_and_the_screen_stays(tmp_path: Path, content: bytes | None, why: str) -> None:
     box = await a_box(tmp_path / "target")
     if content is not None:

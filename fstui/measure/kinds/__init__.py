@@ -78,7 +78,7 @@ def settings_of_table(probe: str, name: str, table: Mapping[str, Any]) -> StepSe
     kinds = {known: kind for known, kind in settings_kinds().items() if kind.in_scenarios}
     kind = kinds.get(probe)
     if kind is None:
-        raise Refused(f"step {name!r}: no probe {probe!r}. There are: {', '.join(kinds)}.")
+        raise Refused(f"step {name!r}: no probe {probe!r}. Choose one of: {', '.join(kinds)}.")
     for key in table.keys() - set(kind.__struct_fields__):
         raise Refused(f"step {name!r}: Object contains unknown field `{key}`")
     try:

@@ -1,4 +1,4 @@
-"""The bytes of one file that a power failure would take now, and the age of the oldest of them."""
+"""The bytes of one file that a power failure would lose now, and the age of the oldest of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a power failure would take: the files, the new names, and a sentence for each program."""
+"""What a power failure would lose: the files, the new names, and a sentence for each program."""
 
 from __future__ import annotations
 

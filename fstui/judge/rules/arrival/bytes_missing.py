@@ -64,11 +64,12 @@ def _not_arrived(case: Case, lacking: Sequence[FlushAccount]) -> Conclusion:
 def _not_direct(case: Case, found: Sequence[FlushAccount]) -> Conclusion:
     worst = fewest_bytes(found)
     where, written, arrived = words.devices(worst.devices), size(worst.step.bytes), size(worst.arrived_bytes)
+    short = f"{arrived} of {written} reached {where}"
     why = f"of {written}, {arrived} reached {where} in {words.time_measured([worst.step])}."
     if loop := case.flushes.buffering_loop:
         why = f"direct I/O of {loop.id} is off."
     return Conclusion(
-        title=f"not direct: {arrived} of {written} at {where}" if worst.lacks_bytes else f"not direct: {why[:-1]}",
+        title=f"O_DIRECT was buffered: {short if worst.lacks_bytes else why[:-1]}",
         sentence=f"O_DIRECT alone was acknowledged {rate(worst.step.rate_per_s)} times a second from memory: {why}",
         scope="step",
         steps=[account.step for account in found],

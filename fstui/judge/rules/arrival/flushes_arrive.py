@@ -155,7 +155,7 @@ def _noisy(case: Case, accounts: Sequence[FlushAccount]) -> Conclusion:
 def _not_attributed(noisy: Sequence[FlushAccount]) -> str:
     shares = [account.arrival.per_sync for account in noisy if account.arrival.traced]
     if not shares:
-        return "fstui's own cannot be distinguished"
+        return "fstui's own cannot be told apart"
     own = f"fstui itself requested {words.between(shares)} of them, by {TRACE}"
     return f"{own}, and a commit of another process may have carried the rest"
 

@@ -63,7 +63,7 @@ def flushes_missing(case: Case) -> Iterator[Conclusion]:
     )
     yield Conclusion(
         title=f"{per_sync} flushes per sync at {where}, {expected} expected",
-        sentence=f"{count(worst.syncs)} syncs ({worst.step.name}) reached {where} as {count(arrival.flushes)} flushes"
+        sentence=f"{count(worst.syncs)} syncs ({worst.step.name}) produced {count(arrival.flushes)} flushes at {where}"
         f"{_traced(arrival)} in {words.time_measured([worst.step])}: {per_sync} each, {expected} expected from "
         f"{words.named(filesystem)}. {_dropped_by(case, worst)} drops them"
         f"{' for a time' if case.flushes.is_temporary(worst) else ''}, so a power cut loses what the write cache "
@@ -95,7 +95,7 @@ def _traced(arrival: Arrival) -> str:
         return ""
     others = arrival.traced.others
     next_to = f", while other processes requested {count(others)}" if others else ""
-    return f" of its own, by {TRACE}{next_to},"
+    return f", by {TRACE}{next_to},"
 
 
 def _dropped_by(case: Case, account: FlushAccount) -> str:

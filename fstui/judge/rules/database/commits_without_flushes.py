@@ -62,7 +62,7 @@ def _despite_settings(case: Case, found: Sequence[CountedCommits]) -> Conclusion
     return Conclusion(
         title=f"{each} flushes per commit at {where}, {worst.expected:g} expected",
         sentence=f"{promised.database} is set to durable commits ({', '.join(promised.settings)}), and "
-        f"{count(step.ops)} of them ({step.name}) reached {where} as {count(worst.arrival.flushes)} flushes in "
+        f"{count(step.ops)} of them ({step.name}) produced {count(worst.arrival.flushes)} flushes at {where} in "
         f"{words.time_measured([step])}: {each} each, {worst.expected:g} expected. {cause}",
         verdict="not-durable",
         scope="process",

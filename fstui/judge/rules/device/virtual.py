@@ -59,8 +59,8 @@ def _claims_no_cache(found: list[Node]) -> Conclusion:
     where = words.devices(found)
     return Conclusion(
         title=f"{where}: write through, as the host claims",
-        sentence=f"The host could offer {where} a write cache and reports that there is none. If that is true, each "
-        "write is durable when it returns.",
+        sentence=f"The guest could switch the write cache of {where}, which is reported as off. If that is true, "
+        "each write is durable when it returns.",
         verdict="plausible",
         confidence="low",
         because=(line for node in found for line in _feature_lines(node)),

@@ -50,7 +50,7 @@ def disturbed(case: Case) -> Iterator[Conclusion]:
         yield Conclusion(
             title=f"fstui was delayed in {count(len(delayed))} of {every}",
             sentence=f"fstui itself was delayed while measuring {words.listed(step.name for step in delayed)}, so "
-            f"{'its rate is' if len(delayed) == 1 else 'their rates are'} not judged.",
+            f"{'the rate of that step is' if len(delayed) == 1 else 'the rates of these steps are'} not judged.",
             scope="step",
             steps=delayed,
             because=(

@@ -83,7 +83,7 @@ def test_flushes_of_a_neighbour_do_not_hide_missing_ones() -> None:
     assert (judgement.verdict, found.confidence) == ("not-durable", "high")
     assert found.title == "0.00 flushes per sync at sda, 1 expected"
     assert (
-        "reached sda as 0 flushes of its own, by the kernel's trace, while other processes requested 6\xa0000, in"
+        "produced 0 flushes at sda, by the kernel's trace, while other processes requested 6\xa0000, in"
         in found.sentence
     )
 
