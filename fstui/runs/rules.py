@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 from msgspec.structs import replace
 
 from fstui.judge import explain, has_page, judge, rule_names
-from fstui.model.documents import sealed
+from fstui.model.documents import encode, sealed
 from fstui.model.host import Inventory
 from fstui.model.judgement import Judgement
 from fstui.model.run import Evidence, Run
+from fstui.model.storage import Target
 
 __all__ = ["explain", "has_page", "rule_names"]
+
+_PLAIN = re.compile(r"[\w./-]{2,}", re.ASCII)
+"""A name that JSON spells as it is."""
 
 
 def judged_again(run: Run, *, altered: bool = False) -> Run:
@@ -27,19 +33,40 @@ class Flags:
 
     def of(self, inventory: Inventory) -> dict[str, Judgement]:
         """Return the judgement of each configuration by mount point, without pseudo filesystems."""
+        alike: dict[bytes, Judgement] = {}
         self._known = {
             target.mount_point: self._judged(
                 # free space, and whether it answers, do not change the judgement
                 Evidence(
                     host=inventory.host, process=inventory.process, target=replace(target, space=None, silent_s=None)
                 ),
-                target.mount_point,
+                alike,
             )
             for target in inventory.filesystems
             if not target.pseudo
         }
         return {mount_point: judgement for mount_point, (_, judgement) in self._known.items()}
 
-    def _judged(self, evidence: Evidence, mount_point: str) -> tuple[Evidence, Judgement]:
-        known = self._known.get(mount_point)
-        return known if known and known[0] == evidence else (evidence, judge(evidence))
+    def _judged(self, evidence: Evidence, alike: dict[bytes, Judgement]) -> tuple[Evidence, Judgement]:
+        """``alike``: judgements of this host that hold for every filesystem with the same content."""
+        target = evidence.target
+        assert target is not None
+        known = self._known.get(target.mount_point)
+        if known and known[0] == evidence:
+            return known
+        content, names = _without_names(target)
+        judgement = alike.get(content)
+        if judgement is None:
+            judgement = judge(evidence)
+            text = encode(judgement).decode()
+            if all(_PLAIN.fullmatch(name) and name not in text for name in names):
+                alike[content] = judgement
+        return evidence, judgement
+
+
+def _without_names(target: Target) -> tuple[bytes, set[str]]:
+    """Return what is left of a filesystem without its names, and these names."""
+    top = tuple(replace(node, id="", name="") for node in target.stack[:1])
+    content = replace(target, path="", mount_point="", identity="", stack=(*top, *target.stack[1:]))
+    names = {target.path, target.mount_point, target.identity, *(node.name for node in target.stack[:1])}
+    return encode(content), names - {""}

@@ -1,4 +1,5 @@
 import asyncio
+from typing import Any
 
 import msgspec
 import pytest
@@ -8,7 +9,7 @@ from fstui.model.counters import Idle
 from fstui.model.host import Inventory
 from fstui.model.judgement import Judgement
 from fstui.model.run import Evidence
-from fstui.model.storage import Space
+from fstui.model.storage import Space, Target
 from fstui.runs.activity import IdleWatch
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.machine.replay import ReplayMachine
@@ -64,8 +65,28 @@ def test_an_unchanged_filesystem_is_not_judged_again(monkeypatch: pytest.MonkeyP
     assert seen.of(Inventory(filesystems=(fuller, both[1]))) == first
     changed = msgspec.structs.replace(both[1], mount_options=("sync",))
     seen.of(Inventory(filesystems=(fuller, changed)))
-    assert judged == [both[0].path, "/other", "/other"]
+    assert judged == [both[0].path, "/other"]
     assert seen.of(Inventory(filesystems=(fuller,))).keys() == {fuller.mount_point}
+
+
+def test_filesystems_with_the_same_content_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[str] = []
+
+    def counted(evidence: Evidence) -> Judgement:
+        judged.append(evidence.target.path if evidence.target else "")
+        return judge(evidence)
+
+    def mounted(path: str, **barrier: Any) -> Target:
+        alike = storage.target(storage.filesystem(name=path, **barrier), storage.disk())
+        return msgspec.structs.replace(alike, path=path, mount_point=path)
+
+    monkeypatch.setattr("fstui.runs.rules.judge", counted)
+    every = (*map(mounted, ("/a1", "/a2", "/a3")), *(mounted(path, barrier="nobarrier") for path in ("/b1", "/b2")))
+    found = Flags().of(Inventory(filesystems=every))
+    assert judged == ["/a1", "/b1", "/b2"]
+    for path in ("/b1", "/b2"):  # what to do there names the filesystem
+        assert path in found[path].findings[0].next[0]
+    assert found == {one.path: judge(Evidence(target=one)) for one in every}
 
 
 async def test_every_filesystem_that_answers_shows_its_space() -> None:
