@@ -32,6 +32,8 @@ def start(directory: str | None = None, *, trusting: bool = False, simulate: str
     hint = _meant(directory)
     if hint and not is_terminal():
         raise Refused(f"no command is called '{directory}'.{hint} The app, which opens a directory, needs a terminal")
+    if directory and "/" not in directory and not is_terminal() and not os.path.lexists(directory):
+        raise Refused(f"no command and no directory is called '{directory}'. 'fstui --help' lists the commands")
     check_terminal()
     gc.disable()  # the app enables it again after the first frame
     gc.set_threshold(*_THRESHOLDS)

@@ -173,13 +173,18 @@ def load(name: str, changes: dict[str, Any] | None = None) -> Simulated:
     path = _path_of(name)
     try:
         document = msgspec.toml.decode(path.read_bytes())
-        for key, value in (changes or {}).items():
-            _put(document, key, value)
         found = msgspec.convert(document, Simulated)
     except OSError as error:
         raise Refused(f"{path}: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise Refused(f"{path}: {error}") from None
+    for key, value in (changes or {}).items():
+        _put(document, key, value)
+    try:
+        found = msgspec.convert(document, Simulated)
+    except msgspec.MsgspecError as error:
+        lists = f"'fstui lessons --disks {name}' lists the parameters"
+        raise Refused(f"cannot set {', '.join(changes or ())}: {error}. {lists}") from None
     for device in filter(None, found.parts):
         media = [device.platter, device.nand, device.persistent, device.network]
         if sum(medium is not None for medium in media) != 1:

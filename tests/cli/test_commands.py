@@ -59,6 +59,10 @@ def test_off_a_terminal_the_app_says_how_to_run_headless(fstui: Fstui, arguments
     assert "fstui run SCENARIO DIR" in refusal(fstui(*arguments))
 
 
+def test_off_a_terminal_an_unknown_word_is_named(fstui: Fstui) -> None:
+    assert "no command and no directory is called 'frobnicate'" in refusal(fstui("frobnicate"))
+
+
 @pytest.mark.parametrize(
     ("line", "suggested"),
     [
