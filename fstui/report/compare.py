@@ -47,7 +47,8 @@ def _legend(found: Comparison) -> Section:
     rows = []
     for side in found.sides:
         run = side.run
-        word = verdict(run.verdict, *([f"simulated: {run.simulated}"] if run.simulated else []))
+        limited = ["rate limited by fstui"] * bool(run.rate_limit)
+        word = verdict(run.verdict, *limited, *([f"simulated: {run.simulated}"] if run.simulated else []))
         shown = word._replace(text=f"{GLYPHS[run.verdict]} {word.text}")
         started = moment(side.rounds[0].started_at)
         rows.append((side.letter, side.name, shown, started, run.host.hostname, side.location))

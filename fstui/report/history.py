@@ -17,7 +17,7 @@ _RECORDS = (
     "run", "started_at", "elapsed_s", "scenario", "target", "rate_per_s", "verdict", "speed", "status", "note",
 )  # fmt: skip
 _TREND_RECORDS = ("target", "scenario", "step", "run", "started_at", "rate_per_s", "verdict")
-NO_TREND = "A trend needs two finished runs of one scenario on one filesystem."
+NO_TREND = "A trend needs two finished runs of one scenario on one filesystem, without --max-rate or --idle."
 _SHOWN = 40
 _SURVIVED: dict[Survived, Verdict] = {"lost": "lost", "diverged": "suspicious", "none lost": "consistent"}
 
@@ -40,6 +40,7 @@ def remarks(summary: Summary) -> list[str]:
     """Return what is special about the run, one word each; ``2/5`` is its round."""
     found: list[str] = [summary.status] if summary.status and summary.status != "finished" else []
     found += [f"{summary.round.number}/{summary.round.of}"] if summary.round else []
+    found += ["limited"] * summary.limited
     return [*found, *["simulated"] * (summary.simulated is not None), *["altered"] * summary.altered]
 
 
@@ -89,7 +90,7 @@ def series(summaries: Sequence[Summary]) -> list[list[Summary]]:
     """Return the runs of one scenario on one filesystem, the oldest first; the newest series first."""
     found: dict[tuple[str | None, ...], list[Summary]] = {}
     for one in summaries:
-        if one.rate_per_s and one.status == "finished":
+        if one.rate_per_s and one.status == "finished" and not one.limited:
             found.setdefault((one.scenario, one.rate_of, *storage(one)), []).append(one)
     return [sorted(runs, key=lambda run: run.started_at) for runs in found.values()]
 

@@ -43,6 +43,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     target: str = ""
     hostname: str = ""
     simulated: str | None = None
+    limited: bool = False
+    """fstui limited its own rate (``--max-rate``, ``--idle``)."""
     round: Round | None = None
     rate_per_s: float = 0.0
     """The rate of the first step that synced, or else of the first step that has one."""
@@ -212,6 +214,7 @@ def _summary(read: Read, note: str, running: Collection[str]) -> Summary:
         target=outline.target.path if outline.target else "",
         hostname=outline.host.hostname,
         simulated=outline.simulated,
+        limited=bool(outline.rate_limit),
         round=outline.round,
         rate_per_s=step.rate_per_s if step else 0.0,
         rate_of=step.name if step else "",

@@ -140,3 +140,10 @@ def test_the_list_as_json_carries_the_guests() -> None:
 @pytest.mark.parametrize("name", ["plain", "json", "markdown", "html"])
 def test_hostile_names_of_guests_are_escaped(name: str) -> None:
     assert_safe(printed(inventory.of_host(everywhere(replace(HERE, guests=(VM, UNREAD))), {}), name))
+
+
+def test_a_run_with_a_rate_limit_is_no_part_of_a_trend() -> None:
+    full = Summary(path="/x", status="finished", scenario="check", rate_per_s=206.0)
+    limited = replace(full, limited=True, rate_per_s=64.6)
+    assert history.series([full, limited, full]) == [[full, full]]
+    assert "limited" in history.remarks(limited)
