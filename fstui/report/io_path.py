@@ -6,6 +6,7 @@ The conclusions are those of the judge.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Literal
 
 from fstui.judge import Case, words
@@ -56,6 +57,9 @@ class _Drawing:
             if account.arrival.traced and account.traced and len(account.traced.devices) == 1
         }
         self._shared = any(account.others_wrote for account in accounts)
+        lacking = any(account.outcome == "missing" or account.lacks_bytes for account in accounts)
+        self._stubbed = lacking and bool(case.configuration.stub_signs)
+        self._libraries = ", ".join(Path(each.value).name for each in evidence.process.preloads)
         self._drawn: set[str] = set()
 
     def draw(self) -> Iterator[Cell]:
@@ -83,10 +87,12 @@ class _Drawing:
 
     def _edge(self, node: Node, lead: str, *, stopped: bool) -> Cell:
         counters = self._step.device(node.id)
+        if node is self._target.stack[0] and self._stubbed:
+            return Cell(f"╳ ✗ {self._libraries or 'a library or a filter'} answers the syncs here", style="dropped")
         if node is self._target.stack[0] or counters is None:
             return Cell(f"{lead}{'╳' if stopped else '│'}")
         account = self._ending.get(node.id)
-        state, conclusion = _conclusion(account) if account else ("", "")
+        state, conclusion = _conclusion(account) if account and not self._stubbed else ("", "")
         above, traced = self._traced.get(node.id, (None, None))
         if above and traced and (others := requested_by_others([traced])):
             words = f"{_own(above, traced, conclusion)}; {others}"
@@ -112,7 +118,7 @@ class _Drawing:
         if node.sync == "stops":
             return f"{'·' if stopped else '✗ flush stops here:'} {node.because}"
         account = self._accounts.get(node.id)
-        if account is None or account.expected is None:
+        if account is None or account.expected is None or self._stubbed:
             return ""
         each = words.expected(account.expected)
         return f"expects {each} per sync" if account.expected.high else "expects no flush here"

@@ -1,6 +1,8 @@
 from msgspec.structs import replace
 
+from fstui.model.host import Process
 from fstui.model.run import Evidence
+from fstui.model.storage import Reading
 from fstui.report import io_path
 from tests.factories import screens
 from tests.factories.steps import step, traced
@@ -34,6 +36,15 @@ def test_counters_with_other_writers_are_not_related_to_syncs() -> None:
     (unknown,) = (text for text, state in lines if state == "unknown")
     assert unknown.endswith(" flushes, ? other processes also wrote")
     assert "a sync)" not in unknown and "(2.00)" not in unknown
+
+
+def test_syncs_that_a_library_answers_end_above_the_filesystem() -> None:
+    library = Reading(what="preload", value="/usr/lib/libeatmydata.so", path="/proc/self/maps")
+    evidence = Evidence(target=on_disk(), steps=(step(flushes=0, share=0),), process=Process(preloads=(library,)))
+    assert drawn(evidence)[1] == ("╳ ✗ libeatmydata.so answers the syncs here", "dropped")
+    assert not any("expects" in text or "dropped" in text for text, _ in drawn(evidence))
+    arrived = replace(evidence, steps=(step(),))
+    assert any(text.endswith("✓ all arrived") for text, _ in drawn(arrived))
 
 
 def test_dropped_flushes_are_counted_at_their_edge() -> None:
