@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from fstui.judge.facts import Case
 from fstui.judge.fitness import products
 from fstui.model.errors import Refused, meant
 from fstui.model.judgement import NOT_TRUSTED, Fit, Fitness
@@ -20,7 +21,6 @@ ANSWERS: dict[Fitness, str] = {
 }  # fmt: skip
 _HEADER = ("PRODUCT", "", "MEASURED", "REQUIRED")
 _ONE_CLIENT = "Commits per second of one client, without group commit (these products publish no threshold)"
-_UNANSWERED = "Not answered: no operation of these products was measured, or syncs do not reach the disk."
 
 
 def named(names: Iterable[str]) -> tuple[str, ...]:
@@ -94,8 +94,14 @@ def _of_row(row: Checked, wanted: Sequence[str]) -> Iterator[Section]:
     simulated = (f"SIMULATED: {run.simulated}.",) if run.simulated else ()
     yield Section(f"{GLYPHS[run.verdict]} {row.name}", lines=(verdict_words(run.verdict, run.confidence), *simulated))
     table, others = sections(run, wanted)
-    yield table._replace(title="") if table.rows else Section("", lines=(run.sentence, _UNANSWERED))
+    yield table._replace(title="") if table.rows else Section("", lines=(run.sentence, _unanswered(run)))
     yield others
+
+
+def _unanswered(run: Run) -> str:
+    if Case(run).configuration.breaks_sync:
+        return "Not answered: the syncs do not reach the disk, so their time says nothing about it."
+    return "Not answered: no operation of these products was measured at full speed."
 
 
 def unmet(run: Run, wanted: Sequence[str]) -> bool:

@@ -285,7 +285,9 @@ def _elapsed(progress: Progress, index: int) -> str:
     if progress.snapshot is None:
         return "done" if index in progress.done else "starting"
     elapsed, length = progress.snapshot.elapsed_s, progress.snapshot.length_s
-    return f"{elapsed:.1f} s" if length is None else f"{elapsed:.1f} of {length:g} s"
+    if length is None or elapsed > length:  # a step goes on until it has enough operations
+        return f"{elapsed:.1f} s" + (f", planned {length:g} s" if length else "")
+    return f"{elapsed:.1f} of {length:g} s"
 
 
 def _width(columns: Sequence[Column]) -> int:

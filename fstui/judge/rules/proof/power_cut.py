@@ -43,6 +43,7 @@ MANY_CUTS = 5
 _AGAIN = (
     "Cut again: start 'fstui powercut witness' on another host and 'fstui powercut write' here, then cut the power."
 )
+_AGAIN_SIMULATED = "Cut the simulated disk's power again, at another time: key p in the app, or --pull-plug."
 _NOT_DURABLE = (
     "Find the layer that drops the syncs ('fstui list', 'fstui run fsync-rate DIR'). Switch the drive's cache off.",
     "Until then, store nothing here that must survive a power cut.",
@@ -116,6 +117,7 @@ def _kept(step: Step, figures: PowerCutFigures, *, in_guest: bool) -> Conclusion
         sentence += (
             " This is a guest: a killed VM leaves the host's cache intact, so only a power cut of the host counts."
         )
+    again = _AGAIN_SIMULATED if figures.simulated else _AGAIN
     return Conclusion(
         title=f"kept ({times})",
         sentence=sentence,
@@ -123,7 +125,7 @@ def _kept(step: Step, figures: PowerCutFigures, *, in_guest: bool) -> Conclusion
         confidence=_confidence(cuts, in_guest),
         steps=[step],
         because=_lines(figures),
-        next=(f"{_AGAIN} {MANY_CUTS} cuts or more prove much more than one.",) if cuts < MANY_CUTS else (),
+        next=(f"{again} {MANY_CUTS} cuts or more prove much more than one.",) if cuts < MANY_CUTS else (),
     )
 
 

@@ -261,7 +261,7 @@ def test_trace_covers_only_the_first_layer() -> None:
     assert "further down, at sda, they cannot be attributed" in judgement.sentence
 
 
-def test_bytes_of_a_step_that_are_not_known_are_not_called_complete() -> None:
+def test_bytes_that_are_not_known_are_not_called_complete() -> None:
     busy_bytes = Idle(elapsed_s=2.0, counters=(counted("sda", 0, 64 << 20),))
     found = finding(verdict(None, step(share=1.01), idle=busy_bytes), "flushes-arrive")
     assert found.verdict == "consistent" and "arrived" not in found.sentence
