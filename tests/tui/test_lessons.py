@@ -26,6 +26,8 @@ async def test_from_the_list_to_the_last_answer(name: str) -> None:
         assert "Answer first" in (await pressed(pilot, "enter"))[-2]
         await pilot.press(str(lesson.predict.right), "enter")
         await taken(pilot, screen)
+        narrow = drawing.runs(lesson.runs, screen._started, {}, 54)
+        assert all(len(part.plain.rstrip()) <= 54 for part in narrow)
         compared = await pressed(pilot, "enter")
         assert "SIMULATED" in compared[0] and any("✓" in line for line in compared)
         assert any("Right." in line for line in compared) and any("✓ right, as measured" in line for line in compared)

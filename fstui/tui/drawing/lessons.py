@@ -124,6 +124,7 @@ def runs(
 ) -> list[Text]:
     """Return every run with its steps, as far as they have been measured. All bars have the same linear scale."""
     lines: list[Text] = []
+    names = max(min(_STEP, width - 34), 8)  # the numbers need the rest
     cells = room if (room := width - _STEP - 37) >= _MIN_BAR else 0
     seen = (
         _measured_step(str(step["name"]), index, started.get(run.label))[0]
@@ -137,9 +138,11 @@ def runs(
         disk[0].stylize(HEAD, 0, len(run.label) + 4)
         axis = f"0{top:>{cells - 1}}" if cells >= _BAR and top else ""
         lines += disk
-        lines.append(line((f"    {'':{_STEP}}   RATE/S      P50  FLUSH/SYNC  {axis}", FAINT)))
+        lines.append(line((f"    {'':{names}}   RATE/S      P50  FLUSH/SYNC  {axis}", FAINT)))
         one = started.get(run.label)
-        lines += [_step(str(step["name"]), index, one, most, cells) for index, step in enumerate(run.steps)]
+        lines += [
+            _step(str(step["name"]), index, one, most, names=names, cells=cells) for index, step in enumerate(run.steps)
+        ]
         lines += [*_verdict(one, width), line()]
     return lines
 
@@ -243,16 +246,16 @@ def _measured_step(name: str, index: int, progress: Progress | None) -> tuple[St
     return None, ("·", "")
 
 
-def _step(name: str, index: int, progress: Progress | None, most: float, cells: int) -> Text:
+def _step(name: str, index: int, progress: Progress | None, most: float, *, names: int, cells: int) -> Text:
     seen, glyph = _measured_step(name, index, progress)
     if seen is None:
-        return line("  ", glyph, f" {fit(name, _STEP)}")
+        return line("  ", glyph, f" {fit(name, names)}")
     p50 = duration_ns(seen.latency_ns.p50) if seen.latency_ns else "–"
     flushes = sum(device.flushes or 0 for device in seen.counters)
     each = ratio(flushes / seen.syncs) if seen.syncs else "–"
     numbers = f"{fit_right(rate(seen.rate_per_s), 9)}{fit_right(p50, 9)}{fit_right(each, 12)}"
     drawn = bar(seen.rate_per_s / most, cells) if cells and seen.rate_per_s else ""
-    return line("  ", glyph, f" {fit(name, _STEP)}{numbers}  ", (drawn, _style(progress) if seen.syncs else AREA))
+    return line("  ", glyph, f" {fit(name, names)}{numbers}  ", (drawn, _style(progress) if seen.syncs else AREA))
 
 
 def _style(progress: Progress | None) -> str:
