@@ -99,6 +99,13 @@ def test_no_column_is_cut_next_to_blank_cells(width: int) -> None:
         assert "…" not in line.plain or "   " * 7 not in line.plain
 
 
+def test_a_wide_screen_shows_the_whole_type() -> None:
+    memory = storage.StorageEntry(screens.target("/dev", "devtmpfs", screens.disk("vda"), free=G))
+    for width, shown_whole in ((200, True), (60, False)):
+        lines = storage.table([memory], {}, Recent(), 0, width=width, height=9)
+        assert any("devtmpfs " in line.plain for line in lines) is shown_whole
+
+
 async def test_writers_and_databases_of_the_selected_row() -> None:
     box = screens.PreparedMachine()
     database = RunningDatabase(

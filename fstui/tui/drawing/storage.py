@@ -38,11 +38,12 @@ from fstui.tui.iostats import IoStats, Recent, joined, together
 from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, verdict_style
 
 _TREND, _MAX_TREND, _MIN_PATH = "OVER TIME", 40, 20
+_TYPE, _MAX_TYPE = 5, 12
 USED_MUCH, BUSY_MUCH = 0.9, 0.8
 """From here on a bar is drawn in the colour of doubt."""
 COLUMNS = (
     Column("MOUNT", gap=0, cut="left"),
-    Column("TYPE", 5),
+    Column("TYPE", _TYPE),
     Column("USED", 6),
     Column("FREE", 6, right=True),
     Column("DEVICE", gap=2),
@@ -275,6 +276,7 @@ def _fitted(rows: Sequence[StorageEntry], width: int) -> list[Column]:
     """Return the columns that fit, as wide as their texts. The room that is left is for the path and the trend."""
     texts: dict[str, Callable[[StorageEntry], str]] = {
         "MOUNT": lambda entry: entry.name,
+        "TYPE": lambda entry: entry.target.fstype if entry.target else "",
         "DEVICE": lambda entry: io_path.lowest(entry.devices),
         "I/O PATH": lambda entry: entry.path,
         "FLAG": lambda entry: entry.flag,
@@ -292,10 +294,14 @@ def _fitted(rows: Sequence[StorageEntry], width: int) -> list[Column]:
             break
     columns[0] = replace(columns[0], width=min(max(left, 4), widths["MOUNT"]))
     left -= columns[0].width
-    if any(one.title == "DEVICE" for one in columns):  # one long name must not displace the columns of the others
-        more = min(device - widths["DEVICE"], left)
-        columns = [replace(one, width=one.width + more) if one.title == "DEVICE" else one for one in columns]
-        left -= more
+    for title, lacks in (
+        ("DEVICE", device - widths["DEVICE"]),
+        ("TYPE", min(max(widths["TYPE"], _TYPE), _MAX_TYPE) - _TYPE),
+    ):
+        if any(one.title == title for one in columns):  # one long name must not displace the columns of the others
+            more = min(lacks, left)
+            columns = [replace(one, width=one.width + more) if one.title == title else one for one in columns]
+            left -= more
     path = replace(COLUMNS[5], width=min(widths["I/O PATH"], left - COLUMNS[5].gap))
     if path.width >= min(widths["I/O PATH"], _MIN_PATH):
         columns.insert(5, path)
