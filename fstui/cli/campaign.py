@@ -18,9 +18,10 @@ import click
 import msgspec
 
 from fstui.cli.delivery import print_report
-from fstui.cli.execution import FAILED
-from fstui.cli.options import FAILED_ON, Duration, fail_on_option, fails, report_options, trust_option
-from fstui.cli.output import say
+from fstui.cli.execution import FAILED, FAILED_ON, exit_status
+from fstui.cli.interruption import SIGNALS
+from fstui.cli.options import Duration, fail_on_option, fails, report_options, trust_option
+from fstui.cli.output import is_terminal, say
 from fstui.model.errors import Refused, local_time
 from fstui.model.forms import seconds_of
 from fstui.report.characters import escape_controls
@@ -81,7 +82,7 @@ def _duration(option: str, name: str, default: float, help_: str) -> Callable[[_
     help="Command that mounts DIR on HOST unless it is mounted. Default: none; HOST mounts DIR at boot.",
 )
 @click.option("--remake", metavar="COMMAND", help="Command that makes a new filesystem for DIR, on HOST, after a loss.")
-@click.option("--mount-fails", is_flag=True, help="Since the last cut, the filesystem cannot be mounted.")
+@click.option("--mount-fails", is_flag=True, help="Declare that you could not mount the filesystem after the last cut.")
 @click.option("--root-of", metavar="HOSTNAME", help="Confirm writing to the root filesystem of the host HOSTNAME.")
 @click.option("--installed", metavar="COMMAND", default="fstui", help="Command for fstui on HOST. Default: fstui.")
 @click.option("--ssh", default="ssh", show_default=True, help="The ssh command, with options of your own.")
@@ -104,7 +105,8 @@ def campaign(
     The same command continues after Ctrl-C, and after a restart of the witness. Ctrl-C finishes the current cut; a
     second one ends fstui at once. 'fstui show DIRECTORY' prints the report at any time, also while it runs.
 
-    Exit status: 0 all cuts are done; 1 the campaign stopped, and everything is left for inspection; 3 --fail-on.
+    Exit status: 0 all cuts are done; 1 the campaign stopped, and everything is left for inspection; 2 refused before
+    the first cut; 3 see --fail-on; 129, 130, 143 ended by a signal.
 
     \b
     Example:
@@ -145,14 +147,14 @@ class _Session:
         self._report = report
         self._store = store
         self._campaign = CutCampaign(store, self._show, self._finished, mount_fails=mount_fails)
-        self._redraws = sys.stderr is not None and sys.stderr.isatty()
+        self._redraws = is_terminal(sys.stderr)
         self._drawn_at = 0.0
         self._signal = 0
 
     def go(self, format_: str, output: Path | None, fail_on: Sequence[str]) -> int:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is not signal.SIG_IGN:
-                signal.signal(number, self._arrived)
+        signals = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+        for number in signals:
+            signal.signal(number, self._arrived)
         stopped, settings = "", self._store.settings
         if done := len(self._store.happened):
             say(f"{done} of {settings.cuts} cuts are done; continuing with the next one")
@@ -163,7 +165,7 @@ class _Session:
         except OSError as error:
             stopped = f"{error.filename or self._store.directory}: {error.strerror}"
         self._clear()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in signals:
             signal.signal(number, signal.SIG_DFL)
         if stopped or self._signal:
             stopped = stopped or f"stopped by {signal.Signals(self._signal).name}"
@@ -172,9 +174,11 @@ class _Session:
             say(f"fstui: {stopped}. {self._state()}")
         found = self._report.document(self._store, stopped)
         asyncio.run(print_report(self._report.report_of(found), format_, output))
-        if self._signal:
-            return 128 + self._signal
-        return FAILED if stopped else FAILED_ON if fails(found.verdict, None, fail_on) else 0
+        return exit_status(
+            128 + self._signal if self._signal else 0,
+            FAILED_ON if fails(found.verdict, None, fail_on) else 0,
+            FAILED if stopped else 0,
+        )
 
     def _state(self) -> str:
         plug = self._campaign.cut.plug if self._campaign.cut else "on"

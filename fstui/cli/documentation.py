@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Iterator
 
 import click
@@ -20,6 +19,7 @@ _EXIT_STATUSES = (
     ("2", "refused before anything was written"),
     ("3", "the verdict is the one given to --fail-on, or worse; with --fail-on slow, the storage is slow or stalls"),
     ("129, 130, 143", "ended by SIGHUP, SIGINT, SIGTERM; what was measured until then was judged, printed and saved"),
+    ("141", "the reader of the output closed the pipe before the end"),
 )
 _FILES = (
     (
@@ -60,11 +60,11 @@ def explain(words: tuple[str, ...], format_: str) -> None:
     name = " ".join(words)
     name = "fit" if name == "etcd-fit" else name  # a note of saved runs that is now a row of the table
     if not words:
-        put(explanation.overview(width() or WIDTH))
+        put(explanation.overview(None if format_ == "markdown" else width() or WIDTH))
     elif rules.has_page(name):
         put(rules.explain(name).rstrip() + "\n" if format_ == "markdown" else explanation.render(name))
     elif (word := glossary.find(name)) is not None:
-        put(explanation.render_word(word))
+        put(explanation.word_markdown(word) if format_ == "markdown" else explanation.render_word(word))
     elif (text := documentation.get(name) or symptoms.markdown(name)) is not None:
         put(text if format_ == "markdown" else explanation.document(text, width() or WIDTH))
     else:
@@ -172,5 +172,5 @@ def _listed(title: str, rows: tuple[tuple[str, str], ...]) -> Iterator[str]:
 
 def _safe(text: str) -> str:
     """Return text for roff: with dashes that can be copied, and without lines that are requests."""
-    escaped = re.sub(r"[\\-]", lambda found: rf"\{'e' if found[0] == chr(92) else '-'}", text)
+    escaped = text.replace("\\", r"\e").replace("-", r"\-")
     return rf"\&{escaped}" if escaped.startswith((".", "'")) else escaped

@@ -18,7 +18,7 @@ from fstui.model.errors import Refused
 if TYPE_CHECKING:
     import click
 
-FAILED, REFUSED = 1, 2
+FAILED, REFUSED, FAILED_ON = 1, 2, 3
 INTERRUPTED = 130
 _NONE_LEFT = "no more processes or threads can be started. See 'ulimit -u', and pids.max of the cgroup"
 _NO_THREAD = "can't start new thread"
@@ -50,6 +50,11 @@ def execute(arguments: Sequence[str]) -> int:
         return code if isinstance(code, int) else 0
     except BaseException as error:
         return _ended_by(error)
+
+
+def exit_status(*codes: int) -> int:
+    """Return the one to report: that of a signal, else of --fail-on, else of a closed pipe, else of a failure."""
+    return max(codes, key=lambda code: (code > 128 and code != BROKEN_PIPE, code == FAILED_ON, code))
 
 
 def _remove_relative_paths() -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 import click
 
 from fstui.cli import completion
-from fstui.cli.execution import FAILED
+from fstui.cli.execution import FAILED, FAILED_ON
 from fstui.cli.host import Checking, Printing, checkup_of
-from fstui.cli.options import FAILED_ON, report_options, simulate_option, trace_option, trust_option, yes_option
+from fstui.cli.options import report_options, simulate_option, trace_option, trust_option, yes_option
 from fstui.model.run import Run
 from fstui.report import fit as report
 from fstui.runs import checking

@@ -16,9 +16,8 @@ import click
 from msgspec.structs import replace
 
 from fstui.cli.delivery import print_report
-from fstui.cli.execution import FAILED
+from fstui.cli.execution import FAILED, FAILED_ON
 from fstui.cli.options import (
-    FAILED_ON,
     Duration,
     fail_on_option,
     fails,

@@ -11,10 +11,10 @@ from typing import Literal
 import msgspec
 
 from fstui.cli.delivery import EventLines, deliver
-from fstui.cli.execution import BROKEN_PIPE, FAILED
+from fstui.cli.execution import BROKEN_PIPE, FAILED, FAILED_ON, exit_status
 from fstui.cli.interruption import Interruption
 from fstui.cli.narration import narrating
-from fstui.cli.options import FAILED_ON, agreed, fails, rate_limit_of, session_on
+from fstui.cli.options import agreed, fails, rate_limit_of, session_on
 from fstui.cli.output import ReaderGone, say
 from fstui.model.counters import Idle
 from fstui.model.declaration import Declaration
@@ -193,11 +193,12 @@ class Headless:
             self._interruption.release()
         finally:
             lines.close(self._interruption.timeout_s)
+        self._reader_gone |= lines.reader_gone
         assert finished is not None, "a run ends with RunFinished"
         return finished
 
     async def _conclude(self, finished: RunFinished) -> int:
-        """Print the result. Return the exit status: that of a signal, else of --fail-on, else of a failure."""
+        """Print the result. Return the exit status."""
         run = self.run = finished.run
         for problem in filter(None, (finished.save_error, *run.left_behind)):
             say(f"fstui: {problem}")
@@ -213,13 +214,12 @@ class Headless:
                 if self._interruption.signal is None:
                     raise
                 say(f"fstui: {trouble.filename}: {trouble.strerror}")
-        if (interrupted := self._interruption.exit_code) is not None:
-            return interrupted
-        if fails(run.verdict, run.speed.answer, self._options.fail_on):
-            return FAILED_ON
-        if self._reader_gone:
-            return BROKEN_PIPE
-        return FAILED if run.status == "failed" or finished.save_error or run.left_behind or uncut else 0
+        return exit_status(
+            self._interruption.exit_code or 0,
+            FAILED_ON if fails(run.verdict, run.speed.answer, self._options.fail_on) else 0,
+            BROKEN_PIPE if self._reader_gone else 0,
+            FAILED if run.status == "failed" or finished.save_error or run.left_behind or uncut else 0,
+        )
 
     async def _deliver(self, document: str | bytes) -> None:
         await deliver(self._options.output, document, self._interruption.timeout_s)

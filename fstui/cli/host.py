@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -14,10 +13,9 @@ import click
 
 from fstui.cli import completion
 from fstui.cli.delivery import EventLines, print_report
-from fstui.cli.execution import FAILED
+from fstui.cli.execution import BROKEN_PIPE, FAILED, FAILED_ON, exit_status
 from fstui.cli.interruption import Interruption
 from fstui.cli.options import (
-    FAILED_ON,
     agreed,
     fail_on_option,
     fails,
@@ -28,7 +26,7 @@ from fstui.cli.options import (
     trust_option,
     yes_option,
 )
-from fstui.cli.output import put, say
+from fstui.cli.output import is_terminal, put, say
 from fstui.model.errors import Refused
 from fstui.model.events import RunFinished
 from fstui.model.run import Run
@@ -200,7 +198,12 @@ class Checking:
         finally:
             lines.close(self._interruption.timeout_s)
         await self._deliver(rows)
-        return self._exit_code(rows)
+        return exit_status(
+            self._interruption.exit_code or 0,
+            BROKEN_PIPE if lines.reader_gone else 0,
+            FAILED if self._failed else 0,
+            *(self._status(row.run) for row in rows if row.run),
+        )
 
     async def _one(self, subject: Subject, lines: EventLines) -> Checked:
         beginning = asyncio.ensure_future(self._checkup.begin(subject))
@@ -236,7 +239,7 @@ class Checking:
         self._failed = self._failed or finished.run.status == "failed"
 
     def _narrate(self, row: Checked) -> None:
-        if row.run is None or (sys.stderr is not None and os.isatty(2)):
+        if row.run is None or is_terminal(sys.stderr):
             say(report.line(row))
 
     async def _deliver(self, rows: Sequence[Checked]) -> None:
@@ -249,9 +252,3 @@ class Checking:
         check = Check(rows, left_out, time.monotonic() - self._printing.began)
         format_, output = self._printing.format, self._printing.output
         await print_report(self._printing.report(check), format_, output, self._interruption.timeout_s)
-
-    def _exit_code(self, rows: Sequence[Checked]) -> int:
-        """Return the exit status: of a signal, else of --fail-on, else of a failure."""
-        if (interrupted := self._interruption.exit_code) is not None:
-            return interrupted
-        return max([FAILED if self._failed else 0, *(self._status(row.run) for row in rows if row.run)])

@@ -10,12 +10,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import NoReturn
 
-from fstui.cli.output import say
+from fstui.cli.output import is_terminal, say
 
 WORD_S = 1.5
 """Seconds until a stop that takes longer is reported. A second signal counts only after the report."""
 READER_S = 1.0
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SHOW_CURSOR = b"\x1b[?25h\n"
 
 
@@ -55,7 +55,7 @@ class Interruption:
         """
         loop = asyncio.get_running_loop()
         self._stop, self._waits_for = stop, waits_for
-        for number in _SIGNALS:
+        for number in SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 loop.add_signal_handler(number, self._arrived, number)
 
@@ -68,7 +68,7 @@ class Interruption:
     def release(self) -> None:
         """Let a signal end the process again: only printing is left, and a reader that does not read may block it."""
         loop = asyncio.get_running_loop()
-        for number in _SIGNALS:
+        for number in SIGNALS:
             loop.remove_signal_handler(number)
 
     @property
@@ -98,7 +98,7 @@ class Interruption:
     def _leave(self) -> NoReturn:
         """End the process. The child that holds the target's files removes them when the disk answers."""
         with suppress(OSError):
-            if os.isatty(2):
+            if is_terminal(sys.stderr):
                 os.write(2, _SHOW_CURSOR)
         say("fstui: ended at once. Files that remain are removed when their disk answers, or by 'fstui clean'")
         with suppress(OSError, ValueError):

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
-from fstui.cli.output import is_read, say
+from fstui.cli.output import is_read, is_terminal, say
 from fstui.model.events import (
     Event,
     FindingsChanged,
@@ -126,9 +126,9 @@ def narrating(plan: Plan, target: Target, *, stdout_shows: str | None) -> Iterat
 
     ``stdout_shows`` is the format on stdout, None if the result goes to a file.
     """
-    on_stdout = stdout_shows if _is_terminal(1) else None
+    on_stdout = stdout_shows if is_terminal(sys.stdout) else None
     verdict = on_stdout != "plain"
-    redraws = _is_terminal(2) and os.environ.get("TERM", "dumb") not in ("dumb", "unknown")
+    redraws = is_terminal(sys.stderr) and os.environ.get("TERM", "dumb") not in ("dumb", "unknown")
     if not redraws or on_stdout == "events":
         yield Narration(plan, target, verdict=verdict)
         return
@@ -157,10 +157,3 @@ class _WhileRead:
 
     def flush(self) -> None:
         """Do nothing: write flushes."""
-
-
-def _is_terminal(fd: int) -> bool:
-    try:
-        return os.isatty(fd)
-    except OSError:
-        return False

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fstui.cli.output import is_terminal
 from fstui.model.errors import Refused
 from fstui.model.judgement import TOO_SLOW, VERDICTS, Answer, Verdict
 from fstui.model.rate_limit import RateLimit
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from fstui.runs.session import Session
 
 SLOW = "slow"
-FAILED_ON = 3
-"""The exit status of ``--fail-on``."""
 
 
 class Duration(click.FloatRange):
@@ -172,5 +171,5 @@ def agreed(what: str, question: str, *, yes: bool) -> bool:
     """Return whether the user agrees: by ``--yes``, or by an answer on the terminal."""
     if yes:
         return True
-    terminal = sys.stdin is not None and sys.stdin.isatty() and sys.stderr is not None and sys.stderr.isatty()
+    terminal = is_terminal(sys.stdin) and is_terminal(sys.stderr)
     return terminal and click.confirm(f"{what}. {question}", err=True)

@@ -86,6 +86,10 @@ def _folded(sentence: str) -> str:
     return "\n".join(wrap(sentence, columns)) if columns else escape_controls(sentence)
 
 
+def is_terminal(stream: IO[str] | None) -> bool:
+    return stream is not None and stream.isatty()  # None: closed before fstui started
+
+
 def width() -> int | None:
     """Return the columns of the terminal that is stdout; None if it is not a terminal."""
     return _columns(sys.stdout)

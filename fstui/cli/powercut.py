@@ -14,10 +14,10 @@ import click
 from fstui.cli import completion
 from fstui.cli.campaign import campaign
 from fstui.cli.delivery import deliver
-from fstui.cli.execution import BROKEN_PIPE, FAILED, INTERRUPTED
+from fstui.cli.execution import BROKEN_PIPE, FAILED, FAILED_ON, INTERRUPTED
 from fstui.cli.interruption import Interruption
-from fstui.cli.options import FAILED_ON, agreed, format_option, output_option, pairs, trust_option, yes_option
-from fstui.cli.output import say
+from fstui.cli.options import agreed, format_option, output_option, pairs, trust_option, yes_option
+from fstui.cli.output import is_terminal, say
 from fstui.model.errors import Refused
 from fstui.model.judgement import VERDICTS, Verdict
 from fstui.model.quantities import count, rate, seconds, short_size
@@ -85,7 +85,7 @@ def write(directory: str, settings: Sequence[str], root_of: str | None, trust_di
     Example:
       ssh HOST fstui powercut write /srv/data | fstui powercut witness acks.log
     """
-    if sys.stdout is None or sys.stdout.isatty():
+    if sys.stdout is None or is_terminal(sys.stdout):
         raise Refused(
             "the acknowledgements are for a witness on another host: "
             "ssh HOST fstui powercut write DIR | fstui powercut witness acks.log"
@@ -136,7 +136,7 @@ def _reason(interruption: Interruption) -> str:
 def _confirm_root(cut: PreparedCut, root_of: str | None) -> None:
     """Raises Refused unless the user names the host."""
     name = cut.header.host.hostname
-    if root_of is None and sys.stdin is not None and sys.stdin.isatty():
+    if root_of is None and is_terminal(sys.stdin):
         say(f"{cut.header.target.path} is on the root filesystem: after the cut, this host may not start again.")
         root_of = click.prompt("Type the name of this host to continue", default="", show_default=False, err=True)
     if root_of not in (name, escape_controls(name)):  # a name is printed with its control characters escaped
@@ -173,7 +173,7 @@ def witness(file: Path) -> int:
     Example:
       ssh HOST fstui powercut write /srv/data | fstui powercut witness acks.log
     """
-    if sys.stdin is None or sys.stdin.isatty():
+    if sys.stdin is None or is_terminal(sys.stdin):
         raise Refused("it reads the writer's output: ssh HOST fstui powercut write DIR | fstui powercut witness FILE")
     return _WitnessDisplay(Witness(file)).go()
 
@@ -183,7 +183,9 @@ def witness(file: Path) -> int:
 @click.option(
     "--storage-was-cut", is_flag=True, help="Only the storage lost its power, not the host (a USB disk, a shelf)."
 )
-@click.option("--mount-fails", "unmountable", is_flag=True, help="The filesystem cannot be mounted since the cut.")
+@click.option(
+    "--mount-fails", "unmountable", is_flag=True, help="Declare that the filesystem cannot be mounted since the cut."
+)
 @click.option("--unmountable", "unmountable_old", is_flag=True, hidden=True)
 @click.option(
     "--cut",
@@ -215,7 +217,7 @@ def verify(
 
     Example: fstui powercut verify /srv/data < acks.log
     """
-    if sys.stdin is None or sys.stdin.isatty():
+    if sys.stdin is None or is_terminal(sys.stdin):
         raise Refused("it reads the witness's log: fstui powercut verify DIR < acks.log")
     data = sys.stdin.buffer.read()
     declared = Declared(storage_was_cut, unmountable or unmountable_old, kind)
@@ -253,7 +255,7 @@ class _WitnessDisplay:
 
     def __init__(self, witness: Witness) -> None:
         self._witness = witness
-        self._redraws = sys.stderr is not None and sys.stderr.isatty()
+        self._redraws = is_terminal(sys.stderr)
         self._introduced = False
 
     def go(self) -> int:

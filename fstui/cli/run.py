@@ -14,10 +14,9 @@ from msgspec.structs import replace
 
 from fstui.cli import completion
 from fstui.cli.delivery import print_report
-from fstui.cli.execution import BROKEN_PIPE, FAILED
+from fstui.cli.execution import BROKEN_PIPE, FAILED, exit_status
 from fstui.cli.headless import Headless, Options
 from fstui.cli.options import (
-    FAILED_ON,
     Duration,
     fail_on_option,
     format_option,
@@ -29,7 +28,7 @@ from fstui.cli.options import (
     trust_option,
     yes_option,
 )
-from fstui.cli.output import ReaderGone, say
+from fstui.cli.output import ReaderGone, is_terminal, say
 from fstui.model.errors import Refused
 from fstui.model.run import Round, Run
 from fstui.model.storage import CACHES, MEDIA
@@ -119,7 +118,7 @@ def _ask_for_password() -> None:
     """Ask for the password of an existing database server, unless the environment contains it. It is never in argv."""
     from fstui.runs.planner import PASSWORD  # noqa: PLC0415  only for an existing server
 
-    if PASSWORD not in os.environ and sys.stdin.isatty():
+    if PASSWORD not in os.environ and is_terminal(sys.stdin):
         os.environ[PASSWORD] = click.prompt(
             "Password on the database server (empty: its option file, or none)",
             hide_input=True,
@@ -179,12 +178,11 @@ def _order(run_: Run) -> tuple[int, int]:
 
 
 async def _compared(options: Options, done: Sequence[Run], codes: set[int], timeout_s: float | None) -> int:
-    """Return the worst exit status: of a signal, else of --fail-on, else of a failure."""
-    worst = max(codes, key=lambda code: (code > FAILED_ON, code == FAILED_ON, code))
+    worst = exit_status(*codes)
     if not done:
         return worst
     try:
         await print_report(compare.of_runs(done), options.format, options.output, timeout_s)
     except ReaderGone:
-        return worst or BROKEN_PIPE
+        return exit_status(worst, BROKEN_PIPE)
     return worst

@@ -11,7 +11,7 @@ import click
 from fstui.cli.delivery import print_report
 from fstui.cli.options import report_options
 from fstui.cli.output import put, say, width
-from fstui.cli.terminal import check_terminal, is_terminal
+from fstui.cli.terminal import check_terminal, has_terminal
 from fstui.report import formats, teaching
 from fstui.report.text import WIDTH, columns
 from fstui.runs import lab as laboratory
@@ -42,6 +42,8 @@ def lessons(name: str | None, *, teacher: bool, disks: bool, truth: bool, format
         return 0
     if truth or output or format_ != formats.PLAIN:
         raise click.UsageError("--truth, --format and --output need --disks.")
+    if teacher and name:
+        raise click.UsageError("--teacher prints one page for all lessons. Leave out LESSON.")
     if teacher:
         from fstui.report import explanation  # noqa: PLC0415  it imports Markdown
 
@@ -51,7 +53,7 @@ def lessons(name: str | None, *, teacher: bool, disks: bool, truth: bool, format
     from fstui.runs.session import Session  # noqa: PLC0415
 
     chosen = available.find(name) if name is not None else None
-    if chosen is None and not is_terminal():
+    if chosen is None and not has_terminal():
         put("\n".join(columns([(f"{one.number}", one.name, one.title) for one in available.lessons()], "><<")) + "\n")
         return 0
     check_terminal()

@@ -9,6 +9,7 @@ import gc
 import os
 import sys
 
+from fstui.cli.output import is_terminal
 from fstui.model.errors import Refused
 
 _THRESHOLDS = gc.get_threshold()
@@ -30,9 +31,9 @@ def start(directory: str | None = None, *, trusting: bool = False, simulate: str
     ``simulate``: a simulated disk instead of this host. Raises Refused before the screen changes.
     """
     hint = _meant(directory)
-    if hint and not is_terminal():
+    if hint and not has_terminal():
         raise Refused(f"no command is called '{directory}'.{hint} The app, which opens a directory, needs a terminal")
-    if directory and "/" not in directory and not is_terminal() and not os.path.lexists(directory):
+    if directory and "/" not in directory and not has_terminal() and not os.path.lexists(directory):
         raise Refused(f"no command and no directory is called '{directory}'. 'fstui --help' lists the commands")
     check_terminal()
     gc.disable()  # the app enables it again after the first frame
@@ -49,14 +50,14 @@ def start(directory: str | None = None, *, trusting: bool = False, simulate: str
 
 
 def check_terminal() -> None:
-    if not is_terminal():
+    if not has_terminal():
         raise Refused(NO_TERMINAL)
     if os.environ.get("TERM") == "dumb":
         raise Refused(DUMB_TERMINAL)
 
 
-def is_terminal() -> bool:
-    return all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+def has_terminal() -> bool:
+    return all(map(is_terminal, (sys.stdin, sys.stdout, sys.stderr)))
 
 
 def _start_simulated(disk: str, directory: str | None) -> int:

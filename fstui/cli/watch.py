@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from fstui.cli import completion
 from fstui.cli.delivery import EventLines, print_report
 from fstui.cli.interruption import Interruption
 from fstui.cli.options import Duration, report_options, session_on, simulate_option
-from fstui.cli.output import ReaderGone, say
+from fstui.cli.output import ReaderGone, is_terminal, say
 from fstui.model.at_risk import AtRiskFinished, AtRiskReport, AtRiskSecond, AtRiskStarted
 from fstui.model.watch import WatchedSecond, WatchEvent, WatchFinished, WatchReport, WatchStarted
 from fstui.report import watch as report
@@ -127,7 +126,7 @@ def _narrate(event: WatchEvent) -> None:
     match event:
         case WatchStarted(untraced=untraced) | AtRiskStarted(untraced=untraced) if untraced:
             say(f"not traced by the kernel: {untraced}")
-        case WatchedSecond(second=second) if sys.stderr is not None and os.isatty(2):
+        case WatchedSecond(second=second) if is_terminal(sys.stderr):
             say(report.line(second))
-        case AtRiskSecond(second=state) if sys.stderr is not None and os.isatty(2):
+        case AtRiskSecond(second=state) if is_terminal(sys.stderr):
             say(risk_line(state))

@@ -47,18 +47,29 @@ def render_word(name: str) -> str:
     return page([glossary.titled(name), *(text.plain for text in word_lines(name, WIDTH))])
 
 
-def overview(width: int) -> str:
-    """List every rule with a sentence, by the question that it answers; then the other pages and the words."""
-    found: list[str] = []
-    for question in questions():
-        rows = [(f"  {name}", meaning) for name, meaning in question.rules]
-        found += [question.words, *hanging(rows, width), ""]
-    pages = [(f"  {name}", text.partition("\n")[0].removeprefix("# ")) for name, text in documentation().items()]
-    found += ["Documentation", *hanging(pages, width), ""]
-    rows = [(f"  {one.product}", one.name) for one in symptoms.symptoms().page]
-    found += ["Log messages and settings", *hanging(rows, width), ""]
+def word_markdown(name: str) -> str:
+    word = glossary.words()[name]
+    see = ", ".join(map(glossary.titled, word.see))
+    more = [f"\n{label}: {text}\n" for label, text in (("source", word.source), ("see", see)) if text]
+    return "".join([f"# {glossary.titled(name)}\n\n{word.text}\n", *more])
+
+
+def overview(width: int | None) -> str:
+    """List the rules by question, the pages and the words. Without a width, return Markdown."""
+    sections = {question.words: list(question.rules) for question in questions()} | {
+        "Documentation": [(name, text.partition("\n")[0].removeprefix("# ")) for name, text in documentation().items()],
+        "Log messages and settings": [(one.product, one.name) for one in symptoms.symptoms().page],
+    }
     names = ", ".join(glossary.titled(name) for name in glossary.words())
-    found += ["Words", *(f"  {part}" for part in wrap(names, width - 2)), ""]
+    found: list[str] = []
+    for title, rows in sections.items():
+        if width is None:
+            found += [f"## {title}", *(f"- {name}: {meaning}" for name, meaning in rows), ""]
+        else:
+            found += [title, *hanging([(f"  {name}", meaning) for name, meaning in rows], width), ""]
+    found += (
+        ["## Words", names, ""] if width is None else ["Words", *(f"  {part}" for part in wrap(names, width - 2)), ""]
+    )
     return page([*found, "fstui explain NAME shows a page, or what a word means."])
 
 

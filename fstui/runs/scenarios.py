@@ -142,7 +142,7 @@ def _path_of(name: str) -> Path:
 def _read(path: Path) -> Scenario:
     data, _ = read_regular(path)
     if len(data) > MAX_BYTES:
-        raise Refused(f"it is not a scenario: it has {size(len(data))}, and at most {size(MAX_BYTES)} are allowed")
+        raise Refused(f"it is not a scenario: it is {size(len(data))} long; the limit is {size(MAX_BYTES)}")
     document = msgspec.toml.decode(data)
     settings = document.get("settings")
     for key, table in settings.items() if isinstance(settings, dict) else ():

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from fstui.cli.campaign import _Session
+from fstui.runs.campaigns import CutCampaign, Store
 from tests.cli.conftest import Fstui
 from tests.powercut.host import MadeUpHost
 from tests.real.processes import eventually
@@ -55,6 +57,20 @@ def test_ctrl_c_finishes_the_current_cut(host: MadeUpHost, started: Started) -> 
     found = json.loads(out)
     assert (found["verdict"], found["totals"]["cuts"], found["cuts_wanted"]) == ("kept", 1, 2)
     assert "So far: ✓ 1 of 2 cuts, 0 lost: fewer than 95\xa0% lose data" in err
+
+
+def test_ignored_signal_stays_ignored_while_printing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    made = MadeUpHost(tmp_path / "host").settings()
+    monkeypatch.setattr(CutCampaign, "go", lambda self: None)
+    others = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    try:
+        assert _Session(Store.open(tmp_path / "into", made), mount_fails=False).go("json", tmp_path / "out", ()) == 0
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    finally:
+        for number, handler in zip((signal.SIGHUP, signal.SIGINT, signal.SIGTERM), (before, *others), strict=True):
+            signal.signal(number, handler)
 
 
 def test_second_signal_says_that_the_plug_is_unknown(host: MadeUpHost, started: Started) -> None:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from fstui import __version__
 from fstui.cli import documentation
 from fstui.cli.commands import COMMANDS, group
+from fstui.cli.execution import exit_status
 from fstui.measure.wire.own_directory import MARK
 from fstui.model.documents import encode, sealed
 from fstui.state import ledger, runs
@@ -122,6 +123,7 @@ def test_options_for_disks_need_the_list_of_disks(fstui: Fstui) -> None:
         (("scenarios", "no-such-scenario"), "no-such-scenario"),
         (("history", "extra"), "extra"),
         (("watch", "--seconds", "soon"), "'soon' is not a valid duration"),
+        (("lessons", "3", "--teacher"), "Leave out LESSON"),
         (("list", "--format", "prometheus"), "'prometheus'"),
     ],
 )
@@ -214,6 +216,7 @@ def test_a_run_that_was_edited_is_reported(fstui: Fstui, saved: Path, command: t
 def test_a_word_is_explained_by_any_of_its_names(fstui: Fstui) -> None:
     lines = fstui("explain", "O_DSYNC").stdout.decode().splitlines()
     assert lines[0] == "O_DSYNC" and any("source: open(2)" in line for line in lines)
+    assert fstui("explain", "fsync", "--format", "markdown").stdout.startswith(b"# fsync")
     assert fstui("explain", "power-loss protection").stdout == fstui("explain", "PLP").stdout
 
 
@@ -224,6 +227,8 @@ def test_rules_are_listed_by_question(fstui: Fstui) -> None:
         and "write cache" in text.partition("\nWords\n")[2]
     )
     assert max(map(len, text.splitlines())) <= 80 and not set("#*`") & set(text)
+    text = fstui("explain", "--format", "markdown").stdout.decode()
+    assert "\n## Documentation\n" in text and "\n- supported-storage: Supported storage\n" in text
 
 
 def test_a_rule_is_explained(fstui: Fstui) -> None:
@@ -335,6 +340,27 @@ def test_clean_names_other_hosts_that_share_the_ledger(fstui: Fstui, target: Pat
     done = fstui("clean")
     assert (done.returncode, done.stdout) == (0, b"")
     assert done.stderr.decode() == "Entries of other hosts were left alone (1). Run 'fstui clean' on db8.\n"
+
+
+@pytest.mark.parametrize("how", [("check", "--simulate", "hdd-7200"), ("run", "fsync-rate", "--simulate", "hdd-7200")])
+@pytest.mark.parametrize("format_", ["events", "plain"])
+def test_measuring_for_a_closed_pipe_exits_141(how: tuple[str, ...], format_: str) -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    assert subprocess.run(command(*how, "--format", format_), stdout=write_end, check=False).returncode == 141
+    os.close(write_end)
+
+
+def test_signal_outranks_fail_on_and_fail_on_a_failure() -> None:
+    assert exit_status(1, 3, 141, 130) == 130
+    assert exit_status(0, 1, 3, 141) == 3
+    assert exit_status(0, 1, 141) == 141
+
+
+def test_a_closed_stdin_is_no_terminal(target: Path) -> None:
+    words = command("run", "sysbench-oltp", str(target), "--set", "host=127.0.0.1")
+    done = subprocess.run(["sh", "-c", 'exec "$@" <&-', "sh", *words], capture_output=True, check=False)
+    assert done.returncode in (1, 2) and b"unexpected" not in done.stderr
 
 
 @pytest.mark.parametrize("arguments", [("schema",), ("--help",)])

@@ -210,7 +210,7 @@ def test_a_wrong_value_is_refused_with_the_allowed_ones(file: Path, key: str, te
         (HEAD + f"[settings.w]\nvalue = {list(range(1001))}\n" + STEP + 'for_each = ["w"]\n', "more than 1000 steps"),
         (HEAD + f"[settings.w]\nvalue = {'9' * 5000}\n" + STEP, "4300 digits"),
         (HEAD + f"x = {'[' * 3000}{']' * 3000}\n" + STEP, "recursion"),
-        (HEAD + f"x = '{'x' * (1 << 20)}'\n" + STEP, "it is not a scenario: it has 1.0 MiB"),
+        (HEAD + f"x = '{'x' * (1 << 20)}'\n" + STEP, "it is not a scenario: it is 1.0 MiB long; the limit is"),
         (HEAD + STEP + "seconds = 0\n", "requires a rate limit"),
         (HEAD + STEP + "seconds = nan\n", "seconds must be between"),
         (HEAD + STEP + "ops_per_s = inf\n", "ops_per_s must be between"),

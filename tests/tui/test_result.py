@@ -286,6 +286,8 @@ async def test_enter_twice_shows_the_full_title_of_a_finding() -> None:
         assert isinstance(app.screen, ResultScreen)
         lines = " ".join(" ".join(line.split()) for line in await pressed(pilot, "enter"))
         assert title in lines
+        await pressed(pilot, "escape", "enter")  # as the help says, only the first time takes two
+        assert not isinstance(app.screen, ResultScreen)
 
 
 def test_unknown_parts_of_counts_are_explained() -> None:

@@ -42,7 +42,7 @@ class ResultScreen(BaseScreen):
         ),
         Command("result.compare", "c", "compare", "compare", "Compare with another saved run."),
         Command("result.view", "v", "view", "", "Show the selected row on a page of its own."),
-        Command("result.open", "enter", "open", "", "Press it twice to show the selected row on a page of its own."),
+        Command("result.open", "enter", "open", "", "Show the row on a page of its own; press twice the first time."),
         HISTORY,
         HELP,
         BACK,
@@ -55,9 +55,9 @@ class ResultScreen(BaseScreen):
         "with a witness does. The line below the verdict says whether the storage is slow. Move through the findings, "
         "the steps and the sections below them: changes since the previous run, the I/O path with what was requested, "
         "passed on and dropped, why the storage is slow or not, tables of databases, and a comparison with published "
-        "rates. The selected row is explained at the top; Enter, pressed twice, shows it on a page of its own. "
-        "FLUSH/SYNC is the number of flushes at the lowest devices per requested sync. BYTES is the number of bytes "
-        "that arrived there per byte written."
+        "rates. The selected row is explained at the top; Enter, pressed twice the first time, shows it on a page of "
+        "its own. FLUSH/SYNC is the number of flushes at the lowest devices per requested sync. BYTES is the number of "
+        "bytes that arrived there per byte written."
     )
 
     def __init__(
@@ -168,7 +168,7 @@ class ResultScreen(BaseScreen):
             self.app.push_screen(explain_screen(self.chosen.rule))
 
     def action_open(self) -> None:
-        """Open the selected row at the second press: the first may have been meant for the run screen."""
+        """Open the selected row, but not at the first press: it may have been meant for the run screen."""
         if self._enter_confirmed:
             self.action_view()
         else:
