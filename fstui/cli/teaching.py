@@ -22,7 +22,7 @@ from fstui.runs import simulation
 @click.argument("name", required=False, metavar="[LESSON | DISK]")
 @click.option("--teacher", is_flag=True, help="Print the teacher's page, with the plan of a 45-minute lecture.")
 @click.option("--disks", is_flag=True, help="List the simulated disks, or print the parameters of DISK.")
-@click.option("--truth", is_flag=True, help="Also print whether the simulated disk DISK is durable. Look at this last.")
+@click.option("--truth", is_flag=True, help="Also print whether DISK is durable, and its hidden parameters. Look last.")
 @report_options()
 def lessons(name: str | None, *, teacher: bool, disks: bool, truth: bool, format_: str, output: Path | None) -> int:
     """Start a lesson on simulated disks, or show the list of lessons. Without a terminal, print the list.

@@ -79,7 +79,7 @@ def _operation(done: SyncStep) -> Operation | None:
 
     Blocks of other sizes and other offsets have other rates: on a rotating disk up to twice as many commits.
     """
-    if not done.synced_alone or done.syncs < MIN_SYNCS:
+    if not done.synced_each or done.syncs < MIN_SYNCS:
         return None
     same = (operation for operation, is_it in _OPERATIONS.items() if is_it(done))
     return next((one for one in same if done.settings.block_bytes == _BLOCK_BYTES[one]), None)

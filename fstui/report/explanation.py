@@ -18,7 +18,7 @@ from fstui.report import glossary, symptoms
 from fstui.report.characters import page
 from fstui.report.text import WIDTH, hanging, wrap
 
-_CODE = re.compile("`(.+?)`")
+_CODE = re.compile("(?<!`)`([^`]+)`(?!`)")
 _NO_BREAK = "\ue000"
 """Stands for a non-breaking space, at which Rich breaks lines."""
 _DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -86,8 +86,14 @@ def markdown(rule_name: str) -> str:
 
 
 def document(markdown: str, width: int) -> str:
+    markdown = _CODE.sub(_quoted, markdown)
     drawn = Console(width=width).render_lines(_Page(markdown.replace("\xa0", _NO_BREAK)), pad=False)
     return page("".join(part.text for part in row).replace(_NO_BREAK, "\xa0").rstrip() for row in drawn)
+
+
+def _quoted(code: re.Match[str]) -> str:
+    """Return a command in quotation marks, as in findings: plain text has no other sign where it ends."""
+    return f"'{code[0]}'" if re.search(r"\s", code[1]) and "'" not in code[1] else code[0]
 
 
 def word_lines(name: str, width: int) -> list[Text]:

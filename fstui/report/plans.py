@@ -17,7 +17,7 @@ from fstui.report.sections import Cell, Report, Section, records, right
 from fstui.report.stack import stack_line
 from fstui.runs.scenarios import Form, Scalar, Scenario, Setting
 
-_SCENARIOS = ("SCENARIO", "ANSWERS", "TIME", "WRITES")
+_SCENARIOS = ("SCENARIO", "QUESTION", "TIME", "WRITES")
 _SETTINGS = ("KEY", "VALUE", "MEANING")
 _IDLE = "schedulers with I/O classes only: BFQ, and mq-deadline since Linux 5.14 (queue/scheduler)"
 BY_HAND = "by hand"

@@ -172,6 +172,12 @@ def test_revolutions_of_a_disk_are_a_yardstick(rate: float, answer: str) -> None
     assert "slow is below 25.0/s, 10 revolutions each (data, journal, seeks)" in " ".join(found.because)
 
 
+def test_a_step_has_one_line_for_all_its_references() -> None:
+    found = answered(on("hdd-7200", rpm=7200), step(rate=9, ops=100))
+    (line,) = found.because
+    assert "published rates for" in line and "10 revolutions each" in line
+
+
 def test_one_slow_step_of_three_is_not_slow() -> None:
     steps = [step(name, rate=rate) for name, rate in (("a", 2000), ("b", 2000), ("c", 20))]
     assert answered(SSD, *steps).answer == "normal"

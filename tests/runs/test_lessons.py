@@ -36,6 +36,11 @@ async def test_the_claims_of_lessons_hold(lesson: Lesson) -> None:
     runs = await results(lesson)
     assert [found for claim in lesson.claims if not (found := lessons.found(claim, runs)).holds] == []
     assert all(run.simulated for run in runs.values())
+    for run in runs.values():
+        if run.verdict == "lost":
+            loss = next(one for one in run.findings if one.verdict == "lost")
+            assert loss.next[0].startswith("All flushes arrived at sda: it ignores them, or a write failed")
+            assert run.speed.answer != "unknown" or run.speed.title == "fast, but it lost data"
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)

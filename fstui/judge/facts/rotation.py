@@ -224,7 +224,7 @@ class Rotation:
         return tuple(
             Pace(done.step, self.platter, done.settings.offsets)
             for done in self._steps.synced
-            if done.synced_alone and (done.overwrites_alone or done.settings.offsets != "same")
+            if done.synced_each and (done.overwrites_alone or done.settings.offsets != "same")
         )
 
     @cached_property

@@ -83,16 +83,19 @@ class SyncStep(NamedTuple):
     def overwrites_alone(self) -> bool:
         """Whether it overwrites and syncs one block at a time at full speed, so that only the disk limits the rate."""
         overwrites = self.settings.offsets in {"random", "same"} and self.settings.prefill == "written"
-        return overwrites and self.synced_alone
+        return overwrites and self.synced_each
 
     @property
-    def synced_alone(self) -> bool:
+    def synced_each(self) -> bool:
         """Whether it syncs each write before the next one, at full speed."""
         return self.settings.sync_every == 1 and self.settings.ops_per_s == 0 and has_rate(self.step)
 
 
 class Steps:
-    """The steps of the evidence, sorted by what they can show."""
+    """The steps of the evidence, sorted by what they can show.
+
+    ``measured``, ``synced`` and ``direct_alone`` have one writer.
+    """
 
     def __init__(self, evidence: Evidence, stack: Stack) -> None:
         self.all = evidence.steps

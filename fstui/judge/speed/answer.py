@@ -17,7 +17,7 @@ from fstui.judge.speed.stalls import (
     starved,
     without_cpu_ns,
 )
-from fstui.judge.speed.yardsticks import Yardstick, best_small, per_s, rated, yardsticks
+from fstui.judge.speed.yardsticks import StepComparison, Yardstick, best_small, per_s, rated, yardsticks
 from fstui.judge.words import capital, command, listed
 from fstui.model.judgement import NOT_TRUSTED, Speed, Verdict
 from fstui.model.quantities import counted, duration_ns, rate, seconds
@@ -78,10 +78,12 @@ def _compared(case: Case, verdict: Verdict, found: Sequence[Yardstick]) -> Speed
     if normal and verdict not in NOT_TRUSTED:
         return _normal(case, normal, found)
     if normal:
+        title, why = "its durability is in doubt", "perhaps before the disk had written anything"
+        if verdict == "lost":
+            title, why = "it lost data", "a power cut lost writes that they had acknowledged"
         return _unknown(
-            "fast, but its durability is in doubt",
-            "The syncs returned quickly, but perhaps before the disk had written anything. So the speed of the disk "
-            "itself is not known.",
+            f"fast, but {title}",
+            f"The syncs returned quickly, but {why}. So the speed of the disk itself is not known.",
         )
     return _no_reference(case, verdict, found)
 
@@ -131,10 +133,10 @@ def _normal(case: Case, normal: Yardstick, found: Sequence[Yardstick]) -> Speed:
     return Speed(
         answer="normal",
         yardstick=normal.name,
-        title=f"{best.step.name} {best.did}, normal for {normal.name}",
+        title=f"{best.step.name} {best.did}, normal compared with {normal.name}",
         sentence=f"{best.step.name} did {best.did}. That is normal compared with {normal.name}: {best.evidence}. "
         f"{_remarks(case, best.step)}",
-        because=tuple(dict.fromkeys((f"{best.line} ({normal.name})", *_lines(found)))),
+        because=_lines(found, (best, normal.name)),
     )
 
 
@@ -197,8 +199,12 @@ def _unknown(title: str, sentence: str) -> Speed:
     return Speed(title=title, sentence=sentence)
 
 
-def _lines(found: Sequence[Yardstick]) -> tuple[str, ...]:
-    return tuple(f"{one.worst.line} ({one.name})" for one in found)
+def _lines(found: Sequence[Yardstick], *first: tuple[StepComparison, str]) -> tuple[str, ...]:
+    """Return a line for each step, with everything that it was compared with."""
+    lines: dict[str, dict[str, None]] = {}
+    for one, name in (*first, *((yardstick.worst, yardstick.name) for yardstick in found)):
+        lines.setdefault(f"{one.step.name}: {one.did}", {})[f"{one.evidence} ({name})"] = None
+    return tuple("; ".join((did, *evidence)) for did, evidence in lines.items())
 
 
 def _by(why: Sequence[Reason]) -> str:

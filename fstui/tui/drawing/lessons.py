@@ -105,18 +105,29 @@ def question(text: str, choice: Choice, chosen: int | None, width: int, *, right
     for number, answer in enumerate(choice.choices, 1):
         mark = "▸" if number == chosen else " "
         if not right:
-            row = line(f"  {mark} ", (str(number), KEY), "  ", (answer, HEAD if number == chosen else ""))
-            lines.append(clickable(row, {ACTION: f"answer({number})"}))
+            style = HEAD if number == chosen else ""
+            rows = _answer(answer, f"  {mark} {number}  ", width, KEY, style)
+            lines += [clickable(row, {ACTION: f"answer({number})"}) for row in rows]
             continue
         style = GOOD if number == choice.right else BAD if number == chosen else ""
         notes = [(f"  ✓ {right}", GOOD)] if number == choice.right else []
         notes += [("  ◂ you", FAINT)] if number == chosen else []
-        lines.append(line(f"  {mark} ", (str(number), HEAD), "  ", (answer, style), *notes))
+        rows, said = _answer(answer, f"  {mark} {number}  ", width, HEAD, style), line(*notes)
+        fits = rows[-1].cell_len + said.cell_len <= width
+        lines += [*rows[:-1], rows[-1].append_text(said)] if fits else [*rows, line("     ").append_text(said)]
     if right and chosen is not None:
         is_right = chosen == choice.right
         lines += [line(), line(("  Right.", GOOD) if is_right else (f"  No: {choice.right} is right.", DOUBT))]
         lines += prose(choice.answer, width)
     return lines
+
+
+def _answer(answer: str, lead: str, width: int, number_style: str, style: str) -> list[Text]:
+    rows = paragraph(answer, width, lead)
+    for row in rows:
+        row.stylize(style, len(lead))
+    rows[0].stylize(number_style, 4, len(lead) - 2)
+    return rows
 
 
 def runs(
@@ -270,4 +281,7 @@ def _verdict(progress: Progress | None, width: int) -> Iterator[Text]:
         glyph, style = verdict_style(run.verdict)
         why = next((found.title for found in run.findings if found.verdict == run.verdict != "consistent"), "")
         why = why.removeprefix(f"{run.verdict} ").strip("()")
-        yield line("  ", (f"{glyph} {verdict_word(run.verdict)}", style), f"  {fit(why, width - 30).rstrip()}")
+        lead = f"  {glyph} {verdict_word(run.verdict)}  "
+        found = paragraph(why, width, lead)
+        found[0].stylize(style, 2, len(lead) - 2)
+        yield from found

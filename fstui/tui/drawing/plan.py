@@ -35,7 +35,7 @@ _MUCH = 10
 _SECONDS, _BYTES = LogScale(1, 3600), LogScale(1 << 20, 1 << 40)
 SCENARIOS = (
     Column("SCENARIO", 14),
-    Column("ANSWERS"),
+    Column("QUESTION"),
     Column("TIME", 7, right=True),
     Column("DURATION", _BAR, gap=2, from_width=_WIDE),
     Column("WRITES", 8, right=True, from_width=63),
@@ -58,7 +58,7 @@ def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None
     columns = shown([replace(one, width=bar) if one.width == _BAR else one for one in SCENARIOS], width - 1)
     rows = {}
     for at, offer in enumerate(offers):
-        values = {"SCENARIO": offer.name, "ANSWERS": offer.form.question}
+        values = {"SCENARIO": offer.name, "QUESTION": offer.form.question}
         styles = {"DURATION": AREA, "BYTES": AREA, "WRITES": FAINT if offer.refusal else ""}
         if offer.refusal:
             values |= {"TIME": "–", "WRITES": "refused"}

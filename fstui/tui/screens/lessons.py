@@ -48,7 +48,7 @@ class LessonsScreen(BaseScreen):
     SCROLLED = "about"
     HELP_TEXT = (
         "Thirteen lessons of five to seven minutes about what makes data durable, on simulated disks. Nothing is "
-        "written to this host except which lessons you have taken."
+        "written to this host except your lesson results."
     )
 
     def __init__(self, pace: float = 1.0) -> None:
@@ -303,6 +303,6 @@ class LessonScreen(BaseScreen):
 
     def _prompt(self) -> str:
         if self._plug_at is not None:
-            return f"{self._plug_at}: press p to pull the plug at any time."
+            return f"{self._plug_at}: press p to pull the plug."
         waiting, ready = _PROMPTS.get(self.stage, ("", "Press Enter to continue."))
         return waiting if self._missing else ready

@@ -7,7 +7,7 @@ layer above the driver drops them, at least for a time.
 ## How it was measured
 Flushes per sync of each step with one writer and at least 20 syncs, compared with those expected (`flushes-arrive`):
 
-- one flush per sync expected: more than one sync's or 0.2 % are missing
+- one flush per sync expected: the flushes of more than one sync, or more than 0.2 %, are missing
 - otherwise: more than 10 % of the minimum are missing
 
 Each short part of a step is compared as well. As root, the kernel's trace shows which process requested each flush:

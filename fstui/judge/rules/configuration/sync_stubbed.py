@@ -8,15 +8,15 @@ answers a sync instead of the kernel. Nothing that this process writes is made d
 Any of these signs is enough:
 
 - fsync and fdatasync of a pipe succeed. The kernel refuses them with EINVAL.
-- Two or more syncs left pages of their file dirty, while three raw system calls after each left none
-  (`/proc/self/smaps`).
+- After two or more syncs, pages of the file were still dirty (`/proc/self/smaps`), but after three direct system calls
+  none was.
 - A file opened with O_DSYNC has lost the flag (`F_GETFL`).
 - Such a library is in `/proc/self/maps`, `LD_PRELOAD` or `/etc/ld.so.preload`.
 
 ## What it proves, and what it does not
 Some or all syncs of this process are faked. It says nothing about other processes, nor about the disk. A library that
-fakes only a few syncs is found by `flushes-missing` and `bytes-missing`. One that replaces fsync by more than a sync
-(`syncfs`, `sync`) also succeeds on a pipe; it is not reported if it leaves no page dirty.
+fakes only a few syncs is found by `flushes-missing` and `bytes-missing`. One that calls
+`syncfs` or `sync` instead of fsync also succeeds on a pipe; it is not reported if no page stays dirty.
 
 ## What to do next
 Run fstui without the library, or outside the container if `grep Seccomp /proc/self/status` says 2. Then check the

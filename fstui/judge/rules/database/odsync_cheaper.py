@@ -2,7 +2,8 @@
 
 ## What it means
 Writes to a file opened with O_DSYNC completed at least three times as often as the same writes followed by fdatasync.
-Both must return only when the data is on stable storage, so one of them returns too early.
+Both must return only when the data is on stable storage, so, unless
+O_DSYNC uses FUA, one of them returns too early.
 
 ## How it was measured
 Two steps rewrite the same blocks with one writer, one through O_DSYNC, one by write and fdatasync. Their rates and
@@ -16,8 +17,8 @@ Other processes that write to the same devices, or use the processors, can slow 
 there are any, a difference alone is not reported, only missing flushes.
 
 ## What to do next
-Run `odirect-truth` in the same directory and compare what reached the device. Until then, run a database with
-`innodb_flush_method = O_DIRECT` or `fsync`, PostgreSQL with `wal_sync_method = fdatasync`.
+Run `odirect-truth` in the same directory and compare what reached the device. Until then, run MySQL or MariaDB
+with `innodb_flush_method = O_DIRECT` or `fsync`, and PostgreSQL with `wal_sync_method = fdatasync`.
 """
 
 from __future__ import annotations

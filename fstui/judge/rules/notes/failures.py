@@ -45,7 +45,7 @@ def sync_error(case: Case) -> Iterator[Conclusion]:
 
     ## What it proves, and what it does not
     Assume that everything not synced before is lost. The cause may be the disk or the path to it. If one sync is
-    refused, the flushes of other steps do not make the storage durable.
+    refused, the flushes of other steps are no evidence for the storage.
 
     ## What to do next
     Copy the data off before anything else. Then look at `dmesg` and `smartctl -a`.
@@ -164,7 +164,7 @@ def stood_still(case: Case) -> Iterator[Conclusion]:
     may be gone.
 
     ## How it was measured
-    The longest operation, without the time for which the host had no CPU for it, took:
+    The longest operation, not counting the time it waited for a CPU, took:
 
     - at least 1 s, and at least five times the p50
     - at least half of the step, or it never returned

@@ -8,7 +8,7 @@ The steps ran and their syncs returned, but no flush could be counted, or none w
 protocol states what it does with an acknowledged write.
 
 ## What it proves, and what it does not
-It says what is established, and the one thing that is not. The storage may be as durable as any other.
+The note says what is known and the one thing that is missing. The storage may be as durable as any other.
 
 ## What to do next
 The note names who can answer, with which command, on which machine. Until then, do not rely on this storage alone.

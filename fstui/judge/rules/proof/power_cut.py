@@ -15,15 +15,15 @@ missing, damaged, unreadable, or replaced by an older one.
 
 ## What it proves, and what it does not
 One lost record proves that the storage is not durable. Kept records are evidence, not proof, and only for these cuts
-and settings: a volatile cache often has time to empty itself. A reset or a kernel panic does not cut the disk's power.
+and settings: a volatile cache may empty in time. A reset or kernel panic does not cut the disk's power.
 
 ## What to do next
-- lost: find the layer that drops the flush (`fstui list`, `fsync-rate`), change it, and cut again
-- kept: cut again, at the wall plug and under load
+- lost: find the layer that drops flushes (`fsync-rate`), change it, and cut again
+- kept: cut again, at the wall plug and under load (5 cuts: with 95 % confidence, fewer than 46 % of cuts lose
+  data; 100 cuts: 3 %)
 
 ## Details
-- A database server recovers in a copy of its data. If it does not start with it, but does with new data, its records
-  are lost.
+- A database server's records are lost if it starts with an empty data directory, but not with a copy of its data.
 - A record in flight may be damaged. POSIX lets a new file disappear if its directory was not synced. Neither is a loss.
 """
 
@@ -66,7 +66,7 @@ def power_cut(case: Case) -> Iterator[Conclusion]:
         if not isinstance(figures, PowerCutFigures):
             continue
         if figures.any_lost:
-            yield _lost(step, figures)
+            yield _lost(case, step, figures)
         elif figures.kept:
             yield _kept(step, figures, in_guest=in_guest)
         elif figures.survived:
@@ -75,10 +75,16 @@ def power_cut(case: Case) -> Iterator[Conclusion]:
             yield _nothing_proven(step, figures)
 
 
-def _lost(step: Step, figures: PowerCutFigures) -> Conclusion:
+def _lost(case: Case, step: Step, figures: PowerCutFigures) -> Conclusion:
     title, sentence = _loss(figures)
+    arrived = None if case.flushes.missing_flushes else case.flushes.complete_at_lowest
+    advice = _NOT_DURABLE
+    if arrived:
+        where = words.devices(arrived.devices)
+        ignores = f"All flushes arrived at {where}: it ignores them, or a write failed ('dmesg')."
+        advice = (f"{ignores} Switch its write cache off, or replace it.", advice[1])
     return Conclusion(
-        title=title, sentence=sentence, verdict="lost", steps=[step], because=_lines(figures), next=_NOT_DURABLE
+        title=title, sentence=sentence, verdict="lost", steps=[step], because=_lines(figures), next=advice
     )
 
 

@@ -55,7 +55,7 @@ def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
 
     ## What it means
     O_DIRECT writes without any sync were acknowledged faster than the platter can have written them: they were in a
-    cache. A drive with its cache on is expected to do so. It is why O_DIRECT is not durability.
+    cache. A drive with its cache on is expected to do so. It is why O_DIRECT does not make writes durable.
 
     ## How it was measured
     The rate of a step with O_DIRECT, no sync and one writer, compared with the platter. The limit is one revolution

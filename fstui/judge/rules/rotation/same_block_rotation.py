@@ -23,8 +23,8 @@ Switch the drive's write cache off (VirtualBox: set IgnoreFlush to 0) and repeat
 - `rotational=1` is not enough: virtual disks, memory cards and arrays report it as well.
 - Not compared: copy-on-write filesystems, caches, RAID controllers, a SAN, an unknown adapter, and several writers,
   which may share a revolution (group commit).
-- Some disks append writes to a log, or keep them in flash. If the model may do so, or is unknown, the limit is one
-  write per 473 µs (log) or 200 µs (flash).
+- Some disks append writes to a log, or keep them in flash: the limit is then one write per 473 µs (log) or 200 µs
+  (flash). An unknown model gets the limit of a log, unless you declared its medium.
 """
 
 from __future__ import annotations

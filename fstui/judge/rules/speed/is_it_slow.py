@@ -8,11 +8,11 @@ How long synced writes took, compared with a reference.
 - **unknown**: no rate can be compared, the durability is in doubt, or the host had no CPU to spare
 
 ## How it was measured
-Half of the steps with synced writes of one writer must agree. The reference is, in this order:
+Slow: at least half of the steps in which one writer syncs; normal: more than half. The reference is, in this order:
 
 - the slowest run of your own references (`fstui references add`)
 - the lower quartile of at least three saved runs like this one
-- the slowest of at least eight published rates of its class (`fstui references`)
+- the slowest of 8 or more published rates of its class (`fstui references`)
 - the time of ten revolutions of a rotating disk: slower than that is slow
 
 ## What it proves, and what it does not
@@ -26,5 +26,5 @@ the system is healthy, to record a baseline.
 
 ## Details
 If the class is not known, less than 50 commits per second (as etcd requires) is slow; a higher rate is normal, and is
-compared with the medians of disks and SSDs. A filesystem that sends more flushes or copies on write may be slower.
+compared with the medians of disks and SSDs. Extra flushes and copies of a filesystem lower the limits in proportion.
 """
