@@ -29,7 +29,7 @@ def test_scenarios_agree(setup: Setup) -> None:
 
 def test_cannot_tell_and_unknown_are_rare() -> None:
     found = [judged(setup, "odirect-truth") for setup in SETUPS]
-    assert sum(each.verdict == "cannot-tell" for each in found) <= 0.16 * len(found)
+    assert sum(each.verdict == "cannot-tell" for each in found) <= 0.15 * len(found)
     trusted = [each for each in found if each.verdict not in NOT_TRUSTED]
     assert sum(each.speed.answer == "unknown" for each in trusted) <= 0.05 * len(found)
 
