@@ -17,7 +17,7 @@ from fstui.report.formats import json
 from fstui.report.sections import Report
 from fstui.runs import files
 
-_OPEN = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_CLOEXEC
+_OPEN = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
 
 
 async def deliver(path: Path | None, document: str | bytes, timeout_s: float | None = None) -> None:
@@ -108,7 +108,7 @@ class EventLines:
         if self._output is None:
             return sys.stdout.fileno()
         try:
-            return files.open_named(self._output, _OPEN & ~os.O_NONBLOCK | nonblock)
+            return files.open_named(self._output, _OPEN | nonblock)
         except OSError as error:
             if error.errno != errno.ENXIO:
                 raise

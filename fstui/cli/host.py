@@ -99,7 +99,7 @@ async def _clean(pending: bool) -> int:
 
 
 class Printing(NamedTuple):
-    """The format of the check, its file, and the time of its start."""
+    """How and where the result is printed, and when the check began."""
 
     format: str
     output: Path | None

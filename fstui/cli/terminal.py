@@ -1,6 +1,6 @@
 """Start the app on this terminal.
 
-Nothing here imports click: ``fstui`` without arguments has nothing to parse, and its first screen appears sooner.
+Without arguments, nothing imports click: there is nothing to parse, and the first screen appears sooner.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import msgspec
 
-from fstui.databases.facts import described, peer_of
-from fstui.databases.families import Connection, DatabaseError
+from fstui.databases.connections import Connection, DatabaseError
+from fstui.databases.facts import peer_of, read_facts
 from fstui.databases.sql import FAMILIES, family_of, query, where
 from fstui.measure.children import NoAnswer, in_child
 from fstui.measure.kinds.servers import Server
@@ -83,7 +83,7 @@ async def seen(sysbench: str, settings: Sysbench, *, workspace: str) -> Server:
     """Return what the server reports about itself; nothing is made there. Raises DatabaseError, Refused."""
     connection, pid = await _read_files(_reached, settings)
     try:
-        return await described(sysbench, settings.server, connection, pid, where="existing", workspace=workspace)
+        return await read_facts(sysbench, settings.server, connection, pid, where="existing", workspace=workspace)
     except DatabaseError as error:
         raise _with_hint(connection, error) from None
 
@@ -102,7 +102,7 @@ class Existing:
     ) -> None:
         self.sysbench = sysbench
         self.connection = connection
-        self.described = facts
+        self.facts = facts
         self.pid = pid
         self._entry = entry
 
@@ -113,7 +113,7 @@ class Existing:
         maintenance, pid = await _read_files(_reached, settings)
         entry = await record(run_id, "database", _address(maintenance, name))
         try:
-            facts = await described(sysbench, settings.server, maintenance, pid, where="existing", workspace=workspace)
+            facts = await read_facts(sysbench, settings.server, maintenance, pid, where="existing", workspace=workspace)
             own = await _make(sysbench, maintenance, name)
         except BaseException as error:
             await strike_out(entry)

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from fstui import proc
-from fstui.databases.families import Connection, DatabaseError
+from fstui.databases.connections import Connection, DatabaseError
 from fstui.databases.sql import Family, environment, family_of, query, tls_files
 from fstui.databases.sql import where as place_of
 from fstui.measure.kinds.servers import KINDS, Server, kind_of
@@ -33,7 +33,7 @@ _UNITS = {
 https://www.postgresql.org/docs/current/config-setting.html"""
 
 
-async def described(
+async def read_facts(
     sysbench: str,
     kind: str,
     connection: Connection,
@@ -48,8 +48,8 @@ async def described(
 ) -> Server:
     """Return the server's kind, title, location and the variables that decide its durability.
 
-    ``options``: those that it was started with; ``making``: statements to run first. Raises DatabaseError, even if an
-    option is not in force.
+    ``options``: those that it was started with; ``making``: statements to run first. Raises DatabaseError, also
+    if an option is not in force or the server is of another kind.
     """
     family = family_of(connection)
     rows = await query(sysbench, connection, [*making, *family.questions(options)], within)

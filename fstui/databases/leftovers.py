@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from fstui.databases import existing, programs
-from fstui.databases.families import Connection, DatabaseError
+from fstui.databases.connections import Connection, DatabaseError
 from fstui.databases.sql import where
 from fstui.model.errors import Refused
 from fstui.simulate.lab import laboratory
@@ -41,7 +41,7 @@ def named(entry: ledger.LedgerEntry) -> str:
 
 
 def _belongs_to_run(entry: ledger.LedgerEntry) -> bool:
-    """Return whether the name contains the run's id, as the names of all that fstui makes do."""
+    """Return whether the name contains the run's id. Only a laboratory has another name."""
     path, run = Path(entry.what), entry.run
     match entry.kind:
         case "database":

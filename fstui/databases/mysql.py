@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from fstui.databases.families import Connection, Tls
+from fstui.databases.connections import Connection, Tls
 from fstui.databases.programs import ServerProgram
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
@@ -143,8 +143,9 @@ class MySQL:
 
     def with_tls(self, connection: Connection, options: Mapping[str, str]) -> Connection:
         """Use TLS if the options name all three files."""
-        files = [str(Path(options.get(name, "")).expanduser()) for name in ("ssl_ca", "ssl_cert", "ssl_key")]
-        tls = Tls(ca=files[0], certificate=files[1], key=files[2]) if "." not in files else None
+        values = [options.get(name) for name in ("ssl_ca", "ssl_cert", "ssl_key")]
+        files = [str(Path(value).expanduser()) for value in values if value]
+        tls = Tls(ca=files[0], certificate=files[1], key=files[2]) if len(files) == len(values) else None
         return msgspec.structs.replace(connection, tls=tls)
 
     def sysbench_options(self, connection: Connection) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from fstui.databases.families import Connection
+from fstui.databases.connections import Connection
 from fstui.databases.programs import ServerProgram
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused

@@ -63,14 +63,14 @@ async def installed() -> Installed:
 
 
 def look() -> Installed:
-    """Run ``installed`` in a child process, because a directory in PATH may hang."""
+    """Run ``installed`` to its end. Call this in a child process: a directory in PATH may hang."""
     return asyncio.run(installed())
 
 
 async def find_server(kind: str) -> ServerProgram | None:
     """Return the newest server of that kind, or None. A more specific name of the program wins over a newer version."""
     directories = KINDS[kind].directories
-    for name in KINDS[kind].programs:  # stop at the first name that exists: mysqld --version takes a second
+    for name in KINDS[kind].programs:  # stop at the first name of such a server: mysqld --version takes a second
         if found := [program for path in _candidates(name, directories) if (program := await _identified(kind, path))]:
             return max(found, key=lambda program: program.version)
     return None

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from fstui.databases import programs
-from fstui.databases.families import DatabaseError
+from fstui.databases.connections import DatabaseError
 from fstui.databases.sql import FAMILIES
 from fstui.databases.throwaway import CWD, server_user
 from fstui.measure.kinds.servers import KINDS

@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from fstui.databases import programs
-from fstui.databases.families import DatabaseError
+from fstui.databases.connections import DatabaseError
 from fstui.databases.mysql import MySQL, base
 from fstui.databases.programs import ServerProgram
 from fstui.databases.throwaway import server_user

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fstui.databases import programs
-from fstui.databases.facts import described
-from fstui.databases.families import Connection, DatabaseError
+from fstui.databases.connections import Connection, DatabaseError
+from fstui.databases.facts import read_facts
 from fstui.databases.programs import ServerProgram
 from fstui.databases.sql import FAMILIES
 from fstui.measure.children import Child
@@ -57,9 +57,9 @@ class _Keeper(NamedTuple):
     recording: asyncio.Future[ledger.LedgerEntry]
 
     async def end(self) -> float | None:
-        """Let it end the server and remove its data. Return None, or the seconds that it was waited for in vain.
+        """Let the keeper end the server and remove its data. Return None, or the seconds until it was abandoned.
 
-        After a stop, it is waited for only as long as the disk works.
+        After a stop, wait for the keeper only as long as the disk works.
         """
         self.child.hang_up()
         await asyncio.wait({self.recording})
@@ -84,7 +84,7 @@ class Throwaway:
         self.sysbench = sysbench
         self.connection: Connection = self._family.connection(f"{CWD}/{name}/{self._family.socket}")
         self.pid: int | None = None
-        self.described = Server()
+        self.facts = Server()
         self._program, self._workspace, self._name = program, workspace, name
         self._keeper = keeper
 
@@ -119,7 +119,7 @@ class Throwaway:
         return cls(program, sysbench, workspace, name, keeper)
 
     async def make(self, settings: Sysbench, limit_s: float = START_S) -> None:
-        """Make and start it, and wait until it answers. Raises DatabaseError with its error, Refused, OSError."""
+        """Make and start the server, and wait for its answer. Raises DatabaseError with its error, Refused, OSError."""
         try:
             await self._start(settings, limit_s, self._first_request())
         except BaseException:
@@ -143,7 +143,7 @@ class Throwaway:
         }
 
     async def restart(self, settings: Sysbench, limit_s: float) -> None:
-        """Restart it with these options on its data. Raises DatabaseError with the server's error; stop it then."""
+        """Restart the server with these options on its data. Raises DatabaseError with its error; then call stop."""
         await self._start(settings, limit_s, {})
 
     async def _start(self, settings: Sysbench, limit_s: float, fields: dict[str, Any]) -> None:
@@ -151,14 +151,14 @@ class Throwaway:
         await asyncio.shield(self._keeper.recording)  # raises OSError if the ledger could not store the entry
         self._keeper.child.send(json.dumps({**fields, "argv": words}))
         self.pid, inside = await self._started(limit_s)
-        self.described = await self._described(settings, inside)
+        self.facts = await self._facts(settings, inside)
 
-    async def _described(self, settings: Sysbench, inside: str) -> Server:
+    async def _facts(self, settings: Sysbench, inside: str) -> Server:
         """``inside``: the data directory as the server names it, which means nothing to other processes."""
         workspace, connection = self._workspace, self.connection
         if self._family.create_statements:
             connection = msgspec.structs.replace(connection, database=self._family.maintenance)
-        found = await described(
+        found = await read_facts(
             self.sysbench,
             self._program.kind,
             connection,
@@ -197,7 +197,7 @@ class Throwaway:
         return answer
 
     async def ended(self) -> str | None:
-        """Return why it ended by itself, or None if it is still running."""
+        """Return why the server ended by itself, or None if it is still running."""
         try:
             answer = await asyncio.wait_for(self._answer(), 0.3)  # the keeper's line may be on its way
         except TimeoutError:
@@ -208,7 +208,7 @@ class Throwaway:
         return f"{self._program.title} ended by itself ({how}){complaint}"
 
     async def stop(self) -> str | None:
-        """End it and remove its data. Returns None, or a sentence about what was not removed."""
+        """End the server and remove its data. Return None, or a sentence about what was not removed."""
         waited_s = await self._keeper.end()
         if waited_s is None:
             return None

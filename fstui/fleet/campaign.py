@@ -130,7 +130,7 @@ class Campaign:
 
 
 def clean(request: Request, fleet: Fleet, fanout: Fanout, on_answer: Callable[[str, str], object]) -> dict[str, str]:
-    """Remove from each host what the request of that fleet left there. Return the hosts where that failed, and why."""
+    """Remove what the request left on each host. Return the hosts where that failed or was stopped, and why."""
     mark = f"fstui-fleet-{secrets.token_hex(8)}"
     troubles: dict[str, str] = {}
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import msgspec
 
 from fstui.databases import existing, planning, programs
+from fstui.databases.connections import DatabaseError
 from fstui.databases.existing import PASSWORD
-from fstui.databases.families import DatabaseError
 from fstui.databases.programs import EVERYTHING, Installed
 from fstui.judge.facts import rotation
 from fstui.measure.kinds.sysbench import Sysbench

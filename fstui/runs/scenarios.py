@@ -90,7 +90,7 @@ def load(name: str) -> Scenario:
         raise Refused(f"{path}: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise Refused(f"{path}: {with_key(error)}") from None
-    except (ValueError, RecursionError, Refused) as error:  # ValueError: a number of thousands of digits
+    except (ValueError, RecursionError, Refused) as error:  # ValueError: a very long integer
         raise Refused(f"{path}: {error}") from None
     if "seconds" not in scenario.settings:
         seconds = Setting(value=1, unit="s", min=0, max=86400, help="measured time per step")

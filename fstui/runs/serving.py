@@ -15,9 +15,9 @@ import msgspec
 import psutil
 
 from fstui.databases import programs, replicas
+from fstui.databases.connections import DatabaseError
 from fstui.databases.existing import Existing
 from fstui.databases.facts import probe_settings
-from fstui.databases.families import DatabaseError
 from fstui.databases.throwaway import Throwaway, start_limit_s
 from fstui.measure.kinds.replica_cut import ReplicaCut
 from fstui.measure.kinds.servers import Server
@@ -54,7 +54,7 @@ class Serving(Servers):
                 except DatabaseError as error:
                     raise Refused(str(error)) from None
                 self._filled = None
-                return _elsewhere(self._server.described) if self._server else None
+                return _elsewhere(self._server.facts) if self._server else None
         return None
 
     async def serve(self, planned: PlannedStep, ending: asyncio.Event, sync_s: float) -> Served | Failure | None:
@@ -103,13 +103,13 @@ class Serving(Servers):
         server = await self._server_for(settings)
         self._wanted = settings
         extra = {
-            **probe_settings(server.sysbench, server.connection, server.described),
+            **probe_settings(server.sysbench, server.connection, server.facts),
             "fill": settings.data != self._filled,
             "drop": self._filled is not None,
         }
         self._filled = settings.data
         processes = (server.pid,) if server.pid else None
-        return Served(extra, {"server": msgspec.to_builtins(server.described)}, processes)
+        return Served(extra, {"server": msgspec.to_builtins(server.facts)}, processes)
 
     async def _server_for(self, settings: Sysbench) -> Throwaway | Existing:
         """Return the running server, restarted if its options differ, or a new one."""

@@ -65,7 +65,7 @@ class LoadedRun(NamedTuple):
 
 
 def save(run: Run) -> Path:
-    """Write the run's document, in place of an older one of the same run. Raises OSError, Refused without a home."""
+    """Write the run's document, replacing any earlier version. Raises OSError, Refused without a home."""
     path = path_of(run)
     make_private(path.parent)
     write_atomically(path, document(run))

@@ -1,6 +1,7 @@
 """Small files of the user: declarations, notes, lessons, own references, and the app's keys and theme.
 
-A missing or broken file is read as empty. Writing raises OSError, and Refused if there is no home directory.
+A missing or broken file is read as empty; a broken ``keys.toml`` raises Refused. Writing raises OSError, and Refused if
+there is no home directory.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def declarations() -> dict[str, Declaration]:
 
 
 def declare(identity: str, declaration: Declaration) -> None:
-    """Keep the declaration in place of an older one; an empty one removes it."""
+    """Save the declaration, replacing the previous one. An empty one only removes it."""
     before = _DECLARATIONS.read()
     kept = {key: declared for key, declared in before.items() if key != identity}
     if declaration:
@@ -79,7 +80,7 @@ def notes() -> dict[str, str]:
 
 
 def note(run: str, words: str) -> None:
-    """Keep the note in place of an older one; an empty one removes it."""
+    """Save the note, replacing the previous one. An empty one only removes it."""
     others = {other: noted for other, noted in notes().items() if other != run}
     _NOTES.write({**others, run: words} if words else others)
 
@@ -127,7 +128,7 @@ def keys() -> dict[str, str]:
         return {}
     try:
         return msgspec.toml.decode(text, type=dict[str, str])
-    except (msgspec.DecodeError, ValueError, RecursionError) as error:  # ValueError: a number of thousands of digits
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:  # ValueError: a very long integer
         raise Refused(f'{file}: {error}. Write lines like "storage.filter" = "f"') from None
 
 

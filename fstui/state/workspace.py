@@ -29,7 +29,7 @@ POWER_CUT = f"{PREFIX}powercut-"
 MIN_FREE_SHARE = 0.05
 """A run leaves at least this share of the filesystem free."""
 LITTLE_BYTES, ENOUGH_LEFT_BYTES = 2 << 20, 64 << 20
-"""A run that occupies at most this much, such as a check, needs to leave no more than this."""
+"""A run that needs at most LITTLE_BYTES, such as a check, has to leave only ENOUGH_LEFT_BYTES free."""
 _ANSWER_S = 10.0
 _REMOVE_S = 15.0
 _FSID_FROM_UUID = frozenset({"ext2", "ext3", "ext4", "btrfs", "zfs"})

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import psutil
 from msgspec.structs import replace
 
-from fstui.databases.families import Connection
+from fstui.databases.connections import Connection
 from fstui.databases.programs import ServerProgram
 from fstui.databases.sql import FAMILIES
 from fstui.measure.kinds.servers import KINDS

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from fstui.databases import programs, sql
-from fstui.databases.families import Connection
+from fstui.databases.connections import Connection
 from fstui.databases.throwaway import CWD, Throwaway
 from fstui.measure.kinds.documents import decode_run
 from fstui.measure.kinds.servers import KINDS, Server

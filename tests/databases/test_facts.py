@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from fstui.databases import facts
+from fstui.databases.connections import Connection, DatabaseError
 from fstui.databases.facts import differences
-from fstui.databases.families import Connection, DatabaseError
 from fstui.measure.kinds.servers import Server
 
 MARIADB = {"version": "10.11.19-MariaDB-0+deb12u1", "version_comment": "Debian 12"}
@@ -24,7 +24,7 @@ def described(monkeypatch: pytest.MonkeyPatch, kind: str, variables: dict[str, s
 
     monkeypatch.setattr(facts, "query", answer)
     reached = Connection(driver="mysql", host="db7", user="app")
-    return asyncio.run(facts.described("sysbench", kind, reached, None, where="existing", workspace="/"))
+    return asyncio.run(facts.read_facts("sysbench", kind, reached, None, where="existing", workspace="/"))
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from fstui.databases import existing
+from fstui.databases.connections import Connection, DatabaseError, Tls
 from fstui.databases.existing import connection_to, known_again
-from fstui.databases.families import Connection, DatabaseError, Tls
 from fstui.databases.mysql import MySQL
 from fstui.databases.postgresql import PostgreSQL
 from fstui.databases.programs import ServerProgram

@@ -24,8 +24,8 @@ from fstui.storage.layers.flushes import Range
 
 Outcome = Literal["missing", "complete", "noisy", "not counted"]
 """``missing``: fewer flushes arrived than expected, or fewer of fstui's own were sent. ``complete``: all expected ones
-arrived, and no other process can have sent them. ``noisy``: enough arrived, but they may be those of other
-processes. ``not counted``: what arrived or what is expected is not known, or no flush is expected."""
+arrived while no other process wrote, or the trace shows that fstui sent them. ``noisy``: neither, and other processes
+wrote. ``not counted``: neither, because a number is not known, no flush is expected, or too few bytes arrived."""
 ENOUGH = 0.9
 """A number below this share of the expected one is too small."""
 EXACT_SHARE = 0.002
@@ -217,9 +217,10 @@ class FlushAccount(NamedTuple):
         return tuple(device for device in self.devices if device.id not in enough) or self.devices
 
     def _too_few(self, arrived: float, expected: Range) -> bool:
-        each, most = expected
-        tolerated = max(1, EXACT_SHARE * self.syncs) if each in (1, most) else (1 - ENOUGH) * self.syncs
-        return arrived < each * (self.syncs - tolerated)
+        """The expected number is exact if ``low == high`` or ``low == 1``."""
+        exact = expected.low in (1, expected.high)
+        tolerated = max(1, EXACT_SHARE * self.syncs) if exact else (1 - ENOUGH) * self.syncs
+        return arrived < expected.low * (self.syncs - tolerated)
 
 
 def fewest_flushes(accounts: Iterable[FlushAccount]) -> FlushAccount:

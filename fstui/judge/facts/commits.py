@@ -1,7 +1,7 @@
 """The commits of a database, counted as syncs.
 
 A commit is at least one sync of a growing log. Commits of many clients share a sync, so only those of one client are
-counted. A step of the same run with the same call and flags on the same filesystem shows that its syncs arrive.
+counted. For comparison, the evidence quotes fstui's own syncs with the same call and flags on the same filesystem.
 
 The counters decide, and the kernel's trace if the server's processes are known. A journal commits for all who wait, so
 the trace shows missing flushes only if those of all processes together are too few.

@@ -6,7 +6,7 @@ from collections import deque
 from typing import Any
 
 GAP_S = 0.1
-"""Bytes that were written less than this long before a sync began are being synced: the program waits for them."""
+"""A program whose next sync begins less than this long after its last one ended syncs without a pause."""
 MAX_SYNC_S = 1.0
 MAX_MARKS = 4096
 
@@ -92,7 +92,7 @@ class Exposure(Totals):
         self.in_memory.not_before(self._sync_began)
 
     def is_being_synced(self, now: float, running_since: float | None) -> bool:
-        """Return whether all bytes were written just before a sync, for which the program still waits."""
+        """Return whether the program syncs without a pause (``GAP_S``), and no sync takes ``MAX_SYNC_S``."""
         if running_since is not None and now - running_since >= MAX_SYNC_S:
             return False
         return (running_since or now) - self._synced_until < GAP_S

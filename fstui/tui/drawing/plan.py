@@ -30,6 +30,7 @@ from fstui.tui.widgets.table import TableContent, row_cells
 
 _BAR, _LONG_BAR, _VERY_WIDE = 12, 36, 150
 _SHORT_BAR, _WIDE = 6, 103
+_BARS = ("DURATION", "BYTES")
 _MUCH = 10
 """A run that writes more than a tenth of the free space has its bar in another colour."""
 _SECONDS, _BYTES = LogScale(1, 3600), LogScale(1 << 20, 1 << 40)
@@ -55,7 +56,7 @@ def title(directory: str, target: Target | None, simulated: str | None, width: i
 def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None) -> TableContent:
     """Return a row for each scenario with its cost; the index is the key."""
     bar = _LONG_BAR if width >= _VERY_WIDE else _BAR if width >= _WIDE else _SHORT_BAR
-    columns = shown([replace(one, width=bar) if one.width == _BAR else one for one in SCENARIOS], width - 1)
+    columns = shown([replace(one, width=bar) if one.title in _BARS else one for one in SCENARIOS], width - 1)
     rows = {}
     for at, offer in enumerate(offers):
         values = {"SCENARIO": offer.name, "QUESTION": offer.form.question}

@@ -119,7 +119,7 @@ class ResultScreen(BaseScreen):
 
     def action_choose_row(self, part: str, row: int) -> None:
         """Select a row. Findings and steps are one list in two parts."""
-        super().action_choose_row(part, row + len(self.findings) * (part == "steps"))
+        super().action_choose_row(part, row + (len(self.findings) if part == "steps" else 0))
 
     def action_scroll(self, by: int) -> None:
         self.whole = True
@@ -188,7 +188,8 @@ class ResultScreen(BaseScreen):
             return self._explained(self.chosen, width, UNBOUNDED if self.whole else height)
         name = _name(self.chosen)
         drawn = self._explained(self.chosen, width, UNBOUNDED if self.whole else height - 1)
-        return [rule(width, name), *drawn[bool(drawn and drawn[0].plain.strip() == name) :]]
+        named = drawn and drawn[0].plain.strip() == name
+        return [rule(width, name), *(drawn[1:] if named else drawn)]
 
     @property
     def _step(self) -> Step | None:
