@@ -31,8 +31,8 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> UmlHost:
 @pytest.mark.parametrize(
     ("ignored", "verdict", "words"),
     [
-        (0, "kept", "2 cuts, 0 losses; with 95 % confidence fewer than 78 % of cuts lose data (Clopper-Pearson)"),
-        (1, "lost", "2 cuts, 2 losses; with 95 % confidence more than 22 % of cuts lose data (Clopper-Pearson)"),
+        (0, "kept", "2 cuts, 0 losses; with 95\xa0% confidence fewer than 78\xa0% of cuts lose data (Clopper-Pearson)"),
+        (1, "lost", "2 cuts, 2 losses; with 95\xa0% confidence more than 22\xa0% of cuts lose data (Clopper-Pearson)"),
     ],
 )
 def test_campaign_agrees_with_the_truth(ignored: int, verdict: str, words: str, host: UmlHost, tmp_path: Path) -> None:
