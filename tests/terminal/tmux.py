@@ -46,8 +46,16 @@ class Tmux:
         return self._command("display-message", "-p", f"#{{{variable}}}").strip()
 
     def wait_for(self, *words: str, timeout_s: float = 60.0) -> str:
-        """Wait until one of the texts is in the pane and return the pane. Raise TimeoutError with the pane."""
-        return self._wait(lambda pane: any(word in pane for word in words), f"none of {words}", timeout_s)
+        """Wait until one of the texts is in the pane, perhaps wrapped, and return the pane.
+
+        Raise TimeoutError with the pane.
+        """
+
+        def seen(pane: str) -> bool:
+            unwrapped = " ".join(pane.split())
+            return any(word in pane or word in unwrapped for word in words)
+
+        return self._wait(seen, f"none of {words}", timeout_s)
 
     def wait_for_prompt(self) -> str:
         """Wait until the shell prompts on the last line of the pane, and return the pane."""
