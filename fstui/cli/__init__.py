@@ -8,6 +8,7 @@ commands import only ``fstui.model``.
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 from fstui import __version__
@@ -21,7 +22,8 @@ def main() -> None:
         try:
             print(f"fstui {__version__}", flush=True)
         except OSError as error:  # a full disk, or a reader that closed its pipe
-            sys.exit(f"fstui: {error.strerror}")
+            sys.stderr.write(f"fstui: {error.strerror}\n")
+            os._exit(1)  # a normal end would write to stdout again, complain, and exit with 120
         return
     gc.disable()  # nothing that is imported is garbage; commands and the app enable it again
     try:

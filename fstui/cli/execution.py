@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import gc
 import os
@@ -67,11 +66,15 @@ def leave(code: int) -> NoReturn:
 
     Python would wait for such threads for ever. Child processes remove files when this process ends.
     """
-    if all(thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
+    waits = any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread())
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except (OSError, ValueError):
+        waits = True  # Python would write again, complain, and exit with 120
+    if not waits:
         sys.exit(code)
-    with contextlib.suppress(OSError, ValueError):
-        sys.stdout.flush()
-        sys.stderr.flush()
     os._exit(code)
 
 

@@ -172,9 +172,14 @@ def test_a_signal_ends_waiting_for_a_reader(scenario: str, target: Path, tmp_pat
     assert process.wait(100) in (143, -signal.SIGTERM)
 
 
-def test_the_version_on_a_full_disk_is_one_sentence() -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_output_on_a_full_disk_is_one_sentence(option: str, unbuffered: str) -> None:
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(command("--version"), stdout=full, stderr=subprocess.PIPE, check=False)
+        done = subprocess.run(
+            command(option), stdout=full, stderr=subprocess.PIPE, check=False,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        )  # fmt: skip
     assert (done.returncode, done.stderr) == (1, b"fstui: No space left on device\n")
 
 
