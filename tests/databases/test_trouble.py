@@ -254,7 +254,7 @@ def test_two_runs_at_once_do_not_interfere(workshop: Path) -> None:
         assert is_gone(storage.directory)
 
 
-def test_server_that_cannot_be_reached_is_refused_in_one_sentence(workshop: Path) -> None:
+def test_unreachable_server_is_refused_in_one_sentence(workshop: Path) -> None:
     servers.needed("mariadb")
     sentence = servers.refused(workshop, "server=mariadb", "host=127.0.0.1", "port=1")
     assert sentence.startswith("127.0.0.1:1: 2002: Can't connect to server on '127.0.0.1'")

@@ -47,7 +47,7 @@ def test_bytes_the_kernel_wrote_stay_in_the_cache_until_a_flush() -> None:
     assert (one.total, one.oldest) == (0, None)
 
 
-def test_bytes_that_were_counted_before_the_sync_are_durable_after_it() -> None:
+def test_bytes_counted_before_the_sync_are_durable_after_it() -> None:
     """The sync ended between the count of the pages and the reading of its event."""
     one = Exposure()
     update(one, 100, 1.0)

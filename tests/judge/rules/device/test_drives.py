@@ -47,7 +47,7 @@ def test_unknown_or_protected_drive_is_not_a_consumer_drive(changes: dict[str, A
 
 
 @pytest.mark.parametrize(("us", "found"), [(80, "suspicious"), (1300, "plausible")])
-def test_consumer_drive_that_reports_no_cache_programs_each_write(us: float, found: str) -> None:
+def test_consumer_drive_without_a_cache_programs_each_write(us: float, found: str) -> None:
     off = consumer(
         write_cache="write through",
         link="sata",
