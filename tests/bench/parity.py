@@ -115,7 +115,8 @@ def _parity(chosen: argparse.Namespace, runner: asyncio.Runner) -> bool:
     plan = {
         "memory": (WORKS if everything else (WORKS[0], WORKS[3]), seconds),
         "loop": (WORKS, seconds),
-        f"{LIMIT_PER_S} requests/s": (WORKS if everything else WORKS[:1], 1.0),
+        # the limit lets requests pass in bursts: after one second, the rate is still up to 4 % off
+        f"{LIMIT_PER_S} requests/s": (WORKS if everything else WORKS[:1], 4.0),
     }
     rows_left = sum(len(works) for works, _ in plan.values())
     until = time.monotonic() + (float("inf") if everything else MAX_S)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 import psutil
 
@@ -19,7 +20,8 @@ def below(pid: int, program: str) -> list[psutil.Process]:
 
 def kill(processes: Iterable[psutil.Process]) -> None:
     for process in processes:
-        process.kill()
+        with suppress(psutil.NoSuchProcess):  # it may end because of the one before it
+            process.kill()
 
 
 def all_end(processes: Iterable[psutil.Process]) -> bool:

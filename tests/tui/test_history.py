@@ -110,9 +110,10 @@ async def test_escape_at_a_question_closes_only_the_question() -> None:
 
 async def settled(pilot: Pilot[int]) -> list[str]:
     """Return the screen when the document of the selected run has been read."""
-    for _ in range(2):
-        await pilot.app.workers.wait_for_complete()
+    for _ in range(4):  # a key starts a worker, and the answer of one may start another
         await pilot.pause()
+        await pilot.app.workers.wait_for_complete()
+    await pilot.pause()
     return shown(pilot.app)
 
 

@@ -370,7 +370,8 @@ def selected_setting(pilot: Pilot[int]) -> str:
 
 
 async def test_reach_of_each_step_is_drawn() -> None:
-    app = FstuiApp(simulation.session(simulation.named("hdd-7200"), pace=0.0), "/simulated/hdd-7200")
+    session = simulation.session(simulation.named("hdd-7200"), pace=0.0)
+    app = FstuiApp(session, "/simulated/hdd-7200", ascii_only=False)
     async with app.run_test(size=(120, 40)) as pilot:
         await app.workers.wait_for_complete()
         await pilot.pause()
