@@ -47,10 +47,11 @@ mount -t hostfs -o {tree} none /root/run/lab
 for directory in dev sys proc; do mount --move /$directory /root/$directory; done
 exec switch_root /root /bin/sh /run/lab/start
 """
-_START = """PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-export PATH HOME=/root LANG=C.UTF-8
-insmod /run/lab/virtio_blk.ko
+_DISK = """insmod /run/lab/virtio_blk.ko
 echo 'write back' >/sys/block/vda/cache_type
+"""
+START = """PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export PATH HOME=/root LANG=C.UTF-8
 hostname lab
 mkdir -p /dev/pts /dev/shm
 mount -t devpts devpts /dev/pts
@@ -117,7 +118,7 @@ class UmlHost(msgspec.Struct, frozen=True, kw_only=True):
         """Make the initrd."""
         tree = self.make_tree()
         shutil.copy(next(MODULES.glob("*/kernel/drivers/block/virtio_blk.ko")), tree)
-        (tree / "start").write_text(_START + SSHD.format("vec0", ADDRESS))
+        (tree / "start").write_text(START + _DISK + SSHD.format("vec0", ADDRESS))
         run("debugfs", "-R", f"dump /bin/busybox {self.file('busybox')}", self.root)
         archive = Archive()
         for directory in ("bin", "dev", "proc", "sys", "root"):
