@@ -1,6 +1,7 @@
 """fstui's rates and latencies compared with fio's for the same work, in interleaved rounds.
 
 Rows: fio compared with itself, as a measure of noise; as root by default, with the kernel's trace; and without it.
+Both are compared with the mean of the two measurements by fio in the same round.
 Budget: the 95 % interval of the median ratio overlaps 0.97–1.03, and the median is not beyond it on the slower side.
 If fio / fio is outside 0.9–1.1, or its interval outside 0.8–1.25, the host is too busy and nothing is proved.
 Storage: memory, ext4 on a loop device, and the same with a limit of writes per second. Latencies are compared on the
@@ -185,11 +186,12 @@ def print_rows(name: str, seen: Sequence[Mapping[str, Measured]], other: str, fi
     """Print a row for the noise, and one for each way of fstui. Return whether all budgets are kept and proved."""
     per_s = statistics.median(each[other].rate_per_s for each in seen)
     print(f"{name}: {per_s:,.0f}/s by {other}, n={len(seen)}")
-    noise = {figure: ratios for figure in figures if (ratios := _ratios(seen, f"{other} again", other, figure))}
-    _print_row(f"{other} again", noise, {})
+    again = f"{other} again"
+    noise = {figure: ratios for figure in figures if (ratios := _ratios(seen, again, (other,), figure))}
+    _print_row(again, noise, {})
     good = True
     for who in (TRACED, UNTRACED):
-        found = {figure: ratios for figure in noise if (ratios := _ratios(seen, who, other, figure))}
+        found = {figure: ratios for figure in noise if (ratios := _ratios(seen, who, (other, again), figure))}
         results = {figure: _result(figure, ratios, noise[figure]) for figure, ratios in found.items()}
         _print_row(who, found, results)
         good &= set(results.values()) <= {KEPT}
@@ -223,9 +225,10 @@ def within_budget(ratios: Sequence[float], *, is_rate: bool) -> bool:
     return first <= HIGH and last >= LOW and (middle >= LOW if is_rate else middle <= HIGH)
 
 
-def _ratios(seen: Sequence[Mapping[str, Measured]], who: str, other: str, figure: str) -> list[float]:
-    pairs = ((getattr(each[who], figure), getattr(each[other], figure)) for each in seen if who in each)
-    return [one / two for one, two in pairs if one and two]
+def _ratios(seen: Sequence[Mapping[str, Measured]], who: str, others: Sequence[str], figure: str) -> list[float]:
+    """Return the ratio to the geometric mean of the others in each round in which all have the figure."""
+    rounds = ([getattr(each[name], figure) for name in (who, *others)] for each in seen if who in each)
+    return [values[0] / statistics.geometric_mean(values[1:]) for values in rounds if all(values)]
 
 
 def _load() -> str:
