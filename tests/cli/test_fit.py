@@ -4,7 +4,6 @@ from pathlib import Path
 import pytest
 
 from fstui.judge.fitness import products
-from fstui.report import explanation
 from tests.cli.conftest import Fstui
 
 QUICK = ("fit", "--yes", "--trace", "off")
@@ -51,9 +50,3 @@ def test_no_table_where_syncs_are_lost(fstui: Fstui) -> None:
 def test_refuses_other_products(fstui: Fstui, name: str, words: str) -> None:
     done = fstui("fit", "/", "--for", name)
     assert done.returncode == 2 and words in done.stderr.decode()
-
-
-def test_page_lists_every_product() -> None:
-    page = explanation.documentation()["fit"]
-    assert [product.name for product in products() if f"| {product.name} | {product.does} |" not in page] == []
-    assert [product.name for product in products() if product.source not in page] == []

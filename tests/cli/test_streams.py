@@ -173,7 +173,7 @@ def test_a_signal_ends_waiting_for_a_reader(scenario: str, target: Path, tmp_pat
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("option", ["--version", "--help"])
+@pytest.mark.parametrize("option", ["--version", "--help", "schema"])
 def test_output_on_a_full_disk_is_one_sentence(option: str, unbuffered: str) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(

@@ -104,6 +104,11 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """Whether flushes reach the disk."""
         return self.cache == "back" and self.layers not in {"nobarrier", "overlay volatile"}
 
+    @property
+    def expects_flushes(self) -> bool:
+        """Whether missing flushes are reported: a device counts them, and each layer above it is known."""
+        return self.flushed and not self.mounted and self.link != "drbd" and self.layers != "ppl"
+
 
 class Group(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A part of the table."""
@@ -223,12 +228,12 @@ def _layers(box: Box, setup: Setup, names: tuple[str, ...]) -> None:
 
 
 def _steps(setup: Setup, names: tuple[str, ...], scenario: str) -> tuple[Step, ...]:
-    """Return steps with these times; every flush and byte arrives that the kernel sends."""
+    """Return steps with these times; every flush and byte arrives that the kernel sends, unless "no flushes" do."""
     raw_us, synced_us = setup.us
     share = {"multipath": 1 / len(names or "-"), "ppl": 0.8}.get(setup.layers, 1.0)
     late = 0.0 if setup.layers == "overlay volatile" else share
     each = {"ppl": 0.4, "multipath": share}.get(setup.layers, 1.0)
-    arrived = dict.fromkeys(names, each * setup.flushed)
+    arrived = dict.fromkeys(names, each * (setup.flushed and scenario != "no flushes"))
     synced: dict[str, Any] = {"flushes": arrived, "share": dict.fromkeys(names, late)}
     plain: dict[str, Any] = {"flushes": dict.fromkeys(names, 0.0), "share": dict.fromkeys(names, share)}
     ms = synced_us / 1000 if setup.grows or "rpm" in setup.says else 0.0

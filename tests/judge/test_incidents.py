@@ -23,10 +23,6 @@ SLOW = between(596, 608, disk(900.0, writes=20, written_kib=310_000))
 BUSY = between(1, LENGTH_S, disk(), pressure_ms=(990, 20, 10, 0, 0))
 
 
-def test_nothing_is_found_where_nothing_happened() -> None:
-    assert found(calm()) == []
-
-
 def test_a_writer_that_made_the_device_slow_is_named() -> None:
     one = only(calm(SLOW, at((600, 610), stalled(), processes=(RSYNC,))))
     assert (one.cause, one.program, one.pid, one.device) == ("writer", "etcd", 812, "vda")
@@ -38,102 +34,137 @@ def test_a_writer_that_made_the_device_slow_is_named() -> None:
     assert (one.start, one.end) == (BEGIN + 594, BEGIN + 608)
 
 
-def test_its_own_writes_are_not_blamed_on_others() -> None:
-    own = replace(RSYNC, program="etcd", pid=812)
-    one = only(calm(SLOW, at((600,), stalled(), processes=(own,))))
-    assert (one.cause, one.culprit) == ("itself", "")
+Seconds = Callable[[int], Second | None]
+Windows = Callable[[int], Window | None]
 
 
-def test_a_writer_to_another_device_is_not_blamed() -> None:
-    other = between(596, 608, disk(900.0, writes=20, written_kib=80), disk(name="vdb", written_kib=300_000))
-    elsewhere = replace(RSYNC, devices=("vdb",))
-    for processes in ((RSYNC,), (elsewhere,)):
-        one = only(calm(other, at((600,), stalled(), processes=processes)))
-        assert (one.cause, one.culprit) == ("device", "")
+def quiet(at_s: int) -> None:
+    """Leave everything calm."""
 
 
-@pytest.mark.parametrize("devices", [("vdb",), ()])
-def test_a_writer_without_a_file_there_is_not_blamed(devices: tuple[str, ...]) -> None:
-    elsewhere = replace(RSYNC, devices=devices)
-    assert only(calm(SLOW, at((600,), stalled(), processes=(elsewhere,)))).cause == "device"
+def waiting(*waits: RecordedWait, **changes: object) -> Windows:
+    return at((600,), *waits, **changes)
 
 
-def test_a_few_slow_syncs_of_a_newcomer_are_the_cause() -> None:
-    newcomer = RecordedWait(program="syncer", pid=9, device="vda", below=("vda",), syncs=4, waited_ms=20_000)
-    one = only(calm(SLOW, at((600,), stalled(newcomer), stalled())))
-    assert (one.program, one.cause, one.culprit) == ("etcd", "syncs", "syncer")
+def syncing(program: str, **changes: int) -> RecordedWait:
+    return replace(RecordedWait(program=program, pid=9, device="vda", below=("vda",), syncs=5000), **changes)
 
 
-def test_a_single_short_stall_is_not_worth_a_report() -> None:
-    assert found(calm(windows=at((600,), stalled(ms=300)))) == []
+BUSY_AND_SLOW = between(596, 608, disk(900.0, writes=20), pressure_ms=(990, 20, 10, 0, 0))
+SHORT_OF_MEMORY = between(590, 600, disk(), pressure_ms=(50, 20, 10, 600, 400))
+READING = between(596, 608, disk(900.0, writes=20, reads=900, read_kib=300_000))
+DISCARDING = between(596, 608, disk(900.0, writes=20, discards=5, discarded_kib=32_000, discard_ms=900))
+ELSEWHERE = between(596, 608, disk(900.0, writes=20, written_kib=80), disk(name="vdb", written_kib=300_000))
+STUCK = between(596, 599, disk(writes=0, flushes=0, in_flight=3))
+TAR = Mover(program="tar", pid=99, read=3_000_000_000, written=0)
+FSTRIM = (Discarder(program="fstrim", device="vda", bytes=300 << 20),)
+ON_VDB, NO_FILE, OWN = (
+    replace(RSYNC, devices=("vdb",)),
+    replace(RSYNC, devices=()),
+    replace(RSYNC, program="etcd", pid=812),
+)
+ALL_SLOWER = replace(ETCD, syncs=100, waited_ms=5000, longest_ms=90, p50_us=50_000, limits=("vda wiops 20",))
 
 
-def test_a_reader_is_named() -> None:
-    reading = between(596, 608, disk(900.0, writes=20, reads=900, read_kib=300_000))
-    tar = Mover(program="tar", pid=99, read=3_000_000_000, written=0)
-    assert only(calm(reading, at((600,), stalled(), processes=(tar,)))).culprit == "tar"
+def slow_at_times(at_s: int) -> Second | None:
+    return second(at_s, disk(900.0, writes=20)) if at_s in {590, 591, 599, 600} else None
 
 
-def test_a_neighbour_that_syncs_is_named() -> None:
-    neighbour = RecordedWait(program="postgres", pid=9, device="vda", below=("vda",), syncs=5000, waited_ms=9000)
-    one = only(calm(SLOW, at((600,), stalled(), neighbour)))
-    assert (one.cause, one.culprit, one.culprit_pid) == ("syncs", "postgres", 9)
+def with_postgres(at_s: int) -> Window:
+    return window(at_s, stalled() if at_s == 600 else ETCD, syncing("postgres", waited_ms=900))
 
 
-def test_discards_are_named_with_their_program() -> None:
-    discarding = between(596, 608, disk(900.0, writes=20, discards=5, discarded_kib=32_000, discard_ms=900))
-    by = (Discarder(program="fstrim", device="vda", bytes=300 << 20),)
-    one = only(calm(discarding, at((600,), stalled(), discards=by)))
-    assert (one.cause, one.culprit) == ("discards", "fstrim")
+@pytest.mark.parametrize(
+    ("seconds", "windows", "cause", "culprit"),
+    [
+        pytest.param(SLOW, waiting(stalled(), processes=(OWN,)), "itself", "", id="its own writes"),
+        pytest.param(ELSEWHERE, waiting(stalled(), processes=(RSYNC,)), "device", "", id="few writes there"),
+        pytest.param(ELSEWHERE, waiting(stalled(), processes=(ON_VDB,)), "device", "", id="a writer to another device"),
+        pytest.param(SLOW, waiting(stalled(), processes=(ON_VDB,)), "device", "", id="a writer with files elsewhere"),
+        pytest.param(SLOW, waiting(stalled(), processes=(NO_FILE,)), "device", "", id="a writer without a file"),
+        pytest.param(SLOW, waiting(stalled(syncing("syncer", syncs=4)), stalled()), "syncs", "syncer", id="a newcomer"),
+        pytest.param(
+            SLOW, waiting(stalled(), syncing("postgres", waited_ms=9000)), "syncs", "postgres", id="a neighbour"
+        ),
+        pytest.param(SLOW, with_postgres, "device", "", id="a neighbour that always syncs as often"),
+        pytest.param(READING, waiting(stalled(), processes=(TAR,)), "reader", "tar", id="a reader"),
+        pytest.param(DISCARDING, waiting(stalled(), discards=FSTRIM), "discards", "fstrim", id="discards"),
+        pytest.param(SLOW, waiting(stalled()), "device", "", id="slow by itself"),
+        pytest.param(STUCK, waiting(stalled()), "device", "", id="nothing completed"),
+        pytest.param(
+            slow_at_times,
+            waiting(stalled(slow=((9.0, 1000, 0), (0.5, 1000, 0)), ms=1000)),
+            "device",
+            "",
+            id="slow during the waits",
+        ),
+        pytest.param(quiet, at((600, 610), ALL_SLOWER), "io-limit", "", id="all syncs ten times slower"),
+        pytest.param(quiet, waiting(stalled(limits=("vdb wiops 10",))), "unknown", "", id="a limit of another device"),
+        pytest.param(quiet, waiting(stalled(limits=("vda riops 10",))), "unknown", "", id="a limit of reads"),
+        pytest.param(quiet, waiting(stalled(cpu_ms=4000)), "unknown", "", id="CPU at other times"),
+        pytest.param(BUSY_AND_SLOW, waiting(stalled(cpu_ms=3900)), "cpu", "", id="CPU makes the device seem slow"),
+        pytest.param(BUSY_AND_SLOW, waiting(stalled(cpu_ms=3000)), "device", "", id="CPU explains a part"),
+    ],
+)
+def test_the_cause_is_found(seconds: Seconds, windows: Windows, cause: str, culprit: str) -> None:
+    one = only(calm(seconds, windows))
+    assert (one.cause, one.culprit, one.program, one.device) == (cause, culprit, "etcd", "vda")
 
 
-def test_a_device_slow_by_itself_accuses_no_program() -> None:
-    one = only(calm(SLOW, at((600,), stalled())))
-    assert (one.cause, one.culprit, one.device) == ("device", "", "vda")
+HANGING = stalled(device="", below=(), fstype="fuse.sshfs", mount_point="/srv/remote")
+NOWHERE = stalled(device="", below=(), call="sync", file="")
 
 
-def test_a_device_that_completes_nothing_is_slow() -> None:
-    stuck = between(596, 599, disk(writes=0, flushes=0, in_flight=3))
-    assert only(calm(stuck, at((600,), stalled()))).cause == "device"
+@pytest.mark.parametrize(
+    ("seconds", "windows", "cause", "words"),
+    [
+        (
+            quiet,
+            waiting(stalled(limits=("vda wiops 10",))),
+            "io-limit",
+            "cgroup etcd.service may write at most 10 writes/s to vda (wiops)",
+        ),
+        (quiet, waiting(HANGING), "filesystem", "the fuse.sshfs filesystem at /srv/remote did not answer"),
+        (quiet, waiting(NOWHERE), "unknown", "in sync of all filesystems; the cause is not known"),
+        (SLOW, quiet, "device", "no program was seen to wait for a sync"),
+        (BUSY, waiting(stalled()), "unknown", "not CPU"),
+    ],
+)
+def test_the_sentence_names_the_cause(seconds: Seconds, windows: Windows, cause: str, words: str) -> None:
+    one = only(calm(seconds, windows))
+    assert one.cause == cause and words in one.sentence
+    assert (one.device == "") is (cause == "filesystem" or "all filesystems" in words)
 
 
-def test_an_io_limit_is_named_if_the_device_is_fast() -> None:
-    limited = stalled(limits=("vda wiops 10",))
-    one = only(calm(windows=at((600,), limited)))
-    assert (one.cause, one.device) == ("io-limit", "vda")
-    assert "cgroup etcd.service may write at most 10 writes/s to vda (wiops)" in one.sentence
+@pytest.mark.parametrize(
+    ("seconds", "windows", "cause", "words"),
+    [
+        (BUSY, waiting(stalled(cpu_ms=3500)), "cpu", "not CPU"),
+        (quiet, waiting(stalled(cpu_ms=1500)), "unknown", "CPU"),
+        (SHORT_OF_MEMORY, waiting(stalled()), "memory", "not memory"),
+    ],
+)
+def test_what_may_be_the_cause_is_not_excluded(seconds: Seconds, windows: Windows, cause: str, words: str) -> None:
+    one = only(calm(seconds, windows))
+    assert one.cause == cause and words not in one.sentence
 
 
-@pytest.mark.parametrize("limit", ["vdb wiops 10", "vda riops 10"])
-def test_a_limit_of_another_device_or_of_reads_is_no_cause(limit: str) -> None:
-    assert only(calm(windows=at((600,), stalled(limits=(limit,))))).cause == "unknown"
+ALWAYS_SLOW = replace(ETCD, p50_us=40_000, longest_ms=300, waited_ms=8000, slow=((3.0, 300, 0),))
 
 
-def test_a_lack_of_cpu_is_named_if_the_program_waited_for_it() -> None:
-    one = only(calm(BUSY, windows=at((600,), stalled(cpu_ms=3500))))
-    assert one.cause == "cpu" and "not CPU" not in one.sentence
-
-
-def test_a_busy_host_is_no_cause_if_the_program_had_its_cpu() -> None:
-    one = only(calm(BUSY, at((600,), stalled())))
-    assert one.cause == "unknown" and "not CPU" in one.sentence
-
-
-def test_a_lack_of_cpu_at_other_times_is_no_cause() -> None:
-    assert only(calm(windows=at((600,), stalled(cpu_ms=4000)))).cause == "unknown"
-
-
-def test_a_lack_of_memory_is_named() -> None:
-    short = between(590, 600, disk(), pressure_ms=(50, 20, 10, 600, 400))
-    one = only(calm(short, at((600,), stalled())))
-    assert one.cause == "memory" and "not memory" not in one.sentence
-
-
-def test_a_hanging_fuse_filesystem_is_named() -> None:
-    hanging = stalled(device="", below=(), fstype="fuse.sshfs", mount_point="/srv/remote")
-    one = only(calm(windows=at((600,), hanging)))
-    assert (one.cause, one.device) == ("filesystem", "")
-    assert "the fuse.sshfs filesystem at /srv/remote did not answer" in one.sentence
+@pytest.mark.parametrize(
+    ("seconds", "windows"),
+    [
+        (quiet, quiet),
+        (quiet, waiting(stalled(ms=300))),
+        (quiet, lambda at_s: window(at_s, ALWAYS_SLOW)),
+        (quiet, waiting(stalled(kernel=True))),
+        (between(600, 600, disk(90.0)), quiet),
+    ],
+    ids=["nothing", "one short stall", "always slow", "a kernel thread", "a hiccup of an unused device"],
+)
+def test_nothing_unusual_is_no_incident(seconds: Seconds, windows: Windows) -> None:
+    assert found(calm(seconds, windows)) == []
 
 
 def test_a_sync_that_has_not_returned_counts() -> None:
@@ -149,20 +180,6 @@ def test_a_sync_seen_in_two_windows_counts_once() -> None:
     assert only(calm(windows=windows)).waited_s == 6.0
 
 
-def test_syncs_that_are_all_ten_times_slower_are_found() -> None:
-    slower = replace(ETCD, syncs=100, waited_ms=5000, longest_ms=90, p50_us=50_000, limits=("vda wiops 20",))
-    assert only(calm(windows=at((600, 610), slower))).cause == "io-limit"
-
-
-def test_a_disk_that_is_always_slow_has_no_incident() -> None:
-    rotating = replace(ETCD, p50_us=40_000, longest_ms=300, waited_ms=8000, slow=((3.0, 300, 0),))
-    assert found(calm(windows=lambda at_s: window(at_s, rotating))) == []
-
-
-def test_kernel_threads_are_not_reported() -> None:
-    assert found(calm(windows=at((600,), stalled(kernel=True)))) == []
-
-
 def test_two_places_at_once_are_two_incidents() -> None:
     other = stalled(replace(ETCD, program="mariadbd", pid=5, device="vdb", below=("vdb",)), ms=9000)
     assert [one.program for one in found(calm(windows=at((600,), stalled(), other)))] == ["mariadbd", "etcd"]
@@ -171,16 +188,6 @@ def test_two_places_at_once_are_two_incidents() -> None:
 def test_without_a_trace_a_slow_device_is_reported() -> None:
     one = only(calm(SLOW, untraced="only root may trace the kernel"))
     assert (one.cause, one.program, one.device) == ("device", "", "vda")
-
-
-def test_a_short_hiccup_of_an_unused_device_is_no_incident() -> None:
-    assert found(calm(between(600, 600, disk(90.0)))) == []
-
-
-@pytest.mark.parametrize("make", [lambda: disk(900.0), lambda: disk(writes=0, flushes=0, in_flight=1)])
-def test_a_slow_device_is_one_incident_with_its_waits(make: Callable[[], object]) -> None:
-    one = only(calm(SLOW, at((600,), stalled(), processes=(RSYNC,))))
-    assert one.program == "etcd"
 
 
 def test_the_timeline_has_a_bounded_number_of_rows() -> None:
@@ -202,38 +209,3 @@ def test_without_records_a_timeline_is_empty() -> None:
 def test_pressure_is_unknown_without_psi() -> None:
     blind: list[Second] = [second(1, pressure_ms=(None,) * 5)]
     assert incidents.pressure(blind, 0) is None
-
-
-def test_a_file_on_an_unknown_device_has_no_known_cause() -> None:
-    one = only(calm(windows=at((600,), stalled(device="", below=(), call="sync", file=""))))
-    assert (one.cause, one.device) == ("unknown", "")
-    assert "in sync of all filesystems; the cause is not known" in one.sentence
-
-
-def test_a_lack_of_cpu_that_makes_the_device_seem_slow_is_named() -> None:
-    slow = between(596, 608, disk(900.0, writes=20), pressure_ms=(990, 20, 10, 0, 0))
-    assert only(calm(slow, at((600,), stalled(cpu_ms=3900)))).cause == "cpu"
-    assert only(calm(slow, at((600,), stalled(cpu_ms=3000)))).cause == "device"
-
-
-def test_a_device_is_slow_if_it_was_during_the_waits() -> None:
-    stalls = stalled(slow=((9.0, 1000, 0), (0.5, 1000, 0)), ms=1000)
-    slow = {590, 591, 599, 600}
-    one = only(calm(lambda at_s: second(at_s, disk(900.0, writes=20)) if at_s in slow else None, at((600,), stalls)))
-    assert one.cause == "device"
-
-
-def test_a_slow_device_that_nobody_waited_for_is_explained() -> None:
-    one = only(calm(SLOW))
-    assert (one.cause, one.program, one.culprit) == ("device", "", "")
-    assert "no program was seen to wait for a sync" in one.sentence
-
-
-def test_a_program_that_always_syncs_as_often_is_not_the_cause() -> None:
-    steady = RecordedWait(program="postgres", pid=9, device="vda", below=("vda",), syncs=5000, waited_ms=900)
-    records = calm(SLOW, lambda at_s: window(at_s, stalled() if at_s == 600 else ETCD, steady))
-    assert (only(records).cause, only(records).culprit) == ("device", "")
-
-
-def test_a_lack_of_cpu_that_explains_a_part_is_not_excluded() -> None:
-    assert "CPU" not in only(calm(windows=at((600,), stalled(cpu_ms=1500)))).sentence

@@ -27,6 +27,11 @@ def test_scenarios_agree(setup: Setup) -> None:
     assert len(verdicts) == 1 or verdicts <= GOOD, verdicts
 
 
+@pytest.mark.parametrize("setup", [one for one in SETUPS if one.expects_flushes], ids=lambda setup: setup.name)
+def test_dropped_flushes_are_missed(setup: Setup) -> None:
+    assert judged(setup, "no flushes").verdict == "not-durable"
+
+
 def test_cannot_tell_and_unknown_are_rare() -> None:
     found = [judged(setup, "odirect-truth") for setup in SETUPS]
     assert sum(each.verdict == "cannot-tell" for each in found) <= 0.15 * len(found)

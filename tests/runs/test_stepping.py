@@ -155,19 +155,6 @@ def test_an_invalid_frame_is_refused(kind: str, fields: dict[str, Any]) -> None:
         checked_fields(Frame(kind, fields))
 
 
-@pytest.mark.parametrize(
-    ("kind", "fields"),
-    [
-        ("ready", {}),
-        ("facts", {"pipe_fsync_fails": True}),
-        ("error", {"call": "pwrite", "errno": None, "message": "m", "writer": 0}),
-        ("done", {"start_ns": 0, "end_ns": 1, "delayed_ns": 0, "cpu_wait_ns": None}),
-    ],
-)
-def test_frames_of_probes_are_accepted(kind: str, fields: dict[str, Any]) -> None:
-    assert checked_fields(Frame(kind, fields)) == fields
-
-
 def test_figures_of_another_kind_are_refused() -> None:
     with pytest.raises(BadFrame, match="the probe's figures are not valid: "):
         Reported("sysbench").note({"transactions": "many"})

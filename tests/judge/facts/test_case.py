@@ -3,7 +3,6 @@
 from fstui.judge import Case
 from fstui.judge.rules import all_rules
 from fstui.model.run import Evidence
-from fstui.model.storage import Node
 from tests.factories.evidence import evidence
 from tests.factories.steps import flushed, step, write
 from tests.factories.storage import on_loop
@@ -35,11 +34,3 @@ def test_empty_evidence_has_no_facts() -> None:
     assert case.flushes.proven is None and case.flushes.withheld == ()
     assert case.rotation.platter is None and case.costs.write is None
     assert not case.commits_are_safe
-
-
-def test_circular_stack_ends() -> None:
-    one = Node(id="mount:/a", layer="filesystem", kind="ext4", name="/a", below=("dm-0",))
-    other = Node(id="dm-0", layer="block", kind="dm-linear", name="dm-0", below=("mount:/a",))
-    where = on_loop()
-    case = Case(evidence(where.__class__(path="/a", mount_point="/a", fstype="ext4", source="x", stack=(one, other))))
-    assert [level.filesystem.id for level in case.stack.levels] == ["mount:/a"]

@@ -6,8 +6,8 @@ from fstui.judge import Case
 from fstui.model.counters import DeviceCounters
 from fstui.model.host import Process
 from fstui.model.run import Evidence
-from fstui.model.storage import Medium, Node, Target
-from tests.factories.evidence import HONEST_PROCESS, evidence
+from fstui.model.storage import Medium, Node
+from tests.factories.evidence import evidence
 from tests.factories.steps import step
 from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
 
@@ -51,25 +51,3 @@ UNCOMMITTED = step(changes={"counters": (DeviceCounters(device="mount:/tank", co
 )  # fmt: skip
 def test_configuration_breaks_syncs(seen: Evidence, breaks: bool) -> None:
     assert Case(seen).configuration.breaks_sync is breaks
-
-
-@pytest.mark.parametrize(
-    ("target", "line"),
-    [
-        (on_disk(filesystem(barrier="nobarrier")), "mount:/srv: barrier nobarrier → barrier"),
-        (on_disk(filesystem("zfs", sync="disabled")), "mount:/srv: sync disabled → standard"),
-        (on_disk(filesystem("zfs", zil_replay_disable="1")), "mount:/srv: zil_replay_disable 1 → 0"),
-        (
-            on_disk(filesystem(), disk(write_cache="write through", readings=readings(vwc="present"))),
-            "sda: write cache write through → write back",
-        ),
-    ],
-    ids=["barriers", "sync", "the intent log", "the write cache"],
-)
-def test_setting_that_changed_during_the_run_is_no_defect(target: Target, line: str) -> None:
-    assert Case(evidence(target, step())).configuration.breaks_sync
-    assert not Case(evidence(target, step(), step(changes={"changed": (line,)}))).configuration.breaks_sync
-
-
-def test_process_that_can_sync_shows_no_sign_of_a_stub() -> None:
-    assert Case(Evidence(process=HONEST_PROCESS)).configuration.stub_signs == ()

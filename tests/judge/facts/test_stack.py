@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from fstui.judge import Case
 from fstui.judge.facts.stack import Stack
 from fstui.model.run import Evidence
-from fstui.model.storage import Medium, Node, Reading, Target
+from fstui.model.storage import Medium, Node, Target
 from fstui.storage.layers.facts import DEVICE_UNSEEN
 from tests.factories.storage import block, disk, filesystem, on_disk, on_loop, readings, target
 
@@ -100,42 +100,51 @@ def cached(kind: str = "bcache", *, roles: tuple[str | None, str | None] = ("cac
     return target(filesystem(below=("cached0",)), top, fast, slow)
 
 
-def test_sync_waits_for_a_plain_disk() -> None:
-    assert ids(on_disk()) == ["sda"]
-    assert ids(on_loop()) == ["sda"]
+def with_metadata() -> Target:
+    top = block("dm-0", "dm-cache", "sda", "sdb", "sdc", readings=readings(cache_mode="writeback"))
+    below = (of_role("sda", "cache"), of_role("sdb", "origin"), of_role("sdc", "metadata"))
+    return target(filesystem(below=("dm-0",)), top, *below)
+
+
+def thin_pool() -> Target:
+    """Return a pool with data and metadata on one disk."""
+    roles = {"dm-1": "metadata", "dm-2": "data"}
+    below = [block(name, "dm-linear", "sda", readings=readings(role=role)) for name, role in roles.items()]
+    return target(filesystem(below=("dm-0",)), block("dm-0", "dm-thin-pool", *roles), *below, disk())
+
+
+MIRRORED_LOG = Node(
+    id="vdev:mirror-1",
+    layer="pool",
+    kind="mirror",
+    name="mirror-1",
+    below=("member1", "member2"),
+    readings=readings(role="slog"),
+)
+POOL = (of_role("sda", None), of_role("sdb", "slog"), of_role("sdc", "l2arc"))
 
 
 @pytest.mark.parametrize(
-    ("mode", "who"),
-    [("writeback", ["sda"]), ("writethrough", ["sdb"]), ("writearound", ["sdb"]), ("none", ["sdb"])],
+    ("where", "devices"),
+    [
+        (on_disk(), ["sda"]),
+        (on_loop(), ["sda"]),
+        (cached(cache_mode="writeback"), ["sda"]),
+        (cached(cache_mode="writethrough"), ["sdb"]),
+        (cached(cache_mode="writearound"), ["sdb"]),
+        (cached(cache_mode="none"), ["sdb"]),
+        (cached(), []),
+        (cached(roles=(None, None), cache_mode="writeback"), []),
+        (cached("dm-writecache"), ["sda"]),
+        (cached("dm-writecache", writes_past="cleaner"), []),  # some blocks may be in it still
+        (with_metadata(), ["sda"]),
+        (thin_pool(), ["sda"]),
+        (pool(*POOL, logbias="throughput"), ["sda", "sdb"]),
+        (pool(POOL[0], MIRRORED_LOG, of_role("member1", "slog"), of_role("member2", "slog")), ["member1", "member2"]),
+    ],
 )
-def test_sync_waits_for_a_write_back_cache(mode: str, who: list[str]) -> None:
-    assert ids(cached(cache_mode=mode)) == who
-
-
-def test_cache_of_unknown_mode_or_roles_names_no_device() -> None:
-    assert ids(cached()) == []
-    assert ids(cached(roles=(None, None), cache_mode="writeback")) == []
-
-
-def test_dm_writecache_writes_back() -> None:
-    assert ids(cached("dm-writecache")) == ["sda"]
-    assert ids(cached("dm-writecache", writes_past="cleaner")) == []  # some blocks may be in it still
-
-
-def test_metadata_of_a_cache_holds_no_commit() -> None:
-    top = block("dm-0", "dm-cache", "sda", "sdb", "sdc", readings=readings(cache_mode="writeback"))
-    below = (of_role("sda", "cache"), of_role("sdb", "origin"), of_role("sdc", "metadata"))
-    assert ids(target(filesystem(below=("dm-0",)), top, *below)) == ["sda"]
-
-
-def test_thin_pool_with_data_and_metadata_on_one_disk() -> None:
-    thin = block("dm-0", "dm-thin-pool", "dm-1", "dm-2")
-    below = (
-        block("dm-1", "dm-linear", "sda", readings=readings(role="metadata")),
-        block("dm-2", "dm-linear", "sda", readings=readings(role="data")),
-    )
-    assert ids(target(filesystem(below=("dm-0",)), thin, *below, disk())) == ["sda"]
+def test_sync_waits_for_these_devices(where: Target, devices: list[str]) -> None:
+    assert ids(where) == devices
 
 
 def test_sync_waits_for_the_log_device_of_a_pool() -> None:
@@ -144,21 +153,8 @@ def test_sync_waits_for_the_log_device_of_a_pool() -> None:
     assert Case(Evidence(target=pool(*devices))).commit_media == {"ssd-plp"}
 
 
-def test_logbias_throughput_bypasses_the_log_device() -> None:
-    devices = of_role("sda", None), of_role("sdb", "slog"), of_role("sdc", "l2arc")
-    assert ids(pool(*devices, logbias="throughput")) == ["sda", "sdb"]
-
-
-def test_mirrored_log_is_two_devices() -> None:
-    mirror = Node(
-        id="vdev:mirror-1", layer="pool", kind="mirror", name="mirror-1", below=("member1", "member2"),
-        readings=(Reading(what="role", value="slog", path="zpool status"),),
-    )  # fmt: skip
-    assert ids(pool(of_role("sda", None), mirror, of_role("member1", "slog"), of_role("member2", "slog"))) == [
-        "member1",
-        "member2",
-    ]
-
-
 def test_circular_stack_ends() -> None:
-    assert ids(target(filesystem(below=("a",)), block("a", "dm-linear", "b"), block("b", "dm-linear", "a"))) == []
+    circle = target(filesystem(below=("a",)), block("a", "dm-linear", "b"), block("b", "dm-linear", "a"))
+    assert ids(circle) == [] and len(levels(circle)) == 1
+    through_a_mount = target(filesystem(below=("a",)), block("a", "dm-linear", "mount:/srv"))
+    assert len(levels(through_a_mount)) == 1

@@ -8,8 +8,8 @@ from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.counters import Idle
 from fstui.model.host import Host
 from fstui.model.steps import Step
-from fstui.model.storage import Medium, Node
-from tests.factories.evidence import GUEST, METAL, busy, finding, rules, verdict
+from fstui.model.storage import Medium, Node, Target
+from tests.factories.evidence import GUEST, METAL, busy, finding, quiet, rules, verdict
 from tests.factories.steps import counted, step, traced
 from tests.factories.storage import block, disk, filesystem, on_disk, on_loop, readings, target
 
@@ -70,38 +70,52 @@ def test_confidence_is_low_without_an_idle_sample() -> None:
         (filesystem(), False, 2, {"offsets": "append", "prefill": "none"}),
         (filesystem(), True, 1, {"offsets": "append", "prefill": "none"}),
         (filesystem(), False, 2, {"prefill": "fallocate"}),
+        (filesystem("btrfs"), False, 2, {"share": 5}),
+        (filesystem("btrfs"), True, 1, {"share": 5, "sync": "fsync"}),
+        (filesystem(data="journal"), False, 2, {"share": 5, "sync": "fsync"}),
+        (filesystem(data="journal"), False, 3, {"share": 5}),
+        (filesystem(data="journal"), True, 1, {"share": 5}),
+        (filesystem(data="journal"), True, 3, {"share": 5, "sync": "fsync"}),
     ],
 )
-def test_expected_flushes_of_filesystems_that_write_in_place(
-    top: Node, fua: bool, flushes: float, settings: dict[str, Any]
-) -> None:
+def test_expected_flushes_of_each_filesystem(top: Node, fua: bool, flushes: float, settings: dict[str, Any]) -> None:
     judgement = verdict(on_disk(top, disk(fua=fua)), step(flushes=flushes, **settings))
     assert rules(judgement) == {"flushes-arrive"}
     assert judgement.verdict == "consistent"
 
 
+ARRAY = block("md0", "md", "sda", fua=True, write_cache="write back", readings=readings(level="linear"))
+FSYNC = step("fsync", sync="fsync", flushes=1.9)
+
+
 @pytest.mark.parametrize(
-    ("top", "fua", "flushes"),
+    ("where", "steps", "idle", "says"),
     [
-        (filesystem("btrfs"), False, 2),
-        (filesystem("btrfs"), True, 1),
-        (filesystem(data="journal"), False, 2),
-        (filesystem(data="journal"), False, 3),
-        (filesystem(data="journal"), True, 1),
-        (filesystem(data="journal"), True, 3),
+        (
+            target(filesystem(below=("md0",)), ARRAY, disk()),
+            [step(flushes=1, sync="none", open_flags=("direct", "dsync"))],
+            quiet(),
+            "consistent",
+        ),
+        (None, [step(status="stopped", ops=20)], quiet(), "consistent"),
+        (on_disk(None, disk(counted=False)), [step(flushes=0, share=0)], quiet(), "cannot-tell"),
+        (None, [step()], busy("sda", 101), "cannot-tell"),
+        (None, [step()], busy("sda", 99), "consistent"),
+        (None, [step(share=1.2)], quiet(), "cannot-tell"),
+        (None, [step(flushes=0.85)], busy("sda", 1000), "not-durable"),
+        (None, [FSYNC], quiet(), "consistent"),
+        (None, [FSYNC, step(flushes=1.9)], quiet(), "cannot-tell"),
+        (None, [step(ops=20, rate=20, flushes=1.1)], quiet(), "consistent"),  # a commit of two flushes every 5 s
+        (None, [step(ops=20, rate=20, flushes=1.15)], quiet(), "cannot-tell"),
+    ],
+    ids=[
+        *("md claims FUA, its disk has none", "stopped", "zeros without counters", "many flushes while idle"),
+        *("few flushes while idle", "surplus bytes", "missing flushes next to others", "a range hides other writers"),
+        *("an exact count shows them", "the filesystem's own commits", "more than its commits"),
     ],
 )
-def test_expected_flushes_of_filesystems_that_write_twice(top: Node, fua: bool, flushes: float) -> None:
-    for sync in ("fdatasync", "fsync"):
-        judgement = verdict(on_disk(top, disk(fua=fua)), step(flushes=flushes, share=5, sync=sync))
-        assert rules(judgement) == {"flushes-arrive"}
-        assert judgement.verdict == "consistent"
-
-
-def test_md_claims_fua_and_its_disk_without_fua_is_flushed() -> None:
-    array = block("md0", "md", "sda", fua=True, write_cache="write back", readings=readings(level="linear"))
-    direct = step(flushes=1, sync="none", open_flags=("direct", "dsync"))
-    assert verdict(target(filesystem(below=("md0",)), array, disk()), direct).verdict == "consistent"
+def test_verdict_from_counters(where: Target | None, steps: list[Step], idle: Idle, says: str) -> None:
+    assert verdict(where, *steps, idle=idle).verdict == says
 
 
 @pytest.mark.parametrize(
@@ -150,14 +164,6 @@ def test_unsuitable_step_is_not_counted(unsuitable: Step) -> None:
     assert "at least 20 times" in judgement.sentence
 
 
-def test_stopped_step_with_enough_syncs_is_counted() -> None:
-    assert verdict(None, step(status="stopped", ops=20)).verdict == "consistent"
-
-
-def test_zeros_of_a_device_that_does_not_count_mean_nothing() -> None:
-    assert verdict(on_disk(filesystem(), disk(counted=False)), step(flushes=0, share=0)).verdict == "cannot-tell"
-
-
 def test_twice_the_flushes_show_nothing() -> None:
     judgement = verdict(None, step(flushes=2.01))
     found = finding(judgement, "flushes-arrive")
@@ -180,26 +186,6 @@ def test_rare_flushes_while_idle_are_not_named_as_the_cause() -> None:
     assert "jbd2" not in judgement.sentence
 
 
-def test_frequent_flushes_while_idle_give_cannot_tell() -> None:
-    assert verdict(None, step(), idle=busy("sda", 101)).verdict == "cannot-tell"
-    assert verdict(None, step(), idle=busy("sda", 99)).verdict == "consistent"
-
-
-def test_surplus_bytes_give_cannot_tell() -> None:
-    assert verdict(None, step(share=1.2)).verdict == "cannot-tell"
-
-
-def test_other_writers_do_not_excuse_missing_flushes() -> None:
-    judgement = verdict(None, step(flushes=0.85), idle=busy("sda", 1000))
-    assert judgement.verdict == "not-durable"
-
-
-def test_exact_count_shows_other_writers_that_a_range_hides() -> None:
-    fsync = step("fsync", sync="fsync", flushes=1.9)
-    assert verdict(None, fsync).verdict == "consistent"
-    assert verdict(None, fsync, step(flushes=1.9)).verdict == "cannot-tell"
-
-
 def test_step_without_expected_flushes_spoils_no_other() -> None:
     forced = step("forced", flushes=0, share=1.2, sync="none", open_flags=("direct", "dsync"))
     judgement = verdict(on_disk(filesystem(), disk(fua=True)), step(), forced)
@@ -220,12 +206,6 @@ def test_noise_in_one_step_of_three_does_not_spoil_the_others() -> None:
     judgement = verdict(None, step("a"), step("b", flushes=1.5), step("c"))
     assert judgement.verdict == "consistent"
     assert judgement.findings[0].steps == ("a", "c")
-
-
-def test_commits_of_the_filesystem_are_no_other_writers() -> None:
-    # a commit of two flushes every 5 s
-    assert verdict(None, step(ops=20, rate=20, flushes=1.1)).verdict == "consistent"
-    assert verdict(None, step(ops=20, rate=20, flushes=1.15)).verdict == "cannot-tell"
 
 
 def test_trace_attributes_flushes_next_to_other_writers() -> None:

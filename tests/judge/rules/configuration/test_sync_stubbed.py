@@ -4,7 +4,7 @@ import pytest
 
 from fstui.model.host import Process
 from fstui.model.storage import Reading
-from tests.factories.evidence import HONEST_PROCESS, finding, rules, verdict
+from tests.factories.evidence import finding, rules, verdict
 from tests.factories.steps import step
 from tests.factories.storage import readings
 
@@ -26,17 +26,6 @@ def test_each_sign_is_enough(process: Process) -> None:
     assert judgement.verdict == "not-durable"
     assert "The disk was not judged" in judgement.sentence
     assert found.because
-
-
-@pytest.mark.parametrize(
-    "process",
-    [
-        HONEST_PROCESS,
-        Process(),
-    ],
-)
-def test_process_without_a_sign_is_not_reported(process: Process) -> None:
-    assert "sync-stubbed" not in rules(verdict(process=process))
 
 
 def test_another_stubbed_process_leaves_the_measurement_valid() -> None:

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from fstui.model.host import Host
+from fstui.model.steps import Step
 from fstui.model.storage import Medium, MediumClass, Node, Target
-from tests.factories.evidence import GUEST, finding, rules, verdict
+from tests.factories.evidence import GUEST, METAL, finding, rules, verdict
 from tests.factories.steps import flushed, forced, step, timed, write
 from tests.factories.storage import block, disk, filesystem, loop, on_disk, on_loop, readings, target
 from tests.judge.rules.device.drives import NAND, PLP, consumer, over_cache
@@ -46,6 +47,23 @@ def test_unknown_or_protected_drive_is_not_a_consumer_drive(changes: dict[str, A
     assert "consumer-nand-too-fast" not in rules(verdict(consumer(**changes), *steps))
 
 
+CACHED = over_cache("bcache", "writeback", PLP, NAND, readings=readings(grade="consumer"))
+
+
+@pytest.mark.parametrize(
+    ("where", "steps"),
+    [
+        (consumer(counted=False), (write(60, flushes=None), flushed(80, flushes=None))),
+        (consumer(), (write(60),)),
+        (consumer(), (write(60), flushed(80, flushes=0))),
+        (CACHED, (write(20), flushed(30))),
+    ],
+    ids=["flushes not counted", "no flush measured", "flushes missing", "behind a protected cache"],
+)
+def test_consumer_drive_needs_counted_flushes(where: Target, steps: tuple[Step, ...]) -> None:
+    assert "consumer-nand-too-fast" not in rules(verdict(where, *steps))
+
+
 @pytest.mark.parametrize(("us", "found"), [(80, "suspicious"), (1300, "plausible")])
 def test_consumer_drive_without_a_cache_programs_each_write(us: float, found: str) -> None:
     off = consumer(
@@ -62,29 +80,9 @@ def test_each_step_is_compared_with_its_own_count() -> None:
     assert "consumer-nand-too-fast" in rules(verdict(consumer(), uncounted, write(60), flushed(80)))
 
 
-def test_consumer_drive_needs_counted_flushes() -> None:
-    blind = consumer(counted=False)
-    assert "consumer-nand-too-fast" not in rules(verdict(blind, write(60, flushes=None), flushed(80, flushes=None)))
-
-
-def test_consumer_drive_needs_a_measured_flush() -> None:
-    assert "consumer-nand-too-fast" not in rules(verdict(consumer(), write(60)))
-
-
 def test_declared_ssd_needs_no_known_model() -> None:
     declared = consumer(readings=(), medium=Medium(class_="ssd", write_cache="volatile", declared=True))
     assert verdict(declared, write(60), flushed(80)).verdict == "suspicious"
-
-
-def test_missing_flushes_take_precedence_over_speed() -> None:
-    judgement = verdict(consumer(), write(60), flushed(80, flushes=0))
-    assert judgement.verdict == "not-durable"
-    assert "consumer-nand-too-fast" not in rules(judgement)
-
-
-def test_protected_cache_before_a_consumer_drive_may_be_fast() -> None:
-    stack = over_cache("bcache", "writeback", PLP, NAND, readings=readings(grade="consumer"))
-    assert "consumer-nand-too-fast" not in rules(verdict(stack, write(20), flushed(30)))
 
 
 FUA_DRIVE = on_disk(filesystem(), disk(fua=True))
@@ -157,21 +155,22 @@ def test_flush_faster_than_nand_is_no_reference_for_fua(ts: float, hit: bool) ->
     assert ("fua-ignored" in rules(verdict(where, write(14), forced(15), flushed(ts)))) is hit
 
 
-def test_only_the_lowest_devices_need_fua() -> None:
-    claims = block("md0", "md", "sda", fua=True, write_cache="write back", readings=readings(level="linear"))
-    stack = target(filesystem(below=("md0",)), claims, disk(fua=False))
-    assert "fua-ignored" not in rules(verdict(stack, write(10), forced(11, flushes=1), flushed(400)))
+CLAIMS_FUA = block("md0", "md", "sda", fua=True, write_cache="write back", readings=readings(level="linear"))
+HIDDEN = target(filesystem("overlay", "/", below=()))
+"""As in a container whose upper directory is hidden."""
 
 
-def test_fua_needs_a_visible_device() -> None:
-    """As in a container whose upper directory is hidden."""
-    hidden = target(filesystem("overlay", "/", below=()))
-    assert "fua-ignored" not in rules(verdict(hidden, write(10), forced(11), flushed(400)))
-
-
-def test_fastest_flushed_step_is_compared_with_fua() -> None:
-    quick = timed("O_DIRECT+fdatasync", 60, open_flags=("direct",))
-    assert "fua-ignored" not in rules(verdict(FUA_DRIVE, write(10), forced(12), flushed(400), quick))
+@pytest.mark.parametrize(
+    ("where", "steps"),
+    [
+        (target(filesystem(below=("md0",)), CLAIMS_FUA, disk(fua=False)), (forced(11, flushes=1), flushed(400))),
+        (HIDDEN, (forced(11), flushed(400))),
+        (FUA_DRIVE, (forced(12), flushed(400), timed("O_DIRECT+fdatasync", 60, open_flags=("direct",)))),
+    ],
+    ids=["a layer claims FUA", "no visible device", "the fastest flushed step"],
+)
+def test_fua_is_compared_at_the_lowest_devices(where: Target, steps: tuple[Step, ...]) -> None:
+    assert "fua-ignored" not in rules(verdict(where, write(10), *steps))
 
 
 AWS = Host(virtualization="kvm", cloud="aws")
@@ -212,59 +211,46 @@ def test_compression_above_the_link_gives_a_note() -> None:
     assert "compressed or in a cache" in found.sentence
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [{"sync_every": 100}, {"status": "disturbed"}, {"changes": {"elapsed_s": 0.0}}],
-    ids=["rare syncs", "held up", "no time at all"],
-)
-def test_step_without_a_rate_does_not_exceed_a_link(changes: dict[str, Any]) -> None:
-    """Between two syncs, blocks are overwritten in memory."""
-    assert "link-exceeded" not in rules(verdict(sata(), step(rate=20_000, **changes)))
-
-
 def test_dropped_syncs_take_precedence_over_the_link() -> None:
     dropped = sata(top=filesystem(barrier="nobarrier"))
     assert rules(verdict(dropped, step(rate=20_000, flushes=0))) == {"barriers-off"}
 
 
-def test_page_cache_may_be_faster_than_the_link() -> None:
-    assert "link-exceeded" not in rules(verdict(sata(), step(rate=400_000, sync="none", flushes=0)))
+def striped(other_mb_s: int | None) -> Target:
+    stripes = block("md0", "md", "sda", "sdb", readings=readings(level="raid0"))
+    return target(filesystem(below=("md0",)), stripes, linked(150), linked(other_mb_s, id="sdb"))
 
 
-@pytest.mark.parametrize("host", [GUEST, AWS])
-def test_virtual_link_has_no_limit(host: Host) -> None:
-    assert "link-exceeded" not in rules(verdict(sata(), step(rate=20_000), host=host))
-    assert "link-exceeded" not in rules(verdict(sata(link="virtio"), step(rate=20_000)))
+HALF: dict[str, Any] = {"flushes": {"sda": 1, "sdb": 1}, "share": 0.5}
 
 
-def test_link_of_unknown_rate_has_no_limit() -> None:
-    assert "link-exceeded" not in rules(verdict(sata(None), step(rate=20_000)))
+@pytest.mark.parametrize(
+    ("where", "done", "host"),
+    [
+        (sata(), step(rate=20_000, sync_every=100), METAL),  # between two syncs, blocks are overwritten in memory
+        (sata(), step(rate=20_000, status="disturbed"), METAL),
+        (sata(), step(rate=20_000, changes={"elapsed_s": 0.0}), METAL),
+        (sata(), step(rate=400_000, sync="none", flushes=0), METAL),
+        (sata(), step(rate=20_000, share=0.0), METAL),
+        (sata(), step(rate=20_000), GUEST),
+        (sata(), step(rate=20_000), AWS),
+        (sata(link="virtio"), step(rate=20_000), METAL),
+        (sata(None), step(rate=20_000), METAL),
+        (striped(150), step(rate=20_000, **HALF), METAL),
+        (striped(None), step(rate=21_000, **HALF), METAL),
+        (HIDDEN, step(rate=20_000, flushes={}), METAL),
+    ],
+    ids=[
+        *("rare syncs", "held up", "no time at all", "page cache", "missing bytes", "guest", "cloud", "virtual link"),
+        *("unknown rate", "two links add up", "one of two is unknown", "no visible device"),
+    ],
+)
+def test_no_link_is_exceeded(where: Target, done: Step, host: Host) -> None:
+    assert "link-exceeded" not in rules(verdict(where, done, host=host))
 
 
 def test_two_links_add_up() -> None:
-    stripes = block("md0", "md", "sda", "sdb", readings=readings(level="raid0"))
-    stack = target(filesystem(below=("md0",)), stripes, linked(150), linked(150, id="sdb"))
-    half: dict[str, Any] = {"flushes": {"sda": 1, "sdb": 1}, "share": 0.5}
-    assert "link-exceeded" not in rules(verdict(stack, step(rate=20_000, **half)))
-    assert "link-exceeded" in rules(verdict(stack, step(rate=21_000, **half)))
-
-
-def test_one_unknown_link_of_two_has_no_limit() -> None:
-    stripes = block("md0", "md", "sda", "sdb", readings=readings(level="raid0"))
-    stack = target(filesystem(below=("md0",)), stripes, linked(150), linked(None, id="sdb"))
-    half: dict[str, Any] = {"flushes": {"sda": 1, "sdb": 1}, "share": 0.5}
-    assert "link-exceeded" not in rules(verdict(stack, step(rate=21_000, **half)))
-
-
-def test_link_needs_a_visible_device() -> None:
-    hidden = target(filesystem("overlay", "/", below=()))
-    assert "link-exceeded" not in rules(verdict(hidden, step(rate=20_000, flushes={})))
-
-
-def test_missing_bytes_have_their_own_rule() -> None:
-    judgement = verdict(sata(), step(rate=20_000, share=0.0))
-    assert "bytes-missing" in rules(judgement)
-    assert "link-exceeded" not in rules(judgement)
+    assert "link-exceeded" in rules(verdict(striped(150), step(rate=21_000, **HALF)))
 
 
 def test_loop_on_a_disk_uses_the_link_of_the_disk() -> None:

@@ -40,27 +40,28 @@ def test_fsync_must_take_one_and_a_half_times_as_long(rate: float, hit: bool) ->
     assert ("fsync-dearer" in rules(verdict(None, by_fsync(), by_fdatasync(rate)))) is hit
 
 
-@pytest.mark.parametrize("flushes", [1.0, 1.19, None])
-def test_fsync_must_send_more_flushes(flushes: float | None) -> None:
-    assert "fsync-dearer" not in rules(verdict(None, by_fsync(flushes=flushes), by_fdatasync()))
+THROUGH, UNCOUNTED = (
+    on_disk(filesystem(), disk(**how)) for how in ({"write_cache": "write through"}, {"counted": False})
+)
 
 
-def test_fsync_note_needs_counted_flushes() -> None:
-    through = on_disk(filesystem(), disk(write_cache="write through"))
-    assert "fsync-dearer" not in rules(verdict(through, by_fsync(flushes=0), by_fdatasync(flushes=0)))
-    uncounted = on_disk(filesystem(), disk(counted=False))
-    assert "fsync-dearer" not in rules(verdict(uncounted, by_fsync(flushes=None), by_fdatasync(flushes=None)))
-    assert "fsync-dearer" not in rules(verdict(None, by_fsync(), by_fdatasync(flushes=None)))
-
-
-def test_fsync_note_needs_a_device_without_other_writers() -> None:
-    """fio committed the journal as well: 2.83 flushes for each fsync, 1.77 for each fdatasync."""
-    steps = by_fsync(114, flushes=2.83, device="sda"), by_fdatasync(827, flushes=1.77, device="sda")
-    assert "fsync-dearer" not in rules(verdict(None, *steps, idle=busy("sda", 548, "fio")))
-
-
-def test_fsync_note_needs_a_rate() -> None:
-    assert "fsync-dearer" not in rules(verdict(None, by_fsync(changes={"rate_per_s": 0.0}), by_fdatasync()))
+@pytest.mark.parametrize(
+    ("where", "fsync", "fdatasync", "fields"),
+    [
+        (None, by_fsync(flushes=1.0), by_fdatasync(), {}),
+        (None, by_fsync(flushes=1.19), by_fdatasync(), {}),
+        (None, by_fsync(flushes=None), by_fdatasync(), {}),
+        (THROUGH, by_fsync(flushes=0), by_fdatasync(flushes=0), {}),
+        (UNCOUNTED, by_fsync(flushes=None), by_fdatasync(flushes=None), {}),
+        (None, by_fsync(), by_fdatasync(flushes=None), {}),
+        (None, by_fsync(changes={"rate_per_s": 0.0}), by_fdatasync(), {}),
+        (None, by_fsync(), by_fdatasync(), {"process": Process(pipe_fsync_fails=False)}),
+        # fio committed the journal as well: 2.83 flushes for each fsync, 1.77 for each fdatasync
+        (None, by_fsync(114, 2.83), by_fdatasync(827, 1.77), {"idle": busy("sda", 548, "fio")}),
+    ],
+)
+def test_fsync_must_send_more_flushes(where: Any, fsync: Step, fdatasync: Step, fields: dict[str, Any]) -> None:
+    assert "fsync-dearer" not in rules(verdict(where, fsync, fdatasync, **fields))
 
 
 @pytest.mark.parametrize(
@@ -72,11 +73,6 @@ def test_compared_steps_differ_only_in_the_call(settings: dict[str, Any]) -> Non
     assert "fsync-dearer" not in rules(verdict(None, by_fsync(), by_fdatasync(**settings)))
     both = {name: value for name, value in settings.items() if name in {"open_flags", "offsets"}}
     assert not both or "fsync-dearer" in rules(verdict(None, by_fsync(**both), by_fdatasync(**both)))
-
-
-def test_stubbed_fsync_is_not_compared() -> None:
-    stubbed = Process(pipe_fsync_fails=False)
-    assert "fsync-dearer" not in rules(verdict(None, by_fsync(), by_fdatasync(), process=stubbed))
 
 
 OWN = Latency(min=1, mean=500_000, p50=480_000, p90=1, p95=1, p99=None, p99_9=None, max=1)

@@ -3,6 +3,8 @@
 import pytest
 
 from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.model.steps import Step
+from fstui.model.storage import Target
 from fstui.runs import scenarios
 from tests.factories.evidence import GUEST, busy, finding, rules, verdict
 from tests.factories.steps import step
@@ -26,38 +28,30 @@ def test_sentence_has_the_ratio_to_the_synced_rate() -> None:
     assert "The rate is 5.6 × that of O_DIRECT+O_DSYNC, 100/s" in found.sentence
 
 
-def test_slow_odirect_is_only_a_note() -> None:
-    assert rules(verdict(declared(NO_CACHE), o_direct(110))) == {"odirect-alone"}
+BUFFERED = on_loop(device=loop(dio="0"), below=disk(medium=NO_CACHE))
+SYNCED = step("O_DIRECT+O_DSYNC", device="vda", rate=900, sync="none", open_flags=("direct", "dsync"))
 
 
-def test_odirect_in_the_page_cache_is_not_compared() -> None:
-    buffered = on_loop(device=loop(dio="0"), below=disk(medium=NO_CACHE))
-    direct = o_direct(78_000, flushes={"loop0": 0, "sda": 0}, share={"loop0": 1, "sda": 0})
-    assert not rules(verdict(buffered, direct)) & {"odirect-before-platter", "odirect-no-cache"}
-
-
-def test_odirect_with_a_flush_for_each_write_is_synced() -> None:
-    found = rules(verdict(declared(NO_CACHE), o_direct(9000, flushes=1)))
-    assert not found & {"odirect-before-platter", "odirect-alone"}
-    assert "odirect-no-cache" in found
+@pytest.mark.parametrize(
+    ("where", "done", "found"),
+    [
+        (declared(NO_CACHE), o_direct(110), {"odirect-alone"}),
+        (BUFFERED, o_direct(78_000, flushes={"loop0": 0, "sda": 0}, share={"loop0": 1, "sda": 0}), {"odirect-alone"}),
+        (declared(NO_CACHE), o_direct(9000, flushes=1), {"odirect-no-cache"}),
+        (declared(NO_CACHE), o_direct(9000, offsets="sequential"), {"odirect-alone"}),
+        (on_disk(), o_direct(20_000, device="sda"), {"odirect-alone"}),
+        (declared(NO_CACHE), SYNCED, set()),
+    ],
+    ids=["slow", "in the page cache", "flushed each", "sequential", "unknown medium", "synced"],
+)
+def test_other_o_direct_is_not_before_the_platter(where: Target, done: Step, found: set[str]) -> None:
+    of_o_direct = {"odirect-before-platter", "odirect-no-cache", "odirect-alone"}
+    assert rules(verdict(where, done)) & of_o_direct == found
 
 
 def test_flushes_of_a_neighbour_are_not_its_own() -> None:
     direct = o_direct(400, flushes=0.95)
     assert "odirect-before-platter" in rules(verdict(declared(), direct, idle=busy("vda", 380)))
-
-
-def test_sequential_writes_need_no_revolution_per_block() -> None:
-    assert rules(verdict(declared(NO_CACHE), o_direct(9000, offsets="sequential"))) == {"odirect-alone"}
-
-
-def test_fast_odirect_on_an_unknown_medium_is_only_a_note() -> None:
-    assert rules(verdict(on_disk(), o_direct(20_000, device="sda"))) == {"odirect-alone"}
-
-
-def test_synced_odirect_is_not_reported() -> None:
-    synced = step("O_DIRECT+O_DSYNC", device="vda", rate=900, sync="none", open_flags=("direct", "dsync"))
-    assert not rules(verdict(declared(NO_CACHE), synced)) & {"odirect-before-platter", "odirect-no-cache"}
 
 
 def test_fast_odirect_without_a_cache_is_suspicious() -> None:
