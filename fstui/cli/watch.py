@@ -99,6 +99,8 @@ async def _printed(
     finished = await _followed(watching, seconds, lines)
     if lines is not None:
         lines.close(interruption.timeout_s)
+        if lines.reader_gone:
+            raise ReaderGone
     else:
         built = of_at_risk(finished) if isinstance(finished, AtRiskReport) else report.of_watch(finished)
         await print_report(built, format_, output)
