@@ -131,6 +131,8 @@ def make(directory: Path | None) -> Path:
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(open_parent(place / ABOUT)[0])
+        if place.stat().st_uid != os.geteuid():
+            raise Refused(f"--into {place}: it belongs to another user. Name a new directory")
         if any(place.iterdir()):
             raise Refused(f"--into {place}: it is not empty. Name a new directory")
     except OSError as error:

@@ -62,11 +62,14 @@ def put_file(path: Path, data: bytes) -> None:
     """
     parent, name = open_parent(path)  # the file that a link leads to is replaced, not the link
     directory = Path(f"/proc/self/fd/{parent}")
+    mode = 0o666 & ~_umask()
     try:
         found = os.stat(name, dir_fd=parent, follow_symlinks=False)
-        mode, replaced = stat.S_IMODE(found.st_mode), stat.S_ISREG(found.st_mode) and os.access(directory, os.W_OK)
+        if found.st_uid == os.geteuid():  # another user could have made it setuid, or writable for all
+            mode = found.st_mode & 0o777
+        replaced = stat.S_ISREG(found.st_mode) and os.access(directory, os.W_OK)
     except FileNotFoundError:
-        mode, replaced = 0o666 & ~_umask(), True
+        replaced = True
     try:
         if replaced:
             write_atomically(directory / name, data, mode)

@@ -96,18 +96,19 @@ def _check_link(link: int, directory: int) -> None:
 def open_named(path: Path, flags: int, mode: int = 0o666) -> int:
     """Open a file that a user named, without the links that ``open_parent`` refuses. Raises OSError.
 
-    A file is not emptied if it has several names, in a directory where others may create them.
+    A file is not opened if it has several names, in a directory where others may create them.
     """
     directory, name = open_parent(path)
     try:
         follow = 0 if _in_proc(directory) else os.O_NOFOLLOW
         fd = os.open(name, flags & ~os.O_TRUNC | follow, mode, dir_fd=directory)
         found, above = os.fstat(fd), os.fstat(directory)
-        if flags & os.O_TRUNC and stat.S_ISREG(found.st_mode):
+        if stat.S_ISREG(found.st_mode):
             if found.st_nlink > 1 and (above.st_mode & 0o022 or above.st_uid not in (0, os.geteuid())):
                 os.close(fd)
                 raise OSError(errno.EMLINK, "the file has another name, and others may have made it")
-            os.ftruncate(fd, 0)
+            if flags & os.O_TRUNC:
+                os.ftruncate(fd, 0)
         return fd
     except OSError as error:
         error.filename = str(path)

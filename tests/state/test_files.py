@@ -73,6 +73,14 @@ def test_link_of_another_user_to_a_directory_is_not_followed(shared: Path, write
 
 
 @pytest.mark.root
+def test_documents_of_a_fleet_do_not_go_to_another_user(shared: Path) -> None:
+    (shared / "into").mkdir()
+    os.chown(shared / "into", OTHER, OTHER)
+    with pytest.raises(Refused, match="another user"):
+        results.make(shared / "into")
+
+
+@pytest.mark.root
 def test_others_follow_what_the_kernel_follows(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another user's link is a trap for a user only in a shared directory of a third one."""
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
@@ -83,6 +91,18 @@ def test_others_follow_what_the_kernel_follows(shared: Path, monkeypatch: pytest
     directory, name = open_parent(path)
     assert (Path(f"/proc/self/fd/{directory}").resolve(), name) == ((shared / "../private").resolve(), "new")
     os.close(directory)
+
+
+@pytest.mark.root
+def test_permissions_of_another_users_file_are_not_kept(shared: Path) -> None:
+    """Whoever may write to a setuid file of root's is root."""
+    trap = shared / "out.html"
+    trap.touch()
+    os.chown(trap, OTHER, OTHER)
+    trap.chmod(0o4777)
+    put_file(trap, b"<html>")
+    found = trap.stat()
+    assert (found.st_uid, found.st_mode & 0o7022) == (0, 0)
 
 
 def test_own_links_are_followed(shared: Path) -> None:
@@ -107,6 +127,12 @@ def test_hard_linked_file_in_a_shared_directory_is_kept(shared: Path) -> None:
         write_events(shared / "out.json")
     put_file(shared / "out.json", b"{}")  # this replaces the name
     assert (shared / "../victim").read_text() == "precious"
+
+
+def test_hard_linked_file_is_not_written_to_in_place(shared: Path) -> None:
+    (shared / "out.json").hardlink_to(shared / "../victim")
+    with pytest.raises(OSError, match="another name"):
+        open_named(shared / "out.json", os.O_WRONLY)
 
 
 def test_output_to_a_descriptor_is_written() -> None:
