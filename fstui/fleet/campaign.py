@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import secrets
 import time
@@ -152,6 +153,8 @@ def clean(request: Request, fleet: Fleet, fanout: Fanout, on_answer: Callable[[s
 def _digest(file: Path) -> str:
     try:
         with file.open("rb") as opened:
+            if os.fstat(opened.fileno()).st_uid not in (0, os.geteuid()):  # /tmp may be the working directory
+                raise Refused(f"--pyz {file}: it belongs to another user, and every host would run it. Copy it first")
             return hashlib.file_digest(opened, "sha256").hexdigest()
     except OSError as error:
         raise Refused(f"--pyz {file}: {error.strerror}") from None

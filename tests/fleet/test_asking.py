@@ -103,6 +103,14 @@ def test_the_file_in_dist_is_found(fleet: Fleet, installed: str, tmp_path: Path)
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.root
+def test_a_file_of_another_user_is_not_carried(fleet: Fleet, tmp_path: Path) -> None:
+    os.chown(program(tmp_path / "fstui.pyz", "#!/bin/sh\n"), 65534, 65534)
+    done = fleet(*run("--nodes", "db1", "--place", str(tmp_path / "place")))
+    assert done.returncode == 2 and "it belongs to another user" in " ".join(done.stderr.split())
+    assert not (tmp_path / "place").exists()
+
+
 def test_a_scenario_file_and_options_reach_the_host(fleet: Fleet, installed: str, tmp_path: Path) -> None:
     mine = Path(scenario_file(tmp_path))
     seen = tmp_path / "seen"
