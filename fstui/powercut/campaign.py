@@ -149,7 +149,7 @@ class Store:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if saved.exists():
-                settings = _continued(_decoded(saved, CampaignSettings), settings, directory)
+                settings = _continued(_decoded(saved, CampaignSettings, owner=os.geteuid()), settings, directory)
             assert settings is not None
             write_atomically(saved, msgspec.json.format(encode(settings)) + b"\n")
             (directory / _STOPPED).unlink(missing_ok=True)
@@ -250,8 +250,12 @@ def _cuts(directory: Path) -> Iterator[CampaignCut]:
         number += 1
 
 
-def _decoded(path: Path, kind: type[_Kind]) -> _Kind:
+def _decoded(path: Path, kind: type[_Kind], owner: int | None = None) -> _Kind:
+    """``owner``: the user whose file it must be, because its commands will run."""
     try:
-        return msgspec.json.decode(read_regular(path)[0], type=kind)
+        data, found = read_regular(path)
+        if owner not in (None, found.st_uid):
+            raise Refused(f"{path} belongs to another user, and its commands would run as you")
+        return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise Refused(f"{path}: {error}. It is not a file of a campaign") from None

@@ -334,6 +334,16 @@ def test_another_host_is_refused_and_more_cuts_are_not(host: MadeUpHost, tmp_pat
     assert Store.open(tmp_path / "into", host.settings(cuts=9, seed=1)).settings.cuts == 9
 
 
+@pytest.mark.root
+def test_commands_of_another_user_are_not_run(host: MadeUpHost, tmp_path: Path) -> None:
+    campaign = host.campaign(tmp_path / "into", host.settings(cuts=1))
+    os.close(campaign.store._lock)
+    os.chown(tmp_path / "into/campaign.json", 65534, 65534)
+    with pytest.raises(Refused, match="belongs to another user"):
+        Store.open(tmp_path / "into", None)
+    assert Store.read(tmp_path / "into").settings.cuts == 1
+
+
 def _reopened(
     host: MadeUpHost, campaign: CutCampaign, settings: CampaignSettings | None = None, **how: bool
 ) -> CutCampaign:
