@@ -112,6 +112,17 @@ def test_clean_removes_what_kill_9_left(workshop: Path, event: str) -> None:
         assert ledger.entries() == []
 
 
+def test_shared_memory_of_a_server_ends_with_it(workshop: Path) -> None:
+    servers.needed("postgresql")
+    with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
+        with begun(storage.directory, "StepProgressed", "server=postgresql", "seconds=30"):
+            (file,) = storage.directory.glob(".fstui-*/server-*/postmaster.pid")
+            server = Path("/proc", file.read_text().splitlines()[0])
+            assert "/dev/shm" not in (server / "maps").read_text()
+            assert (server / "ns/ipc").readlink() != Path("/proc/self/ns/ipc").readlink()
+        settle(lambda: is_gone(storage.directory))
+
+
 def settle(condition: Any) -> None:
     """Wait for the condition: orphans notice a closed pipe when they are next scheduled."""
     with subprocess.Popen(["sleep", str(WAIT_S)]) as limit:

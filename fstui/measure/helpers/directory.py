@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import glob
 import json
 import os
 import signal
@@ -35,6 +36,7 @@ ELSEWHERE = (
     "leads to what is not mounted here: in another mount namespace (nsenter -m -t PID runs fstui there), or unmounted"
 )
 MIN_THREADS, LOOK_S = 4, 0.05
+IPC_RMID = 0
 REMOVE_S = 8.0
 STOPPED = frozenset({errno.EIO, errno.EROFS, errno.EUCLEAN, errno.ESHUTDOWN, errno.ENODEV, errno.ENXIO})
 """Errors of a filesystem that has stopped: trying again does not help."""
@@ -261,6 +263,7 @@ def file_flags(fd: int) -> str:
 def remove_held(held: int) -> None:
     """Remove a directory; retry for some seconds, as an ending probe or server may still change it. Raises OSError."""
     until = time.monotonic() + REMOVE_S
+    free_shared_memory(held)
     while True:
         try:
             return own_directory.remove(held)
@@ -270,6 +273,24 @@ def remove_held(held: int) -> None:
             if error.errno in STOPPED or time.monotonic() > until:
                 raise
             time.sleep(0.05)
+
+
+def free_shared_memory(held: int) -> None:
+    """Remove the System V segments of killed PostgreSQL servers whose data is there, if no process is attached.
+
+    Line 7 of postmaster.pid has the key and id of a segment (src/include/utils/pidfile.h).
+    """
+    for path in glob.glob(f"/proc/self/fd/{held}/*/postmaster.pid"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+                owner, (key, number) = os.fstat(file.fileno()).st_uid, map(int, file.read(4096).splitlines()[6].split())
+            with open("/proc/sysvipc/shm", "rb") as table:
+                rows = [[int(word) for word in line.split()] for line in table.readlines()[1:]]
+            # the file has the key as an unsigned number
+            if any(row[1] == number and (row[0] - key) % (1 << 32) == 0 and row[6:8] == [0, owner] for row in rows):
+                import ctypes  # noqa: PLC0415  only needed here
+
+                ctypes.CDLL(None).shmctl(number, IPC_RMID, None)
 
 
 def remove(path: str) -> dict[str, Any]:

@@ -33,7 +33,7 @@ NO_SPACE = ("no space left", "errcode: 28", "disk is full", "out of disk space",
 COMPLAINTS = ("[ERROR]", "ERROR:", "FATAL:", "PANIC:", "error:", "Error:", "[FATAL]")
 MOUNT_POINT = "/media"
 """A directory that servers do not use. In the keeper's mount namespace, the data directory is mounted there."""
-CLONE_NEWNS, MS_BIND, MS_REC, MS_SLAVE = 0x20000, 1 << 12, 1 << 14, 1 << 19
+CLONE_NEWNS, CLONE_NEWIPC, MS_BIND, MS_REC, MS_SLAVE = 0x20000, 0x8000000, 1 << 12, 1 << 14, 1 << 19
 
 
 def is_full() -> bool:
@@ -77,6 +77,7 @@ class ServerProcess:
             return
         found = pwd.getpwnam(self.user)
         os.fchown(descriptor, found.pw_uid, found.pw_gid)
+        ctypes.CDLL(None).unshare(CLONE_NEWIPC)  # its System V shared memory ends with it (ipc_namespaces(7))
         if mount_apart(self.name):
             self.inside = MOUNT_POINT
             return

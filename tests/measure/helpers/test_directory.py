@@ -1,5 +1,6 @@
 """The functions and programs for a directory whose storage may hang."""
 
+import ctypes
 import errno
 import json
 import os
@@ -216,6 +217,25 @@ def test_remove_removes_what_an_earlier_run_left(tmp_path: Path) -> None:
     found = directory.remove(str(path))  # it is gone already
     assert (found["absent"], found["above"]) == (True, tmp_path.stat().st_ino)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("attached", [False, True])
+def test_shared_memory_of_a_killed_server_is_removed(tmp_path: Path, attached: bool) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.shmat.restype = ctypes.c_void_p
+    number = libc.shmget(0x6673, 56, 0o1600)  # IPC_CREAT
+    address = libc.shmat(number, None, 0) if attached else None
+    (path := tmp_path / ".fstui-1").mkdir()
+    (path / MARK).touch()
+    (path / "server-1").mkdir()
+    (path / "server-1/postmaster.pid").write_text(f"1\n/data\n1\n5432\n/data\n\n{0x6673:9} {number:9}\nready   \n")
+    try:
+        assert directory.remove(str(path)) == {}
+        assert (libc.shmget(0x6673, 56, 0) == number) is attached
+    finally:
+        if attached:
+            libc.shmdt(ctypes.c_void_p(address))
+        libc.shmctl(number, 0, None)
 
 
 @pytest.mark.parametrize("name", ["home", "fstui-1", "..", ".fstui"])
