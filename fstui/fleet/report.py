@@ -99,7 +99,7 @@ def _table(hosts: Sequence[HostResult]) -> Section:
     ratios = ratio_to_peers(hosts)
     ranked = sorted(hosts, key=_severity)
     shown = ranked[:MAX_ROWS]
-    header = ("", "HOST", "TARGET", "VERDICT", "CONFIDENCE", "COMMITS/S", "P99", "× PEERS", "SPEED", "FLAG")
+    header = ("", "HOST", "TARGET", "VERDICT", "CONFIDENCE", "COMMITS/S", "P99", "× PEERS", "SPEED", "FINDING")
     more = len(ranked) - len(shown)
     lines = (f"and {more} more, not worse than the last one: --format csv lists all",) if more else ()
     rows = tuple(_row(host, ratios.get((host.node, host.place))) for host in shown)

@@ -14,7 +14,7 @@ from fstui.report.findings import FREE_OF_DEFECTS, leading, next_steps, title
 from fstui.report.sections import Cell, Report, Section, Value, glyph, number, records, speed, text, verdict
 from fstui.report.text import GLYPHS, NONE, simulated_words, speed_words
 
-_HEADER = ("", "FILESYSTEM", "VERDICT", "CONFIDENCE", "COMMITS/S", "P99", "SPEED", "FLAG")
+_HEADER = ("", "FILESYSTEM", "VERDICT", "CONFIDENCE", "COMMITS/S", "P99", "SPEED", "FINDING")
 _RECORDS = (
     "filesystem", "run", "verdict", "confidence", "commits_per_s", "p99_ns", "speed", "flag", "next", "trouble",
 )  # fmt: skip

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import Markdown, TableElement
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -21,15 +22,29 @@ from fstui.report.text import WIDTH, hanging, wrap
 _CODE = re.compile("(?<!`)`([^`]+)`(?!`)")
 _NO_BREAK = "\ue000"
 """Stands for a non-breaking space, at which Rich breaks lines."""
+_LONG_ROW = 3
+"""Lines that a row would fill if it were text."""
 _DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 class _Table(TableElement):
-    """A table that breaks a word that is too long instead of cutting it: it may be part of a command."""
+    """A table that breaks a word that is too long instead of cutting it: it may be part of a command.
+
+    A table with long rows is printed as a list, because narrow columns would break commands.
+    """
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for table in super().__rich_console__(console, options):
             if isinstance(table, Table):
+                heads = [f"{column.header}: " for column in table.columns]
+                rows = list(zip(*(map(str, column.cells) for column in table.columns), strict=True))
+                longest = max((sum(map(len, row)) for row in rows), default=0)
+                if len(heads) > 2 and longest > _LONG_ROW * options.max_width:
+                    for name, *cells in rows:
+                        yield Text(f"\n{name}", style="bold")
+                        for head, cell in zip(heads[1:], cells, strict=True):
+                            yield Padding(Text(head + cell), (0, 0, 0, 2))
+                    continue
                 for column in table.columns:
                     column.overflow = "fold"
             yield table

@@ -124,14 +124,14 @@ def ladder(latency: Latency | None) -> tuple[Mark, ...]:
 def marks(evidence: Evidence, name: str, settings: Settings) -> tuple[Mark, ...]:
     """Return the reference values of a step.
 
-    ``limit`` is one revolution of its disk, ``last`` its mean latency in the previous run, ``publ.`` the median of
+    ``limit`` is one revolution of its disk, ``last`` its mean latency in the previous run, ``usual`` the median of
     published results, and ``idle`` a flush of other processes before the run.
     """
     case = Case(evidence)
     found = [Mark("limit", ns) for ns in _revolution(case, settings)]
     before = (run.mean_ns.get(name) for run in evidence.before[:1])
     found += [Mark("last", ns) for ns in before if ns]
-    found += [Mark("publ.", ns) for ns in _published(case, settings)]
+    found += [Mark("usual", ns) for ns in _published(case, settings)]
     return tuple(found + [Mark("idle", ns) for ns in _idle_flush(evidence)])
 
 

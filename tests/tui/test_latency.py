@@ -85,11 +85,11 @@ def test_stalls_and_impossible_latencies_have_own_colours() -> None:
 
 
 def test_percentiles_and_references_are_at_the_right() -> None:
-    marks = (Mark("last", 1.5 * MS), Mark("publ.", 12 * MS), Mark("idle", 3 * MS))
+    marks = (Mark("last", 1.5 * MS), Mark("usual", 12 * MS), Mark("idle", 3 * MS))
     lines = drawn(LatencyView(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=LATENCY, marks=marks), height=21)
     beside = [line[80 - latency.LADDER :].split() for line in lines if len(line) > 80 - latency.LADDER + 1]
     names = [words[0].strip("◂·╌") or words[1] for words in beside if words]
-    assert names == ["max", "publ.", "p99", "idle", "p90", "last", "p50"]
+    assert names == ["max", "usual", "p99", "idle", "p90", "last", "p50"]
 
 
 def test_equal_percentiles_are_in_order() -> None:

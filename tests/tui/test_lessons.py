@@ -49,13 +49,13 @@ async def test_a_step_lasts_until_the_plug_is_pulled() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         screen = LessonScreen(lesson, pace=0.0)
         app.push_screen(screen)
-        await pilot.press("1", "enter")
+        await pilot.press("1", "enter", "p")  # too early
         elapsed_s = 0.0
         while "honest" not in screen.results and elapsed_s < 300:
             await pilot.pause()
             progress = screen._started.get("honest")
             elapsed_s = progress.snapshot.elapsed_s if progress and progress.snapshot else 0.0
-        assert "press p to pull the plug" in shown(app)[-2]
+        assert "press p to pull the plug" in shown(app)[-2] and "no plug" not in shown(app)[-1]
         await taken(pilot, screen)
         await pilot.pause()
         assert any("ssd  A consumer SSD" in line for line in shown(app)), "the last run is in view"

@@ -30,7 +30,7 @@ _DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
 _SOME, _MANY = 0.02, 0.25
 LEGEND = (("few ", FAINT), *(("⣿", style) for style in HEAT), (" many", FAINT))
 """What the brightness of a map means."""
-_REFERENCES = ("limit", "last", "publ.", "idle")
+_REFERENCES = ("limit", "last", "usual", "idle")
 _RISING = ("p50", "p90", "p99", "p99.9", "max")
 
 

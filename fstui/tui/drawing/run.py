@@ -277,7 +277,7 @@ def words_row(columns: Sequence[Column], name: str, words: str) -> str:
 
 def _label(node: Node, target: Target) -> str:
     below_filesystem = target.stack[0].below if target.stack else ()
-    words = "lowest" if node.lowest else target.fstype if node.id in below_filesystem else node.kind
+    words = "lowest device" if node.lowest else target.fstype if node.id in below_filesystem else node.kind
     return f"{node.id}, {words}"
 
 

@@ -14,6 +14,7 @@ from textual.events import Key
 from textual.worker import Worker, WorkerError
 
 from fstui.model.errors import Refused
+from fstui.model.events import StepStarted
 from fstui.model.run import Run
 from fstui.runs import lessons, simulation
 from fstui.runs.lessons import Lesson, Planned, Taken
@@ -248,6 +249,8 @@ class LessonScreen(BaseScreen):
                 self._now, self._plug_at = running, run.label if run.plug else None
                 async for event in running.events():
                     progress.apply(event)
+                    if isinstance(event, StepStarted):
+                        self.say("")  # the plug can be pulled now, if a notice says that it cannot
             except Refused as refusal:
                 self.say(str(refusal))
                 return

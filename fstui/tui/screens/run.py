@@ -53,7 +53,7 @@ class RunScreen(BaseScreen):
         "and the flushes that the lowest device completed per requested sync. In the middle is latency over time. A "
         "dot marks the latency of operations, and its colour shows how many. Red is a stall; yellow is faster than the "
         "device can be. Horizontal lines are references: limit is one revolution of the disk, last is the previous "
-        "run, publ. is the median of published results, idle is a flush of other processes. At the right are the "
+        "run, usual is the median of published results, idle is a flush of other processes. At the right are the "
         "percentiles. Below are both ends: what fstui requested, and what the kernel counted at each layer. The kernel "
         "also counts the I/O of other processes."
     )
