@@ -29,9 +29,9 @@ _MESSAGES = (
 )  # fmt: skip
 
 
-def words(command: str, connect_s: int) -> list[str]:
+def command_line(program: str, connect_s: int) -> list[str]:
     """Return ssh with its options. The user's come first, as the first one counts (ssh_config(5))."""
-    return [*shlex.split(command), "-a", "-x", "-T", "-oBatchMode=yes", f"-oConnectTimeout={connect_s}", *_ALIVE]
+    return [*shlex.split(program), "-a", "-x", "-T", "-oBatchMode=yes", f"-oConnectTimeout={connect_s}", *_ALIVE]
 
 
 def message(err: bytes) -> str | None:

@@ -188,7 +188,7 @@ def pages_and_words(ctx: click.Context, param: click.Parameter, incomplete: str)
     from fstui.report import explanation, glossary  # noqa: PLC0415
     from fstui.runs import rules  # noqa: PLC0415
 
-    names = (*rules.rule_names(), *explanation.documentation(), *glossary.words())
+    names = (*rules.rule_names(), *explanation.documentation(), *glossary.entries())
     return _beginning(incomplete, ((name, "") for name in names))
 
 

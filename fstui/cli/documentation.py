@@ -69,7 +69,7 @@ def explain(words: tuple[str, ...], format_: str) -> None:
     elif (text := documentation.get(name) or symptoms.markdown(name)) is not None:
         put(text if format_ == "markdown" else explanation.document(text, width() or WIDTH))
     else:
-        known = (*rules.rule_names(), *documentation, *glossary.words())
+        known = (*rules.rule_names(), *documentation, *glossary.entries())
         messages = [page.name for page in symptoms.symptoms().page if name.lower() in page.product.lower().split(", ")]
         near = f" Messages of {name}: {'; '.join(messages)}." if messages else meant(name, known)
         raise Refused(f"no rule, page, word or message is called '{name}'.{near} 'fstui explain' lists them all")

@@ -203,11 +203,11 @@ def clean(directory: Path, **how: Any) -> int:
     Example: fstui fleet clean fstui-fleet-20261120-031244
     """
     found = results.read(directory)
-    campaign = _campaign()
+    job = _job_module()
     request = _base_request("clean", how)
-    fanout = campaign.Fanout(request)
+    fanout = job.Fanout(request)
     signals = _Signals(fanout)
-    troubles = campaign.clean(request, found, fanout, lambda node, words: say(f"{node}: {words}"))
+    troubles = job.clean(request, found, fanout, lambda node, words: say(f"{node}: {words}"))
     return signals.exit_code or (FAILED if troubles else 0)
 
 
@@ -234,16 +234,15 @@ def _request(command: str, arguments: Sequence[str], how: dict[str, Any]) -> int
         scenario=how.get("scenario", ""),
     )
     file = None if request.installed else _carried(how["pyz"])
-    directory = results.make(how["into"])
-    campaign = _campaign().Campaign(request, nodes, directory, file, lambda node, words: say(f"{node}: {words}"))
-    signals = _Signals(campaign.fanout)
-    found = campaign.go()
+    job = _job_module().FleetJob(request, nodes, how["into"], file, lambda node, words: say(f"{node}: {words}"))
+    signals = _Signals(job.fanout)
+    found = job.go()
     asyncio.run(print_report(report.report_of(found), how["format_"], how["output"]))
-    say(f"documents in {directory}: fstui fleet show {directory}")
+    say(f"documents in {job.directory}: fstui fleet show {job.directory}")
     runs = ["the saved runs"] if any(host.run for host in found.results) else []
-    left = campaign.most_bytes_left
+    left = job.most_bytes_left
     if what := [*([f"the file and what it unpacked ({size(left)} each)"] if left else []), *runs]:
-        say(f"on the hosts stay {' and '.join(what)}. To remove them: {_cleaning(directory, request)}")
+        say(f"on the hosts stay {' and '.join(what)}. To remove them: {_cleaning(job.directory, request)}")
     return signals.exit_code or _exit_code(found, how.get("fail_on", ()))
 
 
@@ -254,13 +253,13 @@ def _cleaning(directory: Path, request: Request) -> str:
     return shlex.join(["fstui", "fleet", "clean", str(directory), *options])
 
 
-def _campaign() -> ModuleType:
+def _job_module() -> ModuleType:
     """Return the module that reaches hosts. Raises Refused without ClusterShell."""
     try:
-        from fstui.fleet import campaign  # noqa: PLC0415  only where hosts are reached
+        from fstui.fleet import job  # noqa: PLC0415  only where hosts are reached
     except ImportError:
         raise Refused(WITHOUT) from None
-    return campaign
+    return job
 
 
 def _base_request(command: str, how: dict[str, Any]) -> Request:

@@ -155,7 +155,7 @@ class Headless:
         """Return the activity of the devices, and reasons against a run; neither if the user need not confirm it."""
         if self._options.plan_only or self._options.yes or self._session.simulated:
             return None, ()
-        return await caution.look(self._session, site, plan.room_bytes, plan.max_bytes)
+        return await caution.check(self._session, site, plan.room_bytes, plan.max_bytes)
 
     def _ask(self, concerns: Sequence[str]) -> None:
         """Raises Refused if there are reasons against the run and the user does not confirm it."""

@@ -156,7 +156,7 @@ def checkup_of(
     else:
         session = Session.here(trace=trace != "off", trusting=trust_dir)
     checkup = Checkup(session, directories, scenario=scenario, traced=trace != "off")
-    asyncio.run(checkup.look())
+    asyncio.run(checkup.find_filesystems())
     leave_the_busy(checkup, yes)
     if not checkup.subjects:
         raise Refused("nothing to check: " + "; ".join(f"{one.name}: {one.reason}" for one in checkup.left_out))

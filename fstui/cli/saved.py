@@ -221,7 +221,7 @@ async def _print_list(words: str, format_: str, output: Path | None, of: Callabl
 
 
 async def _delete(references: tuple[str, ...], yes: bool) -> None:
-    paths = dict.fromkeys([await history.where(reference) for reference in references])
+    paths = dict.fromkeys([await history.path_of(reference) for reference in references])
     known = {one.path: one for one in await history.listed()}
     for path in paths:
         one = known.get(path)

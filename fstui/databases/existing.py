@@ -10,7 +10,7 @@ import msgspec
 
 from fstui.databases.connections import Connection, DatabaseError
 from fstui.databases.facts import peer_of, read_facts
-from fstui.databases.sql import FAMILIES, family_of, query, where
+from fstui.databases.sql import FAMILIES, address, family_of, query
 from fstui.measure.children import NoAnswer, in_child
 from fstui.measure.kinds.servers import Server
 from fstui.measure.kinds.sysbench import Sysbench
@@ -93,7 +93,7 @@ def _with_hint(connection: Connection, error: DatabaseError) -> DatabaseError:
     message = str(error)
     refused = any(words in message for words in ("1045", "password authentication", "no password supplied"))
     hint = f". Give the password in {PASSWORD}" if refused else ""
-    return DatabaseError(f"{where(connection)}: {message}{hint}{family_of(connection).hint(connection, message)}")
+    return DatabaseError(f"{address(connection)}: {message}{hint}{family_of(connection).hint(connection, message)}")
 
 
 class Existing:
@@ -157,7 +157,7 @@ async def _exists(sysbench: str, maintenance: Connection, name: str) -> bool:
 async def drop(sysbench: str, connection: Connection, entry: ledger.LedgerEntry) -> str | None:
     """Drop a database that a run made. Returns None, or a sentence with the reason why it still exists."""
     family = family_of(connection)
-    what = f"database {connection.database} on {where(connection)}"
+    what = f"database {connection.database} on {address(connection)}"
     maintenance = msgspec.structs.replace(connection, database=family.maintenance)
     try:
         if not await _made_by_fstui(sysbench, connection, maintenance):

@@ -14,8 +14,7 @@ from typing import Any
 
 from fstui import proc
 from fstui.databases.connections import Connection, DatabaseError
-from fstui.databases.sql import Family, environment, family_of, query, tls_files
-from fstui.databases.sql import where as place_of
+from fstui.databases.sql import Family, address, environment, family_of, query, tls_files
 from fstui.measure.kinds.servers import KINDS, Server, kind_of
 from fstui.storage.process import mapped_stubs
 
@@ -65,7 +64,7 @@ async def read_facts(
         kind=kind,
         title=title or f"{KINDS[kind].title} {version.split('-')[0].split(' ')[0]}",
         where=where,
-        reached=place_of(connection),
+        reached=address(connection),
         data_directory=data or None,
         on_target=where == "throwaway"
         or (bool(data and pid) and _one_filesystem(_directories(family, pid, data, variables), workspace)),

@@ -8,7 +8,7 @@ import msgspec
 
 from fstui.databases import existing, programs
 from fstui.databases.connections import Connection, DatabaseError
-from fstui.databases.sql import where
+from fstui.databases.sql import address
 from fstui.model.errors import Refused
 from fstui.simulate.lab import laboratory
 from fstui.state import ledger
@@ -37,7 +37,7 @@ def named(entry: ledger.LedgerEntry) -> str:
     if entry.kind != "database":
         return entry.what
     connection = _connection(entry)
-    return f"database {connection.database} on {where(connection)}" if connection else f"database {entry.what}"
+    return f"database {connection.database} on {address(connection)}" if connection else f"database {entry.what}"
 
 
 def _belongs_to_run(entry: ledger.LedgerEntry) -> bool:

@@ -62,7 +62,7 @@ async def installed() -> Installed:
     return Installed(frozenset(program.kind for program in found if program), sysbench=True, as_root=os.geteuid() == 0)
 
 
-def look() -> Installed:
+def find_installed() -> Installed:
     """Run ``installed`` to its end. Call this in a child process: a directory in PATH may hang."""
     return asyncio.run(installed())
 

@@ -23,7 +23,7 @@ from fstui.model.plan import PlannedStep
 NEEDS_ROOT = "needs root: it mounts its own filesystem and cuts its power"
 DATABASE = "fstui"
 PORT = 3306
-DURABILITY = {
+_EXPECTED = {
     "high": {"sync_binlog": "1", "innodb_flush_log_at_trx_commit": "1"},
     "low": {"sync_binlog": "0", "innodb_flush_log_at_trx_commit": "2"},
 }
@@ -109,7 +109,7 @@ async def settings_of(settings: ReplicaCut) -> dict[str, Any]:
     except DatabaseError as error:
         raise Refused(str(error)) from None
     semi = settings.replication == "semi-synchronous"
-    expected = {"primary": DURABILITY[settings.durability], "replica": DURABILITY[settings.of_replica]}
+    expected = {"primary": _EXPECTED[settings.durability], "replica": _EXPECTED[settings.of_replica]}
     expected["replica"] = {**expected["replica"], "sync_relay_log": str(settings.sync_relay_log)}
     semi_words = {"primary": kind.primary_semi, "replica": kind.replica_semi}
     plain = {role: _words(program, kind, role, values) for role, values in expected.items()}

@@ -58,7 +58,7 @@ def _link(paths: dict[str, str], directory: str) -> None:
         Path(directory, name).symlink_to(path)
 
 
-def where(connection: Connection) -> str:
+def address(connection: Connection) -> str:
     """Return ``socket /run/mysqld/mysqld.sock`` or ``db7:3306``."""
     if connection.socket:
         return f"socket {connection.socket}"

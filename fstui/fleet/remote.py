@@ -192,7 +192,7 @@ def folded(names: Iterable[str]) -> str:
         return ",".join(each)
 
 
-def look(request: Request, mark: str, digest: str) -> str:
+def find(request: Request, mark: str, digest: str) -> str:
     """Return the script that says ``ready PLACE``, or ``copy`` where the file is missing or damaged."""
     found = f'[ -n "$place" ] && {_CURRENT} && say "ready $place" || say copy'
     return _whole(request, mark, digest, request.place, f"{_PYTHON}{_PLACE}{_FILE}{found}")

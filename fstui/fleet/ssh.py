@@ -63,7 +63,7 @@ def line_of(request: Request, script: str, stdin: Path | None = None) -> str:
     """Return the line for the local shell that runs the script on ``%h``, the host."""
     given = f" <{shlex.quote(str(stdin))}" if stdin else ""
     after = f"{shlex.quote(script)}{given}".replace("%", "%%")  # ClusterShell replaces %h and others
-    words = shlex.join(ssh.words(request.ssh, request.connect_s)).replace("%", "%%")
+    words = shlex.join(ssh.command_line(request.ssh, request.connect_s)).replace("%", "%%")
     return f"{_IGNORING_SIGNALS} {words} -- %h {after}"
 
 
@@ -101,7 +101,7 @@ class Fanout:
         finally:
             timer.invalidate()
 
-    def look(self, workers: list[_Worker]) -> None:
+    def end_if_stopped(self, workers: list[_Worker]) -> None:
         """After ``stop``, close the stdin of every ssh first, and end ssh later."""
         if self.stopped and self._stopped_at is None:
             self._stopped_at = time.monotonic()
@@ -172,7 +172,7 @@ class _Ticking(EventHandler):  # type: ignore[misc]
         self._workers = workers
 
     def ev_timer(self, timer: Any) -> None:
-        self._fanout.look(self._workers)
+        self._fanout.end_if_stopped(self._workers)
 
 
 def trouble(answer: SshResult, mark: str) -> str:

@@ -133,7 +133,7 @@ class CutCampaign:
     # on HOST
 
     def _on_host(self, script: str) -> list[str]:
-        return [*ssh.words(self.settings.ssh, CONNECT_S), "--", self.settings.host, script]
+        return [*ssh.command_line(self.settings.ssh, CONNECT_S), "--", self.settings.host, script]
 
     def _ask(self, script: str, timeout_s: float, stdin: Path | None = None) -> CommandResult:
         return ShellCommand(self._on_host(script), timeout_s, stdin).wait()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from fstui.measure.kinds.servers import DURABILITY, Server
+from fstui.measure.kinds.servers import DURABLE_OPTIONS, Server
 from fstui.measure.kinds.sysbench import Queries, ReportedLatency, Sysbench, SysbenchFigures
 from fstui.model.quantities import count, counted, duration_ns, rate, ratio, short_size
 from fstui.model.run import Run
@@ -228,7 +228,7 @@ def _durable_and_not(run: Run) -> Section:
     counts = figures.Counts(run)
     pairs: dict[tuple[object, ...], dict[bool, DatabaseStep]] = {}
     for each in measured(run):
-        rest = tuple(pair for pair in each.settings.options.items() if pair[0] not in DURABILITY)
+        rest = tuple(pair for pair in each.settings.options.items() if pair[0] not in DURABLE_OPTIONS)
         key = (each.server.title, each.settings.workload, each.settings.threads, rest)
         pairs.setdefault(key, {})[not each.server.lossy] = each
     rows = tuple(

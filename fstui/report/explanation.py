@@ -63,7 +63,7 @@ def render_word(name: str) -> str:
 
 
 def word_markdown(name: str) -> str:
-    word = glossary.words()[name]
+    word = glossary.entries()[name]
     see = ", ".join(map(glossary.titled, word.see))
     more = [f"\n{label}: {text}\n" for label, text in (("source", word.source), ("see", see)) if text]
     return "".join([f"# {glossary.titled(name)}\n\n{word.text}\n", *more])
@@ -75,7 +75,7 @@ def overview(width: int | None) -> str:
         "Documentation": [(name, text.partition("\n")[0].removeprefix("# ")) for name, text in documentation().items()],
         "Log messages and settings": [(one.product, one.name) for one in symptoms.symptoms().page],
     }
-    names = ", ".join(glossary.titled(name) for name in glossary.words())
+    names = ", ".join(glossary.titled(name) for name in glossary.entries())
     found: list[str] = []
     for title, rows in sections.items():
         if width is None:
@@ -112,7 +112,7 @@ def _quoted(code: re.Match[str]) -> str:
 
 
 def word_lines(name: str, width: int) -> list[Text]:
-    word = glossary.words()[name]
+    word = glossary.entries()[name]
     found = [Text(f"  {part}", end="") for part in wrap(word.text, width - 4)]
     if word.source:
         found += [Text.assemble((f"  {part}", "dim"), end="") for part in wrap(f"source: {word.source}", width - 4)]

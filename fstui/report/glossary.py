@@ -23,7 +23,7 @@ class Word(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 @cache
-def words() -> dict[str, Word]:
+def entries() -> dict[str, Word]:
     """Return all terms by name, in the order in which a beginner needs them."""
     return shipped.table(__package__, "glossary.toml", dict[str, Word])
 
@@ -31,23 +31,23 @@ def words() -> dict[str, Word]:
 def find(name: str) -> str | None:
     """Return the term with this name or other name, in any spelling, or None."""
     wanted = _plain(name)
-    names = ((word, {_plain(word), *map(_plain, (*of.also, *of.heads))}) for word, of in words().items())
+    names = ((word, {_plain(word), *map(_plain, (*of.also, *of.heads))}) for word, of in entries().items())
     return next((word for word, known in names if wanted in known), None)
 
 
 def used_in(text: str) -> tuple[str, ...]:
-    return tuple(word for word in words() if _pattern(word).search(text))
+    return tuple(word for word in entries() if _pattern(word).search(text))
 
 
 def titled(name: str) -> str:
     """Return the term as a text spells it: ``write cache``, ``FUA``."""
     plain = name.replace("-", " ")
-    return next((also for also in words()[name].also if also.lower() == plain), plain)
+    return next((also for also in entries()[name].also if also.lower() == plain), plain)
 
 
 @cache
 def _pattern(name: str) -> re.Pattern[str]:
-    spellings = sorted({name, titled(name), *words()[name].also}, key=len, reverse=True)
+    spellings = sorted({name, titled(name), *entries()[name].also}, key=len, reverse=True)
     return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, spellings))})(?![\w-])", re.IGNORECASE)
 
 

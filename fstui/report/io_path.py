@@ -57,8 +57,8 @@ class _Drawing:
             if account.arrival.traced and account.traced and len(account.traced.devices) == 1
         }
         self._shared = any(account.others_wrote for account in accounts)
-        lacking = any(account.outcome == "missing" or account.lacks_bytes for account in accounts)
-        self._stubbed = lacking and bool(case.configuration.stub_signs)
+        missing = any(account.outcome == "missing" or account.lacks_bytes for account in accounts)
+        self._stubbed = missing and bool(case.configuration.stub_signs)
         self._libraries = ", ".join(Path(each.value).name for each in evidence.process.preloads)
         self._drawn: set[str] = set()
 

@@ -44,7 +44,7 @@ async def watched(session: Session, targets: Iterable[Target]) -> Idle:
     return watch.seen
 
 
-async def look(
+async def check(
     session: Session, site: Site, room_bytes: int, writes_bytes: int = 0
 ) -> tuple[Idle | None, tuple[str, ...]]:
     """Watch the devices of a site for a second. Returns their activity, and the reasons not to run there.

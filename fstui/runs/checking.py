@@ -66,7 +66,7 @@ class Checkup:
         self.left_out: list[SkippedFilesystem] = []
         self.idle = Idle()
 
-    async def look(self) -> None:
+    async def find_filesystems(self) -> None:
         """Find the filesystems, and watch their devices for a second. Raises Refused if a directory does not exist."""
         if self._directories:
             await self._named()

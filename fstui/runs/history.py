@@ -72,7 +72,7 @@ async def delete(path: str) -> None:
     await in_home(runs.delete, Path(path))
 
 
-async def where(reference: str) -> str:
+async def path_of(reference: str) -> str:
     """Return the file of a run, which may be unreadable. Raises Refused."""
     return str(await in_home(runs.find, reference))
 

@@ -83,7 +83,7 @@ async def _servers(streams: Sequence[Stream]) -> dict[str, Any]:
 async def concerns(session: Session, cut: PreparedCut) -> tuple[str, ...]:
     """Return the reasons not to write there, as before a run. Raises Refused."""
     site = await session.look_up(cut.header.target.path)
-    return (await caution.look(session, site, cut.plan.room_bytes))[1]
+    return (await caution.check(session, site, cut.plan.room_bytes))[1]
 
 
 async def so_far(target: Target) -> SoFar:

@@ -68,7 +68,7 @@ def test_a_busy_device_is_left_out_without_a_terminal(target: Path, monkeypatch:
     monkeypatch.delenv("FSTUI_YES")
     session = Session.here(trace=False)
     checkup = Checkup(session, [str(target)])
-    asyncio.run(checkup.look())
+    asyncio.run(checkup.find_filesystems())
     (subject,) = checkup.subjects
     checkup.subjects = [subject._replace(concerns=("its device sda is 97\xa0% busy",))]
     leave_the_busy(checkup, yes=True)
@@ -86,7 +86,7 @@ from fstui.runs.session import Session
 from fstui.runs.checking import Checkup
 
 checkup = Checkup(Session.here(trace=False), [sys.argv[1]])
-asyncio.run(checkup.look())
+asyncio.run(checkup.find_filesystems())
 checkup.subjects = [checkup.subjects[0]._replace(concerns=("its device sda is 97\xa0% busy",))]
 leave_the_busy(checkup, yes=False)
 print(len(checkup.subjects), "to check")

@@ -13,7 +13,7 @@ from fstui.databases.existing import connection_to, known_again
 from fstui.databases.mysql import MySQL
 from fstui.databases.postgresql import PostgreSQL
 from fstui.databases.programs import ServerProgram
-from fstui.databases.sql import FAMILIES, environment, error_in, family_of, where
+from fstui.databases.sql import FAMILIES, address, environment, error_in, family_of
 from fstui.measure.kinds.servers import KINDS, ServerName, kind_of
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
@@ -73,7 +73,7 @@ def test_password_with_special_characters_is_not_in_a_file(password: str) -> Non
 def test_default_port_is_that_of_the_family() -> None:
     assert "--mysql-port=3306" in options(Connection(driver="mysql", host="db7", user="app"))
     assert "--pgsql-port=5433" in options(Connection(driver="pgsql", host="db7", port=5433, user="app"))
-    assert where(Connection(driver="pgsql", host="db7", user="app")) == "db7:5432"
+    assert address(Connection(driver="pgsql", host="db7", user="app")) == "db7:5432"
 
 
 def test_postgresql_takes_a_sockets_directory_as_its_host() -> None:
@@ -150,7 +150,7 @@ def test_option_file_supplies_what_is_not_set(home: Path) -> None:
 def test_settings_override_the_option_file(home: Path) -> None:
     found = mysql(host="db9", user="me")
     assert (found.host, found.port, found.user, found.password) == ("db9", 3307, "me", "s3cret#")
-    assert where(mysql(socket="/run/s")) == "socket /run/s"
+    assert address(mysql(socket="/run/s")) == "socket /run/s"
 
 
 def test_another_group_adds_to_the_client_group(home: Path) -> None:
@@ -193,7 +193,7 @@ def postgresql(**settings: object) -> Sysbench:
 
 def test_service_supplies_what_is_not_set(services: Path) -> None:
     found = connection_to(postgresql())
-    assert (where(found), found.user, found.password) == ("db7:6432", "app", "p#w=1")
+    assert (address(found), found.user, found.password) == ("db7:6432", "app", "p#w=1")
     assert environment(found) == {"PGSSLMODE": "verify-full", "PGSSLCERT": "/k/app.crt", "PGPASSWORD": "p#w=1"}
     assert postgresql().existing_server == "postgresql at service app"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fstui.ssh import words as ssh_words
+from fstui.ssh import command_line
 from tests.fleet.conftest import HONEST, Fleet, program
 from tests.fleet.hosts import FSTUI
 from tests.prefork import prefork
@@ -108,7 +108,7 @@ def test_a_file_of_another_user_is_not_carried(fleet: Fleet, tmp_path: Path) -> 
     os.chown(program(tmp_path / "fstui.pyz", "#!/bin/sh\n"), 65534, 65534)
     done = fleet(*run("--nodes", "db1", "--place", str(tmp_path / "place")))
     assert done.returncode == 2 and "it belongs to another user" in " ".join(done.stderr.split())
-    assert not (tmp_path / "place").exists()
+    assert not (tmp_path / "place").exists() and not list(tmp_path.rglob("fstui-fleet-*"))
 
 
 def test_a_scenario_file_and_options_reach_the_host(fleet: Fleet, installed: str, tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_become_root_without_a_password(
 
 
 def test_the_users_ssh_options_come_first() -> None:
-    said = ssh_words("ssh -F 'my file'", 10)
+    said = command_line("ssh -F 'my file'", 10)
     assert said[:3] == ["ssh", "-F", "my file"] and "-oBatchMode=yes" in said
 
 

@@ -200,7 +200,7 @@ def test_a_stall_takes_ten_times_the_median() -> None:
 
 
 def test_the_glossary_names_the_same_threshold() -> None:
-    assert f"{STALL_NS // 1_000_000} ms or more" in glossary.words()["stall"].text
+    assert f"{STALL_NS // 1_000_000} ms or more" in glossary.entries()["stall"].text
 
 
 def test_several_writers_wait_for_each_other() -> None:

@@ -10,7 +10,7 @@ from fstui.report import explanation, glossary
 from fstui.tui.drawing import storage
 
 PACKAGE = Path(fstui.__file__).parent
-WORDS = glossary.words()
+WORDS = glossary.entries()
 
 
 @pytest.mark.parametrize("name", WORDS)

@@ -67,7 +67,7 @@ async def test_a_replay_raises_no_concern() -> None:
     run = saved()
     assert run.target
     site = Site(directory=TargetDirectory("/srv/data", Space(total_bytes=GIB, free_bytes=100 * MIB)), read=run.target)
-    assert await caution.look(Session(ReplayMachine(run)), site, 64 * MIB) == (None, ())
+    assert await caution.check(Session(ReplayMachine(run)), site, 64 * MIB) == (None, ())
 
 
 def test_the_busy_share_is_of_the_watched_time() -> None:

@@ -49,7 +49,7 @@ def test_a_lesson_can_be_taken(lesson: Lesson) -> None:
         assert 2 <= len(question.choices) <= 4 and 1 <= question.right <= len(question.choices)
         assert all(len(choice) < 72 for choice in question.choices)
     assert lesson.question.answer and 5 <= lesson.minutes <= 10
-    assert [word for word in lesson.words if word not in words.words()] == []
+    assert [word for word in lesson.words if word not in words.entries()] == []
     assert all(simulation.named(run.disk) for run in lesson.runs)
     assert not set("`*#") & set(lesson.text + lesson.explain)
 

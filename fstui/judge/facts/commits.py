@@ -60,7 +60,7 @@ class CountedCommits(NamedTuple):
         return self.arrival.expected.low if self.arrival.expected else 0.0
 
     @property
-    def lacking(self) -> bool:
+    def lacks_flushes(self) -> bool:
         return self.arrival.per_sync < ENOUGH * self.expected
 
     @property
@@ -90,8 +90,8 @@ class DatabaseCommits:
         return tuple(found for commits in self.all if commits.countable and (found := self._counted(commits)))
 
     @cached_property
-    def lacking(self) -> tuple[CountedCommits, ...]:
-        return tuple(commits for commits in self.counted if commits.lacking)
+    def missing_flushes(self) -> tuple[CountedCommits, ...]:
+        return tuple(commits for commits in self.counted if commits.lacks_flushes)
 
     def comparison(self, commits: CountedCommits) -> tuple[str, ...]:
         """Return a line about fstui's own syncs with the same flags, if there were any."""
@@ -106,7 +106,7 @@ class DatabaseCommits:
         expected."""
         accounts = self._flushes.compute(commits.as_syncs)
         found = [each for each in (self._by_counters(commits, accounts), self._by_trace(commits, accounts)) if each]
-        return next((each for each in found if each.lacking), next(iter(found), None))
+        return next((each for each in found if each.lacks_flushes), next(iter(found), None))
 
     def _by_counters(self, commits: CommitStep, accounts: LevelAccounts) -> CountedCommits | None:
         """Return the commits with the account of the topmost level that counts."""

@@ -67,14 +67,14 @@ class RunFlushes:
         """
         if self._configuration.breaks_sync:
             return ()
-        alone = (_topmost_lacking(self.accounts(done)) or self._worst_turn(done) for done in self._steps.synced)
-        together = (_topmost_lacking(self.accounts(done)) for done in self._steps.synced_by_several)
+        alone = (_topmost_missing(self.accounts(done)) or self._worst_turn(done) for done in self._steps.synced)
+        together = (_topmost_missing(self.accounts(done)) for done in self._steps.synced_by_several)
         return tuple(account for account in (*alone, *together) if account)
 
     @cached_property
     def missing_bytes(self) -> tuple[FlushAccount, ...]:
         """For each step with missing bytes the topmost level that lacks them."""
-        return _lacking_bytes(self.synced)
+        return _missing_bytes(self.synced)
 
     @cached_property
     def buffering_loop(self) -> Node | None:
@@ -93,8 +93,8 @@ class RunFlushes:
             return ()
         steps = [accounts for accounts in map(self.accounts, self._steps.direct_alone) if accounts]
         if self.buffering_loop:
-            return tuple(next(iter(_lacking_bytes([accounts])), accounts[-1]) for accounts in steps)
-        return _lacking_bytes(steps)
+            return tuple(next(iter(_missing_bytes([accounts])), accounts[-1]) for accounts in steps)
+        return _missing_bytes(steps)
 
     @cached_property
     def withheld(self) -> tuple[Withheld, ...]:
@@ -166,11 +166,11 @@ class RunFlushes:
         """Return the flushes per sync at the topmost level that counts them; None if no level does."""
         return next((account.per_sync for account in self.accounts(done) if account.counted), None)
 
-    def is_temporary(self, lacking: FlushAccount) -> bool:
+    def is_temporary(self, missing: FlushAccount) -> bool:
         """Return whether the flushes were missing only in some turns of the step."""
-        turns = next((self._lacking_turns(done) for done in self._steps.synced if done.step is lacking.step), ())
-        fewer = any(turn and turn.per_sync < _INTERRUPTED * lacking.per_sync for turn in turns)
-        return lacking.step not in self._steps.all or (fewer and None in turns)
+        turns = next((self._missing_turns(done) for done in self._steps.synced if done.step is missing.step), ())
+        fewer = any(turn and turn.per_sync < _INTERRUPTED * missing.per_sync for turn in turns)
+        return missing.step not in self._steps.all or (fewer and None in turns)
 
     def synced_by_flag(self, step: Step) -> bool:
         """Return whether a quiet device received a flush for each write, although no sync is visible (chattr +S)."""
@@ -214,11 +214,11 @@ class RunFlushes:
         return [done for done in self._steps.synced if not done.writes_fua]
 
     def _worst_turn(self, done: SyncStep) -> FlushAccount | None:
-        lacking = filter(None, self._lacking_turns(done))
-        return min(lacking, key=lambda account: account.per_sync, default=None)
+        missing = filter(None, self._missing_turns(done))
+        return min(missing, key=lambda account: account.per_sync, default=None)
 
-    def _lacking_turns(self, done: SyncStep) -> tuple[FlushAccount | None, ...]:
-        return tuple(_topmost_lacking(self.compute(turn)) for turn in done.turns)
+    def _missing_turns(self, done: SyncStep) -> tuple[FlushAccount | None, ...]:
+        return tuple(_topmost_missing(self.compute(turn)) for turn in done.turns)
 
 
 def _is_counted(account: FlushAccount) -> bool:
@@ -230,11 +230,11 @@ def _is_exact(expected: Range | None) -> bool:
     return expected is not None and expected.low == expected.high
 
 
-def _topmost_lacking(accounts: LevelAccounts) -> FlushAccount | None:
+def _topmost_missing(accounts: LevelAccounts) -> FlushAccount | None:
     return next((account for account in accounts if account.outcome == "missing"), None)
 
 
-def _lacking_bytes(steps: Iterable[LevelAccounts]) -> tuple[FlushAccount, ...]:
+def _missing_bytes(steps: Iterable[LevelAccounts]) -> tuple[FlushAccount, ...]:
     topmost = (next((account for account in accounts if account.lacks_bytes), None) for accounts in steps)
     return tuple(account for account in topmost if account)
 

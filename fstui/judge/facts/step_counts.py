@@ -102,8 +102,8 @@ class StepCounts:
         return found
 
     def _level(self, seen: Step | Snapshot) -> Level | None:
-        lacking = (commits.account.level for commits in self._case.commits.lacking if commits.step is seen)
-        return next(lacking, self._case.flushes.level)
+        missing = (commits.account.level for commits in self._case.commits.missing_flushes if commits.step is seen)
+        return next(missing, self._case.flushes.level)
 
     def _accounts(self, seen: Step | Snapshot) -> tuple[FlushAccount, ...]:
         done = self._case.steps.of(seen) if isinstance(seen, Step) else None

@@ -94,7 +94,7 @@ def stubs(pid: int, pattern: str) -> list[str]:
 
 
 class ActivitySampler:
-    """The state that is kept from one look to the next."""
+    """The state that is kept from one sample to the next."""
 
     def __init__(self, request: dict[str, Any]) -> None:
         self.request = request
@@ -102,7 +102,7 @@ class ActivitySampler:
         self.at_s = time.monotonic()
         self.databases: dict[int, ServerReader] = {}
 
-    def look(self) -> dict[str, Any]:
+    def sample(self) -> dict[str, Any]:
         now, elapsed_s = {}, max(time.monotonic() - self.at_s, 1e-3)
         self.at_s += elapsed_s
         hidden = False
@@ -150,7 +150,7 @@ def main() -> None:
     pause_s = 0.0
     while not select.select([0], [], [], pause_s)[0]:
         began = time.monotonic()
-        line = json.dumps(activity.look()).encode() + b"\n"
+        line = json.dumps(activity.sample()).encode() + b"\n"
         try:
             while line:
                 line = line[os.write(1, line) :]

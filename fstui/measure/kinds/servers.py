@@ -154,9 +154,9 @@ COMMANDS = {
     "ceph-osd": "ceph",
 }
 """All known database servers by command name, as in /proc/PID/comm, which is cut after 15 characters."""
-DURABILITY = frozenset(name for kind in KINDS.values() for name in kind.durable)
+DURABLE_OPTIONS = frozenset(name for kind in KINDS.values() for name in kind.durable)
 """Options that decide only whether a commit is durable."""
-DECISIVE = DURABILITY | {name for kind in KINDS.values() for name in kind.methods} | {"log_bin"}
+DECISIVE = DURABLE_OPTIONS | {name for kind in KINDS.values() for name in kind.methods} | {"log_bin"}
 """Options that say how a commit becomes durable."""
 _OPENED_TO_SYNC = frozenset({"o_dsync", "open_datasync", "open_sync"})
 

@@ -240,7 +240,7 @@ class Clients:
             self.acknowledged.add((int(client), int(number)))
         return is_ack
 
-    def commit(self, seconds: float, commands: CommandLines) -> None:
+    def run_for(self, seconds: float, commands: CommandLines) -> None:
         """Let the clients commit for ``seconds``. Raises Trouble if they end before, SystemExit on ``stop``."""
         until_ns = self.started_ns + int(seconds * 1e9)
         limit_ns = until_ns + LATE_S * 1_000_000_000
@@ -277,7 +277,7 @@ def measure(pair: Pair, settings: dict[str, Any]) -> None:
     if not commands.wait_for("go"):
         return
     clients = Clients(pair)
-    clients.commit(settings["seconds"], commands)
+    clients.run_for(settings["seconds"], commands)
     if settings["still_semi"] and pair.primary.query(settings["still_semi"])[0][-1] != "ON":
         raise Trouble("the primary continued without its replica: it is not semi-synchronous any more")
     ended_ns = clock()

@@ -37,7 +37,7 @@ def bytes_of(settings: dict[str, Any]) -> int:
     return int(settings["schemas"] * settings["tables"] * settings["rows"] * ROW_BYTES)
 
 
-def look() -> None:
+def check_space() -> None:
     """Raises Trouble if the disk is full, because MariaDB waits until space is freed; SystemExit if the engine hangs
     up."""
     exit_if_interrupted()
@@ -45,7 +45,7 @@ def look() -> None:
         raise Trouble(DISK_FULL)
 
 
-def finish(program: RunningProgram, check: Callable[[], object] = look) -> None:
+def finish(program: RunningProgram, check: Callable[[], object] = check_space) -> None:
     """Wait for the end of sysbench. Raises Trouble if it fails; SystemExit if the engine hangs up."""
     if status := program.finish(check=check):
         raise Trouble(reason(program.text, status))
@@ -73,7 +73,7 @@ def warm_up(settings: dict[str, Any]) -> None:
 
     def check() -> None:
         nonlocal reported_ns
-        look()
+        check_space()
         if clock() - reported_ns > PROGRESS_NS:
             reported_ns = clock()
             send("preparing", done=filled, total=filled)

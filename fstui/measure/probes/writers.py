@@ -64,9 +64,9 @@ class Starvation:
         self._first = self._latest = run_queue_ns()
         self._stolen = stolen_ns()
         self.longest_ns = UNKNOWN if self._first == UNKNOWN else 0
-        """The longest wait between two calls of ``look``: one wait explains a stall, not the sum of all waits."""
+        """The longest wait between two calls of ``update``: one wait explains a stall, not the sum of all waits."""
 
-    def look(self) -> None:
+    def update(self) -> None:
         """Update ``longest_ns``. Cheap enough for every 50 ms."""
         waited = run_queue_ns()
         if UNKNOWN not in (waited, self._latest):
@@ -74,7 +74,7 @@ class Starvation:
         self._latest = waited
 
     def waited_ns(self) -> int:
-        self.look()
+        self.update()
         return UNKNOWN if UNKNOWN in (self._latest, self._first) else self._latest - self._first
 
     def stolen_ns(self) -> int:
@@ -165,7 +165,7 @@ class WriteLoop(ABC):
                 while now < look_at and self.ops < self.most_ops and not self.shared.stopping:
                     now = batch(look_at, self.most_ops - self.ops)
                 self.state[1] = now
-                starvation.look()
+                starvation.update()
                 if now - handed_over >= HAND_OVER_NS or len(self.pending) >= self.most_pending:
                     self.hand_over()
                     handed_over = now

@@ -71,12 +71,12 @@ def glossary_screen(screen: BaseScreen) -> PageScreen:
     from fstui.report import glossary  # noqa: PLC0415
 
     here = glossary.used_in(f"{screen.shown_text()} {screen.HELP_TEXT}")
-    others = tuple(name for name in glossary.words() if name not in here)
+    others = tuple(name for name in glossary.entries() if name not in here)
     parts = []
     for title, names in (("words of this screen", here), ("all others", others)):
         parts += [f"## {title}"] if names else []
         for name in names:
-            word = glossary.words()[name]
+            word = glossary.entries()[name]
             source = [f"source: {word.source}"] if word.source else []
             see = [f"see: {', '.join(map(glossary.titled, word.see))}"] if word.see else []
             parts += [f"### {_escape(glossary.titled(name))}", _escape(" ".join(word.text.split()))]

@@ -36,7 +36,7 @@ def test_commits_of_several_clients_or_elsewhere_are_not_counted(changes: dict[s
 
 def test_commits_are_compared_with_syncs_that_arrived() -> None:
     (found,) = database(step(), commits(0.5)).counted
-    assert (found.expected, found.lacking, round(found.arrival.flushes)) == (1, True, 2500)
+    assert (found.expected, found.lacks_flushes, round(found.arrival.flushes)) == (1, True, 2500)
     assert database(step(), commits(0.5)).comparison(found) == (
         "fdatasync by fstui: 1.00 flushes each, on the same filesystem",
     )
@@ -48,7 +48,7 @@ def lacking_by_trace(*steps: Step, top: str = "ext4", **changes: Any) -> list[bo
     """Return whether commits lack flushes if the trace saw none and the disk counts none."""
     unseen = replace(commits(None, **changes), trace=(traced(us=0),))
     where = on_disk(filesystem(top), disk(counted=False))
-    return [each.lacking for each in Case(evidence(where, *steps, unseen)).commits.counted]
+    return [each.lacks_flushes for each in Case(evidence(where, *steps, unseen)).commits.counted]
 
 
 def test_trace_needs_a_sync_that_arrived_or_a_library() -> None:
@@ -68,7 +68,7 @@ def test_counters_or_trace_whichever_misses_flushes() -> None:
     unseen, uncounted = (replace(commits(flushes), trace=(traced(us=us),)) for flushes, us in ((1.0, 0), (0.5, 5000)))
     for lacking, by_trace in ((unseen, True), (uncounted, False)):
         (found,) = database(own, lacking).counted
-        assert (found.lacking, found.arrival.traced is not None) == (True, by_trace)
+        assert (found.lacks_flushes, found.arrival.traced is not None) == (True, by_trace)
 
 
 def test_step_without_a_database_has_no_commits() -> None:

@@ -46,8 +46,8 @@ def bytes_missing(case: Case) -> Iterator[Conclusion]:
         yield _not_direct(case, case.flushes.not_direct)
 
 
-def _not_arrived(case: Case, lacking: Sequence[FlushAccount]) -> Conclusion:
-    worst = fewest_bytes(lacking)
+def _not_arrived(case: Case, missing: Sequence[FlushAccount]) -> Conclusion:
+    worst = fewest_bytes(missing)
     where, written, arrived = words.devices(worst.devices), size(worst.expected_bytes.low), size(worst.arrived_bytes)
     return Conclusion(
         title=f"{arrived} of {written} reached {where}",
@@ -55,8 +55,8 @@ def _not_arrived(case: Case, lacking: Sequence[FlushAccount]) -> Conclusion:
         f"{words.time_measured([worst.step])} ({ratio(worst.byte_share)}): "
         "a cache above the device holds the rest and acknowledged the syncs.",
         verdict="not-durable",
-        steps=[account.step for account in lacking],
-        because=[account.byte_line for account in lacking],
+        steps=[account.step for account in missing],
+        because=[account.byte_line for account in missing],
         next=(case.flushes.where_to_look(worst.level), _LOOK_FOR_CACHE),
     )
 

@@ -51,10 +51,10 @@ _EXTERNAL_JOURNAL = (
 
 @rule(order=10)
 def flushes_missing(case: Case) -> Iterator[Conclusion]:
-    lacking = case.flushes.missing_flushes
-    if not lacking:
+    missing = case.flushes.missing_flushes
+    if not missing:
         return
-    worst = fewest_flushes(lacking)
+    worst = fewest_flushes(missing)
     arrival, filesystem = worst.arrival, worst.level.filesystem
     where, per_sync, expected = (
         words.devices(arrival.devices),
@@ -69,9 +69,9 @@ def flushes_missing(case: Case) -> Iterator[Conclusion]:
         f"{' for a time' if case.flushes.is_temporary(worst) else ''}, so a power cut loses what the write cache "
         "holds.",
         verdict="not-durable",
-        steps=[account.step for account in lacking],
+        steps=[account.step for account in missing],
         because=(
-            *(account.flush_line for account in lacking),
+            *(account.flush_line for account in missing),
             *(pair.because for pair in _withheld(case)),
             *_caches(worst),
         ),

@@ -38,8 +38,8 @@ from fstui.model.quantities import count, rate, ratio
 def commits_without_flushes(case: Case) -> Iterator[Conclusion]:
     if case.evidence.target is None:
         return
-    lacking = case.commits.lacking
-    durable = [commits for commits in lacking if commits.promised.durable]
+    missing = case.commits.missing_flushes
+    durable = [commits for commits in missing if commits.promised.durable]
     if durable:
         yield _despite_settings(case, durable)
     existing = [each for each in case.commits.all if each.promised.existing and each.promised.lossy and each.step.ops]
@@ -47,7 +47,7 @@ def commits_without_flushes(case: Case) -> Iterator[Conclusion]:
         yield _by_settings(case, existing, throwaway=False)
     throwaway = [
         CommitStep(commits.step, commits.promised)
-        for commits in lacking
+        for commits in missing
         if not commits.promised.durable and not commits.promised.existing
     ]
     if throwaway:

@@ -26,22 +26,22 @@ _RUN_ID = re.compile("[0-9a-z]{1,32}")
 """It becomes a part of a file name in a script, and comes from a document of the host."""
 
 
-class Campaign:
+class FleetJob:
     """One request, and the results so far."""
 
     def __init__(
         self,
         request: Request,
         nodes: Iterable[str],
-        directory: Path,
+        into: Path | None,
         file: Path | None,
         on_answer: Callable[[str, str], object],
     ) -> None:
-        """``on_answer`` is called with each host that has answered and its answer in a few words."""
+        """``on_answer`` is called with each host that has answered and its answer in a few words. Raises Refused."""
         self._request = request
-        self._directory = directory
         self._file = file
         self._digest = _digest(file) if file else ""
+        self.directory = results.make(into)
         self._mark = f"fstui-fleet-{secrets.token_hex(8)}"
         self._places: dict[str, str] = {}
         self._to_copy: list[str] = []
@@ -62,7 +62,7 @@ class Campaign:
         if request.installed:
             self._places = dict.fromkeys(self._nodes, "")
         else:
-            looking = line_of(request, remote.look(request, mark, digest))
+            looking = line_of(request, remote.find(request, mark, digest))
             look_s = min(LOOK_S, request.timeout_s)
             self.fanout.each(dict.fromkeys(self._nodes, looking), self._looked, timeout_s=look_s)
             copying = line_of(request, remote.receive(request, mark, digest), self._file)
@@ -106,7 +106,7 @@ class Campaign:
         except Refused as refusal:
             self._trouble(node, f"its answer is not a document: {str(refusal)[:200]}")
             return
-        results.keep(self._directory, node, document)
+        results.keep(self.directory, node, document)
         left = answer.word(self._mark, "stays") or ""
         self.most_bytes_left = max(self.most_bytes_left, int(left) << 10 if left.isdecimal() and len(left) < 12 else 0)
         self._results += found
@@ -126,7 +126,7 @@ class Campaign:
             troubles=self._troubles | {node: _STOPPED for node in self._nodes if node not in answered},
             remarks=self._remarks,
         )
-        results.conclude(self._directory, about)
+        results.conclude(self.directory, about)
         return Fleet(about=about, results=tuple(self._results))
 
 
