@@ -112,7 +112,7 @@ def _severity(host: HostResult) -> tuple[int, int, str]:
 
 
 def _row(host: HostResult, ratio: float | None) -> tuple[Cell | str, ...]:
-    first = host.commits
+    first = host.commit_rate
     remarks = [*([host.stopped] if host.stopped else []), *(["altered"] if host.altered else [])]
     return (
         glyph(host.verdict),

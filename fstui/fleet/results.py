@@ -95,7 +95,7 @@ class HostResult(Base, frozen=True, kw_only=True):
         return self.verdict not in NOT_TRUSTED
 
     @property
-    def commits(self) -> Rate | None:
+    def commit_rate(self) -> Rate | None:
         """The step whose rate is that of durable commits."""
         return next((one for one in self.rates if one.synced), None)
 

@@ -197,7 +197,7 @@ class Settings:
         """Return how many operations were to be durable. ``timed_syncs`` of them have a separate sync."""
         return timed_syncs
 
-    def commits(self, figures: Figures) -> CommitSettings | None:
+    def commit_settings(self, figures: Figures) -> CommitSettings | None:
         """Return its operations as commits of a database, or None."""
         return None
 

@@ -70,7 +70,7 @@ def line(row: Checked) -> str:
     return f"{head} · {per_s} commits/s, p99 {p99} · {slow}{simulated}"
 
 
-def commits(run: Run) -> Step | None:
+def commit_step(run: Run) -> Step | None:
     """Return the step whose rate is that of durable commits."""
     return next((step for step in run.steps if step.syncs and step.latency_ns), None)
 
@@ -101,7 +101,7 @@ def _cells(row: Checked) -> tuple[Cell | str, ...]:
 
 def _durable(run: Run) -> tuple[float | None, float | None]:
     """Return the durable commits per second, and their p99 in ns."""
-    step = commits(run)
+    step = commit_step(run)
     return (step.rate_per_s, step.latency_ns.p99) if step and step.latency_ns else (None, None)
 
 

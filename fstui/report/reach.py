@@ -49,7 +49,7 @@ def reach(settings: Settings, target: Target, below: Sequence[DataPlace]) -> Rea
     """Return where the data is when the call returns; None if it depends on the program."""
     as_writes = settings.as_sync_writes() if isinstance(settings, StepSettings) else None
     if as_writes is None:
-        commits = settings.commits(UnknownFigures())
+        commits = settings.commit_settings(UnknownFigures())
         if commits is None:
             return None
         if not commits.durable:

@@ -81,7 +81,7 @@ class DatabaseCommits:
         return tuple(
             CommitStep(step, promised)
             for step in self._steps.all
-            if (promised := step.settings.commits(step.figures or Figures()))
+            if (promised := step.settings.commit_settings(step.figures or Figures()))
         )
 
     @cached_property

@@ -77,7 +77,7 @@ def _silent_servers(case: Case) -> Iterator[StalledStep]:
         figures = step.figures
         if not isinstance(figures, SysbenchFigures) or not step.stalls.count or step.changed:
             continue
-        commits, never = step.settings.commits(figures), step.unanswered
+        commits, never = step.settings.commit_settings(figures), step.unanswered
         by_cpu = not never and (figures.limited_by_processor or figures.crowded)
         if commits and commits.counted and not (commits.existing or by_cpu):
             times_ns = [(one.until_s - one.since_s) * 1e9 for one in figures.silences()]

@@ -37,7 +37,7 @@ class SqliteCommits(StepSettings, frozen=True, kw_only=True, tag="sqlite_commits
     def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:
         return ops if self.durable else 0
 
-    def commits(self, figures: Figures) -> CommitSettings:
+    def commit_settings(self, figures: Figures) -> CommitSettings:
         stated = (f"synchronous = {self.synchronous}",)
         return CommitSettings(
             database=f"SQLite {figures.sqlite if isinstance(figures, SqliteCommitsFigures) else ''}".strip(),

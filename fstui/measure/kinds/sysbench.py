@@ -141,9 +141,9 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
         return Amounts(_SERVER_BYTES + 2 * data + 3 * logged, held, left)
 
     def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:
-        return ops if self.commits(figures).durable else 0
+        return ops if self.commit_settings(figures).durable else 0
 
-    def commits(self, figures: Figures) -> CommitSettings:
+    def commit_settings(self, figures: Figures) -> CommitSettings:
         server = figures.server if isinstance(figures, SysbenchFigures) else None
         if server is None:
             return CommitSettings(database="the server", counted=not self.read_only)

@@ -100,7 +100,7 @@ def test_unknown_kind_of_step_is_kept_and_decides_nothing() -> None:
     assert (step.settings, step.figures) == (UnknownSettings(fields), UnknownFigures(fields))
     assert step.settings.probe == "of a later version" and step.settings.as_dict() == {"depth": {"a": [1]}}
     assert json.loads(encode(run))["steps"] == document["steps"]
-    assert step.settings.commits(step.figures or UnknownFigures()) is None
+    assert step.settings.commit_settings(step.figures or UnknownFigures()) is None
 
 
 def test_step_that_never_began_has_no_settings() -> None:
