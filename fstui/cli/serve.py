@@ -79,8 +79,7 @@ async def _serve(disk: str, host: str, port: int, url: str) -> int:
     interruption.listen(stopped.set, waits_for="a browser's app has not ended yet")
     token = secrets.token_urlsafe(TOKEN_BYTES)
     async with simulation.private_directory() as home:
-        started = [sys.executable, "-m", "fstui.cli.serve", home, disk]
-        runner = web.AppRunner(await application(started, url, token), shutdown_timeout=CLOSE_S)
+        runner = web.AppRunner(await application(app_command(home, disk), url, token), shutdown_timeout=CLOSE_S)
         await runner.setup()
         try:
             await web.TCPSite(runner, host, port).start()
@@ -93,6 +92,12 @@ async def _serve(disk: str, host: str, port: int, url: str) -> int:
         finally:
             await runner.cleanup()
     return interruption.exit_code or 0
+
+
+def app_command(home: str, disk: str) -> list[str]:
+    """Return the command of the app for one browser. It imports nothing from the working directory, as -m would."""
+    start = f"import sys; sys.path[:] = {sys.path!r}; from fstui.cli.serve import _run_app; _run_app()"
+    return [sys.executable, "-P", "-c", start, home, disk]
 
 
 async def application(started: list[str], url: str, token: str) -> Any:
@@ -158,7 +163,3 @@ def _run_app() -> None:
         os.environ.update(XDG_STATE_HOME=own, XDG_CONFIG_HOME=own, HOME=own, PWD=own)
         os.chdir(own)
         FstuiApp(session, ascii_only=False, opening=lambda app: app.push_screen(LessonsScreen())).run(mouse=False)
-
-
-if __name__ == "__main__":
-    _run_app()

@@ -16,7 +16,7 @@ pytest.importorskip("textual_serve", reason="the extra 'serve' is not installed"
 from aiohttp import ClientSession, ClientWebSocketResponse, WSMsgType
 from aiohttp.test_utils import unused_port
 
-from fstui.cli.serve import LOOPBACK
+from fstui.cli.serve import LOOPBACK, app_command
 from fstui.state import ledger
 from tests.cli.browser import CHROMIUM, browsing
 
@@ -72,6 +72,13 @@ async def until_lessons_are_shown(app: ClientWebSocketResponse) -> None:
         message = await app.receive()
         assert message.type in (WSMsgType.BINARY, WSMsgType.TEXT)
         said += message.data if message.type == WSMsgType.BINARY else b""
+
+
+def test_an_app_imports_nothing_from_the_working_directory(tmp_path: Path) -> None:
+    for name in ("fstui", "msgspec", "textual"):
+        (tmp_path / f"{name}.py").write_text("open('trapped', 'w')")
+    subprocess.run(app_command(str(tmp_path), "no-such-disk"), cwd=tmp_path, capture_output=True, check=False)
+    assert not (tmp_path / "trapped").exists()
 
 
 @pytest.mark.slow
