@@ -116,7 +116,7 @@ def campaign(
     """
     settings = _settings(how)
     if settings is None and into is None:
-        raise Refused("give --host, --dir, --off, --on and --cuts, or --into for a campaign that exists")
+        raise Refused("a new campaign needs --host, --dir, --off, --on and --cuts; one that exists needs --into")
     host = settings.host if settings else ""
     directory = into or Path(f"fstui-campaign-{_UNSAFE.sub('-', host)}")
     return _Session(Store.open(directory, settings), mount_fails).go(format_, output, fail_on)
@@ -129,7 +129,7 @@ def _settings(how: dict[str, Any]) -> CampaignSettings | None:
         return None
     if len(given) < len(_NEEDED):
         missing = [name.replace("directory", "dir") for name in _NEEDED if name not in given]
-        raise Refused(f"also give --{', --'.join(missing)}")
+        raise Refused(f"a new campaign also needs --{', --'.join(missing)}")
     if how["host"].startswith("-") or not how["host"].strip():
         raise Refused(f"--host {how['host']} is not the name of a host")
     named = {name: how[name] or "" for name in ("mount", "remake", "root_of")}

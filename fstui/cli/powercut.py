@@ -87,7 +87,7 @@ def write(directory: str, settings: Sequence[str], root_of: str | None, trust_di
     """
     if sys.stdout is None or is_terminal(sys.stdout):
         raise Refused(
-            "the acknowledgements are for a witness on another host: "
+            "stdout must lead to a witness on another host: "
             "ssh HOST fstui powercut write DIR | fstui powercut witness acks.log"
         )
     return asyncio.run(_write(Session.here(trusting=trust_dir), directory, pairs(settings), root_of, yes))
@@ -174,7 +174,7 @@ def witness(file: Path) -> int:
       ssh HOST fstui powercut write /srv/data | fstui powercut witness acks.log
     """
     if sys.stdin is None or is_terminal(sys.stdin):
-        raise Refused("it reads the writer's output: ssh HOST fstui powercut write DIR | fstui powercut witness FILE")
+        raise Refused("give it the writer's output: ssh HOST fstui powercut write DIR | fstui powercut witness FILE")
     return _WitnessDisplay(Witness(file)).go()
 
 
@@ -218,7 +218,7 @@ def verify(
     Example: fstui powercut verify /srv/data < acks.log
     """
     if sys.stdin is None or is_terminal(sys.stdin):
-        raise Refused("it reads the witness's log: fstui powercut verify DIR < acks.log")
+        raise Refused("give it the witness's log: fstui powercut verify DIR < acks.log")
     data = sys.stdin.buffer.read()
     declared = Declared(storage_was_cut, unmountable or unmountable_old, kind)
     return asyncio.run(_verify((directory, data, declared), format_, output, fail_on))

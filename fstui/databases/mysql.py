@@ -195,7 +195,10 @@ def _system_tables(program: ServerProgram) -> list[str]:
                 files = [directory / "share" / name / f"{product}_{table}" for table in _SYSTEM_TABLES]
                 if all(file.is_file() for file in files):
                     return list(map(str, files))
-    raise Refused(f"{program.path}: its system tables (share/mysql/mysql_system_tables.sql) are missing")
+    raise Refused(
+        f"the system tables of {program.path} are missing (share/mysql/mysql_system_tables.sql): install the whole "
+        "package of the server"
+    )
 
 
 def _rendered(options: Mapping[str, Any]) -> Iterator[str]:

@@ -157,4 +157,4 @@ def _digest(file: Path) -> str:
                 raise Refused(f"--pyz {file}: it belongs to another user, and every host would run it. Copy it first")
             return hashlib.file_digest(opened, "sha256").hexdigest()
     except OSError as error:
-        raise Refused(f"--pyz {file}: {error.strerror}") from None
+        raise Refused(f"cannot read --pyz {file}: {error.strerror}") from None

@@ -136,7 +136,7 @@ def make(directory: Path | None) -> Path:
         if any(place.iterdir()):
             raise Refused(f"--into {place}: it is not empty. Name a new directory")
     except OSError as error:
-        raise Refused(f"--into {place}: {error.strerror}") from None
+        raise Refused(f"cannot make --into {place}: {error.strerror}. Name another directory") from None
     return place
 
 

@@ -157,7 +157,7 @@ class Store:
         except BaseException as error:
             os.close(lock)
             if isinstance(error, BlockingIOError):
-                raise Refused(f"another fstui is already running the campaign in {directory}") from None
+                raise Refused(f"another fstui runs the campaign in {directory}. Wait for its end, or stop it") from None
             raise
 
     @classmethod

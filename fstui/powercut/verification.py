@@ -93,7 +93,7 @@ async def read_file(file: str) -> bytes:
     try:
         return await in_child(Path.read_bytes, path, timeout_s=READ_S, where=file)
     except OSError as error:
-        raise Refused(f"{file}: {error.strerror}") from None
+        raise Refused(f"cannot read {file}: {error.strerror}") from None
 
 
 def read_log(data: bytes) -> Witnessed:

@@ -121,8 +121,8 @@ def test_unfinished_campaign_can_be_shown(host: MadeUpHost, started: Started, fs
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (["--host", "db1", "--dir", "/srv"], "also give --off, --on, --cuts"),
-        ([], "give --host, --dir, --off, --on and --cuts"),
+        (["--host", "db1", "--dir", "/srv"], "a new campaign also needs --off, --on, --cuts"),
+        ([], "needs --host, --dir, --off, --on and --cuts"),
         (["--into", "nowhere"], "nowhere contains no campaign"),
         (
             ["--host", "-x", "--dir", "/", "--off", "o", "--on", "o", "--cuts", "1"],

@@ -326,7 +326,7 @@ def test_records_of_the_cut_before_are_removed(host: MadeUpHost, tmp_path: Path)
 
 def test_another_host_is_refused_and_more_cuts_are_not(host: MadeUpHost, tmp_path: Path) -> None:
     campaign = host.campaign(tmp_path / "into", host.settings(cuts=1))
-    with pytest.raises(Refused, match="another fstui is already running"):
+    with pytest.raises(Refused, match="another fstui runs"):
         Store.open(tmp_path / "into", None)
     os.close(campaign.store._lock)
     with pytest.raises(Refused, match="begun with a different --host"):
