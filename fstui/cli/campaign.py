@@ -55,7 +55,7 @@ def _duration(option: str, name: str, default: float, help_: str) -> Callable[[_
 @click.option("--dir", "directory", metavar="DIR", help="The directory on HOST for the records.")
 @click.option("--off", metavar="COMMAND", help="Command that cuts the power of HOST. It runs here, with sh -c.")
 @click.option("--on", metavar="COMMAND", help="Command that switches it on again. It runs here, with sh -c.")
-@click.option("--cuts", type=click.IntRange(1, 99999), help="The number of cuts.")
+@click.option("--cuts", metavar="N", type=click.IntRange(1, 99999), help="The number of cuts.")
 @click.option(
     "--cut",
     "kind",
@@ -87,7 +87,10 @@ def _duration(option: str, name: str, default: float, help_: str) -> Callable[[_
 @click.option("--installed", metavar="COMMAND", default="fstui", help="Command for fstui on HOST. Default: fstui.")
 @click.option("--ssh", default="ssh", show_default=True, help="The ssh command, with options of your own.")
 @click.option(
-    "--seed", type=click.IntRange(0, 2**31), help="Seed of the random times. Default: a new one, which is saved."
+    "--seed",
+    metavar="N",
+    type=click.IntRange(0, 2**31),
+    help="Seed of the random times. Default: a new one, which is saved.",
 )
 @click.option("--into", type=Path, metavar="DIRECTORY", help="Directory of the campaign. Default: fstui-campaign-HOST.")
 @trust_option

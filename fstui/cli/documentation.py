@@ -115,10 +115,12 @@ def manual(ctx: click.Context) -> None:
 
 def _page(root: click.Context) -> Iterator[str]:
     yield f'.TH FSTUI 1 "" "fstui {__version__}" "User Commands"'
+    yield from (".nh", ".ad l")  # no hyphens that are not part of a command
     yield from (".SH NAME", r"fstui \- is an acknowledged write durable, and is the storage slow?")
     yield from (".SH SYNOPSIS", rf"\fB{_safe(root.command_path)}\fR {_safe(' '.join(_usage(root)))}")
     yield ".SH DESCRIPTION"
     yield from _help(root.command)
+    yield ".SH OPTIONS"
     yield from _options(root)
     yield ".SH COMMANDS"
     for ctx in _below(root):
@@ -161,8 +163,10 @@ def _help(command_: click.Command) -> Iterator[str]:
 
 def _options(ctx: click.Context) -> Iterator[str]:
     for param in ctx.command.get_params(ctx):
-        if (record := param.get_help_record(ctx)) and record[1]:
-            yield from (".TP", rf"\fB{_safe(record[0])}\fR", _safe(" ".join(record[1].split())))
+        if (record := param.get_help_record(ctx)) and record[1] and (param.name != "help" or not ctx.parent):
+            # a line may break after each choice
+            name = _safe(record[0]).replace("|", r"|\:")
+            yield from (".TP", rf"\fB{name}\fR", _safe(" ".join(record[1].split())))
 
 
 def _listed(title: str, rows: tuple[tuple[str, str], ...]) -> Iterator[str]:

@@ -66,7 +66,9 @@ _ssh_options = _with(
         "--become", type=click.Choice(("sudo", "doas")), help="Become root with this command, without a password."
     ),
     click.option("--ssh", default="ssh", show_default=True, help="The ssh command, with options of your own."),
-    click.option("--fanout", type=click.IntRange(1, 1024), default=64, show_default=True, help="Hosts at a time."),
+    click.option(
+        "--fanout", metavar="N", type=click.IntRange(1, 1024), default=64, show_default=True, help="Hosts at a time."
+    ),
     click.option("--timeout", type=Duration(1), help="Time for each host, as in 90 or 5m. Default: 2m."),
 )
 _connection_options = _with(
@@ -105,7 +107,7 @@ def run(scenario: str, directory: str, more: Sequence[str], settings: Sequence[s
     \b
     Examples:
       fstui fleet run fsync-rate /srv --nodes 'db[1-40]'
-      fstui fleet run ./mine.toml /srv --nodes 'db[1-40]' -- --max-rate 1M --idle
+      fstui fleet run ./mine.toml /srv --nodes '@db' -- --max-rate 1M --idle
     """
     if not directory:
         raise Refused("DIR is empty. Name a directory that exists on every host")
@@ -169,7 +171,7 @@ def show(directory: Path, format_: str, output: Path | None, fail_on: Sequence[s
 
     \b
     Example:
-      fstui fleet show fstui-fleet-20261120-031244 --format html --output fleet.html
+      fstui fleet show fstui-fleet-20261120-031244 --format csv
     """
     found = results.read(directory)
     asyncio.run(print_report(report.report_of(found), format_, output))

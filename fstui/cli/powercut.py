@@ -83,7 +83,7 @@ def write(directory: str, settings: Sequence[str], root_of: str | None, trust_di
 
     \b
     Example:
-      ssh HOST fstui powercut write /srv/data | fstui powercut witness acks.log
+      ssh HOST fstui powercut write /srv | fstui powercut witness acks.log
     """
     if sys.stdout is None or is_terminal(sys.stdout):
         raise Refused(
@@ -171,7 +171,7 @@ def witness(file: Path) -> int:
 
     \b
     Example:
-      ssh HOST fstui powercut write /srv/data | fstui powercut witness acks.log
+      ssh HOST fstui powercut write /srv | fstui powercut witness acks.log
     """
     if sys.stdin is None or is_terminal(sys.stdin):
         raise Refused("give it the writer's output: ssh HOST fstui powercut write DIR | fstui powercut witness FILE")

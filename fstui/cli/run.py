@@ -69,6 +69,7 @@ from fstui.runs import power_cut
 @click.option(
     "--rounds",
     type=click.IntRange(1, 99),
+    metavar="N",
     default=1,
     help="Repeat the run this many times, interleaving the directories, and compare the results.",
 )

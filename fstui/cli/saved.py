@@ -123,7 +123,9 @@ def _show_campaign(directory: Path, format_: str, output: Path | None) -> None:
 
 @click.command("replay")
 @click.argument("reference", metavar="RUN", shell_complete=completion.runs)
-@click.option("--speed", type=click.FloatRange(0.1, 100), default=1.0, show_default=True, help="Speed of the replay.")
+@click.option(
+    "--speed", metavar="N", type=click.FloatRange(0.1, 100), default=1.0, show_default=True, help="Speed of the replay."
+)
 def replay(reference: str, speed: float) -> int:
     """Play a saved run again on the run screen. It is judged with today's rules and not saved again.
 

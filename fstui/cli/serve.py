@@ -45,7 +45,9 @@ _FOCUS_SCRIPT = """<script>
 @click.command("serve")
 @simulate_option
 @click.option("--host", default=LOOPBACK, show_default=True, help="Address to listen on. 0.0.0.0: all addresses.")
-@click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True, help="Port to listen on.")
+@click.option(
+    "--port", metavar="N", type=click.IntRange(1, 65535), default=8000, show_default=True, help="Port to listen on."
+)
 @click.option("--url", help="Address that browsers use, if it differs: http://class.example:8000")
 def serve(simulate: str | None, host: str, port: int, url: str | None) -> None:
     """Serve the lessons and a simulated disk to browsers, for a class.

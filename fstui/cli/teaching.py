@@ -85,7 +85,7 @@ def lab() -> None:
 
     \b
     Examples:
-      fstui lab make /srv/class     as root: makes /srv/class and everything in it
+      fstui lab make /srv/class     as root: makes /srv/class
       fstui lab run oak fstui run fsync-rate /srv/class/oak
       fstui lab open oak            says what it is
       fstui lab remove              removes everything
