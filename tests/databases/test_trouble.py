@@ -42,9 +42,11 @@ FULL = re.compile("full|no space left", re.IGNORECASE)
 
 
 @contextmanager
-def begun(directory: Path, event: str, *settings: str, name: str = "oltp") -> Iterator[subprocess.Popen[bytes]]:
+def begun(
+    directory: Path, event: str, *settings: str, name: str = "oltp", one: tuple[str, ...] = ONE
+) -> Iterator[subprocess.Popen[bytes]]:
     """Start a run and read its events up to the first of that kind in a step of that name."""
-    pairs = [word for setting in (*ONE, "warmup=0", *settings) for word in ("--set", setting)]
+    pairs = [word for setting in (*one, "warmup=0", *settings) for word in ("--set", setting)]
     words = [headless.FSTUI, "run", servers.alone(directory), str(directory), "--format", "events", *pairs]
     process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
@@ -114,8 +116,9 @@ def test_clean_removes_what_kill_9_left(workshop: Path, event: str) -> None:
 
 def test_shared_memory_of_a_server_ends_with_it(workshop: Path) -> None:
     servers.needed("postgresql")
-    with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
-        with begun(storage.directory, "StepProgressed", "server=postgresql", "seconds=30"):
+    with disks.on_loop(workshop, size_bytes=8 * GIB) as storage:
+        one = ("server=postgresql", "workload=oltp_update_index")
+        with begun(storage.directory, "StepProgressed", "seconds=30", one=one):
             (file,) = storage.directory.glob(".fstui-*/server-*/postmaster.pid")
             server = Path("/proc", file.read_text().splitlines()[0])
             assert "/dev/shm" not in (server / "maps").read_text()
