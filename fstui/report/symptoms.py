@@ -13,7 +13,7 @@ from fstui.model.base import Base
 
 WATCH = "sudo fstui watch --seconds 30"
 _MIN_LIKENESS = 0.75
-"""The share of a message's words, weighted by how rare they are, that a similar text must contain."""
+"""The share of a message's words that a similar text must contain, also weighted by how rare they are."""
 _ALIKE, _SHORT = 0.8, 4
 """How similar a word with a typing error must be, and the length of words in which an error makes another word."""
 _MAX_WORDS = 1000
@@ -97,13 +97,17 @@ def _pattern(says: str) -> re.Pattern[str]:
 
 
 def _likeness(says: Iterable[str], words: Iterable[str]) -> float:
-    """Return how much of a message a text contains. Words of few messages count for more."""
+    """Return how much of a message a text contains: of its words, or if less, of its words weighted by rareness.
+
+    "could" and "not" are rare among these messages, but alone they are no sign of "could not fsync file".
+    """
     rare, given = _rareness(), set(words)
     known = set(says)
     matched = [
         word for word in known if word in given or (len(word) > _SHORT and get_close_matches(word, given, 1, _ALIKE))
     ]
-    return sum(rare[word] for word in matched) / sum(rare[word] for word in known) if len(matched) > 1 else 0.0
+    weighted = sum(rare[word] for word in matched) / sum(rare[word] for word in known)
+    return min(weighted, len(matched) / len(known)) if len(matched) > 1 else 0.0
 
 
 @cache

@@ -25,6 +25,8 @@ LINES = {
         "etcdserver: failed to send out heartbeat on time (exceeded the 100ms timeout for 1.220602923s, to d35e0)",
         '{"level":"warn","caller":"etcdserver/raft.go:370","msg":"failed to send out heartbeat; took too long, server '
         'is overloaded likely from slow disk","heartbeat-interval":0.1}',
+        '{"level":"warn","msg":"waiting for ReadIndex response took too long, '
+        'retrying","retry-timeout":"500ms"}',
     ],
     "Slow SQL (started": [
         'Apr 20 13:02:36 n1 k3s[84782]: time="2023-04-20T13:02:36+02:00" level=info msg="Slow SQL (started: 2023-04-20 '
@@ -39,6 +41,15 @@ LINES = {
         '2018-04-10 12:00:00 UTC [731] PANIC:  could not fsync file "base/16384/16397": Input/output error',
         "2021-09-26T11:22:17.825250Z 0 [ERROR] [MY-013622] [InnoDB] [FATAL] fsync() returned EIO, aborting.",
         "fsyncgate",
+        "2020-10-26T06:37:27.812+0000 E STORAGE [WTCheckpointThread] WiredTiger error (5) "
+        "[1603694247:811274][1:0x7ff529c6f700], file:collection-16.wt, WT_SESSION.checkpoint: __posix_sync, "
+        "108: /data/db/collection-16.wt: handle-sync: fdatasync: Input/output error",
+        "2020-07-22T13:33:34.368+0000 E STORAGE [initandlisten] WiredTiger error (5) "
+        "[1595424814:368735][10:0x7f8e55ec5dc0], connection: /data/db/: directory-sync: fdatasync: I/O error",
+        "1:M 07 May 2024 13:32:54.017 # Can't persist AOF for fsync error when the AOF fsync policy is "
+        "'always': Input/output error. Exiting...",
+        "030802 20:01:18  InnoDB: Error: the OS said file flush did not succeed",
+        "2026-04-06 19:40:15 0 [ERROR] InnoDB: Operating system error number 5 in a file operation.",
     ],
     "Asynchronous AOF fsync is taking too long": [
         "25201:M 07 May 2024 13:32:54.017 * Asynchronous AOF fsync is taking too long (disk is busy?). Writing the AOF "
@@ -53,6 +64,8 @@ LINES = {
         "F240502 03:12:07.102 88 kv/kvserver/store.go ⋮ [n3] 7 disk stall detected: pebble unable to write to "
         "‹/mnt/data1/cockroach/000042.log› in 20.31 seconds",
         "F240502 03:12:07 file write stall detected: unable to sync log files within 20s",
+        "INFO [n7,s7,pebble] disk slowness detected: syncdata on file /cockroach/data/000003.log has been "
+        "ongoing for 5.2s",
     ],
     "timed out enqueuing operation": [
         '2025-01-09T10:00:00Z [ERROR] agent.server: failed to wait for barrier: error="timed out enqueuing operation"',
@@ -64,6 +77,8 @@ LINES = {
     "health check of … took … above the warn threshold": [
         "[2026-02-12T21:51:51,711][WARN ][o.o.m.f.FsHealthService  ] [wazuh-indexer-0] health check of "
         "[/var/lib/wazuh-indexer/nodes/0] took [5806ms] which is above the warn threshold of [5s]",
+        "[WARN ][o.e.g.PersistedClusterStateService] [node-1] writing cluster state took [12623ms] which is "
+        "above the warn threshold of [10s]; wrote full state with [7] indices",
     ],
     "Error while flushing log for": [
         "[2024-03-01 10:00:00,000] ERROR Error while flushing log for orders-0 in dir /data/kafka with offset 4711 "
@@ -92,6 +107,9 @@ LINES = {
         "[46305.392387] Buffer I/O error on dev sdc1, logical block 1061, lost async page write",
         "[46305.386143] blk_update_request: I/O error, dev sdc, sector 10536 op 0x1:(WRITE) flags 0x800 phys_seg 1",
         "Jun 01 12:00:00 h kernel: I/O error, dev nvme0n1, sector 1234 op 0x1:(WRITE) flags 0x8800 phys_seg 2",
+        "kernel: [28599.006255] JBD2: Detected IO errors while flushing file data on sdb-8",
+        "fedora kernel: BTRFS error (device sdc1): bdev /dev/mapper/2024-06-8tb-b errs: wr 1, rd 0, flush 1, "
+        "corrupt 0, gen 0",
     ],
     "Remounting filesystem read-only": [
         "kernel: [12345.678] EXT4-fs error (device sda1): ext4_journal_check_start:83: comm mysqld: Detected aborted "
@@ -99,11 +117,25 @@ LINES = {
         "[12345.679] EXT4-fs (sda1): Remounting filesystem read-only",
         "XFS (dm-3): log I/O error -5",
         "touch: cannot touch '/srv/x': Read-only file system",
+        "kernel: WARNING: Pool 'firstpool' has encountered an uncorrectable I/O failure and has been "
+        "suspended.",
     ],
     "nvme … timeout, aborting": [
         "[  614.172351] nvme nvme0: I/O 831 QID 5 timeout, aborting",
         "kernel: nvme nvme1: I/O tag 17 (0011) opcode 0x1 (Write) QID 6 timeout, completion polled",
     ],
+    "Fsync log took a long time": [
+        "W0707 10:11:12.123456 2481 log.cc:967] Time spent Fsync log took a long time: real 1.223s user 0.000s sys 0.002s",
+    ],
+    "failed command: FLUSH CACHE": [
+        "[ 1605.689789] ata4.00: failed command: FLUSH CACHE EXT",
+        "[  246.745562] ata2.00: failed command: WRITE FPDMA QUEUED",
+        "[6411193.034110] ata1: hard resetting link",
+        "sd 0:0:0:0: [sda] Synchronize Cache(10) failed: Result: hostbyte=DID_NO_CONNECT driverbyte=DRIVER_OK",
+        "[Sat Mar 29 01:31:10 2025] mmc0: cache flush error -110",
+        "[Wed Aug 12 09:52:16 2026] device-mapper: multipath: Failing path 8:32.",
+    ],
+    "not responding, still trying": ["[  207.955868] nfs: server 10.100.0.60 not responding, still trying"],
     "Assuming drive cache: write through": [
         "[33121.821233] sd 6:0:0:0: [sdc] No Caching mode page found",
         "[33121.821237] sd 6:0:0:0: [sdc] Assuming drive cache: write through",
@@ -129,6 +161,9 @@ def test_pasted_log_lines_find_their_page(name: str) -> None:
         ("flushh", None),
         ("bariers-off", None),
         ("the backup took longer than expected", None),
+        ("LOG:  could not receive data from client: Connection reset by peer", None),
+        ("connection: /data/db/: directory of the I/O error", None),
+        ("cp: error writing 'x': Input/output error", None),
         ("", None),
     ],
 )
