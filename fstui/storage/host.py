@@ -15,7 +15,7 @@ _DMI_NAMES = ("sys_vendor", "product_name", "product_version", "board_vendor", "
 _AZURE_TAG = "7783-7084-3265-9085-8269-3286-77"
 
 _CLOUDS = (
-    (r"Amazon EC2", "aws"),
+    (r"Amazon EC2|\d\.amazon\b", "aws"),
     (r"Google Compute Engine", "gcp"),
     (_AZURE_TAG, "azure"),
     (r"OracleCloud", "oracle"),

@@ -29,6 +29,7 @@ def test_host_name_kernel_cpus_and_memory(box: Box) -> None:
     ("VMware, Inc.", "VMware7,1", "vmware", None), ("Microsoft Corporation", "Virtual Machine", "microsoft", None),
     ("Amazon EC2", "m5d.xlarge", "kvm", "aws"), ("Google", "Google Compute Engine", "kvm", "gcp"),
     ("Hetzner", "vServer", "kvm", "hetzner"), ("DigitalOcean", "Droplet", "kvm", "digitalocean"),
+    ("Xen", "HVM domU 4.11.amazon", "xen", "aws"),
     ("Cloud Hypervisor", "cloud-hypervisor", "cloud-hypervisor", None),
     ("Apple Inc.", "Apple Virtualization Generic Platform", "apple", None),
 ])  # fmt: skip

@@ -48,6 +48,7 @@ def test_every_model_has_pattern_and_source(row: models.Model) -> None:
     ("CT1000MX500SSD1", "ssd", None, "consumer"), ("Crucial_CT525MX3", "ssd", None, "consumer"),
     ("WDS100T1X0E-00AFY0", "ssd", None, "consumer"), ("Sabrent Rocket 4.0 2TB", "ssd", None, "consumer"),
     ("ADATA SX8200PNP", "ssd", None, "consumer"),
+    ("AVAGO SMC3108", "raid-cache", None, "raid"),
     ("DELL PERC H730 Mini", "raid-cache", None, "raid"), ("HPE LOGICAL VOLUME", "raid-cache", None, "raid"),
     ("Google PersistentDisk", "network", None, "cloud"), ("Google EphemeralDisk", "ssd", None, "cloud"),
     ("QEMU HARDDISK", "unknown", None, "virtual"),
