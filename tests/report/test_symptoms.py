@@ -125,7 +125,7 @@ LINES = {
         "kernel: nvme nvme1: I/O tag 17 (0011) opcode 0x1 (Write) QID 6 timeout, completion polled",
     ],
     "Fsync log took a long time": [
-        "W0707 10:11:12.123456 2481 log.cc:967] Time spent Fsync log took a long time: real 1.223s user 0.000s sys 0.002s",
+        "W0707 10:11:12.123456 2481 log.cc:967] Time spent Fsync log took a long time: real 1.223s user 0.000s",
     ],
     "failed command: FLUSH CACHE": [
         "[ 1605.689789] ata4.00: failed command: FLUSH CACHE EXT",
