@@ -87,7 +87,8 @@ def conclude(whole: Watched, filesystems: Sequence[Target] = ()) -> WatchConclus
     """
     programs = _programs([row for row in whole.waits if not row.kernel])
     if not programs:
-        return WatchConclusion("nobody", f"No program waits: in {whole.elapsed_s:.1f} s, none requested a sync.")
+        who = "only kernel threads" if whole.waits else "none"
+        return WatchConclusion("nobody", f"No program waits: in {whole.elapsed_s:.1f} s, {who} requested a sync.")
     stuck = max((row for row in whole.waits if row.in_flight_ns), key=lambda row: row.in_flight_ns or 0, default=None)
     if stuck is not None and stuck.in_flight_ns and stuck.in_flight_ns > STUCK_NS:
         waited = duration_ns(stuck.in_flight_ns)

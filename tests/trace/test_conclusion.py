@@ -46,7 +46,11 @@ def watched(*rows: Waiting, **more: object) -> Watched:
             "mariadbd (50) waits most, 0.2\xa0% of its time, for 1.00 syncs/s of 2.0 ms each",
         ),
         ([], "nobody", "in 10.0 s, none requested a sync"),
-        ([waiting(900, 40.0, 38.0, kernel=True, program="kworker")], "nobody", "No program waits"),
+        (
+            [waiting(900, 40.0, 38.0, kernel=True, program="kworker")],
+            "nobody",
+            "No program waits: in 10.0 s, only kernel threads requested a sync",
+        ),
         (
             [waiting(1, 1.0, 1.0, in_flight_ns=12_400 * MS)],
             "unknown",
