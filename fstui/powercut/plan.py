@@ -19,7 +19,7 @@ NAME = "power-cut"
 FORM = Form(
     name=NAME,
     title="Power cut with a witness",
-    question="After a power cut, does every acknowledged record exist?",
+    question="Do acknowledged records survive a power cut?",
     help="""
 This is the only proof of durability. A writer acknowledges numbered records to a witness on another machine. Then you
 cut the power. After the restart, every acknowledged record must exist. A person must do it, because this host cannot

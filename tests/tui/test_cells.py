@@ -6,8 +6,9 @@ from rich.text import Text
 
 from fstui.runs import scenarios
 from fstui.tui.drawing import result, run, storage
-from fstui.tui.drawing.cells import distinct, shown, window
+from fstui.tui.drawing.cells import distinct, framed, rule, selectable, shown, window
 from fstui.tui.screens.storage import StorageScreen
+from fstui.tui.styles import AREA, FAINT
 from tests.factories import screens
 from tests.tui.conftest import PreparedApp
 
@@ -79,3 +80,10 @@ async def test_a_key_draws_only_the_shown_rows(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(storage, "_row", counted)
         screen.action_move(3000)
         assert "/3000" in drawn and len(drawn) < 100
+
+
+def test_frame_around_the_selected_row_has_a_colour() -> None:
+    top, row = rule(8, "a"), selectable([("b", "")], selected=True)
+    for lines, style in (([top, row], AREA), ([top], FAINT)):
+        spans = [span for text in framed(lines, 10, 4) for span in text.spans if span.style in (AREA, FAINT)]
+        assert {span.style for span in spans} == {style}

@@ -138,6 +138,18 @@ async def test_selected_run_shows_its_verdict_and_trend() -> None:
         assert "bbb222" in "\n".join(await settled(pilot))
 
 
+async def test_only_a_run_with_others_to_compare_has_a_trend() -> None:
+    saved("aaa111", 1)
+    saved("bbb222", 2, 3)
+    runs.save(replace(screens.RUN, id="ccc333", steps=()))
+    app = PreparedApp()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("h")
+        assert not any("by run" in line for line in await settled(pilot))
+        await pilot.press("down")
+        assert await appears(pilot, "by run")
+
+
 async def test_long_rate_is_shown_in_thousands() -> None:
     saved("aaa111", 1, 1000)
     app = PreparedApp()
@@ -151,7 +163,5 @@ async def test_run_without_rate_and_bad_file_are_explained() -> None:
     (paths.runs_dir() / "20261101-080000-broken.json").write_text("{}")
     app = PreparedApp()
     async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.press("h")
-        assert await appears(pilot, "A trend needs two")
-        await pilot.press("end", "down", "down")
+        await pilot.press("h", "end", "down", "down")
         assert await appears(pilot, "not a run document")

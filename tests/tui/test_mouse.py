@@ -121,10 +121,10 @@ async def test_click_selects_a_saved_run_and_wheel_scrolls_a_page() -> None:
         lines = await clicked(pilot, "04 Oct 08:00")
         assert isinstance(app.screen, HistoryScreen) and app.screen.chosen and app.screen.chosen.id == "run4"
         assert any("run4.json" in line for line in lines)
-        first = (await pressed(pilot, "question_mark"))[0]
+        first = (await pressed(pilot, "question_mark"))[1]
         await pilot._post_mouse_events([MouseScrollDown], "#page", button=0)
         await pilot.pause()
-        assert shown(app)[0] != first
+        assert shown(app)[1] != first
 
 
 async def test_click_selects_a_scenario_or_setting_and_starts_nothing() -> None:

@@ -17,12 +17,13 @@ from rich.text import Text
 
 from fstui.report.characters import escape_controls
 from fstui.report.text import cut_left, fold
-from fstui.tui.styles import BRAND, FAINT, HEAD, SELECTED
+from fstui.tui.styles import AREA, BRAND, FAINT, HEAD, SELECTED
 
 Run = tuple[str, str]
 """Text and its style."""
 ROW, ACTION = "row", "act"
 """Marks of a cell that can be clicked: the number of the row to select, or the action to run."""
+_SELECTED_MARGIN = "▌"
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -138,7 +139,7 @@ def meter(share: float | None, cells: int, style: str) -> tuple[Run, Run]:
 def selectable(runs: Sequence[Run], *, selected: bool, glyph: Run = (" ", "")) -> Text:
     """Draw a row with a margin for its glyph; the selected row is reversed and has no other colours."""
     body = [(words, SELECTED) for words, _ in runs] if selected else runs
-    return line(("▌" if selected else " ", HEAD), (f"{glyph[0]} ", glyph[1]), *body)
+    return line((_SELECTED_MARGIN if selected else " ", HEAD), (f"{glyph[0]} ", glyph[1]), *body)
 
 
 def heading(columns: Sequence[Column], margin: str = "  ") -> Text:
@@ -167,14 +168,20 @@ def rule(width: int, left: str = "", right: str = "", legend: Sequence[Run] = ()
 
 
 def framed(texts: Sequence[Text], width: int, height: int) -> list[Text]:
-    """Draw a frame around lines that are two cells narrower. The first one is a rule, which becomes its top."""
+    """Draw a frame around lines that are two cells narrower. The first one is a rule, which becomes its top.
+
+    The frame around the selected row has a colour.
+    """
     lines = []
+    style = AREA if any(text.plain.startswith(_SELECTED_MARGIN) for text in texts) else FAINT
     for at in range(height - 1):
         text = texts[at].copy() if at < len(texts) else line()
+        if at == 0:
+            text.spans = [span._replace(style=style) if span.style == FAINT else span for span in text.spans]
         left, right = ("╭", "╮") if at == 0 else ("├", "┤") if text.plain.startswith("──") else ("│", "│")
         text.pad_right(width - 2 - text.cell_len)
-        lines.append(line((left, FAINT)).append_text(text).append(right, FAINT))
-    return [*lines, line(("╰" + "─" * (width - 2) + "╯", FAINT))]
+        lines.append(line((left, style)).append_text(text).append(right, style))
+    return [*lines, line(("╰" + "─" * (width - 2) + "╯", style))]
 
 
 def wrapped(text: str, width: int, indent: str = "   ", first: str | None = None) -> list[str]:

@@ -40,7 +40,7 @@ COLUMNS = (
     Column("HOST", 12, gap=2, from_width=107),
     Column("NOTE", 28, gap=2, from_width=121),
 )
-_PICTURE = 12
+_MIN_PICTURE = 8
 
 
 def rows(runs: Sequence[Summary], width: int) -> TableContent:
@@ -73,26 +73,27 @@ def in_order(runs: Sequence[Summary], title: str) -> list[Summary]:
 
 
 def trend(summaries: Sequence[Summary], chosen: Summary, width: int) -> list[Text]:
-    """Return how the rate changed in the runs of the same scenario on the same storage, as ``fstui history trend``."""
+    """Return how the rate changed in the runs of the same scenario on the same storage; nothing for a single run."""
     runs = next((one for one in report.series(summaries) if chosen in one), [])
     if len(runs) < 2:
-        return [rule(width, "trend"), *paragraph(report.NO_TREND, width - 2, "  ")]
+        return []
     return [rule(width, f"{chosen.rate_of} by run"), *section_lines(report.trend(runs)._replace(title=""), width)]
 
 
-def selected(summary: Summary, run: Run | None, width: int) -> list[Text]:
-    """Return the verdict of a run, whether it is slow, what to do next and why, with a picture of its step."""
+def selected(summary: Summary, run: Run | None, width: int, height: int) -> list[Text]:
+    """Return the verdict of a run, whether it is slow, what to do next and why, with a picture of its step below."""
     if run is None:
         return [rule(width, summary.id or "unreadable", moment(summary.started_at)), *_in_short(summary, width)]
     from fstui.tui.drawing import result  # noqa: PLC0415  not needed for the first frame
 
-    return [
+    lines = [
         rule(width, f"{summary.id}  {_target(summary)}", moment(summary.started_at)),
         result.verdict(run, width),
         *result.speed(run, width),
         *result.explanation(run, leading(run), width, UNBOUNDED),
-        *result.picture(run, next((step for step in run.steps if step.name == summary.rate_of), None), width, _PICTURE),
     ]
+    step = next((step for step in run.steps if step.name == summary.rate_of), None)
+    return [*lines, *result.picture(run, step, width, max(height - len(lines), _MIN_PICTURE))]
 
 
 def file(summary: Summary, width: int) -> list[Text]:

@@ -12,7 +12,7 @@ from fstui.model.quantities import rotation, short_size
 from fstui.model.settings import Settings
 from fstui.model.storage import Node, Target
 from fstui.report.stack import called, link, stack_line, unread
-from fstui.tui.drawing.cells import Run, fit, line
+from fstui.tui.drawing.cells import Run, drawn_width, fit, line
 from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ def tree(target: Target, width: int, edges: Mapping[str, Run] | None = None) -> 
     if not target.stack:
         return []
     seen: set[str] = set()
-    lines: list[Text] = []
+    lines: list[Text | tuple[str, Run]] = []
+    """A layer is the text on the left and its note."""
 
     def draw(node: Node, role: str, lead: str, indent: str, stopped: bool) -> None:
         seen.add(node.id)
@@ -45,7 +46,7 @@ def tree(target: Target, width: int, edges: Mapping[str, Run] | None = None) -> 
             lines.append(line(lead[:-2], sign, (fit(words, width - cell_len(lead)).rstrip(), style)))
         facts = ",".join(target.mount_options) if top else _facts(node, role)
         name = target.fstype if top else _name(node)
-        lines.extend(_layer(f"{lead}{name}  {facts}", _note(node, stopped), width))
+        lines.append((f"{lead}{name}  {facts}", _note(node, stopped)))
         for reading in node.state:
             lines.append(line(f"{indent}  ", (f"! {reading.what} {reading.value}", DOUBT)))
         for missing in unread(node):
@@ -58,7 +59,8 @@ def tree(target: Target, width: int, edges: Mapping[str, Run] | None = None) -> 
                 draw(layer, layer_role, indent + branch, indent + more, stopped or node.sync == "stops")
 
     draw(target.stack[0], "", "  ", "  ", False)
-    return lines
+    widest = max(drawn_width(one[0]) for one in lines if isinstance(one, tuple))
+    return [part for one in lines for part in ([one] if isinstance(one, Text) else _layer(*one, widest, width))]
 
 
 def lowest(nodes: Sequence[Node]) -> str:
@@ -107,7 +109,7 @@ def reach_lines(
     for name, settings in steps:
         found = reach(settings, target, below)
         found = in_truth(actual, found, below) if actual and found else found
-        bar = [("╌" * (each * len(below)), FAINT), (" ?", "")] if hidden else _reach_bar(found, below, each, room)
+        bar = [("?", "")] if hidden else _reach_bar(found, below, each, room)
         drawn.append(line(f"  {fit(name, names)}  ", *bar))
     return drawn
 
@@ -125,9 +127,9 @@ def _reach_bar(found: Reach | None, below: Sequence[DataPlace], each: int, room:
     return [(skipped, FAINT), (bar, style), (note, FAINT)]
 
 
-def _layer(left: str, note: Run, width: int) -> list[Text]:
+def _layer(left: str, note: Run, widest: int, width: int) -> list[Text]:
     # The note about flushes matters more than the end of a list of mount options.
-    column = max(min(width * 51 // 80, width - cell_len(note[0])), _MIN_NOTE_COLUMN)
+    column = max(min(widest + 3, width * 51 // 80, width - cell_len(note[0])), _MIN_NOTE_COLUMN)
     if width < 70:
         return [line(fit(left, width)), line("      ", note)] if note[0] else [line(fit(left, width))]
     return [line(fit(left, column - 1) + " ", (fit(note[0], width - column).rstrip(), note[1]))]

@@ -35,9 +35,11 @@ from fstui.tui.widgets.table import TableContent, row_cells
 
 STAGES = ("predict", "run", "compare", "explain", "question")
 _STEP, _RATE, _BAR, _MIN_BAR = 22, 32, 22, 6
+_PROSE = 100
+"""Longer lines are hard to read."""
 _RIGHT = (DOUBT, "", GOOD)
 """The style for 0, 1 and 2 right answers."""
-COLUMNS = (Column("", 1), Column("NO", 2, right=True), Column("LESSON", gap=2), Column("TIME, RESULT", 24, gap=2))
+COLUMNS = (Column("", 1), Column("NO", 2, right=True), Column("LESSON", gap=2), Column("TIME, RESULT", 12, gap=2))
 
 
 def listed(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) -> TableContent:
@@ -49,11 +51,9 @@ def listed(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) ->
             "": "✓" if done else "·",
             "NO": str(lesson.number),
             "LESSON": lesson.title,
-            "TIME, RESULT": f"{done.right} of 2 right, {done.day}"
-            if done
-            else f"{'━' * lesson.minutes} {lesson.minutes} min",
+            "TIME, RESULT": f"{done.right} of 2 right" if done else f"{lesson.minutes} min",
         }
-        styles = {"": GOOD if done else FAINT, "TIME, RESULT": _RIGHT[done.right] if done else AREA}
+        styles = {"": GOOD if done else FAINT, "TIME, RESULT": _RIGHT[done.right] if done else FAINT}
         rows[lesson.name] = partial(row_cells, columns, values, styles)
     return TableContent(columns, rows)
 
@@ -79,7 +79,7 @@ def about(lesson: Lesson, planned: Sequence[Planned], done: Taken | None, width:
         *(line(f"    {at}  ", answer) for at, answer in enumerate(lesson.predict.choices, 1)),
         *reach(lesson, planned, width, hidden=done is None),
         *disks(lesson, planned, width),
-        *_measured(lesson, done, width),
+        *(_measured(lesson, done, width) if done else []),
         line(),
         *prose(f"words: {', '.join(map(titled, lesson.words))}", width, FAINT),
         *(meanings(lesson, width) if done else []),
@@ -227,22 +227,21 @@ def _window_s(elapsed_s: float) -> float:
 
 
 def prose(text: str, width: int, style: str = "") -> list[Text]:
-    return paragraph(" ".join(text.splitlines()), width - 4, "  ", style) if text else []
+    return paragraph(" ".join(text.splitlines()), min(width - 4, _PROSE), "  ", style) if text else []
 
 
-def _measured(lesson: Lesson, done: Taken | None, width: int) -> list[Text]:
-    """Return the rates measured when the lesson was last taken, or empty bars."""
-    rates = done.rates_per_s if done else {}
-    most = max(rates.values(), default=0.0)
+def _measured(lesson: Lesson, done: Taken, width: int) -> list[Text]:
+    """Return the rates measured when the lesson was last taken."""
+    most = max(done.rates_per_s.values(), default=0.0)
     cells = max(width - _RATE - 22, 8)
-    lines = [line(), rule(width, "what was measured" if rates else "what it will measure", done.day if done else "")]
+    lines = [line(), rule(width, "what was measured", done.day)]
     for run in lesson.runs:
         for step in run.steps:
             name = str(step["name"])
-            known = rates.get(f"{run.label}/{name}")
-            label = name if len(lesson.runs) == 1 else f"{run.label}: {name}"
-            drawn = (bar(known / most, cells), AREA) if known else ("╌" * cells + " ?", FAINT)
-            lines.append(line(f"  {fit(label, _RATE)}{fit_right(f'{rate(known)}/s' if known else '', 12)}  ", drawn))
+            if known := done.rates_per_s.get(f"{run.label}/{name}"):
+                label = name if len(lesson.runs) == 1 else f"{run.label}: {name}"
+                rated = fit_right(f"{rate(known)}/s", 12)
+                lines.append(line(f"  {fit(label, _RATE)}{rated}  ", (bar(known / most, cells), AREA)))
     return lines
 
 

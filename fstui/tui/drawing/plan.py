@@ -29,7 +29,7 @@ from fstui.tui.styles import AREA, BAD, DOUBT, FAINT
 from fstui.tui.widgets.table import TableContent, row_cells
 
 _BAR, _LONG_BAR, _VERY_WIDE = 12, 36, 150
-_SHORT_BAR, _WIDE = 6, 103
+_WIDE = 103
 _BARS = ("DURATION", "BYTES")
 _MUCH = 10
 """A run that writes more than a tenth of the free space has its bar in another colour."""
@@ -40,7 +40,7 @@ SCENARIOS = (
     Column("TIME", 7, right=True),
     Column("DURATION", _BAR, gap=2, from_width=_WIDE),
     Column("WRITES", 8, right=True, from_width=63),
-    Column("BYTES", _BAR, from_width=78),
+    Column("BYTES", _BAR, from_width=_WIDE),
 )
 SETTINGS = (Column("NAME", 14, gap=4), Column("VALUE", 12), Column("NOTE"))
 
@@ -55,7 +55,7 @@ def title(directory: str, target: Target | None, simulated: str | None, width: i
 
 def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None) -> TableContent:
     """Return a row for each scenario with its cost; the index is the key."""
-    bar = _LONG_BAR if width >= _VERY_WIDE else _BAR if width >= _WIDE else _SHORT_BAR
+    bar = _LONG_BAR if width >= _VERY_WIDE else _BAR
     columns = shown([replace(one, width=bar) if one.title in _BARS else one for one in SCENARIOS], width - 1)
     rows = {}
     for at, offer in enumerate(offers):
@@ -73,7 +73,7 @@ def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None
             if free_bytes is not None and (plan.max_bytes or 0) * _MUCH > free_bytes:
                 styles["BYTES"] = DOUBT
         rows[str(at)] = partial(row_cells, columns, values, styles)
-    return TableContent(columns, rows, {"DURATION": "1 s … 1 h", "BYTES": "1 M … 1 T" if bar > _SHORT_BAR else ""})
+    return TableContent(columns, rows, {"DURATION": "1 s … 1 h", "BYTES": "1 M … 1 T"})
 
 
 def settings(offer: Offer, chosen: Choices, marked: tuple[str, int], target: Target | None, width: int) -> TableContent:

@@ -13,7 +13,7 @@ from fstui.model.recording import Bucket, DeviceSecond, RecordedWait, Second, Wh
 from fstui.report.text import NONE, sparkline
 from fstui.report.what_happened import CHARTS, line_of
 from fstui.tui.drawing.cells import Column, fit_right, line, rule, table, title_line, wrapped
-from fstui.tui.styles import FAINT, HEAD
+from fstui.tui.styles import AREA, FAINT, HEAD
 
 ZOOMS = (10, 60, 600, 3600)
 """Seconds of one cell."""
@@ -76,7 +76,8 @@ def strips(view: RecordingView, width: int, height: int) -> list[Text]:
         most = max((value for value in values if value is not None), default=0.0)
         peak = chart.words(most) if most else NONE
         strip = sparkline(values) if most else " " * number
-        lines.append(line((f"{chart.name:>{_LABEL - 1}} ", FAINT), strip, (fit_right(f"≤ {peak}", _PEAK), FAINT)))
+        name, most_words = f"{chart.name:>{_LABEL - 1}} ", fit_right(f"≤ {peak}", _PEAK)
+        lines.append(line((name, FAINT), (strip, AREA), (most_words, FAINT)))
     first, last = (f"{datetime.fromtimestamp(at):%H:%M}" for at in (view.start, view.start + number * view.cell_s))
     axis = f"{first}{last:>{number - len(first)}}"
     at = min(max(view.cell, 0), number - 1)

@@ -24,7 +24,6 @@ from fstui.tui.drawing.cells import (
     Column,
     distinct,
     drawn_width,
-    ends,
     fit,
     heading,
     labelled,
@@ -86,9 +85,8 @@ def verdict(run: Run, width: int) -> Text:
     title = finding_title(deciding) if deciding else ""
     title = "proof: a power-cut test" if run.verdict == "consistent" else title
     word = verdict_word(run.verdict)
-    room = width - len(word) - len(run.confidence) - 20
-    title = fit(title, min(len(title), room)) if room > 12 else ""
-    return ends([(f" {glyph} {word} ", f"reverse {style}"), f" {run.confidence} confidence"], title, width)
+    badge, why = f" {glyph} {word} ", f" {run.confidence} confidence   {title}"
+    return line((badge, f"reverse {style}"), fit(why, width - drawn_width(badge)).rstrip())
 
 
 def speed(run: Run, width: int) -> list[Text]:

@@ -239,7 +239,8 @@ def _step(progress: Progress, index: int, name: str, columns: Sequence[Column]) 
         values |= numbers(progress.snapshot, planned.settings, counts, columns) if progress.snapshot else {}
     else:
         glyph, style = ("–", FAINT) if planned.skip else ("·", FAINT)
-    return line(" ", (glyph, style), " ", *styled_row(columns, values, {CURVE: HEAT[0]}))
+    styles = {CURVE: HEAT[0], "STEP": HEAD if index == progress.current else ""}
+    return line(" ", (glyph, style), " ", *styled_row(columns, values, styles))
 
 
 def _reported_row(columns: Sequence[Column], name: str, seen: Snapshot) -> str:

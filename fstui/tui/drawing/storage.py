@@ -219,7 +219,7 @@ def title(inventory: Inventory, rows: Sequence[StorageEntry], simulated: str | N
         others = f" + {counted(guests, 'VM')}" if guests else ""
         others += f" + {counted(unused, 'unused device')}" if unused else ""
         summary = f"{counted(len(filesystems), 'filesystem')}{others} · {flagged} flagged"
-    where = f"{host.hostname} · Linux {host.kernel} · {kind}"
+    where = f"{host.hostname} · Linux {host.kernel} · {kind}" if width >= _WIDE else f"{host.hostname} · {kind}"
     return title_line("", where, summary, width, origin(simulated))
 
 

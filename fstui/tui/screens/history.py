@@ -234,7 +234,7 @@ class HistoryScreen(BaseScreen):
 
     def _draw_selected(self, width: int, height: int) -> list[Text]:
         chosen = self.chosen
-        return drawing.selected(chosen, self._documents.get(chosen.path), width) if chosen else []
+        return drawing.selected(chosen, self._documents.get(chosen.path), width, height) if chosen else []
 
     def _draw_file(self, width: int, height: int) -> list[Text]:
         return drawing.file(self.chosen, width) if self.chosen else [line()]

@@ -15,7 +15,7 @@ from textual.widgets import Markdown
 from fstui.model.run import Run
 from fstui.report.sections import Report
 from fstui.tui.commands import BACK, COPY, EVERYWHERE, HELP, LIST, PALETTE, QUIT, Command, key_names
-from fstui.tui.drawing.cells import rule
+from fstui.tui.drawing.cells import title_line
 from fstui.tui.drawing.report import report_lines
 from fstui.tui.screens.base_screen import BaseScreen
 
@@ -27,12 +27,13 @@ class PageScreen(BaseScreen):
     SCROLLED = "page"
     HELP_TEXT = "A page to read."
 
-    def __init__(self, page: str | Callable[[int], list[Text]]) -> None:
+    def __init__(self, name: str, page: str | Callable[[int], list[Text]]) -> None:
         """``page``: Markdown, or a function that returns the lines for a width."""
-        super().__init__()
+        super().__init__(name)
         self._page = page
 
     def compose(self) -> ComposeResult:
+        yield self.lines("title", lambda width, height: [title_line(self.name or "", "", "", width)], classes="line")
         with VerticalScroll(id="page"):
             if isinstance(page := self._page, str):
                 yield Markdown(page, open_links=False)
@@ -62,8 +63,8 @@ def help_screen(screen: BaseScreen, keymap: Mapping[str, str]) -> PageScreen:
     rows = [f"| **{_escape(' '.join(key_names(one, keymap)))}** | {_escape(one.help)} |" for one in commands]
     names = ", ".join(command.id for command in commands)
     how = _escape(f"To change keys, use these names in keys.toml in the configuration directory: {names}")
-    parts = ["## help", _escape(screen.HELP_TEXT), "\n".join(["| keys | |", "|---|---|", *rows]), how]
-    return HelpScreen("\n\n".join(parts))
+    parts = [_escape(screen.HELP_TEXT), "\n".join(["| keys | |", "|---|---|", *rows]), how]
+    return HelpScreen("help", "\n\n".join(parts))
 
 
 def glossary_screen(screen: BaseScreen) -> PageScreen:
@@ -81,11 +82,11 @@ def glossary_screen(screen: BaseScreen) -> PageScreen:
             see = [f"see: {', '.join(map(glossary.titled, word.see))}"] if word.see else []
             parts += [f"### {_escape(glossary.titled(name))}", _escape(" ".join(word.text.split()))]
             parts += ["\\\n".join(f"*{_escape(part)}*" for part in (*source, *see))]
-    return PageScreen("\n\n".join(parts))
+    return PageScreen("glossary", "\n\n".join(parts))
 
 
-def report_screen(title: str, report: Report) -> PageScreen:
-    return PageScreen(lambda width: [rule(width, title), *report_lines(report, width)])
+def report_screen(name: str, report: Report) -> PageScreen:
+    return PageScreen(name, lambda width: report_lines(report, width))
 
 
 def comparison_screen(runs: Sequence[Run]) -> PageScreen:
@@ -99,7 +100,7 @@ def comparison_screen(runs: Sequence[Run]) -> PageScreen:
 def explain_screen(rule_name: str) -> PageScreen:
     from fstui.report import explanation  # noqa: PLC0415  it imports the rules
 
-    return PageScreen(explanation.markdown(rule_name))
+    return PageScreen("explain", explanation.markdown(rule_name))
 
 
 def _escape(text: str) -> str:

@@ -180,7 +180,7 @@ class ResultScreen(BaseScreen):
 
         chosen = self.chosen
         self.app.push_screen(
-            PageScreen(lambda width: [*_named(chosen, width), *self._explained(chosen, width, UNBOUNDED)])
+            PageScreen("result", lambda width: [*_named(chosen, width), *self._explained(chosen, width, UNBOUNDED)])
         )
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:

@@ -119,8 +119,8 @@ class DrawnLines(DrawnText):
         self._marks: list[list[tuple[Span, dict[str, Any]]]] = []
 
     def redraw(self) -> None:
-        width, height = self.size
-        shown = width and height and self.screen.is_active
+        width = self.size.width
+        shown = width and self.screen.is_active
         if shown and self.styles.is_auto_height and self._height_for(width) != self._height_drawn:
             self.refresh(layout=True)
         super().redraw()
@@ -177,7 +177,8 @@ class DrawnLines(DrawnText):
 
     def _height_for(self, width: int) -> int:
         frame = self.has_frame
-        return frame + (self._full_height() if self._full_height else len(self._draw(width - 2 * frame, UNBOUNDED)))
+        lines = self._full_height() if self._full_height else len(self._draw(width - 2 * frame, UNBOUNDED))
+        return lines + frame if lines else 0
 
 
 class Slices(DrawnText):
