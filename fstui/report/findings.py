@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from fstui.model.judgement import TOO_SLOW, VERDICTS, Finding, Judgement, Verdict
 from fstui.model.quantities import percent
-from fstui.model.run import Run
-from fstui.model.steps import Step
 from fstui.model.storage import Target
 from fstui.report.stack import in_memory
 from fstui.storage.layers import kind
+
+if TYPE_CHECKING:
+    from fstui.model.run import Run
+    from fstui.model.steps import Step
 
 _GOOD: tuple[Verdict, ...] = ("consistent", "kept")
 FREE_OF_DEFECTS: tuple[Verdict, ...] = (*_GOOD, "plausible")

@@ -17,14 +17,14 @@ from fstui.model.declaration import NOTHING, Declaration, declared
 from fstui.model.errors import Refused
 from fstui.model.host import Inventory
 from fstui.model.judgement import Judgement
-from fstui.model.plan import Plan
 from fstui.model.rate_limit import UNLIMITED, RateLimit
-from fstui.model.run import Round, Run
 from fstui.model.storage import Target
 from fstui.proc import MOUNTINFO
 
 if TYPE_CHECKING:  # these are not needed for the first screen, and take time to import
     from fstui.databases.programs import Installed
+    from fstui.model.plan import Plan
+    from fstui.model.run import Round, Run
     from fstui.runs.machine.base import Machine
     from fstui.runs.rules import Flags
     from fstui.runs.runner import RunInProgress

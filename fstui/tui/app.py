@@ -23,9 +23,7 @@ from textual.screen import Screen
 
 from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
-from fstui.model.plan import Plan
 from fstui.model.quantities import counted
-from fstui.model.run import Run
 from fstui.model.storage import Target
 from fstui.report.characters import escape_controls, escape_lines
 from fstui.runs.session import Session
@@ -39,6 +37,8 @@ from fstui.tui.terminal import AsciiFilter, ControlFilter, PressDriver, is_ascii
 if TYPE_CHECKING:
     from textual.widgets import Input
 
+    from fstui.model.plan import Plan
+    from fstui.model.run import Run
     from fstui.runs.runner import RunInProgress
     from fstui.runs.site import Site
     from fstui.runs.startup import LedgerEntry

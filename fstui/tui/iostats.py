@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 import msgspec
 
 from fstui.model.counters import Counters, DeviceCounters
-from fstui.model.watch import Watched
+
+if TYPE_CHECKING:
+    from fstui.model.watch import Watched
 
 Sample = TypeVar("Sample")
 _COUNTERS = ("reads", "writes", "written_bytes", "write_ms", "flushes", "flush_ms", "busy_ms")

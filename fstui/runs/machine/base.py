@@ -16,15 +16,15 @@ from fstui.model.counters import Counters, DeviceTrace
 from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
 from fstui.model.host import Inventory, Process
-from fstui.model.plan import PlannedStep
-from fstui.model.run import Baselines, Run
-from fstui.model.steps import Failure, Step
 from fstui.model.storage import Node, Target
 from fstui.state.workspace import HeldDirectory, RunDirectory, TargetDirectory
 
 if TYPE_CHECKING:
     from fstui.databases.programs import Installed
     from fstui.model.activity import HostActivity
+    from fstui.model.plan import PlannedStep
+    from fstui.model.run import Baselines, Run
+    from fstui.model.steps import Failure, Step
     from fstui.model.watch import Watched
     from fstui.storage.process import Processes
     from fstui.trace.at_risk import AtRiskChild
@@ -238,6 +238,8 @@ class Machine(Protocol):
 
     async def baselines(self, run: Run) -> Baselines:
         """Return the saved runs and references to compare a new run with."""
+        from fstui.model.run import Baselines  # noqa: PLC0415  not needed for the first screen
+
         return Baselines()
 
     async def save(self, run: Run) -> tuple[str | None, str | None]:

@@ -21,13 +21,11 @@ from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
 from fstui.model.guests import Guest
 from fstui.model.host import Inventory, Process
-from fstui.model.plan import PlannedStep
 from fstui.model.rate_limit import UNLIMITED, RateLimit
-from fstui.model.run import Baselines, Run
 from fstui.model.storage import Node, Space, Target
 from fstui.runs.machine.base import Machine, NoTrace, RunningProbe, RunningWatch, StepTracing, no_activity
 from fstui.state.workspace import HeldDirectory, TargetDirectory, Workspace, inspect
-from fstui.storage import claims, guests, process, survey
+from fstui.storage import claims, process, survey
 from fstui.storage import counters as device_counters
 from fstui.storage.claims import Claims, Command
 from fstui.storage.hotplug import Watch
@@ -36,6 +34,8 @@ from fstui.storage.tree import Tree
 if TYPE_CHECKING:
     from fstui.databases.programs import Installed
     from fstui.model.activity import HostActivity
+    from fstui.model.plan import PlannedStep
+    from fstui.model.run import Baselines, Run
     from fstui.runs.serving import Serving
     from fstui.storage.process import Processes
     from fstui.trace.at_risk import AtRiskChild
@@ -126,6 +126,8 @@ class LocalMachine(Machine):
 
     async def _read_guests(self) -> None:
         """Read the virtual machines again if others run, or if it was long ago."""
+        from fstui.storage import guests  # noqa: PLC0415  not needed for the first screen
+
         pids, now = guests.running(self._root), time.monotonic()
         if pids == tuple(guest.pid for guest in self._guests) and now - self._guests_at < CLAIMS_S:
             return
@@ -251,7 +253,7 @@ class LocalMachine(Machine):
         try:
             return await paths.in_home(runs.baselines, run)
         except (OSError, Refused):
-            return Baselines()
+            return await super().baselines(run)
 
     async def save(self, run: Run) -> tuple[str | None, str | None]:
         from fstui.state import runs  # noqa: PLC0415

@@ -9,13 +9,13 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from fstui.model.quantities import rotation, short_size
-from fstui.model.settings import Settings
 from fstui.model.storage import Node, Target
 from fstui.report.stack import called, link, stack_line, unread
 from fstui.tui.drawing.cells import Run, drawn_width, fit, line
 from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD
 
 if TYPE_CHECKING:
+    from fstui.model.settings import Settings
     from fstui.report.reach import DataPlace, Reach
     from fstui.runs.simulation import Simulated
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from rich.text import Text
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 class BaseScreen(Screen[None]):
     """A screen of fstui. ``KEYS`` has its keys: bindings, footer, help and palette are made from it."""
 
+    CSS_PATH: ClassVar[Path | None] = Path(__file__).parents[1] / "css" / "others.tcss"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide"), (150, "-huge")]  # noqa: RUF012  Textual's own type
     KEYS: ClassVar[tuple[Command, ...]] = ()
     HELP_TEXT: ClassVar[str] = ""

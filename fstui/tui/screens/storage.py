@@ -18,7 +18,6 @@ from fstui.model.host import Inventory
 from fstui.model.judgement import Judgement
 from fstui.model.quantities import counted
 from fstui.model.storage import Node, Target
-from fstui.runs.site import usual_directories
 from fstui.tui.commands import COPY, HELP, HISTORY, LIST, QUIT, Command
 from fstui.tui.drawing import filesystem, storage
 from fstui.tui.drawing.cells import line, rule
@@ -54,6 +53,8 @@ class StorageScreen(BaseScreen):
         Command("storage.unfilter", "escape", "unfilter", "", "Remove the filter."),
         *LIST,
     )
+    CSS_PATH = None
+    """The rules of the app are enough, and reading the others would delay the first frame."""
     DOUBLE_CLICK = "run_here"
     SCROLLED = "detail"
     HELP_TEXT = (
@@ -215,6 +216,8 @@ class StorageScreen(BaseScreen):
         elif self.row.target.pseudo:
             self.say("This filesystem cannot hold files.")
         else:
+            from fstui.runs.site import usual_directories  # noqa: PLC0415  the first frame does not need it
+
             mount_point = self.row.target.mount_point
             mounts = [target.mount_point for target in self.inventory.filesystems]
             directory = self.row.target.path or mount_point
