@@ -19,9 +19,9 @@ _COLOURS = {
     "lost": _BAD, "not-durable": _BAD, "stalls": _BAD, "suspicious": _DOUBT, "slow": _DOUBT,
     "consistent": _GOOD, "kept": _GOOD, "normal": _GOOD,
 }  # fmt: skip
-_VERDICT = re.compile(rf"[✗!✓▲] +({'|'.join(_COLOURS)})\b", re.IGNORECASE)
+_VERDICT = rf"(?i)[✗!✓▲] +({'|'.join(_COLOURS)})\b"
 _SIGNS = {"✗": _BAD, "!": _DOUBT, "✓": _GOOD}
-_ROW = re.compile(r"^([✗!✓])(?=  \S)", re.MULTILINE)
+_ROW = r"(?m)^([✗!✓])(?=  \S)"
 """The sign at the beginning of a row of a list."""
 
 
@@ -120,8 +120,8 @@ def colours_wanted(environ: Mapping[str, str] = os.environ) -> bool:
 
 def coloured(text: str) -> str:
     """Return safe text with its verdicts in colour (ECMA-48, 8.3.117)."""
-    text = _VERDICT.sub(lambda found: _in(_COLOURS[found[1].lower()], found[0]), text)
-    return _ROW.sub(lambda found: _in(_SIGNS[found[1]], found[1]), text)
+    text = re.sub(_VERDICT, lambda found: _in(_COLOURS[found[1].lower()], found[0]), text)
+    return re.sub(_ROW, lambda found: _in(_SIGNS[found[1]], found[1]), text)
 
 
 def _in(colour: str, text: str) -> str:

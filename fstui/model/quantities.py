@@ -6,7 +6,7 @@ import re
 
 _GROUP = "\xa0"
 """Non-breaking. Fonts and 8-bit encodings lack the narrow one, U+202F."""
-_WRITTEN = re.compile(r"(?<![\w.])\d{1,3}(?: \d{3})+(?!\w)|\d %")
+_WRITTEN = r"(?<![\w.])\d{1,3}(?: \d{3})+(?!\w)|\d %"
 
 
 def count(number: float) -> str:
@@ -16,7 +16,7 @@ def count(number: float) -> str:
 
 def grouped(page: str) -> str:
     """Return a page of documentation with its numbers as `count` and `percent` write them."""
-    return _WRITTEN.sub(lambda number: number[0].replace(" ", _GROUP), page)
+    return re.sub(_WRITTEN, lambda number: number[0].replace(" ", _GROUP), page)
 
 
 def counted(number: int, thing: str) -> str:

@@ -25,7 +25,7 @@ NARROWEST = 24
 """Cells for sentences in the last column of a table."""
 NONE = "–"
 _BLOCKS = "▁▂▃▄▅▆▇█"
-_COMMAND = re.compile(r"(?:^|(?<=[\s(]))'[^']+'(?=[\s).,;:]|$)")
+_COMMAND = r"(?:^|(?<=[\s(]))'[^']+'(?=[\s).,;:]|$)"
 
 
 def verdict_words(verdict: Verdict, confidence: Confidence) -> str:
@@ -123,7 +123,7 @@ def fold(text: str, width: int, first: str = "", indent: str = "") -> list[str]:
 
 def _broken(text: str, width: int, first: str = "", indent: str = "", *, break_long_words: bool) -> list[str]:
     # a command in quotes is one word, so that it can be copied; escaped text contains no NUL
-    whole = _COMMAND.sub(lambda found: found[0].replace(" ", "\0"), escape_controls(text))
+    whole = re.sub(_COMMAND, lambda found: found[0].replace(" ", "\0"), escape_controls(text))
     lines = textwrap.wrap(
         whole,
         max(width, 1),

@@ -24,7 +24,6 @@ from fstui.storage.tree import Tree
 PATTERN = r"eatmydata|no-?f?sync|fsync-?(off|disable|stub)|fake-?f?sync|disable-?f?sync"
 """File names of libraries whose only purpose is to skip syncs (libeatmydata, nosync …), ignoring case. A probe gets the
 pattern as a setting, because it cannot import this module."""
-_STUBS = re.compile(PATTERN, re.IGNORECASE)
 _MAPS_BYTES = 4 << 20
 _SECCOMP: tuple[Literal["off", "strict", "filter"], ...] = ("off", "strict", "filter")
 """The field Seccomp of /proc/PID/status (proc_pid_status(5))."""
@@ -80,7 +79,7 @@ def _stubs(path: str, names: Iterable[str]) -> list[Reading]:
 
 def stubs_syncs(path: str) -> bool:
     """Return whether the library stubs syncs, by its file name without the directory."""
-    return _STUBS.search(path.rpartition("/")[2]) is not None
+    return re.search(PATTERN, path.rpartition("/")[2], re.IGNORECASE) is not None
 
 
 class Written(NamedTuple):

@@ -152,9 +152,9 @@ def may_outlive_power_cut(node: Node) -> bool:
     return outlives_power_cut(node) or hidden_by_controller(node)
 
 
-_HDPARM = re.compile(r"write-caching =\s+([01]) ")
-_SMARTCTL = re.compile(r"^Write cache is:\s+(Enabled|Disabled)", re.MULTILINE)
-_FEATURE = re.compile(r"Current value:\s*(?:0x)?([0-9a-fA-F]+)")
+_HDPARM = r"write-caching =\s+([01]) "
+_SMARTCTL = r"(?m)^Write cache is:\s+(Enabled|Disabled)"
+_FEATURE = r"Current value:\s*(?:0x)?([0-9a-fA-F]+)"
 
 
 def cache_commands(node: Node) -> tuple[Command, ...]:
@@ -189,8 +189,8 @@ def _read(command: Command, output: str) -> Reading | None:
         with suppress(ValueError, KeyError, TypeError, RecursionError):
             return Reading(what="vwc", value="present" if json.loads(output)["vwc"] & 1 else "absent", path=path)
         return None
-    if command[0] == "nvme" and (value := _FEATURE.search(output)):
+    if command[0] == "nvme" and (value := re.search(_FEATURE, output)):
         return Reading(what="drive_cache", value="on" if int(value[1], 16) & 1 else "off", path=path)
-    if match := _HDPARM.search(output) or _SMARTCTL.search(output):
+    if match := re.search(_HDPARM, output) or re.search(_SMARTCTL, output):
         return Reading(what="drive_cache", value="on" if match[1] in ("1", "Enabled") else "off", path=path)
     return None

@@ -22,13 +22,13 @@ BACKUP_FAILED = 0x10
 """Bit of the critical warning: "The volatile memory backup device has failed" (NVM Express base specification)."""
 _OF_NVME = ("critical_warning", "percent_used", "unsafe_shutdowns", "media_errors")
 _ATTRIBUTES = {
-    "unsafe_shutdowns": re.compile("Unsafe_Shutdown|Unclean_Shutdown|Unexpect(ed)?_(Power|Pwr)_Loss|POR_Recovery"),
-    "media_errors": re.compile("Reported_Uncorrect|Uncorrectable_Error_Cnt"),
-    "pending_sectors": re.compile("^Current_Pending_Sector"),
-    "reallocated_sectors": re.compile("^Reallocated_Sector_Ct"),
+    "unsafe_shutdowns": "Unsafe_Shutdown|Unclean_Shutdown|Unexpect(ed)?_(Power|Pwr)_Loss|POR_Recovery",
+    "media_errors": "Reported_Uncorrect|Uncorrectable_Error_Cnt",
+    "pending_sectors": "^Current_Pending_Sector",
+    "reallocated_sectors": "^Reallocated_Sector_Ct",
 }
 """The attributes of SATA drives, by the names that smartmontools' drivedb.h gives them."""
-_CAPACITOR = re.compile("Power_Loss_Cap|Capacitor_Health")
+_CAPACITOR = "Power_Loss_Cap|Capacitor_Health"
 HEALTH = (*dict.fromkeys((*_OF_NVME, *_ATTRIBUTES)), "smart_status", "backup", "grown_defects")
 
 
@@ -66,11 +66,11 @@ def _of_smartctl(found: Mapping[str, Any]) -> dict[str, Any]:
     if "smart_status" in found:
         values["smart_status"] = "passed" if found["smart_status"]["passed"] else "failed"
     for attribute in found.get("ata_smart_attributes", {}).get("table", ()):
-        what = next((what for what, name in _ATTRIBUTES.items() if name.search(attribute["name"])), None)
+        what = next((what for what, name in _ATTRIBUTES.items() if re.search(name, attribute["name"])), None)
         if what:
             # as smartctl prints it: 3 of "3 (237 447)", where the value is one number of all three
             values.setdefault(what, int(attribute["raw"]["string"].split()[0]))
-        if _CAPACITOR.search(attribute["name"]):
+        if re.search(_CAPACITOR, attribute["name"]):
             values["backup"] = "failed" if attribute["when_failed"] == "now" else "good"
     errors = found.get("scsi_error_counter_log")
     if errors:

@@ -79,12 +79,12 @@ _BY_PATH = (
 """The first pattern that matches the device's path in /sys/devices names the link."""
 _BY_NAME = (("vd", "virtio"), ("nvme", "nvme"), ("mmcblk", "mmc"), ("xvd", "xen"))
 
-_ATA = re.compile(r"/ata(\d+)/")
-_SAS_PORT = re.compile(r"(.*/port-[\d:]+)/end_device-")
-_PCI = re.compile(r"(.*/[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])/nvme/")
-_USB = re.compile(r"(.*/\d+-[\d.]+)/[^/]*:\d+\.\d+/")
-_SCSI_HOST = re.compile(r"(.*?)/host\d+/")
-_NUMBER = re.compile(r"\d{1,5}(?:\.\d{1,2})?")
+_ATA = r"/ata(\d+)/"
+_SAS_PORT = r"(.*/port-[\d:]+)/end_device-"
+_PCI = r"(.*/[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])/nvme/"
+_USB = r"(.*/\d+-[\d.]+)/[^/]*:\d+\.\d+/"
+_SCSI_HOST = r"(.*?)/host\d+/"
+_NUMBER = r"\d{1,5}(?:\.\d{1,2})?"
 
 
 def path_of(tree: Tree, name: str) -> str:
@@ -102,24 +102,24 @@ def link_of(path: str, name: str) -> str | None:
 
 def readings(tree: Tree, path: str, link: str | None) -> tuple[Reading, ...]:
     """Return the rate (SATA, SAS, PCIe, USB), the USB bridge, the driver of a SCSI host."""
-    if link == "scsi" and (match := _SCSI_HOST.match(path)):
+    if link == "scsi" and (match := re.match(_SCSI_HOST, path)):
         driver = (tree.link(f"{match[1]}/driver") or "").rpartition("/")[2]
         return (Reading(what="controller", value=driver, path=f"{match[1]}/driver"),) if driver else ()
-    if link == "sata" and (match := _ATA.search(path)):
+    if link == "sata" and (match := re.search(_ATA, path)):
         return _rated(tree.reading("link_rate", f"/sys/class/ata_link/link{match[1]}/sata_spd"), _sata)
-    if link == "sas" and (match := _SAS_PORT.match(path)):
+    if link == "sas" and (match := re.match(_SAS_PORT, path)):
         phys = [name for name in tree.names(match[1]) if name.startswith("phy-")]
         rate = f"/sys/class/sas_phy/{phys[0]}/negotiated_linkrate" if phys else ""
         return _rated(tree.reading("link_rate", rate), lambda gbit: _sas(gbit) * len(phys)) if phys else ()
-    if link == "nvme" and (match := _PCI.match(path)):
+    if link == "nvme" and (match := re.match(_PCI, path)):
         return _pcie(tree, match[1])
-    if link == "usb" and (match := _USB.match(path)):
+    if link == "usb" and (match := re.match(_USB, path)):
         return _usb(tree, match[1])
     return ()
 
 
 def _rated(reading: Reading | None, payload_mb_s: Callable[[float], float]) -> tuple[Reading, ...]:
-    number = _NUMBER.match(reading.value) if reading is not None else None
+    number = re.match(_NUMBER, reading.value) if reading is not None else None
     if reading is None or number is None:  # "<unknown>": nothing was negotiated
         return ()
     payload = round(payload_mb_s(float(number[0])))

@@ -71,7 +71,10 @@ def table() -> ModelTable:
 @lru_cache(maxsize=4096)
 def known(model: str | None) -> Model | None:
     """Return the first row that fits a model, or None."""
-    return None if not model else next((row for pattern, row in _patterns() if pattern.search(model)), None)
+    if not model:
+        return None
+    # each pattern is compiled when its row is reached: all of them at once would delay the first screen
+    return next((row for row in table().model if re.search(row.pattern, model, re.IGNORECASE)), None)
 
 
 def on_vmbus(unit: str) -> Model | None:
@@ -84,8 +87,3 @@ def fault(model: str | None, firmware: str | None) -> Fault | None:
         return None
     fits = (row for row in table().fault if re.search(row.pattern, model) and re.search(row.firmware, firmware))
     return next(fits, None)
-
-
-@cache
-def _patterns() -> tuple[tuple[re.Pattern[str], Model], ...]:
-    return tuple((re.compile(row.pattern, re.IGNORECASE), row) for row in table().model)

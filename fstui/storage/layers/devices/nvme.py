@@ -18,12 +18,12 @@ NETWORKED = frozenset({"tcp", "rdma", "fc"})
 """Transports over a network."""
 PRIVATE = NETWORKED | {"loop"}
 """Transports of a fabric of the user, which answer within tens of microseconds."""
-_NAME = re.compile(r"nvme(\d+)(?:c(\d+))?n(\d+)$")
+_NAME = r"nvme(\d+)(?:c(\d+))?n(\d+)$"
 
 
 def controller_of(name: str) -> str | None:
     """Return the controller of a path device; None for any other device."""
-    match = _NAME.fullmatch(name)
+    match = re.fullmatch(_NAME, name)
     return match[2] if match is not None else None
 
 
@@ -57,7 +57,7 @@ class HeadReader(DeviceReader):
     def _paths(self) -> Mapping[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
         for name in sorted(self.sources.names.wholes):
-            match = _NAME.fullmatch(name)
+            match = re.fullmatch(_NAME, name)
             if match and match[2] is not None:
                 head = f"nvme{match[1]}n{match[3]}"
                 found[head] = (*found.get(head, ()), name)

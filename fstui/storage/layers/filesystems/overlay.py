@@ -23,7 +23,7 @@ from fstui.storage.mounts import parents
 
 _NOWHERE = ("No such file or directory", "Not a directory")
 _TIME = r"(\d{1,12}\.\d{9})"
-_DIRECTORY = re.compile(rf"(\d{{1,20}}) {_TIME} {_TIME}(?: {_TIME})?")
+_DIRECTORY = rf"(\d{{1,20}}) {_TIME} {_TIME}(?: {_TIME})?"
 
 
 class OverlayReader(FilesystemReader):
@@ -101,7 +101,7 @@ class _Directory(NamedTuple):
 
 
 def _directory(claims: Claims, path: str) -> _Directory | None:
-    match = _DIRECTORY.fullmatch((answer(claims, stat_command(path)) or "").strip())
+    match = re.fullmatch(_DIRECTORY, (answer(claims, stat_command(path)) or "").strip())
     return match and _Directory(match[1], match[2], match[3], match[4] if float(match[4] or 0) else "")
 
 

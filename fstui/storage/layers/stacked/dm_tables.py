@@ -22,8 +22,8 @@ from fstui.storage.tree import integer
 
 COMMAND: Command = ("dmsetup", "table")
 PATH = claims.line(COMMAND)
-_LINE = re.compile(r"(.+?): \d+ \d+ (\S+)(?: (.*))?")
-_NUMBER = re.compile(r"\d+:\d+")
+_LINE = r"(.+?): \d+ \d+ (\S+)(?: (.*))?"
+_NUMBER = r"\d+:\d+"
 _CACHE_MODES = frozenset({"writeback", "writethrough", "passthrough"})
 _PAST_WRITECACHE = ("cleaner", "metadata_only")
 _MIRRORS = ("raid1", "raid10")
@@ -48,7 +48,7 @@ class DmTable(NamedTuple):
 def read(found: Claims) -> Mapping[str, DmTable]:
     segments: dict[str, list[Segment]] = {}
     for line in (claims.answer(found, COMMAND) or "").split("\n"):
-        if match := _LINE.fullmatch(line):
+        if match := re.fullmatch(_LINE, line):
             segments.setdefault(match[1], []).append(Segment(match[2], tuple((match[3] or "").split(" "))))
     return {name: _table(found) for name, found in segments.items()}
 
@@ -89,7 +89,7 @@ def _roles(segment: Segment) -> Iterator[tuple[str, str]]:
     elif segment.target == "raid":
         yield from _raid(words)
     elif segment.target in _ALL:
-        yield from ((word, _ALL[segment.target]) for word in words if _NUMBER.fullmatch(word))
+        yield from ((word, _ALL[segment.target]) for word in words if re.fullmatch(_NUMBER, word))
     elif segment.target == "mirror":
         yield from _mirror(words)
 
@@ -115,7 +115,7 @@ def _raid(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
             yield word, "journal"
     leg = "mirror leg" if words[0].startswith(_MIRRORS) else "stripe"
     for at, word in enumerate(devices):
-        if _NUMBER.fullmatch(word):
+        if re.fullmatch(_NUMBER, word):
             yield word, leg if at % 2 else "metadata"
 
 
@@ -132,10 +132,10 @@ def _mirror(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     if skipped is None or skipped < 0:
         return
     for word in words[2 : 2 + skipped]:
-        if _NUMBER.fullmatch(word):
+        if re.fullmatch(_NUMBER, word):
             yield word, "log"
     for word in words[2 + skipped :]:
-        if _NUMBER.fullmatch(word):
+        if re.fullmatch(_NUMBER, word):
             yield word, "mirror leg"
 
 
@@ -154,38 +154,38 @@ _BY_UUID = (
 )
 _BY_LVM_SUFFIX = (("-tpool", "dm-thin-pool"), ("-real", "dm-linear"), ("-cow", "dm-linear"), ("-vpool", "dm-vdo"))
 _BY_LVM_BELOW = (
-    (re.compile(r"_corig$|[_-]cdata$"), "dm-cache"),
-    (re.compile(r"_wcorig$"), "dm-writecache"),
-    (re.compile(r"-tpool$"), "dm-thin"),
-    (re.compile(r"_tdata$"), "dm-thin-pool"),
-    (re.compile(r"_(rimage|rmeta)_\d+$"), "dm-raid"),
-    (re.compile(r"_mimage_\d+$"), "dm-mirror"),
-    (re.compile(r"_imeta$"), "dm-integrity"),
-    (re.compile(r"_(vdata|vpool|vpool\d+)$"), "dm-vdo"),
-    (re.compile(r"-cow$"), "dm-snapshot"),
-    (re.compile(r"-real$"), "dm-snapshot-origin"),
+    (r"_corig$|[_-]cdata$", "dm-cache"),
+    (r"_wcorig$", "dm-writecache"),
+    (r"-tpool$", "dm-thin"),
+    (r"_tdata$", "dm-thin-pool"),
+    (r"_(rimage|rmeta)_\d+$", "dm-raid"),
+    (r"_mimage_\d+$", "dm-mirror"),
+    (r"_imeta$", "dm-integrity"),
+    (r"_(vdata|vpool|vpool\d+)$", "dm-vdo"),
+    (r"-cow$", "dm-snapshot"),
+    (r"-real$", "dm-snapshot-origin"),
 )
 _LVM_ROLES = (
-    (re.compile(r"[_-]cdata$|_cvol$"), "cache"),
-    (re.compile(r"_w?corig$|-real$"), "origin"),
-    (re.compile(r"[_-]cmeta$|_tmeta$|_rmeta_\d+$"), "metadata"),
-    (re.compile(r"_tdata$"), "data"),
-    (re.compile(r"_mimage_\d+$"), "mirror leg"),
-    (re.compile(r"_mlog$"), "log"),
-    (re.compile(r"-cow$"), "cow"),
-    (re.compile(r"-tpool$"), "pool"),
+    (r"[_-]cdata$|_cvol$", "cache"),
+    (r"_w?corig$|-real$", "origin"),
+    (r"[_-]cmeta$|_tmeta$|_rmeta_\d+$", "metadata"),
+    (r"_tdata$", "data"),
+    (r"_mimage_\d+$", "mirror leg"),
+    (r"_mlog$", "log"),
+    (r"-cow$", "cow"),
+    (r"-tpool$", "pool"),
 )
 _WITH_ROLES = frozenset({
     "dm-cache", "dm-writecache", "dm-thin", "dm-thin-pool", "dm-raid", "dm-mirror", "dm-snapshot", "dm-snapshot-origin",
 })  # fmt: skip
 
 
-_MANGLED = re.compile(r"\\x([0-9A-Fa-f]{2})")
+_MANGLED = r"\\x([0-9A-Fa-f]{2})"
 
 
 def unmangled(name: str) -> str:
     """Return the name as dmsetup prints it: udev accepts fewer characters (libdm-common.c: unmangle_string)."""
-    return _MANGLED.sub(lambda found: chr(int(found[1], 16)), name)
+    return re.sub(_MANGLED, lambda found: chr(int(found[1], 16)), name)
 
 
 def target_of(uuid: str, names_below: Iterable[str]) -> str:
@@ -200,7 +200,7 @@ def _lvm_kind(uuid: str, names_below: tuple[str, ...]) -> str:
         if uuid.endswith(suffix):
             return kind
     for pattern, kind in _BY_LVM_BELOW:
-        if any(pattern.search(name) for name in names_below):
+        if any(re.search(pattern, name) for name in names_below):
             return kind
     return "dm-linear"
 
@@ -225,4 +225,4 @@ def role_by_name(kind: str, name_below: str) -> str | None:
         return "path"
     if kind not in _WITH_ROLES:
         return None
-    return next((role for pattern, role in _LVM_ROLES if pattern.search(name_below)), None)
+    return next((role for pattern, role in _LVM_ROLES if re.search(pattern, name_below)), None)

@@ -25,7 +25,7 @@ _DELETED = " (deleted)"
 BACKING = ("losetup", "--list", "--noheadings", "--raw", "--output", "NAME,BACK-MAJ:MIN,BACK-INO")
 """Prints the filesystem of each file, by device number, and the file's inode, from the loop device itself
 (LOOP_GET_STATUS64, loop(4))."""
-_AT_PATH = re.compile(r"(\d{1,15}) (\d{1,20}) ([0-9a-f]{1,8}):([0-9a-f]{1,8})(?: (\d{1,20}))?", re.ASCII)
+_AT_PATH = r"(?a)(\d{1,15}) (\d{1,20}) ([0-9a-f]{1,8}):([0-9a-f]{1,8})(?: (\d{1,20}))?"
 _ABSENT = "No such file or directory"
 """The message of stat(1) in the C locale."""
 _SECTOR = 512
@@ -125,7 +125,7 @@ class LoopReader(DeviceReader):
         return self.sources.names.of(found[1])
 
     def _stat(self, path: str) -> re.Match[str] | None:
-        return _AT_PATH.fullmatch((claims.answer(self.sources.claims, stat_command(path)) or "").strip())
+        return re.fullmatch(_AT_PATH, (claims.answer(self.sources.claims, stat_command(path)) or "").strip())
 
     def _found(self, file: str) -> tuple[Identity, str] | None:
         """Return what is at that path, and the number of the device that it is: 0:0 for a file."""

@@ -27,8 +27,8 @@ REPLAY = "zil_replay_disable"
 COLUMNS = ("-H", "-p", "-o", "name,property,value,source")
 PROPERTIES = ("sync", "logbias", "recordsize", "compression", "primarycache", "atime")
 _DATASETS_AT_ONCE = 100
-_COMMITS = re.compile(rb"^zil_commit_count\s+\d+\s+(\d{1,18})\s*$", re.MULTILINE)
-_DATASET = re.compile(rb"^dataset_name\s+\d+\s+(\S.*?)\s*$", re.MULTILINE)
+_COMMITS = rb"(?m)^zil_commit_count\s+\d+\s+(\d{1,18})\s*$"
+_DATASET = rb"(?m)^dataset_name\s+\d+\s+(\S.*?)\s*$"
 
 
 def sync_path(node: Node, call: str) -> tuple[SyncPath, str]:
@@ -75,7 +75,7 @@ class DatasetReader(FilesystemReader):
         if pool not in self._counters:
             directory = f"{KSTAT}/{pool}"
             paths = (f"{directory}/{name}" for name in self.tree.names(directory) if name.startswith("objset-"))
-            named = ((_DATASET.search(self.tree.data(path) or b""), path) for path in paths)
+            named = ((re.search(_DATASET, self.tree.data(path) or b""), path) for path in paths)
             self._counters[pool] = {os.fsdecode(match[1]): path for match, path in named if match}
         return self._counters[pool]
 
@@ -90,7 +90,7 @@ def barrier(tree: Tree) -> tuple[Reading, ...]:
 
 
 def count_commits(tree: Tree, path: str) -> int | None:
-    match = _COMMITS.search(tree.data(path) or b"")
+    match = re.search(_COMMITS, tree.data(path) or b"")
     return int(match[1]) if match else None
 
 

@@ -22,7 +22,7 @@ PARAMETERS = "/sys/module/zfs/parameters"
 GROUPS = ("mirror", "raidz", "draid", "replacing", "spare", "indirect")
 _SECTIONS = {"logs": "slog", "cache": "l2arc", "spares": "spare", "special": "special", "dedup": "special"}
 _HEALTHY = frozenset({"ONLINE", "AVAIL", "INUSE"})
-_STATUS = re.compile(r"^\t( *)(\S+)(?: +(\S+))?(?: +(\S+) +(\S+) +(\S+))?(?: {2}(.*))?")
+_STATUS = r"^\t( *)(\S+)(?: +(\S+))?(?: +(\S+) +(\S+) +(\S+))?(?: {2}(.*))?"
 
 
 class Vdev(NamedTuple):
@@ -59,7 +59,7 @@ def _status(command: str, output: str) -> Status:
     vdevs: list[Vdev] = []
     trouble: tuple[Reading, ...] = ()
     role: str | None = None
-    for match in filter(None, map(_STATUS.match, config.split("\n"))):
+    for match in filter(None, (re.match(_STATUS, line) for line in config.split("\n"))):
         depth = len(match[1]) // 2
         if match[2] == "NAME":
             continue
