@@ -20,8 +20,8 @@ from tests.factories.box import Box
 
 CAP_SYS_ADMIN = 21
 CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 1 << 14, 1 << 18
-LONGEST = ("databases", "terminal", "storage")
-"""Start the longest files first when several are tested at once."""
+WAITING, COMPUTING = ("real", "databases", "terminal"), ("tui", "cli", "powercut", "fleet")
+"""The folders with the longest files: their tests wait for storage, or keep a processor busy."""
 
 NUMBERS = count()
 settings.register_profile("untimed", deadline=None)  # the load of the host is not tested
@@ -106,17 +106,23 @@ def box(tmp_path: Path) -> Box:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sort by duration. Tests that make storage report why they did not run."""
-    items.sort(key=_turn)
+    """Sort for several workers. Tests that make storage report why they did not run."""
+    turns = _turns(items)
+    items.sort(key=lambda item: turns[item.path])
     reason = _may_not_make_storage()
     for item in items:
         if reason and item.get_closest_marker("root"):
             item.add_marker(pytest.mark.skip(reason=reason))
 
 
-def _turn(item: pytest.Item) -> int:
-    room = item.path.parent.name
-    return LONGEST.index(room) if room in LONGEST else len(LONGEST)
+def _turns(items: list[pytest.Item]) -> dict[Path, float]:
+    """Order the files: the longest first, and those that wait alternately with those that compute."""
+    files = list(dict.fromkeys(item.path for item in items))
+    turns: dict[Path, float] = {path: len(files) for path in files}
+    for offset, folders in ((0.0, WAITING), (0.5, COMPUTING)):
+        found = (path for folder in folders for path in files if path.parent.name == folder)
+        turns.update((path, at + offset) for at, path in enumerate(found))
+    return turns
 
 
 def _may_not_make_storage() -> str | None:
