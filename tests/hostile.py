@@ -1,6 +1,7 @@
 """Names as hostile as a system may contain, put into every text of a document, and what must not be left of them."""
 
 import unicodedata
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -15,6 +16,7 @@ NAME = (
     "[red]|*x* <b> `c` =1+1 \"'"  # markup: rich, Markdown, HTML, a spreadsheet, TOML
     "\nverdict: kept"  # its own line
 )
+_type_info = cache(msgspec.inspect.type_info)
 _AS_THEY_ARE = ("schema", "started_at", "probe")
 """Fields that refer to other parts: other values would be another document."""
 
@@ -42,7 +44,7 @@ def assert_safe(text: str) -> None:
 
 def _renamed(value: Any, kind: msgspec.inspect.Type | None, name: str = "") -> Any:
     if isinstance(value, msgspec.Struct):
-        fields = msgspec.inspect.type_info(type(value)).fields  # type: ignore[attr-defined]
+        fields = _type_info(type(value)).fields  # type: ignore[attr-defined]
         texts = {field.name: _renamed(getattr(value, field.name), field.type, field.name) for field in fields}
         return msgspec.structs.replace(value, **texts)
     match kind:
