@@ -4,75 +4,105 @@ Run as a program it is that process: it reads requests from the socket on its st
 """
 
 import atexit
+import ctypes
 import gc
 import json
 import os
 import pkgutil
+import signal
 import socket
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, AnyStr
 
 import fstui.cli
 
 ROOT = Path(__file__).parents[1]
 MOST_BYTES = 1 << 20
+CLONE = {"x86_64": 56, "aarch64": 220}[os.uname().machine]
+CLONE_PARENT = 0x8000
 
 
-class Prefork:
-    """The process that has imported fstui. Each call is answered by a new child of it."""
+class Forked(subprocess.Popen[AnyStr]):
+    """``fstui ARGUMENTS`` as a child of this process. Of the options of Popen: the streams, ``cwd`` and ``env``."""
+
+    def _execute_child(self, args: Any, *options: Any) -> None:
+        cwd, env, (stdin, _, _, stdout, _, stderr) = options[4], options[5], options[9:15]
+        request = {
+            "arguments": [os.fsdecode(argument) for argument in args],
+            "directory": os.fspath(cwd or os.getcwd()),
+            "environment": dict(os.environ if env is None else env),
+        }
+        given = [own if end == -1 else end for own, end in enumerate((stdin, stdout, stderr))]
+        self.pid = _server().start(json.dumps(request).encode(), given)
+        self._child_created = True
+        self._close_pipe_fds(*options[9:15])  # type: ignore[attr-defined]
+
+
+class Server:
+    """The process that has imported fstui. Each request is answered by a new process."""
 
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MOST_BYTES)
+        self._one_at_a_time = threading.Lock()
         with theirs:  # it ends when this process does, and closes the other end
             self._process = subprocess.Popen([sys.executable, "-m", __name__], stdin=theirs.fileno(), cwd=ROOT)
 
-    def run(
-        self, *arguments: str | bytes | Path, stdin: int = subprocess.DEVNULL
-    ) -> subprocess.CompletedProcess[bytes]:
-        """Run fstui in the current directory and environment, as subprocess.run does."""
-        words = [os.fsdecode(argument) for argument in arguments]
-        request = {"arguments": words, "directory": os.getcwd(), "environment": dict(os.environ)}
-        (out, to_out), (err, to_err) = os.pipe(), os.pipe()
-        with open(os.devnull, "rb") as nothing:
-            given = nothing.fileno() if stdin == subprocess.DEVNULL else stdin
-            socket.send_fds(self._socket, [json.dumps(request).encode()], [given, to_out, to_err])
-        os.close(to_out)
-        os.close(to_err)
-        with ThreadPoolExecutor(2) as readers:
-            stdout, stderr = readers.map(_read, (out, err))
-        return subprocess.CompletedProcess(words, int(self._socket.recv(99)), stdout, stderr)
+    def start(self, request: bytes, streams: list[int]) -> int:
+        """Return the process id of a new child of this process."""
+        with self._one_at_a_time:
+            socket.send_fds(self._socket, [request], streams)
+            return int(self._socket.recv(99))
 
 
 @cache
-def prefork() -> Prefork:
-    """Return the process of this test run."""
-    return Prefork()
+def _server() -> Server:
+    return Server()
 
 
-def _read(end: int) -> bytes:
-    with open(end, "rb") as file:
-        return file.read()
+def run(
+    *arguments: str | bytes | Path,
+    stdin: int = subprocess.DEVNULL,
+    data: bytes | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[bytes]:
+    """Run fstui in the current directory, as subprocess.run does. ``data``: all of its input."""
+    given = stdin if data is None else subprocess.PIPE
+    process: Forked[bytes] = Forked(
+        arguments, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    )
+    stdout, stderr = process.communicate(data)
+    return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
 
 def serve() -> None:
-    """Fork a child for each request. Return in the child, where fstui has to run."""
+    """Fork a process for each request. Return in that process, where fstui has to run."""
     asking = socket.socket(fileno=os.dup(0))
     while True:
         data, descriptors, _, _ = socket.recv_fds(asking, MOST_BYTES, 3)
         if not data:
             os._exit(0)
-        if not (child := os.fork()):
+        if not (child := _fork_sibling()):
             asking.close()
             return _become(json.loads(data), descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
-        asking.send(str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])).encode())
+        asking.send(str(child).encode())
+
+
+def _fork_sibling() -> int:
+    """Fork a child of this process's parent, which can wait for it (clone(2))."""
+    python = ctypes.PyDLL(None)
+    python.PyOS_BeforeFork()
+    child: int = python.syscall(*map(ctypes.c_long, (CLONE, CLONE_PARENT | signal.SIGCHLD, 0, 0, 0, 0)))
+    (python.PyOS_AfterFork_Parent if child else python.PyOS_AfterFork_Child)()
+    return child
 
 
 def _become(request: dict[str, Any], descriptors: list[int]) -> None:

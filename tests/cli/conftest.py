@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.prefork import prefork
+from tests import prefork
 
 Fstui = Callable[..., subprocess.CompletedProcess[bytes]]
 
@@ -62,7 +62,7 @@ def fstui() -> Fstui:
         *arguments: str | bytes, stdin: int = subprocess.DEVNULL, **environment: str
     ) -> subprocess.CompletedProcess[bytes]:
         if not environment:
-            return prefork().run(*arguments, stdin=stdin)
+            return prefork.run(*arguments, stdin=stdin)
         return subprocess.run(
             command(*arguments), stdin=stdin, capture_output=True, env={**os.environ, **environment}, check=False
         )

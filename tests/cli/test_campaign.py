@@ -4,7 +4,6 @@ import json
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,12 +11,12 @@ import pytest
 
 from fstui.cli.campaign import _Session
 from fstui.runs.campaigns import CutCampaign, Store
+from tests import prefork
 from tests.cli.conftest import Fstui
 from tests.powercut.host import MadeUpHost
 from tests.real.processes import eventually
 
 Started = Callable[..., subprocess.Popen[str]]
-MAIN = "import sys; sys.argv[0] = 'fstui'; from fstui.cli import main; main()"
 
 
 @pytest.fixture
@@ -34,10 +33,10 @@ def started(host: MadeUpHost, tmp_path: Path) -> Iterator[Started]:
     def start(*more: str) -> subprocess.Popen[str]:
         words = ["--box", "db1", "--dir", "/srv", "--off", made.off, "--on", made.on, "--ssh", made.ssh]
         words += ["--installed", made.installed, "--cuts", "2", "--wait", "0..0.1s", "--stay-off", "0", *more]
-        process = subprocess.Popen(
-            [sys.executable, "-c", MAIN, "powercut", "campaign", *words, "--into", str(tmp_path / "into")],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+        call = ["powercut", "campaign", *words, "--into", str(tmp_path / "into")]
+        process = prefork.Forked(
+            call, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         processes.append(process)
         return process
 

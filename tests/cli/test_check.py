@@ -15,7 +15,8 @@ from fstui.measure.kinds.documents import decode_run
 from fstui.runs.checking import Checkup
 from fstui.runs.session import Session
 from fstui.state import ledger, runs
-from tests.cli.conftest import Fstui, command
+from tests.cli.conftest import Fstui
+from tests.real import headless
 
 CHECK = ("check", "--yes")
 
@@ -51,8 +52,7 @@ def test_a_pseudo_filesystem_is_not_checked(fstui: Fstui) -> None:
 
 
 def test_ctrl_c_prints_results_and_removes_files(target: Path) -> None:
-    words = [*command(), *CHECK, str(target), "--format", "events"]
-    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = headless.start(*CHECK, target, "--format", "events")
     assert process.stdout
     while json.loads(process.stdout.readline())["event"] != "StepStarted":
         pass

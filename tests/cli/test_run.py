@@ -18,6 +18,7 @@ from fstui.model.run import Run
 from fstui.runs.session import Session
 from fstui.state import files, ledger, paths, runs, user_data
 from tests.cli.conftest import SCENARIO, Fstui, command
+from tests.real import headless
 
 
 def run_of(data: bytes) -> Run:
@@ -205,10 +206,9 @@ def test_a_directory_may_begin_with_a_dash(
 
 
 def begun(scenario: str, target: Path, *, nohup: bool = False) -> subprocess.Popen[bytes]:
-    call = command("run", scenario, str(target), "--set", "seconds=60", "--format", "events")
-    if nohup:
-        call = ["sh", "-c", "trap '' HUP; exec \"$@\"", "sh", *call]
-    process = subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    within = ("sh", "-c", "trap '' HUP; exec \"$@\"", "sh") if nohup else ()
+    words = ("run", scenario, target, "--set", "seconds=60", "--format", "events")
+    process = headless.start(*words, within=within)
     assert process.stdout and process.stderr
     for line in process.stdout:
         if json.loads(line)["event"] == "StepProgressed":

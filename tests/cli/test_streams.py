@@ -18,8 +18,10 @@ from fstui.model.events import RunFinished, StepProgressed
 from fstui.model.steps import Snapshot
 from fstui.runs.files import put_file
 from fstui.state import runs
+from tests import prefork
 from tests.cli.conftest import command
 from tests.factories.samples import RUN
+from tests.prefork import Forked
 from tests.real.processes import eventually
 
 PROGRESS = StepProgressed(
@@ -27,10 +29,10 @@ PROGRESS = StepProgressed(
 )
 
 
-def on_a_terminal(call: list[str | bytes], until: bytes = b"", number: int = 0) -> tuple[int, bytes]:
+def on_a_terminal(*words: str | Path, until: bytes = b"", number: int = 0) -> tuple[int, bytes]:
     """Run with stderr on a terminal and send the signal after ``until`` appeared. Return exit status and output."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(call, stdin=theirs, stdout=subprocess.DEVNULL, stderr=theirs)
+    process = Forked(words, stdin=theirs, stdout=subprocess.DEVNULL, stderr=theirs)
     os.close(theirs)
     seen = b""
     try:
@@ -60,7 +62,7 @@ def read_out(ours: int, theirs: int) -> bytes:
 def test_a_table_fits_the_terminal(columns: int) -> None:
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, columns))
-    process = subprocess.Popen(command("scenarios"), stdin=subprocess.DEVNULL, stdout=theirs)
+    process = Forked(["scenarios"], stdin=subprocess.DEVNULL, stdout=theirs)
     seen = read_out(ours, theirs)
     assert process.wait() == 0
     table = seen.decode().split("\r\n\r\n")[0].split("\r\n")
@@ -68,21 +70,21 @@ def test_a_table_fits_the_terminal(columns: int) -> None:
 
 
 def test_a_progress_bar_is_drawn_and_removed(scenario: str, target: Path) -> None:
-    code, seen = on_a_terminal(command("run", scenario, str(target)))
+    code, seen = on_a_terminal("run", scenario, target)
     assert code == 0
     assert b"\x1b[?25l" in seen and seen.rindex(b"\x1b[?25h") > seen.rindex(b"\x1b[?25l")
 
 
 def test_a_terminal_that_cannot_redraw_gets_lines(scenario: str, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
-    code, seen = on_a_terminal(command("run", scenario, str(target)))
+    code, seen = on_a_terminal("run", scenario, target)
     assert code == 0
     assert b"\x1b" not in seen and b"fdatasync" in seen
 
 
 def test_a_signal_restores_the_cursor(scenario: str, target: Path) -> None:
-    call = command("run", scenario, str(target), "--set", "seconds=60")
-    code, seen = on_a_terminal(call, until=b"fdatasync", number=signal.SIGTERM)
+    words = ("run", scenario, target, "--set", "seconds=60")
+    code, seen = on_a_terminal(*words, until=b"fdatasync", number=signal.SIGTERM)
     assert code == 143
     assert seen.rindex(b"\x1b[?25h") > seen.rindex(b"\x1b[?25l")
 
@@ -144,8 +146,8 @@ def test_a_reader_that_does_not_read_blocks_no_signal(scenario: str, target: Pat
     words = ["--format", "json" if how == "json to a fifo" else "events", "--set", "seconds=600"]
     words += ["--output", str(fifo)] if "fifo" in how else []
     stopped = how == "a stopped terminal"
-    process = subprocess.Popen(
-        command("run", scenario, str(target), *words),
+    process = Forked(
+        ["run", scenario, target, *words],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL if stopped else write_end,
         stderr=theirs if stopped else subprocess.DEVNULL,
@@ -166,7 +168,7 @@ def test_a_reader_that_does_not_read_blocks_no_signal(scenario: str, target: Pat
 def test_a_signal_ends_waiting_for_a_reader(scenario: str, target: Path, tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    process = subprocess.Popen(command("run", scenario, str(target), "--format", "json", "--output", str(fifo)))
+    process = Forked(["run", scenario, target, "--format", "json", "--output", fifo])
     assert eventually(lambda: bool(runs.history()) and runs.history()[0].status == "finished", patience_s=100)
     process.send_signal(signal.SIGTERM)
     assert process.wait(100) in (143, -signal.SIGTERM)
@@ -186,19 +188,17 @@ def test_output_on_a_full_disk_is_one_sentence(option: str, unbuffered: str) -> 
 def test_sentences_are_wrapped_on_a_terminal_only() -> None:
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 40))
-    call = command("explain", "flushh")
-    process = subprocess.Popen(call, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs)
+    call = ("explain", "flushh")
+    process = Forked(call, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs)
     seen = read_out(ours, theirs)
     assert process.wait() == 2
     lines = seen.decode().splitlines()
-    whole = subprocess.run(call, capture_output=True, text=True, check=False).stderr
+    whole = prefork.run(*call).stderr.decode()
     assert len(lines) > 1 and max(map(len, lines)) <= 40 and " ".join(lines) == whole.rstrip("\n")
 
 
 def test_a_comparison_goes_into_a_file_too(tmp_path: Path) -> None:
-    done = subprocess.run(
-        command("compare", "last", "last", "--output", str(tmp_path)), capture_output=True, check=False
-    )
+    done = prefork.run("compare", "last", "last", "--output", tmp_path)
     assert done.returncode == 2 and b"is a directory: name a file in it" in done.stderr
 
 
@@ -239,7 +239,7 @@ def test_the_history_is_coloured_on_a_terminal(no_colour: str, seen: bool) -> No
     runs.save(RUN)
     reader, terminal = pty.openpty()
     termios.tcsetwinsize(terminal, (24, 80))
-    subprocess.run(command("history"), stdout=terminal, check=True, env={**os.environ, "NO_COLOR": no_colour})
+    assert Forked(["history"], stdout=terminal, env={**os.environ, "NO_COLOR": no_colour}).wait() == 0
     os.close(terminal)
     assert (b"\x1b[1;33m" in os.read(reader, 4096)) == seen
     os.close(reader)

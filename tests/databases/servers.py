@@ -133,17 +133,10 @@ async def run(
 ) -> tuple[int, bytes, str]:
     """Run or plan a scenario while this process keeps a server. Return status, stdout and stderr."""
     pairs = [word for setting in ("seconds=1", "warmup=0", *settings) for word in ("--set", setting)]
-    process = await asyncio.create_subprocess_exec(
-        headless.FSTUI,
-        *("run", scenario, str(directory), "--format", "plain" if plan else "json", *pairs),
-        *(["--plan"] if plan else []),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env={**os.environ, **({"FSTUI_DB_PASSWORD": password} if password else {})},
-    )
-    out, story = await process.communicate()
-    return process.returncode or 0, out, story.decode()
+    words = ["run", scenario, directory, "--format", "plain" if plan else "json", *pairs, *(["--plan"] if plan else [])]
+    environment = {**os.environ, **({"FSTUI_DB_PASSWORD": password} if password else {})}
+    done = await asyncio.to_thread(headless.call, *words, environment=environment)
+    return done.returncode, done.stdout, done.stderr.decode()
 
 
 def figures_of(step: Step) -> SysbenchFigures:

@@ -47,8 +47,7 @@ def begun(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a run and read its events up to the first of that kind in a step of that name."""
     pairs = [word for setting in (*one, "warmup=0", *settings) for word in ("--set", setting)]
-    words = [headless.FSTUI, "run", servers.alone(directory), str(directory), "--format", "events", *pairs]
-    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = headless.start("run", servers.alone(directory), directory, "--format", "events", *pairs)
     try:
         assert process.stdout and process.stderr
         for line in process.stdout:
@@ -257,11 +256,8 @@ def test_two_runs_at_once_do_not_interfere(workshop: Path) -> None:
     with roomy(workshop) as storage:
         pairs = [word for setting in (*ONE, "seconds=1") for word in ("--set", setting)]
         scenario = servers.alone(storage.directory)
-        words = [headless.FSTUI, "run", scenario, str(storage.directory), "--format", "json", *pairs]
-        both = [
-            subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-            for _ in range(2)
-        ]
+        words = ("run", scenario, str(storage.directory), "--format", "json", *pairs)
+        both = [headless.start(*words) for _ in range(2)]
         runs = [decode_run(process.communicate()[0]) for process in both]
         assert [process.returncode for process in both] == [0, 0]
         assert len({run.id for run in runs}) == 2 and all(run.status == "finished" for run in runs)

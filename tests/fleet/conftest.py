@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.prefork import prefork
+from tests import prefork
 
 Fleet = Callable[..., subprocess.CompletedProcess[str]]
 HONEST = gzip.decompress((Path(__file__).parents[1] / "judge/frozen/machine-ext4-virtio.json.gz").read_bytes())
@@ -44,7 +44,7 @@ def installed(tmp_path: Path) -> str:
 def fleet(tmp_path: Path, ssh: str) -> Fleet:
     def call(*arguments: str, after: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
         with contextlib.chdir(tmp_path):
-            done = prefork().run("fleet", *arguments, "--ssh", ssh, *after)
+            done = prefork.run("fleet", *arguments, "--ssh", ssh, *after)
         return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return call

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from fstui.ssh import command_line
+from tests import prefork
 from tests.fleet.conftest import HONEST, Fleet, program
 from tests.fleet.hosts import FSTUI
-from tests.prefork import prefork
+from tests.prefork import Forked
 from tests.real import disks
 from tests.real.conftest import workshop  # noqa: F401  a fixture
 from tests.real.headless import scenario_file
@@ -52,7 +53,7 @@ def test_documents_are_saved_and_shown_again(fleet: Fleet, installed: str, tmp_p
     assert (tmp_path / "out/chatty1.json").read_bytes().strip() == HONEST.strip()
     assert os.stat(tmp_path / "out/db1.json").st_mode & 0o077 == 0
     with contextlib.chdir(tmp_path):
-        assert prefork().run("fleet", "show", "out").stdout.decode() == done.stdout
+        assert prefork.run("fleet", "show", "out").stdout.decode() == done.stdout
 
 
 def test_each_failing_host_has_a_reason(fleet: Fleet, installed: str) -> None:
@@ -223,8 +224,8 @@ def test_a_busy_host_needs_yes(
 def test_two_fleets_at_once_do_not_conflict(ssh: str, installed: str, tmp_path: Path) -> None:
     file = program(tmp_path / "carried.pyz", f'#!/bin/sh\nexec {installed} "$@"\n')
     there = ("--nodes", "db1", "--pyz", str(file), "--place", str(tmp_path / "place"), "--ssh", ssh)
-    words = [[FSTUI, "fleet", *run()[:3], "--into", into, *there] for into in ("one", "other")]
-    begun = [subprocess.Popen(each, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for each in words]
+    words = [["fleet", *run()[:3], "--into", into, *there] for into in ("one", "other")]
+    begun = [Forked(each, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for each in words]
     said = [process.communicate(timeout=120) for process in begun]
     assert [process.returncode for process in begun] == [0, 0], said
 
@@ -253,8 +254,8 @@ def test_a_signal_ends_the_run_on_a_host(ssh: str, tmp_path: Path) -> None:
     os.mkfifo(begun)
     script = f"trap 'echo $NODE >{cleaned}; exit 143' TERM\necho >{begun}\nwhile :; do sleep 0.05; done"
     there = program(tmp_path / "there", f"#!/bin/sh\n{script}\n")
-    words = [FSTUI, "fleet", *run("--nodes", "db1", "--installed", str(there)), "--ssh", ssh]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    words = ["fleet", *run("--nodes", "db1", "--installed", str(there)), "--ssh", ssh]
+    process = Forked(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
     begun.read_text()
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=60)

@@ -15,8 +15,9 @@ from fstui.databases.record_server import server_settings
 from fstui.measure import children
 from fstui.measure.probes import own_filesystem
 from fstui.powercut.records import Stream
-from tests.cli.conftest import command
+from tests import prefork
 from tests.databases.servers import needed
+from tests.real import headless
 from tests.real.disks import unmount
 
 pytestmark = [pytest.mark.root, pytest.mark.servers, pytest.mark.slow]
@@ -39,11 +40,8 @@ def cut(filesystem: Path) -> Cut:
     """Write with a server, cut the power, and return the acknowledgements and the server's data."""
 
     def made(kind: str) -> tuple[bytes, Path]:
-        words = ("powercut", "write", str(filesystem), "--set", f"writes={kind}", "--set", "file=131072")
-        writer = subprocess.Popen(
-            command(*words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=needed(kind), start_new_session=True, bufsize=0,
-        )  # fmt: skip
+        words = ("powercut", "write", filesystem, "--set", f"writes={kind}", "--set", "file=131072")
+        writer = headless.start(*words, environment=needed(kind))
         assert writer.stdout is not None and writer.stderr is not None
         log = writer.stdout.readline()
         assert log, writer.stderr.read()
@@ -69,8 +67,8 @@ def cut(filesystem: Path) -> Cut:
 
 
 def verified(directory: Path, log: bytes, kind: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
-    words = command("powercut", "verify", str(directory), "--storage-was-cut", "--format", "json")
-    return subprocess.run(words, input=log, capture_output=True, check=False, env=needed(kind) | environment)
+    words = ("powercut", "verify", directory, "--storage-was-cut", "--format", "json")
+    return prefork.run(*words, data=log, environment=needed(kind) | environment)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -19,7 +19,7 @@ from fstui.powercut.witness import LogFull, Witness, WitnessState
 from fstui.runs import power_cut
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.session import Session
-from tests.cli.conftest import command
+from tests import prefork
 from tests.powercut.honest import log_of
 
 
@@ -155,7 +155,7 @@ def test_full_disk_is_reported_and_log_is_valid(tmp_path: Path, whole: bytes, sm
 
 
 def run(file: Path, data: bytes) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(command("powercut", "witness", str(file)), input=data, capture_output=True, check=False)
+    return prefork.run("powercut", "witness", file, data=data)
 
 
 def test_broken_connection_differs_from_writers_end(tmp_path: Path, whole: bytes) -> None:

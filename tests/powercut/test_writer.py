@@ -22,8 +22,7 @@ from fstui.powercut.records import ENDED, PREFIX, Stream, unpack
 from fstui.report import formats
 from fstui.report.characters import escape_controls
 from fstui.state import ledger, runs
-from tests.cli.conftest import command
-from tests.prefork import prefork
+from tests import prefork
 
 HOST = os.uname().nodename.strip()
 Write = Callable[..., subprocess.Popen[bytes]]
@@ -37,7 +36,7 @@ def target(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def write(target: Path) -> Iterator[Write]:
-    """Start a writer in a session of its own; whatever is left of it at the end is killed.
+    """Start a writer; whatever is left of it at the end is killed.
 
     Unbuffered: communicate() reads past what a buffer holds.
     """
@@ -45,14 +44,9 @@ def write(target: Path) -> Iterator[Write]:
 
     def begin(*options: str) -> subprocess.Popen[bytes]:
         small = ("--set", "file=131072", "--root-of", HOST)
-        words = command("powercut", "write", str(target), *small, *options)
-        process = subprocess.Popen(
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            bufsize=0,
+        words = ["powercut", "write", str(target), *small, *options]
+        process: subprocess.Popen[bytes] = prefork.Forked(
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
         )
         started.append(process)
         return process
@@ -61,8 +55,7 @@ def write(target: Path) -> Iterator[Write]:
     for process in started:
         with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess, ValueError):
             cut(process)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
         process.communicate()
 
 
@@ -199,22 +192,22 @@ def test_clean_keeps_an_unverified_directory(write: Write) -> None:
     assert [entry.what for entry in power_cuts.pending()] == [str(directory)]
     assert power_cuts.left_behind() == []
 
-    cleaned = prefork().run("clean")
+    cleaned = prefork.run("clean")
     assert cleaned.returncode == 0
     assert b"was not verified" in cleaned.stderr and directory.is_dir()
 
-    words = command("powercut", "verify", str(directory.parent), "--storage-was-cut", "--format", "json")
-    verified = subprocess.run(words, input=data, capture_output=True, check=True)
+    words = ("powercut", "verify", directory.parent, "--storage-was-cut", "--format", "json")
+    verified = prefork.run(*words, data=data)
     assert json.loads(verified.stdout)["verdict"] == "kept"
     assert power_cuts.pending() == []
-    assert prefork().run("clean").returncode == 0
+    assert prefork.run("clean").returncode == 0
     assert not directory.exists() and ledger.entries() == []
 
 
 def test_clean_pending_removes_unverified_directories(write: Write, target: Path) -> None:
     write("--set", "seconds=0.1").communicate()
     assert len(list(target.iterdir())) == 1
-    assert prefork().run("clean", "--pending").returncode == 0
+    assert prefork.run("clean", "--pending").returncode == 0
     assert list(target.iterdir()) == []
 
 
@@ -229,7 +222,7 @@ def test_killing_the_writer_ends_all_its_processes(write: Write) -> None:
 
 
 def refused(*words: str) -> str:
-    done = prefork().run("powercut", *words)
+    done = prefork.run("powercut", *words)
     assert done.returncode == 2, done.stderr
     assert done.stdout == b""
     return done.stderr.decode()
@@ -258,7 +251,7 @@ def test_host_name_is_accepted_as_it_is_printed(typed: str) -> None:
 
 
 def test_run_refuses_the_power_cut_test(target: Path) -> None:
-    done = prefork().run("run", "power-cut", target)
+    done = prefork.run("run", "power-cut", target)
     assert done.returncode == 2
     assert b"witness" in done.stderr
     assert list(target.iterdir()) == []
@@ -269,8 +262,7 @@ def test_verify_exit_statuses(write: Write, target: Path) -> None:
     _, data = lines_until(writer, lambda log: log.acknowledged > 10)
     cut(writer)
     for option, code in (("lost", 0), ("kept", 3)):
-        words = command("powercut", "verify", str(target), "--storage-was-cut", "--fail-on", option)
-        done = subprocess.run(words, input=data, capture_output=True, check=False)
+        done = prefork.run("powercut", "verify", target, "--storage-was-cut", "--fail-on", option, data=data)
         assert done.returncode == code
         assert b"KEPT" in done.stdout
 
@@ -283,8 +275,7 @@ def test_every_format_shows_a_loss(write: Write, target: Path) -> None:
     for line in rest.splitlines():
         log.add(line)
     (Path(log.header["directory"]) / "w2" / str(log.writers[2].last)).unlink()
-    words = command("powercut", "verify", str(target), "--storage-was-cut")
-    done = subprocess.run(words, input=data, capture_output=True, check=True)
+    done = prefork.run("powercut", "verify", target, "--storage-was-cut", data=data)
     assert b"LOST" in done.stdout
     verified = runs.load("last")
     silent = [name for name in formats.names() if "lost" not in str(formats.render(name, verified)).lower()]

@@ -13,7 +13,7 @@ from fstui.measure.kinds.documents import decode_run
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.state import runs as saved
-from tests.prefork import prefork
+from tests import prefork
 from tests.real.disks import Storage
 
 FSTUI = str(Path(sys.executable).with_name("fstui"))
@@ -41,11 +41,9 @@ def call(
     *arguments: str | bytes | Path, within: tuple[str, ...] = (), environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a command to its end. ``within``: words before the command, such as those of a cgroup or another user."""
-    if not within and environment is None:
-        return prefork().run(*arguments)
-    return subprocess.run(
-        [*within, FSTUI, *arguments], stdin=subprocess.DEVNULL, capture_output=True, env=environment, check=False
-    )
+    process = start(*arguments, within=within, environment=environment)
+    out, story = process.communicate()
+    return subprocess.CompletedProcess(process.args, process.returncode, out, story)
 
 
 def measure(scenario: str | Path, storage: Storage, *arguments: str, **how: Any) -> Run:
@@ -92,13 +90,26 @@ def accused_of(run: Run) -> set[str]:
     return {f.rule for f in run.findings if f.verdict in LIARS and f.scope != "step"}
 
 
+def start(
+    *arguments: str | bytes | Path,
+    within: tuple[str, ...] = (),
+    environment: Mapping[str, str] | None = None,
+    stdout: int | None = subprocess.PIPE,
+    stderr: int = subprocess.PIPE,
+) -> subprocess.Popen[bytes]:
+    """Start a command whose output is read while it runs."""
+    none, env = subprocess.DEVNULL, environment
+    if within or "LD_PRELOAD" in (environment or ()):
+        return subprocess.Popen([*within, FSTUI, *arguments], stdin=none, stdout=stdout, stderr=stderr, env=env)
+    return prefork.Forked(arguments, stdin=none, stdout=stdout, stderr=stderr, env=env)
+
+
 @contextmanager
 def begun(
     *arguments: str | Path, within: tuple[str, ...] = (), event: str = "StepStarted", step: int = 0
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a run and read up to that event of that step. Kill it at the end."""
-    words = [*within, FSTUI, "run", *map(str, arguments), "--format", "events"]
-    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = start("run", *arguments, "--format", "events", within=within)
     try:
         read_to(process, event, step)
         yield process

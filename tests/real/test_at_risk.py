@@ -96,8 +96,8 @@ class Watch:
     """A running watch."""
 
     def __init__(self, *words: str | Path, within: tuple[str, ...] = ()) -> None:
-        call = [*within, headless.FSTUI, "watch", "--at-risk", "--format", "events", *map(str, words)]
-        self.process = subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        call = ("watch", "--at-risk", "--format", "events", *words)
+        self.process = headless.start(*call, within=within)
         assert self.process.stdout and self.process.stderr
         first = self.process.stdout.readline()
         assert first, self.process.stderr.read().decode()

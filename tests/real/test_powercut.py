@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 
 from fstui.model.run import Run
+from tests import prefork
 from tests.powercut.test_writer import each_writer, lines_until, probe_of
+from tests.real import headless
 from tests.real.disks import Storage, eatmydata, frozen, kernel_has, on_loop, sh
 from tests.real.headless import FSTUI
 
@@ -30,10 +32,9 @@ class Writing:
     def __init__(self, storage: Storage, *settings: str, environment: Mapping[str, str] | None = None) -> None:
         self.storage = storage
         words = [word for setting in settings for word in ("--set", setting)]
-        self.process = subprocess.Popen(
-            [FSTUI, "powercut", "write", str(storage.directory), *words],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,
-        )  # fmt: skip
+        self.process = headless.start(
+            "powercut", "write", storage.directory, *words, environment=environment, stderr=subprocess.DEVNULL
+        )
         self.heard = b""
 
     def until(self, records: int) -> None:
@@ -85,8 +86,7 @@ def shut_down(directory: Path) -> None:
 
 
 def verify(storage: Storage, log: bytes, *options: str) -> subprocess.CompletedProcess[bytes]:
-    words = [FSTUI, "powercut", "verify", str(storage.directory), "--format", "json", *options]
-    return subprocess.run(words, input=log, capture_output=True, check=False)
+    return prefork.run("powercut", "verify", storage.directory, "--format", "json", *options, data=log)
 
 
 def verified(storage: Storage, log: bytes, *options: str) -> dict[str, Any]:
@@ -194,7 +194,7 @@ def test_unmounted_filesystem_is_not_taken_for_an_empty_one(workshop: Path) -> N
 
 def test_records_on_an_unmounted_filesystem_are_not_forgotten(workshop: Path) -> None:
     def clean() -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run([FSTUI, "clean", "--pending"], capture_output=True, check=False)
+        return prefork.run("clean", "--pending")
 
     with on_loop(workshop) as storage, writing(storage, "file=131072") as writer:
         writer.until(20)

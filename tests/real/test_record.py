@@ -16,14 +16,13 @@ from tests.trace import instances
 
 
 @contextmanager
-def recorder(*words: str) -> Iterator[subprocess.Popen[str]]:
+def recorder(*words: str) -> Iterator[subprocess.Popen[bytes]]:
     """Start a recorder, and wait until it records."""
-    call = [headless.FSTUI, "record", *words]
-    process = subprocess.Popen(call, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    process = headless.start("record", *words, stdout=None)
     try:
         assert process.stderr
         first = process.stderr.readline()
-        assert "recording into" in first, first
+        assert b"recording into" in first, first
         yield process
     finally:
         if process.poll() is None:
@@ -59,11 +58,11 @@ def test_anonymous_recordings_contain_no_name_of_a_file(workshop: Path) -> None:
 
 def test_a_second_recorder_is_refused_in_one_sentence(workshop: Path) -> None:
     with recorder() as process:
-        second = subprocess.run([headless.FSTUI, "record"], capture_output=True, text=True, check=False)
+        second = headless.call("record")
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
     assert second.returncode == 2
-    assert second.stderr.startswith("fstui: another 'fstui record' writes to ") and second.stderr.count("\n") == 1
+    assert second.stderr.startswith(b"fstui: another 'fstui record' writes to ") and second.stderr.count(b"\n") == 1
 
 
 def test_a_killed_recorder_leaves_a_readable_recording(workshop: Path) -> None:
@@ -84,8 +83,7 @@ def test_what_happened_answers_in_every_format(workshop: Path) -> None:
     with recorder("--seconds", "3") as process:
         assert process.wait(30) == 0
     for format_ in ("plain", "json", "markdown", "csv", "html"):
-        words = [headless.FSTUI, "what-happened", "last", "1m", "--format", format_]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        done = headless.call("what-happened", "last", "1m", "--format", format_)
         assert done.returncode == 0 and done.stdout, done.stderr
         if format_ == "json":
             found: Any = json.loads(done.stdout)
@@ -93,6 +91,6 @@ def test_what_happened_answers_in_every_format(workshop: Path) -> None:
 
 
 def test_without_a_recording_the_answer_says_what_to_do(workshop: Path) -> None:
-    done = subprocess.run([headless.FSTUI, "what-happened"], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "Start 'fstui record'" in done.stderr
+    done = headless.call("what-happened")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"Start 'fstui record'" in done.stderr

@@ -60,8 +60,7 @@ def say(process: subprocess.Popen[str]) -> None:
 
 @contextmanager
 def watch(*words: str | Path, within: tuple[str, ...] = ()) -> Iterator[subprocess.Popen[bytes]]:
-    call = [*within, headless.FSTUI, "watch", "--format", "events", *map(str, words)]
-    process = subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = headless.start("watch", "--format", "events", *words, within=within)
     try:
         assert process.stdout and process.stderr
         first = process.stdout.readline()
