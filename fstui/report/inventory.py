@@ -14,7 +14,7 @@ from fstui.report import guests
 from fstui.report.documents import ListDocument, ListedFilesystem
 from fstui.report.findings import first, flags, severity, trouble, verdict
 from fstui.report.sections import Cell, Report, Section, Value, glyph, number, records
-from fstui.report.stack import medium, stack_line
+from fstui.report.stack import health, medium, stack_line
 from fstui.report.text import GLYPHS, NONE
 
 _HEADER = ("", "MOUNT", "FREE", "STACK", "MEDIUM", "FLAG")
@@ -28,7 +28,7 @@ _RECORDS = ("mount_point", "fstype", "source", "free_bytes", "stack", "medium", 
 
 def of_host(inventory: Inventory, judgements: Judgements) -> Report:
     """Return the filesystems that hold files, the worst first; each defect with its reason; virtual machines;
-    then unused devices."""
+    what drives report of their health; then unused devices."""
     shown = [target for target in inventory.filesystems if not target.pseudo]
     shown.sort(key=lambda target: severity(target, judgements.get(target.mount_point)))
     hidden = len(inventory.filesystems) - len(shown)
@@ -36,6 +36,7 @@ def of_host(inventory: Inventory, judgements: Judgements) -> Report:
         Section("", _HEADER, tuple(_row(target, judgements) for target in shown)),
         *(_flag(*reason) for reason in _reasons(shown, judgements)),
         *guests.sections(inventory.guests, inventory),
+        _health(inventory),
         _unused(inventory.unused),
         Section("", lines=(f"{counted(hidden, 'pseudo filesystem')} hidden",) if hidden else ()),
     )
@@ -112,6 +113,13 @@ def _flag(mount_points: Sequence[str], found: Finding) -> Section:
     title = f"{sign} {', '.join(mount_points)}: {found.verdict}, {found.confidence} confidence ({found.rule})"
     points = (("because", found.because), ("next", found.next))
     return Section(title, lines=(found.sentence or found.title,), points=points, style=found.verdict or "")
+
+
+def _health(inventory: Inventory) -> Section:
+    devices = {node.id: node for target in inventory.filesystems for node in target.lowest}
+    devices |= {node.id: node for node in inventory.unused}
+    rows = tuple((node.name, node.model or "", health(node)) for node in devices.values() if health(node))
+    return Section("What the drives report of their health", ("DEVICE", "MODEL", "HEALTH"), rows)
 
 
 def _unused(nodes: Sequence[Node]) -> Section:

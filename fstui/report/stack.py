@@ -8,6 +8,13 @@ from fstui.model.storage import Node, Target
 from fstui.storage.layers import kind
 from fstui.storage.layers.facts import word
 
+_HEALTH = {
+    "percent_used": "{}\u00a0% used", "unsafe_shutdowns": "unsafe shutdowns: {}", "media_errors": "media errors: {}",
+    "pending_sectors": "unreadable sectors: {}", "reallocated_sectors": "reallocated sectors: {}",
+    "grown_defects": "grown defects: {}", "backup": "capacitor {}", "smart_status": "own test {}",
+}  # fmt: skip
+"""What a drive reports of itself, in words."""
+
 
 def called(node: Node) -> str:
     """Return the kind of a layer in words: ``encrypted`` for dm-crypt; empty for a disk, as its name says it."""
@@ -33,6 +40,12 @@ def medium(node: Node) -> str:
 def unread(node: Node) -> tuple[str, ...]:
     """Return what could not be read of the layer, with the reasons."""
     return tuple(reading.value for reading in node.readings if reading.what == "missing")
+
+
+def health(node: Node) -> str:
+    """Return what the drive reports of its health: ``3 % used, unsafe shutdowns: 40``; empty if it was not asked."""
+    found = ((form, node.reading(what)) for what, form in _HEALTH.items())
+    return ", ".join(form.format(reading.value) for form, reading in found if reading is not None)
 
 
 def in_memory(target: Target) -> bool:

@@ -12,6 +12,7 @@ from fstui.simulate.lab.laboratory import Lab, LabVolume
 from fstui.state.runs import Summary
 from tests.factories import screens
 from tests.factories.samples import DISK, ROTATION, RUN, TARGET
+from tests.factories.storage import readings
 from tests.hostile import assert_safe, everywhere
 from tests.printing import printed
 
@@ -46,6 +47,14 @@ def test_a_narrow_terminal_shows_the_whole_stack(width: int) -> None:
     flat = " ".join(" ".join(listed).split())
     assert flat.count("ext4 › sda1 › sda") == 2 and mount in flat and "840/s, 7200 rpm allows 120" in flat
     assert "…" not in text and flat.count(mount) == 1
+
+
+def test_health_of_a_drive_is_listed_next_to_it() -> None:
+    asked = readings(percent_used="3", unsafe_shutdowns="40", media_errors="0", backup="good")
+    drive = replace(DISK, id="sdb", name="sdb", model="SSD", readings=asked)
+    text = printed(inventory.of_host(replace(HERE, unused=(drive,)), {}))
+    assert "sdb     SSD    3\xa0% used, unsafe shutdowns: 40, media errors: 0, capacitor good" in text
+    assert "report of their health" not in printed(inventory.of_host(HERE, {}))
 
 
 def test_a_silent_filesystem_has_a_row() -> None:

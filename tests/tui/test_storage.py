@@ -312,6 +312,16 @@ def test_the_io_path_is_a_tree_with_roles_and_link_rates() -> None:
     assert io_path.path(target) == "/db · zfs › tank › mirror-0 + sdb › nvme0n1 + nvme1n1"
 
 
+def test_health_of_a_drive_is_drawn_below_it() -> None:
+    asked = tuple(
+        Reading(what=what, value=value, path="nvme smart-log")
+        for what, value in {"percent_used": "3", "unsafe_shutdowns": "40", "media_errors": "0"}.items()
+    )
+    drive = Node(id="nvme0n1", layer="block", kind="disk", name="nvme0n1", readings=asked)
+    drawn = [line.plain.rstrip() for line in io_path.tree(screens.target("/db", "ext4", drive), 80)]
+    assert drawn[-1] == "      reports: 3\xa0% used, unsafe shutdowns: 40, media errors: 0"
+
+
 def test_a_role_for_another_volume_is_not_drawn() -> None:
     role = Reading(what="role", value="stripe", path="dmsetup table")  # of another volume
     volume = Node(id="dm-0", layer="block", kind="dm-linear", name="vg/root", below=("sda",))

@@ -10,8 +10,8 @@ from rich.text import Text
 
 from fstui.model.quantities import rotation, short_size
 from fstui.model.storage import Node, Target
-from fstui.report.stack import called, link, stack_line, unread
-from fstui.tui.drawing.cells import Run, drawn_width, fit, line
+from fstui.report.stack import called, health, link, stack_line, unread
+from fstui.tui.drawing.cells import Run, drawn_width, fit, line, paragraph
 from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ def tree(target: Target, width: int, edges: Mapping[str, Run] | None = None) -> 
         lines.append((f"{lead}{name}  {facts}", _note(node, stopped)))
         for reading in node.state:
             lines.append(line(f"{indent}  ", (f"! {reading.what} {reading.value}", DOUBT)))
+        if reported := health(node):
+            lines.extend(paragraph(f"reports: {reported}", width, f"{indent}  ", FAINT))
         for missing in unread(node):
             lines.append(line((fit(f"{indent}  not read: {missing}", width).rstrip(), FAINT)))
         below = [target.node(name) for name in node.below if name not in seen]
