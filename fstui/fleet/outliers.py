@@ -107,15 +107,16 @@ def outlying_rates(hosts: Sequence[HostResult]) -> list[OddHost]:
     return sorted(found, key=lambda odd: -abs(log(odd.ratio or 1.0)))
 
 
-def ratio_to_peers(hosts: Sequence[HostResult]) -> dict[tuple[str, str], float]:
-    """Return the ratio to the peers' median by host and place, in the step in which the host is furthest off."""
-    offs = (off for group in groups(hosts) for off in _furthest(*group))
-    return {(off.host.node, off.host.place): off.ratio for off in offs}
+def ratio_to_peers(hosts: Sequence[HostResult]) -> dict[tuple[str, str, str], float]:
+    """Return the ratio to the peers' median by host, place and step."""
+    offs = (off for group in groups(hosts) for each in _deviations(*group) for off in each)
+    return {(off.host.node, off.host.place, off.spread.step): off.ratio for off in offs}
 
 
 def _outliers(group: HostGroup, members: Sequence[HostResult]) -> Iterator[OddHost]:
     """Return the outliers of one group. The reasons compare their settings with those of the other hosts."""
-    offs = _furthest(group, members)
+    each = _deviations(group, members)
+    offs = [max(found, key=lambda off: (off.odd, abs(log(off.ratio)))) for found in each]
     odd = [off for off in offs if off.odd]
     common = _Common([off.host for off in offs if not off.odd]) if odd else None
     for off in odd:
@@ -146,16 +147,13 @@ class _Deviation(NamedTuple):
         return self.spread.hosts > MIN_PEERS and abs(log(self.ratio)) > limit
 
 
-def _furthest(group: HostGroup, members: Sequence[HostResult]) -> list[_Deviation]:
-    """Return each comparable host in the step in which it is furthest off; empty without peers."""
+def _deviations(group: HostGroup, members: Sequence[HostResult]) -> Iterator[list[_Deviation]]:
+    """Yield for each comparable host its steps that peers also have."""
     spreads = {spread.step: spread for spread in group.steps if spread.hosts > 1}
-    found = []
     for host in members:
         rates = [one for one in host.rates if host.comparable and one.per_s > 0 and one.step in spreads]
-        offs = [_Deviation(host, one.per_s, spreads[one.step]) for one in rates]
-        if offs:
-            found.append(max(offs, key=lambda off: (off.odd, abs(log(off.ratio)))))
-    return found
+        if rates:
+            yield [_Deviation(host, one.per_s, spreads[one.step]) for one in rates]
 
 
 def _spread(step: str, rates: Sequence[float]) -> Spread:

@@ -102,7 +102,7 @@ def _table(hosts: Sequence[HostResult]) -> Section:
     header = ("", "HOST", "TARGET", "VERDICT", "CONFIDENCE", "COMMITS/S", "P99", "× PEERS", "SPEED", "FINDING")
     more = len(ranked) - len(shown)
     lines = (f"and {more} more, not worse than the last one: --format csv lists all",) if more else ()
-    rows = tuple(_row(host, ratios.get((host.node, host.place))) for host in shown)
+    rows = tuple(_row(host, ratios) for host in shown)
     return Section("", header, rows, lines)
 
 
@@ -111,8 +111,9 @@ def _severity(host: HostResult) -> tuple[int, int, str]:
     return host.rank, slow, host.node
 
 
-def _row(host: HostResult, ratio: float | None) -> tuple[Cell | str, ...]:
+def _row(host: HostResult, ratios: dict[tuple[str, str, str], float]) -> tuple[Cell | str, ...]:
     first = host.commit_rate
+    ratio = ratios.get((host.node, host.place, first.step)) if first else None
     remarks = [*([host.stopped] if host.stopped else []), *(["altered"] if host.altered else [])]
     return (
         glyph(host.verdict),
@@ -175,9 +176,8 @@ def _records(fleet: Fleet) -> Iterator[tuple[Value, ...]]:
     """Return one row for each step, or a row without figures."""
     ratios = ratio_to_peers(fleet.results)
     for host in fleet.results:
-        ratio = ratios.get((host.node, host.place))
         for one in host.rates or (None,):
-            yield _record(host, one, ratio)
+            yield _record(host, one, ratios.get((host.node, host.place, one.step)) if one else None)
     for node, trouble in fleet.about.troubles.items():
         yield node, *("",) * (len(_CSV) - 2), trouble
 
@@ -186,7 +186,7 @@ def _record(host: HostResult, one: Rate | None, ratio: float | None) -> tuple[Va
     return (
         *(host.node, host.place, host.run, host.verdict, host.confidence, host.speed),
         *((one.step, round(one.per_s, 1), one.p99_ns) if one else ("", None, None)),
-        None if ratio is None or one is None else round(ratio, 3),
+        None if ratio is None else round(ratio, 3),
         *(host.layers, host.model, host.cache, host.kernel, host.cloud, host.flag or host.sentence, host.next, ""),
     )
 

@@ -18,7 +18,7 @@ from fstui.report.formats.json import line
 from tests.factories import storage
 from tests.factories.samples import RUN
 from tests.fleet.conftest import HONEST
-from tests.fleet.test_outliers import host, peers
+from tests.fleet.test_outliers import host, peers, two_steps
 from tests.hostile import NAME, assert_safe, everywhere
 
 
@@ -56,6 +56,14 @@ def test_commits_are_those_of_the_first_step_that_syncs() -> None:
     assert isinstance(text, str)
     row = text.splitlines()[3]
     assert "211" in row and "6\xa0927" not in row
+
+
+def test_ratio_to_peers_is_that_of_the_commits_shown() -> None:
+    hosts = [two_steps("db1", 400.0, 100.0), two_steps("db2", 400.0, 100.0), two_steps("db3", 160.0, 1000.0)]
+    text = render("plain", fleet(*hosts))
+    assert isinstance(text, str)
+    row = next(line for line in text.splitlines() if "db3" in line)
+    assert "160" in row and "0.40" in row
 
 
 def test_a_check_is_a_row_for_each_filesystem() -> None:
