@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @click.option(
     "--seconds",
     type=Duration(min=0, min_open=True),
-    help="Watch for this long, as in 30 or 10m. Default: until Ctrl-C.",
+    help="Watch for this long, for example 30 or 10m. Default: until Ctrl-C.",
 )
 @click.option("--at-risk", is_flag=True, help="Show what each program would lose if the power failed now.")
 @report_options("events")
@@ -56,8 +56,8 @@ def watch(
     It writes nothing to what it watches.
 
     As root, fstui reads the kernel's trace; without root, only /proc. The watch ends with a conclusion: a program
-    waits for the disk, the filesystem or a layer above it is slow, the CPU is busy, the program syncs too often, no
-    program waits, or the cause is not known. Its tables also show whether another program syncs often.
+    waits for the disk, the filesystem or a layer above the disk is slow, the CPU is busy, the program syncs too often,
+    no program waits, or the cause is not known. Its tables also show whether another program syncs often.
 
     With --at-risk, it shows for each program and file how many written bytes are not durable, since when, and how
     often the program syncs. It reads no file and syncs nothing.

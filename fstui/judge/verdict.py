@@ -121,9 +121,10 @@ def _reasons(case: Case) -> tuple[str, str, tuple[str, ...]]:
         sentence = f"Every step failed, the first with {failures[0].text}: nothing can be judged."
         return "every step failed", sentence, (_REMEDIES.get(failures[0].errno, _REMEDY),)
     if not case.steps.synced:
+        most = max((done.syncs for done in case.steps.measured if done.call), default=0)
         sentence = (
-            f"No step was completed in which one writer synced at least {MIN_SYNCS} times, so no flushes could be "
-            "counted: run fsync-rate, or allow more seconds."
+            f"To judge the flushes, one writer must sync at least {MIN_SYNCS} times in one step. The most here was "
+            f"{most}: run fsync-rate, or allow more seconds."
         )
         return "too few syncs", sentence, (_COUNT_FLUSHES,)
     syncs = sum(done.syncs for done in case.steps.synced)

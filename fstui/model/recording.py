@@ -240,6 +240,11 @@ class WhatHappened(Base, frozen=True, kw_only=True):
     buckets: tuple[Bucket, ...] = ()
 
 
+def is_outside(period: tuple[float, float], recorded: tuple[float, float]) -> bool:
+    """Return whether a part of the period is not in the recording. Its last minute may not be written yet."""
+    return period[0] < recorded[0] or period[1] > recorded[1] + 60
+
+
 def span(start: float, end: float) -> str:
     """Return ``03:11:40–03:12:25`` in local time, with the day if it is not today."""
     first, last = datetime.fromtimestamp(start), datetime.fromtimestamp(end)

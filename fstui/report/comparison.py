@@ -1,15 +1,16 @@
 """Compare runs: which of them is faster, by how much, and whether the difference can be trusted.
 
-A side is one run, or the interleaved rounds of one. The median round of a step represents all of its rounds. The
-interval is that of the rounds' own ratios, from the lowest to the highest: it misses the true median of n rounds once
-in 2^(n-1) times, whatever their distribution (David and Nagaraja, Order Statistics, 2003, 7.1): 1 in 16 with 5 rounds.
+A side is one run, or the interleaved rounds of one. Its rate in a step is the median of its rounds; the other figures
+are those of the middle round (the slower of two). The interval is that of the rounds' own ratios, from the lowest to
+the highest: it misses the true median of n rounds once in 2^(n-1) times, whatever their distribution (David and
+Nagaraja, Order Statistics, 2003, 7.1): 1 in 16 with 5 rounds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from statistics import median_low
+from statistics import median
 from string import ascii_uppercase
 from typing import NamedTuple
 
@@ -64,11 +65,15 @@ class Side(NamedTuple):
         return f"{path} · {stack}" if stack else path
 
     def step(self, name: str) -> StepRound | None:
-        """Return that step in its median round; None if no round has it."""
+        """Return that step in its middle round, with the median rate of all rounds; None if no round has it."""
         found = [StepRound(run, step) for run in self.rounds for step in run.steps if step.name == name]
         rated = [one for one in found if one.step.rate_per_s]
         ordered = sorted(rated or found, key=lambda one: one.step.rate_per_s)
-        return ordered[(len(ordered) - 1) // 2] if ordered else None
+        if not ordered:
+            return None
+        middle = ordered[(len(ordered) - 1) // 2]
+        median_rate = median(one.step.rate_per_s for one in ordered)
+        return middle._replace(step=msgspec.structs.replace(middle.step, rate_per_s=median_rate))
 
     def rates(self, name: str) -> dict[int, float]:
         """Return the operations per second by the number of the round, without rounds that measured none."""
@@ -181,7 +186,7 @@ def ratio_of(first: Side, other: Side, name: str) -> Ratio | None:
         return None
     paired = before.keys() & after.keys() if _alternated(first, other) else ()
     each = [after[at] / before[at] for at in paired] or [b / a for a in before.values() for b in after.values()]
-    times = median_low(after.values()) / median_low(before.values())
+    times = median(after.values()) / median(before.values())
     rounds = min(len(before), len(after))
     return Ratio(times, min(each), max(each), rounds) if rounds > 1 else Ratio(times)
 
@@ -223,7 +228,7 @@ def remarks(ranked: Sequence[Ranked]) -> Iterator[str]:
     rounds differ."""
     for one in ranked:
         if spread := one.side.spread(one.step.name):
-            yield f"{one.side.letter}: {spread} in {len(one.side.rounds)} rounds"
+            yield f"{one.side.letter}: median of {len(one.side.rounds)} rounds, {spread}"
         if one.cheats:
             faster = "the fastest," if one is ranked[0] else "faster than some,"
             durable = next(other for other in reversed(ranked) if other.side.durable)

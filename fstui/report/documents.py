@@ -139,7 +139,7 @@ class ComparedSide(Base, frozen=True, kw_only=True):
 
 
 class ComparisonRow(Base, frozen=True, kw_only=True):
-    """A step of one side. Latencies and flushes are those of the median round."""
+    """A step of one side. The rate is the median of the rounds; latencies and flushes are those of the middle round."""
 
     step: str
     side: str

@@ -29,7 +29,7 @@ def named(names: Iterable[str]) -> tuple[str, ...]:
     for name in names:
         known = [product for product in products() if product.name.lower().startswith(name.lower())]
         if not known:
-            every = [product.name for product in products()]
+            every = [product.name for product in products() if product.limited]
             raise Refused(f"no product is called '{name}'.{meant(name, every)} Choose one of: {'; '.join(every)}.")
         limited = [product.name for product in known if product.limited]
         if not limited:

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+from msgspec.structs import replace
+
 from fstui.judge import Case, words
 from fstui.judge.facts.account import FlushAccount
 from fstui.judge.facts.traced import Traced, requested_by_others
@@ -31,7 +33,8 @@ def title(step: Step) -> str:
 
 
 def section(run: Run) -> Section:
-    step = deciding_step(run)
+    measured = tuple(step for step in run.steps if step.settings.in_scenarios)  # A power cut requests nothing.
+    step = deciding_step(replace(run, steps=measured or run.steps))
     drawn = lines(run, step) if step else ()
     return Section(title(step), drawn=tuple(drawn)) if step and drawn else Section()
 

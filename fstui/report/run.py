@@ -101,7 +101,8 @@ def _steps(run: Run, counts: figures.Counts) -> Section:
     rows: list[tuple[Cell | str, ...]] = []
     for step in run.steps:
         name, *numbers = figures.step_cells(step, counts)
-        rows.append((name, *map(right, numbers)))
+        if set(numbers) != {NONE} or not figures.words(step):
+            rows.append((name, *map(right, numbers)))
     notes = [
         f"{step.name}: {words}{_GROWTH * isinstance(step.figures, DirtyFlushFigures)}"
         for step in run.steps

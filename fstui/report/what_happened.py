@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import astuple
 
 from fstui.model.quantities import counted, duration_ns, percent, seconds, size
-from fstui.model.recording import Bucket, Incident, WhatHappened, span
+from fstui.model.recording import Bucket, Incident, WhatHappened, is_outside, span
 from fstui.report.latency_map import LogScale
 from fstui.report.sections import Cell, Report, Section, number, records, right
 from fstui.report.text import NONE, sparkline
@@ -81,10 +81,8 @@ def _title(found: WhatHappened) -> str:
 
 
 def _missing(found: WhatHappened) -> Iterator[str]:
-    if found.recorded:
-        first, last = found.recorded
-        if found.start < first or found.end > last + 60:
-            yield f"The recording covers {span(first, last)}."
+    if found.recorded and is_outside((found.start, found.end), found.recorded):
+        yield f"Everything except {span(*found.recorded)}."
     for gap in found.gaps:
         yield f"{span(gap.start, gap.end)} ({seconds(gap.end - gap.start)}): {gap.reason}."
     yield from found.notes

@@ -23,7 +23,7 @@ from fstui.measure.children import command
 from fstui.model.errors import Refused
 from fstui.model.forms import seconds_of, size_of
 from fstui.model.quantities import counted, duration_ns, percent, seconds
-from fstui.model.recording import Bucket, Gap, Header, Incident, Record, Second, WhatHappened, Window, span
+from fstui.model.recording import Bucket, Gap, Header, Incident, Record, Second, WhatHappened, Window, is_outside, span
 from fstui.runs import startup
 from fstui.state import ledger, recording, ring
 from fstui.state.files import make_private
@@ -232,7 +232,7 @@ def what_happened(found: Recording, period: tuple[float, float] | None) -> WhatH
         start=start,
         end=end,
         recorded=whole,
-        sentence=_sentence(inside, listed, start, end),
+        sentence=_sentence(inside, listed, (start, end), whole),
         incidents=listed,
         gaps=gaps,
         notes=tuple(_notes(found, inside, headers, start, end)),
@@ -240,13 +240,18 @@ def what_happened(found: Recording, period: tuple[float, float] | None) -> WhatH
     )
 
 
-def _sentence(inside: Records, listed: Sequence[Incident], start: float, end: float) -> str:
+def _sentence(
+    inside: Records, listed: Sequence[Incident], period: tuple[float, float], whole: tuple[float, float]
+) -> str:
     if listed:
         first = listed[0]
         return f"{span(first.start, first.end)}: {first.sentence}"
     if not inside.seconds:
-        return f"Nothing was recorded in {span(start, end)}."
-    words = f"Nothing unusual in {span(start, end)}"
+        return f"Nothing was recorded in {span(*period)}."
+    words = f"Nothing unusual in {span(*period)}"
+    if is_outside(period, whole):
+        start, end = max(period[0], whole[0]), min(period[1], whole[1])
+        words = f"Nothing unusual in the {seconds(end - start)} recorded ({span(start, end)})"
     longest = incidents.longest(inside.windows)
     if longest and (ms := longest.longest_so_far_ms):
         words += f": the longest wait for a sync was {duration_ns(ms * 1e6)} ({longest.who}, {longest.where})"
@@ -261,7 +266,7 @@ def _pressures(found: Sequence[Second]) -> Iterator[str]:
     for which, what in ((0, "a CPU"), (1, "I/O"), (3, "memory")):
         share = incidents.pressure(found, which)
         if share is not None and share >= PRESSED:
-            yield f" Some process waited for {what} in {percent(share)} of the time."
+            yield f" Some process waited for {what} for {percent(share)} of the time."
 
 
 def _gaps(records: Sequence[Record]) -> Iterator[Gap]:
@@ -294,7 +299,7 @@ def _notes(found: Recording, inside: Records, headers: Sequence[Header], start: 
     traced = [(window.traced_s, window.elapsed_s) for window in inside.windows if window.traced_s is not None]
     part = sum(one for one, _ in traced) / (sum(whole for _, whole in traced) or 1.0)
     if traced and part < 0.95:
-        yield f"The busiest programs were traced in {percent(part)} of the time: some of their waits may be missing."
+        yield f"The busiest programs were traced for {percent(part)} of the time: some of their waits may be missing."
     lost = sum(window.lost for window in inside.windows)
     if lost:
         yield f"The kernel's buffers were full and lost {counted(lost, 'event')}."

@@ -45,7 +45,11 @@ def test_no_table_where_syncs_are_lost(fstui: Fstui) -> None:
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("etdc", "Did you mean 'etcd'?"), ("kafka", "Kafka with flush.messages=1 publishes no threshold")],
+    [
+        ("etdc", "Did you mean 'etcd'?"),
+        ("oracle", "Redis everysec; CockroachDB; Proxmox VE."),
+        ("kafka", "Kafka with flush.messages=1 publishes no threshold"),
+    ],
 )
 def test_refuses_other_products(fstui: Fstui, name: str, words: str) -> None:
     done = fstui("fit", "/", "--for", name)

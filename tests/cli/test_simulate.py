@@ -30,6 +30,7 @@ def test_truth_needs_the_name_of_a_disk(fstui: Fstui) -> None:
     [
         (("watch", "--pid", "1"), "Process 1 is not on the simulated host"),
         (("watch", "--mount", "/"), "not on the simulated disk"),
+        (("watch", "--at-risk"), "nothing is at risk there. Omit --simulate"),
         (("run", "sysbench-oltp"), "needs a database server, which a simulated disk does not have"),
         (("history",), "--simulate works with the app and with"),
     ],
@@ -51,6 +52,12 @@ def test_a_plug_pulled_after_the_steps_is_an_error(fstui: Fstui, at_s: str, stat
     done = fstui("--simulate", "hdd-7200", "run", "check", "--pull-plug", at_s)
     assert done.returncode == status
     assert reason in done.stderr.decode()
+
+
+def test_a_power_cut_has_no_row_of_dashes(fstui: Fstui) -> None:
+    done = fstui("run", "--simulate", "hdd-7200", "check", "--pull-plug", "0.5")
+    lines = [line for line in done.stdout.decode().splitlines() if line.startswith("power cut")]
+    assert len(lines) == 1 and lines[0].startswith("power cut: ") and b"I/O path of fdatasync" in done.stdout
 
 
 def test_a_watch_of_a_simulated_disk_is_marked(fstui: Fstui) -> None:

@@ -210,6 +210,12 @@ def test_several_writers_wait_for_each_other() -> None:
     assert answered(None, step(), replace(four, latency_ns=replace(whole, p50=60_000_000))).answer == "stalls"
 
 
+def test_slow_steps_are_named_besides_a_stall() -> None:
+    found = answered(on("hdd-7200"), slowest(617, rate_per_s=1.69), step("fsync", rate=1.69))
+    assert found.answer == "stalls" and "fdatasync: 1.69/s; slow is below" in found.sentence
+    assert "slow, too" not in answered(on("hdd-7200"), slowest(617), step("fsync")).sentence
+
+
 def test_unsynced_write_does_not_stall() -> None:
     assert answered(None, step(), step("write", sync="none", changes={"latency_ns": latency(400e6)})).answer != "stalls"
 

@@ -82,9 +82,8 @@ def test_the_worst_round_is_the_verdict_of_its_side() -> None:
 
 def test_the_longer_bar_is_the_faster_side() -> None:
     runs = [ran(0, 1, 1.2), ran(1, 1, 1.0, series="other"), ran(1, 2, 3.0, series="other")]
-    other = Comparison(runs).sides[1]
-    shown = other.step(STEP)
-    assert ratio(*runs).times < 1 and shown is not None and shown.run is other.rounds[0]
+    first, other = (shown.step.rate_per_s for side in Comparison(runs).sides if (shown := side.step(STEP)))
+    assert ratio(*runs).times == pytest.approx(other / first)
 
 
 def test_an_interval_that_contains_1_shows_no_difference() -> None:
@@ -100,7 +99,14 @@ def rows(*runs: Run, name: str = STEP) -> list[list[str]]:
 
 def test_a_side_shows_the_spread_of_its_rounds() -> None:
     lowest, highest = (rate(times * screens.STEPS[1].rate_per_s) for times in (1.0, 2.0))
-    assert f"A: {lowest}–{highest}/s in 2 rounds" in printed(ran(0, 1, 1.0), ran(0, 2, 2.0))
+    assert f"A: median of 2 rounds, {lowest}–{highest}/s" in printed(ran(0, 1, 1.0), ran(0, 2, 2.0))
+
+
+def test_the_rate_of_two_rounds_is_their_mean() -> None:
+    found = Comparison([ran(0, 1, 1.0), ran(0, 2, 2.0)]).sides[0].step(STEP)
+    assert found is not None and found.step.rate_per_s == 1.5 * next(
+        one.rate_per_s for one in screens.STEPS if one.name == STEP
+    )
 
 
 @pytest.mark.parametrize("number", [2, 3, 6])

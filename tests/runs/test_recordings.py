@@ -106,9 +106,14 @@ def test_a_calm_time_has_its_longest_wait() -> None:
     assert found.incidents == ()
 
 
+def test_only_the_recorded_part_of_a_period_is_called_calm() -> None:
+    found = answer(calm(), (BEGIN - 300, BEGIN + 300))
+    assert found.sentence.startswith("Nothing unusual in the 5 m 0 s recorded (2025-11-26 14:33:20–14:38:20)")
+
+
 def test_a_calm_time_on_a_busy_host_says_so() -> None:
     found = answer(calm(between(1, LENGTH_S, disk(), pressure_ms=(900, 20, 10, 0, 0))))
-    assert found.sentence.endswith("Some process waited for a CPU in 90\xa0% of the time.")
+    assert found.sentence.endswith("Some process waited for a CPU for 90\xa0% of the time.")
 
 
 def test_a_time_that_was_not_recorded_is_not_called_calm() -> None:
@@ -162,7 +167,7 @@ def test_a_starved_recorder_makes_no_gap() -> None:
 
 def test_a_partly_traced_recording_says_so() -> None:
     notes = answer(calm(windows=at(range(10, 900, 10), ETCD, traced_s=2.0, lost=3))).notes
-    assert notes[0].startswith("The busiest programs were traced in 20\xa0% of the time")
+    assert notes[0].startswith("The busiest programs were traced for 20\xa0% of the time")
     assert "lost 267 events" in notes[1]
 
 

@@ -75,6 +75,6 @@ async def test_a_simulated_disk_has_no_programs_to_examine() -> None:
         await pilot.pause()
         await pilot.press("r")
         await pilot.pause()
-        assert any("There are no programs to examine" in line for line in shown(app))
+        assert any("No program runs on a simulated disk" in line for line in shown(app))
         await pilot.press("escape")
         assert isinstance(app.screen, WatchScreen)

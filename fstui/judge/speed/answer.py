@@ -92,13 +92,15 @@ def _stalls(case: Case, stalled: Sequence[StalledStep]) -> Speed:
     longest, why = stalled[0], reasons(case, stalled[0].step)
     times, measured_s = sum(one.step.stalls.count or 1 for one in stalled), sum(one.step.elapsed_s for one in stalled)
     what = f"{longest.call} that never returned" if longest.call else f"one operation of {longest.step.name}"
+    slow = [] if case.configuration.breaks_sync else [one for one in yardsticks(case) if one.slow]
+    also = f" At least half of the steps were slow, too. The slowest is {slow[0].worst.line}." if slow else ""
     return Speed(
         answer="stalls",
         yardstick=LONGEST_PAUSE,
         title=f"{duration_ns(longest.ns)} for {what}{_by(why)}",
         sentence=f"{capital(what)} took {duration_ns(longest.ns)}, and everything that waited for it was blocked: "
-        f"{counted(times, 'stall')} in {seconds(measured_s)}.{_device(longest)}{_explained(why)}",
-        because=(*(one.line for one in stalled), *(reason.because for reason in why)),
+        f"{counted(times, 'stall')} in {seconds(measured_s)}.{_device(longest)}{also}{_explained(why)}",
+        because=(*(one.line for one in stalled), *_lines(slow), *(reason.because for reason in why)),
         next=_next(case, why),
     )
 

@@ -202,7 +202,7 @@ class Machine(Protocol):
 
     async def at_risk(self, target: Target | None, pid: int | None) -> AtRiskChild:
         """Watch what programs would lose if the power failed; arguments as for ``waits``. Raises Refused, OSError."""
-        raise Refused("There are no programs to examine: this is not a real host.")
+        raise Refused("No program runs on a simulated disk, so nothing is at risk there. Omit --simulate.")
 
     async def start(
         self,
