@@ -31,7 +31,7 @@ from tests.lab.selection import A_DAY, rounds, selection
 T = TypeVar("T")
 MACHINES = {name: load(name) for name in names()}
 TODAY = selection(date.today(), MACHINES, proven())
-MAX_S, MIN_S, CUT_S = 180, 120, 90
+MAX_S, MIN_S, CUT_S = 240, 120, 90
 """Limit for building the image and running the machines; minimum for the machines; time that must be left to begin a
 cut. Machines that still run at the end are waited for."""
 
