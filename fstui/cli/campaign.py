@@ -99,7 +99,7 @@ def _duration(option: str, name: str, default: float, help_: str) -> Callable[[_
 def campaign(
     *, into: Path | None, mount_fails: bool, format_: str, output: Path | None, fail_on: Sequence[str], **how: Any
 ) -> int:
-    """Cut the power of HOST many times by commands, and verify each cut.
+    """Cut the power of HOST many times, and verify each cut.
 
     It runs on the witness, which keeps its power. For each cut it starts the writer on HOST through ssh, saves the
     acknowledgements, waits, runs the off command, then the on command, and compares the records with the

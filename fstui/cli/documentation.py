@@ -55,7 +55,7 @@ def explain(words: tuple[str, ...], format_: str) -> None:
     """
     from fstui.report import explanation, glossary, symptoms  # noqa: PLC0415  it imports Markdown and the rules
     from fstui.report.text import WIDTH  # noqa: PLC0415
-    from fstui.runs import rules  # noqa: PLC0415
+    from fstui.runs import rules, scenarios  # noqa: PLC0415
 
     documentation = explanation.documentation()
     name = " ".join(words)
@@ -71,7 +71,10 @@ def explain(words: tuple[str, ...], format_: str) -> None:
     else:
         known = (*rules.rule_names(), *documentation, *glossary.entries())
         messages = [page.name for page in symptoms.symptoms().page if name.lower() in page.product.lower().split(", ")]
-        near = f" Messages of {name}: {'; '.join(messages)}." if messages else meant(name, known)
+        if name in scenarios.shipped():
+            near = f" 'fstui scenarios {name}' describes the scenario."
+        else:
+            near = f" Messages of {name}: {'; '.join(messages)}." if messages else meant(name, known)
         raise Refused(f"no rule, page, word or message is called '{name}'.{near} 'fstui explain' lists them all")
 
 

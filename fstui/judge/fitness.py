@@ -50,7 +50,7 @@ def products() -> tuple[Product, ...]:
 
 
 def fits(case: Case) -> Iterator[Fit]:
-    """Yield the answer for each product whose operation was measured; none if syncs do not reach the disk."""
+    """Yield the answer for each product whose operation was measured; none if syncs make nothing durable."""
     if case.configuration.breaks_sync or case.evidence.rate_limit or case.configuration.stub_signs:
         return
     measured = {operation: done for done in reversed(case.steps.measured) if (operation := _operation(done))}

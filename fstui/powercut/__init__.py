@@ -1,4 +1,4 @@
-"""The power-cut test: the only proof that storage keeps what it has acknowledged.
+"""The power-cut test: the only test of whether storage keeps what it has acknowledged.
 
 A writer on the tested host writes numbered records, and acknowledges each to a witness on another machine once its sync
 has returned. Then the power is cut. After the restart, the witness's log lists the records that must exist, and they

@@ -99,4 +99,4 @@ def of_one_step(finding: Finding) -> bool:
 
 
 def title(finding: Finding) -> str:
-    return f"one step, not counted: {finding.title}" if of_one_step(finding) else finding.title
+    return f"not part of the verdict: {finding.title}" if of_one_step(finding) else finding.title

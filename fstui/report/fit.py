@@ -100,7 +100,7 @@ def _of_row(row: Checked, wanted: Sequence[str]) -> Iterator[Section]:
 
 def _unanswered(run: Run) -> str:
     if Case(run).configuration.breaks_sync:
-        return "Not answered: the syncs do not reach the disk, so their time says nothing about it."
+        return "Not answered: the syncs make nothing durable, so their time does not show the disk's speed."
     return "Not answered: no operation of these products was measured at full speed."
 
 

@@ -91,6 +91,7 @@ class SimulatedFile:
 
         Linux sends FUA for O_DSYNC alone (fs/iomap/direct-io.c).
         """
+        durable &= not self.stubbed  # libeatmydata also removes the flag
         at_ns += self._host.syscall_us * US
         forced = durable and data_only and self._sends_fua and not written.new
         extent, stamps = Extent(written.offset, written.size), {written.offset: written.stamp}

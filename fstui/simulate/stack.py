@@ -13,7 +13,7 @@ from fstui.storage.layers.kinds import sync_of
 TOTAL_BYTES = 1 << 40
 WHERE = "simulated"
 _IDENTITY = "simulated:"
-HOST = Host(hostname="simulated", kernel="6.12.0", cpus=4, memory_bytes=16 << 30)
+HOST = Host(hostname="simulated", kernel="6.12.0", cpus=4, memory_bytes=16 << 30, udev=True)
 
 
 def mount_point(made: Simulated) -> str:

@@ -116,6 +116,7 @@ def test_options_for_disks_need_the_list_of_disks(fstui: Fstui) -> None:
         (("compare", "last", "last", "--price", "x=1/h"), "--price 'x' does not name a run"),
         (("judge", "\x1b[31m"), "\\x1b[31m"),
         (("explain", "no-such-rule"), "no-such-rule"),
+        (("explain", "odirect-truth"), "'fstui scenarios odirect-truth' describes the scenario."),
         (("explain", "bariers-off"), "Did you mean 'barriers-off'?"),
         (("explain", "Redis"), "Messages of Redis: Asynchronous AOF fsync is taking too long."),
         (("scenarios", "fsync-rates"), "Did you mean 'fsync-rate'?"),

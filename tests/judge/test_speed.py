@@ -12,6 +12,7 @@ from fstui.measure.latency import STALL_NS
 from fstui.model.counters import DeviceCounters, DeviceTimes, DeviceTrace, Idle
 from fstui.model.host import OtherWriter, Process
 from fstui.model.judgement import Speed
+from fstui.model.quantities import duration_ns
 from fstui.model.rate_limit import RateLimit
 from fstui.model.run import EarlierRun
 from fstui.model.steps import PendingOperation, StallSummary, Step
@@ -96,7 +97,8 @@ def test_unknown_class_is_compared_with_every_kind(rate: float, answer: str, pla
     found = answered(None, step(rate=rate, ops=5000))
     assert (found.answer, place in found.title) == (answer, True)
     paced = step(rate=2, ops=50, ops_per_s=2.0, changes={"latency_ns": latency(1e9 / rate)})
-    assert answered(None, paced).answer == answer
+    slow = answered(None, paced)
+    assert slow.answer == answer and f"{duration_ns(1e9 / rate)} each" in slow.title
     large = SyncWrites(block_bytes=1 << 20)
     assert answered(None, step(rate=rate, ops=50, changes={"settings": large})).answer == "unknown"
 

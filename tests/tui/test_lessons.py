@@ -36,6 +36,7 @@ async def test_from_the_list_to_the_last_answer(name: str) -> None:
         wrong = 1 if lesson.question.right != 1 else 2
         answered = await pressed(pilot, str(wrong))
         assert any(f"No: {lesson.question.right} is right." in line for line in answered)
+        assert any("enter end" in line.lower() for line in answered[-2:])
         assert any("✓ right" in line for line in answered) and not any(
             "right, as measured" in line for line in answered
         )
@@ -137,6 +138,13 @@ async def test_question_fits_80_columns_and_24_rows(lesson: lessons.Lesson) -> N
         app.push_screen(LessonScreen(lesson))
         await pilot.pause()
         assert any(lesson.predict.choices[-1] in line for line in shown(app))
+
+
+def test_progress_fits_80_columns() -> None:
+    every = lessons.lessons()
+    taken = {lesson.name: lessons.Taken(day="2026-11-01", right=2) for lesson in every[:6]}
+    drawn = drawing.progress(every, taken, 80)
+    assert drawn.cell_len <= 80 and drawn.plain.endswith(" min left")
 
 
 def test_numbers_are_not_broken_and_disks_are_named() -> None:

@@ -241,7 +241,7 @@ async def test_the_speed_is_below_the_verdict() -> None:
 async def test_a_finding_about_one_step_has_no_verdict_colour() -> None:
     of_a_step = msgspec.structs.replace(screens.TOO_FAST, scope="step", verdict="not-durable", title="too fast")
     async with opened(msgspec.structs.replace(screens.RUN, findings=(of_a_step,))) as pilot:
-        listed = next(line for line in shown(pilot.app) if "one step, not counted: too fast" in line)
+        listed = next(line for line in shown(pilot.app) if "not part of the verdict: too fast" in line)
         assert "same-block" in listed and "note" in listed and "not-durable" not in listed
     drawn = drawing.findings([of_a_step], None, 80, 5)[1]
     assert "red" not in " ".join(str(span.style) for span in drawn.spans)

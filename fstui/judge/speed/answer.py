@@ -17,7 +17,7 @@ from fstui.judge.speed.stalls import (
     starved,
     without_cpu_ns,
 )
-from fstui.judge.speed.yardsticks import StepComparison, Yardstick, best_small, per_s, rated, yardsticks
+from fstui.judge.speed.yardsticks import StepComparison, Yardstick, best_small, pace, per_s, rated, yardsticks
 from fstui.judge.words import capital, command, listed
 from fstui.model.judgement import NOT_TRUSTED, Speed, Verdict
 from fstui.model.quantities import counted, duration_ns, rate, seconds
@@ -56,7 +56,8 @@ def speed(case: Case, verdict: Verdict) -> Speed:
         return _without_cpu(stalled[0].step, stalled[0].line, stalled[0].without_cpu_ns)
     if case.configuration.breaks_sync:
         return _unknown(
-            "the syncs do not reach the disk", "The syncs do not reach the disk, so their time does not show its speed."
+            "its syncs make nothing durable",
+            "The syncs make nothing durable, so their time does not show the disk's speed.",
         )
     return _compared(case, verdict, yardsticks(case))
 
@@ -174,7 +175,8 @@ def _no_reference(case: Case, verdict: Verdict, found: Sequence[Yardstick]) -> S
 
 def _among_all_kinds(case: Case, best: SyncStep) -> Speed:
     """Compare a device of an unknown class with what is typical for each kind of disk."""
-    did, rank = f"{rate(per_s(best))}/s", _RANKS[sum(each <= per_s(best) for _, each in typical())]
+    paced, as_rate = best.settings.ops_per_s > 0, f"{rate(per_s(best))}/s"
+    did, rank = pace(per_s(best), paced=paced), _RANKS[sum(each <= per_s(best) for _, each in typical())]
     medians = ", ".join(f"{kind} {rate(each)}/s" for kind, each in typical())
     return Speed(
         answer="normal",
@@ -182,7 +184,7 @@ def _among_all_kinds(case: Case, best: SyncStep) -> Speed:
         title=f"{best.step.name} {did}, {rank}",
         sentence=f"{best.step.name} did {did}: {rank}, by the medians of published rates. There is no reference for "
         f"exactly this kind of device. {_remarks(case, best.step)}".strip(),
-        because=(f"{best.step.name}: {did}; medians: {medians}",),
+        because=(f"{best.step.name}: {did}{f', as in {as_rate}' * paced}; medians: {medians}",),
     )
 
 

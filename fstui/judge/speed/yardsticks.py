@@ -62,12 +62,16 @@ class StepComparison(NamedTuple):
 
     @property
     def did(self) -> str:
-        """``840/s``, or ``1.2 ms each``."""
-        return f"{duration_ns(1e9 / self.per_s)} each" if self.paced else f"{rate(self.per_s)}/s"
+        return pace(self.per_s, paced=self.paced)
 
     @property
     def line(self) -> str:
         return f"{self.step.name}: {self.did}; {self.evidence}"
+
+
+def pace(per_s: float, *, paced: bool) -> str:
+    """Return ``840/s``, or ``1.2 ms each`` if the user limited the rate."""
+    return f"{duration_ns(1e9 / per_s)} each" if paced else f"{rate(per_s)}/s"
 
 
 class Yardstick(NamedTuple):
@@ -151,8 +155,8 @@ def _with_earlier(case: Case, done: SyncStep) -> StepComparison | None:
         return None
     floor = 1e9 / quantiles(means, n=4, method="inclusive")[2] / FAR
     paced, typical = done.settings.ops_per_s > 0, median(means)
-    did = f"{duration_ns(typical)} each" if paced else f"{rate(1e9 / typical)}/s"
-    return StepComparison(done.step, floor if _is_long(done) else 0.0, floor, f"the median is {did}", paced)
+    evidence = f"the median is {pace(1e9 / typical, paced=paced)}"
+    return StepComparison(done.step, floor if _is_long(done) else 0.0, floor, evidence, paced)
 
 
 def _with_class(case: Case, published_class: PublishedClass, done: SyncStep) -> StepComparison | None:

@@ -63,9 +63,9 @@ def progress(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) 
     left = sum(lesson.minutes for lesson in lessons if lesson.name not in taken)
     words = f"  {len(done)} of {len(lessons)} taken"
     words += f", {sum(one.right for one in done)} of {2 * len(done)} answers right" if done else ""
-    cells = min(2 * len(lessons), max(width - 70, 0))
-    bar = meter(len(done) / len(lessons), cells, GOOD) if cells > len(lessons) // 2 else ()
     rest = f"   {left} min left" if left else "   all of them"
+    cells = min(2 * len(lessons), width - len(f" fstui  lessons   {words}{rest}"))
+    bar = meter(len(done) / len(lessons), cells, GOOD) if cells > len(lessons) // 2 else ()
     return line((" fstui ", BRAND), " ", ("lessons", HEAD), "   ", *bar, words, (rest, FAINT))
 
 

@@ -21,6 +21,7 @@ from fstui.report.plans import BY_HAND
 from fstui.report.text import origin
 from fstui.runs import power_cut
 from fstui.runs.scenarios import Setting
+from fstui.runs.simulation import name_of
 from fstui.tui import offers
 from fstui.tui.drawing import charts, io_path
 from fstui.tui.drawing.cells import Column, Run, fit, line, paragraph, rule, shown, title_line
@@ -112,7 +113,7 @@ def notes(offer: Offer, target: Target | None, busy: Run, width: int) -> list[Te
         steps = offer.plan.steps if isinstance(offer.plan, Plan) else ()
         for reason, count in Counter(step.skip for step in steps if step.skip).items():
             lines += paragraph(f"{count} skipped: {reason}", room, "  – ")
-        lines += paragraph(_amount(offer.plan, target.path.rstrip("/")), room, "  ")
+        lines += paragraph(_amount(offer.plan, target), room, "  ")
         lines += paragraph(offer.command, room, "  $ ", FAINT)
         words, style = busy
         lines += paragraph(words, room, "  ! " if style == DOUBT else "  ", style) if words else []
@@ -136,7 +137,8 @@ def extent(offer: Offer, chosen: Choices) -> str:
     return f"{product}{counted(len(steps), 'step')}{each}"
 
 
-def _amount(plan: Plan | power_cut.PowerCutPlan, directory: str) -> str:
+def _amount(plan: Plan | power_cut.PowerCutPlan, target: Target) -> str:
+    directory = target.path.rstrip("/")
     each_second = f"{size(plan.bytes_per_s)} a second" if plan.bytes_per_s else ""
     if isinstance(plan, power_cut.PowerCutPlan):
         amount = (each_second or "as much as it can") if plan.max_bytes is None else f"at most {size(plan.max_bytes)}"
@@ -145,6 +147,8 @@ def _amount(plan: Plan | power_cut.PowerCutPlan, directory: str) -> str:
     if plan.server is not None:
         server = f" On {plan.server}: at most {size(plan.server_bytes)} into a database of its own, then drops it."
     amount = each_second or f"at most {size(plan.max_bytes)}"
+    if name_of(target) is not None:
+        return f"Simulates writes of {amount}. This host writes nothing."
     return f"Writes {amount} into {directory}/.fstui-…, then removes it.{server}"
 
 

@@ -39,6 +39,8 @@ _PROMPTS = {
     "question": ("Your answer? Press a digit.", "Press Enter to end the lesson."),
 }
 """For each stage, while something is missing and afterwards."""
+_NEXT = {"predict": "start", "question": "end"}
+"""What Enter does at the end of a stage, if it does not only continue."""
 
 
 class LessonsScreen(BaseScreen):
@@ -195,7 +197,7 @@ class LessonScreen(BaseScreen):
         waits = self.stage == "predict" or (self.stage == "question" and self.answered is None)
         for command in super().footer_commands():
             if command.id == "lesson.next" and not self._missing:
-                yield replace(command, label="start") if self.stage == "predict" else command
+                yield replace(command, label=_NEXT.get(self.stage, command.label))
             elif command.id != "lesson.next" and (waits or command.id != "lesson.answer"):
                 yield command
 

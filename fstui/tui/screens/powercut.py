@@ -51,9 +51,9 @@ class PowerCutScreen(BaseScreen):
     )
     SCROLLED = "guide"
     HELP_TEXT = (
-        "No test that runs on a host alone can prove that its storage survives a power cut. This check can. Records "
-        "are written here and acknowledged, one by one after their sync, to a witness on another machine. After the "
-        "cut every acknowledged record must be there. The history counts cuts together for as long as the serial "
+        "Only a power cut can show that storage loses acknowledged data. Records are written here and acknowledged, "
+        "one by one after their sync, to a witness on another machine. After the cut every acknowledged record must "
+        "be there. The history counts cuts together for as long as the serial "
         "numbers, the layers, the cache settings and the mount options stay the same."
     )
 

@@ -32,7 +32,7 @@ class ResultScreen(BaseScreen):
         Command("result.markdown", "Y", "copy_markdown", "", "Copy the whole result as Markdown, for a ticket."),
         Command("result.again", "r", "again", "again", "Repeat the run on the same directory."),
         Command("result.explain", "x", "explain", "explain", "Explain the rule of the selected finding."),
-        Command("result.powercut", "w", "power_cut", "power cut", "Prove it with a power-cut test."),
+        Command("result.powercut", "w", "power_cut", "power cut", "Test it with a power cut."),
         Command(
             "result.export",
             "e",
@@ -51,8 +51,8 @@ class ResultScreen(BaseScreen):
     )
     DOUBLE_CLICK = "view"
     HELP_TEXT = (
-        "The verdict covers the measured seconds. No test within a host proves durability: only a power-cut test "
-        "with a witness does. The line below the verdict says whether the storage is slow. Move through the findings, "
+        "The verdict covers the measured seconds and is not proof: only power cuts show whether acknowledged data "
+        "survives. The line below the verdict says whether the storage is slow. Move through the findings, "
         "the steps and the sections below them: changes since the previous run, the I/O path with what was requested, "
         "passed on and dropped, why the storage is slow or not, tables of databases, and a comparison with published "
         "rates. The selected row is explained at the top; Enter, pressed twice the first time, shows it on a page of "

@@ -48,6 +48,11 @@ async def test_the_judge_finds_defects_of_simulated_disks(disk: str, verdict: st
     assert rule in {finding.rule for finding in judged.findings}
 
 
+async def test_libeatmydata_also_ignores_o_dsync() -> None:
+    judged = await run("hdd-7200-eatmydata")
+    assert not any(device.flushes for step in judged.steps for device in step.counters)
+
+
 async def test_a_simulated_run_is_marked_and_not_saved() -> None:
     judged = await run("hdd-7200", "check", seconds="0.3")
     assert judged.simulated == "hdd-7200" and judged.target and judged.target.path == "/simulated/hdd-7200"

@@ -2,7 +2,7 @@
 
 ## What it means
 A library (libeatmydata or a similar one) or a system call filter (seccomp, in containers started with syncs suppressed)
-answers a sync instead of the kernel. Nothing that this process writes is made durable. The disk was not judged.
+answers a sync instead of the kernel, and makes nothing durable. The disk was not judged.
 
 ## How it was measured
 Any of these signs is enough:

@@ -51,7 +51,7 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
 
 @rule(order=30)
 def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
-    """*not-durable, about this step only*
+    """*not-durable for these steps only: not part of the verdict, so a result calls it a note*
 
     ## What it means
     O_DIRECT writes without any sync were acknowledged faster than the platter can have written them: they were in a
@@ -72,7 +72,7 @@ def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
     if paces:
         worst = fastest(paces)
         yield Conclusion(
-            title=f"O_DIRECT {rate(worst.step.rate_per_s)}/s, platter {rate(worst.limit_per_s)}",
+            title=f"O_DIRECT {rate(worst.step.rate_per_s)}/s, platter {rate(worst.limit_per_s)}/s",
             sentence=f"{worst.answered_early}: most writes were acknowledged before the platter had them."
             f"{_compared_with_synced(case, worst)}",
             verdict="not-durable",
