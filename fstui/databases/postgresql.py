@@ -62,7 +62,8 @@ class PostgreSQL:
             "unix_socket_directories": str(Path(socket).parent),
             "port": self.port,
             "shared_buffers": f"{settings.pool_bytes >> 10}kB",
-            "dynamic_shared_memory_type": "mmap",  # files among its data: those in /dev/shm would outlive a kill
+            # files among its data; those in /dev/shm, which root's server has for itself, would outlive a kill
+            **({} if os.geteuid() == 0 else {"dynamic_shared_memory_type": "mmap"}),
             **({"track_wal_io_timing": "on"} if program.version >= (14,) else {}),
             **settings.options,
         }

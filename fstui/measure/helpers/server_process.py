@@ -33,6 +33,8 @@ NO_SPACE = ("no space left", "errcode: 28", "disk is full", "out of disk space",
 COMPLAINTS = ("[ERROR]", "ERROR:", "FATAL:", "PANIC:", "error:", "Error:", "[FATAL]")
 MOUNT_POINT = "/media"
 """A directory that servers do not use. In the keeper's mount namespace, the data directory is mounted there."""
+SHARED_MEMORY = "/dev/shm"
+"""Where shm_open(3) makes its files."""
 CLONE_NEWNS, CLONE_NEWIPC, MS_BIND, MS_REC, MS_SLAVE = 0x20000, 0x8000000, 1 << 12, 1 << 14, 1 << 19
 
 
@@ -77,7 +79,6 @@ class ServerProcess:
             return
         found = pwd.getpwnam(self.user)
         os.fchown(descriptor, found.pw_uid, found.pw_gid)
-        ctypes.CDLL(None).unshare(CLONE_NEWIPC)  # its System V shared memory ends with it (ipc_namespaces(7))
         if mount_apart(self.name):
             self.inside = MOUNT_POINT
             return
@@ -200,15 +201,18 @@ def mount_apart(directory: str) -> bool:
     """Mount the directory at MOUNT_POINT, visible only to this process and its children (mount_namespaces(7)).
 
     The server's user reaches it there without access to root's directories, and no user can rename it. Other mounts and
-    unmounts still arrive here. Returns False if root is not allowed to mount, as in a container.
+    unmounts still arrive here. Its shared memory ends with it. Returns False if root is not allowed to mount, as in a
+    container.
     """
     libc = ctypes.CDLL(None)
+    libc.unshare(CLONE_NEWIPC)
     flags = ctypes.c_ulong(MS_REC | MS_SLAVE), ctypes.c_ulong(MS_BIND)
     return (
         os.path.isdir(MOUNT_POINT)
         and libc.unshare(CLONE_NEWNS) == 0
         and libc.mount(None, b"/", None, flags[0], None) == 0
         and libc.mount(directory.encode(), MOUNT_POINT.encode(), None, flags[1], None) == 0
+        and (not os.path.isdir(SHARED_MEMORY) or libc.mount(None, SHARED_MEMORY.encode(), b"tmpfs", 0, None) == 0)
     )
 
 
