@@ -99,6 +99,9 @@ class EventLines:
             self.reader_gone = True
             if self._output is None:
                 silence_stdout()
+        except OSError as error:  # write(2) fails without a file name
+            error.filename = self._output and str(self._output)
+            raise
 
     def _has_room(self) -> bool:
         return self._fd is not None and bool(select.select([], [self._fd], [], 0)[1])

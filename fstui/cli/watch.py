@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -110,15 +111,16 @@ async def _printed(
 
 async def _followed(watching: Watching, seconds: float | None, lines: EventLines | None) -> WatchReport | AtRiskReport:
     finished = None
-    async for event in watching.events(seconds):
-        if lines is None:
-            _narrate(event)
-        else:
-            lines.write(event)
-            if lines.reader_gone:
-                raise ReaderGone
-        if isinstance(event, WatchFinished | AtRiskFinished):
-            finished = event.report
+    async with aclosing(watching.events(seconds)) as events:
+        async for event in events:
+            if lines is None:
+                _narrate(event)
+            else:
+                lines.write(event)
+                if lines.reader_gone:
+                    watching.stop()
+            if isinstance(event, WatchFinished | AtRiskFinished):
+                finished = event.report
     assert finished is not None, "a watch ends with its report"
     return finished
 

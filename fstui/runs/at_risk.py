@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 
 from fstui import __version__
 from fstui.judge import judge
@@ -17,7 +17,7 @@ from fstui.trace.conclusion import LYING
 
 
 class WatchingRisk(Watching):
-    async def events(self, seconds: float | None = None) -> AsyncIterator[WatchEvent]:
+    async def events(self, seconds: float | None = None) -> AsyncGenerator[WatchEvent, None]:
         inventory = self._machine.survey()
         child = await self._machine.at_risk(self._target, self._pid)
         ending = self._ending(child, seconds)

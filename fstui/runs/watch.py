@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -50,7 +51,7 @@ class Watching(ABC):
         self._stopping.set()
 
     @abstractmethod
-    def events(self, seconds: float | None = None) -> AsyncIterator[WatchEvent]:
+    def events(self, seconds: float | None = None) -> AsyncGenerator[WatchEvent, None]:
         """Watch for this time, or until the stop. Raises Refused, and OSError if the child program has died."""
 
     async def _passed(self, seconds: float | None) -> bool:
@@ -69,7 +70,7 @@ class Watching(ABC):
 
 
 class WatchingWaits(Watching):
-    async def events(self, seconds: float | None = None) -> AsyncIterator[WatchEvent]:
+    async def events(self, seconds: float | None = None) -> AsyncGenerator[WatchEvent, None]:
         inventory = self._machine.survey()
         refused: str | None = None
         try:
@@ -81,13 +82,14 @@ class WatchingWaits(Watching):
             # read the counters before reporting that the watch has started
             source = self._from_proc(nodes, ProcSpan(self._machine, nodes), seconds)
         yield WatchStarted(host=inventory.host, simulated=self._machine.simulated, untraced=refused)
-        async for seen in source:
-            if isinstance(seen, Ended):
-                yield WatchFinished(report=self._report(inventory, seen, refused))
-            else:
-                yield WatchedSecond(second=seen, sentence=_concluded(seen, refused, inventory).sentence)
+        async with aclosing(source):
+            async for seen in source:
+                if isinstance(seen, Ended):
+                    yield WatchFinished(report=self._report(inventory, seen, refused))
+                else:
+                    yield WatchedSecond(second=seen, sentence=_concluded(seen, refused, inventory).sentence)
 
-    async def _traced(self, trace: RunningWatch, seconds: float | None) -> AsyncIterator[Watched | Ended]:
+    async def _traced(self, trace: RunningWatch, seconds: float | None) -> AsyncGenerator[Watched | Ended, None]:
         ending = self._ending(trace, seconds)
         try:
             async for received in trace.seconds():
@@ -101,7 +103,7 @@ class WatchingWaits(Watching):
 
     async def _from_proc(
         self, nodes: tuple[Node, ...], whole: ProcSpan, seconds: float | None
-    ) -> AsyncIterator[Watched | Ended]:
+    ) -> AsyncGenerator[Watched | Ended, None]:
         """Yield what every user may read: the counters of devices, and who writes."""
         left = seconds
         stopped = False
