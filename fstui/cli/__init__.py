@@ -21,9 +21,11 @@ def main() -> None:
     ):  # answered without importing click, as scripts and prompts request it often
         try:
             print(f"fstui {__version__}", flush=True)
-        except OSError as error:  # a full disk, or a reader that closed its pipe
+        except BrokenPipeError:
+            os._exit(141)  # a normal end would write to stdout again, complain, and exit with 120
+        except OSError as error:
             sys.stderr.write(f"fstui: {error.strerror}\n")
-            os._exit(1)  # a normal end would write to stdout again, complain, and exit with 120
+            os._exit(1)
         return
     gc.disable()  # nothing that is imported is garbage; commands and the app enable it again
     try:

@@ -84,7 +84,7 @@ def _ended_by(error: BaseException) -> int:
             return _failed(str(error), REFUSED)
         case KeyboardInterrupt():
             return _failed("stopped", INTERRUPTED)
-        case ReaderGone():
+        case ReaderGone() | BrokenPipeError() | SystemExit(code=1):  # click's exit for a closed pipe
             return BROKEN_PIPE
         case BlockingIOError() | RuntimeError() if _is_none_left(error):
             return _unexpected(_NONE_LEFT)

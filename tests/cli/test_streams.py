@@ -185,6 +185,15 @@ def test_output_on_a_full_disk_is_one_sentence(option: str, unbuffered: str) -> 
     assert (done.returncode, done.stderr) == (1, b"fstui: No space left on device\n")
 
 
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_output_without_a_reader_has_the_status_of_sigpipe(option: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(command(option), stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
 def test_sentences_are_wrapped_on_a_terminal_only() -> None:
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 40))
