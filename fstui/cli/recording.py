@@ -11,6 +11,7 @@ import click
 from fstui.cli.delivery import print_report
 from fstui.cli.options import Duration, report_options
 from fstui.cli.output import put
+from fstui.model.errors import Refused
 from fstui.report import what_happened as report
 from fstui.runs import recordings
 
@@ -41,7 +42,10 @@ def record(size: str, seconds: float | None, anonymous: bool, unit: bool) -> Non
         put(recordings.unit())
         return
     max_bytes = recordings.size(size)
-    words = asyncio.run(recordings.recorder(max_bytes=max_bytes, seconds_=seconds, anonymous=anonymous))
+    try:
+        words = asyncio.run(recordings.recorder(max_bytes=max_bytes, seconds_=seconds, anonymous=anonymous))
+    except OSError as error:
+        raise Refused(f"{error.filename}: {error.strerror}. Set XDG_STATE_HOME to another directory") from None
     os.execv(words[0], words)  # a small program instead of this one, which needs more memory
 
 

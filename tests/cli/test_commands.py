@@ -431,3 +431,12 @@ def test_a_host_without_proc_is_a_sentence(arguments: list[str]) -> None:
     assert refusal(done) == (
         "fstui: /proc is not mounted, so mounts and counters cannot be read. Run: mount -t proc proc /proc"
     )
+
+
+@pytest.mark.root
+def test_recording_without_space_for_its_state_is_refused(fstui: Fstui, tmp_path: Path) -> None:
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k,nr_inodes=1", "tmpfs", tmp_path], check=True)
+    try:
+        assert "Set XDG_STATE_HOME to another directory" in refusal(fstui("record", XDG_STATE_HOME=str(tmp_path)))
+    finally:
+        subprocess.run(["umount", tmp_path], check=True)
