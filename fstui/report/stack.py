@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from fstui.model.storage import Node, Target
 from fstui.storage.layers import kind
+from fstui.storage.layers.devices.health import backup_failed
 from fstui.storage.layers.facts import word
 
 _HEALTH = {
@@ -45,7 +46,9 @@ def unread(node: Node) -> tuple[str, ...]:
 def health(node: Node) -> str:
     """Return what the drive reports of its health: ``3 % used, unsafe shutdowns: 40``; empty if it was not asked."""
     found = ((form, node.reading(what)) for what, form in _HEALTH.items())
-    return ", ".join(form.format(reading.value) for form, reading in found if reading is not None)
+    said = [form.format(reading.value) for form, reading in found if reading is not None]
+    said += ["capacitor failed"] if backup_failed(node) and node.reading("backup") is None else []  # NVMe: a bit
+    return ", ".join(said)
 
 
 def in_memory(target: Target) -> bool:

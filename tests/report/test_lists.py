@@ -54,6 +54,8 @@ def test_health_of_a_drive_is_listed_next_to_it() -> None:
     drive = replace(DISK, id="sdb", name="sdb", model="SSD", readings=asked)
     text = printed(inventory.of_host(replace(HERE, unused=(drive,)), {}))
     assert "sdb     SSD    3\xa0% used, unsafe shutdowns: 40, media errors: 0, capacitor good" in text
+    failed = replace(drive, readings=readings(critical_warning="16", percent_used="3"))
+    assert "3\xa0% used, capacitor failed" in printed(inventory.of_host(replace(HERE, unused=(failed,)), {}))
     assert "report of their health" not in printed(inventory.of_host(HERE, {}))
 
 
