@@ -46,7 +46,7 @@ def fit(
 ) -> int:
     """Measure what databases do when they commit, and compare it with the thresholds that they publish.
 
-    For each DIR, or every writable filesystem, fstui writes at most 122 MB in about six seconds, then removes it all.
+    For each DIR, or every writable filesystem, fstui writes at most 117 MiB in 5 to 15 seconds, then removes it all.
     Products without a published threshold show how many commits per second to expect.
 
     Exit status: 0 done, 1 a step failed, 2 refused before anything was written. With --for: 1 no answer, 3 it does not

@@ -69,12 +69,15 @@ _ssh_options = _with(
     click.option(
         "--fanout", metavar="N", type=click.IntRange(1, 1024), default=64, show_default=True, help="Hosts at a time."
     ),
-    click.option("--timeout", type=Duration(1), help="Time for each host, as in 90 or 5m. Default: 2m."),
+    click.option("--timeout", type=Duration(1), help="Time for each host, for example 90 or 5m. Default: 2m."),
 )
 _connection_options = _with(
     click.option("--nodes", required=True, help="Hosts as a ClusterShell node set: 'db[1-40],@storage'."),
     click.option(
-        "--into", type=Path, metavar="DIR", help="New directory for the documents. Default: named by the time."
+        "--into",
+        type=Path,
+        metavar="DIR",
+        help="New directory for the documents. Default: named after the time.",
     ),
     click.option(
         "--pyz", type=Path, metavar="FILE", help=f"fstui as one file, for the hosts. Default: {_PYZ}, or dist/{_PYZ}."
@@ -244,7 +247,7 @@ def _request(command: str, arguments: Sequence[str], how: dict[str, Any]) -> int
     runs = ["the saved runs"] if any(host.run for host in found.results) else []
     left = job.most_bytes_left
     if what := [*([f"the file and what it unpacked ({size(left)} each)"] if left else []), *runs]:
-        say(f"on the hosts stay {' and '.join(what)}. To remove them: {_cleaning(job.directory, request)}")
+        say(f"{' and '.join(what)} stay on the hosts. To remove them: {_cleaning(job.directory, request)}")
     return signals.exit_code or _exit_code(found, how.get("fail_on", ()))
 
 

@@ -165,7 +165,7 @@ class Headless:
         self._interruption.release()  # Ctrl-C ends a question like any other program
         if not agreed(what, "Run it anyway?", yes=False):
             raise Refused(
-                f"{what}. Nothing was written. Use --yes to run it anyway, or 'fstui check', which writes at most 7 MB"
+                f"{what}. Nothing was written. Use --yes to run it anyway, or 'fstui check', which writes at most 7 MiB"
             )
         self._interruption.listen(lambda: None)  # the run gets its own stop below
 

@@ -128,7 +128,7 @@ def check(
 ) -> int:
     """Test every writable filesystem, or only those that contain a DIR: is it durable, and is it slow?
 
-    A filesystem takes about four seconds. fstui writes at most 7 MB to it, in at most two seconds, then removes
+    A filesystem takes about four seconds. fstui writes at most 7 MiB to it, in at most two seconds, then removes
     everything. It names and skips filesystems that hold no files, are read-only or in memory, are mounted twice, or
     do not respond. It saves every check like a run.
 

@@ -93,7 +93,7 @@ def fails(verdict: Verdict | None, speed: Answer | None, on: Collection[str]) ->
 
 def rate_limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     idle = click.option("--idle", is_flag=True, help="Write in the idle I/O class and at the lowest CPU priority.")
-    rate = click.option("--max-rate", metavar="BYTES/S", help="Write at most this many bytes per second, as in 1M.")
+    rate = click.option("--max-rate", metavar="BYTES/S", help="Write at most this many bytes a second, for example 1M.")
     return rate(idle(command))
 
 

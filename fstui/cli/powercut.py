@@ -184,7 +184,7 @@ def witness(file: Path) -> int:
     "--storage-was-cut", is_flag=True, help="Only the storage lost its power, not the host (a USB disk, a shelf)."
 )
 @click.option(
-    "--mount-fails", "unmountable", is_flag=True, help="Declare that the filesystem cannot be mounted since the cut."
+    "--mount-fails", "unmountable", is_flag=True, help="Declare that the filesystem could not be mounted after the cut."
 )
 @click.option("--unmountable", "unmountable_old", is_flag=True, hidden=True)
 @click.option(

@@ -45,7 +45,7 @@ from fstui.runs import power_cut
     metavar="KEY=VALUE",
     multiple=True,
     shell_complete=completion.settings,
-    help="Change a setting of the scenario, as in seconds=10m or block=16K. 'fstui scenarios SCENARIO' lists them.",
+    help="Change a setting, for example seconds=10m or block=16K. 'fstui scenarios SCENARIO' lists them.",
 )
 @click.option(
     "--medium", type=click.Choice(MEDIA), help="Declare the kind of the lowest devices, overriding what fstui detects."

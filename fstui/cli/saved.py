@@ -66,7 +66,7 @@ def trend(words: str, format_: str, output: Path | None) -> None:
 @click.argument("run", metavar="RUN", shell_complete=completion.runs)
 @click.argument("words", nargs=-1, metavar="[WORDS…]")
 def note(run: str, words: tuple[str, ...]) -> None:
-    """Save a note with a run.
+    """Attach a note to a run.
 
     Without WORDS, the note is removed.
 

@@ -72,7 +72,7 @@ def lessons(name: str | None, *, teacher: bool, disks: bool, truth: bool, format
 async def _print_disks(name: str | None, truth: bool, format_: str, output: Path | None) -> None:
     if name is None:
         if truth:
-            raise click.UsageError("--truth needs the name of a disk, as in 'fstui lessons --disks hdd-7200 --truth'.")
+            raise click.UsageError("--truth needs a disk, for example 'fstui lessons --disks hdd-7200 --truth'.")
         report = teaching.of_disks([simulation.load(one) for one in simulation.names()])
     else:
         report = teaching.of_disk(simulation.named(name), truth=truth)

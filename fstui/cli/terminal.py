@@ -32,7 +32,7 @@ def start(directory: str | None = None, *, trusting: bool = False, simulate: str
     """
     hint = _meant(directory)
     if hint and not has_terminal():
-        raise Refused(f"no command is called '{directory}'.{hint} The app, which opens a directory, needs a terminal")
+        raise Refused(f"no command is called '{directory}'.{hint} To open a directory, the app needs a terminal")
     if directory and "/" not in directory and not has_terminal() and not os.path.lexists(directory):
         raise Refused(f"no command and no directory is called '{directory}'. 'fstui --help' lists the commands")
     check_terminal()

@@ -15,7 +15,7 @@ from fstui.judge.facts.steps import MIN_SYNCS, has_rate
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model import shipped
 from fstui.model.errors import Refused
-from fstui.model.judgement import NOT_DURABLE, NOT_TRUSTED
+from fstui.model.judgement import NOT_TRUSTED
 from fstui.model.quantities import counted
 from fstui.model.run import OwnReference, Run
 from fstui.model.storage import MediumClass
@@ -166,11 +166,11 @@ def rates(case: Case) -> dict[Operation, tuple[int, float]]:
 def placed(run: Run) -> tuple[Placement, ...]:
     """Place the run's rates among the references: those with the most references first, O_DIRECT alone last.
 
-    Return nothing if fstui limited its rate, or if the syncs are known not to be durable: any such rate exceeds a
-    disk's.
+    Return nothing if fstui limited its rate, or if its acknowledgements are not trusted: they may come faster than
+    any disk.
     """
     case = Case(run)
-    if run.target is None or run.rate_limit or case.configuration.stub_signs or run.verdict in NOT_DURABLE:
+    if run.target is None or run.rate_limit or case.configuration.stub_signs or run.verdict in NOT_TRUSTED:
         return ()
     media = comparable(case.commit_media)
     found = (

@@ -160,7 +160,7 @@ def _of_topmost_level(case: Case, level: Level, accounts: list[FlushAccount]) ->
         traced = any(step.trace for step in case.steps.all)
         return f"{where}: flushes not counted", _uncounted(level), (words.CUT_THE_POWER if traced else _AS_ROOT,)
     why = f"that a flush reaches {where}: none that it would count is expected in these steps."
-    return "no flush is expected", why, ("Run a step with fdatasync, as in fsync-rate.",)
+    return "no flush is expected", why, ("Run a step with fdatasync, for example fsync-rate.",)
 
 
 def _who_answers(case: Case, through: tuple[Node, ...]) -> Iterator[str]:

@@ -101,7 +101,7 @@ def time_measured(steps: Iterable[Step]) -> str:
 
 def time_judged(steps: Iterable[Step]) -> str:
     """Return the time of the steps that a verdict is based on: a run has others."""
-    return f"{_time(steps)} of judged steps"
+    return f"{_time(steps)} of measurement"
 
 
 def _time(steps: Iterable[Step]) -> str:

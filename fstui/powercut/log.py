@@ -132,7 +132,7 @@ def _beginning(line: bytes) -> str:
 def parse(data: bytes) -> Log:
     """Parse a whole log and ignore an incomplete last line. Raises BadLog with the line number."""
     if not data:
-        raise BadLog("the witness received nothing")
+        raise BadLog("the log is empty, because the witness received nothing")
     *lines, _ = data.split(b"\n")
     if not lines:
         raise BadLog("it ends within its first line: nothing was acknowledged")

@@ -8,7 +8,7 @@ from fstui.report.sections import Cell, Report, Section, number, records, right
 from fstui.report.text import NONE
 
 MAX_ROWS = 20
-FILES = ("PROGRAM", "NOT WRITTEN ≤", "IN CACHE ≤", "OLDEST", "MOST", "LONGEST", "SYNCS", "FILE")
+FILES = ("PROGRAM", "≤ UNWRITTEN", "≤ IN CACHE", "OLDEST", "MOST", "LONGEST", "SYNCS", "FILE")
 NAMES = ("PROGRAM", "NEW NAMES", "OLDEST", "DIRECTORY")
 _RECORDS = (
     "programs", "path", "device", "dirty_bytes", "cached_bytes", "oldest_s", "at_least", "most_bytes", "longest_s",

@@ -15,7 +15,7 @@ from fstui.report.databases import DatabaseStep, flushes, measured
 from fstui.report.sections import Section
 from fstui.report.text import NONE
 
-_HEADER = ("each transaction", "writes", "bytes", "syncs", "one takes")
+_HEADER = ("each transaction", "writes", "bytes", "syncs", "mean time")
 
 
 def table(run: Run) -> Section:

@@ -236,7 +236,7 @@ def _durable_and_not(run: Run) -> Section:
         for pair in pairs.values()
         if len(pair) == 2 and not pair[True].settings.read_only
     )
-    header = ("", "durable tps", "not durable", "times", "flushes/trx")
+    header = ("", "durable tps", "not durable", "factor", "flushes/trx")
     return Section("Durable against not durable", header, rows, labelled=True)
 
 

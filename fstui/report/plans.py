@@ -81,7 +81,7 @@ def _amounts(plan: Plan, target: Target) -> Iterator[tuple[str, tuple[str, ...]]
     yield "which is", tuple(sorted(media))
     yield "takes", ("until it is stopped" if plan.seconds is None else f"about {seconds(plan.seconds)}",)
     room = short_size(plan.room_bytes)
-    yield "writes", (f"{writes_at_most(plan)}, occupies {room} or less at a time; everything is removed at the end",)
+    yield "writes", (f"{writes_at_most(plan)}, uses at most {room} at any time; everything is removed at the end",)
     limit = plan.rate_limit
     gently = []
     if limit.bytes_per_s:
@@ -100,8 +100,8 @@ def _server(plan: Plan) -> Iterator[str]:
     yield plan.server
     yield from plan.server_says
     yield (
-        f"a new database there: writes ≤ {short_size(plan.server_bytes)}, occupies "
-        f"{short_size(plan.server_room_bytes)} or less at a time"
+        f"a new database there: writes ≤ {short_size(plan.server_bytes)}, uses at most "
+        f"{short_size(plan.server_room_bytes)} at any time"
     )
     tables = ", then ".join(dict.fromkeys(each.tables_in_words for each in settings))
     yield f"{tables}; dropped at the end"

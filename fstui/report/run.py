@@ -134,9 +134,9 @@ def _tail(run: Run) -> Iterator[str]:
     if run.wear_bytes:
         devices = ", ".join(f"{device} {size(written)}" for device, written in sorted(run.wear_bytes.items()))
         requested = size(run.written_bytes)
-        yield f"Bytes that the devices received from all processes: {devices}. fstui's probes wrote {requested}."
+        yield f"Written: {requested} by fstui. The devices received from all processes: {devices}."
     if any(step.trace for step in run.steps):
-        yield "Rates and latencies cover the whole of each step. Tracing its flushes took about 1 µs of each sync."
+        yield "Tracing added about 1 µs to each sync; the rates include it."
     if devices := "; ".join(map(_device, run.target.lowest)) if run.target else "":
         yield f"Devices: {devices} · fstui {run.version}"
 

@@ -236,9 +236,9 @@ class StepRecorder:
         if self.settings.ends_early(self.ops):
             return None
         if elapsed_s < 0.9 * self.length_s:
-            return "ended early: it had written all that the plan allows"
+            return "ended early, having written all that the plan allows"
         if elapsed_s > 1.1 * self.length_s and self.ops <= 50 + self.settings.writers:
-            return f"took {elapsed_s:.1f} s, because {self.ops} operations needed that long"
+            return f"took {elapsed_s:.1f} s to complete {self.ops} operations"
         return None
 
     def _stall(self, now_ns: int) -> PendingOperation | None:

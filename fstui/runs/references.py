@@ -39,7 +39,7 @@ async def add(name: str, references: Iterable[str]) -> Added:
     A run that cannot be a reference is refused if it is named alone, and left out if it is one of many.
     """
     if not name.strip() or len(name) > MAX_NAME_LENGTH or not name.isprintable():
-        raise Refused(f"The name must have 1 to {MAX_NAME_LENGTH} printable characters, as in --name 'our db hosts'")
+        raise Refused(f"A name has 1 to {MAX_NAME_LENGTH} printable characters, for example --name 'our db hosts'")
     runs, left_out = await in_home(_read, tuple(references), timeout_s=READING_S)
     found = of_runs(name, runs)
     await in_home(user_data.add_references, found)

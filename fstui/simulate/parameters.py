@@ -213,7 +213,7 @@ def change(text: str) -> tuple[str, Any]:
     """Split ``KEY=VALUE`` and convert the value. Raises Refused."""
     key, equals, value = text.partition("=")
     if not equals or not key:
-        raise Refused(f"'{text}' is not KEY=VALUE, as in disk.platter.rpm=5400")
+        raise Refused(f"'{text}' is not KEY=VALUE, for example disk.platter.rpm=5400")
     if value in {"true", "false"}:
         return key, value == "true"
     for kind in (int, float):

@@ -52,7 +52,7 @@ def answer(claims: Claims, command: Command) -> str | None:
 def missing(what: str, commands: Iterable[Command], claims: Claims, no_answer: str = "not asked yet") -> Reading:
     """Return a reading that says what could not be read, and why; ``no_answer`` if no command was run."""
     lines = [line(command) for command in commands]
-    errors = [(each, found.error or "says nothing of it") for each in lines if (found := claims.get(each)) is not None]
+    errors = [(each, found.error or "does not report it") for each in lines if (found := claims.get(each)) is not None]
     # the message of an installed tool is more useful than the absence of another
     errors.sort(key=lambda pair: pair[1].endswith("is not installed"))
     command, why = errors[0] if errors else (lines[-1], no_answer)

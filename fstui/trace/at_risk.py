@@ -62,10 +62,11 @@ def sentences(seen: AtRisk) -> tuple[str, ...]:
 
 def _sentence(program: ProgramAtRisk, elapsed_s: float) -> str:
     if program.bytes:
-        some = f", {count(program.shared_files)} of them shared," if program.shared_files and program.files > 1 else ""
-        oldest = f"oldest {'at least ' if program.at_least else ''}{seconds(program.oldest_s or 0.0)}"
+        shared = program.shared_files if program.files > 1 else 0
+        some = f" ({'all' if shared == program.files else count(shared)} shared)" if shared else ""
+        oldest = f"oldest {'≥ ' if program.at_least else ''}{seconds(program.oldest_s or 0.0)}"
         files = "1 shared file" if program.files == program.shared_files == 1 else counted(program.files, "file")
-        risk = f"at most {size(program.bytes)} in {files}{some} not durable, {oldest}{_log(program)}"
+        risk = f"up to {size(program.bytes)} not durable, in {files}{some}; {oldest}{_log(program)}"
     elif program.most_bytes:
         longest = seconds(program.longest_s)
         risk = f"nothing at risk now; at most {size(program.most_bytes)}, for at most {longest}, in this watch"
@@ -125,6 +126,6 @@ def limits(seen: AtRisk, untraced: str | None) -> Iterator[str]:
         yield f"The kernel's buffers lost {counted(seen.lost, 'event')}: syncs are missing."
     if seen.rest_bytes:
         yield (
-            f"Further {size(seen.rest_bytes)} are not written yet: files that no program has open, files that are only "
+            f"Another {size(seen.rest_bytes)} is not written yet: files that no program has open, files that are only "
             "mapped, and the filesystems' own data."
         )

@@ -144,7 +144,7 @@ def _pressure(whole: Watched) -> float:
 
 def _crowded(whole: Watched, cpu: float) -> str:
     return (
-        f"The program waits for a CPU for at most {percent(cpu)} of the time. Some process waited for a CPU "
+        f"The program waits for a CPU for at most {percent(cpu)} of the time. Some process waited for a CPU for "
         f"{percent(_pressure(whole))} of the time, so the kernel threads that serve the sync may have waited as well."
     )
 
@@ -267,7 +267,7 @@ def _speed(whole: Watched, concerned: Sequence[Target]) -> Speed:
         return _stalled(longest, whole, concerned)
     found = [(name, times, media) for name, times, media in _flushed(whole, concerned) if media]
     if not found:
-        sentence = f"Too few flushes to judge the speed: no device whose kind is known completed {MIN_FLUSHES}."
+        sentence = f"Too few flushes to judge the speed: no device of a known kind completed {MIN_FLUSHES} flushes."
         return Speed(title="no reference to compare with", sentence=sentence)
     name, times, media = max(found, key=lambda one: one[1].p50)
     mount = next(target.mount_point for target in concerned if name in {node.id for node in target.stack})

@@ -22,7 +22,7 @@ def test_teachers_page_is_printed_without_markup(fstui: Fstui) -> None:
 
 def test_truth_needs_the_name_of_a_disk(fstui: Fstui) -> None:
     done = fstui("lessons", "--disks", "--truth")
-    assert (done.returncode, done.stdout) == (2, b"") and b"--truth needs the name of a disk" in done.stderr
+    assert (done.returncode, done.stdout) == (2, b"") and b"--truth needs a disk" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -148,8 +148,8 @@ def test_what_stays_on_hosts_is_said_and_removed(fleet: Fleet, installed: str, t
         (saved / name).touch()
     done = fleet(*run("--nodes", "db1", "--pyz", str(file), "--place", str(tmp_path / "place")))
     last = " ".join(done.stderr.split("\n")[-2].split())
-    assert last.startswith("on the hosts stay the file and what it unpacked (")
-    assert "each) and the saved runs. To remove them: fstui fleet clean out --place " in last
+    assert last.startswith("the file and what it unpacked (")
+    assert "each) and the saved runs stay on the hosts. To remove them: fstui fleet clean out --place " in last
     assert (tmp_path / "place/unpacked").is_dir()
     *_, command, option = last.partition("fstui fleet ")[2].partition(" --ssh ")[0].rpartition(" --place ")
     assert (command, option) == (" --place ", str(tmp_path / "place"))

@@ -171,13 +171,13 @@ def test_earlier_runs_do_not_change_the_verdict() -> None:
 def test_revolutions_of_a_disk_are_a_yardstick(rate: float, answer: str) -> None:
     found = answered(on("hdd-15000", rpm=15000), step(rate=rate, ops=100))
     assert found.answer == answer
-    assert "slow is below 25.0/s, 10 revolutions each (data, journal, seeks)" in " ".join(found.because)
+    assert "slow is below 25.0/s: 10 revolutions per sync" in " ".join(found.because)
 
 
 def test_a_step_has_one_line_for_all_its_references() -> None:
     found = answered(on("hdd-7200", rpm=7200), step(rate=9, ops=100))
     (line,) = found.because
-    assert "published rates for" in line and "10 revolutions each" in line
+    assert "published rates for" in line and "10 revolutions per sync" in line
 
 
 def test_one_slow_step_of_three_is_not_slow() -> None:

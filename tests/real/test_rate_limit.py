@@ -50,7 +50,7 @@ def test_bytes_at_the_lowest_device_are_in_the_document(workshop: Path) -> None:
     (lowest,) = run.target.lowest
     assert run.wear_bytes[lowest.id] >= run.steps[0].bytes > 0
     shown = headless.call("show", run.id).stdout.decode()
-    assert f"Bytes that the devices received from all processes: {lowest.id} " in " ".join(shown.split())
+    assert f"The devices received from all processes: {lowest.id} " in " ".join(shown.split())
 
 
 def test_low_space_is_refused_until_confirmed(workshop: Path) -> None:

@@ -33,8 +33,8 @@ def text(state: AtRisk = STATE) -> str:
 
 def test_the_text_ends_with_a_sentence_for_each_program() -> None:
     assert " ".join(text().split()).endswith(
-        "nats-server (812): at most 40.0 MiB in 2 files not durable, oldest 1 m 58 s; it syncs every 2 m 0 s. "
-        "cp (950): at most 8.0 MiB in 1 file not durable, oldest at least 4.2 s; 2 new, renamed or removed names in "
+        "nats-server (812): up to 40.0 MiB not durable, in 2 files; oldest 1 m 58 s; it syncs every 2 m 0 s. "
+        "cp (950): up to 8.0 MiB not durable, in 1 file; oldest ≥ 4.2 s; 2 new, renamed or removed names in "
         "directories that are not synced, oldest 3.0 s; it did not sync in 5 m 0 s. "
         "postgres (700): nothing that is counted is at risk; it syncs 80.0 times per second; writes with O_DIRECT to 2 "
         "files are not counted: the disk's cache holds at most 3.0 MiB."
@@ -50,7 +50,7 @@ def test_the_text_ends_with_a_sentence_for_each_program() -> None:
         "sda: at most 2.0 MiB written since its last flush",
         "nvme0n1: no volatile write cache, as the kernel reports",
         "Not counted: 2 descriptors open for writing on nfs4",
-        "Further 12.0 MiB are not written yet",
+        "Another 12.0 MiB is not written yet",
     ],
 )
 def test_the_text_names_files_disks_and_limits(words: str) -> None:
@@ -75,7 +75,7 @@ def test_each_second_is_one_line() -> None:
 
 def test_without_a_trace_the_limits_say_what_is_missing() -> None:
     state = replace(STATE, programs=(program("redis-server", 1, syncs=None, dirty_bytes=1, files=1, oldest_s=1.0),))
-    assert sentences(state) == ("redis-server (1): at most 1 B in 1 file not durable, oldest 1.0 s.",)
+    assert sentences(state) == ("redis-server (1): up to 1 B not durable, in 1 file; oldest 1.0 s.",)
     assert "only root may trace the kernel" in next(limits(state, "only root may trace the kernel"))
 
 
@@ -84,7 +84,7 @@ def test_the_sentence_of_a_database_names_its_log() -> None:
         "postgres", 7, dirty_bytes=26 << 20, files=9, oldest_s=6.0, syncs=1800, log="/srv/pg/pg_wal/0001", log_bytes=0
     )
     (sentence,) = sentences(replace(STATE, programs=(database,)))
-    assert "not durable, oldest 6.0 s (nothing in …/pg_wal/0001, which it syncs most); it syncs" in sentence
+    assert "oldest 6.0 s (nothing in …/pg_wal/0001, which it syncs most); it syncs" in sentence
     (sentence,) = sentences(replace(STATE, programs=(replace(database, log_bytes=1 << 20),)))
     assert "(1.0 MiB in …/pg_wal/0001, which it syncs most)" in sentence
 

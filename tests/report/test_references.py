@@ -1,6 +1,8 @@
+import pytest
 from msgspec.structs import replace
 
 from fstui.judge.references import Placement, Reference, library, published
+from fstui.model.judgement import Verdict
 from fstui.report import references
 from fstui.report.sections import text
 from tests.factories.samples import RUN
@@ -63,11 +65,13 @@ def test_the_whole_library_names_every_device_and_source() -> None:
 
 def test_the_result_shows_the_references() -> None:
     heading = "fdatasync: faster than 3 of 3 published rates for hdd-5400, hdd-7200"
-    for page in (printed_run(RUN), printed_run(RUN, "markdown")):
+    run = replace(RUN, verdict="consistent")
+    for page in (printed_run(run), printed_run(run, "markdown")):
         assert heading in " ".join(page.split())
         assert "here, 4 KiB" in page
     assert len(published("fdatasync", ["hdd-5400", "hdd-7200"])) == 3
 
 
-def test_a_run_whose_syncs_are_not_durable_is_not_compared() -> None:
-    assert references.of_run(replace(RUN, verdict="not-durable")).empty
+@pytest.mark.parametrize("verdict", ["not-durable", "suspicious"])
+def test_a_run_that_is_not_trusted_is_not_compared(verdict: Verdict) -> None:
+    assert references.of_run(replace(RUN, verdict=verdict)).empty

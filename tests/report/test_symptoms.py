@@ -176,8 +176,8 @@ def test_general_outcomes_are_what_a_watch_concludes() -> None:
     concluded = inspect.getsource(conclusion)
     outcomes = [one.when for one in symptoms.symptoms().watch]
     unconcluded = [when for when in outcomes if f'"{when}' not in concluded]
-    assert unconcluded == ["Another program syncs often, or writes the most"]
-    assert len(outcomes) == 7
+    assert unconcluded == ["Its tables show that another program syncs often, or writes the most"]
+    assert len(outcomes) == 8
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.product)

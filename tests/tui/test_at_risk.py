@@ -57,7 +57,7 @@ async def test_r_shows_the_risk_and_escape_returns_to_the_watch() -> None:
         assert isinstance(app.screen, AtRiskScreen)
         text = " ".join(" ".join(shown(app)).split())
         assert (
-            "nats-server (812): at most 40.0 MiB in 2 files not durable, oldest 1 m 58 s; it syncs every 2 m 0 s."
+            "nats-server (812): up to 40.0 MiB not durable, in 2 files; oldest 1 m 58 s; it syncs every 2 m 0 s."
             in text
         )
         assert "[red]" in text, "names are data"

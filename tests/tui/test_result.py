@@ -51,7 +51,7 @@ async def test_selecting_a_finding_moves_nothing_below() -> None:
 
 
 async def test_published_rates_are_below_the_steps() -> None:
-    async with opened() as pilot:
+    async with opened(msgspec.structs.replace(screens.RUN, verdict="consistent")) as pilot:
         assert not any("Samsung" in line for line in shown(pilot.app))
         await pilot.press("end")
         lines = shown(pilot.app)
@@ -265,7 +265,7 @@ async def test_a_repeated_run_says_what_changed() -> None:
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()
         assert isinstance(app.screen, ResultScreen)
-        said = " ".join(shown(app)[-2:])
+        said = " ".join(shown(app)[-3:])
         assert "since run a1b2c3: suspicious as before; rates 2.00 to 2.00 × of before" in said
         assert app.repeated is None
         for _ in range(len(screens.RUN.findings) + len(screens.RUN.steps)):

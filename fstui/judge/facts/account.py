@@ -182,7 +182,7 @@ class FlushAccount(NamedTuple):
     def flush_line(self) -> str:
         arrival = self.arrival
         if arrival.traced:
-            return arrival.line(self.step, what="flushes or FUA writes by fstui", more=f"; {TRACE}")
+            return arrival.line(self.step, what="flushes or FUA writes", more=f"; fstui's own, according to {TRACE}")
         own = f"; {count(self.traced.own.low)} of them by fstui, according to {TRACE}" if self.traced else ""
         return arrival.line(self.step, what="flushes", more=own)
 

@@ -34,8 +34,8 @@ _RANKS = (
 )  # fmt: skip
 """Where a rate is, by the number of typical rates that it reaches."""
 RECORD_A_BASELINE = (
-    "Run this scenario three times while the system is healthy, to record a baseline. Or declare the medium, as in "
-    "'--medium ssd'."
+    "Run this scenario three times while the system is healthy, to record a baseline. Or declare the medium, for "
+    "example '--medium ssd'."
 )
 
 

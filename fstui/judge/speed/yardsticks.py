@@ -182,7 +182,7 @@ def _with_least(done: SyncStep) -> StepComparison:
 def _with_revolutions(case: Case, slowest_rpm: int, done: SyncStep) -> StepComparison:
     revolutions = MAX_REVOLUTIONS * _work(case, done)
     floor = slowest_rpm / 60 / revolutions
-    evidence = f"slow is below {rate(floor)}/s, {count(revolutions)} revolutions each (data, journal, seeks)"
+    evidence = f"slow is below {rate(floor)}/s: {count(revolutions)} revolutions per sync"
     return StepComparison(done.step, floor, floor, evidence)
 
 

@@ -15,8 +15,8 @@ from fstui.tui.styles import FAINT, HEAD
 
 FILES = (
     Column("PROGRAM", 20, gap=0),
-    Column("NOT WRITTEN ≤", 13, right=True),
-    Column("IN CACHE ≤", 10, right=True),
+    Column("≤ UNWRITTEN", 13, right=True),
+    Column("≤ IN CACHE", 10, right=True),
     Column("OLDEST", 9, right=True),
     Column("MOST", 9, right=True, from_width=96),
     Column("LONGEST", 9, right=True, from_width=104),

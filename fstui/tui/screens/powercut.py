@@ -24,15 +24,15 @@ _PULL = (
     "use the power button: the disk would keep its power, or have time to save its cache."
 )
 _PROVES = (
-    "One lost record proves that the storage is not durable. No lost record proves only that this cut was survived "
-    "with these settings: five cuts say much more than one."
+    "One lost record proves that the storage is not durable. If none is lost, that shows only that this one cut, with "
+    "these settings, was survived: five cuts say much more than one."
 )
 _GUEST = (
     "Killing the VM proves only that it passes its syncs on to the physical host, whose cache survives: pull that "
     "host's plug."
 )
 _STORAGE_WAS_CUT = "only the storage lost its power, not the host (a USB disk, a shelf)"
-_UNMOUNTABLE = "since the cut the filesystem cannot be mounted any more"
+_UNMOUNTABLE = "the filesystem could not be mounted after the cut"
 
 
 class PowerCutScreen(BaseScreen):
@@ -43,7 +43,7 @@ class PowerCutScreen(BaseScreen):
         replace(COPY, id="powercut.copy", label="copy command", help="Copy the witness's command (OSC 52)."),
         Command("powercut.copy_verify", "Y", "copy_verify", "", "Copy the command to run after the cut."),
         Command("powercut.storage", "s", "toggle_storage_cut", "", "Only the storage lost its power."),
-        Command("powercut.unmountable", "m", "toggle_unmountable", "", "The filesystem cannot be mounted any more."),
+        Command("powercut.unmountable", "m", "toggle_unmountable", "", "The filesystem could not be mounted."),
         HELP,
         BACK,
         QUIT,

@@ -5,8 +5,9 @@ Less than 90 % of the bytes that were written and synced reached the device. A c
 the syncs were acknowledged. For O_DIRECT without a sync, it only means that O_DIRECT went through the page cache.
 
 ## How it was measured
-Sectors written (field 7 of `/sys/block/X/stat`), compared with the bytes of the step. They are summed over the devices
-that share them; each member of a mirror receives all. The data is new and incompressible, and there is one writer.
+Sectors written (field 7 of `/sys/block/X/stat`), compared with the bytes of the step. Devices that share the
+data are added up; each member of a mirror must receive all of it. The data is new and incompressible, and there is one
+writer.
 
 ## What it proves, and what it does not
 A shortage is certain, unless a layer compresses or deduplicates: then this rule does not apply. On btrfs enough bytes

@@ -9,7 +9,7 @@ fdatasync is timed after O_DIRECT writes of up to 32 MiB, sequential and scatter
 
 - at least 95 % of the bytes had reached the lowest device before the flush
 - each of the two largest amounts takes 1.5 times as long as any smaller one
-- the extra bytes per extra time are at most 10 GB/s (more is memory)
+- extra bytes ÷ extra time is at most 10 GB/s (a higher figure is memory speed)
 - the device itself takes longer (field 17 of its `stat`, or the trace)
 
 A flat flush is reported only in a guest, if all flushes arrive, a flush adds less than twice the time of an O_DIRECT

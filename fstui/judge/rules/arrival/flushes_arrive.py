@@ -68,7 +68,7 @@ def _arrived(case: Case, proven: Proven) -> Conclusion:
     return Conclusion(
         title=f"{shares} flushes per sync at {where}",
         sentence=f"{_flushes(last, shares)} to {where}"
-        f"{_witness(case, last)}. {below}This covers "
+        f"{_witness(case, last)}. {below}This is based on "
         f"{words.time_judged(account.step for account in last)}; only a power cut proves more."
         f"{'' if below else case.lowest_devices.doubt(known=first.devices)}",
         verdict="consistent",

@@ -15,8 +15,8 @@ Any of these signs is enough:
 
 ## What it proves, and what it does not
 Some or all syncs of this process are faked. It says nothing about other processes, nor about the disk. A library that
-fakes only a few syncs is found by `flushes-missing` and `bytes-missing`. One that calls
-`syncfs` or `sync` instead of fsync also succeeds on a pipe; it is not reported if no page stays dirty.
+fakes only a few syncs is found by `flushes-missing` and `bytes-missing`. If a library
+calls `syncfs` or `sync` instead, the sync of a pipe also succeeds; it is not reported unless pages stay dirty.
 
 ## What to do next
 Run fstui without the library, or outside the container if `grep Seccomp /proc/self/status` says 2. Then check the

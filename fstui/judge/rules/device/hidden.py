@@ -110,8 +110,8 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
     filesystem that holds the file (`losetup`).
 
     ## What it proves, and what it does not
-    It says nothing against the layer, which may be durable. fstui still reports faults above it, such as barriers that
-    are off.
+    This does not count against the layer, which may be durable. fstui still reports faults above it, such as barriers
+    that are off.
 
     ## What to do next
     If another host stores the data, run fstui there. Otherwise run a power-cut test (`fstui powercut`).

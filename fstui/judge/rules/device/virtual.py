@@ -24,13 +24,15 @@ def virtio_no_flush(case: Case) -> Iterator[Conclusion]:
     plausible, low, if the host could have offered a cache; otherwise cannot-tell*
 
     ## What it means
-    The host offers this guest no flush, so the kernel drops every one. Either the host writes through, or nothing is
-    ever flushed.
+    The virtio disk has no write cache according to the host, so the kernel sends it no flush. Either the host writes
+    through, or nothing is ever flushed.
 
     ## How it was measured
-    - the virtio feature F_FLUSH (bit 9 of `device/features`) is missing, and `queue/write_cache` is "write through"
-    - on Firecracker, that is enough; elsewhere an O_DIRECT write must take less than 60 µs to be suspicious
-    - with both F_FLUSH and CONFIG_WCE (bit 11), the host could have offered a cache and reports that there is none
+    `queue/write_cache` is "write through", and one of these applies:
+
+    - the virtio feature F_FLUSH (bit 9 of `device/features`) is missing: the host offers no flush. On Firecracker, that
+      is enough; elsewhere an O_DIRECT write must take less than 60 µs to be suspicious
+    - F_FLUSH and CONFIG_WCE (bit 11) are there: the host could have offered a cache and reports that there is none
 
     ## What it proves, and what it does not
     A write in less than 60 µs is in the host's memory or in a protected drive. Only the owner of the host knows which.
@@ -174,8 +176,9 @@ def ignored_by_default(case: Case) -> Iterator[Conclusion]:
 
     ## What it proves, and what it does not
     The setting cannot be seen from inside, and other targets of tgt have the same model as Longhorn. The rule does not
-    apply if a flush was observed to do work (`flush-cost`), if a declared platter takes the time of a sync, or if the
-    user declared a protected medium. On macOS, a flush may do work and still leave the data in the drive's cache.
+    apply if a flush was observed to do work (`flush-cost`), if you declared a rotating medium and each sync takes as
+    long as its platter needs, or if you declared a protected medium. On macOS, a flush may do work and still leave the
+    data in the drive's cache.
 
     ## What to do next
     VirtualBox: on the host, `VBoxManage getextradata VM enumerate` shows `IgnoreFlush`; set it to 0 for the disk, and

@@ -151,7 +151,7 @@ def stack_state(case: Case) -> Iterator[Conclusion]:
     - data that is being moved (btrfs replace and balance, pvmove)
 
     ## What it proves, and what it does not
-    It is no verdict on whether syncs are durable.
+    It is not a verdict on whether syncs are durable.
 
     ## What to do next
     Look at `dmesg`, repair the stack, and run again.

@@ -40,8 +40,8 @@ def sync_latency(case: Case) -> Iterator[Conclusion]:
             p99 = f", p99 {duration_ns(took.p99)}" if took.p99 is not None else ""
             yield Conclusion(
                 title=f"p50 {p50}{p99}, worst {worst}",
-                sentence=f"A write with its sync took {p50} (p50{p99}), at worst {worst}: {count(done.syncs)} of them "
-                f"in {words.time_measured([step])}.",
+                sentence=f"A write with its sync took {p50} (p50{p99}), at worst {worst}, in {count(done.syncs)} syncs "
+                f"during {words.time_measured([step])}.",
                 scope="step",
                 steps=[step],
                 because=(f"{step.name}: p50 {p50}{p99}, max {worst}",),

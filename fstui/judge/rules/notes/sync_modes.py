@@ -60,7 +60,7 @@ def odirect_alone(case: Case) -> Iterator[Conclusion]:
     Any step with O_DIRECT and without a sync.
 
     ## What it proves, and what it does not
-    It says nothing against the disk: with its write cache on, O_DIRECT is expected to be fast.
+    This does not count against the disk: with its write cache on, O_DIRECT is expected to be fast.
 
     ## What to do next
     To make the writes durable, add O_DSYNC, or call fdatasync after the write.

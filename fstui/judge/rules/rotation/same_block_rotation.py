@@ -11,8 +11,8 @@ half a revolution per write. The drive states its rotational speed (SCSI VPD pag
 hard disk states none, 15 000 rpm is assumed.
 
 ## What it proves, and what it does not
-- Up to 1.5 times the limit: consistent. Confidence is medium up to 1.1 times, if the requests of every lowest device
-  took at least half of the time of the step; else low.
+- Up to 1.5 times the limit: consistent. Confidence is medium up to 1.1 times, provided every lowest device was busy for
+  at least half of the step; otherwise low.
 - Above 1.5 times: suspicious, because something answers early. A non-volatile cache looks the same. Confidence is high
   above 5 times, if all flushes arrived and you declared the disk; else medium.
 
@@ -57,7 +57,7 @@ def _no_faster(case: Case, pace: Pace) -> Conclusion:
     return Conclusion(
         title=f"{per_s}/s, {pace.allowance}",
         sentence=f"One block was rewritten and synced {per_s} times a second, and {pace.allowance}: no faster than a "
-        f"platter. This covers {words.time_judged(pace.step for pace in paces)}; only a power cut proves more."
+        f"platter. This is based on {words.time_judged(pace.step for pace in paces)}; only a power cut proves more."
         f"{case.lowest_devices.doubt()}",
         verdict="consistent",
         confidence="low" if low else "medium",

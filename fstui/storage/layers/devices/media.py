@@ -126,7 +126,7 @@ def _virtual_cache(node: Node) -> MediumCache:
 def _real(node: Node) -> Medium:
     if node.link == "mmc":
         card = one_of(node, "card", _CARDS)
-        because = f"{card.value if card else 'a card'}: flash whose controller says nothing of a power loss"
+        because = f"{card.value if card else 'a card'}: flash whose controller reports nothing about power loss"
         return Medium(write_cache=_cache(node), because=because)
     if link(node.link).hides_drive:
         bridge = word(node, "usb_bridge")

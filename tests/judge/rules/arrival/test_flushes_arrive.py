@@ -19,7 +19,7 @@ def test_one_flush_per_fdatasync_is_consistent() -> None:
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
     assert judgement.sentence == (
         "Each of 2\xa0000 syncs sent one flush to sda, and all 31.2 MiB arrived. "
-        "This covers 1.0 s of judged steps; only a power cut proves more."
+        "This is based on 1.0 s of measurement; only a power cut proves more."
     )
 
 
@@ -214,13 +214,13 @@ def test_trace_attributes_flushes_next_to_other_writers() -> None:
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
     assert judgement.sentence == (
         "Each of 2\xa0000 syncs sent one flush to sda. By the kernel's trace these are fstui's own; "
-        "other programs sent 4\xa0000 and kernel threads sent 714. This covers 1.0 s of judged steps; only a "
+        "other programs sent 4\xa0000 and kernel threads sent 714. This is based on 1.0 s of measurement; only a "
         "power cut proves more."
     )
     (line,) = finding(judgement, "flushes-arrive").because
     assert (
-        line == "fdatasync: 2\xa0000 flushes or FUA writes by fstui for 2\xa0000 syncs at sda (1.00, 1 expected; "
-        "the kernel's trace)"
+        line == "fdatasync: 2\xa0000 flushes or FUA writes for 2\xa0000 syncs at sda (1.00, 1 expected; fstui's "
+        "own, according to the kernel's trace)"
     )
     assert "tells their flushes from fstui's" in finding(judgement, "other-writers").sentence
 
@@ -258,8 +258,8 @@ def test_counters_are_preferred_on_a_quiet_device() -> None:
     assert found.because == (
         "fdatasync: 2\xa0000 flushes for 2\xa0000 syncs at sda (1.00, 1 expected; 2\xa0000 of them by fstui, according "
         "to the kernel's trace)",
-        "O_DSYNC: 2\xa0000 flushes or FUA writes by fstui for 2\xa0000 syncs at sda (1.00, 1 expected; "
-        "the kernel's trace)",
+        "O_DSYNC: 2\xa0000 flushes or FUA writes for 2\xa0000 syncs at sda (1.00, 1 expected; fstui's own, "
+        "according to the kernel's trace)",
     )
 
 

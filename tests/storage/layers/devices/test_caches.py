@@ -191,7 +191,7 @@ def test_drive_overrides_driver(box: Box) -> None:
      "hdparm is not installed", HDPARM),
     ({HDPARM: Answer(error="hdparm is not installed"), SMARTCTL: Answer(error="no answer for 2 s")},
      "no answer for 2 s", SMARTCTL),
-    ({HDPARM: Answer(output="/dev/sda:\n SG_IO: bad/missing sense data")}, "says nothing of it", HDPARM),
+    ({HDPARM: Answer(output="/dev/sda:\n SG_IO: bad/missing sense data")}, "does not report it", HDPARM),
 ])  # fmt: skip
 def test_missing_answer_has_a_reason(box: Box, answers: Claims, why: str, path: str) -> None:
     box.disk("sda", USB)
