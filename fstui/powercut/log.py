@@ -94,7 +94,7 @@ class Log:
                 case _:
                     raise ValueError
         except ValueError:
-            raise BadLog(f"{_beginning(line)} is no line of a power-cut test") from None
+            raise BadLog(f"{_beginning(line)} is not a line of a power-cut test") from None
 
     def _acknowledge(self, ack: Ack) -> None:
         known = self.writers.setdefault(ack.writer, Acknowledged(ack.sequence))

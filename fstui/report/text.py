@@ -39,7 +39,7 @@ def verdict_word(verdict: Verdict) -> str:
 
 
 def speed_words(speed: Speed) -> str:
-    """Return ``▲ STALLS  412 ms for one operation of fdatasync``; empty for a document without this answer."""
+    """Return ``▲ STALLS  412 ms for one operation of “fdatasync”``; empty for a document without this answer."""
     if not speed.title:
         return ""
     return f"{SPEEDS[speed.answer]} {speed_word(speed.answer)}  {speed.title}"

@@ -341,7 +341,10 @@ def silent_server(where: str = "throwaway", *, never: bool = False) -> Step:
 
 @pytest.mark.parametrize(
     ("never", "title"),
-    [(False, "3.0 s for one operation of oltp_read_write high"), (True, "4.2 s for a transaction that never returned")],
+    [
+        (False, "3.0 s for one operation of “oltp_read_write high”"),
+        (True, "4.2 s for a transaction that never returned"),
+    ],
 )
 def test_silence_of_a_server_is_a_stall(never: bool, title: str) -> None:
     found = answered(SSD, step(), silent_server(never=never))

@@ -278,8 +278,8 @@ async def test_verified_cut_with_removed_records_is_no_loss(box: Box) -> None:
         (lambda log: log + b"ack 9 0 900\n", "writer 9 is not in its header"),
         (lambda log: b'{"fstui":"powercut/1"}\n' + log.partition(b"\n")[2], "no header"),
         (lambda log: b"hello\n", "not with the header of a power-cut test"),
-        (lambda log: log + b"ack 0 101 " + b"9" * 30 + b"\n", "is no line of a power-cut test"),
-        (lambda log: log + b"ack 0 101 -1\n", "is no line of a power-cut test"),
+        (lambda log: log + b"ack 0 101 " + b"9" * 30 + b"\n", "is not a line of a power-cut test"),
+        (lambda log: log + b"ack 0 101 -1\n", "is not a line of a power-cut test"),
         (lambda log: re.sub(rb'"run":"[^"]*"', b'"run":"../../../etc"', log), "no header"),
     ],
 )

@@ -92,7 +92,7 @@ def _compared(case: Case, verdict: Verdict, found: Sequence[Yardstick]) -> Speed
 def _stalls(case: Case, stalled: Sequence[StalledStep]) -> Speed:
     longest, why = stalled[0], reasons(case, stalled[0].step)
     times, measured_s = sum(one.step.stalls.count or 1 for one in stalled), sum(one.step.elapsed_s for one in stalled)
-    what = f"{longest.call} that never returned" if longest.call else f"one operation of {longest.step.name}"
+    what = f"{longest.call} that never returned" if longest.call else f"one operation of “{longest.step.name}”"
     slow = [] if case.configuration.breaks_sync else [one for one in yardsticks(case) if one.slow]
     also = f" At least half of the steps were slow, too. The slowest is {slow[0].worst.line}." if slow else ""
     return Speed(

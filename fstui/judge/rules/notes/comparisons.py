@@ -11,7 +11,7 @@ from fstui.judge.facts import Case
 from fstui.judge.facts.steps import SyncStep
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.measure.kinds.sysbench_fileio import SysbenchFileioFigures
-from fstui.model.quantities import count, duration_ns, rate, ratio
+from fstui.model.quantities import count, duration_ns, rate, ratio, size
 
 DEARER = 1.5
 MORE_FLUSHES = 1.2
@@ -55,8 +55,9 @@ def fsync_dearer(case: Case) -> Iterator[Conclusion]:
             times = data.step.rate_per_s / whole.step.rate_per_s
             steps = [whole.step, data.step]
             slow, quick = (f"{rate(step.rate_per_s)}/s" for step in steps)
+            which = size(whole.settings.block_bytes) + " O_DIRECT" * whole.direct
             yield Conclusion(
-                title=f"fsync {slow}, fdatasync {quick}",
+                title=f"{which}: fsync {slow}, fdatasync {quick}",
                 sentence=f"fdatasync did {quick} and fsync of the same writes {slow}, in {words.time_measured(steps)}. "
                 f"fdatasync is {times:.1f} × as fast, since fsync also commits the timestamps. For overwrites both are "
                 "equally durable.",
