@@ -177,14 +177,14 @@ def load(name: str, changes: dict[str, Any] | None = None) -> Simulated:
     except OSError as error:
         raise Refused(f"{path}: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise Refused(f"{path}: {error}") from None
+        raise Refused(f"{path}: {_reason(error)}") from None
     for key, value in (changes or {}).items():
         _put(document, key, value)
     try:
         found = msgspec.convert(document, Simulated)
     except msgspec.MsgspecError as error:
         lists = f"'fstui lessons --disks {name}' lists the parameters"
-        raise Refused(f"cannot set {', '.join(changes or ())}: {error}. {lists}") from None
+        raise Refused(f"cannot set {', '.join(changes or ())}: {_reason(error)}. {lists}") from None
     for device in filter(None, found.parts):
         media = [device.platter, device.nand, device.persistent, device.network]
         if sum(medium is not None for medium in media) != 1:
@@ -200,7 +200,7 @@ def changed(made: Simulated, text: str) -> Simulated:
     try:
         found = msgspec.convert(document, Simulated)
     except msgspec.MsgspecError as error:
-        raise Refused(f"{text}: {error}") from None
+        raise Refused(f"{text}: {_reason(error)}") from None
     for before, after in zip(made.parts, found.parts, strict=True):
         if (before and type(before.made_of)) != (after and type(after.made_of)):
             raise Refused(
@@ -220,6 +220,10 @@ def change(text: str) -> tuple[str, Any]:
         with suppress(ValueError):
             return key, kind(value)
     return key, value
+
+
+def _reason(error: Exception) -> str:
+    return str(error).replace("Object contains unknown field", "there is no parameter").replace(" - at `$.", " in `")
 
 
 def _path_of(name: str) -> Path:

@@ -154,7 +154,7 @@ def test_parameter_changes_during_a_run() -> None:
 def test_error_in_a_disk_file_is_named(changes: dict[str, Any], names_it: str) -> None:
     with pytest.raises(Refused, match=names_it):
         load("hdd-7200", changes)
-    with pytest.raises(Refused, match=r"^cannot set disk.foo: .*lessons --disks hdd-7200"):
+    with pytest.raises(Refused, match=r"^cannot set disk.foo: there is no parameter `foo`.*lessons --disks hdd-7200"):
         load("hdd-7200", {"disk.foo": 3})
     with pytest.raises(Refused, match="Choose one of: cloud-volume"):
         load("floppy")
