@@ -8,8 +8,7 @@ import time
 from tests.bench.pairs import arguments, rotated, row
 from tests.terminal.pty_app import COMMAND, PtyApp
 
-BUDGET = 1.4
-"""Code that times the empty app."""
+BUDGET = 1.25
 _EMPTY = """
 from textual.app import App
 from textual.widgets import Static
