@@ -62,6 +62,15 @@ async def test_other_writers_are_named() -> None:
         assert shown(pilot.app)[-2] == named
 
 
+async def test_a_quiet_device_has_no_line_of_other_writers() -> None:
+    quiet = (DeviceCounters(device="sda", writes=0, flushes=0),)
+    idle = IdleMeasured(idle=Idle(elapsed_s=1.0, counters=quiet))
+    events = [idle if isinstance(event, IdleMeasured) else event for event in screens.events(until=5)]
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        await watch(pilot, events)
+        assert shown(pilot.app)[-2] == ""
+
+
 async def test_counts_of_all_processes_are_no_part_of_fstui() -> None:
     busy = DeviceCounters(device="sda", writes=900, written_bytes=1 << 30, flushes=700, flush_ms=700)
     told = [

@@ -43,7 +43,7 @@ async def test_the_flags_are_those_of_the_configuration_only() -> None:
         await app.workers.wait_for_complete()
         await pilot.pause()
         lines = shown(app)
-        assert "0 flagged" in lines[0] and not any("udev" in line for line in lines)
+        assert "0 flagged" in lines[0] and "real hardware" not in lines[0] and not any("udev" in line for line in lines)
         await pilot.press("enter")
         await app.workers.wait_for_complete()
         await pilot.pause()

@@ -48,12 +48,12 @@ def listed(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) ->
     for lesson in lessons:
         done = taken.get(lesson.name)
         values = {
-            "": "✓" if done else "·",
+            "": "✓" if done else "",
             "NO": str(lesson.number),
             "LESSON": lesson.title,
             "TIME, RESULT": f"{done.right} of 2 right" if done else f"{lesson.minutes} min",
         }
-        styles = {"": GOOD if done else FAINT, "TIME, RESULT": _RIGHT[done.right] if done else FAINT}
+        styles = {"": GOOD, "TIME, RESULT": _RIGHT[done.right] if done else ""}
         rows[lesson.name] = partial(row_cells, columns, values, styles)
     return TableContent(columns, rows)
 

@@ -187,7 +187,7 @@ def others(progress: Progress, width: int) -> Text:
     did = []
     for device in figures.lowest(idle.counters, progress.target):
         counted = (("writes", device.writes), ("flushes", device.flushes))
-        done = [f"{count(number / idle.elapsed_s)} {what}/s" for what, number in counted if number is not None]
+        done = [f"{count(number / idle.elapsed_s)} {what}/s" for what, number in counted if number]
         if done:
             did.append(f"{device.device} {', '.join(done)}")
     if not did:

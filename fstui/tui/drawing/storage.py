@@ -219,7 +219,8 @@ def title(inventory: Inventory, rows: Sequence[StorageEntry], simulated: str | N
         others = f" + {counted(guests, 'VM')}" if guests else ""
         others += f" + {counted(unused, 'unused device')}" if unused else ""
         summary = f"{counted(len(filesystems), 'filesystem')}{others} · {flagged} flagged"
-    where = f"{host.hostname} · Linux {host.kernel} · {kind}" if width >= _WIDE else f"{host.hostname} · {kind}"
+    kernel = f"Linux {host.kernel} · " if width >= _WIDE else ""
+    where = "" if simulated else f"{host.hostname} · {kernel}{kind}"
     return title_line("", where, summary, width, origin(simulated))
 
 
