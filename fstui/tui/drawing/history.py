@@ -48,10 +48,7 @@ def rows(runs: Sequence[Summary], width: int) -> TableContent:
     bar = _LONG_BAR if width >= _VERY_WIDE else _BAR
     columns = shown([replace(one, width=bar) if one.title == "BAR" else one for one in COLUMNS], width - 1)
     scale = charts.scale_around(one.rate_per_s for one in runs)
-    rows, day = {}, ""
-    for one in runs:
-        rows[one.path] = partial(_row, one, columns, scale, bar, same_day=one.started_at[:10] == day)
-        day = one.started_at[:10]
+    rows = {one.path: partial(_row, one, columns, scale, bar) for one in runs}
     return TableContent(columns, rows, {"BAR": f"{_power_of_ten(scale.low)}…{_power_of_ten(scale.high)}"})
 
 
@@ -102,7 +99,7 @@ def file(summary: Summary, width: int) -> list[Text]:
     return paragraph(words, width - 2, " ", FAINT)
 
 
-def _row(summary: Summary, columns: Sequence[Column], scale: LogScale, bar: int, *, same_day: bool) -> list[Text]:
+def _row(summary: Summary, columns: Sequence[Column], scale: LogScale, bar: int) -> list[Text]:
     word, known = report.answer(summary)
     glyph, style = verdict_style(known if summary.verdict else None)
     remarks = [one for one in report.remarks(summary) if one != "simulated" or not _path_says_simulated(summary)]
@@ -119,7 +116,7 @@ def _row(summary: Summary, columns: Sequence[Column], scale: LogScale, bar: int,
         "HOST": summary.hostname,
         "NOTE": summary.note,
     }
-    styles = {"": style, "WHEN": FAINT if same_day else "", "VERDICT": style, "BAR": AREA}
+    styles = {"": style, "VERDICT": style, "BAR": AREA}
     if summary.speed in ("slow", "stalls"):
         styles["SPEED"] = speed_style(summary.speed)[1]
     return row_cells(columns, values, styles)

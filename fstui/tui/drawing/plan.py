@@ -97,7 +97,8 @@ def settings(offer: Offer, chosen: Choices, marked: tuple[str, int], target: Tar
             value = ", ".join(_shown(setting, text) for text in now) + (" s" if setting.unit == "s" else "")
             words = [(_shown(setting, one), one in now) for one in allowed]
             note = " · ".join(f"[{text}]" if is_chosen else text for text, is_chosen in words) or setting.help
-        return row_cells(columns, {"NAME": name, "VALUE": value, "NOTE": note}, {"NOTE": FAINT})
+        style = "" if name == marked[0] else FAINT
+        return row_cells(columns, {"NAME": name, "VALUE": value, "NOTE": note}, {"NOTE": style})
 
     return TableContent(columns, {name: partial(draw, name) for name in offers.rows(offer.form)})
 

@@ -16,7 +16,7 @@ from fstui.report.formats import plain
 from fstui.report.sections import Report, Section
 from fstui.report.text import GLYPHS
 from fstui.tui.drawing.cells import fit, labelled, line, paragraph, selectable
-from fstui.tui.styles import FAINT, HEAD, verdict_style
+from fstui.tui.styles import AREA, FAINT, HEAD, verdict_style
 
 IS_IT_SLOW = "is-it-slow"
 
@@ -44,6 +44,8 @@ def section_lines(section: Section, width: int) -> list[Text]:
     for verdict, glyph in GLYPHS.items():
         for text in table:
             text.highlight_words([f"{glyph} {verdict}"], verdict_style(verdict)[1])
+    for text in table:
+        text.highlight_regex("[▁-▏]+", AREA)
     if section.rows:
         table[0].stylize(FAINT)
     lines += table

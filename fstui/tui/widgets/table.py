@@ -54,7 +54,7 @@ class DrawnTable(DataTable[Text]):
     DEFAULT_CSS = """
     DrawnTable { height: auto; background: transparent; scrollbar-size: 1 1; overflow-x: hidden; }
     DrawnTable > .datatable--header, DrawnTable:ansi > .datatable--header { background: transparent; text-style: none; }
-    DrawnTable > .datatable--cursor { background: transparent; color: $foreground; text-style: not dim reverse; }
+    DrawnTable > .datatable--cursor { background: transparent; color: $foreground; text-style: reverse; }
     """
 
     def __init__(self, draw: Callable[[int], TableContent], id: str, *, header: bool = True) -> None:  # noqa: A002
