@@ -24,7 +24,7 @@ import fstui.cli
 
 ROOT = Path(__file__).parents[1]
 MOST_BYTES = 1 << 20
-CLONE = {"x86_64": 56, "aarch64": 220}[os.uname().machine]
+CLONE = 56 if os.uname().machine == "x86_64" else 220  # syscall(2): 220 on aarch64 and all newer architectures
 CLONE_PARENT = 0x8000
 
 
