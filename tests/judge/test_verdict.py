@@ -29,29 +29,6 @@ def said(verdict: Verdict | None, confidence: Confidence = "medium", scope: Scop
     return Finding(rule="x", verdict=verdict, confidence=confidence, scope=scope, title="x")
 
 
-@pytest.mark.parametrize(
-    ("findings", "expected"),
-    [
-        ([], None),
-        ([said(None)], None),
-        ([said("not-durable", scope="step")], None),
-        ([said("not-durable", scope="process"), said("consistent", "high")], "not-durable"),
-        ([said("lost", "low"), said("kept", "high"), said("not-durable", "high")], "lost"),
-        ([said("kept", "low"), said("not-durable", "low")], "not-durable"),
-        ([said("kept", "low"), said("suspicious", "high"), said("consistent", "high")], "kept"),
-        ([said("suspicious", "low"), said("consistent", "high")], "suspicious"),
-        ([said("suspicious", "high"), said("not-durable", "low")], "not-durable"),
-        ([said("cannot-tell", "low"), said("consistent", "medium")], "consistent"),
-        ([said("consistent", "medium"), said("plausible", "high")], "plausible"),
-        ([said("consistent"), said("plausible"), said("cannot-tell")], "cannot-tell"),
-        ([said("consistent"), said("plausible")], "plausible"),
-    ],
-)
-def test_order_of_verdicts(findings: list[Finding], expected: str | None) -> None:
-    ground = decisive(findings)
-    assert (ground and ground.verdict) == expected
-
-
 finding_strategy = st.builds(
     said,
     st.sampled_from((*VERDICTS, None)),

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from fstui.judge import judge
 from fstui.measure.kinds.documents import decode_run
-from fstui.measure.kinds.powercut import PowerCut
 from fstui.model.documents import sealed
 from fstui.model.run import Run
 from fstui.powercut import power_cuts
@@ -42,16 +41,6 @@ def test_cut_of_the_first_version_is_judged_alike(name: str) -> None:
     (found,), (today,) = run.findings, again.findings
     assert today == replace(found, sentence=REWORDED[name], because=today.because, next=today.next)
     assert len(today.because) == len(found.because)
-
-
-def test_settings_and_figures_are_typed() -> None:
-    run = first_version("lost")
-    (step,) = run.steps
-    assert isinstance(step.settings, PowerCut)
-    assert step.settings.writes == ("overwrite", "append", "create")
-    found = power_cuts.figures_of(run)
-    assert found is not None
-    assert (found.missing, found.checked) == (1, 124)
 
 
 def test_saved_cut_counts_as_survived() -> None:

@@ -270,15 +270,11 @@ async def test_verified_cut_with_removed_records_is_no_loss(box: Box) -> None:
     ("damage", "why"),
     [
         (lambda log: b"", "the witness received nothing"),
-        (lambda log: log[:50], "within its first line"),
         (lambda log: log.partition(b"\n")[0] + b"\n", "contains no acknowledgement"),
         (lambda log: log.partition(b"\n")[0] + b"\nack 0 3", "contains no acknowledgement"),
-        (lambda log: log.replace(b"ack 0 40 ", b"ack 0 41 "), "lines are missing"),
         (lambda log: log.replace(b"ack 0 32 90\n", b"").replace(b"ack 0 32 10\n", b""), "lines are missing"),
         (lambda log: log + b"ack 9 0 900\n", "writer 9 is not in its header"),
         (lambda log: b'{"fstui":"powercut/1"}\n' + log.partition(b"\n")[2], "no header"),
-        (lambda log: b"hello\n", "not with the header of a power-cut test"),
-        (lambda log: log + b"ack 0 101 " + b"9" * 30 + b"\n", "is not a line of a power-cut test"),
         (lambda log: log + b"ack 0 101 -1\n", "is not a line of a power-cut test"),
         (lambda log: re.sub(rb'"run":"[^"]*"', b'"run":"../../../etc"', log), "no header"),
     ],
@@ -327,17 +323,6 @@ async def test_loss_restarts_the_count(tmp_path: Path) -> None:
     assert run.findings[0].title == "kept (1 cut)"
 
 
-async def test_five_cuts_give_more_confidence_than_one(tmp_path: Path) -> None:
-    runs = []
-    for _ in range(5):
-        box = await a_box(tmp_path / "target")
-        box.lay_down()
-        runs.append(await box.check_and_save())
-    assert runs[-1].findings[0].title == "kept (5 cuts)"
-    order = ("low", "medium", "high")
-    assert order.index(runs[-1].confidence) == order.index(runs[0].confidence) + 1
-
-
 async def test_reading_back_writes_nothing(box: Box) -> None:
     def everything() -> dict[str, tuple[int, int]]:
         return {str(p): (p.lstat().st_mtime_ns, p.lstat().st_size) for p in box.target.rglob("*")}
@@ -345,17 +330,6 @@ async def test_reading_back_writes_nothing(box: Box) -> None:
     before = everything()
     await box.check()
     assert everything() == before
-
-
-async def test_sync_methods_are_counted_separately(tmp_path: Path) -> None:
-    box = await a_box(tmp_path / "target", sync="fsync,O_DSYNC", writes="overwrite")
-    box.lay_down()
-    box.spoil(79, writer=1)
-    found = figures(await box.check())
-    assert {claim: sums["lost"] for claim, sums in found.by_claim.items()} == {
-        "fsync, overwrite": 0,
-        "O_DSYNC, overwrite": 1,
-    }
 
 
 async def test_interrupted_verification_changes_nothing(box: Box) -> None:

@@ -7,7 +7,6 @@ from fstui.report import io_path
 from tests.factories import screens
 from tests.factories.steps import step, traced
 from tests.factories.storage import block, disk, filesystem, on_disk, target
-from tests.printing import printed_run
 
 
 def drawn(evidence: Evidence) -> list[tuple[str, str]]:
@@ -70,12 +69,6 @@ def test_each_mirror_member_is_drawn_once() -> None:
     names = [text.strip() for text, _ in lines]
     assert sum(name.startswith("sda") for name in names) == 1
     assert sum(name.startswith("sdb") for name in names) == 1
-
-
-def test_the_formats_contain_the_drawing() -> None:
-    for document in (printed_run(screens.RUN), printed_run(screens.RUN, "markdown")):
-        assert "fstui requested 1\xa0624 writes" in document
-        assert "✓ all arrived" in document
 
 
 def test_a_run_without_storage_or_steps_has_no_drawing() -> None:

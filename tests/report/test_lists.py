@@ -88,10 +88,6 @@ def test_history_of_replicas_says_what_survived() -> None:
     assert "suspicious" in printed(history.of_summaries([replace(one, verdict="suspicious")]))
 
 
-def test_an_empty_history_is_empty() -> None:
-    assert printed(history.of_summaries([])) == ""
-
-
 @pytest.mark.parametrize("width", [60, 80, 120, None])
 def test_the_history_keeps_the_end_of_a_path(width: int | None) -> None:
     one = Summary(

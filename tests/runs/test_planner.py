@@ -4,7 +4,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from fstui.measure.kinds.documents import decode_run
 from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
 from fstui.model.plan import Plan
@@ -161,23 +160,6 @@ async def test_a_scenario_without_limitable_steps_is_refused(file: Path) -> None
     file.write_text(HEAD + '[[steps]]\nname = "b"\nprobe = "dirty_flush"\n')
     with pytest.raises(Refused, match="--max-rate leaves nothing to run"):
         await Session(machine_with(), RateLimit(bytes_per_s=65536)).planned(str(file), "/srv/data")
-
-
-async def test_planning_on_this_host_writes_nothing(tmp_path: Path) -> None:
-    place = tmp_path / "[here]\n"
-    place.mkdir()
-    site, plan = await Session.here().planned("fsync-rate", str(place))
-    where = site.target
-    assert where.path == str(place)
-    assert where.space and where.space.free_bytes > plan.room_bytes
-    assert list(place.iterdir()) == []
-
-
-async def test_a_run_can_be_planned_again_from_its_document() -> None:
-    run = saved()
-    document = decode_run(msgspec.json.encode(run))
-    site, _ = await Session(ReplayMachine(document)).planned("odirect-truth", "/srv/data")
-    assert site.target == run.target
 
 
 async def test_unaligned_o_direct_is_refused_except_through_a_cache(

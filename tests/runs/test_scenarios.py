@@ -248,13 +248,6 @@ def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
     assert str(refused.value) == f"no scenario 'nope'. Choose one of: {', '.join(scenarios.names())}."
 
 
-def test_a_user_s_own_scenario_is_found_by_name(own_config: Path) -> None:
-    own_config.mkdir(parents=True)
-    (own_config / "mine.toml").write_text(HEAD + STEP)
-    assert "mine" in scenarios.names()
-    assert scenarios.load("mine").title == "Mine"
-
-
 def test_without_a_home_shipped_scenarios_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", "relative")
     monkeypatch.setenv("HOME", "")

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from fstui.judge import Case
 from fstui.judge.facts.account import FlushAccount, fewest_bytes, fewest_flushes
 from fstui.storage.layers.flushes import Range
@@ -17,30 +15,6 @@ def account(
     seen = evidence(None, step(flushes=flushes, share=share, changes=changes), **fields)
     ((found,),) = Case(seen).flushes.synced
     return found
-
-
-@pytest.mark.parametrize(
-    ("flushes", "share", "lacks_flushes", "lacks_bytes", "others_wrote"),
-    [
-        (1.0, 1.0, False, False, False),
-        (0.5, 1.0, True, False, False),
-        (1.0, 0.89, False, True, False),
-        (1.04, 1.0, False, False, False),
-        (1.06, 1.0, False, False, True),
-        (1.0, 1.06, False, False, True),
-        (1.0, 1.04, False, False, False),
-    ],
-)
-def test_too_few_and_too_many(
-    flushes: float, share: float, lacks_flushes: bool, lacks_bytes: bool, others_wrote: bool
-) -> None:
-    found = account(flushes, share)
-    assert (found.outcome == "missing", found.lacks_bytes, found.others_wrote) == (
-        lacks_flushes,
-        lacks_bytes,
-        others_wrote,
-    )
-    assert (found.outcome == "complete") is not (lacks_flushes or lacks_bytes or others_wrote)
 
 
 def test_trace_does_not_outweigh_counters_with_fewer_flushes() -> None:

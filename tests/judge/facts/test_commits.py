@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 
 from fstui.judge import Case
@@ -12,7 +11,7 @@ from fstui.model.steps import Step
 from tests.factories.evidence import evidence
 from tests.factories.steps import step, traced
 from tests.factories.storage import disk, filesystem, on_disk
-from tests.judge.rules.database.test_commits_without_flushes import commits, sqlite
+from tests.judge.rules.database.test_commits_without_flushes import commits
 
 
 def database(*steps: Step) -> DatabaseCommits:
@@ -24,24 +23,6 @@ def test_commit_is_one_sync_of_a_growing_log() -> None:
     assert (as_syncs.call, as_syncs.syncs, as_syncs.sync and as_syncs.sync.overwrites) == ("fdatasync", 5000, False)
     by_flag = CommitStep(commits(), CommitSettings(database="x", log_flags=("direct", "dsync"))).as_syncs
     assert (by_flag.call, by_flag.writes_fua, by_flag.syncs) == ("O_DSYNC", True, 5000)
-
-
-@pytest.mark.parametrize(
-    "changes", [{"threads": 2}, {"ops": 19}, {"workload": "oltp_read_only"}, {"on_target": False, "where": "existing"}]
-)
-def test_commits_of_several_clients_or_elsewhere_are_not_counted(changes: dict[str, Any]) -> None:
-    assert database(step(), commits(**changes)).counted == ()
-    assert len(database(step(), commits(**changes)).all) == 1
-
-
-def test_commits_are_compared_with_syncs_that_arrived() -> None:
-    (found,) = database(step(), commits(0.5)).counted
-    assert (found.expected, found.lacks_flushes, round(found.arrival.flushes)) == (1, True, 2500)
-    assert database(step(), commits(0.5)).comparison(found) == (
-        "fdatasync by fstui: 1.00 flushes each, on the same filesystem",
-    )
-    assert database(commits(0.5)).counted == ()
-    assert database(step(flushes=0.0), commits(0.5)).counted == ()
 
 
 def lacking_by_trace(*steps: Step, top: str = "ext4", **changes: Any) -> list[bool]:
@@ -69,8 +50,3 @@ def test_counters_or_trace_whichever_misses_flushes() -> None:
     for lacking, by_trace in ((unseen, True), (uncounted, False)):
         (found,) = database(own, lacking).counted
         assert (found.lacks_flushes, found.arrival.traced is not None) == (True, by_trace)
-
-
-def test_step_without_a_database_has_no_commits() -> None:
-    assert database(step()).all == ()
-    assert [each.promised.durable for each in database(sqlite(1.0), sqlite(1.0, "OFF")).all] == [True, False]

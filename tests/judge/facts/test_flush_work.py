@@ -20,7 +20,6 @@ from tests.factories.growth import GROWN_US, flushes
 from tests.factories.steps import flushed, step, traced
 from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
 from tests.judge.rules.device.drives import CONTROLLER, PLP
-from tests.judge.rules.rotation.platters import SPINNING, same_block
 
 MIB = 1 << 20
 
@@ -170,11 +169,6 @@ def test_safe_drive_needs_no_evidence_of_work(medium: Medium, kept: bool) -> Non
     assert not devices(where, host=GUEST).verified
 
 
-def test_platter_is_verified_by_the_time_of_its_revolutions() -> None:
-    assert devices(SPINNING, same_block(100)).verified
-    assert not devices(SPINNING, same_block(100, own=0.2)).verified
-
-
 def test_memory_is_not_named_as_unverified() -> None:
     cached = block("dm-0", "dm-cache", "ram0", "sda", readings=readings(cache_mode="writethrough"))
     memory = disk("ram0", medium=Medium(class_="memory"), readings=readings(role="cache"))
@@ -182,10 +176,6 @@ def test_memory_is_not_named_as_unverified() -> None:
     found = devices(where, *growing("sda"), host=GUEST)
     assert names(found.unverified) == ["ram0", "sda"]
     assert found.doubt() == " What the host does with data for sda cannot be seen from here."
-
-
-def test_without_a_stack_nothing_is_verified_for() -> None:
-    assert not devices(target(filesystem(below=()))).verified
 
 
 def test_nothing_is_verified_while_other_processes_flush() -> None:

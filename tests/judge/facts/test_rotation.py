@@ -7,9 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.judge import Case
-from fstui.judge.facts.rotation import Rotation, fastest, revolution_ns, rewrites_per_s, rpm
+from fstui.judge.facts.rotation import Rotation, fastest, revolution_ns, rpm
 from fstui.model.steps import Step
-from fstui.model.storage import Medium, MediumClass, Target
+from fstui.model.storage import Medium, Target
 from tests.factories.evidence import evidence
 from tests.factories.steps import step
 from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
@@ -110,18 +110,6 @@ def test_disk_of_an_unknown_model_may_have_a_log() -> None:
     assert yours is not None and yours.writes == "in place"
 
 
-@pytest.mark.parametrize("link", ["sata", "sas", "usb", "virtio", None])
-def test_stated_revolutions_are_accepted_on_other_links(link: str | None) -> None:
-    assert rotation(on_disk(filesystem(), disk(medium=READ, link=link))).platter is not None
-
-
-def test_platter_answers_syncs_at_its_pace() -> None:
-    assert rotation(SPINNING, same_block(118)).platters_wait
-    assert not rotation(SPINNING, same_block(181)).platters_wait
-    assert not rotation(SPINNING, same_block(118), same_block(181)).platters_wait
-    assert not rotation(SPINNING, o_direct(118)).platters_wait
-
-
 def test_platter_answers_only_if_it_takes_the_time_itself() -> None:
     """With a cgroup limit, or next to a slower disk, a disk that ignores flushes is as slow as a platter."""
     assert not rotation(SPINNING, same_block(100, own=0.4)).platters_wait
@@ -135,12 +123,6 @@ def test_platter_answers_only_if_it_takes_the_time_itself() -> None:
     assert rotation(array, both).platters_wait
     assert rotation(array, one).working == {"sda"} and not rotation(array, one).platters_wait
     assert not rotation(array, both, one).platters_wait
-
-
-def test_writes_take_the_time_without_a_cache() -> None:
-    through = on_disk(filesystem(), disk(medium=READ, write_cache="write through"))
-    assert rotation(through, same_block(100, flushes=0)).platters_wait
-    assert not rotation(through, same_block(100, flushes=0, own=0.4)).platters_wait
 
 
 @pytest.mark.parametrize(
@@ -204,15 +186,6 @@ def test_fastest_pace_exceeds_its_limit_most() -> None:
         rotation(SPINNING).switch_cache_off[0].startswith("Switch the drive's write cache off ('hdparm -W 0 /dev/sda')")
     )
     assert rotation(declared(NO_CACHE)).switch_cache_off == ()
-
-
-@pytest.mark.parametrize(
-    ("class_", "revolutions", "per_s"),
-    [("hdd-5400", 5400, 90), ("hdd-7200", 7200, 120), ("hdd-10000", 10_000, 167), ("hdd-15000", 15_000, 250)],
-)
-def test_class_names_its_revolutions(class_: MediumClass, revolutions: int, per_s: int) -> None:
-    assert rpm(Medium(class_=class_)) == revolutions
-    assert round(rewrites_per_s(revolutions)) == per_s
 
 
 def test_stated_revolutions_outweigh_the_class() -> None:

@@ -16,13 +16,6 @@ PROTECTED = disk(medium=Medium(class_="ssd-plp", write_cache="plp"))
 HONEST: dict[str, float | None] = {"loop0": 1.0, "sda": 1.3}
 
 
-def test_loop_and_the_disk_below_its_file() -> None:
-    judgement = verdict(on_loop(below=PROTECTED), step(flushes=HONEST))
-    assert (judgement.verdict, judgement.confidence) == ("consistent", "medium")
-    assert "sda" in judgement.sentence
-    assert len(finding(judgement, "flushes-arrive").because) == 2
-
-
 def test_backing_filesystem_without_barriers_sends_none() -> None:
     stack = on_loop(filesystem(name="/", barrier="nobarrier"), below=PROTECTED)
     judgement = verdict(stack, step(flushes={"loop0": 1, "sda": 0}))

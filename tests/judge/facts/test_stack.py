@@ -36,16 +36,6 @@ def test_write_through_anywhere_on_the_path_drops_flushes(
     assert stack.drops_flushes(level, level.devices[0]) is dropped
 
 
-def test_lowest_layer_in_memory_is_named() -> None:
-    tmpfs = filesystem("tmpfs", below=("memory:tmpfs",))
-    memory = Node(id="memory:tmpfs", layer="memory", kind="tmpfs", name="memory", lowest=True)
-    assert [node.id for node in Stack(target(tmpfs, memory)).in_memory] == ["memory:tmpfs"]
-    assert [node.id for node in Stack(target(filesystem("ramfs", below=()))).in_memory] == ["mount:/srv"]
-    declared = on_disk(filesystem(), disk(medium=Medium(class_="memory", declared=True)))
-    assert [node.id for node in Stack(declared).in_memory] == ["sda"]
-    assert Stack(on_disk()).in_memory == ()
-
-
 def test_level_of_a_pool_that_compresses_reduces() -> None:
     zpool = Node(id="pool:tank", layer="pool", kind="zpool", name="tank", below=("sda",))
     stack = Stack(target(filesystem("zfs", below=("pool:tank",)), zpool, disk()))

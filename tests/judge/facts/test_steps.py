@@ -74,14 +74,3 @@ def test_equal_step_of_another_run_is_not_found() -> None:
     own = step()
     found = steps(own).of(own)
     assert found is not None and found.step is own
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [{"sync_every": 10}, {"ops_per_s": 5.0}, {"offsets": "append"}, {"prefill": "none"}, {"status": "disturbed"}],
-    ids=str,
-)
-def test_times_are_the_disks_only_in_plain_overwrites(changes: dict[str, Any]) -> None:
-    (done,) = steps(step()).measured
-    assert done.overwrites_alone
-    assert not any(done.overwrites_alone for done in steps(step(**changes)).measured)

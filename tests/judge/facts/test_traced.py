@@ -13,7 +13,7 @@ from fstui.model.steps import Step
 from fstui.model.storage import Target
 from tests.factories.evidence import busy, evidence
 from tests.factories.steps import step, traced
-from tests.factories.storage import block, disk, filesystem, on_disk, on_loop, target
+from tests.factories.storage import block, disk, filesystem, on_disk, target
 
 SYNCS = 2000
 ON_LVM = target(filesystem(below=("dm-0",)), block("dm-0", "dm-linear", "sda"), disk())
@@ -55,13 +55,6 @@ def test_commit_of_another_process_may_carry_own_flushes(case: str) -> None:
     assert top(storage, traced(others=10), **how).outcome == "missing"  # too few even so
 
 
-@pytest.mark.parametrize(("fua", "missing"), [(SYNCS, False), (0, True)])
-def test_fua_writes_are_traced_although_no_device_counts_them(fua: int, missing: bool) -> None:
-    how: dict[str, Any] = {"sync": "none", "open_flags": ("direct", "dsync")}
-    found = top(on_disk(None, disk(fua=True)), traced(fua=fua, others=4000), flushes=2.0, **how)
-    assert found.outcome == ("missing" if missing else "complete")
-
-
 def test_bios_of_a_partition_are_traced_at_the_disk() -> None:
     storage = target(filesystem(below=("sda1",)), block("sda1", "partition", "sda"), disk())
     found = top(storage, traced("sda1"), traced(us=SYNCS, others=4000))
@@ -93,12 +86,6 @@ def test_flushes_that_cannot_be_traced_show_nothing(storage: Target) -> None:
 def test_lost_event_leaves_only_the_counters() -> None:
     found = top(on_disk(), LOST)
     assert (found.traced, found.outcome) == (None, "noisy")
-
-
-def test_only_the_topmost_level_is_traced() -> None:
-    done = step(flushes={"loop0": 1, "sda": 1}, changes={"trace": (traced("loop0", us=SYNCS), traced(kernel=SYNCS))})
-    ((loop, below),) = Case(evidence(on_loop(), done)).flushes.synced
-    assert loop.traced and below.traced is None
 
 
 def pairs(storage: Target, found: Sequence[DeviceTrace], **how: Any) -> list[str]:

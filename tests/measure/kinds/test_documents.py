@@ -15,12 +15,11 @@ from fstui.judge import judge
 from fstui.measure import kinds as measures
 from fstui.measure.kinds import documents
 from fstui.measure.kinds.sync_writes import SyncWrites
-from fstui.measure.kinds.sysbench import Sysbench, SysbenchFigures
+from fstui.measure.kinds.sysbench import SysbenchFigures
 from fstui.model.documents import encode
 from fstui.model.errors import Refused
 from fstui.model.run import Run
 from fstui.model.settings import UnknownFigures, UnknownSettings
-from fstui.model.steps import Step
 from fstui.model.watch import LostWrite
 from fstui.report import formats
 from tests.factories.databases import OLTP
@@ -207,8 +206,3 @@ def test_schema_names_every_kind_of_step() -> None:
     assert described["Step"]["properties"]["settings"]["anyOf"][:-1] == known
     assert {kind.__name__ for kind in measures.figures_kinds().values()} <= described.keys()
     assert described["Sysbench"]["properties"]["probe"] == {"enum": ["sysbench"]}
-
-
-def test_settings_compare_by_value() -> None:
-    assert Step(name="a", settings=SyncWrites()) == Step(name="a", settings=SyncWrites())
-    assert Sysbench(server="mysql") != Sysbench(server="mariadb")

@@ -75,10 +75,6 @@ def test_loop_on_a_remote_filesystem_rests_on_its_server() -> None:
     assert (judgement.verdict, judgement.confidence) == ("plausible", "low")
 
 
-def test_local_filesystem_is_not_remote() -> None:
-    assert "remote-filesystem" not in rules(verdict(on_disk(filesystem("xfs"), disk())))
-
-
 def under(name: str, *below: str, **values: str) -> Target:
     return target(filesystem(below=("x",)), block("x", name, *below, readings=readings(**values)), disk(), disk("sdb"))
 

@@ -86,10 +86,6 @@ def test_degraded_stack_is_the_first_note() -> None:
     assert [found.rule for found in judgement.findings] == ["flushes-arrive", "stack-state", "other-writers"]
 
 
-def test_healthy_stack_has_no_note() -> None:
-    assert "stack-state" not in rules(verdict(None, step()))
-
-
 LIMIT = Reading(what="254:0 write_iops", value="100", path="/sys/fs/cgroup/blkio/db/blkio.throttle.write_iops_device")
 STUB = Reading(what="preload", value="/usr/lib/libeatmydata.so", path="/proc/812/maps")
 

@@ -31,10 +31,6 @@ def test_latency_comes_before_the_verdict() -> None:
     assert [finding.verdict for finding in judgement.findings if finding.rule == "sync-latency"] == [None]
 
 
-def test_unpaced_step_has_no_latency_note() -> None:
-    assert "sync-latency" not in {finding.rule for finding in judge(Evidence(steps=(watched(ops_per_s=0.0),))).findings}
-
-
 def test_stubbed_sync_has_no_latency_note() -> None:
     evidence = Evidence(process=Process(pipe_fsync_fails=False), steps=(watched(),))
     assert "sync-latency" not in {finding.rule for finding in judge(evidence).findings}

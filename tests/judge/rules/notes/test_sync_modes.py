@@ -49,11 +49,6 @@ def test_zfs_ignores_the_mount_option() -> None:
     assert "mounted-sync" not in rules(verdict(on_disk(filesystem("zfs", sync_option="sync")), step()))
 
 
-def test_mount_without_sync_expects_one_flush() -> None:
-    twice = step("fdatasync", flushes=2)
-    assert finding(verdict(on_disk(filesystem()), twice), "flushes-arrive").verdict == "cannot-tell"
-
-
 def test_o_direct_alone_is_not_durable() -> None:
     direct = step("O_DIRECT", rate=20_000, sync="none", open_flags=("direct",), flushes=0)
     found = finding(verdict(None, direct), "odirect-alone")

@@ -40,10 +40,6 @@ def test_uncounted_flushes_are_looked_for_as_root() -> None:
     assert found.next[0].startswith("Run it again as root")
 
 
-def test_configuration_alone_needs_no_note() -> None:
-    assert verdict().findings == ()
-
-
 @pytest.mark.parametrize(("number", "advice"), [(errno.ENOSPC, "Free some space"), (errno.EIO, "Fix the cause")])
 def test_failed_steps_are_no_lack_of_syncs(number: int, advice: str) -> None:
     failure = Failure(call="pwrite", errno=number, message="no")

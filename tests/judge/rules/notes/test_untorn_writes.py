@@ -3,7 +3,7 @@
 from typing import Any
 
 from fstui.storage.layers.facts import UNTORN
-from tests.factories.evidence import finding, rules, verdict
+from tests.factories.evidence import finding, verdict
 from tests.factories.steps import step
 from tests.factories.storage import disk, filesystem, on_disk, readings
 
@@ -21,7 +21,3 @@ def test_filesystem_that_states_nothing_is_named() -> None:
     found = finding(verdict(on_disk(None, disk(readings=readings(**{UNTORN: "16384"}))), step()), "untorn-writes")
     assert found.title == "untorn writes stated by the device only"
     assert "ext4 /srv itself states nothing" in found.sentence
-
-
-def test_devices_that_state_nothing_have_no_note() -> None:
-    assert "untorn-writes" not in rules(verdict(None, step()))

@@ -40,15 +40,6 @@ def test_nvme_and_mmc_partitions(box: Box) -> None:
     assert target(inventory, "/mmcblk0").lowest[0].id == "mmcblk0"
 
 
-def test_contradicted_write_through_stops_flushes(box: Box) -> None:
-    cache = {"device/scsi_disk/0:0:0:0/cache_type": "write back"}
-    box.disk("sda", write_cache="write through", files=dict(cache))
-    box.mount("/dev/sda", "/srv", "ext4")
-    disk = look(box).node("sda")
-    assert read(disk, "cache_type") == ("write back", "/sys/block/sda/device/scsi_disk/0:0:0:0/cache_type")
-    assert disk.sync == "stops"
-
-
 @pytest.mark.parametrize(("model", "shown"), [("WDC WD20EZRX-00D", ("0A80",)), ("WDC WD40EZRX-00D", ())])
 def test_firmware_is_read_where_a_fault_was_published(box: Box, model: str, shown: tuple[str, ...]) -> None:
     box.disk("sda", files={"device/vendor": "ATA", "device/model": model, "device/rev": "0A80"})
