@@ -1,6 +1,5 @@
 """A made-up host for campaigns: an ssh that runs commands here, a plug, and an fstui that only pretends to write."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -102,6 +101,3 @@ class MadeUpHost:
     def campaign(self, into: Path, settings: CampaignSettings | None = None, **how: bool) -> CutCampaign:
         store = Store.open(into, settings)
         return CutCampaign(store, self.shown.append, self.finished.append, **how)
-
-
-OnHost = Callable[..., CutCampaign]
