@@ -1,4 +1,4 @@
-"""Common production setups: made-up trees with typical times, and the page that shows what fstui says of them.
+"""Common production setups: made-up trees with typical times, and the page that shows what fstui says about them.
 
 Run ``python -m tests.judge.setups`` after a change of setups.toml or of a rule, and read the difference of the page.
 """
@@ -261,11 +261,11 @@ def _steps(setup: Setup, names: tuple[str, ...], scenario: str) -> tuple[Step, .
 def page() -> str:
     """Return the page in Markdown."""
     tables = "\n".join(f"\n## {group.group}\n\n{_table(group)}" for group in groups())
-    return f"""# What fstui says of common setups
+    return f"""# What fstui says about common setups
 
 These are made-up hosts with typical times, judged like a run of `odirect-truth`. They are not measurements: your host
 may differ. *Consistent* and *plausible* with low confidence are normal in a guest and behind a network, because what
-answers there cannot be seen. The last column is the source of what is expected.
+answers there cannot be seen. The last column says why, or names the source.
 
 The page is generated and checked by the tests: `tests/judge/setups.toml` has the rows.
 {tables}
@@ -273,7 +273,7 @@ The page is generated and checked by the tests: `tests/judge/setups.toml` has th
 
 
 def _table(group: Group) -> str:
-    lines = ["| setup | verdict | confidence | is it slow? | expected from |", "|---|---|---|---|---|"]
+    lines = ["| setup | verdict | confidence | is it slow? | why |", "|---|---|---|---|---|"]
     for setup in group.rows:
         found = judged(setup, "odirect-truth")
         cells = (setup.name, found.verdict, found.confidence, found.speed.answer, setup.source)
@@ -293,12 +293,12 @@ def platforms_page() -> str:
 
 What hypervisors and storage services do with a flush by default, how fstui recognises them from inside, and where to
 look. A documented statement makes storage *plausible* with low confidence. A platform that is documented to ignore
-flushes is *cannot-tell*, unless a flush was observed to do work. So is one that leaves data in the drive's cache, even
-if a flush does work: it moves data from the host's memory to that cache.
+flushes is *cannot-tell*, unless a flush was seen to write data. So is one that leaves data in the drive's cache, even
+if a flush writes data: it only moves it from the host's memory to that cache.
 
 The page is generated from `fstui/storage/layers/devices/platforms.toml`, which has the rows, and checked by a test.
 
-| platform | recognised by | default | who can tell | source |
+| platform | recognised by | what it does by default | where to look | source |
 |---|---|---|---|---|
 {rows}
 """
