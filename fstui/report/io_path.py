@@ -29,7 +29,7 @@ State = Literal["", "arrived", "dropped", "unknown"]
 
 
 def title(step: Step) -> str:
-    return f"I/O path of {step.name}"
+    return f"I/O path: {step.name}"
 
 
 def section(run: Run) -> Section:

@@ -57,7 +57,7 @@ def test_a_plug_pulled_after_the_steps_is_an_error(fstui: Fstui, at_s: str, stat
 def test_a_power_cut_has_no_row_of_dashes(fstui: Fstui) -> None:
     done = fstui("run", "--simulate", "hdd-7200", "check", "--pull-plug", "0.5")
     lines = [line for line in done.stdout.decode().splitlines() if line.startswith("power cut")]
-    assert len(lines) == 1 and lines[0].startswith("power cut: ") and b"I/O path of fdatasync" in done.stdout
+    assert len(lines) == 1 and lines[0].startswith("power cut: ") and b"I/O path: fdatasync" in done.stdout
 
 
 def test_a_watch_of_a_simulated_disk_is_marked(fstui: Fstui) -> None:

@@ -148,11 +148,11 @@ class Elements(HTMLParser):
 def test_the_page_contains_the_answers_charts_and_document() -> None:
     page = printed_run(screens.RUN, "html")
     assert "! SUSPICIOUS  high confidence" in page
-    assert "I/O path of same block, fdatasync" in page and "✓ all arrived" in page
+    assert "I/O path: same block, fdatasync" in page and "✓ all arrived" in page
     assert page.count("<svg ") == len(screens.STEPS)
     renamed = tuple(replace(step, name=step.name.upper()) for step in screens.STEPS)
     findings = tuple(replace(f, steps=tuple(map(str.upper, f.steps))) for f in screens.RUN.findings)
-    assert "I/O path of SAME BLOCK, FDATASYNC" in printed_run(
+    assert "I/O path: SAME BLOCK, FDATASYNC" in printed_run(
         replace(screens.RUN, steps=renamed, findings=findings), "html"
     )
     elements = Elements(page)

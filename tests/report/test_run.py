@@ -47,7 +47,7 @@ def test_the_whole_result_in_plain_text() -> None:
         "write, no sync  211\xa0402  1.2 ms  5.9 ms  28.0 ms           –   0.00",
         "fdatasync           840  1.2 ms  5.9 ms  28.0 ms        1.00   1.00",
         "",
-        "I/O path of fdatasync",
+        "I/O path: fdatasync",
         "  fstui requested 1\xa0680 writes, 26.2 MiB, 1\xa0680 syncs",
         "  │",
         "  ext4 /srv   expects 1 per sync",

@@ -279,7 +279,6 @@ def _verdict(progress: Progress | None, width: int) -> Iterator[Text]:
     if run is not None:
         glyph, style = verdict_style(run.verdict)
         why = next((found.title for found in run.findings if found.verdict == run.verdict != "consistent"), "")
-        why = why.removeprefix(f"{run.verdict} ").strip("()")
         lead = f"  {glyph} {verdict_word(run.verdict)}  "
         found = paragraph(why, width, lead)
         found[0].stylize(style, 2, len(lead) - 2)

@@ -28,10 +28,10 @@ class AtRiskScreen(FollowingScreen):
     KEYS = (BACK, HELP, QUIT, PAGE_UP, PAGE_DOWN)
     HELP_TEXT = (
         "What each program would lose if the power failed now, on this filesystem. ≤ UNWRITTEN: bytes in the page "
-        "cache. ≤ IN CACHE: bytes that the disk's volatile cache may still hold, because the disk was not flushed "
-        "since. OLDEST is the age of the oldest of these bytes. NEW NAMES: files that were created or renamed and may "
-        "be missing after a crash. Programs that sync each write show zero. For a database with a write-ahead log, "
-        "only the row of its log counts. fstui reads no file and syncs nothing. More: the page at-risk."
+        "cache. ≤ IN CACHE: bytes that the disk's volatile cache may still hold, because the disk has not been "
+        "flushed since. OLDEST is the age of the oldest of these bytes. NEW NAMES: files that were created or renamed "
+        "and may be missing after a crash. Programs that sync each write show zero. For a database with a write-ahead "
+        "log, only the row of its log counts. fstui reads no file and syncs nothing. More: the page at-risk."
     )
 
     def __init__(self, target: Target) -> None:

@@ -10,8 +10,8 @@ data are added up; each member of a mirror must receive all of it. The data is n
 writer.
 
 ## What it proves, and what it does not
-A shortage is certain, unless a layer compresses or deduplicates: then this rule does not apply. On btrfs enough bytes
-prove nothing, because it writes 3 to 9 times as many. The rule does not show which layer keeps the rest.
+A shortage is certain, unless a layer compresses or deduplicates: then this rule does not apply. On btrfs, a sufficient
+byte count proves nothing, because btrfs writes 3 to 9 times as many. The rule does not show which layer keeps the rest.
 
 ext4 with `inline_data` keeps a file of up to about 60 bytes in its inode. On Linux 6.18, fsync writes an overwrite of
 it, but fdatasync and O_DSYNC do not: a power cut lost all of 8 400 acknowledged overwrites.

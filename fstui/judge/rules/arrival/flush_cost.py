@@ -1,4 +1,4 @@
-"""*consistent, medium or low confidence, if a flush takes longer for more data; a note, if flat in a guest*
+"""*consistent, medium or low confidence, if a flush takes longer for more data; a note, if in a guest it does not*
 
 ## What it means
 A flush that has work to do takes longer the more unsynced data there is. In a guest, a flush that never takes longer
@@ -8,7 +8,7 @@ is normal if the host's disk has power-loss protection. A host that ignores flus
 fdatasync is timed after O_DIRECT writes of up to 32 MiB, sequential and scattered. Its time grows if:
 
 - at least 95 % of the bytes had reached the lowest device before the flush
-- each of the two largest amounts takes 1.5 times as long as any smaller one
+- a flush of each of the two largest amounts takes at least 1.5 times as long as one of any smaller amount
 - extra bytes ÷ extra time is at most 10 GB/s (a higher figure is memory speed)
 - the device itself takes longer (field 17 of its `stat`, or the trace)
 

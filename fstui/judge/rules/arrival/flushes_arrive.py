@@ -2,7 +2,7 @@
 write*
 
 ## What it means
-Every sync arrived below as the flushes that the filesystem is expected to send, and all synced bytes arrived with them.
+For every sync, the devices below received the flushes that the filesystem is expected to send, and all synced bytes.
 
 ## How it was measured
 Each layer that counts flushes was read before and after every step with one writer (field 16 of `/sys/block/X/stat`).

@@ -10,8 +10,8 @@ A database acknowledged commits for which nothing was flushed. There are two cas
 
 ## How it was measured
 Steps with one client and at least 20 commits. A commit is expected to send as many flushes as one sync of a growing log
-does on this filesystem. A step of the same run with the same call or flags shows that such syncs arrive. Settings were
-read from the server, libraries from its `/proc/PID/maps`.
+does on this filesystem. A step of the same run with the same system call or open flags shows that such syncs arrive.
+Settings were read from the server, libraries from its `/proc/PID/maps`.
 
 ## What it proves, and what it does not
 Other processes only add flushes, so a shortage is certain. Many clients share one flush (group commit), so their
@@ -90,8 +90,8 @@ def _by_settings(case: Case, steps: Sequence[CommitStep], *, throwaway: bool) ->
     return Conclusion(
         title=f"commits do not wait: {', '.join(settings)}",
         sentence=f"{promised.database} does not wait until a commit is on the disk ({', '.join(promised.lossy)})"
-        f"{_flushes_of(case, worst)}. {origin} A power cut loses the newest ones, here {rate(step.rate_per_s)} for "
-        "every second not yet written.",
+        f"{_flushes_of(case, worst)}. {origin} A power cut loses the newest commits: at this rate "
+        f"{rate(step.rate_per_s)} per second of unwritten data.",
         verdict="not-durable",
         scope="step" if throwaway else "process",
         steps=measured,

@@ -81,7 +81,7 @@ def stated_durable(case: Case) -> Iterator[Conclusion]:
     kinds = words.listed(dict.fromkeys(each.says for each in stated))
     conditions = ". ".join(dict.fromkeys(each.condition for each in stated))
     yield Conclusion(
-        title=f"{where}: durable, if what is stated is true",
+        title=f"{where}: durable, if the statement about it is true",
         sentence=f"{where} is {kinds}. {conditions}. Nothing in "
         f"{words.time_measured(account.step for account in written)} contradicts that, and nothing here can confirm it."
         f"{case.lowest_devices.doubt(known=case.commit_devices)}",

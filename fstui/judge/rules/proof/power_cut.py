@@ -112,20 +112,20 @@ def _loss(figures: PowerCutFigures) -> tuple[str, str]:
         sentence += f" A database server did not start again with its data: {figures.not_recovered}"
     if not figures.cut_seen:
         sentence += " This host saw no power cut, which makes the loss no better."
-    return f"{lost} of {checked} acknowledged records lost", sentence
+    return f"{lost} of {checked} acknowledged records", sentence
 
 
 def _kept(step: Step, figures: PowerCutFigures, *, in_guest: bool) -> Conclusion:
     cuts = figures.cuts_before + 1
     times = counted(cuts, "cut")
-    sentence = f"All {count(figures.checked)} acknowledged records survived, after {times} with these settings."
+    sentence = f"{_all_survived(figures)}, after {times} with these settings."
     if in_guest:
         sentence += (
             " This is a guest: a killed VM leaves the host's cache intact, so only a power cut of the host counts."
         )
     again = _AGAIN_SIMULATED if figures.simulated else _AGAIN
     return Conclusion(
-        title=f"kept ({times})",
+        title=times,
         sentence=sentence,
         verdict="kept",
         confidence=_confidence(cuts, in_guest),
@@ -135,11 +135,17 @@ def _kept(step: Step, figures: PowerCutFigures, *, in_guest: bool) -> Conclusion
     )
 
 
+def _all_survived(figures: PowerCutFigures) -> str:
+    replaced = figures.acknowledged - figures.checked
+    more = f" ({count(replaced)} more were overwritten later)" if replaced > 0 else ""
+    return f"All {count(figures.checked)} acknowledged records survived{more}"
+
+
 def _plausible(step: Step, figures: PowerCutFigures) -> Conclusion:
     name = CUT_NAMES[figures.cut_kind]
     return Conclusion(
         title=f"survived a {name}",
-        sentence=f"All {count(figures.checked)} acknowledged records survived. {CUT_LIMITS[figures.cut_kind]}",
+        sentence=f"{_all_survived(figures)}. {CUT_LIMITS[figures.cut_kind]}",
         verdict="plausible",
         confidence="low",
         steps=[step],

@@ -8,7 +8,8 @@ How long synced writes took, compared with a reference.
 - **unknown**: no rate can be compared, the durability is in doubt, or the host had no CPU to spare
 
 ## How it was measured
-Slow: at least half of the steps in which one writer syncs; normal: more than half. The reference is, in this order:
+The answer is slow if at least half of the steps with one writer are slow, and normal if more than half are normal. The
+reference is, in this order:
 
 - the slowest run of your own references (`fstui references add`)
 - the lower quartile of at least three saved runs like this one
