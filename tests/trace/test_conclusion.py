@@ -67,7 +67,7 @@ def test_what_the_time_goes_into(rows: list[Waiting], culprit: str, words: str) 
 
 def test_nothing_is_slow_while_processes_wait_for_a_cpu() -> None:
     found = conclude(watched(waiting(200, 40.0, 2.0), cpu_pressure_s=7.4))
-    assert found.culprit == "unknown" and "Some process waited for a CPU 74\xa0% of the time" in found.sentence
+    assert found.culprit == "unknown" and "Some process waited for a CPU for 74\xa0% of the time" in found.sentence
     assert conclude(watched(waiting(200, 40.0, 2.0), cpu_pressure_s=2.0)).culprit == "filesystem"
     assert conclude(watched(waiting(200, 40.0, 38.0), cpu_pressure_s=7.4)).culprit == "disk"
 

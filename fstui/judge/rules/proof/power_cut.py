@@ -15,7 +15,7 @@ missing, damaged, unreadable, or replaced by an older one.
 
 ## What it proves, and what it does not
 One lost record proves that the storage is not durable. Kept records are evidence, not proof, and only for these cuts
-and settings: a volatile cache may have emptied before the cut. A reset or kernel panic does not cut the disk's power.
+and settings: a volatile cache may have been empty. A reset or kernel panic does not cut the disk's power.
 
 ## What to do next
 - lost: find the layer that drops flushes (`fsync-rate`), change it, and cut again
