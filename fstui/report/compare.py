@@ -67,7 +67,8 @@ def _step(found: Comparison, name: str) -> Section:
     rows: list[tuple[Cell | str, ...]] = []
     for letter in dict.fromkeys((*ranked, *measured)):
         run, step = measured[letter]
-        _, per_s, p50, p99, _, per_sync, _ = figures.step_cells(step, found.counts(run))
+        _, per_s, p50, p99, *_ = figures.step_cells(step, found.counts(run))
+        per_sync = figures.step_cells(measured[letter].measured, found.counts(run))[5]
         place = ranked.get(letter)
         drawn = bar(step.rate_per_s / ranking[0].step.rate_per_s, _BAR) if place else ""
         times = place.words if place else NONE
@@ -108,7 +109,7 @@ def _steps(found: Comparison, name: str) -> Iterator[ComparisonRow]:
             highest_rate_per_s=max(rates),
             p50_ns=latency.p50 if latency else None,
             p99_ns=latency.p99 if latency else None,
-            flushes_per_sync=found.counts(measured.run).flushes_per_sync(measured.step, measured.step.settings),
+            flushes_per_sync=found.counts(measured.run).flushes_per_sync(measured.measured, measured.step.settings),
             times=one.ratio.times,
             times_low=one.ratio.low,
             times_high=one.ratio.high,

@@ -35,6 +35,11 @@ class StepRound(NamedTuple):
     run: Run
     step: Step
 
+    @property
+    def measured(self) -> Step:
+        """The run's own step, by which the flushes of the run are counted."""
+        return next(step for step in self.run.steps if step.name == self.step.name)
+
 
 class Side(NamedTuple):
     """The rounds of one run, in their order; a single run is one round."""

@@ -12,10 +12,13 @@ from fstui.model.run import Round, Run
 from fstui.report import comparison, formats
 from fstui.report.compare import of_runs
 from fstui.report.comparison import Comparison, Ratio, ratio_of
+from fstui.report.figures import Counts
 from fstui.report.sections import text
 from tests import printing
-from tests.factories import screens
+from tests.factories import screens, storage
+from tests.factories import steps as made
 from tests.factories.databases import database
+from tests.factories.evidence import evidence
 from tests.factories.samples import FAILED_RUN, RUN, SYNCED, UNSYNCED
 from tests.hostile import assert_safe, everywhere
 from tests.report.test_formats import Elements
@@ -247,3 +250,15 @@ def test_large_ratios_have_no_decimals() -> None:
 def test_single_runs_say_that_they_have_no_interval() -> None:
     other = replace(RUN, id="m4kq7c")
     assert "have no interval" in Comparison([RUN, other]).meaning
+
+
+def test_flushes_per_sync_is_that_of_the_run_on_a_busy_disk() -> None:
+    done = made.step(flushes={"sda": 1.2})
+    traced = made.traced("sda", us=done.syncs, others=done.syncs // 5)
+    target = storage.target(storage.filesystem(below=("sda",)), storage.disk("sda"))
+    seen = evidence(target, replace(done, trace=(traced,)))
+    busy = [replace(screens.RUN, id=name, target=seen.target, idle=seen.idle, steps=seen.steps) for name in "ab"]
+    (step,) = seen.steps
+    assert Counts(busy[0]).flushes_per_sync(step, step.settings) == 1.0
+    (section,) = (one for one in of_runs(busy).sections if one.title == step.name)
+    assert [text(row[-1]) for row in section.rows] == ["1.00", "1.00"]
