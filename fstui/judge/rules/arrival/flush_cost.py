@@ -8,8 +8,8 @@ is normal if the host's disk has power-loss protection. A host that ignores flus
 fdatasync is timed after O_DIRECT writes of up to 32 MiB, sequential and scattered. Its time grows if:
 
 - at least 95 % of the bytes had reached the lowest device before the flush
-- a flush of each of the two largest amounts takes at least 1.5 times as long as one of any smaller amount
-- extra bytes ÷ extra time is at most 10 GB/s (a higher figure is memory speed)
+- the two largest amounts each take at least 1.5 times as long as any other
+- extra bytes ÷ extra time is at most 10 GB/s (more is memory speed)
 - the device itself takes longer (field 17 of its `stat`, or the trace)
 
 A flat flush is reported only in a guest, if all flushes arrive, a flush adds less than twice the time of an O_DIRECT
