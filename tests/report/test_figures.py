@@ -158,7 +158,7 @@ GROWTH = replace(
 
 
 def test_flush_growth_has_words_instead_of_a_rate() -> None:
-    assert figures.words(GROWTH) == "flush 124 µs, +400 µs/MiB, scattered writes no growth"
+    assert figures.words(GROWTH) == "flush 124 µs, +400 µs/MiB, scattered no growth"
     assert per_sync(GROWTH, TARGET) is None
     assert not GROWTH.settings.uniform and SYNCED.settings.uniform
     assert figures.step_cells(GROWTH, Counts(RUN)) == (GROWTH.name, NONE, NONE, NONE, NONE, NONE, "1.00")

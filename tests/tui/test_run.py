@@ -112,7 +112,7 @@ async def test_a_step_without_a_rate_is_shown_in_words() -> None:
         lines = shown(pilot.app)
         row = next(line for line in lines if "flush 124" in line)
         assert row.startswith(" ▸ flush of")
-        assert row.endswith("flush 124 µs, +400 µs/MiB, scattered writes +1.2 ms/MiB")
+        assert row.endswith("flush 124 µs, +400 µs/MiB, scattered +1.2 ms/MiB")
         assert not any("lowest" in line and "." in line[60:] for line in lines)
 
 

@@ -88,10 +88,9 @@ class DirtyFlushFigures(StepFigures, frozen=True, kw_only=True, tag="dirty_flush
 
     @property
     def words(self) -> str:
-        """``flush 124 µs, +400 µs/MiB, scattered writes +1.2 ms/MiB``."""
+        """``flush 124 µs, +400 µs/MiB, scattered +1.2 ms/MiB``."""
         if not self.patterns:
             return ""
         (_, first), *others = self.patterns.items()
         start = f"flush {duration_ns(first.intercept_ns)}," if first.intercept_ns > 0 else "flush"
-        more = (f"{pattern} writes {growth.slope}" for pattern, growth in others)
-        return ", ".join([f"{start} {first.slope}", *more])
+        return ", ".join([f"{start} {first.slope}", *(f"{pattern} {growth.slope}" for pattern, growth in others)])
