@@ -217,4 +217,4 @@ class _Session:
 
     def _clear(self) -> None:
         if self._redraws:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            os.write(sys.stderr.fileno(), b"\r\x1b[K")  # not print: see say()

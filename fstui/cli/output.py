@@ -77,7 +77,9 @@ def say(sentence: str) -> None:
     """Write a line to stderr. It is no error if stderr is closed or has no reader."""
     with suppress(OSError, ValueError):
         if sys.stderr is not None and is_read(sys.stderr.fileno()):
-            print(printable(_folded(sentence), sys.stderr.encoding), file=sys.stderr, flush=True)
+            # not print: a signal handler may have interrupted it, and it cannot be entered twice
+            line = printable(_folded(sentence), sys.stderr.encoding) + "\n"
+            os.write(sys.stderr.fileno(), line.encode(sys.stderr.encoding))
 
 
 def _folded(sentence: str) -> str:

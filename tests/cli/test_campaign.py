@@ -76,8 +76,8 @@ def test_second_signal_says_that_the_plug_is_unknown(host: MadeUpHost, started: 
     host.set("hangs")
     process = started()
     assert process.stderr is not None
-    state = host.home.parent / "into/00001.json"
-    assert eventually(lambda: state.exists() and '"step":"off"' in state.read_text())
+    plug = host.home / "plug"
+    assert eventually(lambda: plug.exists() and "off" in plug.read_text())
     process.send_signal(signal.SIGINT)
     assert "stopping after the current cut" in process.stderr.readline()
     process.send_signal(signal.SIGINT)
