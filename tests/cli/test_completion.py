@@ -78,5 +78,5 @@ def test_the_man_page_has_every_command() -> None:
     sections = [line for line in lines if line.startswith(".SS fstui ")]
     assert {line.split()[2].replace("\\", "") for line in sections} == set(COMMANDS)
     requests = {line.split()[0] for line in lines if line.startswith((".", "'"))}
-    assert requests <= {".TH", ".SH", ".SS", ".PP", ".TP", ".nf", ".fi"}
+    assert requests <= {".TH", ".SH", ".SS", ".PP", ".TP", ".nf", ".fi", ".ad", ".nh"}
     assert not any("\b" in line for line in lines)

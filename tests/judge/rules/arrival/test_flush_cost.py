@@ -159,7 +159,7 @@ def test_each_lowest_device_has_to_take_longer(own: dict[str, float] | None, con
     found = finding(verdict(where, flushed(400, **both), flushes(GROWN_US, own=own), host=METAL), "flush-cost")
     assert (found.verdict, found.confidence) == ("consistent", confidence)
     assert ("sdb 12 ms" in found.because[0]) is (own is not None)
-    assert ("It does not show that sda" in found.sentence) is (confidence == "low")
+    assert ("This run does not show that sda" in found.sentence) is (confidence == "low")
     seen = "sda and sdb" if own is None or confidence == "medium" else "sdb"
     assert f"A flush at {seen} takes longer" in found.sentence
 
@@ -175,7 +175,7 @@ def test_external_log_that_did_no_work_is_named() -> None:
     apart = target(filesystem("xfs", below=("sda", "sdb")), disk(), log)
     judgement = verdict(apart, flushed(400), flushes(GROWN_US, own={"sda": 1.0}), host=METAL)
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
-    assert "It does not show that sdb" in judgement.sentence
+    assert "This run does not show that sdb" in judgement.sentence
 
 
 @pytest.mark.parametrize("own", [{"vda": 0.0}, {"vda": 0.2}, {}])
