@@ -228,10 +228,12 @@ class Why(NamedTuple):
 def _incident(case: IncidentFacts) -> Incident:
     row, why = case.row, _why(case)
     culprit = why.culprit
+    busy = pressure(case.seconds, _CPU) or 0.0
+    cpu = "not CPU" if busy < NOTICED else f"its threads had a CPU, though others waited for one ({percent(busy)})"
     excluded = [
-        f"not {word}"
-        for word, cause, share, limit in (
-            ("CPU", "cpu", case.cpu, NOTICED), ("memory", "memory", case.memory, SHORT_OF_MEMORY)
+        words
+        for words, cause, share, limit in (
+            (cpu, "cpu", case.cpu, NOTICED), ("not memory", "memory", case.memory, SHORT_OF_MEMORY)
         )
         if why.cause != cause and share is not None and share < limit
     ]  # fmt: skip

@@ -293,8 +293,8 @@ def platforms_page() -> str:
 
 What hypervisors and storage services do with a flush by default, how fstui recognises them from inside, and where to
 look. A documented statement makes storage *plausible* with low confidence. A platform that is documented to ignore
-flushes is *cannot-tell*, unless a flush was seen to write data. So is one that leaves data in the drive's cache, even
-if a flush writes data: it only moves it from the host's memory to that cache.
+flushes is *cannot-tell*, unless a flush was seen to write data. A platform that leaves data in the drive's cache is
+also *cannot-tell*, even if a flush writes data: that only moves it from the host's memory to the drive's cache.
 
 The page is generated from `fstui/storage/layers/devices/platforms.toml`, which has the rows, and checked by a test.
 

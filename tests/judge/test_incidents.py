@@ -127,7 +127,7 @@ NOWHERE = stalled(device="", below=(), call="sync", file="")
         (quiet, waiting(HANGING), "filesystem", "the fuse.sshfs filesystem at /srv/remote did not answer"),
         (quiet, waiting(NOWHERE), "unknown", "in sync of all filesystems; the cause is not known"),
         (SLOW, quiet, "device", "no program was seen to wait for a sync"),
-        (BUSY, waiting(stalled()), "unknown", "not CPU"),
+        (BUSY, waiting(stalled()), "unknown", "its threads had a CPU, though others waited for one ("),
     ],
 )
 def test_the_sentence_names_the_cause(seconds: Seconds, windows: Windows, cause: str, words: str) -> None:

@@ -4,7 +4,7 @@
 How long synced writes took, compared with a reference.
 
 - **stalls**: an operation took at least 250 ms and ten times the p50, or never returned
-- **slow**: less than half of the reference; **normal**: like the reference
+- **slow**: the rate is less than half of the reference; **normal**: like the reference
 - **unknown**: no rate can be compared, the durability is in doubt, or the host had no CPU to spare
 
 ## How it was measured
@@ -26,6 +26,7 @@ provisioning and RAID5 read-modify-write. Without a reference, declare the mediu
 the system is healthy, to record a baseline.
 
 ## Details
-If the class is not known, less than 50 commits per second (as etcd requires) is slow; a higher rate is normal, and is
-compared with the medians of disks and SSDs. Extra flushes and copies of a filesystem lower the limits in proportion.
+If the class is not known, storage is slow if its best step does less than 50 commits per second (as etcd requires); a
+higher rate is normal, and is compared with the medians of disks and SSDs. Extra flushes and copies of a filesystem
+lower the limits in proportion.
 """
