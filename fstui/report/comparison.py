@@ -2,8 +2,8 @@
 
 A side is one run, or the interleaved rounds of one. Its rate in a step is the median of its rounds; the other figures
 are those of the middle round (the slower of two). The interval is that of the rounds' own ratios, from the lowest to
-the highest: it misses the true median of n rounds once in 2^(n-1) times, whatever their distribution (David and
-Nagaraja, Order Statistics, 2003, 7.1): 1 in 16 with 5 rounds.
+the highest: with n pairs of rounds it misses the true median 1 time in 2^(n-1), whatever their distribution (David
+and Nagaraja, Order Statistics, 2003, 7.1): 1 time in 16 with 5 pairs.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class StepRound(NamedTuple):
 
     @property
     def measured(self) -> Step:
-        """The run's own step, by which the flushes of the run are counted."""
+        """The step as that run measured it, without the median rate; its flushes are counted from this one."""
         return next(step for step in self.run.steps if step.name == self.step.name)
 
 
@@ -105,6 +105,8 @@ class Ratio(msgspec.Struct, frozen=True):
     low: float | None = None
     high: float | None = None
     rounds: int = 1
+    paired: bool = False
+    """The rounds alternated and were compared one by one."""
 
     @property
     def undecided(self) -> bool:
@@ -153,15 +155,21 @@ class Comparison:
     @property
     def meaning(self) -> str:
         """How far an interval can be trusted, or why there is none."""
-        fewest = min((len(side.rounds) for side in self.sides), default=0)
         if len(self.sides) < 2:
             return ""
-        if fewest < 2:
+        ratios = [one.ratio for name in self.step_names for one in self.ranking(name)]
+        ratios = [one for one in ratios if one.low is not None]
+        fewest = min((one.rounds for one in ratios), default=0)
+        if not ratios:
             return "Without several rounds (--rounds), the ratios have no interval: a difference may be chance."
-        chance = 2 ** (fewest - 1)
+        if not all(one.paired for one in ratios):
+            return (
+                "(low–high): the ratios of the rounds. They did not alternate (--rounds with several directories), so "
+                "a change of the machine between them also shows as a difference."
+            )
         return (
-            f"(low–high): the ratios of {fewest} rounds. By chance alone, such an interval excludes 1 once in {chance} "
-            "times."
+            f"(low–high): the ratios of {fewest} rounds. By chance alone, such an interval excludes 1 at most 1 time "
+            f"in {2 ** (fewest - 1)}."
         )
 
     def ranking(self, name: str) -> list[Ranked]:
@@ -189,11 +197,11 @@ def ratio_of(first: Side, other: Side, name: str) -> Ratio | None:
     before, after = first.rates(name), other.rates(name)
     if not before or not after:
         return None
-    paired = before.keys() & after.keys() if _alternated(first, other) else ()
+    paired = before.keys() & after.keys() if _alternated(first, other) else set[int]()
     each = [after[at] / before[at] for at in paired] or [b / a for a in before.values() for b in after.values()]
     times = median(after.values()) / median(before.values())
-    rounds = min(len(before), len(after))
-    return Ratio(times, min(each), max(each), rounds) if rounds > 1 else Ratio(times)
+    rounds = len(paired) or min(len(before), len(after))
+    return Ratio(times, min(each), max(each), rounds, bool(paired)) if rounds > 1 else Ratio(times)
 
 
 def bar(share: float, width: int) -> str:
@@ -210,7 +218,9 @@ def headline(before: Run, now: Run) -> str:
     if not times:
         return f"since run {before.id}: {verdict}"
     low, high = min(times), max(times)
-    moved = "rates as before" if low > 1 / _SAME and high < _SAME else f"rates {low:.2f} to {high:.2f} × of before"
+    moved = (
+        "rates as before" if low > 1 / _SAME and high < _SAME else f"rates {low:.2f} to {high:.2f} × the earlier ones"
+    )
     return f"since run {before.id}: {verdict}; {moved}"
 
 

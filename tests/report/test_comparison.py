@@ -74,6 +74,20 @@ def test_a_missing_round_leaves_the_other_pairs() -> None:
     assert (found.low, found.high, found.rounds) == (2.0, 2.0, 2)
 
 
+def test_a_single_pair_of_rounds_has_no_interval() -> None:
+    assert str(ratio(ran(0, 1, 1.0), ran(0, 2, 4.0), ran(1, 2, 8.0), ran(1, 3, 2.0))) == "2.00 ×"
+
+
+def test_only_alternating_rounds_have_a_chance() -> None:
+    of_one = [ran(side, at, 1.0) for at in (1, 2, 3) for side in (0, 1)]
+    assert (
+        "of 3 rounds. By chance alone, such an interval excludes 1 at most 1 time in 4." in Comparison(of_one).meaning
+    )
+    of_two = [ran(0, at, 1.0, series=series) for series in "ab" for at in (1, 2, 3)]
+    for runs in (of_two, [*of_one, *of_two[:2]]):
+        assert "did not alternate" in Comparison(runs).meaning and "chance" not in Comparison(runs).meaning
+
+
 def test_single_runs_have_no_interval() -> None:
     assert str(ratio(screens.RUN, replace(screens.RUN, id="other"))) == "1.00 ×"
 
@@ -91,7 +105,7 @@ def test_the_longer_bar_is_the_faster_side() -> None:
 
 def test_an_interval_that_contains_1_shows_no_difference() -> None:
     shown = printed(ran(0, 1, 1.0), ran(0, 2, 1.0), ran(1, 1, 1.1), ran(1, 2, 0.9))
-    assert "= B: no difference in 2 rounds" in shown and "once in 2 times" in " ".join(shown.split())
+    assert "= B: no difference in 2 rounds" in shown and "at most 1 time in 2." in " ".join(shown.split())
     assert "no difference" not in printed(ran(0, 1, 1.0), ran(1, 1, 1.0))
 
 
@@ -239,7 +253,7 @@ def test_similar_rates_are_as_before() -> None:
 def test_another_verdict_and_other_rates_are_named() -> None:
     now = replace(run("now", 3.0), verdict="consistent")
     changed = comparison.since(screens.RUN, now)
-    assert changed.title.endswith("suspicious before, consistent now; rates 3.00 to 3.00 × of before")
+    assert changed.title.endswith("suspicious before, consistent now; rates 3.00 to 3.00 × the earlier ones")
     assert all(row[-1] == "3.00 ×" for row in changed.rows)
 
 

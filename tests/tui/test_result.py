@@ -266,7 +266,7 @@ async def test_a_repeated_run_says_what_changed() -> None:
         await pilot.pause()
         assert isinstance(app.screen, ResultScreen)
         said = " ".join(shown(app)[-3:])
-        assert "since run a1b2c3: suspicious as before; rates 2.00 to 2.00 × of before" in said
+        assert "since run a1b2c3: suspicious as before; rates 2.00 to 2.00 × the earlier ones" in said
         assert app.repeated is None
         for _ in range(len(screens.RUN.findings) + len(screens.RUN.steps)):
             await pilot.press("down")
