@@ -35,5 +35,5 @@ def command_line(program: str, connect_s: int) -> list[str]:
 
 
 def message(err: bytes) -> str | None:
-    """Return what ssh printed in plain words, or None if it is no known message."""
+    """Return what ssh printed in plain words, or None if it is not a known message."""
     return next((plain for sign, plain in _MESSAGES if sign.encode() in err), None)

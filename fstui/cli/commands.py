@@ -24,7 +24,7 @@ SECTIONS = {
         "record": ("recording", "Record what storage does, for a later 'what-happened'."),
         "what-happened": ("recording", "Say who waited for what at a recorded time, and why."),
         "powercut": ("powercut", "Test durability with a power cut and a witness elsewhere."),
-        "fleet": ("fleet", "Run any of this on many hosts, and report those that differ."),
+        "fleet": ("fleet", "Run, check, watch or list on many hosts, and compare them."),
         "clean": ("host", "Remove what a killed run left behind."),
     },
     "Saved runs": {

@@ -124,7 +124,7 @@ def _install(shell: str, script: str) -> None:
     path = _script_path(shell)
     if path.exists() and VARIABLE not in path.read_text(errors="replace"):
         raise Refused(
-            f"{path} was not written by fstui, and is not replaced. Remove it first, or use the output of "
+            f"{path} was not written by fstui, and will not be overwritten. Remove it first, or use the output of "
             f"'fstui completion {shell}'"
         )
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -132,7 +132,7 @@ def _install(shell: str, script: str) -> None:
     say(f"fstui: {path}")
     if shell == "zsh":
         say(f"fstui: in ~/.zshrc, before compinit: fpath=({path.parent} $fpath)")
-    say(f"fstui: a new {shell} uses it")
+    say(f"fstui: it takes effect in a new {shell}")
 
 
 def _script_path(shell: str) -> Path:

@@ -21,7 +21,7 @@ _VERSION = re.compile(r"(\d+(?:\.\d+)+)")
 
 
 def missing(kind: str) -> str:
-    return f"{KINDS[kind].title} is not installed: apt-get install {KINDS[kind].package}"
+    return f"{KINDS[kind].title} is not installed (package: {KINDS[kind].package})"
 
 
 NO_SYSBENCH = "sysbench is not installed: apt-get install sysbench"

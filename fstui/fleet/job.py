@@ -1,4 +1,4 @@
-"""Perform one request on many hosts: find the carried file, copy it if it is missing, run, and save the documents."""
+"""Perform one request on many hosts: find fstui.pyz there, copy it if it is missing, run it, and save the documents."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class HostResult(Base, frozen=True, kw_only=True):
     confidence: Confidence = "low"
     sentence: str = ""
     flag: str = ""
-    """The title of the finding that the verdict is based on."""
+    """The title of the finding that the verdict is based on; of a watch, what it says about durability."""
     next: str = ""
     speed: Answer | None = None
     speed_title: str = ""

@@ -32,7 +32,7 @@ _POLL_S = 0.005
 CALL_S, REAP_S, LOOK_S, MAX_S = 2.0, 0.5, 0.1, 60.0
 HOME = "the state directory"
 HURRIED_S, AGAIN_S = 0.5, 0.2
-"""After a stop: how long a child may make no progress, and the shorter limit once one was abandoned at that place."""
+"""After a stop: how long a child may make no progress, and the shorter one once a child was abandoned on that disk."""
 Result = TypeVar("Result")
 WaitedDisk = Literal["home", "target"]
 
@@ -73,7 +73,7 @@ class Child:
     """A running program with pipes on stdin and stdout, in its own session, or only in its own process group.
 
     Ctrl-C does not reach it. The kernel distributes processors among sessions (sched(7), autogroup). Not one of
-    asyncio's processes, because the event loop would wait for those, or complain of them, when it ends.
+    asyncio's processes, because the event loop would wait for those, or complain about them, when it ends.
     """
 
     _stdin: asyncio.WriteTransport
@@ -89,7 +89,7 @@ class Child:
     ) -> Child:
         """Start a child program by the name of its module: ``measure.probes.sync_writes``. Raises OSError.
 
-        ``answers``: what is read here. If that is stderr, its stdout is that of fstui.
+        ``answers``: what is read here. If that is stderr, the child inherits fstui's stdout.
         """
         process = subprocess.Popen(  # noqa: ASYNC220  asyncio starts a process in the same way
             command(module, *arguments),
@@ -221,7 +221,8 @@ async def _before_timeout(
     """Return the answer of a child.
 
     A slow host, or much to read, does not count. After a stop the child is waited for as long as its disk works.
-    Raises NoAnswer if it neither computed nor called the kernel for ``timeout_s``, or did not finish within MAX_S.
+    Raises NoAnswer if it neither computed nor called the kernel for ``timeout_s``, or did not finish within
+    MAX_S + timeout_s.
     """
     waiting = asyncio.ensure_future(answer)
     began = since = time.monotonic()

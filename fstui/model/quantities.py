@@ -26,7 +26,7 @@ def counted(number: int, thing: str) -> str:
 
 
 def rate(per_s: float) -> str:
-    """A rate without its unit, three useful digits: ``812``, ``13.4``, ``0.25``."""
+    """A rate without its unit: ``812``, ``13.4``, ``0.25``."""
     if per_s >= 99.95:
         return count(per_s)
     return f"{per_s:.1f}" if per_s >= 9.995 else f"{per_s:.2f}"
@@ -97,5 +97,5 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 def ratio(value: float) -> str:
-    """A ratio with two digits: ``1.00``, ``0.97``."""
+    """A ratio with two decimals: ``1.00``, ``0.97``."""
     return f"{value:.2f}"

@@ -74,7 +74,7 @@ def verdict(target: Target, judgement: Judgement | None) -> Verdict | None:
 
 
 def trouble(target: Target) -> str:
-    """Return "full", "97% full" or "read-only", which stop programs; empty if data can be written."""
+    """Return "full", "97 % full" or "read-only", which stop programs; empty if data can be written."""
     if kind(target.fstype).read_only:
         return ""
     space = target.space

@@ -58,7 +58,7 @@ def check_file(path: Path) -> None:
 def put_file(path: Path, data: bytes) -> None:
     """Write the document to the file, whole or not at all. Raises OSError.
 
-    A pipe or a device is written to as it is, and so is a file in a directory that takes no new ones.
+    A pipe, a device, or a file in a directory that is not writable is overwritten in place.
     """
     parent, name = open_parent(path)  # the file that a link leads to is replaced, not the link
     directory = Path(f"/proc/self/fd/{parent}")

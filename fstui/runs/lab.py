@@ -1,4 +1,4 @@
-"""The laboratory of a class: defective storage that is made and removed by child processes, as it may hang."""
+"""The laboratory for a classroom: defective storage that is made and removed by child processes, as it may hang."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def _concluded(seen: Watched, refused: str | None, inventory: Inventory) -> Watc
 
 
 class ProcSpan:
-    """A period, measured by the counters in /proc at its begin and end."""
+    """A period, measured by the kernel's counters at its start and end."""
 
     def __init__(self, machine: Machine, nodes: tuple[Node, ...]) -> None:
         self._machine = machine

@@ -1,4 +1,4 @@
-"""The media of simulated disks. ``land`` returns when a batch of writes has reached the medium."""
+"""The media of simulated disks. ``land`` returns the time at which a batch of writes has reached the medium."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Extent(NamedTuple):
 
 class SimulatedMedium:
     def land(self, at_ns: float, extents: Sequence[Extent]) -> float:
-        """Return when the last of these writes has reached the medium."""
+        """Return the time at which the last of these writes has reached the medium."""
         raise NotImplementedError
 
     def settle(self, at_ns: float) -> float:
-        """Return when a flush completes, if its last byte reached the medium at ``at_ns``."""
+        """Return the time at which a flush completes, if its last byte reached the medium at ``at_ns``."""
         return at_ns
 
 
@@ -47,7 +47,7 @@ class Platter(SimulatedMedium):
         return at_ns + self._revolution_ns if self._made.verify else at_ns
 
     def _written(self, at_ns: float, extents: Sequence[Extent], mirror: int) -> float:
-        """Return when one disk of the mirror has written. The disks rotate at slightly different speeds."""
+        """Return the time at which a disk of the mirror has written. The disks rotate at slightly different speeds."""
         made, revolution_ns, head = self._made, self._revolution_ns / (1 + 0.003 * mirror), self._track
         for extent in extents:
             track, offset = divmod(extent.at_byte, made.track_bytes)

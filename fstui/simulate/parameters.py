@@ -150,7 +150,7 @@ class Simulated(ParameterTable, frozen=True, kw_only=True):
     name: str
     title: str
     truth: str
-    """What it really does; revealed to the class at the end."""
+    """What it really does; revealed to the students at the end."""
     seed: int = 1
     disk: DiskParameters
     log: DiskParameters | None = None

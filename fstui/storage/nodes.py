@@ -106,7 +106,7 @@ def write_cache(value: str | None) -> Literal["write back", "write through"] | N
 
 
 _SINGLE_FILES = frozenset({"/etc/hosts", "/etc/hostname", "/etc/resolv.conf"})
-"""Container engines mount a file over each of these, so such a mount is no directory."""
+"""Container engines mount a file over each of these, so such a mount is not a directory."""
 
 
 def mounted(mount: Mount, readers: Readers) -> FoundNode:

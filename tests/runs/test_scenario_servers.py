@@ -113,7 +113,7 @@ def test_a_table_may_apply_to_some_values_only(tmp_path: Path) -> None:
         ('"*" = "{data}"', '"*" = "small"', "needs a setting whose choices are words"),
         ('kind = "{kind}"', 'kind = "oracle"', "server"),
         ("rows = 100,", "rows = 100, colour = 1,", "colour"),
-        ("sync_binlog = 1", '"sync binlog" = 1', "'sync binlog' is no name of a server's option"),
+        ("sync_binlog = 1", '"sync binlog" = 1', "'sync binlog' is not a valid option name"),
     ],
 )
 def test_a_mistake_is_reported_with_its_step(tmp_path: Path, wrong: str, right: str, sentence: str) -> None:

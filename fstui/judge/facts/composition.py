@@ -56,8 +56,8 @@ class Composition:
     def arrived(self, what: Quantity) -> Range:
         """Return how much arrived.
 
-        ``low`` is the most that can have arrived at the worst member. ``high`` is what the filesystem must have sent
-        if no other process wrote. They are equal if no flush was dropped and no other process used the devices.
+        ``high``: the best member's count. ``low``: the worst member's count, an upper bound because other processes
+        may have added to it. They are equal if no flush was dropped and no other process used the devices.
         """
         paths = Counter(end.id for end in self._ends(self._filesystem, what))
         return self._arrived(self._filesystem, what, paths, {})

@@ -8,8 +8,8 @@
   each tick of the timestamps costs another commit.
 - At which devices: what arrives is composed along the stack (``Composition``). A flush of a loop device is an fsync of
   its backing file, so what one level is expected to send is what the next is expected to receive.
-- In which steps: those with one writer and at least 20 syncs. Several writers share flushes, but no writer writes again
-  before its sync has returned, so one flush serves each writer at most once. Fewer than that are too few.
+- In which steps: those with at least 20 syncs per writer. With n writers, at least syncs/n flushes must arrive: they
+  share flushes, but no writer writes again before its sync has returned, so a flush serves each writer at most once.
 """
 
 from __future__ import annotations

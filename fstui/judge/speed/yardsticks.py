@@ -43,7 +43,7 @@ class StepComparison(NamedTuple):
 
     @property
     def per_s(self) -> float:
-        """Operations per second, or how many of a paced step would fit into one."""
+        """Operations per second; for a paced step, how many would fit into one second."""
         whole = self.step.latency_ns
         return 1e9 / max(1, whole.mean) if self.paced and whole else self.step.rate_per_s
 
@@ -94,18 +94,18 @@ class Yardstick(NamedTuple):
 
 
 def rated(case: Case) -> Iterable[SyncStep]:
-    """Return the steps with a rate of the storage: one writer synced each operation."""
+    """Return the steps with a rate of the storage: one writer, with one sync method."""
     return (done for done in case.steps.measured if done.call and has_rate(done.step) and _is_rate(done))
 
 
 def best_small(case: Case) -> SyncStep | None:
-    """Return the fastest step whose time was not taken by its bytes."""
+    """Return the fastest step with blocks so small that the sync, not the transfer, decides its time."""
     small = [done for done in rated(case) if done.settings.block_bytes <= MAX_BLOCK_BYTES]
     return max((done for done in small if done.settings.sync_every == 1), key=per_s, default=None)
 
 
 def per_s(done: SyncStep) -> float:
-    """Return operations per second, or how many of a paced step would fit into one."""
+    """Return operations per second; for a paced step, how many would fit into one second."""
     paced = done.settings.ops_per_s and done.step.latency_ns
     return 1e9 / max(1, paced.mean) if paced else done.step.rate_per_s
 
@@ -148,8 +148,8 @@ def _with_own(case: Case, done: SyncStep) -> StepComparison | None:
 
 
 def _with_earlier(case: Case, done: SyncStep) -> StepComparison | None:
-    """Compare with earlier runs: below half of the lower quartile is slow. It is low for storage with a varying
-    rate."""
+    """Compare with earlier runs: below half of the lower quartile is slow. Where rates vary, the quartile is low,
+    so the limit is too."""
     means = [mean for run in case.evidence.before if (mean := run.mean_ns.get(done.step.name))]
     if len(means) < ENOUGH_BEFORE:
         return None
@@ -160,8 +160,8 @@ def _with_earlier(case: Case, done: SyncStep) -> StepComparison | None:
 
 
 def _with_class(case: Case, published_class: PublishedClass, done: SyncStep) -> StepComparison | None:
-    """Compare with the class: below half of the slowest published durable write is slow, divided by the work that the
-    filesystem adds."""
+    """Compare with the class: slow is below half of the slowest published rate of durable writes, divided by the extra
+    work of this filesystem."""
     operation = operation_of(done.settings)
     if operation is None or operation in NEVER_SYNCED or done.settings.block_bytes > MAX_BLOCK_BYTES:
         return None
@@ -208,7 +208,7 @@ def _slowest_rpm(case: Case) -> int | None:
 
 
 def _work(case: Case, done: SyncStep) -> float:
-    """Return how many times the work of an overwrite in place this stack needs.
+    """Return the work per sync of this stack, relative to one overwrite in place.
 
     More flushes, copy-on-write, parity, and filesystems in files each add work.
     """

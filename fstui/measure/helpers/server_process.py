@@ -1,4 +1,5 @@
-"""A database server as a child process: make its data, start it, wait until it answers, read its log, end it.
+"""A database server as a child process: initialise its data directory, start it, wait for its answer, read its log,
+end it.
 
 It runs under ``setpriv`` (util-linux): it ends with the program that started it, runs as its own user if that program
 is root, and has no capabilities and hardly any of the environment. Whoever breaks into it gets nothing else.
@@ -32,7 +33,7 @@ LOADER = ("LD_PRELOAD", "LD_LIBRARY_PATH")
 NO_SPACE = ("no space left", "errcode: 28", "disk is full", "out of disk space", "with error 28")
 COMPLAINTS = ("[ERROR]", "ERROR:", "FATAL:", "PANIC:", "error:", "Error:", "[FATAL]")
 MOUNT_POINT = "/media"
-"""A directory that servers do not use. In the keeper's mount namespace, the data directory is mounted there."""
+"""A directory that servers do not use. In this process's mount namespace, the data directory is mounted there."""
 SHARED_MEMORY = "/dev/shm"
 """Where shm_open(3) makes its files."""
 CLONE_NEWNS, CLONE_NEWIPC, MS_BIND, MS_REC, MS_SLAVE = 0x20000, 0x8000000, 1 << 12, 1 << 14, 1 << 19
@@ -58,8 +59,8 @@ class ServerProcess:
         inside: str = "",
         fds: Sequence[int] = (),
     ) -> None:
-        """``name``: the data directory, whose path for the server itself is ``inside``; its command lines contain
-        ``data`` in place of that path. ``fds``: descriptors to pass on.
+        """``name``: the data directory. ``inside``: its path as the server sees it. ``data``: the placeholder for that
+        path in command lines. ``fds``: descriptors to pass on.
         """
         self.name = name
         self.log = log
@@ -87,7 +88,7 @@ class ServerProcess:
         real = os.path.realpath(self.name)
         if subprocess.run([*privileges(self.user), "test", "-d", real], check=False).returncode:
             raise Trouble(
-                f"it runs as {self.user}, who cannot come to {real}: name a directory that this user can reach"
+                f"it runs as {self.user}, which cannot reach {real}: name a directory that this user can reach"
             )
 
     def run(self, argv: Iterable[str], stdin: Any = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
@@ -110,8 +111,8 @@ class ServerProcess:
         return self.process
 
     def prepare(self, step: dict[str, Any]) -> None:
-        """Run one command that helps to make the data: ``argv``, with ``text`` and then ``files`` on its stdin. Raises
-        Trouble with its error."""
+        """Run one command that helps to initialise the data directory: ``argv``, with ``text`` and then ``files`` on
+        its stdin. Raises Trouble with its error."""
         process = self.run(step["argv"], subprocess.PIPE)
         assert process.stdin is not None
         try:
@@ -141,7 +142,8 @@ class ServerProcess:
             raise Trouble(self.reason("the server waits for space"))
 
     def answers(self, socket_name: str, ready: Sequence[str] | None) -> bool:
-        """Return whether it is ready. ``ready``: a file among its data, and the first word of its last line then."""
+        """Return whether it is ready. ``ready``: a file in the data directory, and the word with which its last
+        line starts once the server is ready."""
         if not ready:
             return self.takes_connections(socket_name)
         name, word = ready
@@ -200,9 +202,9 @@ def privileges(user: str | None) -> list[str]:
 def mount_apart(directory: str) -> bool:
     """Mount the directory at MOUNT_POINT, visible only to this process and its children (mount_namespaces(7)).
 
-    The server's user reaches it there without access to root's directories, and no user can rename it. Other mounts and
-    unmounts still arrive here. Its shared memory ends with it. Returns False if root is not allowed to mount, as in a
-    container.
+    The server's user reaches it there without access to root's directories, and no user can rename it. Later mounts
+    and unmounts on the host stay visible. The server's shared memory is freed when this process ends.
+    Returns False if root is not allowed to mount, as in a container.
     """
     libc = ctypes.CDLL(None)
     libc.unshare(CLONE_NEWIPC)

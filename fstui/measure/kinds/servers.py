@@ -1,7 +1,6 @@
 """The supported database servers, and which of their settings make a commit durable.
 
-A new server is a row of ``KINDS`` and a name in ``ServerName``. ``fstui.databases`` has one module per driver of
-sysbench; a server that speaks one of these two protocols needs no module of its own.
+To add a server, see *Adding something* in contributing.md. ``fstui.databases`` has one module per driver of sysbench.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class ReplicaPair(NamedTuple):
     image_bytes: int
     """Size of the filesystem of one server. It is a sparse file."""
     held_bytes: int
-    """Space that a server occupies there, without its logs: MariaDB 10.11 23 MiB, MySQL 9.7 154 MiB (du)."""
+    """Space that a server occupies there, without its logs: 23 MiB for MariaDB 10.11, 154 MiB for MySQL 9.7 (du)."""
     prepare_s: float
     """Approximate duration of a step besides its measured time, on two processors."""
 
@@ -98,7 +97,7 @@ _INNODB = (
 """https://dev.mysql.com/doc/refman/8.4/en/innodb-parameters.html#sysvar_innodb_flush_log_at_trx_commit"""
 MARIADB = ServerKind(
     title="MariaDB",
-    package="mariadb-server-core (Debian, Ubuntu) or mariadb-server",
+    package="mariadb-server-core on Debian and Ubuntu, or mariadb-server",
     programs=("mariadbd", "mysqld"),
     directories=(*_SBIN, "/opt/mariadb/bin"),
     driver="mysql",
@@ -113,7 +112,7 @@ MARIADB = ServerKind(
 )
 MYSQL = ServerKind(
     title="MySQL",
-    package="mysql-server-core-8.0 (Ubuntu), mysql-server-core (Debian unstable) or percona-server-server",
+    package="mysql-server-core-8.0 on Ubuntu, mysql-server-core on Debian unstable, or percona-server-server",
     programs=("mysqld",),
     directories=(*_SBIN, "/opt/mysql/bin", "/opt/percona/bin"),
     driver="mysql",
@@ -125,7 +124,7 @@ MYSQL = ServerKind(
 )
 POSTGRESQL = ServerKind(
     title="PostgreSQL",
-    package="postgresql (Debian, Ubuntu) or postgresql-server",
+    package="postgresql on Debian and Ubuntu, or postgresql-server",
     programs=("postgres",),
     directories=("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin", "/usr/libexec/postgresql*"),
     driver="pgsql",
@@ -153,11 +152,11 @@ COMMANDS = {
     "clickhouse-serv": "clickhouse",
     "ceph-osd": "ceph",
 }
-"""All known database servers by command name, as in /proc/PID/comm, which is cut after 15 characters."""
+"""Programs that sync what they store for others, by command name, as in /proc/PID/comm (at most 15 characters)."""
 DURABLE_OPTIONS = frozenset(name for kind in KINDS.values() for name in kind.durable)
-"""Options that decide only whether a commit is durable."""
+"""Options that decide whether a commit is durable, and nothing else."""
 DECISIVE = DURABLE_OPTIONS | {name for kind in KINDS.values() for name in kind.methods} | {"log_bin"}
-"""Options that say how a commit becomes durable."""
+"""Options that decide whether and how a commit becomes durable."""
 _OPENED_TO_SYNC = frozenset({"o_dsync", "open_datasync", "open_sync"})
 
 
@@ -181,8 +180,9 @@ class Server(Base, frozen=True, kw_only=True):
     title: str = ""
     """``MariaDB 10.11.19``."""
     where: str = ""
-    """``throwaway``: started for the run; ``existing``: it ran before."""
+    """``throwaway``: started for the run; ``existing``: it was already running."""
     reached: str = ""
+    """``socket /run/mysqld/mysqld.sock`` or ``db7:3306``."""
     data_directory: str | None = None
     on_target: bool = True
     """Its data is on the measured filesystem, so that the devices below count its I/O."""
@@ -213,7 +213,7 @@ class Server(Base, frozen=True, kw_only=True):
 
     @property
     def logs_for_replicas(self) -> bool:
-        """Whether it existed and has a binary log: then its replicas repeat what the step does."""
+        """Whether it was already running and has a binary log: then its replicas repeat what the step does."""
         return self.existing and self.variables.get("log_bin", "off").lower() not in OFF
 
     @property

@@ -24,8 +24,8 @@ could use."""
 CROWDED = 0.9
 """Processes wait for a processor if at least this share of the host's processor time is used."""
 HOST_BOUND, SHARED = 0.95, 0.3
-"""The processor also limits a step if the host used the first share of its processor time and the step used the second
-share of the time that its clients could use."""
+"""The processor also limits a step if the host used at least the share HOST_BOUND of its processor time, and the step
+at least the share SHARED of the time that its clients could use."""
 SILENT_TIMES = 10
 """A silence lasts at least as long as this many transactions usually take."""
 _READ_ONLY = frozenset({"oltp_read_only", "oltp_point_select"})
@@ -33,8 +33,8 @@ _ROW_BYTES = 200
 _ROW_BYTES_HELD = 240
 """Bytes of a row and its index entries."""
 _SERVER_BYTES = 256 << 20
-"""Space for an empty server: system tables, redo logs, temporary tablespaces. MariaDB needs 170 MiB, MySQL 9 220 MiB,
-PostgreSQL 40 MiB."""
+"""Space for an empty server: system tables, redo logs, temporary tablespaces. 170 MiB for MariaDB,
+220 MiB for MySQL 9, 40 MiB for PostgreSQL."""
 _LOGS_BYTES_PER_S = 32 << 20
 """Growth of the binary log or WAL of a server that does not wait for its disk: 30 000 small transactions per second."""
 _ROWS_PER_S, _ROWS_PER_S_OF_ONE = 30_000, 12_000
@@ -65,7 +65,8 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
     options: dict[str, bool | int | float | str] = {}
     """Further options of the server."""
     host: str = ""
-    """If host, port, socket or login_path is set, the server exists. Its options are read, but never changed."""
+    """If host, port, socket or login_path is set, the server is one that is already running. Its options are read, but
+    never changed."""
     port: int = 0
     socket: str = ""
     user: str = ""
@@ -168,14 +169,14 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
         if min(self.data) < 1 or prod(self.data) * _ROW_BYTES > MAX_BYTES:
             yield f"schemas, tables and rows must be at least 1, together at most {MAX_BYTES // _ROW_BYTES} rows"
         if self.schemas > 1 and self.existing_server is not None and not self.kind.schemas_in_database:
-            yield "schemas: in MySQL a schema is a database, and an existing server lends one: schemas=1"
+            yield "schemas: in MySQL a schema is a database, and fstui uses one on an existing server: set schemas=1"
         if not 0 <= self.warmup_s <= MAX_SECONDS:
             yield f"warmup_s must be between 0 and {MAX_SECONDS}, not {self.warmup_s}"
         if not 8 << 20 <= self.pool_bytes <= MAX_BYTES:
             yield f"pool_bytes must be between 8 MiB and {MAX_BYTES}, not {self.pool_bytes}"
         for name in self.options:
             if not _OPTION.fullmatch(name):
-                yield f"options: {name!r} is no name of a server's option"
+                yield f"options: {name!r} is not a valid option name"
 
 
 class Queries(Base, frozen=True, kw_only=True):
@@ -256,7 +257,7 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
 
     @property
     def newest(self) -> tuple[float, str] | None:
-        """``1 260 qps, p95 2.4 ms``."""
+        """Transactions per second, and ``1 260 qps, p95 2.4 ms``."""
         if not self.intervals:
             return None
         last = self.intervals[-1]

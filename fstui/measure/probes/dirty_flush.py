@@ -1,13 +1,13 @@
 """Probe: how long a flush takes after growing amounts of unsynced O_DIRECT writes.
 
-Emptying a cache takes longer the more it contains. If a flush always takes the same time, it has nothing to do (a
-protected cache, a host that keeps the data), or it does nothing. The amounts are written in sequence, then scattered,
-in rounds until the time is over; each figure is the median of its rounds.
+Emptying a cache takes longer the more it contains. If a flush always takes the same time, it has nothing left to
+write (a protected cache, a host that keeps the data), or it is ignored. The amounts are written in sequence, then
+scattered, in rounds until time is up; each figure is the median of its rounds.
 
 An operation is "write an amount, then fdatasync". The ``stat`` files of the lowest devices (``stat_paths``) show how
 much had reached them before the sync: if a layer above cached the data, the time of the flush says nothing about the
-devices. They also show how long each device took for its flushes, because the filesystem's own work grows as well
-(btrfs: with every extent).
+devices. They also show how long each device took for its flushes, so that the filesystem's own work, which also
+grows (btrfs: with every extent), can be told apart.
 """
 
 from __future__ import annotations
@@ -127,24 +127,24 @@ class Flushes:
         send("figures", written_bytes=self.written)
 
     def grow(self, pattern: str, until_ns: int) -> list[Point]:
-        """Measure all amounts, round by round, until the time is over. Return the amounts that were measured."""
+        """Measure all amounts, round by round, until time is up. Return the amounts that were measured."""
         points = [Point(amount) for amount in AMOUNTS if amount <= self.file_bytes]
         for number in range(ROUNDS):
             for point in points if number == 0 else [point for point in points if point.sync_ns]:
                 if self.ops and (clock() > until_ns or interrupted()):
                     return [point for point in points if point.sync_ns]
-                self.one(pattern, point)
+                self.measure_once(pattern, point)
             measured = [point for point in points if point.sync_ns]
-            if number and self.clear(measured):
+            if number and self.grows_clearly(measured):
                 break
         return [point for point in points if point.sync_ns]
 
     @staticmethod
-    def clear(points: list[Point]) -> bool:
+    def grows_clearly(points: list[Point]) -> bool:
         empty, largest = (statistics.median(point.sync_ns) for point in (points[0], points[-1]))
         return bool(largest > CLEAR_GROWTH * empty)
 
-    def one(self, pattern: str, point: Point) -> None:
+    def measure_once(self, pattern: str, point: Point) -> None:
         """Write the amount, read how much of it has arrived, sync, and send the operation."""
         calling("fdatasync", os.fdatasync, self.fd)
         before = self.counted()

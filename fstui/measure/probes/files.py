@@ -30,7 +30,7 @@ STEP = 17 * 64
 """Distance of blocks in the pool. Two of them share a unit only if they are 64 steps, which are 17 units, apart."""
 NEVER_SHARED_BYTES = 16 * UNIT
 NEVER_SHARED_SLOTS = 64
-SLOTS = 252  # the samples of one batch fill one frame
+SLOTS = 252  # the samples of one batch fit into one frame
 POOL_BYTES = 8 << 20
 
 

@@ -1,7 +1,7 @@
 """The writers of a probe: one process each, so that no writer waits for the interpreter lock of another.
 
 The first process coordinates: it makes the file, forks the writers, passes ``go`` and ``stop`` on, and reports the
-system call in which a silent writer is stuck. A probe is a subclass of Writer.
+system call in which a silent writer is stuck. A probe is a subclass of WriteLoop.
 Settings: those of its kind of step, plus ``directory`` and its ``identity`` (the run's directory, which it enters),
 ``path`` (the file to make there) and ``facts`` (examine the sync path of this process first).
 The file is removed when stdin closes, whatever happened to the engine.
@@ -36,11 +36,11 @@ from fstui.measure.wire.stdio import (
 )
 
 LOOK_NS = 50_000_000
-"""How often a writer looks whether it was stopped or waited for a CPU."""
+"""How often a writer checks whether it was stopped or waited for a CPU."""
 HAND_OVER_NS = 250_000_000
 """How often it sends its samples. Each time the engine wakes up, which may delay the next operation."""
 MAX_PENDING = 128
-"""Frames of all writers that are sent earlier: half of what the pipe can hold."""
+"""With this many pending frames, all writers together, they are sent at once: half of what the pipe can hold."""
 SLOW_STEP_OPS = 50
 SLOW_STEP_EXTRA_NS = 5_000_000_000
 SILENT_NS = 500_000_000
@@ -152,7 +152,7 @@ class WriteLoop(ABC):
         """Send figures after a hand-over."""
 
     def run(self) -> None:
-        """Write until the time is over, the bytes are used up or the coordinator stops it. Raises CallError."""
+        """Write until time is up, the bytes are used up or the coordinator stops it. Raises CallError."""
         batch, starvation = self.batch(), Starvation()
         started = now = handed_over = clock()
         self.state[0] = started
@@ -198,7 +198,7 @@ class WriteLoop(ABC):
         self.apart += (start_ns, *marks)
 
     def hand_over(self) -> None:
-        """Send what is pending. Only the time spent waiting for space in the pipe counts as held."""
+        """Send what is pending. Only the time spent waiting for space in the pipe counts as delay."""
         pending = [*self.pending, *frames.encode_samples_apart(self.number, self.parts, self.apart)]
         self.pending, self.apart = [], []
         for frame in pending:

@@ -46,9 +46,9 @@ class Samples(NamedTuple):
     writer: int
     parts: int
     apart: bool
-    """There are pauses between them: each operation has its own clock reading for its begin."""
+    """There are pauses between them: each operation has its own clock reading for its start."""
     readings_ns: memoryview
-    """The monotonic clock at the begin, and at the end of each part."""
+    """The monotonic clock at the start, and at the end of each part."""
     spans_ns: tuple[int, ...]
     """The time from each reading to the next."""
 
@@ -90,7 +90,7 @@ def encode_samples(writer: int, parts: int, start_ns: int, marks: Sequence[int])
 
 
 def encode_samples_apart(writer: int, parts: int, readings: Sequence[int]) -> Iterator[bytes]:
-    """Yield samples with pauses. ``readings``: the begin and the end of each part, operation by operation."""
+    """Yield samples with pauses. ``readings``: the start and the end of each part, operation by operation."""
     most = (_MARKS_PER_FRAME + 1) // (parts + 1) * (parts + 1)
     for first in range(0, len(readings), most):
         yield _samples_frame(writer, parts, True, readings[first], readings[first + 1 : first + most])

@@ -1,4 +1,4 @@
-"""The formats of ``--format``, one module each.
+"""The formats of ``--format``, one module each; ``events`` is ``fstui.cli.delivery.EventLines``.
 
 To add a format, add a module with ``render`` and ``ENDING``, the file name extension with which the app exports it
 (empty: the app does not export this format).

@@ -14,7 +14,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~&$@])")
 
 
 def render(report: Report, width: int | None = None) -> str:
-    """Return a heading for the report and one for each of its sections."""
+    """Return a heading for the report, then its sections with their titles in bold."""
     blocks = [[f"### {_escape(report.title)}"]] if report.title else []
     for section in report.without_figures:
         blocks += _section(section)

@@ -12,7 +12,7 @@ WRITES_PER_S = 100
 
 
 class LabKind(NamedTuple):
-    """One kind of storage, and what its envelope says."""
+    """One kind of storage, and its envelope: the answer, opened after the students have guessed."""
 
     title: str
     truth: str
@@ -63,4 +63,4 @@ KINDS: dict[Name, LabKind] = {
     ),
 }
 NAMES = ("alder", "birch", "cedar", "elm", "hazel", "linden", "maple", "oak", "rowan", "willow")
-"""Names for a class; the assignment is random, so that no name tells the kind."""
+"""The assignment of names is random, so that no name tells the kind."""

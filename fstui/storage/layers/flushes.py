@@ -32,7 +32,7 @@ class Sync(NamedTuple):
 
 
 class Range(NamedTuple):
-    """The lowest and the highest number that durable storage may have."""
+    """A closed interval: of an expected number, or of counted ones from the worst member to the best."""
 
     low: float
     high: float
@@ -65,7 +65,7 @@ class ExpectedFlushes(NamedTuple):
         return ExpectedFlushes(self.plain | self.fua, self.fua)
 
     def with_commits_repeated(self) -> ExpectedFlushes:
-        """Return the flushes if each commit, of those that may come with a sync, has one more."""
+        """Return the flushes if each optional journal commit costs one further flush."""
         more = self.plain.high - self.plain.low
         return ExpectedFlushes(Range(self.plain.low, self.plain.high + more), self.fua)
 

@@ -67,7 +67,7 @@ def record() -> None:
 
 
 def follow(counter: FlushCounter, lines: JsonLines) -> None:
-    """Read the buffers until stdin closes, soon after the begin of a step and more often when they fill up."""
+    """Read the buffers until stdin closes, soon after the start of a step and more often when they fill up."""
     pause_s = MAX_PAUSE_S
     while not lines.closed:
         began = False

@@ -138,7 +138,7 @@ class SyncWaits:
             self.failed[*key, -answer] += 1
 
     def open(self) -> Iterator[tuple[int, SyncedFile, int]]:
-        """Yield the calls that have not returned: thread, file, and begin in ns."""
+        """Yield the calls that have not returned: thread, file, and start in ns."""
         for thread, (since_ns, fd) in self._calls.items():
             yield thread, SyncedFile(*self._files.get(thread, NO_FILE)[:2], fd), since_ns
         for thread, (device, inode, since_ns) in self._files.items():

@@ -120,7 +120,7 @@ def _users(target: Target, activity: HostActivity, width: int) -> Iterator[Text]
 
 
 def _rounded(bytes_per_s: float) -> int:
-    """Round to two digits, because every change is sent to the terminal."""
+    """Round to two significant digits, because every change is sent to the terminal."""
     return round(float(f"{bytes_per_s:.1e}"))
 
 

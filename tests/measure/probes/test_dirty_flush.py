@@ -38,5 +38,5 @@ def test_short_first_write_is_refused_before_the_clock_starts(flushes: Flushes) 
 
 def test_amount_that_was_cut_short_is_not_timed(flushes: Flushes) -> None:
     with pytest.raises(CallError) as failed:
-        flushes.one("sequential", Point(1 << 20))
+        flushes.measure_once("sequential", Point(1 << 20))
     assert (failed.value.call, failed.value.errno) == ("pwrite", errno.EFBIG)

@@ -5,14 +5,15 @@ Fewer flushes arrived than the filesystem is expected to send, although barriers
 layer above the driver drops them, at least for a time.
 
 ## How it was measured
-Flushes per sync of each step with one writer and at least 20 syncs, compared with those expected (`flushes-arrive`):
+Flushes per sync of each step with at least 20 syncs per writer, compared with those expected (`flushes-arrive`; several
+writers may share a flush):
 
 - if the expected number is one or exact: the flushes of more than one sync and of more than 0.2 % of the syncs are
   missing
 - otherwise: more than 10 % of the minimum are missing
 
-Each short part of a step is compared as well. As root, the kernel's trace shows which process requested each flush:
-flushes of other processes then do not count, and the layer that did not pass flushes on is named.
+Each short part of a step with one writer is compared as well. As root, the kernel's trace shows which process
+requested each flush: flushes of other processes then do not count, and the layer that did not pass flushes on is named.
 
 ## What it proves, and what it does not
 Other processes only add flushes, so a shortfall is always real. The rule does not show which layer drops

@@ -7,7 +7,8 @@ answers a sync instead of the kernel, and makes nothing durable. The disk was no
 ## How it was measured
 Any of these signs is enough:
 
-- fsync and fdatasync of a pipe succeed. The kernel refuses them with EINVAL.
+- fsync and fdatasync of a pipe succeed, which the kernel refuses with EINVAL, and they were not seen to clean the pages
+  of a file.
 - After two or more syncs, pages of the file were still dirty (`/proc/self/smaps`), but after three direct system calls
   none was.
 - A file opened with O_DSYNC has lost the flag (`F_GETFL`).
@@ -66,8 +67,8 @@ def _another_process(like: Process, loaded: Sequence[str]) -> Conclusion:
     who = words.process(like)
     return Conclusion(
         title=f"syncs of {who} are stubbed out",
-        sentence=f"{who} has loaded a library that answers syncs without making them. Nothing that it writes is made "
-        "durable, whatever the disk does for other processes.",
+        sentence=f"{who} has loaded a library that answers syncs without performing them. Nothing that it writes is "
+        "made durable, whatever the disk does for other processes.",
         verdict="not-durable",
         scope="process",
         because=loaded,

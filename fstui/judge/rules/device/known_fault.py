@@ -1,7 +1,7 @@
 """*suspicious, low confidence; a note if a copy is stored elsewhere*
 
 ## What it means
-Others have published that drives of this model, with this firmware, lost data that they had acknowledged. The write
+Published reports say that drives of this model, with this firmware, lost data that they had acknowledged. The write
 cache of this drive is on.
 
 ## How it was measured
@@ -38,9 +38,9 @@ def known_fault(case: Case) -> Iterator[Conclusion]:
     yield Conclusion(
         verdict="suspicious" if case.stack.without_copy(nodes) else None,
         confidence="low",
-        title=f"{words.devices(nodes)}: published to lose flushed data",
-        sentence=f"It was published of {first.model} with this firmware that {published.says}. The cache of {first.id} "
-        "is on. Nothing was measured here: it is a report about other drives of this model.",
+        title=f"{words.devices(nodes)}: reported to lose flushed data",
+        sentence=f"Published reports say of {first.model} with this firmware that {published.says}. The cache of "
+        f"{first.id} is on. Nothing was measured here: it is a report about other drives of this model.",
         because=(
             *(f"{node.model}: {words.reading(node, firmware)}" for node, firmware, _ in found),
             *dict.fromkeys(f"published: {row.source}" for _, _, row in found),

@@ -17,7 +17,7 @@ from fstui.storage.layers.readers import DeviceReader, LayerDescription
 NETWORKED = frozenset({"tcp", "rdma", "fc"})
 """Transports over a network."""
 PRIVATE = NETWORKED | {"loop"}
-"""Transports of a fabric of the user, which answer within tens of microseconds."""
+"""Transports within the user's own network or host, which answer within tens of microseconds."""
 _NAME = r"nvme(\d+)(?:c(\d+))?n(\d+)$"
 
 
@@ -28,7 +28,7 @@ def controller_of(name: str) -> str | None:
 
 
 def nvme_device(node: Node) -> str | None:
-    """Return the device file to ask about an NVMe drive, for a path that of its controller; None for another drive."""
+    """Return the device file of an NVMe drive (of its controller, for a multipath path); None if it is not NVMe."""
     if node.link != "nvme" or not node.id.startswith("nvme"):
         return None
     controller = controller_of(node.id)

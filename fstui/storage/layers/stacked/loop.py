@@ -61,8 +61,8 @@ def _is_called_deleted(file: str) -> bool:
 
 
 def stat_command(path: str) -> claims.Command:
-    """Return the command that prints what is at a path: device number, inode, the number of the device that it is,
-    size."""
+    """Return the command that prints what is at a path: device number, inode, its own device number if it is a device
+    node, size."""
     return ("stat", "--dereference", "--format=%d %i %t:%T %s", "--", path)
 
 
@@ -118,7 +118,7 @@ class LoopReader(DeviceReader):
         return Reading(what="named", value=file, path=claims.line(stat_command(file)))
 
     def _node_elsewhere(self, name: str, file: str) -> str | None:
-        """Return the block device whose node is outside of /dev, or has a name of its own, as in a container."""
+        """Return the block device whose node is outside /dev, or not called by the kernel's name, as in a container."""
         identity, found = self._identities.get(name), self._found(file)
         if found is None or (identity is not None and found[0] != identity):
             return None
@@ -128,14 +128,14 @@ class LoopReader(DeviceReader):
         return re.fullmatch(_AT_PATH, (claims.answer(self.sources.claims, stat_command(path)) or "").strip())
 
     def _found(self, file: str) -> tuple[Identity, str] | None:
-        """Return what is at that path, and the number of the device that it is: 0:0 for a file."""
+        """Return what is at that path, and its own device number if it is a device node; 0:0 for a file."""
         if (match := self._stat(file)) is None:
             return None
         number, inode, major, minor = int(match[1]), match[2], int(match[3], 16), int(match[4], 16)
         return Identity(f"{os.major(number)}:{os.minor(number)}", inode), f"{major}:{minor}"
 
     def _is_another_file(self, name: str, path: str) -> bool:
-        """Return whether the file at that path cannot be that of the loop, even without losetup.
+        """Return whether, judged without losetup, the file at that path cannot be the loop device's.
 
         Nothing is there, it is smaller than the loop device, or its filesystem was mounted after the one on the loop.
         """

@@ -1,4 +1,4 @@
-"""Drives whose firmware was published to lose flushed data."""
+"""Drives whose firmware was reported to lose flushed data."""
 
 import pytest
 
