@@ -65,7 +65,7 @@ class QemuHost(UmlHost, frozen=True, kw_only=True):
         """Switch the power on."""
         self.begin(
             "kernel", "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
-            "-machine", "q35,accel=tcg", "-cpu", "max,la57=off", "-smp", "1", "-m", f"{MEMORY_MIB}M",
+            "-machine", "q35,accel=tcg", "-cpu", "qemu64,+rdrand", "-smp", "1", "-m", f"{MEMORY_MIB}M",
             "-kernel", self.file("vmlinux"), "-initrd", self.file("initrd.gz"),
             "-append", f"{KERNEL_LINE} net.ifnames=0",
             "-serial", f"file:{self.file('console.log')}", "-device", "virtio-rng-pci",
