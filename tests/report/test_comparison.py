@@ -186,7 +186,7 @@ def test_the_page_contains_the_document_of_each_run() -> None:
     assert not any(tag in {"img", "link", "iframe", "a"} or "style" in found for tag, found in elements.found)
 
 
-def test_steps_are_matched_by_name_and_a_single_one_is_not_ranked() -> None:
+def test_steps_are_matched_by_name_and_one_alone_has_no_rank() -> None:
     twice = replace(RUN, id="fast", steps=(replace(SYNCED, rate_per_s=1680.0),))
     fast, slow = rows(RUN, twice)
     assert (fast[:2], fast[3]) == (["B", "1\xa0680"], "2.00 ×")

@@ -4,7 +4,7 @@
 How long synced writes took, compared with a reference.
 
 - **stalls**: an operation took at least 250 ms and ten times the p50, or never returned
-- **slow**: the rate is less than half of the reference; **normal**: like the reference
+- **slow**: less than half of the reference rate; **normal**: like it
 - **unknown**: no rate can be compared, the durability is in doubt, or the host had no CPU to spare
 
 ## How it was measured
