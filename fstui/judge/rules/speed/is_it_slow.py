@@ -26,7 +26,6 @@ provisioning and RAID5 read-modify-write. Without a reference, declare the mediu
 the system is healthy, to record a baseline.
 
 ## Details
-If the class is not known, storage is slow if its best step does less than 50 commits per second (as etcd requires); a
-higher rate is normal, and is compared with the medians of disks and SSDs. Extra flushes and copies of a filesystem
-lower the limits in proportion.
+If the class is not known, a best step below 50 commits per second (as etcd requires) is slow; a higher rate is normal,
+and is compared with the medians of disks and SSDs. Extra flushes and copies of a filesystem lower the limits.
 """
