@@ -163,5 +163,7 @@ async def test_run_without_rate_and_bad_file_are_explained() -> None:
     (paths.runs_dir() / "20261101-080000-broken.json").write_text("{}")
     app = PreparedApp()
     async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.press("h", "end", "down", "down")
+        await pilot.press("h")
+        assert await appears(pilot, "aaa111")
+        await pilot.press("end", "down", "down")
         assert await appears(pilot, "not a run document")
