@@ -83,7 +83,7 @@ def verdict(run: Run, width: int) -> Text:
     glyph, style = verdict_style(run.verdict)
     deciding = leading(run)
     title = finding_title(deciding) if deciding else ""
-    title = "not tested with a power cut (w)" if run.verdict == "consistent" else title
+    title = "no power-cut test (w)" if run.verdict == "consistent" else title
     word = verdict_word(run.verdict)
     badge, why = f" {glyph} {word} ", f" {run.confidence} confidence   {title}"
     return line((badge, f"reverse {style}"), fit(why, width - drawn_width(badge)).rstrip())
