@@ -164,6 +164,6 @@ async def test_run_without_rate_and_bad_file_are_explained() -> None:
     app = PreparedApp()
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("h")
-        assert await appears(pilot, "aaa111")
+        assert await appears(pilot, "broken")
         await pilot.press("end", "down", "down")
         assert await appears(pilot, "not a run document")
