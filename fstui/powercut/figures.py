@@ -32,13 +32,16 @@ class ReadBack:
     """What the child program ``powercut.readback`` printed."""
 
     def __init__(self) -> None:
-        self.error: str | None = None
+        self.error: str | None = "the program that reads them has ended"
+        """Why the records could not be read, unless it has answered."""
         self.found = False
         self.ended: str | None = None
         """Why the writer stopped, if it stopped by itself."""
         self.read_only = False
         self.writers: dict[int, dict[str, Any]] = {}
         """The counts of each writer."""
+        self.left: str | None = None
+        """Which copy of a database could not be removed, and why."""
 
     def add(self, line: dict[str, Any]) -> None:
         if "writer" in line:
@@ -46,7 +49,7 @@ class ReadBack:
         elif "error" in line:
             self.error = line["error"]
         else:
-            self.found, self.ended = line["found"], line["ended"]
+            self.error, self.found, self.ended = None, line["found"], line["ended"]
 
 
 def figures(witnessed: Witnessed, read: ReadBack, declared: Declared, cuts_before: int) -> PowerCutFigures:

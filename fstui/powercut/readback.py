@@ -1,7 +1,8 @@
 """Child: reads the records of a power-cut test back, and changes nothing. It is abandoned if the storage hangs.
 
-stdin: one JSON line: ``directory``, ``run``, ``streams``, ``last`` (the newest acknowledged sequence by writer), and
-``servers``, see ``fstui.powercut.server``.
+stdin: one JSON line: ``directory``, ``run``, ``streams``, ``last`` (the newest acknowledged sequence by writer),
+``servers``, see ``fstui.powercut.server``, and ``copies``, the directory for copies of databases and its identity, or
+null if there are none.
 stdout: JSON lines: ``error`` if the records cannot be read; ``found`` with ``ended`` (why the writer stopped by
 itself); then for each writer its counts, ``oldest`` (its oldest lost record) and ``not_recovered``.
 
@@ -11,20 +12,22 @@ been in flight: the place after the newest record may be torn or unreadable, and
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import fcntl
 import json
 import mmap
 import os
+import shutil
+import signal
 import stat
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from typing import Any
 
-from fstui.measure.wire.stdio import CallError, Trouble, calling
+from fstui.measure.wire.stdio import CallError, Trouble, calling, enter_run_directory, read_settings
 from fstui.powercut.records import ENDED, LOST, Record, Stream, unpack
 from fstui.powercut.server import NoAnswer, RecordServer
 
@@ -33,6 +36,7 @@ SQLITE_DAMAGED = (1, 11, 26)
 SERVER_LOCKS = frozenset({"postmaster.pid", "socket.lock"})
 """Files with the process id of the server that the cut ended: another process may have it now."""
 COPY_BYTES = 1 << 20
+PR_SET_PDEATHSIG = 1
 MAX_ENDED_BYTES = 1000
 
 
@@ -125,11 +129,12 @@ class RecoveredRows(Files):
 
     def read(self, number: int) -> Iterator[tuple[int, Record]]:
         try:
-            with private_directory():
-                rows = self.rows(number)
+            rows = self.rows(number)
         except CallError as error:
             yield -1, Record("no file" if error.errno == errno.ENOENT else "unreadable")
             return
+        finally:
+            remove_copies()
         if rows is None:
             yield -1, Record("unreadable")
             return
@@ -202,15 +207,13 @@ class RecoveredServer(RecoveredRows):
             server.kill()
 
 
-@contextmanager
-def private_directory() -> Iterator[None]:
-    """Work in a new directory."""
-    with tempfile.TemporaryDirectory(prefix="fstui-") as private:
-        os.chdir(private)
-        try:
-            yield
-        finally:
-            os.chdir("/")
+def remove_copies() -> None:
+    """Remove the copy of a database, and what its server made, from the working directory."""
+    for path in [name for name in os.listdir() if name.startswith(("copy", "new"))]:
+        if os.path.isdir(path):
+            shutil.rmtree(path)
+        else:
+            os.unlink(path)
 
 
 def copy_tree(source: str, to: str) -> None:
@@ -341,8 +344,11 @@ def reason_of_end(directory: str) -> str | None:
 
 
 def main() -> None:
-    request = json.loads(sys.stdin.readline())
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # kill -9 of fstui ends this, and so the servers
+    request = read_settings()
     directory: str = request["directory"]
+    if request["copies"]:
+        enter_run_directory(request["copies"])
     home, own_name = os.path.split(directory)
     try:
         found = own_name in os.listdir(home)

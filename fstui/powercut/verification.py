@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,8 +32,8 @@ from fstui.powercut.figures import Declared, ReadBack, Witnessed, figures
 from fstui.powercut.header import PowerCutHeader, decode_header
 from fstui.powercut.log import BadLog, Log
 from fstui.powercut.power_cuts import EarlierCuts
-from fstui.powercut.records import PREFIX
-from fstui.state.workspace import TargetDirectory
+from fstui.powercut.records import BY_DATABASE, PREFIX
+from fstui.state.workspace import TargetDirectory, Workspace
 from fstui.storage.survey import target_of
 
 READ_S = 30.0
@@ -84,7 +85,12 @@ async def verify(
         read.read_only = "ro" in now.mount_options
         target = _with_state_of(header.target, now)
     step = _step(witnessed, figures(witnessed, read, declared, earlier.survived))
-    return Verified(_judged(step, header, target, machine.survey().host, began))
+    run = msgspec.structs.replace(
+        _run(step, header, target, machine.survey().host),
+        elapsed_s=round(time.monotonic() - began, 3),
+        left_behind=(read.left,) if read.left else (),
+    )
+    return Verified(sealed(run.judged(judge(run))))
 
 
 async def read_file(file: str) -> bytes:
@@ -188,7 +194,8 @@ async def _read_back(
 ) -> ReadBack:
     """Read the records in a child, which is killed on cancellation. ``last``: the newest record of each writer."""
     read = ReadBack()
-    child = await Child.start("powercut.readback")
+    copied = any(stream.writes in BY_DATABASE and stream.writer in last for stream in header.streams)
+    copies = await _directory_for_copies() if copied else None
     try:
         request = {
             "directory": str(Path(inspected.path) / (PREFIX + header.run)),
@@ -196,14 +203,28 @@ async def _read_back(
             "streams": header.streams,
             "last": last,
             "servers": servers,
+            "copies": copies and copies.held.as_settings,
         }
-        child.send(json.dumps(request))
-        while line := await child.read_line():
-            read.add(json.loads(line))
+        child = await Child.start("powercut.readback")
+        try:
+            child.send(json.dumps(request))
+            while line := await child.read_line():
+                read.add(json.loads(line))
+        finally:
+            if await child.reap(REAP_S) is None:
+                child.abandon()
     finally:
-        if await child.reap(REAP_S) is None:
-            child.abandon()
+        read.left = await copies.remove() if copies else None
     return read
+
+
+async def _directory_for_copies() -> Workspace:
+    """Make a directory for copies of databases, which write to their files when they recover. Raises Refused."""
+    try:
+        temporary = await in_child(tempfile.gettempdir, where="the directory for temporary files")
+    except OSError as error:
+        raise Refused(f"a copy of the database cannot be made: {error}. Set TMPDIR to another directory") from None
+    return await Workspace.make(temporary, secrets.token_hex(3))
 
 
 def _step(witnessed: Witnessed, measured: PowerCutFigures) -> Step:
@@ -222,18 +243,16 @@ def _step(witnessed: Witnessed, measured: PowerCutFigures) -> Step:
     )
 
 
-def _judged(step: Step, header: PowerCutHeader, target: Target, host: Host, began: float) -> Run:
-    run = Run(
+def _run(step: Step, header: PowerCutHeader, target: Target, host: Host) -> Run:
+    return Run(
         id=secrets.token_hex(3),
         started_at=local_time().isoformat(timespec="seconds"),
-        elapsed_s=round(time.monotonic() - began, 3),
         version=__version__,
         host=host,
         target=target,
         scenario=header.scenario,
         steps=(step,),
     )
-    return sealed(run.judged(judge(run)))
 
 
 def _with_state_of(then: Target, now: Target) -> Target:

@@ -4,6 +4,7 @@ import json
 import resource
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,19 @@ from fstui.measure.children import command
 from fstui.powercut.output import RecordDatabase, fill_database
 from fstui.powercut.readback import WriterComparison
 from fstui.powercut.records import ENDED, LOST, PREFIX, Stream, Writes
+from fstui.state.workspace import HeldDirectory
 from tests.powercut.honest import BLOCK, RUN, at, lay_down, put, stream
 
 
 def read_back(directory: Path, streams: list[Stream], last: dict[int, int]) -> list[dict[str, Any]]:
     asked = {"directory": str(directory), "run": RUN, "streams": streams, "last": last, "servers": {}}
+    copies = Path(tempfile.mkdtemp(dir=directory.parent if directory.parent.exists() else None))
+    asked["copies"] = HeldDirectory.of(copies).as_settings
     done = subprocess.run(
         command("powercut.readback"), input=json.dumps(asked).encode() + b"\n", capture_output=True, check=True
     )
     assert done.stderr == b""
+    copies.rmdir()  # it is empty
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -253,9 +258,8 @@ def test_damaged_database_is_a_loss(database: tuple[Path, Stream], directory: Pa
 
 def test_database_that_cannot_be_copied_is_no_loss(database: tuple[Path, Stream], directory: Path) -> None:
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
-    asked = json.dumps(
-        {"directory": str(directory), "run": RUN, "streams": [database[1]], "last": {0: 12}, "servers": {}}
-    )
+    request = {"directory": str(directory), "run": RUN, "streams": [database[1]], "last": {0: 12}, "servers": {}}
+    asked = json.dumps({**request, "copies": HeldDirectory.of(directory).as_settings})
     done = subprocess.run(
         command("powercut.readback"), input=asked.encode() + b"\n", capture_output=True, check=True,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limit[1])),

@@ -1,14 +1,18 @@
 """A whole verification on this host, with prepared records and the boot id of another boot."""
 
 import asyncio
+import os
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import psutil
 import pytest
 
 from fstui.judge import judge
+from fstui.measure import children
 from fstui.measure.kinds.documents import decode_run
 from fstui.measure.kinds.powercut import PowerCutFigures
 from fstui.model.errors import Refused
@@ -21,7 +25,11 @@ from fstui.powercut.writing import PreparedCut
 from fstui.runs import power_cut
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.session import Session
+from fstui.state import ledger
+from tests import prefork
 from tests.powercut.honest import BLOCK, directory_of, lay_down, log_of, put
+from tests.real.headless import FSTUI
+from tests.real.processes import PATIENCE_S, eventually
 
 BEFORE = "00000000-0000-0000-0000-000000000000"
 SETTINGS = {"file": "131072", "writes": "overwrite,append"}
@@ -330,6 +338,40 @@ async def test_reading_back_writes_nothing(box: Box) -> None:
     before = everything()
     await box.check()
     assert everything() == before
+
+
+async def test_reader_that_was_killed_proves_nothing(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(children, "command", lambda *_: ["false"])
+    with pytest.raises(Refused, match="the records cannot be read: the program that reads them has ended"):
+        await box.check()
+
+
+@pytest.mark.parametrize("keeper_too", [False, True])
+def test_killed_verification_leaves_no_copy(keeper_too: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    programs, copies = tmp_path / "programs", tmp_path / "copies"
+    for directory in (programs, copies):
+        directory.mkdir()
+    for name, words in {"postgres": "(PostgreSQL) 99.1", "sysbench": "1.0.20", "initdb": ""}.items():
+        (programs / name).write_text(f'#!/bin/sh\n[ "$1" != --version ] && exec sleep 60\necho {name} {words}\n')
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setenv("TMPDIR", str(copies))
+    box = asyncio.run(a_box(tmp_path / "target", writes="postgresql"))
+    (box.directory / "w0").mkdir(parents=True)
+    (box.directory / "w0/PG_VERSION").write_text("99")
+    log = tmp_path / "log"
+    log.write_bytes(log_of(box.cut, {0: 100}, boot=BEFORE))
+    with log.open("rb") as given:
+        process = subprocess.Popen([FSTUI, "powercut", "verify", box.target], stdin=given)
+    assert eventually(lambda: bool(list(copies.glob(".fstui-*/copy/PG_VERSION"))))
+    started = psutil.Process(process.pid).children(recursive=True)
+    for each in (psutil.Process(process.pid), *(started if keeper_too else [])):
+        each.kill()
+    process.wait()
+    if keeper_too:
+        assert prefork.run("clean").returncode == 0
+    assert eventually(lambda: not list(copies.iterdir()) and not ledger.entries())
+    assert not psutil.wait_procs(started, timeout=PATIENCE_S)[1]
 
 
 async def test_interrupted_verification_changes_nothing(box: Box) -> None:
