@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from math import inf
-from typing import Any
 
 from fstui.measure.kinds.servers import COMMANDS
 from fstui.model.host import Host, OtherWriter, Process
@@ -14,7 +13,6 @@ from fstui.model.steps import Step
 from fstui.model.storage import Node, Reading
 from fstui.storage.layers.devices import platforms
 from fstui.storage.layers.devices.caches import behind_raid_controller, is_optane
-from fstui.storage.layers.facts import Fact
 from fstui.storage.layers.flushes import Range
 
 CUT_THE_POWER = "To be certain, run a power-cut test: 'fstui powercut --help' describes it."
@@ -145,8 +143,8 @@ def reading(node: Node, found: Reading) -> str:
     return read(node, found.what, found.value, found.path)
 
 
-def readings(node: Node, *facts: Fact[Any] | None) -> Iterator[str]:
-    yield from (reading(node, fact.reading) for fact in facts if fact is not None)
+def readings(node: Node, *names: str) -> Iterator[str]:
+    yield from (reading(node, found) for name in names if (found := node.reading(name)) is not None)
 
 
 def medium(node: Node) -> str:

@@ -86,6 +86,10 @@ class Node(Base, frozen=True, kw_only=True):
     def reading(self, what: str) -> Reading | None:
         return next((reading for reading in self.readings if reading.what == what), None)
 
+    def value(self, what: str) -> str | None:
+        found = self.reading(what)
+        return found.value if found is not None else None
+
 
 class Space(Base, frozen=True, kw_only=True):
     """Space on a filesystem that an ordinary user can still use, from statvfs(3)."""

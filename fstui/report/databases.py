@@ -211,8 +211,8 @@ def _zfs_properties(run: Run) -> Iterator[str]:
     """Return the properties that decide how ZFS writes files."""
     dataset = run.target.stack[0] if run.target and run.target.stack else None
     for name in PROPERTIES if dataset and dataset.kind == "zfs" else ():
-        if dataset and (found := dataset.reading(name)):
-            yield f"{name}={found.value}"
+        if dataset and (value := dataset.value(name)):
+            yield f"{name}={value}"
 
 
 def _shared_and_own(configurations: Sequence[tuple[str, ...]]) -> tuple[str, tuple[str, ...]]:

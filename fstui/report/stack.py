@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from fstui.model.storage import Node, Target
 from fstui.storage.layers import kind
 from fstui.storage.layers.devices.health import backup_failed
-from fstui.storage.layers.facts import word
 
 _HEALTH = {
     "percent_used": "{}\u00a0% used", "unsafe_shutdowns": "unsafe shutdowns: {}", "media_errors": "media errors: {}",
@@ -25,9 +24,8 @@ def called(node: Node) -> str:
 
 def link(node: Node) -> str:
     """Return how a disk is attached, unless its name says so, and how fast: ``sata 6.0 Gbps``."""
-    rate = word(node, "link_rate")
     named = "" if node.link and node.id.startswith(node.link) else node.link
-    return " ".join(filter(None, [named, rate.value if rate else None]))
+    return " ".join(filter(None, [named, node.value("link_rate")]))
 
 
 def medium(node: Node) -> str:

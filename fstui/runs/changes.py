@@ -61,7 +61,6 @@ def _properties(node: Node) -> Iterator[tuple[str, str]]:
     yield "counted", "yes" if node.counted else "no"
     yield "below", " ".join(sorted(node.below)) or "nothing"
     for what in _READINGS:
-        found = node.reading(what)
-        yield what, found.value if found else "not stated"
+        yield what, node.value(what) or "not stated"
     for what in _MISSING_MEMBERS:
         yield what, " ".join(reading.value for reading in node.state if reading.what == what) or "no"

@@ -64,8 +64,8 @@ def add(parts: Iterable[tuple[DeviceCounters, ...]]) -> tuple[DeviceCounters, ..
 def _device(node: Node, stat: bytes | None) -> DeviceCounters | None:
     if stat is None:
         return None
-    iostats, accounting = node.reading("iostats"), kind(node.kind).accounting
-    silent = iostats is not None and iostats.value == "0" and accounting == "queue"
+    accounting = kind(node.kind).accounting
+    silent = accounting == "queue" and node.value("iostats") == "0"
     fields = _numbers(stat)
     if silent or accounting == "none" or len(fields) < 9:
         return DeviceCounters(device=node.id)

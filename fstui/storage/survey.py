@@ -23,7 +23,7 @@ from fstui.storage.claims import UNASKED, Claims, Command, ToolCall
 from fstui.storage.host import read_host
 from fstui.storage.layers import kind
 from fstui.storage.layers.devices import media
-from fstui.storage.layers.facts import read_only
+from fstui.storage.layers.facts import is_read_only
 from fstui.storage.layers.readers import Readers, Sources
 from fstui.storage.nodes import block_device, is_pseudo, mounted, nodev, worth_listing
 from fstui.storage.process import read_process
@@ -148,8 +148,7 @@ class Graph:
 
     def _cache_below(self, node: Node) -> Node | None:
         """Return a device below whose volatile cache gets no flushes, because this layer is set to write through."""
-        fact = read_only(node)
-        needs_no_flush = (fact is not None and fact.value) or kind(node.kind).keeps_each_write(node)
+        needs_no_flush = is_read_only(node) or kind(node.kind).keeps_each_write(node)
         if node.layer != "block" or node.write_cache != "write through" or needs_no_flush:
             return None
         below = [lower for child in node.below for lower in self.stack(child)]

@@ -28,7 +28,7 @@ from fstui.storage.layers.devices.caches import (
     protected_cache,
     volatile_cache,
 )
-from fstui.storage.layers.facts import barriers, read_only, switch, volatile
+from fstui.storage.layers.facts import barriers_off, is_read_only, switched_off
 from fstui.storage.layers.stacked import dm, loop
 
 _FEW_COMMITS = 0.05
@@ -132,8 +132,7 @@ def _uncommitted(evidence: Evidence, stack: Stack, steps: Steps) -> Iterator[Hit
     dataset = next((level.filesystem for level in stack.levels), None)
     if dataset is None or dataset.kind not in {"zfs", "zvol"} or any(stub_signs(evidence.process)):
         return
-    sync = dataset.reading("sync")
-    if (sync and sync.value == "disabled") or any(fact.value for node in stack.nodes if (fact := volatile(node))):
+    if dataset.value("sync") == "disabled" or any(node.reading("volatile") for node in stack.nodes):
         return
     counted = ((done, done.step.device(dataset.id)) for done in steps.synced)
     found = [(done, each.commits) for done, each in counted if each and each.commits is not None]
@@ -151,9 +150,8 @@ def _uncommitted(evidence: Evidence, stack: Stack, steps: Steps) -> Iterator[Hit
 
 def _barriers_off(evidence: Evidence, stack: Stack, _: Steps) -> Iterator[Hit]:
     """A filesystem or ZFS volume sent no flushes during the whole run. The caches below decide what that means."""
-    found = ((layer, barriers(layer)) for layer in stack.written)
-    off = [(layer, fact.reading) for layer, fact in found if fact and not fact.value]
-    off = [(layer, reading) for layer, reading in off if not evidence.changed(layer.id, reading.what)]
+    found = ((layer, barriers_off(layer)) for layer in stack.written)
+    off = [(layer, reading) for layer, reading in found if reading and not evidence.changed(layer.id, reading.what)]
     stale = stack.without_checked_copy(tuple(layer for layer, _ in off))
     for layer, reading in off:
         below = [node for node in stack.flushed_below(layer) if stack.is_device(node)]  # md always claims a cache
@@ -189,8 +187,7 @@ def _caches(below: Sequence[Node]) -> str:
         return "unknown_controller"
     if on:
         return "protected_cache"
-    offers = (switch(node, "F_FLUSH") for node in without)
-    known = below and len(without) == len(below) and not any(offered and not offered.value for offered in offers)
+    known = below and len(without) == len(below) and not any(switched_off(node, "F_FLUSH") for node in without)
     return "no_cache" if known else "unknown_cache"  # a host that offers no flush does not say whether it has a cache
 
 
@@ -251,9 +248,8 @@ def _drops_flushes(node: Node, evidence: Evidence, stack: Stack) -> bool:
 
 def _is_only_read(node: Node, evidence: Evidence) -> bool:
     """Return whether nothing is written to it. A device set read-only below a writable one still receives writes."""
-    fact = read_only(node)
     counters = (step.device(node.id) for step in evidence.steps)
-    return fact is not None and fact.value and not any(each is not None and each.written_bytes for each in counters)
+    return is_read_only(node) and not any(each is not None and each.written_bytes for each in counters)
 
 
 def _gets_requests(node: Node, evidence: Evidence, stack: Stack) -> bool:
@@ -276,16 +272,13 @@ def _contradictions(node: Node, evidence: Evidence, stack: Stack) -> Iterator[tu
         and not evidence.changed(each.id, "write cache")
     ]
     yield from ((words.write_cache(each), each) for each in below)
-    direct = loop.direct_io(node)
-    buffered = direct is None or not direct.value
-    if not below and stack.backing(node) and not stack.in_memory and buffered:
+    if not below and stack.backing(node) and not stack.in_memory and not loop.direct_io(node):
         yield f"{node.id}: keeps what it writes in the page cache until it is flushed (no direct-io)", node
 
 
 def _deleted_file(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
     """The file of a loop device was deleted, and no other layer has the data."""
-    facts = ((node, loop.deleted(node)) for node in stack.nodes)
-    deleted = [(node, found.reading) for node, found in facts if found and found.value]
+    deleted = [(node, file) for node in stack.nodes if (file := loop.deleted(node))]
     lost = stack.without_copy(tuple(node for node, _ in deleted))
     for node, reading in deleted:
         if node in lost:

@@ -27,7 +27,6 @@ from fstui.storage.layers.devices.caches import answers_for_disks, protected_cac
 from fstui.storage.layers.devices.disk import is_virtual, writes
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.devices.models import Writes
-from fstui.storage.layers.facts import word, zoned
 
 ASSUMED_RPM = 15_000
 """For a hard disk that does not state its rotational speed: the fastest disk ever sold."""
@@ -245,7 +244,9 @@ class Rotation:
     @property
     def _may_be_cached(self) -> bool:
         return any(
-            kind(node.kind).may_cache or node.layer in {"pool", "remote", "memory"} or _is_zoned(node)
+            kind(node.kind).may_cache
+            or node.layer in {"pool", "remote", "memory"}
+            or (node.value("zoned") or "none") != "none"
             for node in self._stack.nodes
         )
 
@@ -267,8 +268,7 @@ def _speed(node: Node, host: Host) -> tuple[int, str] | None:
     if protected_cache(node) or answers_for_disks(node):
         return None  # a cache answers, not the platter
     speed = rpm(medium) if medium else None
-    grade = word(node, "grade")
-    named = grade is not None and grade.value == "hard disk"
+    named = node.value("grade") == "hard disk"
     if speed:
         # an array or a controller may report the speed of its disks, and answer from a cache of its own
         unknown = medium is not None and not medium.declared and link(node.link).may_be_an_array
@@ -279,11 +279,6 @@ def _speed(node: Node, host: Host) -> tuple[int, str] | None:
         unstated = f"{node.id}: a rotating {node.link} disk that does not state its rotational speed"
         return ASSUMED_RPM, f"{unstated}: {rotation(ASSUMED_RPM)} assumed"
     return None
-
-
-def _is_zoned(node: Node) -> bool:
-    fact = zoned(node)
-    return fact is not None and fact.value
 
 
 def _typical(step: Step) -> str:

@@ -19,7 +19,6 @@ from fstui.model.quantities import ratio
 from fstui.model.steps import Step
 from fstui.model.storage import Node
 from fstui.storage.layers.flushes import Range
-from fstui.storage.layers.stacked import loop
 
 _INTERRUPTED = 0.8
 """An interval lacks flushes only for a time if it has less than this share of the whole step's flushes per sync."""
@@ -79,8 +78,7 @@ class RunFlushes:
     @cached_property
     def buffering_loop(self) -> Node | None:
         """A loop device that answers O_DIRECT from the page cache."""
-        facts = ((node, loop.direct_io(node)) for node in self._stack.nodes)
-        return next((node for node, direct in facts if direct and not direct.value), None)
+        return next((node for node in self._stack.nodes if node.value("dio") == "0"), None)
 
     @cached_property
     def not_direct(self) -> tuple[FlushAccount, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from fstui.model.storage import Node
-from fstui.storage.layers.facts import barriers, flagged_sync, mounted_sync
+from fstui.storage.layers.facts import barriers_off, synced_by_mount
 from fstui.storage.layers.kinds import kind
 
 Call = Literal["fdatasync", "fsync", "O_DSYNC", "O_SYNC"]
@@ -100,15 +100,10 @@ def expected_of_backing(filesystem: Node) -> Range | None:
     return NOTHING if barriers_off(filesystem) else kind(filesystem.kind).expected_of_backing(filesystem)
 
 
-def barriers_off(filesystem: Node) -> bool:
-    found = barriers(filesystem)
-    return found is not None and not found.value
-
-
 def every_write_synced(filesystem: Node) -> bool:
     """Return whether ``-o sync`` or ``chattr +S`` makes every write one with O_DSYNC."""
-    found = (mounted_sync(filesystem), flagged_sync(filesystem))
-    return kind(filesystem.kind).sync_mount and any(fact is not None and fact.value for fact in found)
+    synced = synced_by_mount(filesystem) or filesystem.reading("sync_flag") is not None
+    return kind(filesystem.kind).sync_mount and synced
 
 
 def expected_in_place(sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:

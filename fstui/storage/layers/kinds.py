@@ -14,7 +14,7 @@ from fstui.model.base import Base
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Layer, Node, Reading, SyncPath
 from fstui.storage.claims import ToolCall
-from fstui.storage.layers.facts import barriers
+from fstui.storage.layers.facts import barriers_off
 from fstui.storage.layers.forwarding import ALL, AT_TIMES, HALVES, ONE_PATH, PART, Forwarded, Member, by_role
 from fstui.storage.tree import Tree
 
@@ -213,8 +213,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
 
 def sync_of(node: Node) -> tuple[SyncPath, str]:
     """Return what happens to a sync in that layer, and why, according to the layer alone."""
-    barrier = barriers(node)
-    if barrier is not None and not barrier.value:
+    if barriers_off(node):
         return "stops", "nobarrier"
     return kind(node.kind).sync_of(node)
 

@@ -39,7 +39,6 @@ from fstui.judge.facts.account import Arrival, FlushAccount, fewest_flushes
 from fstui.judge.facts.traced import TRACE, Withheld
 from fstui.model.quantities import count, ratio
 from fstui.model.storage import Node
-from fstui.storage.layers.facts import barriers
 from fstui.storage.layers.filesystems import ext
 
 _WITHOUT_JOURNAL = (
@@ -116,7 +115,5 @@ def _withheld(case: Case) -> list[Withheld]:
 
 
 def _caches(account: FlushAccount) -> Iterator[str]:
-    barrier = barriers(account.level.filesystem)
-    if barrier:
-        yield words.reading(account.level.filesystem, barrier.reading)
+    yield from words.readings(account.level.filesystem, "barrier")
     yield from map(words.write_cache, account.devices)

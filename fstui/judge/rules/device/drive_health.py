@@ -78,10 +78,9 @@ def _tool(node: Node) -> str:
 
 
 def _faults(node: Node) -> tuple[str, ...]:
-    values = {what: fact.value if (fact := number(node, what)) else 0 for what in HEALTH}
-    status = node.reading("smart_status")
+    values = {what: number(node, what) or 0 for what in HEALTH}
     return (
-        *(["its own test failed (SMART)"] if status is not None and status.value == "failed" else []),
+        *(["its own test failed (SMART)"] if node.value("smart_status") == "failed" else []),
         *(text for bit, text in _WARNINGS.items() if values["critical_warning"] & bit),
         *(["its rated endurance is used up"] if values["percent_used"] >= _USED_UP else []),
         *([f"{count(values['media_errors'])} media errors"] if values["media_errors"] else []),

@@ -16,7 +16,7 @@ from fstui.storage.layers import kind
 from fstui.storage.layers.devices.caches import may_outlive_power_cut, reports_no_cache
 from fstui.storage.layers.devices.disk import is_virtual, over_own_network
 from fstui.storage.layers.devices.links import link
-from fstui.storage.layers.facts import number, word
+from fstui.storage.layers.facts import number
 
 FLUSH_TO_FUA = 5
 """If a flushed write takes longer than this many forced writes, the forced write did not wait for the medium."""
@@ -84,10 +84,10 @@ def consumer_nand_too_fast(case: Case) -> Iterator[Conclusion]:
 
 def _is_consumer(node: Node) -> bool:
     """Return whether the drive is NAND without protection, by its model or the user's declaration."""
-    medium, grade = node.medium, word(node, "grade")
+    medium = node.medium
     if medium is None or medium.class_ != "ssd":
         return False
-    known = medium.declared or (grade is not None and grade.value == "consumer")
+    known = medium.declared or node.value("grade") == "consumer"
     volatile = node.write_cache == "write back" and medium.write_cache in {"volatile", "unknown"}
     return known and (volatile or bool(reports_no_cache(node)))
 
@@ -216,11 +216,7 @@ def link_exceeded(case: Case) -> Iterator[Conclusion]:
         steps=(*durable, *direct),
         because=(
             *(f"{step.name}: {_mb(_bytes_per_s(step))} MB/s" for step in (*durable, *direct)),
-            *(
-                line
-                for node in case.stack.lowest
-                for line in words.readings(node, word(node, "link_rate"), number(node, "payload_mb_s"))
-            ),
+            *(line for node in case.stack.lowest for line in words.readings(node, "link_rate", "payload_mb_s")),
         ),
         next=(
             "Look for a cache above the link, in a controller or in a layer of this host: 'lsblk -s', 'dmsetup table'.",
@@ -236,7 +232,7 @@ def _payload_per_s(lowest: tuple[Node, ...]) -> float | None:
 
 def _payload(node: Node) -> float | None:
     found = number(node, "payload_mb_s")
-    return None if found is None or is_virtual(node) else found.value * 1e6
+    return None if found is None or is_virtual(node) else found * 1e6
 
 
 def _is_beyond(step: Step, payload: float) -> bool:

@@ -15,7 +15,6 @@ from fstui.model.storage import Node
 from fstui.storage.layers import kind
 from fstui.storage.layers.devices import platforms
 from fstui.storage.layers.devices.links import link
-from fstui.storage.layers.facts import word
 from fstui.storage.layers.filesystems import remote
 
 
@@ -185,11 +184,7 @@ def usb_bridge(case: Case) -> Iterator[Conclusion]:
             "bridges do not pass on what the drive reports, so fstui cannot tell whether a sync is durable.",
             verdict="cannot-tell",
             confidence="medium",
-            because=(
-                line
-                for node in found
-                for line in (words.write_cache(node), *words.readings(node, word(node, "usb_bridge")))
-            ),
+            because=(line for node in found for line in (words.write_cache(node), *words.readings(node, "usb_bridge"))),
             next=(
                 "Ask the drive itself: 'hdparm -W DEVICE', or through the bridge 'smartctl -d sat -g wcache DEVICE'.",
                 "Connect the drive without the bridge and run again.",

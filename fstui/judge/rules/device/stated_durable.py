@@ -51,7 +51,6 @@ from fstui.storage.layers.devices.caches import (
 )
 from fstui.storage.layers.devices.disk import is_attached_here, is_passed_through, over_own_network
 from fstui.storage.layers.devices.media import DMI
-from fstui.storage.layers.facts import word
 
 _DRIVE = "Ask the drive again after its next power cycle (smartctl -g wcache): many drives forget the setting."
 _STORE = "Only the provider can confirm it, and the data is gone with the instance in any case."
@@ -115,7 +114,7 @@ def _is_contradicted(case: Case) -> bool:
     """Return whether the syncs are faster than what was stated allows."""
     fastest = case.costs.fastest_synced
     per_s = fastest.rate_per_s if fastest is not None else 0.0
-    consumer = any((grade := word(node, "grade")) and grade.value == "consumer" for node in case.commit_devices)
+    consumer = any(node.value("grade") == "consumer" for node in case.commit_devices)
     network = any(map(media.is_cloud_volume, case.commit_devices))
     slow = (consumer and per_s > NAND_PER_S) or (network and case.costs.beyond_network)
     return per_s > CACHE_PER_S or slow or bool(case.rotation.too_fast)

@@ -12,7 +12,7 @@ from fstui.model.quantities import duration_ns, rate
 from fstui.model.storage import Node
 from fstui.storage.layers.devices import media, platforms
 from fstui.storage.layers.devices.disk import is_virtual
-from fstui.storage.layers.facts import switch
+from fstui.storage.layers.facts import switched_off
 
 HOST_CACHE_NS = 60_000
 """A virtual disk that completes a write of 16 KiB faster has it in the host's memory, or in a protected cache."""
@@ -99,18 +99,16 @@ def _no_flush(case: Case, without: list[Node], write: Cost | None) -> Conclusion
 
 
 def _lacks_flush(node: Node) -> bool:
-    flush = switch(node, "F_FLUSH")
-    return flush is not None and not flush.value
+    return switched_off(node, "F_FLUSH") is not None
 
 
 def _offers_both(node: Node) -> bool:
-    features = (switch(node, "F_FLUSH"), switch(node, "CONFIG_WCE"))
-    return all(found is not None and found.value for found in features)
+    return node.value("F_FLUSH") == node.value("CONFIG_WCE") == "yes"
 
 
 def _feature_lines(node: Node) -> Iterator[str]:
     yield words.write_cache(node)
-    yield from words.readings(node, switch(node, "F_FLUSH"), switch(node, "CONFIG_WCE"))
+    yield from words.readings(node, "F_FLUSH", "CONFIG_WCE")
 
 
 @rule(order=70)

@@ -9,7 +9,7 @@ from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.model.quantities import count, rate
-from fstui.storage.layers import facts
+from fstui.storage.layers.facts import synced_by_mount
 
 
 @rule(order=50)
@@ -35,15 +35,14 @@ def mounted_sync(case: Case) -> Iterator[Conclusion]:
     if not (target and case.steps.mounted_sync):
         return
     filesystem = case.stack.levels[0].filesystem
-    mounted, flagged = facts.mounted_sync(filesystem), facts.flagged_sync(filesystem)
-    by_mount = mounted is not None and mounted.value
+    by_mount = synced_by_mount(filesystem)
     where = target.mount_point if by_mount else target.path
     how, undo = ("mounted with -o sync", "mount -o remount,async") if by_mount else ("marked by chattr +S", "chattr -S")
     yield Conclusion(
         title=f"{how}: every write is synced",
         sentence=f"{where} is {how}, so the kernel syncs every write, also of programs that never call fsync. A "
         "program that calls fsync as well does the work twice.",
-        because=words.readings(filesystem, mounted, flagged),
+        because=words.readings(filesystem, "sync_option", "sync_flag"),
         next=(f"To measure each call by itself, first run: {words.command(f'{undo} {shlex.quote(where)}')}",),
     )
 

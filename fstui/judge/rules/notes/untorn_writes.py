@@ -34,21 +34,21 @@ from fstui.storage.layers.facts import UNTORN, number
 
 @rule(order=75)
 def untorn_writes(case: Case) -> Iterator[Conclusion]:
-    stated = [(node, fact) for node in case.stack.nodes if (fact := number(node, UNTORN)) and fact.value]
+    stated = [(node, stated_bytes) for node in case.stack.nodes if (stated_bytes := number(node, UNTORN))]
     if not stated:
         return
-    amounts = ", ".join(f"{words.named(node)} {size(fact.value)}" for node, fact in stated)
+    amounts = ", ".join(f"{words.named(node)} {size(each)}" for node, each in stated)
     filesystem = case.stack.nodes[0]
-    complete = bool(number(filesystem, UNTORN))
+    complete = filesystem.reading(UNTORN) is not None
     named = words.named(filesystem)
     without = "" if complete else f" {named} itself states nothing, so programs there cannot rely on it."
     yield Conclusion(
-        title=f"untorn writes of up to {size(min(fact.value for _, fact in stated))}, as stated"
+        title=f"untorn writes of up to {size(min(each for _, each in stated))}, as stated"
         if complete
         else "untorn writes stated by the device only",
         sentence=f"The kernel states which writes with RWF_ATOMIC are untorn: {amounts}. That is reported, not "
         f"proven.{without}",
-        because=(words.reading(node, fact.reading) for node, fact in stated),
+        because=(line for node, _ in stated for line in words.readings(node, UNTORN)),
         next=(
             "Leave InnoDB's doublewrite and PostgreSQL's full_page_writes on, unless the database is documented to use "
             "RWF_ATOMIC here.",

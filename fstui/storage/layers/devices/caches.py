@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import re
 from contextlib import suppress
+from typing import NamedTuple
 
 from fstui.model.storage import Node, Reading
 from fstui.storage.claims import Claims, Command, answer, line, missing
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.devices.nvme import nvme_device
-from fstui.storage.layers.facts import Fact, one_of
 
 _SAFE_DRIVES = frozenset({"ssd-plp", "optane"})
 _RAID_DRIVERS = frozenset({
@@ -38,7 +38,21 @@ _STATES = {
 """Readings that say whether there is a volatile write cache and it is on."""
 
 
-def volatile_cache(node: Node) -> Fact[bool] | None:
+class CacheReport(NamedTuple):
+    """Whether a source reports a volatile write cache that is on."""
+
+    value: bool
+    reading: Reading
+
+
+def _report(node: Node, what: str) -> CacheReport | None:
+    reading = node.reading(what)
+    if reading is None or reading.value not in _STATES[what]:
+        return None
+    return CacheReport(_STATES[what][reading.value], reading)
+
+
+def volatile_cache(node: Node) -> CacheReport | None:
     """Return whether the device has a volatile write cache and uses it; None: unknown.
 
     The drive's answer now is better than the driver's reading, which may be a "temporary" setting, and that is better
@@ -46,11 +60,11 @@ def volatile_cache(node: Node) -> Fact[bool] | None:
     to use it, as the kernel does, whatever the kernel was set to later.
     """
     for what in ("drive_cache", "vwc"):
-        if found := one_of(node, what, _STATES[what]):
+        if found := _report(node, what):
             return found
     if driver := node.reading("cache_type"):
-        return Fact(driver.value.removeprefix("temporary ").startswith("write back"), driver)
-    return one_of(node, "ID_ATA_WRITE_CACHE_ENABLED", _STATES["ID_ATA_WRITE_CACHE_ENABLED"])
+        return CacheReport(driver.value.removeprefix("temporary ").startswith("write back"), driver)
+    return _report(node, "ID_ATA_WRITE_CACHE_ENABLED")
 
 
 def has_cache(node: Node) -> bool | None:
@@ -58,14 +72,14 @@ def has_cache(node: Node) -> bool | None:
     be read) by the device's own report; None: unknown."""
     if node.write_cache is not None:
         return node.write_cache == "write back"
-    fact = volatile_cache(node)
-    return fact.value if fact is not None else None
+    report = volatile_cache(node)
+    return report.value if report is not None else None
 
 
 def protected_cache(node: Node) -> bool:
     """Return whether its write cache is said to survive a power cut: that of a controller with a battery, of an array,
     of a drive with capacitors."""
-    array = one_of(node, "grade", {"array": True}) is not None
+    array = node.value("grade") == "array"
     return array or protects_by_controller(node) or (node.medium is not None and node.medium.write_cache == "plp")
 
 
@@ -97,9 +111,8 @@ def protects_by_controller(node: Node) -> bool:
 
 def behind_raid_controller(node: Node) -> bool:
     """Return whether it is a volume of a RAID controller, by its model or its driver, or as declared."""
-    controller = node.reading("controller")
-    by_driver = controller is not None and controller.value in _RAID_DRIVERS and hidden_by_controller(node)
-    return protects_by_controller(node) or one_of(node, "grade", {"raid": True}) is not None or by_driver
+    by_driver = node.value("controller") in _RAID_DRIVERS and hidden_by_controller(node)
+    return protects_by_controller(node) or node.value("grade") == "raid" or by_driver
 
 
 def reports_no_cache(node: Node) -> tuple[str, ...]:
@@ -107,9 +120,9 @@ def reports_no_cache(node: Node) -> tuple[str, ...]:
 
     Return nothing if a source contradicts, or if the kernel flushes it.
     """
-    found = [fact for what, meanings in _STATES.items() if (fact := one_of(node, what, meanings))]
-    off = [fact.reading for fact in found if not fact.value]
-    present_but_off = {fact.reading.what: fact.value for fact in found} == {"vwc": True, "drive_cache": False}
+    found = [report for what in _STATES if (report := _report(node, what))]
+    off = [report.reading for report in found if not report.value]
+    present_but_off = {report.reading.what: report.value for report in found} == {"vwc": True, "drive_cache": False}
     if has_cache(node) is not False or (len(off) < len(found) and not present_but_off):
         return ()
     return tuple(f"{node.id} {each.what}: {each.value} ({each.path})" for each in off)
@@ -117,8 +130,7 @@ def reports_no_cache(node: Node) -> tuple[str, ...]:
 
 def answers_for_disks(node: Node) -> bool:
     """Return whether the cache of its controller may answer for it, although it has a drive's own name."""
-    controller = node.reading("controller")
-    return controller is not None and controller.value == _ANSWERS_FOR_DISKS and not _is_declared(node)
+    return node.value("controller") == _ANSWERS_FOR_DISKS and not _is_declared(node)
 
 
 def hidden_by_controller(node: Node) -> bool:
@@ -127,14 +139,12 @@ def hidden_by_controller(node: Node) -> bool:
     It is a volume of an unknown name, of a RAID controller or reached by Fibre Channel. A drive that is passed through
     reports its form factor (Linux 5.19) or answered udev; older kernels show a SAS drive like a volume.
     """
-    grade, controller = node.reading("grade"), node.reading("controller")
-    if _is_declared(node) or protected_cache(node) or (grade is not None and grade.value in _VOLUMES):
+    if _is_declared(node) or protected_cache(node) or node.value("grade") in _VOLUMES:
         return False
     if answers_for_disks(node):
         return True
-    drive = grade or node.reading("form_factor") or node.reading("ID_ATA_WRITE_CACHE_ENABLED")
-    behind = link(node.link).arrays or (controller is not None and controller.value in _RAID_DRIVERS)
-    return behind and drive is None
+    drive = any(node.reading(what) for what in ("grade", "form_factor", "ID_ATA_WRITE_CACHE_ENABLED"))
+    return not drive and (link(node.link).arrays or node.value("controller") in _RAID_DRIVERS)
 
 
 def may_be_protected(node: Node) -> bool:

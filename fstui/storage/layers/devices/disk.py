@@ -20,7 +20,7 @@ from fstui.storage.claims import ToolCall
 from fstui.storage.layers.devices import caches, health, links, models, nvme
 from fstui.storage.layers.devices.caches import volatile_cache
 from fstui.storage.layers.devices.links import link
-from fstui.storage.layers.facts import number, switch, word
+from fstui.storage.layers.facts import number, switched_off
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import DeviceReader, LayerDescription, with_readings, without_none
 from fstui.storage.tree import DATABASE, Tree, integer, udev_properties
@@ -44,8 +44,7 @@ def is_attached_here(node: Node) -> bool:
     row = models.known(node.model)
     controller = row is not None and row.grade in {"raid", "array"}
     between = controller or (node.medium is not None and node.medium.class_ in {"network", "raid-cache"})
-    transport = word(node, "transport")
-    fabric = transport is not None and transport.value in nvme.PRIVATE
+    fabric = node.value("transport") in nvme.PRIVATE
     declared = node.medium is not None and node.medium.declared
     array = link(node.link).drives_state_form and not declared and number(node, "form_factor") is None
     return link(node.link).direct and not (is_virtual(node) or between or fabric or array)
@@ -63,14 +62,13 @@ def writes(node: Node) -> models.Writes:
     if row is not None:
         return row.writes
     declared = node.medium is not None and node.medium.declared
-    unknown = node.model and word(node, "grade") is None and not declared
+    unknown = node.model and node.reading("grade") is None and not declared
     return "log" if unknown else "in place"
 
 
 def over_own_network(node: Node) -> bool:
     """Return whether it is reached over the user's own fabric or SAN, not over a cloud's network."""
-    transport = word(node, "transport")
-    return link(node.link).private or (transport is not None and transport.value in nvme.PRIVATE)
+    return link(node.link).private or node.value("transport") in nvme.PRIVATE
 
 
 class DiskReader(DeviceReader):
@@ -192,7 +190,7 @@ class Drive(LayerKind, frozen=True, kw_only=True):
             return "unknown", ""
         if (cache := volatile_cache(node)) is not None and cache.value:
             return "stops", "the kernel is set to write through, but the drive reports that its write cache is on"
-        if (offered := switch(node, "F_FLUSH")) is not None and not offered.value:
+        if switched_off(node, "F_FLUSH"):
             return "unknown", "write through: the host offers no flush (virtio F_FLUSH), so the kernel sends none"
         return "unknown", "write through: the kernel sends no flush, the device states no volatile cache"
 

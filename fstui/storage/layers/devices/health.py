@@ -85,5 +85,4 @@ def _of_smartctl(found: Mapping[str, Any]) -> dict[str, Any]:
 
 def backup_failed(node: Node) -> bool:
     """Return whether the drive reports that the capacitor or battery of its cache has failed."""
-    fact, backup = number(node, "critical_warning"), node.reading("backup")
-    return (fact is not None and bool(fact.value & BACKUP_FAILED)) or (backup is not None and backup.value == "failed")
+    return bool((number(node, "critical_warning") or 0) & BACKUP_FAILED) or node.value("backup") == "failed"

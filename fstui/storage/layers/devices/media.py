@@ -20,7 +20,7 @@ from fstui.storage.layers.devices.disk import is_virtual, over_own_network
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.devices.models import Model
 from fstui.storage.layers.devices.nvme import NETWORKED
-from fstui.storage.layers.facts import number, one_of, word
+from fstui.storage.layers.facts import number
 from fstui.storage.layers.kinds import kind
 
 DMI = "/sys/class/dmi/id"
@@ -28,8 +28,8 @@ DMI = "/sys/class/dmi/id"
 
 def cloud_model(node: Node) -> Model | None:
     """Return the row of the disk's name, if that is a cloud's."""
-    bus, unit = word(node, "vmbus_id"), word(node, "lun")
-    by_bus = models.on_vmbus(f"{bus.value} lun {unit.value if unit else '?'}") if bus else None
+    bus = node.value("vmbus_id")
+    by_bus = models.on_vmbus(f"{bus} lun {node.value('lun') or '?'}") if bus else None
     row = by_bus or models.known(node.model)
     return row if row is not None and row.cloud is not None else None
 
@@ -56,17 +56,16 @@ def is_cloud_volume(node: Node) -> bool:
 
     A fabric, SAN or server of the user's own and a volume reached by RDMA may answer within tens of microseconds.
     """
-    grade, row = word(node, "grade"), cloud_model(node)
-    of_cloud = row is not None or (grade is not None and grade.value == "cloud")
+    row = cloud_model(node)
+    of_cloud = row is not None or node.value("grade") == "cloud"
     near = over_own_network(node) or (row is not None and row.near)
     return node.medium is not None and node.medium.class_ == "network" and of_cloud and not near
 
 
 def recognised_by(node: Node) -> str:
     """Return the name by which the disk was recognised, and where it was read."""
-    bus = word(node, "vmbus_id")
-    if bus is not None:
-        return f"{node.id} vmbus_id: {bus.value} ({bus.reading.path})"
+    if bus := node.reading("vmbus_id"):
+        return f"{node.id} vmbus_id: {bus.value} ({bus.path})"
     return f"{node.id} model: {node.model} (/sys/block/{node.id}/device/model)"
 
 
@@ -79,11 +78,11 @@ _HDD_CLASSES: tuple[tuple[int, MediumClass], ...] = (
 
 def medium_of(node: Node, host: Host | None = None) -> Medium:
     """Return the medium of a lowest block device, by its fields, its readings and the host."""
-    row, transport = kind(node.kind), word(node, "transport")
+    row, transport = kind(node.kind), node.reading("transport")
     if row.in_memory:
         return Medium(class_="memory", write_cache="none", because="kept in memory")
     if transport is not None and transport.value in NETWORKED:
-        return Medium(class_="network", because=f"reached over {transport.value} ({transport.reading.path})")
+        return Medium(class_="network", because=f"reached over {transport.value} ({transport.path})")
     if row.networked or link(node.link).networked:
         return Medium(class_="network", because="reached over a network")
     if node.kind != "disk":
@@ -97,12 +96,12 @@ def _stated(node: Node) -> Medium | None:
         because = f"the model says {row.says} ({_model_path(node)})"
         write_cache = row.write_cache or _cache(node)
         return Medium(class_=row.class_, ephemeral=row.ephemeral, write_cache=write_cache, because=because)
-    rpm = number(node, "rpm")
-    if rpm is None or not rpm.value:
+    stated, rpm = node.reading("rpm"), number(node, "rpm")
+    if stated is None or not rpm:
         return None
-    class_ = next(class_ for limit, class_ in _HDD_CLASSES if rpm.value <= limit)
-    because = f"it states {rotation(rpm.value)} ({rpm.reading.path})"
-    return Medium(class_=class_, rpm=rpm.value, write_cache=_cache(node), because=because)
+    class_ = next(class_ for limit, class_ in _HDD_CLASSES if rpm <= limit)
+    because = f"it states {rotation(rpm)} ({stated.path})"
+    return Medium(class_=class_, rpm=rpm, write_cache=_cache(node), because=because)
 
 
 def _virtual(node: Node, host: Host) -> Medium:
@@ -125,16 +124,15 @@ def _virtual_cache(node: Node) -> MediumCache:
 
 def _real(node: Node) -> Medium:
     if node.link == "mmc":
-        card = one_of(node, "card", _CARDS)
-        because = f"{card.value if card else 'a card'}: flash whose controller reports nothing about power loss"
+        card = _CARDS.get(node.value("card") or "", "a card")
+        because = f"{card}: flash whose controller reports nothing about power loss"
         return Medium(write_cache=_cache(node), because=because)
     if link(node.link).hides_drive:
-        bridge = word(node, "usb_bridge")
-        named = f" {bridge.value} ({bridge.reading.path})" if bridge is not None else ""
+        bridge = node.reading("usb_bridge")
+        named = f" {bridge.value} ({bridge.path})" if bridge is not None else ""
         return Medium(because=f"the USB bridge{named} hides the drive")
     rotational = f"/sys/block/{node.id}/queue/rotational"
-    rpm = number(node, "rpm")
-    if (rpm is not None and rpm.value == 0) or (node.rotational is False and node.link is not None):
+    if number(node, "rpm") == 0 or (node.rotational is False and node.link is not None):
         return Medium(class_="ssd", write_cache=_cache(node), because=f"it does not rotate ({rotational}: 0)")
     if node.rotational:
         because = f"it rotates ({rotational}: 1), but does not say how fast"
@@ -148,7 +146,7 @@ def _model_path(node: Node) -> str:
 
 def _cache(node: Node) -> MediumCache:
     """Return volatile if any source reports a cache; none if the kernel has none and the drive reports none."""
-    if one_of(node, "vwc", {"absent": True}):
+    if node.value("vwc") == "absent":
         return "none"
     claimed = volatile_cache(node)
     if node.write_cache == "write back" or (claimed is not None and claimed.value):

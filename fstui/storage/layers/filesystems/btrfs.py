@@ -9,7 +9,6 @@ from functools import cached_property
 
 from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount
-from fstui.storage.layers.facts import flagged_unchecked, word
 from fstui.storage.layers.flushes import ONE, ExpectedFlushes, Range, Sync
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import FilesystemReader, without_none
@@ -85,15 +84,14 @@ class Btrfs(LayerKind, frozen=True, kw_only=True):
     def tolerates(self, node: Node, members: int) -> int:
         """Return the lower number of the profiles of data and metadata (mkfs.btrfs(8)), less the members that are
         missing."""
-        levels = [word(node, what) for what, _ in _LEVEL_OF]
-        whole = min((_TOLERATES.get(level.value, 0) for level in levels if level is not None), default=0)
+        levels = [node.value(what) for what, _ in _LEVEL_OF]
+        whole = min((_TOLERATES.get(level, 0) for level in levels if level is not None), default=0)
         return max(0, whole - sum(trouble.what == "missing" for trouble in node.state))
 
     def corrects(self, node: Node, members: int) -> int:
         """Return what may be lost if each block has copies, because checksums tell which is right; else 0."""
-        levels = [word(node, what) for what, _ in _LEVEL_OF]
-        copied = all(level is not None and level.value in _COPIES for level in levels)
-        unchecked = node.reading("checksums") is not None or flagged_unchecked(node)
+        copied = all(node.value(what) in _COPIES for what, _ in _LEVEL_OF)
+        unchecked = node.reading("checksums") or node.reading("nocow_flag")  # chattr +C
         return self.tolerates(node, members) if copied and not unchecked else 0
 
     def expected_of_backing(self, node: Node) -> Range:

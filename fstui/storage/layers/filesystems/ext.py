@@ -10,7 +10,6 @@ from collections.abc import Collection, Sequence
 
 from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount
-from fstui.storage.layers.facts import one_of
 from fstui.storage.layers.flushes import ONE_OR_TWO, ExpectedFlushes, Range, Sync, caller_flushes, expected_in_place
 from fstui.storage.layers.forwarding import ALL, AT_TIMES, Forwarded, Member
 from fstui.storage.layers.kinds import LayerKind
@@ -25,11 +24,11 @@ _CUT = 15
 
 def journals_data(node: Node) -> bool:
     """Return whether data=journal: every write goes through the journal, and O_DIRECT silently becomes buffered."""
-    return one_of(node, "data", {"journal": True}) is not None
+    return node.value("data") == "journal"
 
 
 def without_journal(node: Node) -> bool:
-    return one_of(node, "journal", {"no": True}) is not None
+    return node.value("journal") == "no"
 
 
 def journal_apart(node: Node) -> bool:

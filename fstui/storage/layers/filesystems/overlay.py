@@ -16,7 +16,6 @@ from typing import NamedTuple
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.proc import MOUNTINFO, Mount
 from fstui.storage.claims import Claims, Command, ToolCall, answer, line
-from fstui.storage.layers.facts import Fact, volatile, word
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import FilesystemReader, LayerDescription
 from fstui.storage.mounts import parents
@@ -72,13 +71,9 @@ class OverlayReader(FilesystemReader):
         return (*super().settings(mount, device), *(Reading(what="volatile", value=o, path=MOUNTINFO) for o in options))
 
 
-def upper_directory(node: Node) -> Fact[str] | None:
-    return word(node, "upperdir")
-
-
 def upper_path(node: Node) -> str | None:
-    known = (word(node, what) for what in ("upperdir_at", "upperdir"))
-    return next((fact.value for fact in known if fact and fact.value.startswith("/")), None)
+    known = (node.value(what) for what in ("upperdir_at", "upperdir"))
+    return next((path for path in known if path and path.startswith("/")), None)
 
 
 def stat_command(path: str) -> Command:
@@ -119,7 +114,7 @@ def _is_same(upper: _Directory, shown: _Directory) -> bool | None:
 class Overlay(LayerKind, frozen=True, kw_only=True):
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[ToolCall, ...]:
         """Look at each upper directory in a child process, because its filesystem may hang."""
-        found = ((node.name, upper.value) for node in nodes if (upper := upper_directory(node)))
+        found = ((node.name, upper) for node in nodes if (upper := node.value("upperdir")))
         return tuple(
             ToolCall(stat_command(path))
             for name, upper in found
@@ -127,10 +122,9 @@ class Overlay(LayerKind, frozen=True, kw_only=True):
         )
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
-        option = volatile(node)
-        if option is not None and option.value:
-            return "stops", f"{option.reading.value}: every sync is left out"
-        if upper_directory(node) is None:
+        if option := node.value("volatile"):
+            return "stops", f"{option}: every sync is left out"
+        if node.reading("upperdir") is None:
             return "unknown", "no upper directory"
         return "passes", "synced in the upper directory"
 

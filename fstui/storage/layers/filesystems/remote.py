@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount, unescape
-from fstui.storage.layers.facts import one_of, word
+from fstui.storage.layers.facts import switched_off
 from fstui.storage.layers.kinds import LayerKind, SkippedSync, kind
 from fstui.storage.layers.readers import FilesystemReader, LayerDescription
 from fstui.storage.tree import Tree, integer
@@ -36,8 +36,7 @@ _SOCKETS, _SERVER = ("tcp", "unix", "fd", "rdma"), "the server"
 
 def answered_by(node: Node) -> str:
     """Return who answers syncs: for 9p a server behind a socket, or the host behind a device of the guest."""
-    trans = word(node, "trans")
-    return _SERVER if trans is not None and trans.value in _SOCKETS else kind(node.kind).answered_by
+    return _SERVER if node.value("trans") in _SOCKETS else kind(node.kind).answered_by
 
 
 class RemoteReader(FilesystemReader):
@@ -106,11 +105,10 @@ def _at(numbers: Mapping[bytes, list[bytes]], name: bytes, place: int) -> int | 
 
 class Remote(LayerKind, frozen=True, kw_only=True):
     def skipped_sync(self, node: Node) -> SkippedSync | None:
-        strict = one_of(node, "strict_sync", {"no": False})
-        if strict is None:
+        if (loose := switched_off(node, "strict_sync")) is None:
             return None
         return SkippedSync(
-            reading=strict.reading,
+            reading=loose,
             option="nostrictsync",
             misses="flush",
             means="sends the data and requests no flush from the server",

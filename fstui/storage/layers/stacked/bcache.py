@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from fstui.model.storage import Node, Reading
-from fstui.storage.layers.facts import word
+from fstui.storage.layers.facts import switched_off
 from fstui.storage.layers.forwarding import (
     ALL,
     AT_TIMES,
@@ -50,9 +50,9 @@ class Cached(LayerKind, frozen=True, kw_only=True):
         """Both devices get each flush, except one that is always written later; ``cache_mode`` says which one gets a
         write."""
         later = self._written_later(node)
-        if self.always_writeback and (past := word(node, _WRITES_PAST)) is not None:
+        if self.always_writeback and (past := node.value(_WRITES_PAST)) is not None:
             # whether a cleaner still holds data is only in its status
-            cache = COPIES_NOTED if past.value == "cleaner" else BYTES_ALONE
+            cache = COPIES_NOTED if past == "cleaner" else BYTES_ALONE
             return by_role(member.role, cache if member.role == "cache" else _WRITTEN_PAST)
         if (later, member.role) == ("cache", "metadata"):
             return COPIES_NOTED
@@ -68,8 +68,8 @@ class Cached(LayerKind, frozen=True, kw_only=True):
         """Return the role of the device that no sync waits for."""
         if self.always_writeback:
             return "origin" if node.reading(_WRITES_PAST) is None else None
-        mode = word(node, "cache_mode")
-        return None if mode is None else "origin" if mode.value == "writeback" else "cache"
+        mode = node.value("cache_mode")
+        return None if mode is None else "origin" if mode == "writeback" else "cache"
 
 
 class BcacheReader(DeviceReader):
@@ -110,7 +110,7 @@ class Bcache(Cached, frozen=True, kw_only=True):
         Then no flush commits the journal of the cache, and the next start discards the content of the cache
         (drivers/md/bcache/journal.c: bch_journal; super.c: run_cache_set). 300 syncs caused no flush (Linux 6.12).
         """
-        if (reading := _unsynced(node)) is None or self._written_later(node) != "origin":
+        if (reading := switched_off(node, _SYNCHRONOUS)) is None or self._written_later(node) != "origin":
             return None
         return SkippedSync(
             reading=reading,
@@ -123,12 +123,7 @@ class Bcache(Cached, frozen=True, kw_only=True):
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         found = super().forwards(node, member, roles, filesystem)
-        return COPIES_NOTED if found == COPY and _unsynced(node) is not None else found
-
-
-def _unsynced(node: Node) -> Reading | None:
-    reading = node.reading(_SYNCHRONOUS)
-    return reading if reading is not None and reading.value == "0" else None
+        return COPIES_NOTED if found == COPY and switched_off(node, _SYNCHRONOUS) else found
 
 
 KINDS = (

@@ -16,7 +16,6 @@ import msgspec
 from fstui.model.storage import Node, Reading
 from fstui.storage import claims
 from fstui.storage.claims import ToolCall
-from fstui.storage.layers.facts import Fact, one_of
 from fstui.storage.layers.forwarding import ALL, AT_TIMES, CLONES, ONE_PATH, ONLY_READ, Forwarded, Member
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import DeviceReader, LayerDescription, with_readings, without_none
@@ -41,19 +40,13 @@ class DmTarget(LayerKind, frozen=True, kw_only=True):
         return (ToolCall(dm_tables.COMMAND, root=True),)
 
 
-def persistent(node: Node) -> Fact[bool] | None:
-    """Return whether a snapshot still has its data after a reboot."""
-    return one_of(node, "persistent", {"yes": True, "no": False})
-
-
 def sends_requests(node: Node) -> bool | None:
     """Return whether the device is request-based, as only multipath can be; None: unknown.
 
     It then sends whole requests to its paths. A flush among them reaches the driver of the path even if the path's
     queue is set to write through (block/blk-mq.c: blk_insert_cloned_request).
     """
-    fact = one_of(node, "request_based", {"yes": True, "no": False})
-    return fact.value if fact is not None else None
+    return {"yes": True, "no": False}.get(node.value("request_based") or "")
 
 
 class Multipath(DmTarget, frozen=True, kw_only=True):

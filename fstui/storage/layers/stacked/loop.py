@@ -15,7 +15,7 @@ from typing import NamedTuple
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage import claims
 from fstui.storage.claims import ToolCall
-from fstui.storage.layers.facts import Fact, one_of
+from fstui.storage.layers.facts import is_read_only
 from fstui.storage.layers.kinds import LayerKind, kind
 from fstui.storage.layers.readers import DeviceReader, LayerDescription, Sources, without_none
 
@@ -43,21 +43,17 @@ class Identity(NamedTuple):
     """Empty if losetup is too old to print it."""
 
 
-def direct_io(node: Node) -> Fact[bool] | None:
+def direct_io(node: Node) -> bool:
     """Return whether the backing file is used with direct I/O."""
-    return one_of(node, "dio", {"1": True, "0": False})
+    return node.value("dio") == "1"
 
 
-def deleted(node: Node) -> Fact[bool] | None:
-    """Return whether the name that the loop was set up with is gone. The file may have a second hard link."""
+def deleted(node: Node) -> Reading | None:
+    """Return the file if the name that the loop was set up with is gone. It may have a second hard link."""
     file = node.reading("backing_file")
-    if file is None:
+    if file is None or node.reading("named") is not None or file.value.startswith(_MEMFD):
         return None
-    return Fact(node.reading("named") is None and _is_called_deleted(file.value), file)
-
-
-def _is_called_deleted(file: str) -> bool:
-    return file.endswith(_DELETED) and not file.startswith(_MEMFD)
+    return file if file.value.endswith(_DELETED) else None
 
 
 def stat_command(path: str) -> claims.Command:
@@ -188,16 +184,12 @@ def _backing_file(path: str, below: tuple[str, ...], because: str) -> Node:
 class Loop(LayerKind, frozen=True, kw_only=True):
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[ToolCall, ...]:
         """One list has all files. The paths matter only for devices that are written to."""
-        files = (node.reading("backing_file") for node in nodes if node.reading("ro") is None)
-        paths = (file.value for file in files if file is not None and not file.value.startswith(_MEMFD))
-        return (
-            ToolCall(BACKING, root=True),
-            *(ToolCall(stat_command(path)) for path in paths),
-        )
+        files = (node.value("backing_file") for node in nodes if not is_read_only(node))
+        paths = (file for file in files if file is not None and not file.startswith(_MEMFD))
+        return (ToolCall(BACKING, root=True), *(ToolCall(stat_command(path)) for path in paths))
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
-        direct = direct_io(node)
-        buffered = "" if direct and direct.value else "; direct-io is off: O_DIRECT above ends in the page cache"
+        buffered = "" if direct_io(node) else "; direct-io is off: O_DIRECT above ends in the page cache"
         return self.sync, self.because + buffered
 
 

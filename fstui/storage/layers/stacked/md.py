@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from fstui.model.storage import Node, Reading, SyncPath
-from fstui.storage.layers.facts import one_of, word
 from fstui.storage.layers.forwarding import (
     AT_TIMES,
     BYTES_ALONE,
@@ -35,8 +34,7 @@ class Array(LayerKind, frozen=True, kw_only=True):
     """The row of an array with a known level. Without a level it is treated like a stripe."""
 
     def spread(self, node: Node) -> Spread:
-        level = one_of(node, "level", _SPREADS)
-        return level.value if level is not None else "stripe"
+        return _SPREADS.get(node.value("level") or "", "stripe")
 
     def tolerates(self, node: Node, members: int) -> int:
         """With parity, subtract the members that are already missing. A mirror does not list missing members."""
@@ -51,8 +49,7 @@ class Array(LayerKind, frozen=True, kw_only=True):
 
 
 def _parity(node: Node) -> int:
-    level = one_of(node, "level", _PARITY)
-    return level.value if level is not None else 0
+    return _PARITY.get(node.value("level") or "", 0)
 
 
 def _missing(node: Node) -> int:
@@ -114,9 +111,8 @@ class MdReader(DeviceReader):
 class Md(Array, frozen=True, kw_only=True):
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
         """A flush goes to the journal first (drivers/md/raid5-cache.c)."""
-        policy = node.reading("consistency_policy")
-        journalled = policy is None or "journal" in policy.value
-        if node.reading("journal_mode") is not None and journalled:
+        policy = node.value("consistency_policy")
+        if node.reading("journal_mode") is not None and (policy is None or "journal" in policy):
             return "passes", "a flush goes to the journal, then to the members"
         return super().sync_of(node)
 
@@ -142,8 +138,7 @@ class Md(Array, frozen=True, kw_only=True):
 
     def may_add_bytes(self, node: Node) -> bool:
         """Return whether the level writes parity, or a block to two members of a RAID10."""
-        level = word(node, "level")
-        return level is None or level.value not in _WITHOUT_PARITY
+        return node.value("level") not in _WITHOUT_PARITY
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         """Return nothing for a faulty member, and copies for one that is written behind.

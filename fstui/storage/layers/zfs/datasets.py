@@ -33,10 +33,10 @@ _DATASET = rb"(?m)^dataset_name\s+\d+\s+(\S.*?)\s*$"
 
 def sync_path(node: Node, call: str) -> tuple[SyncPath, str]:
     """Return what a dataset or volume does with a sync or flush (``call``), and why (zfsprops(7))."""
-    sync = node.reading("sync")
+    sync = node.value("sync")
     if sync is None:
         return "unknown", "its properties are not known"
-    if sync.value == "disabled":
+    if sync == "disabled":
         return "stops", f"sync=disabled: every {call} returns at once"
     return "passes", f"a {call} commits the intent log"
 

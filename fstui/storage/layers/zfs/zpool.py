@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from fstui.model.storage import Node, Reading
 from fstui.storage.claims import Claims, missing
-from fstui.storage.layers.facts import word
 from fstui.storage.layers.forwarding import ALL, AT_TIMES, FLUSHES_ONLY, INTENT_LOG, Forwarded, Member, by_role
 from fstui.storage.layers.kinds import LayerKind, kind
 from fstui.storage.layers.readers import LayerDescription, Sources, without_none
@@ -199,21 +198,22 @@ def properties(claims: Claims) -> Mapping[str, tuple[Reading, ...]]:
     return found
 
 
+def _writes_to_log(dataset: Node) -> bool:
+    return dataset.value("logbias") != "throughput"
+
+
 class PoolKind(LayerKind, frozen=True, kw_only=True):
     def waits_for(self, node: Node, below: Sequence[Node], filesystem: Node) -> tuple[Node, ...] | None:
         """Return the log device if the pool has one and the dataset writes to it."""
         logs = tuple(child for child in below if node.below_roles.get(child.id) == "slog")
-        bias = word(filesystem, "logbias")
-        past_the_log = bias is not None and bias.value == "throughput"
-        return logs if logs and not past_the_log else super().waits_for(node, below, filesystem)
+        return logs if logs and _writes_to_log(filesystem) else super().waits_for(node, below, filesystem)
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         """The vdevs that hold the intent log share its writes; the data follows with a transaction group.
 
         A pool without log devices has its log on its disks, or, since OpenZFS 2.4, on its special vdev.
         """
-        bias = word(filesystem, "logbias")
-        logs = "slog" in roles and not (bias is not None and bias.value == "throughput")
+        logs = "slog" in roles and _writes_to_log(filesystem)
         role = None if member.role == "special" else member.role
         return by_role(role, INTENT_LOG if logs == (member.role == "slog") else AT_TIMES)
 

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage.claims import ToolCall
-from fstui.storage.layers.facts import barriers
+from fstui.storage.layers.facts import barriers_off
 from fstui.storage.layers.forwarding import AT_TIMES, Forwarded, Member
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import DeviceReader, LayerDescription, with_readings, without_none
@@ -34,8 +34,7 @@ class VolumeReader(DeviceReader):
         return pool._replace(readings=readings, label=volume or "")
 
     def with_answers(self, node: Node, roles: Mapping[str, str]) -> tuple[Node, Mapping[str, str]]:
-        volume = node.reading("volume")
-        return with_readings(node, self._pools.properties.get(volume.value, ()) if volume else ()), roles
+        return with_readings(node, self._pools.properties.get(node.value("volume") or "", ())), roles
 
     @cached_property
     def _pools(self) -> Pools:
@@ -62,14 +61,11 @@ class Volume(LayerKind, frozen=True, kw_only=True):
     def keeps_each_write(self, node: Node) -> bool:
         """With sync=always each write is in the intent log before it is acknowledged (zfsprops(7)), and on the disks
         unless the module sends them no flushes. After a power cut the log is read unless that is disabled."""
-        sync, replay_disabled, sends = node.reading("sync"), node.reading(REPLAY), barriers(node)
-        always = sync is not None and sync.value == "always"
-        replayed = replay_disabled is None or replay_disabled.value != "1"
-        return always and replayed and (sends is None or sends.value)
+        return node.value("sync") == "always" and node.value(REPLAY) != "1" and not barriers_off(node)
 
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[ToolCall, ...]:
         """Request the properties of each volume and the devices of its pool. This needs no root."""
-        names = [reading.value for node in nodes if (reading := node.reading("volume"))]
+        names = [volume for node in nodes if (volume := node.value("volume"))]
         of_pools = (command for name in names for command in pool_commands(name.partition("/")[0]))
         of_volumes = (("zfs", "get", *COLUMNS, "sync,logbias", name) for name in names)
         return tuple(ToolCall(command) for command in dict.fromkeys((*of_pools, *of_volumes)))

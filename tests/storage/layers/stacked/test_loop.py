@@ -200,8 +200,7 @@ def test_btrfs_subvolume_has_its_own_device_number(box: Box) -> None:
 def test_deleted_file(box: Box, file: str, deleted: bool) -> None:
     box.loop("loop0", file)
     box.mount("/dev/loop0", "/mnt", "ext4")
-    told = loop.deleted(look(box, "/mnt").node("loop0"))
-    assert told is not None and told.value is deleted
+    assert (loop.deleted(look(box, "/mnt").node("loop0")) is not None) is deleted
 
 
 def test_loop_over_memfd_is_in_memory(box: Box) -> None:
@@ -230,8 +229,7 @@ def after_stat(box: Box, file: str, *, inode: int = 12, node_of: str | None = No
 @pytest.mark.parametrize(("inode", "deleted"), [(12, False), (13, True)], ids=["itself", "another of that name"])
 def test_file_may_be_named_deleted(box: Box, inode: int, deleted: bool) -> None:
     found = after_stat(box, "/images/disk.img (deleted)", inode=inode)
-    fact = loop.deleted(found.node("loop0"))
-    assert fact is not None and fact.value is deleted
+    assert (loop.deleted(found.node("loop0")) is not None) is deleted
     assert found.node("loop0").below == (f"file:/images/disk.img{'' if deleted else ' (deleted)'}",)
 
 
