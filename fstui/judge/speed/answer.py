@@ -175,8 +175,8 @@ def _no_reference(case: Case, verdict: Verdict, found: Sequence[Yardstick]) -> S
 
 def _among_all_kinds(case: Case, best: SyncStep) -> Speed:
     """Compare a device of an unknown class with what is typical for each kind of disk."""
-    paced, as_rate = best.settings.ops_per_s > 0, f"{rate(per_s(best))}/s"
-    did, rank = pace(per_s(best), paced=paced), _RANKS[sum(each <= per_s(best) for _, each in typical())]
+    as_rate = f", as in {rate(per_s(best))}/s" if best.settings.ops_per_s else ""
+    did, rank = pace(per_s(best), best), _RANKS[sum(each <= per_s(best) for _, each in typical())]
     medians = ", ".join(f"{kind} {rate(each)}/s" for kind, each in typical())
     return Speed(
         answer="normal",
@@ -184,7 +184,7 @@ def _among_all_kinds(case: Case, best: SyncStep) -> Speed:
         title=f"{best.step.name} {did}, {rank}",
         sentence=f"{best.step.name} did {did}: {rank}, by the medians of published rates. There is no reference for "
         f"exactly this kind of device. {_remarks(case, best.step)}".strip(),
-        because=(f"{best.step.name}: {did}{f', as in {as_rate}' * paced}; medians: {medians}",),
+        because=(f"{best.step.name}: {did}{as_rate}; medians: {medians}",),
     )
 
 

@@ -33,19 +33,19 @@ CPU_BELOW = 4
 
 
 class StepComparison(NamedTuple):
-    step: Step
+    done: SyncStep
     slow_below_per_s: float
     normal_from_per_s: float
     evidence: str
     """The reference with its number: ``slow is below 42/s; the slowest published is 83/s with fsync``."""
-    paced: bool = False
-    """The user limited the rate of the step, so the time of each operation counts."""
+
+    @property
+    def step(self) -> Step:
+        return self.done.step
 
     @property
     def per_s(self) -> float:
-        """Operations per second; for a paced step, how many would fit into one second."""
-        whole = self.step.latency_ns
-        return 1e9 / max(1, whole.mean) if self.paced and whole else self.step.rate_per_s
+        return per_s(self.done)
 
     @property
     def slow(self) -> bool:
@@ -58,20 +58,20 @@ class StepComparison(NamedTuple):
     def slow_without(self, lost_ns: int) -> bool:
         """Return whether the step would be slow without ``lost_ns``, in which it or the kernel's threads had no CPU."""
         left_s = self.step.elapsed_s - CPU_BELOW * lost_ns / 1e9
-        return left_s > 0 and not self.paced and self.step.ops / left_s < self.slow_below_per_s
+        return left_s > 0 and not self.done.settings.ops_per_s and self.step.ops / left_s < self.slow_below_per_s
 
     @property
     def did(self) -> str:
-        return pace(self.per_s, paced=self.paced)
+        return pace(self.per_s, self.done)
 
     @property
     def line(self) -> str:
         return f"{self.step.name}: {self.did}; {self.evidence}"
 
 
-def pace(per_s: float, *, paced: bool) -> str:
-    """Return ``840/s``, or ``1.2 ms each`` if the user limited the rate."""
-    return f"{duration_ns(1e9 / per_s)} each" if paced else f"{rate(per_s)}/s"
+def pace(per_s: float, done: SyncStep) -> str:
+    """Return ``840/s``, or ``1.2 ms each`` if the user limited the rate of the step."""
+    return f"{duration_ns(1e9 / per_s)} each" if done.settings.ops_per_s else f"{rate(per_s)}/s"
 
 
 class Yardstick(NamedTuple):
@@ -144,7 +144,7 @@ def _with_own(case: Case, done: SyncStep) -> StepComparison | None:
         return None
     floor = min(one.slowest_per_s for one in same) / FAR
     evidence = f"the median is {rate(median(one.per_s for one in same))}/s"
-    return StepComparison(done.step, floor if _is_long(done) else 0.0, floor, evidence)
+    return StepComparison(done, floor if _is_long(done) else 0.0, floor, evidence)
 
 
 def _with_earlier(case: Case, done: SyncStep) -> StepComparison | None:
@@ -154,9 +154,9 @@ def _with_earlier(case: Case, done: SyncStep) -> StepComparison | None:
     if len(means) < ENOUGH_BEFORE:
         return None
     floor = 1e9 / quantiles(means, n=4, method="inclusive")[2] / FAR
-    paced, typical = done.settings.ops_per_s > 0, median(means)
-    evidence = f"the median is {pace(1e9 / typical, paced=paced)}"
-    return StepComparison(done.step, floor if _is_long(done) else 0.0, floor, evidence, paced)
+    return StepComparison(
+        done, floor if _is_long(done) else 0.0, floor, f"the median is {pace(1e9 / median(means), done)}"
+    )
 
 
 def _with_class(case: Case, published_class: PublishedClass, done: SyncStep) -> StepComparison | None:
@@ -170,20 +170,20 @@ def _with_class(case: Case, published_class: PublishedClass, done: SyncStep) -> 
     work = _work(case, done)
     slow_below = slowest / FAR / work
     evidence = f"slow is below {rate(slow_below)}/s; {_slowest(published_class)}"
-    return StepComparison(done.step, slow_below, normal_from / work, evidence)
+    return StepComparison(done, slow_below, normal_from / work, evidence)
 
 
 def _with_least(done: SyncStep) -> StepComparison:
     """Compare with the least that etcd requires: a disk of any kind whose best step does less is slow."""
     floor = float(MIN_PER_S)
-    return StepComparison(done.step, floor, floor, "etcd.io, hardware: at least 50/s", done.settings.ops_per_s > 0)
+    return StepComparison(done, floor, floor, "etcd.io, hardware: at least 50/s")
 
 
 def _with_revolutions(case: Case, slowest_rpm: int, done: SyncStep) -> StepComparison:
     revolutions = MAX_REVOLUTIONS * _work(case, done)
     floor = slowest_rpm / 60 / revolutions
     evidence = f"slow is below {rate(floor)}/s: {count(revolutions)} revolutions per sync"
-    return StepComparison(done.step, floor, floor, evidence)
+    return StepComparison(done, floor, floor, evidence)
 
 
 def _with_limits(case: Case, done: SyncStep) -> StepComparison:
@@ -191,7 +191,7 @@ def _with_limits(case: Case, done: SyncStep) -> StepComparison:
     per_s = rewrites_per_s(SLOWEST_RPM)
     applies = any("iops" in limit.what and int(limit.value) < per_s for limit in limits_met(case, done.step))
     evidence = f"{per_s:.0f} revolutions per second"
-    return StepComparison(done.step, per_s if applies else 0.0, per_s, evidence, done.settings.ops_per_s > 0)
+    return StepComparison(done, per_s if applies else 0.0, per_s, evidence)
 
 
 def _is_long(done: SyncStep) -> bool:
