@@ -126,7 +126,6 @@ def campaign(
 
 
 def _settings(how: dict[str, Any]) -> CampaignSettings | None:
-    """Return the settings of a new campaign, or None if only --into is given. Raises Refused."""
     given = [name for name in _NEEDED if how[name] is not None]
     if not given:
         return None

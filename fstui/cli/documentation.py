@@ -134,7 +134,6 @@ def _page(root: click.Context) -> Iterator[str]:
 
 
 def _below(above: click.Context) -> Iterator[click.Context]:
-    """Return every listed command, each before its own subcommands."""
     group = above.command
     for name in group.list_commands(above) if isinstance(group, click.Group) else ():
         found = group.get_command(above, name) if isinstance(group, click.Group) else None

@@ -252,7 +252,6 @@ def _request(command: str, arguments: Sequence[str], how: dict[str, Any]) -> int
 
 
 def _cleaning(directory: Path, request: Request) -> str:
-    """Return the command that reaches the same hosts, users and directories as the request did."""
     named = {"--place": request.place, "--become": request.become, "--ssh": request.ssh if request.ssh != "ssh" else ""}
     options = [word for name, value in named.items() if value for word in (name, value)]
     return shlex.join(["fstui", "fleet", "clean", str(directory), *options])
@@ -279,7 +278,6 @@ def _base_request(command: str, how: dict[str, Any]) -> Request:
 
 
 def _carried(named: Path | None) -> Path:
-    """Return the file to carry to the hosts. Raises Refused."""
     made = Path("dist") / _PYZ
     found = named or (made if made.is_file() and not Path(_PYZ).is_file() else Path(_PYZ))
     if not found.is_file():

@@ -33,8 +33,6 @@ from fstui.runs.site import Site
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """The command line of ``fstui run``."""
-
     scenario: str
     directory: str | None
     settings: dict[str, str]
@@ -54,7 +52,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     pull_plug: float | None
 
     def session(self, round_: Round | None) -> tuple[Session, str]:
-        """Return the session, and the mount point of a simulated disk. Raises Refused."""
         if self.simulate is not None:
             return session_on(self.simulate, round_)
         session = Session.here(
@@ -158,7 +155,6 @@ class Headless:
         return await caution.check(self._session, site, plan.room_bytes, plan.max_bytes)
 
     def _ask(self, concerns: Sequence[str]) -> None:
-        """Raises Refused if there are reasons against the run and the user does not confirm it."""
         if not concerns:
             return
         what = f"{self._options.directory}: {', '.join(concerns)}"

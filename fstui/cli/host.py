@@ -99,8 +99,6 @@ async def _clean(pending: bool) -> int:
 
 
 class Printing(NamedTuple):
-    """How and where the result is printed, and when the check began."""
-
     format: str
     output: Path | None
     began: float

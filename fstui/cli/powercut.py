@@ -134,7 +134,6 @@ def _reason(interruption: Interruption) -> str:
 
 
 def _confirm_root(cut: PreparedCut, root_of: str | None) -> None:
-    """Raises Refused unless the user names the host."""
     name = cut.header.host.hostname
     if root_of is None and is_terminal(sys.stdin):
         say(f"{cut.header.target.path} is on the root filesystem: after the cut, this host may not start again.")
@@ -147,7 +146,6 @@ def _confirm_root(cut: PreparedCut, root_of: str | None) -> None:
 
 
 def _ask(cut: PreparedCut, concerns: Sequence[str]) -> None:
-    """Raises Refused if there are reasons against the test and the user does not confirm it."""
     what = f"{cut.header.target.path}: {', '.join(concerns)}"
     if concerns and not agreed(what, "Write anyway?", yes=False):
         raise Refused(f"{what}. Nothing was written. Use --yes to write anyway")

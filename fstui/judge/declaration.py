@@ -27,8 +27,6 @@ class Conclusion(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A function that judges, with its public name and its order among the others."""
-
     name: str
     judge: Callable[[Case], Iterable[Conclusion | Finding]]
     """Yields whole findings only if it reports under several names."""

@@ -14,8 +14,6 @@ from fstui.model.storage import Node
 
 
 class DefectOutcome(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a defect means, and the templates of its finding."""
-
     values: tuple[str, ...] = ()
     """Values of the defect's reading that have this outcome."""
     verdict: Verdict | None = None

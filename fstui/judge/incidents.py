@@ -160,8 +160,6 @@ def _grouped(waits: Iterable[Wait]) -> list[list[Wait]]:
 
 
 class IncidentFacts:
-    """All that is known about one incident."""
-
     def __init__(self, records: Records, waits: Sequence[Wait]) -> None:
         self.start, self.end = start, end = waits[0].start, _end(waits)
         self.waited: dict[tuple[str, str], float] = defaultdict(float)
@@ -279,7 +277,6 @@ def _latency_ms(seconds: Sequence[Second], device: str) -> tuple[float, float] |
 
 
 def _why(case: IncidentFacts) -> Why:
-    """Return the cause. The first rule that applies decides."""
     for rule in (_short_of_memory, _short_of_cpu, _no_device, _io_limit, _other_program, _discards, _other_syncs):
         if why := rule(case):
             return why
@@ -406,7 +403,6 @@ def _short_of_cpu(case: IncidentFacts) -> Why | None:
 
 
 def _moved(windows: Sequence[Window]) -> list[Mover]:
-    """Return what each process read and wrote in these windows."""
     sums: dict[int, Mover] = {}
     for window in windows:
         for one in window.processes or ():
@@ -451,7 +447,6 @@ def pressure(seconds: Sequence[Second], which: int) -> float | None:
 
 
 def longest(windows: Iterable[Window]) -> RecordedWait | None:
-    """Return the row with the longest wait."""
     rows = (row for window in windows for row in window.waits if not row.kernel)
     return max(rows, key=lambda row: row.longest_so_far_ms, default=None)
 

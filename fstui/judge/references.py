@@ -65,8 +65,6 @@ class PublishedClass(NamedTuple):
 
 
 class Placement(NamedTuple):
-    """One step's rate among the references of its operation."""
-
     operation: Operation
     per_s: float
     block_bytes: int

@@ -48,7 +48,6 @@ _SHORT_S = 0.05
 
 
 def check_health(drive: Node) -> str:
-    """Return the next step for a drive that loses nothing, as its model says or as declared."""
     if behind_raid_controller(drive):
         return CHECK_CONTROLLER[0]
     shows = "." if is_optane(drive) else " shows the state of its capacitor."
@@ -184,7 +183,6 @@ def durable_commits(lossy: Sequence[str]) -> str:
 
 
 def process(found: Process) -> str:
-    """``mysqld (812)``"""
     return f"{found.name or 'process'} ({found.pid})"
 
 

@@ -47,7 +47,6 @@ def _cells(row: FileAtRisk) -> tuple[Cell | str, ...]:
 
 
 def file_cells(row: FileAtRisk) -> tuple[str, ...]:
-    """Return the cells of a file, for the header ``FILES``."""
     return (
         who(row),
         size(row.dirty_bytes),

@@ -248,7 +248,6 @@ def _record(cut: CampaignCut) -> tuple[Value, ...]:
 
 
 def line(cut: CampaignCut, kind: CutKind) -> str:
-    """Return one finished cut in one line."""
     words, style = _outcome(cut, kind)
     figures = cut.figures
     records = f": {count(figures.checked)} records checked, {count(figures.lost)} lost" if figures else ""

@@ -33,7 +33,6 @@ def escape_controls(text: str) -> str:
 
 
 def escape_lines(text: str) -> str:
-    """Return text of several lines, each of them escaped."""
     return "\n".join(map(escape_controls, text.split("\n")))
 
 

@@ -71,7 +71,6 @@ def line(row: Checked) -> str:
 
 
 def commit_step(run: Run) -> Step | None:
-    """Return the step whose rate is that of durable commits."""
     return next((step for step in run.steps if step.syncs and step.latency_ns), None)
 
 

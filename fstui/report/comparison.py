@@ -110,7 +110,6 @@ class Ratio(msgspec.Struct, frozen=True):
 
     @property
     def undecided(self) -> bool:
-        """Whether the interval contains 1."""
         return self.low is not None and self.high is not None and self.low <= 1 <= self.high
 
     def __str__(self) -> str:

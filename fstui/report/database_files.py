@@ -19,7 +19,6 @@ _HEADER = ("each transaction", "writes", "bytes", "syncs", "mean time")
 
 
 def table(run: Run) -> Section:
-    """Return a row for each kind of file of each step, and one for what reached the devices."""
     steps = _that_wrote(run)
     counts = figures.Counts(run)
     rows = tuple(row for number, each in enumerate(steps, 1) for row in _rows(f"#{number}", each, counts))
@@ -41,7 +40,6 @@ def notes(run: Run) -> Iterator[str]:
 
 
 def csv_cells(step: Step) -> Iterator[tuple[str, int | None]]:
-    """Return the columns of a step in a spreadsheet; empty for a step without a database."""
     waits = _waits(step.figures) if isinstance(step.figures, SysbenchFigures) else ()
     found = {each.file: each for each in waits}
     for file in ("redo log", "binary log", "doublewrite", "WAL", "data"):

@@ -37,8 +37,6 @@ _ROWS = {
 
 
 class DatabaseStep(NamedTuple):
-    """A step that sysbench completed."""
-
     step: Step
     settings: Sysbench
     figures: SysbenchFigures
@@ -62,8 +60,6 @@ class DatabaseStep(NamedTuple):
 
 
 class _Column(NamedTuple):
-    """A step as a column of one configuration."""
-
     name: str
     """The run, if there are several."""
     run: Run
@@ -84,13 +80,11 @@ def _database_step(step: Step) -> DatabaseStep | None:
 
 
 def tables(run: Run) -> list[Section]:
-    """Return the tables about databases: by configuration, by clients, durable against not durable."""
     found = (workloads(run), by_clients(run), _durable_and_not(run))
     return [section for section in found if not section.empty]
 
 
 def workloads(run: Run) -> Section:
-    """Return one table: configurations down, workloads across."""
     counts = figures.Counts(run)
     return _workloads([_Column("", run, counts, each) for each in measured(run)])
 

@@ -85,7 +85,6 @@ def names_of(writers: Iterable[OtherWriter]) -> str:
 
 
 def failure(step: Step) -> str:
-    """Return why a step did not finish, or an empty string."""
     if step.error is None:
         return step.reason or ""
     return f"{step.reason} ({step.error.text})" if step.reason else step.error.text

@@ -10,8 +10,6 @@ from fstui.model.base import Base
 
 
 class Word(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a term means."""
-
     text: str
     also: tuple[str, ...] = ()
     """Other names of the term."""

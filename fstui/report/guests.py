@@ -28,7 +28,6 @@ _RESTART = "Then shut the guest down and start it again: a reboot inside it chan
 
 
 def sections(guests: Sequence[Guest], inventory: Inventory) -> Iterator[Section]:
-    """Yield a table of all disks, then each guest whose flushes are lost, and what could not be read."""
     rows = [row for guest in guests for row in _rows(guest, inventory)]
     troubles = dict.fromkeys(f"{guest.title}: {guest.trouble}." for guest in guests if guest.trouble)
     yield Section("Virtual machines", _HEADER, tuple(rows), tuple(troubles))

@@ -70,7 +70,6 @@ def _row(summary: Summary) -> tuple[Cell | str, ...]:
 
 
 def of_trends(summaries: Sequence[Summary]) -> Report:
-    """Return a section for each series of at least two runs."""
     repeated = [one for one in series(summaries) if len(one) > 1]
     document = TrendDocument(
         series=tuple(

@@ -37,8 +37,6 @@ class Mark(NamedTuple):
 
 
 class LogScale(NamedTuple):
-    """A logarithmic axis between two positive values."""
-
     low: float
     high: float
 
@@ -148,7 +146,6 @@ def _revolution(case: Case, settings: Settings) -> Iterator[float]:
 
 
 def _published(case: Case, settings: Settings) -> Iterator[float]:
-    """Yield the median of the published results for the same operation on the same class of medium."""
     writes = settings.as_sync_writes() if isinstance(settings, StepSettings) else None
     operation, media = (operation_of(writes) if writes else None), comparable(case.commit_media)
     rates = [one.per_s for one in published(operation, media)] if operation and media else []

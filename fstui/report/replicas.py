@@ -38,8 +38,6 @@ class Headline(NamedTuple):
 
 
 class ReplicaStep(NamedTuple):
-    """A step after which both servers could be compared."""
-
     settings: ReplicaCut
     figures: ReplicaCutFigures
 
@@ -59,7 +57,6 @@ def headline(run: Run) -> Headline | None:
 
 
 def tables(run: Run) -> list[Section]:
-    """Return one table for each kind of server; empty without replicas."""
     found: dict[str, list[ReplicaStep]] = {}
     for each in measured(run):
         found.setdefault(f"{each.figures.title} · {counted(each.settings.clients, 'client')}", []).append(each)

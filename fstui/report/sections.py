@@ -54,8 +54,6 @@ class Section(NamedTuple):
 
 
 class Report(NamedTuple):
-    """Everything that a command prints."""
-
     title: str
     sections: tuple[Section, ...]
     document: object

@@ -43,8 +43,6 @@ class Subject(NamedTuple):
 
 
 class SkippedFilesystem(NamedTuple):
-    """A filesystem that is not checked, and why."""
-
     name: str
     reason: str
     trouble: bool = False
@@ -116,7 +114,6 @@ class Checkup:
             (self.subjects if isinstance(found, Subject) else self.left_out).append(found)  # type: ignore[arg-type]
 
     async def _subject_on(self, target: Target, mounts: Sequence[str]) -> Subject | SkippedFilesystem:
-        """Find a directory on it to which this user may write."""
         left_out: SkippedFilesystem | None = None
         for directory in dict.fromkeys([target.mount_point, *usual_directories(target.mount_point, mounts)]):
             try:

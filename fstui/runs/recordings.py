@@ -213,7 +213,6 @@ def _answer(period: tuple[float, float] | None) -> WhatHappened:
 
 
 def what_happened(found: Recording, period: tuple[float, float] | None) -> WhatHappened:
-    """Return the answer from the records."""
     headers = [record for record in found.records if isinstance(record, Header)]
     whole = found.extent or (found.records[0].at, found.records[-1].at)
     start, end = period or whole

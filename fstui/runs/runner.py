@@ -54,8 +54,6 @@ SILENT_S = 0.25
 
 
 class RunInProgress:
-    """A run."""
-
     def __init__(
         self, plan: Plan, site: Site, machine: Machine, idle: Idle | None = None, round_: Round | None = None
     ) -> None:
@@ -241,7 +239,6 @@ class RunInProgress:
             return ()
 
     async def _served(self, index: int, planned: PlannedStep, servers: Servers) -> Served | Step | None:
-        """Return the server of a step, or the step that failed or was stopped because of it."""
         if not planned.settings.wants_server:
             return None
         preparing = StepPreparing(index=index, name=planned.name, done=0, total=0)
@@ -301,7 +298,6 @@ def _with_facts(process: Process, facts: dict[str, object]) -> Process:
 
 
 async def _with_cause(step: Step, servers: Servers) -> Step:
-    """Add the reason why the server ended to a failed step."""
     if step.error is None or not (reason := await servers.cause_of_death()):
         return step
     error = msgspec.structs.replace(step.error, message=f"{step.error.message}. {reason}")

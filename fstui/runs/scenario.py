@@ -41,15 +41,11 @@ WORD_KEY = "*"
 
 
 class ScenarioServer(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The database server of the steps."""
-
     kind: str
     options: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 class Scenario(Form, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The content of a scenario file."""
-
     server: ScenarioServer | None = None
     steps: list[dict[str, Any]]
 

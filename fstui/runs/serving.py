@@ -31,8 +31,6 @@ from fstui.state.workspace import HeldDirectory
 
 
 class Serving(Servers):
-    """Servers of this host."""
-
     def __init__(self, run_id: str, workspace: HeldDirectory, begun: Callable[[int], None] = lambda pid: None) -> None:
         """``begun``: called with the pid of the process that will start a server, before it does."""
         super().__init__()

@@ -16,8 +16,6 @@ __all__ = ["LedgerEntry"]
 
 
 class StartupData(NamedTuple):
-    """What the app needs when it starts."""
-
     declared: dict[str, Declaration]
     """By target identity."""
     left_behind: list[LedgerEntry]

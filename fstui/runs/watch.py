@@ -63,7 +63,6 @@ class Watching(ABC):
         return True
 
     def _ending(self, child: RunningWatch | AtRiskChild, seconds: float | None) -> asyncio.Future[bool]:
-        """Request the result of the child after this time, or at the stop."""
         ending = asyncio.ensure_future(self._passed(seconds))
         ending.add_done_callback(lambda _: child.end())
         return ending
@@ -104,7 +103,6 @@ class WatchingWaits(Watching):
     async def _from_proc(
         self, nodes: tuple[Node, ...], whole: ProcSpan, seconds: float | None
     ) -> AsyncGenerator[Watched | Ended, None]:
-        """Yield what every user may read: the counters of devices, and who writes."""
         left = seconds
         stopped = False
         while not stopped and (left is None or left > 0):

@@ -23,8 +23,6 @@ from fstui.storage.layers.devices.caches import safe_drive
 
 
 class Case:
-    """The evidence of a run and its facts, each computed on first use."""
-
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
         self.host = evidence.host

@@ -39,8 +39,6 @@ _COMMIT_EVERY_S, _COMMIT_FLUSHES, COMMIT_BYTES = 5, 2, 65536
 
 
 class Arrival(NamedTuple):
-    """The flushes of one step, by the counters or by the trace."""
-
     devices: tuple[Node, ...]
     flushes: float
     expected: Range | None
@@ -139,7 +137,6 @@ class FlushAccount(NamedTuple):
 
     @property
     def byte_share(self) -> float:
-        """The share that arrived of the bytes that have to arrive."""
         return self.arrived_bytes / self.expected_bytes.low if self.expected_bytes.low else 1.0
 
     @property

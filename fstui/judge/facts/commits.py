@@ -94,7 +94,6 @@ class DatabaseCommits:
         return tuple(commits for commits in self.counted if commits.lacks_flushes)
 
     def comparison(self, commits: CountedCommits) -> tuple[str, ...]:
-        """Return a line about fstui's own syncs with the same flags, if there were any."""
         wanted = CommitStep(commits.step, commits.promised).as_syncs
         per_sync = self._reference(wanted)
         if per_sync is None:
@@ -143,7 +142,6 @@ class DatabaseCommits:
         return None
 
     def _of_same_flags(self, wanted: SyncStep) -> Iterator[LevelAccounts]:
-        """Yield the accounts of fstui's own steps that sync in the same way."""
         for done in self._steps.measured:
             alike = (done.call, done.direct) == (wanted.call, wanted.direct) and done.syncs >= MIN_SYNCS
             if alike and (accounts := self._flushes.accounts(done)):

@@ -177,7 +177,6 @@ def _is_off(node: Node) -> bool:
 
 
 def _caches(below: Sequence[Node]) -> str:
-    """Return what the caches of these devices mean for data that is not flushed."""
     on, without = list(filter(_is_on, below)), list(filter(_is_off, below))
     if not all(may_outlive_power_cut(node) or _behind_server(node) for node in on):
         return "volatile_cache"

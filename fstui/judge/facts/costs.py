@@ -91,7 +91,6 @@ class Costs:
 
 
 def typical_ns(latency: Latency) -> int:
-    """Return p50, or the mean if that is much longer."""
     return latency.mean if latency.mean > MEAN_TO_MEDIAN * latency.p50 else latency.p50
 
 

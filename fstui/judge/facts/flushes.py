@@ -41,8 +41,6 @@ _PAGE = 4096
 
 
 class _Sends(NamedTuple):
-    """The flushes and bytes that a filesystem is expected to send down in one step."""
-
     flushes: ExpectedFlushes | None
     """Flushes per sync; None if unknown."""
     bytes: Range

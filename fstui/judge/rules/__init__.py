@@ -79,8 +79,6 @@ def all_rules(*, with_steps: bool = True) -> tuple[Rule, ...]:
 
 
 class AnsweredQuestion(NamedTuple):
-    """A question, and the rules that answer it with a sentence each."""
-
     words: str
     rules: tuple[tuple[str, str], ...]
 
@@ -90,7 +88,6 @@ def rule_names() -> tuple[str, ...]:
 
 
 def has_page(rule_name: str) -> bool:
-    """Return whether a rule of this name has a page. Old names count."""
     return RENAMED.get(rule_name, rule_name) in pages()
 
 
@@ -109,7 +106,6 @@ def questions() -> tuple[AnsweredQuestion, ...]:
 
 
 def _texts(question: str, module: str) -> Iterator[tuple[str, str]]:
-    """Yield the name and the page of each rule of a file."""
     # from the source, because an optimising interpreter (-OO) keeps no docstrings
     source = pkgutil.get_data(f"{__name__}.{question}", f"{module}.py")
     assert source is not None, "it is part of the package"

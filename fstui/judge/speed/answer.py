@@ -204,7 +204,6 @@ def _unknown(title: str, sentence: str) -> Speed:
 
 
 def _lines(found: Sequence[Yardstick], *first: tuple[StepComparison, str]) -> tuple[str, ...]:
-    """Return a line for each step, with everything that it was compared with."""
     lines: dict[str, dict[str, None]] = {}
     for one, name in (*first, *((yardstick.worst, yardstick.name) for yardstick in found)):
         lines.setdefault(f"{one.step.name}: {one.did}", {})[f"{one.evidence} ({name})"] = None

@@ -23,8 +23,6 @@ many operations."""
 
 
 class StalledStep(NamedTuple):
-    """A step that stalled, with its longest operation."""
-
     step: Step
     ns: int
     call: str = ""

@@ -25,8 +25,6 @@ Labels = dict[str, str]
 
 
 class Value(NamedTuple):
-    """One line of a metric."""
-
     value: float
     labels: Labels = {}  # noqa: RUF012  it is never changed
     part: str = ""

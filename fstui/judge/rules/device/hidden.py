@@ -79,7 +79,6 @@ def _served(stack: Stack) -> Node | None:
 
 
 def _sent(case: Case, filesystem: Node) -> Iterator[tuple[SyncStep, int]]:
-    """Yield the COMMIT calls of each step."""
     for done in case.steps.synced:
         counters = done.step.device(filesystem.id)
         if counters and counters.commits is not None:

@@ -99,7 +99,6 @@ def stated_durable(case: Case) -> Iterator[Conclusion]:
 
 
 def _is_judged_by_flushes(node: Node) -> bool:
-    """Return whether it has a cache that must be flushed, so that its flushes are counted."""
     return has_cache(node) is True and not protects_by_controller(node)
 
 

@@ -59,7 +59,6 @@ _KINDS_OF_LOSS = (
 
 @rule()
 def power_cut(case: Case) -> Iterator[Conclusion]:
-    """Yield lost if any acknowledged record is missing, kept after a cut without loss, and otherwise cannot-tell."""
     in_guest = case.host.virtualization is not None
     for step in case.steps.all:
         figures = step.figures
