@@ -13,6 +13,7 @@ import msgspec
 from fstui.measure import kinds as measures
 from fstui.measure.latency import Histogram, Timeline
 from fstui.measure.wire.frames import BadFrame, Samples
+from fstui.model.base import Base, Count
 from fstui.model.counters import Counters, DeviceCounters, DeviceTrace
 from fstui.model.plan import PlannedStep
 from fstui.model.settings import Figures
@@ -25,6 +26,26 @@ DELAYED_SHARE = 0.01
 MIN_INTERVALS = 16
 SHORTEST_NS = 100_000_000
 LONGEST_LOOK_S = 0.25
+
+
+class InFlight(Base, frozen=True, kw_only=True):
+    """A call that a writer has been in since that time."""
+
+    writer: Count
+    since_ns: Count
+    call: str
+
+
+class ProbeTimes(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a probe reports at its end, by its own clock."""
+
+    start_ns: Count
+    end_ns: Count
+    delayed_ns: Count
+    cpu_wait_ns: Count | None = None
+    longest_cpu_wait_ns: Count | None = None
+    stolen_ns: Count | None = None
+    turns: tuple[CounterInterval, ...] = ()
 
 
 class StepRecorder:
@@ -44,19 +65,14 @@ class StepRecorder:
         self.reported = Reported(plan.settings.probe)
         self.error: Failure | None = None
         self.started_ns = 0
-        self.ended_ns = 0
-        self.delayed_ns = 0
-        self.cpu_wait_ns: int | None = None
-        self.longest_cpu_wait_ns: int | None = None
-        self.stolen_ns: int | None = None
+        self.times = ProbeTimes(start_ns=0, end_ns=0, delayed_ns=0)
         self.before: Counters | None = None
         self.newest: Counters | None = None
         self.trace: tuple[DeviceTrace, ...] | None = None
         self.done = False
         self.never_ended: PendingOperation | None = None
         """The stall of a program that was abandoned and had not reported in which operation it was."""
-        self._saved_turns: tuple[CounterInterval, ...] = ()
-        self._in_flight: dict[int, tuple[int, str]] = {}
+        self._in_flight: dict[int, InFlight] = {}
         self._cut_off = 0
         """Operations that had not returned when the step ended. Each counts with the time that it had taken so far."""
 
@@ -108,9 +124,8 @@ class StepRecorder:
         self.intervals.add(samples.begins_ns, ends)
         self.timeline.add(ends, durations, self.started_ns)
 
-    def in_flight(self, writer: int, since_ns: int, call: str) -> None:
-        """Record that a writer has been in this call since ``since_ns``."""
-        self._in_flight[writer] = (since_ns, call)
+    def in_flight(self, call: InFlight) -> None:
+        self._in_flight[call.writer] = call
 
     def count(self, counters: Counters, *, last: bool = False) -> None:
         """Add newer counters. Add the differences at the lowest devices to the timeline."""
@@ -125,22 +140,8 @@ class StepRecorder:
             flushes=_sum([device.flushes for device in moved]),
         )
 
-    def end(
-        self,
-        start_ns: int,
-        end_ns: int,
-        delayed_ns: int,
-        *,
-        cpu_wait_ns: int | None = None,
-        longest_cpu_wait_ns: int | None = None,
-        stolen_ns: int | None = None,
-        turns: tuple[CounterInterval, ...] = (),
-    ) -> None:
-        """End the step at the times of the probe's own clock."""
-        self.started_ns, self.ended_ns, self.delayed_ns = start_ns, end_ns, delayed_ns
-        self.cpu_wait_ns, self.longest_cpu_wait_ns = cpu_wait_ns, longest_cpu_wait_ns
-        self.stolen_ns, self._saved_turns = stolen_ns, turns
-        self.done = True
+    def end(self, times: ProbeTimes) -> None:
+        self.times, self.started_ns, self.done = times, times.start_ns, True
 
     def cut_off(self) -> None:
         """End the step while operations are in flight, and count each with the time that it has taken so far.
@@ -148,8 +149,8 @@ class StepRecorder:
         Without them, the percentiles of storage that hangs would look good.
         """
         now_ns = self.newest.monotonic_ns if self.newest else 0
-        for since_ns, _ in self._in_flight.values():
-            self.timeline.add([now_ns], [now_ns - since_ns], self.started_ns)
+        for call in self._in_flight.values():
+            self.timeline.add([now_ns], [now_ns - call.since_ns], self.started_ns)
             self._cut_off += 1
 
     def _stalls(self, status: StepStatus, elapsed_ns: int) -> StallSummary:
@@ -196,8 +197,8 @@ class StepRecorder:
 
     def step(self, status: StepStatus, prepare_s: float) -> Step:
         """Return the finished step. It is ``disturbed`` if the probe had to wait for a reader."""
-        elapsed_ns = max(0, (self.ended_ns or (self.newest.monotonic_ns if self.newest else 0)) - self.started_ns)
-        if status == "finished" and self.delayed_ns > DELAYED_SHARE * elapsed_ns:
+        elapsed_ns = max(0, (self.times.end_ns or (self.newest.monotonic_ns if self.newest else 0)) - self.started_ns)
+        if status == "finished" and self.times.delayed_ns > DELAYED_SHARE * elapsed_ns:
             status = "disturbed"
         return Step(
             name=self.plan.name,
@@ -211,10 +212,10 @@ class StepRecorder:
             writers=self.settings.writers,
             prepare_s=round(prepare_s, 3),
             elapsed_s=elapsed_ns / 1e9,
-            delayed_ns=self.delayed_ns,
-            cpu_wait_ns=self.cpu_wait_ns,
-            longest_cpu_wait_ns=self.longest_cpu_wait_ns,
-            stolen_ns=self.stolen_ns,
+            delayed_ns=self.times.delayed_ns,
+            cpu_wait_ns=self.times.cpu_wait_ns,
+            longest_cpu_wait_ns=self.times.longest_cpu_wait_ns,
+            stolen_ns=self.times.stolen_ns,
             rate_per_s=self.ops / (elapsed_ns / 1e9) if elapsed_ns else 0.0,
             latency_ns=self.whole.latency() or self._figures.latency(self.reported.histogram),
             write_ns=self.writes.latency(),
@@ -224,7 +225,7 @@ class StepRecorder:
             unanswered=self._unanswered(status, elapsed_ns),
             timeline=self.timeline.points(),
             counters=self.moved(),
-            turns=self._saved_turns or (self.intervals.turns() if self.settings.writers == 1 else ()),
+            turns=self.times.turns or (self.intervals.turns() if self.settings.writers == 1 else ()),
             trace=self.trace,
             figures=self.reported.figures,
         )
@@ -246,8 +247,8 @@ class StepRecorder:
             silence = next((one for one in self._figures.silences() if one.lasts), None)
             elapsed_s = (now_ns - self.started_ns) / 1e9
             return PendingOperation(call="a transaction", elapsed_s=elapsed_s - silence.since_s) if silence else None
-        writer, (since_ns, call) = min(self._in_flight.items(), key=lambda item: item[1])
-        return PendingOperation(call=call, elapsed_s=(now_ns - since_ns) / 1e9, writer=writer)
+        longest = min(self._in_flight.values(), key=lambda call: call.since_ns)
+        return PendingOperation(call=longest.call, elapsed_s=(now_ns - longest.since_ns) / 1e9, writer=longest.writer)
 
 
 def _sum(values: list[int | None]) -> int | None:

@@ -284,9 +284,8 @@ class RunInProgress:
         return await self._machine.save(self._run)
 
 
-def _with_facts(process: Process, facts: dict[str, object]) -> Process:
+def _with_facts(process: Process, seen: Process) -> Process:
     """Add to the process what a probe reported about its own sync path."""
-    seen = msgspec.convert(facts, Process)
     known = {library.value for library in seen.preloads}
     return msgspec.structs.replace(
         seen,

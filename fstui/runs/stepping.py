@@ -19,10 +19,10 @@ from fstui.model.base import Amount, Base, Count
 from fstui.model.events import Event, StepPreparing, StepProgressed, StepStarted
 from fstui.model.host import Process
 from fstui.model.plan import PlannedStep
-from fstui.model.steps import CounterInterval, Failure, PendingOperation, Step, StepStatus
+from fstui.model.steps import Failure, PendingOperation, Step, StepStatus
 from fstui.model.storage import Node
 from fstui.runs.machine.base import Machine, NoTrace, RunningProbe, Served, StepTracing
-from fstui.runs.recorder import StepRecorder
+from fstui.runs.recorder import InFlight, ProbeTimes, StepRecorder
 from fstui.state.workspace import HeldDirectory
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class StepRunner:
         self._drawn_at = self._began
         self._preparing = StepPreparing(index=index, name=planned.name, done=0, total=0)
         self._last_frame_at = self._began
-        self.facts: dict[str, Any] | None = None
+        self.facts: Process | None = None
         self.prepared_bytes = 0
         self.abandoned = False
         """Its probe is in a system call that does not return."""
@@ -118,16 +118,26 @@ class StepRunner:
                 return
 
     def _on_frame(self, probe: RunningProbe, frame: Frame) -> None:
-        fields = checked_fields(frame)
+        content = content_of(frame)
         self._last_frame_at = time.monotonic()
-        match frame.kind:
-            case "facts":
-                self.facts = fields
-            case "preparing":
-                self.prepared_bytes = fields["done"]
-                self._preparing = StepPreparing(index=self._index, name=self._planned.name, **fields)
+        match content:
+            case Process():
+                self.facts = content
+            case _Preparing(done=done, total=total):
+                self.prepared_bytes = done
+                self._preparing = StepPreparing(index=self._index, name=self._planned.name, done=done, total=total)
                 self._emit(self._preparing)
-            case "ready":
+            case InFlight():
+                self._recorder.in_flight(content)
+            case Failure():
+                self._recorder.error = self._recorder.error or content
+            case ProbeTimes():
+                self._recorder.count(self._machine.counters(self._stack), last=True)
+                self._recorder.end(content)
+                self._note_processors()
+            case _ if frame.kind == "figures":
+                self._recorder.reported.note(content)
+            case _ if frame.kind == "ready":
                 self._ready_at = time.monotonic()
                 self._watch_processors(probe)
                 before = self._machine.counters(self._stack)
@@ -135,16 +145,6 @@ class StepRunner:
                 self._trace.begin(before.monotonic_ns, self._own or ())
                 probe.go()
                 self._emit(StepStarted(index=self._index, name=self._planned.name))
-            case "inflight":
-                self._recorder.in_flight(fields["writer"], fields["since_ns"], fields["call"])
-            case "figures":
-                self._recorder.reported.note(fields)
-            case "error":
-                self._recorder.error = self._recorder.error or msgspec.convert(fields, Failure)
-            case "done":
-                self._recorder.count(self._machine.counters(self._stack), last=True)
-                self._recorder.end(**fields)
-                self._note_processors()
 
     def _watch_processors(self, probe: RunningProbe) -> None:
         if self._served:
@@ -155,7 +155,7 @@ class StepRunner:
     def _note_processors(self) -> None:
         recorder = self._recorder
         if self._processors:
-            elapsed_s = (recorder.ended_ns - recorder.started_ns) / 1e9
+            elapsed_s = (recorder.times.end_ns - recorder.started_ns) / 1e9
             recorder.reported.note(self._processors.figures(elapsed_s, recorder.settings.writers))
 
     def _look(self) -> None:
@@ -224,22 +224,6 @@ class _Preparing(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
     total: Count
 
 
-class _InFlight(Base, frozen=True, kw_only=True):
-    writer: Count
-    since_ns: Count
-    call: str
-
-
-class _Done(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    start_ns: Count
-    end_ns: Count
-    delayed_ns: Count
-    cpu_wait_ns: Count | None = None
-    longest_cpu_wait_ns: Count | None = None
-    stolen_ns: Count | None = None
-    turns: tuple[CounterInterval, ...] = ()
-
-
 class _Figures(Base, frozen=True, kw_only=True):
     """Fields that are not figures of one kind of step."""
 
@@ -251,20 +235,20 @@ class _Figures(Base, frozen=True, kw_only=True):
 _KINDS: dict[str, type] = {
     "facts": Process,
     "preparing": _Preparing,
-    "inflight": _InFlight,
+    "inflight": InFlight,
     "figures": _Figures,
     "error": Failure,
-    "done": _Done,
+    "done": ProbeTimes,
 }
 
 
-def checked_fields(frame: Frame) -> dict[str, Any]:
-    """Return the frame's fields. Raises BadFrame if they are not those of a probe.
+def content_of(frame: Frame) -> Any:
+    """Return the content of a frame; of figures its fields. Raises BadFrame if it is not that of a probe.
 
     A library in the probe's process may print into its output.
     """
     try:
-        msgspec.convert(frame.fields, _KINDS.get(frame.kind, dict[str, Any]))
+        content: Any = msgspec.convert(frame.fields, _KINDS.get(frame.kind, dict[str, Any]))
     except msgspec.ValidationError as error:
         raise BadFrame(f"the probe's {frame.kind!r} frame is not valid: {error}") from None
-    return frame.fields
+    return frame.fields if frame.kind == "figures" else content

@@ -14,7 +14,7 @@ from fstui.model.plan import Plan, PlannedStep
 from fstui.model.run import Run, ScenarioRef
 from fstui.model.steps import Failure, Step
 from fstui.model.storage import Medium, Space, Target
-from fstui.runs.recorder import StepRecorder
+from fstui.runs.recorder import ProbeTimes, StepRecorder
 from tests.factories.evidence import HONEST_PROCESS
 from tests.factories.storage import disk, on_disk
 
@@ -48,7 +48,7 @@ def recorded(plan: PlannedStep, ops: int, op_ns: int, flushes: int, error: Failu
     recorder.add(Samples.of(0, parts, START_NS, marks))
     end_ns = ends[-1] if ends else START_NS
     recorder.count(Counters(monotonic_ns=end_ns, devices=(counted(ops, flushes),)))
-    recorder.end(START_NS, end_ns, delayed_ns=0)
+    recorder.end(ProbeTimes(start_ns=START_NS, end_ns=end_ns, delayed_ns=0))
     recorder.error = error
     return recorder.step("failed" if error else "finished", prepare_s=0.1)
 

@@ -18,7 +18,7 @@ from fstui.powercut.records import Stream, unpack
 from fstui.powercut.verification import read_log
 from fstui.runs import scenarios
 from fstui.runs.recorder import Reported, StepRecorder
-from fstui.runs.stepping import checked_fields
+from fstui.runs.stepping import content_of
 from fstui.state import ledger, paths, user_data
 from fstui.storage import mounts
 from fstui.storage.tree import udev_properties
@@ -116,13 +116,13 @@ def frames(data: bytes) -> None:
                 if isinstance(frame, Samples):
                     recorder.add(frame)
                     continue
-                fields = checked_fields(frame)
+                content = content_of(frame)
                 if frame.kind == "figures":
-                    recorder.reported.note(fields)
+                    recorder.reported.note(content)
                 elif frame.kind == "done":
-                    recorder.end(**fields)
+                    recorder.end(content)
                 elif frame.kind == "inflight":
-                    recorder.in_flight(fields["writer"], fields["since_ns"], fields["call"])
+                    recorder.in_flight(content)
     except BadFrame as bad:
         assert str(bad)
         return
@@ -137,7 +137,7 @@ def frames_of_sysbench(data: bytes) -> None:
     try:
         for frame in decoder.feed(struct.pack("IB3x", len(data), 5) + data):
             assert not isinstance(frame, Samples)
-            reported.note(checked_fields(frame))
+            reported.note(content_of(frame))
     except BadFrame:
         return
     if reported.figures:

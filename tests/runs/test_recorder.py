@@ -7,7 +7,7 @@ from fstui.measure.wire.frames import Samples
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.plan import PlannedStep
 from fstui.model.steps import CounterInterval, PendingOperation, StallSummary, StepStatus
-from fstui.runs.recorder import MIN_INTERVALS, SHORTEST_NS, Intervals, StepRecorder
+from fstui.runs.recorder import MIN_INTERVALS, SHORTEST_NS, InFlight, Intervals, ProbeTimes, StepRecorder
 from tests.bench import long
 from tests.factories.runs import START_NS, counted, planned, target
 
@@ -18,6 +18,10 @@ def recorder(**settings: Any) -> StepRecorder:
     begun = StepRecorder(3, planned("fdatasync", **settings), target().stack)
     begun.begin(Counters(monotonic_ns=START_NS, devices=(counted(10, 10),)))
     return begun
+
+
+def times(elapsed_ms: int, **more: Any) -> ProbeTimes:
+    return ProbeTimes(**{"start_ns": START_NS, "end_ns": START_NS + elapsed_ms * MS, "delayed_ns": 0, **more})
 
 
 def test_neighbouring_operations_share_a_clock_reading() -> None:
@@ -49,7 +53,7 @@ def test_the_rate_comes_from_the_clock_and_not_from_latencies() -> None:
     step = recorder(writers=4)
     for writer in range(4):
         step.add(Samples.of(writer, 2, START_NS, [START_NS + MS, START_NS + 100 * MS]))
-    step.end(START_NS, START_NS + 200 * MS, delayed_ns=0)
+    step.end(times(200))
     finished = step.step("finished", 0.0)
     assert finished.rate_per_s == pytest.approx(20)
     assert finished.elapsed_s == pytest.approx(0.2)
@@ -67,14 +71,14 @@ def test_counters_are_differences_since_ready() -> None:
 def test_a_step_is_disturbed_if_its_probe_was_held_up() -> None:
     for delayed_ns, status in ((2 * MS, "finished"), (3 * MS, "disturbed")):
         step = recorder()
-        step.end(START_NS, START_NS + 250 * MS, delayed_ns)
+        step.end(times(250, delayed_ns=delayed_ns))
         assert step.step("finished", 0.0).status == status
 
 
 def test_the_longest_call_in_flight_is_shown_until_it_returns() -> None:
     step = recorder(writers=2)
-    step.in_flight(0, START_NS + 100 * MS, "pwrite64")
-    step.in_flight(1, START_NS + 50 * MS, "fdatasync")
+    step.in_flight(InFlight(writer=0, since_ns=START_NS + 100 * MS, call="pwrite64"))
+    step.in_flight(InFlight(writer=1, since_ns=START_NS + 50 * MS, call="fdatasync"))
     stall = step.snapshot(START_NS + 1050 * MS).stall
     assert stall
     assert (stall.writer, stall.call, stall.elapsed_s) == (1, "fdatasync", 1.0)
@@ -103,7 +107,7 @@ def test_a_snapshot_has_the_current_state() -> None:
 def test_a_step_says_why_it_ran_shorter_or_longer(elapsed_ms: int, ops: int, reason: str | None) -> None:
     step = recorder()
     step.add(Samples.of(0, 2, START_NS, [START_NS + number * 1000 for number in range(1, 2 * ops + 1)]))
-    step.end(START_NS, START_NS + elapsed_ms * MS, delayed_ns=0)
+    step.end(times(elapsed_ms))
     assert step.step("finished", 0.0).reason == reason
 
 
@@ -131,7 +135,7 @@ def test_only_one_writer_needs_more_than_four_readings(writers: int, look_s: flo
 def test_saved_turns_are_played_again() -> None:
     saved = (CounterInterval(elapsed_s=0.1, ops=7, flushes={"sda": 1}, written_bytes={"sda": 16384}),)
     begun = recorder()
-    begun.end(START_NS, START_NS + 100 * MS, delayed_ns=0, turns=saved)
+    begun.end(times(100, turns=saved))
     assert begun.step("finished", 0.0).turns == saved
 
 
@@ -139,7 +143,7 @@ def test_an_operation_that_never_returned_is_a_sample_of_its_age() -> None:
     step = recorder(sync="fdatasync", writers=2)
     step.add(Samples.of(0, 2, START_NS, [START_NS + mark * MS for mark in (1, 3)]))
     for writer in (0, 1):
-        step.in_flight(writer, START_NS + 3 * MS, "fdatasync")
+        step.in_flight(InFlight(writer=writer, since_ns=START_NS + 3 * MS, call="fdatasync"))
     step.count(Counters(monotonic_ns=START_NS + 13_003 * MS, devices=(counted(10, 10),)))
     step.cut_off()
     stopped = step.step("stopped", 0.0)
@@ -151,9 +155,9 @@ def test_an_operation_that_never_returned_is_a_sample_of_its_age() -> None:
 
 def test_the_step_has_the_time_without_a_cpu() -> None:
     step = recorder(sync="fdatasync")
-    step.in_flight(0, START_NS + MS, "fdatasync")
+    step.in_flight(InFlight(writer=0, since_ns=START_NS + MS, call="fdatasync"))
     step.add(Samples.of(0, 2, START_NS, [START_NS + MS, START_NS + 4500 * MS]))
-    step.end(START_NS, START_NS + 4500 * MS, delayed_ns=0, cpu_wait_ns=7, longest_cpu_wait_ns=6, stolen_ns=8)
+    step.end(times(4500, cpu_wait_ns=7, longest_cpu_wait_ns=6, stolen_ns=8))
     ended = step.step("stopped", 0.0)
     assert (ended.unanswered, ended.cpu_wait_ns, ended.longest_cpu_wait_ns, ended.stolen_ns) == (None, 7, 6, 8)
 
@@ -162,7 +166,7 @@ def test_a_step_that_ends_early_by_design_gives_no_reason() -> None:
     for enough, expected in ((2, False), (0, True)):
         step = recorder(enough_ops=enough)
         step.add(Samples.of(0, 2, START_NS, [START_NS + mark * MS for mark in (1, 2, 3, 4)]))
-        step.end(START_NS, START_NS + 4 * MS, delayed_ns=0)
+        step.end(times(4))
         assert bool(step.step("finished", 0.0).reason) is expected
 
 
@@ -176,7 +180,7 @@ def sysbench(*tps: float) -> StepRecorder:
     for second, each in enumerate(tps, 1):
         interval = {"t_s": second, "tps": each, "qps": 2 * each, "p95_ms": 0.0}
         begun.reported.note({"intervals": [interval], "transactions": round(sum(tps[:second]))})
-    begun.end(START_NS, START_NS + round((len(tps) + 0.5) * 1000) * MS, delayed_ns=0)
+    begun.end(times(round((len(tps) + 0.5) * 1000)))
     return begun
 
 
@@ -203,7 +207,7 @@ def test_silence_of_a_server_is_a_stall(
 def test_abandoned_probe_counts_the_operation_that_it_named() -> None:
     step = recorder()
     step.add(Samples.of(0, 2, START_NS, [START_NS + MS, START_NS + 2 * MS]))
-    step.in_flight(0, START_NS + 2 * MS, "fdatasync")
+    step.in_flight(InFlight(writer=0, since_ns=START_NS + 2 * MS, call="fdatasync"))
     step.count(Counters(monotonic_ns=START_NS + 6002 * MS, devices=()), last=True)
     step.never_ended = PendingOperation(call="the probe", elapsed_s=1.1)
     step.cut_off()

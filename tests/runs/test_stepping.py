@@ -18,7 +18,7 @@ from fstui.model.settings import OpenFlag
 from fstui.runs import stepping
 from fstui.runs.machine.replay import ReplayMachine
 from fstui.runs.recorder import Reported
-from fstui.runs.stepping import StepRunner, checked_fields
+from fstui.runs.stepping import StepRunner, content_of
 from fstui.state.workspace import HeldDirectory
 from tests.factories.runs import plan_of, saved
 
@@ -152,7 +152,7 @@ async def test_refused_o_direct_skips_the_step(call: str, code: int, flags: tupl
 )
 def test_an_invalid_frame_is_refused(kind: str, fields: dict[str, Any]) -> None:
     with pytest.raises(BadFrame, match=f"the probe's '{kind}' frame is not valid: "):
-        checked_fields(Frame(kind, fields))
+        content_of(Frame(kind, fields))
 
 
 def test_figures_of_another_kind_are_refused() -> None:
