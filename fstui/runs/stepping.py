@@ -21,7 +21,7 @@ from fstui.model.host import Process
 from fstui.model.plan import PlannedStep
 from fstui.model.steps import Failure, PendingOperation, Step, StepStatus
 from fstui.model.storage import Node
-from fstui.runs.machine.base import Machine, NoTrace, RunningProbe, Served, StepTracing
+from fstui.runs.machine.base import Machine, NoTrace, ProbeRequest, RunningProbe, Served, StepTracing
 from fstui.runs.recorder import InFlight, ProbeTimes, StepRecorder
 from fstui.state.workspace import HeldDirectory
 
@@ -85,7 +85,7 @@ class StepRunner:
             self._own = served.processes
         extra = served.probe_settings if served else {}
         try:
-            self._probe = await self._machine.start(self._planned, directory, self._stack, facts, extra)
+            self._probe = await self._machine.start(ProbeRequest(self._planned, directory, self._stack, facts, extra))
         except OSError as error:
             self._recorder.error = Failure(call="start the probe", errno=error.errno, message=str(error.strerror))
             return self._step()

@@ -61,6 +61,16 @@ class RunningProbe(ABC):
         return 0
 
 
+class ProbeRequest(NamedTuple):
+    step: PlannedStep
+    directory: HeldDirectory
+    stack: tuple[Node, ...]
+    facts: bool
+    """It reports on its own sync path first."""
+    extra: Mapping[str, Any]
+    """Settings that are not in the run document."""
+
+
 class Served(NamedTuple):
     """A database server for a step."""
 
@@ -204,18 +214,8 @@ class Machine(Protocol):
         """Watch what programs would lose if the power failed; arguments as for ``waits``. Raises Refused, OSError."""
         raise Refused("No program runs on a simulated disk, so nothing is at risk there. Omit --simulate.")
 
-    async def start(
-        self,
-        step: PlannedStep,
-        directory: HeldDirectory,
-        stack: tuple[Node, ...],
-        facts: bool,
-        extra: Mapping[str, Any],
-    ) -> RunningProbe:
-        """Start a step's probe. Raises OSError.
-
-        ``facts``: it reports on its own sync path first. ``extra``: settings that are not in the run document.
-        """
+    async def start(self, probe: ProbeRequest) -> RunningProbe:
+        """Start a step's probe. Raises OSError."""
 
     async def wait(self, seconds: float) -> None:
         """Let time pass."""

@@ -7,7 +7,7 @@ import contextlib
 import json
 import math
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from fstui.model.guests import Guest
 from fstui.model.host import Inventory, Process
 from fstui.model.rate_limit import UNLIMITED, RateLimit
 from fstui.model.storage import Node, Space, Target
-from fstui.runs.machine.base import Machine, NoTrace, RunningProbe, RunningWatch, StepTracing, no_activity
+from fstui.runs.machine.base import Machine, NoTrace, ProbeRequest, RunningProbe, RunningWatch, StepTracing, no_activity
 from fstui.state.workspace import HeldDirectory, TargetDirectory, Workspace, inspect
 from fstui.storage import claims, process, survey
 from fstui.storage import counters as device_counters
@@ -34,7 +34,6 @@ from fstui.storage.tree import Tree
 if TYPE_CHECKING:
     from fstui.databases.programs import Installed
     from fstui.model.activity import HostActivity
-    from fstui.model.plan import PlannedStep
     from fstui.model.run import Baselines, Run
     from fstui.runs.serving import Serving
     from fstui.storage.process import Processes
@@ -208,31 +207,23 @@ class LocalMachine(Machine):
 
         return await AtRiskChild.start(target, pid)
 
-    async def start(
-        self,
-        step: PlannedStep,
-        directory: HeldDirectory,
-        stack: tuple[Node, ...],
-        facts: bool,
-        extra: Mapping[str, Any],
-    ) -> LocalProbe:
-        settings = step.settings
-        module = f"measure.probes.{settings.probe}"
-        probe = LocalProbe(await Child.start(module, own_session=settings.own_session))
+    async def start(self, probe: ProbeRequest) -> LocalProbe:
+        settings = probe.step.settings
+        child = await Child.start(f"measure.probes.{settings.probe}", own_session=settings.own_session)
         if self._cgroup:
-            self._cgroup.join(probe.child.pid)
-        self._restrain(probe.child.pid)
-        lowest = [node.id for node in stack if node.lowest and node.layer == "block"]
+            self._cgroup.join(child.pid)
+        self._restrain(child.pid)
+        lowest = [node.id for node in probe.stack if node.lowest and node.layer == "block"]
         here = {
-            **directory.as_settings,
+            **probe.directory.as_settings,
             # a new name for each step, because a killed probe leaves its file to the keeper of the directory
             "path": f"data-{next(self._files)}",
-            "facts": process.PATTERN if facts else "",
+            "facts": process.PATTERN if probe.facts else "",
             "fill_bytes_per_s": self._rate_limit.bytes_per_s,
             "stat_paths": [str(self._root / "sys/class/block" / device / "stat") for device in lowest],
         }
-        probe.child.send(json.dumps({**settings.as_dict(), **extra, **here}))
-        return probe
+        child.send(json.dumps({**settings.as_dict(), **probe.extra, **here}))
+        return LocalProbe(child)
 
     def _restrain(self, pid: int) -> None:
         """Apply ``--idle`` to a child that writes, or that starts a server. Raises OSError."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Iterable, Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Iterable
 
 import msgspec
 
@@ -14,12 +13,11 @@ from fstui.measure.wire.frames import Frame, Samples
 from fstui.model.counters import Counters, DeviceCounters, DeviceTrace, Idle
 from fstui.model.errors import Refused
 from fstui.model.host import Inventory, Process
-from fstui.model.plan import PlannedStep
 from fstui.model.run import Baselines, Run
 from fstui.model.steps import Step, TimelinePoint
 from fstui.model.storage import Node, Space, Target
-from fstui.runs.machine.base import Machine, NoTrace, RunningProbe, RunningWatch
-from fstui.state.workspace import HeldDirectory, TargetDirectory
+from fstui.runs.machine.base import Machine, NoTrace, ProbeRequest, RunningProbe, RunningWatch
+from fstui.state.workspace import TargetDirectory
 from fstui.storage.counters import COUNTED
 
 _SPACE_BYTES = 1 << 40
@@ -71,19 +69,12 @@ class ReplayMachine(Machine):
     async def waits(self, target: Target | None, pid: int | None) -> RunningWatch:
         raise Refused("This is the replay of a saved run: there is nothing to watch.")
 
-    async def start(
-        self,
-        step: PlannedStep,
-        directory: HeldDirectory,
-        stack: tuple[Node, ...],
-        facts: bool,
-        extra: Mapping[str, Any],
-    ) -> ReplayProbe:
-        saved = next((saved for saved in self.run.steps if saved.name == step.name), None)
+    async def start(self, probe: ProbeRequest) -> ReplayProbe:
+        saved = next((saved for saved in self.run.steps if saved.name == probe.step.name), None)
         if saved is None:
-            raise OSError(2, f"run {self.run.id} has no step {step.name!r}")
+            raise OSError(2, f"run {self.run.id} has no step {probe.step.name!r}")
         self.started = saved
-        return ReplayProbe(self, saved, facts)
+        return ReplayProbe(self, saved, probe.facts)
 
     async def wait(self, seconds: float) -> None:
         idle = self.run.idle or Idle()

@@ -9,8 +9,7 @@ import asyncio
 import errno
 import os
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Iterable
 
 from fstui.databases.programs import Installed
 from fstui.measure.kinds import StepSettings
@@ -20,18 +19,17 @@ from fstui.measure.wire.frames import Frame, Samples
 from fstui.model.counters import Counters
 from fstui.model.errors import Refused
 from fstui.model.host import Inventory
-from fstui.model.plan import PlannedStep
 from fstui.model.settings import Settings
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Target
 from fstui.model.watch import Watched
-from fstui.runs.machine.base import Machine, RunningProbe
+from fstui.runs.machine.base import Machine, ProbeRequest, RunningProbe
 from fstui.simulate import stack as surveyed
 from fstui.simulate.parameters import Simulated, changed
 from fstui.simulate.programs import SimulatedProgram, program
 from fstui.simulate.simulated_host import SimulatedHost
 from fstui.simulate.watched import WatchedHost
-from fstui.state.workspace import HeldDirectory, RunDirectory, TargetDirectory
+from fstui.state.workspace import RunDirectory, TargetDirectory
 from fstui.trace.child import Ended
 
 _NO_SERVER = "this scenario needs a database server, which a simulated disk does not have: run it on a real directory"
@@ -84,20 +82,13 @@ class SimulatedMachine(Machine):
         self.host = SimulatedHost(self.made)
         return SimulatedWaits(self)
 
-    async def start(
-        self,
-        step: PlannedStep,
-        directory: HeldDirectory,
-        stack: tuple[Node, ...],
-        facts: bool,
-        extra: Mapping[str, Any],
-    ) -> SimulatedProbe:
-        settings = step.settings
+    async def start(self, probe: ProbeRequest) -> SimulatedProbe:
+        settings = probe.step.settings
         work = program(self.host, settings) if isinstance(settings, StepSettings) else None
         if work is None:
             raise OSError(95, f"a simulated host has no {settings.probe}")
         self._measuring, self._began_ns = settings, self.host.now_ns
-        return SimulatedProbe(self, work, facts)
+        return SimulatedProbe(self, work, probe.facts)
 
     def pull_plug(self) -> None:
         """Cut the power now, and look for the acknowledged writes, as after a real power cut."""
