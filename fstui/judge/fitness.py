@@ -15,6 +15,7 @@ from fstui.model import shipped
 from fstui.model.judgement import Fit, Fitness, Speed
 from fstui.model.quantities import duration_ns, rate
 from fstui.model.steps import Latency
+from fstui.storage.layers.flushes import Call
 
 Operation = Literal["log", "append", "append-fsync", "overwrite", "direct"]
 
@@ -81,8 +82,8 @@ def _operation(done: SyncStep) -> Operation | None:
     """
     if not done.synced_each or done.syncs < MIN_SYNCS:
         return None
-    same = (operation for operation, is_it in _OPERATIONS.items() if is_it(done))
-    return next((one for one in same if done.settings.block_bytes == _BLOCK_BYTES[one]), None)
+    size = done.settings.block_bytes
+    return next((name for name, (block, is_it) in _OPERATIONS.items() if size == block and is_it(done)), None)
 
 
 def _is_log(done: SyncStep) -> bool:
@@ -90,22 +91,22 @@ def _is_log(done: SyncStep) -> bool:
     return fills and done.call == "fdatasync" and not done.direct
 
 
-_OPERATIONS: dict[Operation, Callable[[SyncStep], bool]] = {
-    "log": _is_log,
-    "append": lambda done: (done.settings.offsets, done.settings.sync, done.direct) == ("append", "fdatasync", False),
-    "append-fsync": lambda done: (done.settings.offsets, done.settings.sync, done.direct) == ("append", "fsync", False),
-    "overwrite": lambda done: (
-        done.overwrites_alone and done.settings.offsets == "same" and done.call == "fdatasync" and not done.direct
-    ),
-    "direct": lambda done: done.overwrites_alone and done.call == "fdatasync" and done.direct,
+def _appends(call: Call) -> Callable[[SyncStep], bool]:
+    return lambda done: (done.settings.offsets, done.settings.sync, done.direct) == ("append", call, False)
+
+
+def _overwrites(done: SyncStep) -> bool:
+    return done.overwrites_alone and done.call == "fdatasync"
+
+
+_OPERATIONS: dict[Operation, tuple[int, Callable[[SyncStep], bool]]] = {
+    "log": (2300, _is_log),
+    "append": (4096, _appends("fdatasync")),
+    "append-fsync": (4096, _appends("fsync")),
+    "overwrite": (8192, lambda done: _overwrites(done) and done.settings.offsets == "same" and not done.direct),
+    "direct": (4096, lambda done: _overwrites(done) and done.direct),
 }
-_BLOCK_BYTES: dict[Operation, int] = {
-    "log": 2300,
-    "append": 4096,
-    "append-fsync": 4096,
-    "overwrite": 8192,
-    "direct": 4096,
-}
+"""The bytes of a block, and whether a step is this operation."""
 
 
 class _Limit(NamedTuple):

@@ -175,11 +175,8 @@ def placed(run: Run) -> tuple[Placement, ...]:
         Placement(operation, per_s, block_bytes, media, published(operation, media), own_references(case, operation))
         for operation, (block_bytes, per_s) in rates(case).items()
     )
-    return tuple(sorted((one for one in found if one.own or one.published), key=_order))
-
-
-def _order(placement: Placement) -> tuple[bool, int, int]:
-    return placement.operation == "O_DIRECT", -len(placement.own), -len(placement.published)
+    shown = (one for one in found if one.own or one.published)
+    return tuple(sorted(shown, key=lambda one: (one.operation == "O_DIRECT", -len(one.own), -len(one.published))))
 
 
 def own_references(case: Case, operation: Operation) -> tuple[Reference, ...]:
@@ -242,4 +239,4 @@ def _media(case: Case) -> tuple[MediumClass, ...]:
 
 
 def _models(case: Case) -> tuple[str, ...]:
-    return tuple(sorted({node.model for node in case.commit_devices if node.model}))
+    return tuple(sorted({node.model for node in case.stack.commit_devices if node.model}))

@@ -6,8 +6,8 @@ from fstui.model.at_risk import AtRisk, AtRiskReport, Exposed, FileAtRisk, Names
 from fstui.model.quantities import count, counted, seconds, size
 from fstui.report.sections import Cell, Report, Section, number, records, right
 from fstui.report.text import NONE
+from fstui.report.watch import MAX_ROWS, figures, more_rows, watched_programs
 
-MAX_ROWS = 20
 FILES = ("PROGRAM", "≤ UNWRITTEN", "≤ IN CACHE", "OLDEST", "MOST", "LONGEST", "SYNCS", "FILE")
 NAMES = ("PROGRAM", "NEW NAMES", "OLDEST", "DIRECTORY")
 _RECORDS = (
@@ -19,9 +19,10 @@ _RECORDS = (
 def of_at_risk(report: AtRiskReport) -> Report:
     """Return the tables, and the sentences last, where a terminal shows them."""
     whole = report.whole
+    files = tuple(figures(file_cells(row), last=True) for row in whole.files[:MAX_ROWS])
     sections = (
-        Section("", FILES, tuple(_cells(row) for row in whole.files[:MAX_ROWS]), _more(len(whole.files))),
-        Section("", NAMES, tuple(_names(row) for row in whole.names[:MAX_ROWS]), _more(len(whole.names))),
+        Section("", FILES, files, more_rows(len(whole.files))),
+        Section("", NAMES, tuple(map(_names, whole.names[:MAX_ROWS])), more_rows(len(whole.names))),
         Section("", lines=caches(whole)),
         Section("", lines=report.limits),
         Section("", lines=report.sentences[:MAX_ROWS] or ("No program was seen with bytes at risk.",)),
@@ -31,19 +32,8 @@ def of_at_risk(report: AtRiskReport) -> Report:
          row.most_bytes, row.longest_s, row.syncs, row.sync_every_s)
         for row in whole.files
     )  # fmt: skip
-    of = f"process {report.pid}" if report.pid is not None else report.mount_point or "all programs"
-    head = f"data at risk in a power failure: {of}, watched for {seconds(whole.elapsed_s)}"
+    head = f"data at risk in a power failure: {watched_programs(report)}, watched for {seconds(whole.elapsed_s)}"
     return Report(head, sections, report, records(_RECORDS, rows))
-
-
-def _more(rows: int) -> tuple[str, ...]:
-    left = rows - MAX_ROWS
-    return (f"… and {counted(left, 'row')} more: --format json lists all",) if left > 0 else ()
-
-
-def _cells(row: FileAtRisk) -> tuple[Cell | str, ...]:
-    first, *figures, last = file_cells(row)
-    return (first, *map(right, figures), last)
 
 
 def file_cells(row: FileAtRisk) -> tuple[str, ...]:

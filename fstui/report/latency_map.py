@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import pairwise, zip_longest
 from math import ceil, floor, log10
@@ -169,7 +169,9 @@ def svg(evidence: Evidence, step: Step) -> str:
     references = marks(evidence, step.name, step.settings)
     scale = axis(step.timeline, references)
     whole_s = max(step.elapsed_s, 1e-3, *(point.t_s for point in step.timeline if point.ops))
-    shapes = [*_grid(scale), *_cells(step, scale, whole_s), *_names(step, references, scale), *_seconds(whole_s)]
+    seconds = (f"{whole_s * part / 4:.2f} s" for part in range(5))
+    shapes = [*_grid(scale), *_cells(step, scale, whole_s), *_names(step, references, scale)]
+    shapes += ticks(seconds, _LEFT, _WIDTH, _TOP + _HEIGHT + 18)
     size = f"{_LEFT + _WIDTH + _RIGHT} {_TOP + _HEIGHT + 26}"
     return f'<svg viewBox="0 0 {size}" role="img" aria-label="latency over time">{"".join(shapes)}</svg>'
 
@@ -210,8 +212,7 @@ def _names(step: Step, references: Sequence[Mark], scale: LogScale) -> Iterator[
         yield f'<text x="{_LEFT + _WIDTH + 8}" y="{y + 4:.1f}">{escape(words)}</text>'
 
 
-def _seconds(whole_s: float) -> Iterator[str]:
-    for part in range(5):
-        x = _LEFT + _WIDTH * part / 4
-        anchor = "start" if part == 0 else "end" if part == 4 else "middle"
-        yield f'<text x="{x:.1f}" y="{_TOP + _HEIGHT + 18}" text-anchor="{anchor}">{whole_s * part / 4:.2f} s</text>'
+def ticks(labels: Iterable[str], left: int, width: int, y: int) -> Iterator[str]:
+    """Draw the five labels of an axis of time."""
+    for part, (label, anchor) in enumerate(zip(labels, ("start", "middle", "middle", "middle", "end"), strict=True)):
+        yield f'<text x="{left + width * part / 4:.1f}" y="{y}" text-anchor="{anchor}">{label}</text>'

@@ -40,7 +40,8 @@ def of_scenarios(planned: Sequence[tuple[Scenario, Plan]], cut: power_cut.PowerC
 
 
 def of_scenario(scenario: Scenario, plan: Plan) -> Report:
-    takes = f"{counted(len(plan.steps), 'step')}, {_lasts(plan)}, writes {writes_at_most(plan)}"
+    lasts = "until stopped" if plan.seconds is None else f"{clock(plan.seconds)} in total"
+    takes = f"{counted(len(plan.steps), 'step')}, {lasts}, writes {writes_at_most(plan)}"
     return _of_form(scenario, takes, [step.name for step in plan.steps], plan.command)
 
 
@@ -149,10 +150,6 @@ def _typed(setting: Setting, value: Scalar) -> str:
     if isinstance(value, str):
         return value
     return typed_size(int(value)) if setting.unit == "bytes" else f"{value:.12g}"
-
-
-def _lasts(plan: Plan) -> str:
-    return "until stopped" if plan.seconds is None else f"{clock(plan.seconds)} in total"
 
 
 def _time(plan: Plan) -> str:

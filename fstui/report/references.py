@@ -71,8 +71,8 @@ def of_library(references: Sequence[Reference], own: Sequence[OwnReference]) -> 
 
 
 def of_own(references: Sequence[OwnReference]) -> Report:
-    rows = tuple(map(_own_row, references))
-    return Report("", (Section("", ("NAME", "OPERATION", "RATE/S", "SOURCE"), rows),), None)
+    table = Section("", ("NAME", "OPERATION", "RATE/S", "SOURCE"), tuple(map(_own_row, references)))
+    return Report("", (table,), None)
 
 
 def _own_row(own: OwnReference) -> tuple[Cell | str, ...]:

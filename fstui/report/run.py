@@ -31,6 +31,8 @@ def of_run(run: Run, saved_to: str | None = None) -> Report:
     name = f"{scenario.name if scenario else 'no scenario'} on {target.path if target else 'no storage'}"
     counts = figures.Counts(run)
     answers = tuple(_answers(run))
+    maps = ((step.name, latency_map.svg(run, step)) for step in run.steps if step.settings.uniform)
+    drawn = tuple((name, shapes) for name, shapes in maps if shapes)
     sections = (
         Section("", lines=tuple(_head(run))),
         *answers,
@@ -38,7 +40,7 @@ def of_run(run: Run, saved_to: str | None = None) -> Report:
         _findings(run),
         _steps(run, counts),
         io_path.section(run),
-        Section("Latencies", figures=tuple(_latencies(run))),
+        Section("Latencies", figures=drawn),
         *(section for section in tables(run) if section not in answers),
         Section("", lines=notes(run)),
         references.of_run(run),
@@ -122,12 +124,6 @@ def _steps(run: Run, counts: figures.Counts) -> Section:
     if shared := counts.shared_devices(run.steps):
         notes.append(f"{NONE}: not known, because other processes, or a layer between, also wrote to {listed(shared)}")
     return Section("", figures.STEP_HEADER, tuple(rows), tuple(notes))
-
-
-def _latencies(run: Run) -> Iterator[tuple[str, str]]:
-    for step in run.steps:
-        if step.settings.uniform and (drawn := latency_map.svg(run, step)):
-            yield step.name, drawn
 
 
 def _tail(run: Run) -> Iterator[str]:

@@ -37,14 +37,12 @@ def of_disk(made: Simulated, *, truth: bool) -> Report:
 
 def of_lab(lab: Lab) -> Report:
     """Return the storages of the laboratory, and the truth about those with an open envelope."""
-    rows = tuple((one.name, lab.mount_point(one), one.truth.title if one.opened else "sealed") for one in lab.storages)
-    document = LabDocument(
-        storages=tuple(
-            LabStorage(name=one.name, directory=lab.mount_point(one), truth=one.truth.title if one.opened else None)
-            for one in lab.storages
-        )
+    storages = tuple(
+        LabStorage(name=one.name, directory=lab.mount_point(one), truth=one.truth.title if one.opened else None)
+        for one in lab.storages
     )
-    return Report("", (Section("", ("NAME", "DIRECTORY", "ENVELOPE"), rows),), document)
+    rows = tuple((one.name, one.directory, one.truth or "sealed") for one in storages)
+    return Report("", (Section("", ("NAME", "DIRECTORY", "ENVELOPE"), rows),), LabDocument(storages=storages))
 
 
 def of_envelope(storage: LabVolume) -> Report:

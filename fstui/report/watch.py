@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Iterator
 
+from fstui.model.at_risk import AtRiskReport
 from fstui.model.counters import DeviceTimes
 from fstui.model.judgement import TOO_SLOW, Answer
 from fstui.model.quantities import count, counted, duration_ns, percent, rate, seconds, size
@@ -23,14 +24,13 @@ DEVICES = ("DEVICE", "WRITES/S", "BYTES/S", "WRITE P50", "FLUSHES/S", "FLUSH P50
 def of_watch(report: WatchReport) -> Report:
     """Return the tables, and the conclusion last, where a terminal shows it."""
     whole = report.whole
-    waits = tuple(_cells(waiting_cells(row, whole.elapsed_s), last=True) for row in whole.waits[:MAX_ROWS])
-    left = len(whole.waits) - len(waits)
+    waits = tuple(figures(waiting_cells(row, whole.elapsed_s), last=True) for row in whole.waits[:MAX_ROWS])
     writers = tuple((f"{w.name} ({w.pid})", right(f"{size(w.written_bytes / whole.elapsed_s)}")) for w in whole.writers)
-    devices = tuple(_cells(device_cells(one, whole.elapsed_s)) for one in whole.devices)
+    devices = tuple(figures(device_cells(one, whole.elapsed_s)) for one in whole.devices)
     journals = (journal(one, whole.elapsed_s) for one in whole.commits)
     below = (*journals, *_notes(whole), *map(_lost_write, report.errors))
     sections = (
-        Section("", WAITS, waits, (f"… and {counted(left, 'row')} more: --format json lists all",) if left > 0 else ()),
+        Section("", WAITS, waits, more_rows(len(whole.waits))),
         Section("", ("PROGRAM", "WRITTEN/S"), writers),
         Section("", DEVICES, devices, below),
         Section("", lines=(report.sentence, *two_answers(report))),
@@ -49,7 +49,13 @@ def _records(whole: Watched) -> Section:
     return records(_RECORDS, values)
 
 
-def _cells(words: tuple[str, ...], *, last: bool = False) -> tuple[Cell | str, ...]:
+def more_rows(rows: int) -> tuple[str, ...]:
+    left = rows - MAX_ROWS
+    return (f"… and {counted(left, 'row')} more: --format json lists all",) if left > 0 else ()
+
+
+def figures(words: tuple[str, ...], *, last: bool = False) -> tuple[Cell | str, ...]:
+    """Align all cells but the first to the right. ``last``: the last one has words, too."""
     first, *others = words
     return (first, *map(right, others[:-1]), others[-1]) if last else (first, *map(right, others))
 
@@ -77,11 +83,14 @@ def line(second: Watched) -> str:
 
 
 def _head(report: WatchReport) -> str:
-    of = f"process {report.pid}" if report.pid is not None else report.mount_point or "all programs"
     mark = f"SIMULATED {report.simulated}: " if report.simulated else ""
-    return f"{mark}watched {of} for {seconds(report.whole.elapsed_s)}" + (
+    return f"{mark}watched {watched_programs(report)} for {seconds(report.whole.elapsed_s)}" + (
         f"; not traced by the kernel: {report.untraced}" if report.untraced else ""
     )
+
+
+def watched_programs(report: WatchReport | AtRiskReport) -> str:
+    return f"process {report.pid}" if report.pid is not None else report.mount_point or "all programs"
 
 
 def waiting_cells(row: Waiting, elapsed_s: float) -> tuple[str, ...]:

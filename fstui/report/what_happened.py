@@ -11,7 +11,7 @@ from msgspec.structs import astuple
 
 from fstui.model.quantities import counted, duration_ns, percent, seconds, size
 from fstui.model.recording import Bucket, Incident, WhatHappened, is_outside, span
-from fstui.report.latency_map import LogScale
+from fstui.report.latency_map import LogScale, ticks
 from fstui.report.sections import Cell, Report, Section, number, records, right
 from fstui.report.text import NONE, sparkline
 
@@ -60,14 +60,17 @@ def of_answer(found: WhatHappened) -> Report:
     rows = tuple(map(_row, found.buckets))
     too_many = len(rows) > MAX_ROWS
     more = f"{counted(len(rows), 'row')} of figures: --format markdown, html, csv or json" if too_many else ""
+    charts = ((chart.name, svg(chart, found.buckets, found.start, found.end)) for chart in CHARTS)
+    drawn = tuple((name, shapes) for name, shapes in charts if shapes)
+    values = records(Bucket.__struct_fields__, map(astuple, found.buckets))
     sections = (
         Section("", lines=tuple(lines)),
         Section("Not recorded", lines=tuple(_missing(found))),
-        Section("Timeline", drawn=tuple(timeline(found.buckets)), figures=tuple(_figures(found))),
+        Section("Timeline", drawn=tuple(timeline(found.buckets)), figures=drawn),
         Section("", TABLE, rows, in_documents=too_many),
         Section("", lines=(more,) if more else ()),
     )
-    return Report(_title(found), sections, found, _records(found))
+    return Report(_title(found), sections, found, values)
 
 
 def line_of(one: Incident) -> str:
@@ -114,16 +117,6 @@ def _row(bucket: Bucket) -> tuple[Cell | str, ...]:
     )
 
 
-def _records(found: WhatHappened) -> Section:
-    return records(Bucket.__struct_fields__, map(astuple, found.buckets))
-
-
-def _figures(found: WhatHappened) -> Iterator[tuple[str, str]]:
-    for chart in CHARTS:
-        if drawn := svg(chart, found.buckets, found.start, found.end):
-            yield chart.name, drawn
-
-
 def svg(chart: Chart, buckets: Sequence[Bucket], start: float, end: float) -> str:
     """Draw a bar for each bucket; return an empty string if there is nothing to draw."""
     known = [(bucket, value) for bucket in buckets if (value := chart.value(bucket))]
@@ -142,9 +135,7 @@ def svg(chart: Chart, buckets: Sequence[Bucket], start: float, end: float) -> st
         shapes.append(f'<rect {box} class="cell"/>')
     shapes.append(f'<line x1="{_LEFT}" x2="{_LEFT + _WIDTH}" y1="{_HEIGHT}" y2="{_HEIGHT}" class="grid"/>')
     shapes.append(f'<text x="{_LEFT - 6}" y="10" text-anchor="end">{escape(chart.words(most))}</text>')
-    for part in range(5):
-        x, anchor = _LEFT + _WIDTH * part / 4, "start" if part == 0 else "end" if part == 4 else "middle"
-        words = f"{datetime.fromtimestamp(start + width_s * part / 4):%H:%M:%S}"
-        shapes.append(f'<text x="{x:.1f}" y="{_HEIGHT + 16}" text-anchor="{anchor}">{words}</text>')
+    times = (f"{datetime.fromtimestamp(start + width_s * part / 4):%H:%M:%S}" for part in range(5))
+    shapes += ticks(times, _LEFT, _WIDTH, _HEIGHT + 16)
     view = f"0 0 {_LEFT + _WIDTH + 10} {_HEIGHT + _BELOW}"
     return f'<svg viewBox="{view}" role="img" aria-label="{escape(chart.name)} over time">{"".join(shapes)}</svg>'

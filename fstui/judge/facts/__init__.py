@@ -18,7 +18,7 @@ from fstui.judge.facts.run_flushes import RunFlushes
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import Steps
 from fstui.model.run import Evidence
-from fstui.model.storage import MediumClass, Node
+from fstui.model.storage import MediumClass
 from fstui.storage.layers.devices.caches import safe_drive
 
 
@@ -35,20 +35,15 @@ class Case:
         self.rotation = Rotation(evidence, self.stack, self.steps, self.configuration, self.flushes)
         self.commits = DatabaseCommits(self.steps, self.flushes)
 
-    @property
-    def commit_devices(self) -> tuple[Node, ...]:
-        """The lowest devices that a sync waits for; empty if that is not known."""
-        return self.stack.commit_devices
-
     @cached_property
     def commit_media(self) -> frozenset[MediumClass]:
-        return frozenset(node.medium.class_ if node.medium else "unknown" for node in self.commit_devices)
+        return frozenset(node.medium.class_ if node.medium else "unknown" for node in self.stack.commit_devices)
 
     @property
     def commits_are_safe(self) -> bool:
         """Whether the devices that a sync waits for lose nothing, by model or declaration: a flush has nothing to do
         there."""
-        return bool(self.commit_devices) and all(map(safe_drive, self.commit_devices))
+        return bool(self.stack.commit_devices) and all(map(safe_drive, self.stack.commit_devices))
 
     @cached_property
     def flush_growth(self) -> tuple[FlushGrowth, ...]:

@@ -169,8 +169,8 @@ def _with_class(case: Case, published_class: PublishedClass, done: SyncStep) -> 
     normal_from = max(slowest, same[0].per_s / FAR if same else 0.0)
     work = _work(case, done)
     slow_below = slowest / FAR / work
-    evidence = f"slow is below {rate(slow_below)}/s; {_slowest(published_class)}"
-    return StepComparison(done, slow_below, normal_from / work, evidence)
+    known = f"the slowest published is {rate(slowest)}/s with {published_class.slowest_operation}"
+    return StepComparison(done, slow_below, normal_from / work, f"slow is below {rate(slow_below)}/s; {known}")
 
 
 def _with_least(done: SyncStep) -> StepComparison:
@@ -198,13 +198,9 @@ def _is_long(done: SyncStep) -> bool:
     return done.step.elapsed_s >= LONG_ENOUGH_S
 
 
-def _slowest(known: PublishedClass) -> str:
-    return f"the slowest published is {rate(known.slowest_per_s)}/s with {known.slowest_operation}"
-
-
 def _slowest_rpm(case: Case) -> int | None:
-    known = [each for device in case.commit_devices if device.medium and (each := rpm(device.medium))]
-    return min(known) if known and len(known) == len(case.commit_devices) else None
+    known = [each for device in case.stack.commit_devices if device.medium and (each := rpm(device.medium))]
+    return min(known) if known and len(known) == len(case.stack.commit_devices) else None
 
 
 def _work(case: Case, done: SyncStep) -> float:

@@ -45,12 +45,7 @@ def commits_without_flushes(case: Case) -> Iterator[Conclusion]:
     existing = [each for each in case.commits.all if each.promised.existing and each.promised.lossy and each.step.ops]
     if existing:
         yield _by_settings(case, existing, throwaway=False)
-    throwaway = [
-        CommitStep(commits.step, commits.promised)
-        for commits in missing
-        if not commits.promised.durable and not commits.promised.existing
-    ]
-    if throwaway:
+    if throwaway := [each for each in missing if not (each.promised.durable or each.promised.existing)]:
         yield _by_settings(case, throwaway, throwaway=True)
 
 
@@ -79,12 +74,13 @@ def _despite_settings(case: Case, found: Sequence[CountedCommits]) -> Conclusion
     )
 
 
-def _by_settings(case: Case, steps: Sequence[CommitStep], *, throwaway: bool) -> Conclusion:
+def _by_settings(case: Case, steps: Sequence[CommitStep | CountedCommits], *, throwaway: bool) -> Conclusion:
     """Conclude from the server's own settings: about an existing server, or about the step of a throwaway one."""
     measured = [each.step for each in steps]
     found = [commits for commits in case.commits.counted if commits.step in measured]
     worst = min(found, key=lambda commits: commits.arrival.per_sync, default=None)
-    step, promised = (worst.step, worst.promised) if worst else steps[0]
+    chosen = worst or steps[0]
+    step, promised = chosen.step, chosen.promised
     settings = tuple(dict.fromkeys(setting for each in steps for setting in each.promised.lossy))
     origin = "The step was run with these settings." if throwaway else "They were read from the server, not changed."
     return Conclusion(

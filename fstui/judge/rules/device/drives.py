@@ -51,7 +51,7 @@ def consumer_nand_too_fast(case: Case) -> Iterator[Conclusion]:
     - The drive must be known as a consumer drive, by its model or because you declared `--medium ssd`. A disk that only
       reports "not rotating" is not judged.
     """
-    devices, write, flushed = case.commit_devices, case.costs.write, case.costs.synced
+    devices, write, flushed = case.stack.commit_devices, case.costs.write, case.costs.synced
     if not devices or not all(map(_is_consumer, devices)) or flushed is None:
         return
     if not case.flushes.as_expected(flushed.step):
@@ -192,10 +192,11 @@ def link_exceeded(case: Case) -> Iterator[Conclusion]:
     payload = _payload_per_s(case.stack.lowest)
     if payload is None or case.host.virtualization or case.configuration.breaks_sync:
         return
+    most = LINK_TOLERANCE * payload
     buffered = {account.step.name for account in (*case.flushes.not_direct, *case.flushes.missing_bytes)}
     synced = (done.step for done in case.steps.synced if done.settings.sync_every == 1)
     durable, direct = (
-        [step for step in steps if _is_beyond(step, payload) and step.name not in buffered]
+        [step for step in steps if has_rate(step) and _bytes_per_s(step) > most and step.name not in buffered]
         for steps in (synced, (done.step for done in case.steps.direct_alone))
     )
     if not (durable or direct):
@@ -225,18 +226,9 @@ def link_exceeded(case: Case) -> Iterator[Conclusion]:
 
 
 def _payload_per_s(lowest: tuple[Node, ...]) -> float | None:
-    payloads = [_payload(node) for node in lowest]
-    known = [payload for payload in payloads if payload]
-    return sum(known) if known and len(known) == len(payloads) else None
-
-
-def _payload(node: Node) -> float | None:
-    found = number(node, "payload_mb_s")
-    return None if found is None or is_virtual(node) else found * 1e6
-
-
-def _is_beyond(step: Step, payload: float) -> bool:
-    return has_rate(step) and _bytes_per_s(step) > LINK_TOLERANCE * payload
+    found = (number(node, "payload_mb_s") for node in lowest if not is_virtual(node))
+    known = [payload * 1e6 for payload in found if payload]
+    return sum(known) if known and len(known) == len(lowest) else None
 
 
 def _bytes_per_s(step: Step) -> float:

@@ -26,19 +26,19 @@ from fstui.judge.facts import Case
 from fstui.judge.facts.costs import CACHE_PER_S, added
 from fstui.model.judgement import Confidence
 from fstui.model.quantities import duration_ns
-from fstui.model.storage import Node
 from fstui.storage.layers.devices.caches import is_optane, safe_drive
 
 
 @rule(order=50)
 def protected_cache(case: Case) -> Iterator[Conclusion]:
-    devices, write, flushed = case.commit_devices, case.costs.write, case.costs.synced
+    devices, write, flushed = case.stack.commit_devices, case.costs.write, case.costs.synced
     fastest = case.costs.fastest_synced
     if not devices or not all(map(safe_drive, devices)) or not (write and flushed and fastest):
         return
     if flushed.ns - write.ns >= 2 * write.ns or fastest.rate_per_s > CACHE_PER_S:
         return
-    steps, kinds = [write.step, flushed.step], words.listed(dict.fromkeys(map(_kind, devices)))
+    names = ("Optane" if is_optane(node) else "a power-loss-protected drive" for node in devices)
+    steps, kinds = [write.step, flushed.step], words.listed(dict.fromkeys(names))
     claim = "it has no volatile cache" if all(map(is_optane, devices)) else "its cache survives a power cut"
     adds = added(write, flushed)
     yield Conclusion(
@@ -60,7 +60,3 @@ def _confidence(case: Case) -> Confidence:
     if not case.lowest_devices.verified or not bottom:
         return "low"
     return "medium" if any(node.medium and node.medium.declared for node in case.lowest_devices.all) else "high"
-
-
-def _kind(node: Node) -> str:
-    return "Optane" if is_optane(node) else "a power-loss-protected drive"

@@ -70,27 +70,27 @@ class Statement(NamedTuple):
 
 @rule(order=15)
 def stated_durable(case: Case) -> Iterator[Conclusion]:
-    devices, written = case.commit_devices, _written(case)
+    devices, written = case.stack.commit_devices, _written(case)
     if not devices or not written or all(map(_is_judged_by_flushes, devices)) or _is_contradicted(case):
         return
     found = [each for node in devices if (each := _statement(node, case.host))]
     if len(found) < len(devices):
         return
-    where, stated = words.devices(case.commit_devices), tuple(dict.fromkeys(found))
+    where, stated = words.devices(case.stack.commit_devices), tuple(dict.fromkeys(found))
     kinds = words.listed(dict.fromkeys(each.says for each in stated))
     conditions = ". ".join(dict.fromkeys(each.condition for each in stated))
     yield Conclusion(
         title=f"{where}: durable, if the statement about it is true",
         sentence=f"{where} is {kinds}. {conditions}. Nothing in "
         f"{words.time_measured(account.step for account in written)} contradicts that, and nothing here can confirm it."
-        f"{case.lowest_devices.doubt(known=case.commit_devices)}",
+        f"{case.lowest_devices.doubt(known=case.stack.commit_devices)}",
         verdict="plausible",
         confidence="low",
         steps=(account.step for account in written),
         because=dict.fromkeys(
             (
                 *(line for each in stated for line in each.because),
-                *map(words.write_cache, case.commit_devices),
+                *map(words.write_cache, case.stack.commit_devices),
                 *(account.byte_line for account in written),
             )
         ),
@@ -113,8 +113,8 @@ def _is_contradicted(case: Case) -> bool:
     """Return whether the syncs are faster than what was stated allows."""
     fastest = case.costs.fastest_synced
     per_s = fastest.rate_per_s if fastest is not None else 0.0
-    consumer = any(node.value("grade") == "consumer" for node in case.commit_devices)
-    network = any(map(media.is_cloud_volume, case.commit_devices))
+    consumer = any(node.value("grade") == "consumer" for node in case.stack.commit_devices)
+    network = any(map(media.is_cloud_volume, case.stack.commit_devices))
     slow = (consumer and per_s > NAND_PER_S) or (network and case.costs.beyond_network)
     return per_s > CACHE_PER_S or slow or bool(case.rotation.too_fast)
 

@@ -134,7 +134,7 @@ def network_too_fast(case: Case) -> Iterator[Conclusion]:
     The rule does not apply to your own NVMe over fabrics, Fibre Channel, iSCSI and Ceph, nor to volumes that are
     reached by RDMA: these can be that fast.
     """
-    devices, fastest = case.commit_devices, case.costs.fastest_synced
+    devices, fastest = case.stack.commit_devices, case.costs.fastest_synced
     if not devices or fastest is None or not all(map(media.is_cloud_volume, devices)):
         return
     syncs_lost_above = case.configuration.breaks_sync or case.flushes.missing_bytes
@@ -182,7 +182,7 @@ def ignored_by_default(case: Case) -> Iterator[Conclusion]:
     VirtualBox: on the host, `VBoxManage getextradata VM enumerate` shows `IgnoreFlush`; set it to 0 for the disk, and
     run again. Longhorn: check that the disks of its nodes have power-loss protection, or no write cache.
     """
-    served = [(node, platform) for node in case.commit_devices if (platform := _served_by(case, node))]
+    served = [(node, platform) for node in case.stack.commit_devices if (platform := _served_by(case, node))]
     found = [(node, platform) for node, platform in served if platform.drops_flushes or platform.leaves_in_drive]
     working = any(not growth.flat for growth in case.flush_growth) and case.flushes.complete_at_lowest
     if not found or (working and not found[0][1].leaves_in_drive):

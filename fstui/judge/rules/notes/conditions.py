@@ -85,6 +85,7 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
         for busy in case.others.busy_while_idle
     ]
     noisy = case.flushes.noisy
+    others = requested_by_others(top.traced for top, *_ in case.flushes.synced if top.traced)
     if while_idle or noisy:
         yield Conclusion(
             title=f"other processes write: {while_idle[0]} while fstui was idle"
@@ -96,7 +97,7 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
             because=(
                 *(f"while idle: {line}" for line in while_idle),
                 *map(_surplus, noisy),
-                *_requested(case),
+                *((f"flushes during the steps: {others} ({TRACE})",) if others else ()),
                 *(
                     f"writer: {writer.name} ({writer.pid}), {size(writer.written_bytes)}"
                     for writer in case.others.writers
@@ -114,11 +115,6 @@ def _who_wrote(case: Case, while_idle: list[str]) -> str:
         f"More arrived at {words.devices(devices)} than fstui sent. Either another process wrote there{quiet}, or the "
         "filesystem or a lower layer adds writes of its own."
     )
-
-
-def _requested(case: Case) -> Iterator[str]:
-    if others := requested_by_others(top.traced for top, *_ in case.flushes.synced if top.traced):
-        yield f"flushes during the steps: {others} ({TRACE})"
 
 
 def _meaning(noisy: tuple[FlushAccount, ...]) -> str:

@@ -205,12 +205,8 @@ def _still_ns(step: Step) -> int:
         longest, least = step.latency_ns.max - without_cpu_ns(step), step.elapsed_s * 1e9 / 2
     else:
         return 0
-    return longest if longest >= max(LONG_NS, least, UNUSUAL * _usual_ns(step)) else 0
-
-
-def _usual_ns(step: Step) -> int:
-    """Return the p50, or 0 if there were too few operations to have a usual time."""
-    return step.latency_ns.p50 if step.latency_ns and step.ops > 2 else 0
+    usual_ns = step.latency_ns.p50 if step.latency_ns and step.ops > 2 else 0
+    return longest if longest >= max(LONG_NS, least, UNUSUAL * usual_ns) else 0
 
 
 def _evidence(step: Step) -> Iterator[str]:

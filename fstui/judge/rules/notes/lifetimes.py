@@ -9,7 +9,6 @@ from typing import NamedTuple
 from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
-from fstui.model.storage import Node
 from fstui.storage.layers.devices import media
 
 
@@ -95,12 +94,8 @@ def ephemeral(case: Case) -> Iterator[Conclusion]:
         sentence=f"{words.devices(found)} is local to this instance. However durable its syncs are, its data is lost "
         "when the instance stops, moves or fails." + (f" {words.listed(survival)}." if survival else ""),
         because=(
-            *_medium_lines(found),
+            *(f"{node.id}: {node.medium.because}" for node in found if node.medium),
             *(f"documented: {row.source}" for row in rows if row.survives),
         ),
         next=("Keep a copy elsewhere: replication, or a volume that outlives the instance.",),
     )
-
-
-def _medium_lines(nodes: list[Node]) -> Iterator[str]:
-    yield from (f"{node.id}: {node.medium.because}" for node in nodes if node.medium)
