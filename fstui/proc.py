@@ -1,4 +1,4 @@
-"""Parse /proc: processes and mounts. fstui and its child programs share this module.
+"""Parse /proc: processes, mounts and figures of the host. fstui and its child programs share this module.
 
 Standard library only. Names may contain bytes that are not UTF-8; they are decoded as surrogates.
 """
@@ -15,6 +15,7 @@ _ESCAPE = re.compile(rb"\\([0-3][0-7]{2})")
 _IO_BYTES = re.compile(rb"^read_bytes: (\d+)\nwrite_bytes: (\d+)", re.MULTILINE)
 _DELETED = " (deleted)"
 _V1_LIMITS = ("read_bps", "write_bps", "read_iops", "write_iops")
+_MEMORY = re.compile(r"^(\w+):\s+(\d{1,15}) kB", re.MULTILINE)
 _DEVICE = re.compile(r"\d{1,7}:\d{1,7}")
 
 
@@ -190,6 +191,22 @@ def _v1_limits(read: Callable[[str], str], directory: str) -> Iterator[IoLimit]:
             device, _, value = line.partition(" ")
             if _DEVICE.fullmatch(device) and value.isdecimal():
                 yield IoLimit(f"{device} {what}", value, path)
+
+
+def meminfo(text: str | None = None) -> dict[str, int]:
+    """Return the amounts in /proc/meminfo (proc_meminfo(5)), or in a text like it, in bytes by name."""
+    found = _MEMORY.findall(read_text("/proc/meminfo") if text is None else text)
+    return {name: int(kib) << 10 for name, kib in found}
+
+
+def pressure_us(what: str) -> list[int]:
+    """Return how long some processes, and all of them, have waited for ``what`` since boot; empty without PSI."""
+    return [int(line.rpartition("total=")[2]) for line in read_text(f"/proc/pressure/{what}").splitlines()]
+
+
+def boot_id() -> str:
+    """Return the id of this boot; empty if it cannot be read."""
+    return read_text("/proc/sys/kernel/random/boot_id").strip()
 
 
 def device_number(text: str) -> int:

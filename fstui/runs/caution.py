@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from fstui import proc
 from fstui.model.counters import Idle
 from fstui.model.errors import Refused
 from fstui.model.quantities import percent, size
@@ -15,7 +16,6 @@ from fstui.runs.session import Session
 from fstui.runs.site import Site
 from fstui.state import ledger
 from fstui.state.paths import in_home
-from fstui.storage.host import available_memory
 
 IDLE_S = 1.0
 TOO_BUSY = 0.9
@@ -106,7 +106,7 @@ def _room(site: Site, room_bytes: int) -> Iterator[str]:
 
 
 def _memory() -> Iterator[str]:
-    available_bytes = available_memory()
+    available_bytes = proc.meminfo().get("MemAvailable")
     if available_bytes is not None and available_bytes < LITTLE_MEMORY_BYTES:
         yield f"only {size(available_bytes)} of memory are available"
 

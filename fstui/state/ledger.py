@@ -80,7 +80,7 @@ def enter(
         what=what,
         pid=owner,
         started=start_time(owner) or 0,
-        boot=_word("/proc/sys/kernel/random/boot_id"),
+        boot=proc.boot_id(),
         host=os.uname().nodename,
         machine=_machine_id(),
         pid_namespace=_namespace("pid"),
@@ -194,7 +194,7 @@ def of_other_hosts() -> list[LedgerEntry]:
 
 def is_of_this_boot(entry: LedgerEntry) -> bool:
     """Return whether the entry was written since the last boot of this host, so that device numbers are still valid."""
-    return entry.boot == _word("/proc/sys/kernel/random/boot_id") != ""
+    return entry.boot == proc.boot_id() != ""
 
 
 def start_time(pid: int) -> int | None:

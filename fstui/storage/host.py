@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from fstui import proc
 from fstui.model.host import Host
 from fstui.storage.layers.devices import platforms
 from fstui.storage.tree import DATABASE, Tree
@@ -44,7 +45,7 @@ def read_host(root: Path = Path("/")) -> Host:
         virtualization=platforms.named_by(release=kernel) or _hypervisor(tree, dmi) or _container(tree),
         cloud=_first(_CLOUDS, " ".join(dmi.values())),
         cpus=_cpus(tree.word("/sys/devices/system/cpu/online") or ""),
-        memory_bytes=_memory(tree.text("/proc/meminfo") or ""),
+        memory_bytes=proc.meminfo(tree.text("/proc/meminfo") or "").get("MemTotal", 0),
         udev=tree.exists(DATABASE),
     )
 
@@ -101,14 +102,3 @@ def _cpus(online: str) -> int:
     for match in re.finditer(r"(\d{1,6})(?:-(\d{1,6}))?", online):
         count += int(match[2] or match[1]) - int(match[1]) + 1
     return max(count, 0)
-
-
-def available_memory(root: Path = Path("/")) -> int | None:
-    """Return the bytes that are available without swapping (proc_meminfo(5), MemAvailable); None if unknown."""
-    match = re.search(r"^MemAvailable:\s+(\d{1,15}) kB", Tree(root).text("/proc/meminfo") or "", re.MULTILINE)
-    return int(match[1]) * 1024 if match else None
-
-
-def _memory(meminfo: str) -> int:
-    match = re.search(r"^MemTotal:\s+(\d{1,15}) kB", meminfo, re.MULTILINE)
-    return int(match[1]) * 1024 if match else 0

@@ -92,7 +92,7 @@ def test_of_many_requests_only_flushes_are_recorded(workshop: Path, monkeypatch:
             monkeypatch.undo()
             few = during_two_reads(witness, lambda: rewrite(fd, 10))
         finally:
-            witness.recording.remove()
+            witness.remove()
         os.close(fd)
     assert (many["asked_by_us"], many["requests"], many["device_flush_ns"]) == (20, None, None)
     assert few["asked_by_us"] == 20

@@ -15,7 +15,7 @@ MIB = 1 << 20
 @pytest.fixture(autouse=True)
 def nobody_said_yes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(caution.YES)
-    monkeypatch.setattr(caution, "available_memory", lambda: GIB)
+    monkeypatch.setattr("fstui.proc.meminfo", lambda: {"MemAvailable": GIB})
 
 
 def reasons(
@@ -54,7 +54,7 @@ def test_little_space_is_less_than_a_tenth_and_a_gibibyte(free_mib: int, total_m
 
 
 def test_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(caution, "available_memory", lambda: 100 * MIB)
+    monkeypatch.setattr("fstui.proc.meminfo", lambda: {"MemAvailable": 100 * MIB})
     assert reasons() == ("only 100.0 MiB of memory are available",)
 
 

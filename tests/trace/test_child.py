@@ -168,7 +168,7 @@ try:
         os.fdatasync(fd)
     (seen,) = witness.end(time.monotonic_ns())
 finally:
-    witness.recording.remove()
+    witness.remove()
 print(os.getpid(), seen["asked_by_us"], seen["asked_by_kernel_threads"])
 """
     device = os.stat(tmp_path).st_dev
@@ -188,7 +188,7 @@ def test_a_buffer_that_overflows_makes_counts_unknown(tmp_path: Path) -> None:
     assert device
     witness = FlushCounter("fstui-small", [os.getpid()], [device])
     try:
-        witness.recording.instance.write("buffer_size_kb", "4")
+        witness.instance.write("buffer_size_kb", "4")
         witness.begin(time.monotonic_ns())
         for _ in range(600):
             subprocess.run(["true"], check=True)  # each fork is an event
@@ -196,7 +196,7 @@ def test_a_buffer_that_overflows_makes_counts_unknown(tmp_path: Path) -> None:
         witness.begin(time.monotonic_ns())
         (after,) = witness.end(time.monotonic_ns())
     finally:
-        witness.recording.remove()
+        witness.remove()
     assert seen["lost"] > 0
     assert seen["asked_by_us"] is None
     assert after["lost"] == 0

@@ -13,7 +13,6 @@ import contextlib
 import gc
 import json
 import os
-import re
 import time
 from collections import defaultdict
 from functools import cache
@@ -85,7 +84,7 @@ class AtRiskTracker:
         self._owners: dict[tuple[int, int], Owner] = {}
         self._names: list[tuple[Owner, NewNames]] = []
         self._directories: dict[FileNumber, str | None] = {}
-        self._programs = ProcessCache(lambda: syncs.recording.instance.read("../../saved_cmdlines") if syncs else "")
+        self._programs = ProcessCache(syncs.command_names if syncs else str)
         self._threads: dict[int, TracedProcess] = {}
         self._forget_threads_at = 0.0
         self._running: dict[FileNumber, float] = {}
@@ -321,14 +320,16 @@ class AtRiskTracker:
         return sorted(rows, key=lambda row: -row["oldest_s"])[:MAX_ROWS]
 
     def _limits(self) -> dict[str, Any]:
-        lost = self._syncs.recording.lost() if self._syncs else 0
+        lost = self._syncs.lost() if self._syncs else 0
         if not self._open:
             return {"unsupported": self._unsupported, "lost": lost}
         every = self._scope == EVERYTHING and not self._open.unreadable
         known = sum(file.dirty + file.writeback for file in self._open.files.values())
+        memory = proc.meminfo()
+        unwritten = memory.get("Dirty", 0) + memory.get("Writeback", 0)
         return {
             "lost": lost,
-            "rest_bytes": max(0, not_written() - known) if every else None,
+            "rest_bytes": max(0, unwritten - known) if every else None,
             "not_covered": self._open.not_covered,
             "unreadable": self._open.unreadable,
             "seconds_per_round": self._open.scans_per_round,
@@ -339,7 +340,7 @@ class AtRiskTracker:
         if self._open:
             self._open.close()
         if self._syncs:
-            self._syncs.recording.remove()
+            self._syncs.remove()
 
 
 def key_of(file: OpenFile) -> FileNumber:
@@ -354,12 +355,6 @@ device_name = cache(block_device)
 def disks_of(number: int) -> tuple[str, ...]:
     device = device_name(number)
     return tuple(sorted(request_devices(device))) if device else ()
-
-
-def not_written() -> int:
-    """Return the bytes of all dirty pages of the host, and of those that are being written."""
-    words = dict(re.findall(r"^(Dirty|Writeback):\s+(\d+)", proc.read_text("/proc/meminfo"), re.MULTILINE))
-    return sum(int(amount) << 10 for amount in words.values())
 
 
 def say_state(kind: str, state: dict[str, Any]) -> None:
@@ -406,7 +401,7 @@ def main() -> None:
         at_risk = AtRiskTracker(Scope(settings["pid"], settings["device"]), syncs)
     except (CachestatError, OSError) as problem:
         if syncs:
-            syncs.recording.remove()
+            syncs.remove()
         say(error=str(problem))
     else:
         with contextlib.suppress(BrokenPipeError):

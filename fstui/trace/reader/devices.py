@@ -111,7 +111,7 @@ def read_counters() -> dict[str, DiskCounters]:
     return {name: DiskCounters(now[4], now[6] * SECTOR, now[7], now[15], now[16]) for name, now in read_disks().items()}
 
 
-class DeviceRecording:
+class DeviceRecording(EventRecording):
     """The requests of all devices, recorded in an instance that can be paused."""
 
     def __init__(self, name: str) -> None:
@@ -120,25 +120,23 @@ class DeviceRecording:
         """Share of the time in which requests are recorded."""
         self._requests: dict[int, Requests] = {}
         self._seen = 0
-        self._recording = EventRecording(name)
-        try:
-            fields = ("dev", "sector", "rwbs")
-            self._issue = self._recording.enable(Wanted("block/block_rq_issue", fields, WAITED_FOR))
-            self._recording.enable(Wanted("block/block_rq_complete", fields, WAITED_FOR))
-        except BaseException:
-            self._recording.remove()
-            raise
+        super().__init__(name, self._enable)
+
+    def _enable(self) -> None:
+        fields = ("dev", "sector", "rwbs")
+        self._issue = self.enable(Wanted("block/block_rq_issue", fields, WAITED_FOR))
+        self.enable(Wanted("block/block_rq_complete", fields, WAITED_FOR))
 
     def switch(self, on: bool) -> None:
-        self._recording.instance.write("tracing_on", str(int(on)))
+        self.instance.write("tracing_on", str(int(on)))
         if not on:
             self.read()
             for requests in self._requests.values():
                 requests.forget_in_flight()
 
     def read(self) -> None:
-        until_ns = self._recording.collect()
-        for time_ns, number, (device, sector, rwbs) in self._recording.events(until_ns):
+        until_ns = self.collect()
+        for time_ns, number, (device, sector, rwbs) in self.events(until_ns):
             requests = self._requests.setdefault(device, Requests())
             (requests.issued if number == self._issue else requests.completed)(time_ns, sector, rwbs)
             self._seen += 1
@@ -150,9 +148,3 @@ class DeviceRecording:
         self.share = max(MIN_SHARE, min(1.0, EVENTS_PER_S / per_s)) if per_s else 1.0
         self._seen = 0
         return {device: requests.take() for device, requests in self._requests.items()}
-
-    def lost(self) -> int:
-        return self._recording.lost()
-
-    def remove(self) -> None:
-        self._recording.remove()

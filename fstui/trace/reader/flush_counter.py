@@ -12,7 +12,7 @@ from fstui.trace.reader.devices import FLUSH_FIRST, FUA, Requests, meaning
 from fstui.trace.reader.events import Event
 from fstui.trace.reader.processes import KTHREADD, Lineage, Owner, family, in_outermost_namespace, outermost_numbers
 from fstui.trace.reader.recording import EventRecording, Wanted
-from fstui.trace.reader.tracefs import MIB, SHARE_OF_MEMORY, available_bytes
+from fstui.trace.reader.tracefs import MIB, SHARE_OF_MEMORY
 
 LATE_NS = 1_000_000_000
 """If many pages are kept, events older than this are added up: the start of a step is announced earlier than that."""
@@ -81,40 +81,33 @@ class DeviceSums:
         return {"device": self.device.name, "lost": lost, **(dict.fromkeys(sums) if lost else sums)}
 
 
-class FlushCounter:
+class FlushCounter(EventRecording):
     """Records the block events of a run, and adds them up for each step."""
 
     def __init__(self, name: str, own: list[int], devices: list[TracedDevice]) -> None:
         """``own``: the processes of fstui, whose descendants count as well. Raises TracefsError."""
-        self._name = name
         self._devices = devices
         self._sums: dict[int, DeviceSums] = {}
         self._from_ns: int | None = None
         self._added_until_ns = 0
         self._lost_before = 0
         self._missed = 0
-        self._requests_recorded = False
+        self._requests_recorded = True
         self._began_bytes = 0
         self._lineage = Lineage()
         self._outermost = in_outermost_namespace()
-        self._most_kept = min(MAX_KEPT_BYTES, available_bytes() // SHARE_OF_MEMORY)
-        self.recording = EventRecording(name)
-        try:
-            self._enable()
-            if self._outermost:
-                self._lineage.add("kernel_threads", family([KTHREADD]))
-            self.add_own(own)
-        except BaseException:
-            self.recording.remove()
-            raise
+        self._most_kept = min(MAX_KEPT_BYTES, proc.meminfo().get("MemAvailable", 0) // SHARE_OF_MEMORY)
+        super().__init__(name, lambda: self._enable(own))
 
-    def _enable(self) -> None:
-        enable = self.recording.enable
+    def _enable(self, own: list[int]) -> None:
+        enable = self.enable
         bio, request = ("common_pid", "dev", "rwbs", "comm"), ("dev", "sector", "rwbs")
         self._fork = enable(Wanted("sched/sched_process_fork", ("parent_pid", "child_pid")))
         self._queued = enable(Wanted("block/block_bio_queue", bio, self._filter(FLUSHES)))
         self._issued, _ = (enable(Wanted(name, request, self._filter(WRITES))) for name in REQUESTS)
-        self._requests_recorded = True
+        if self._outermost:
+            self._lineage.add("kernel_threads", family([KTHREADD]))
+        self.add_own(own)
 
     def _filter(self, kinds: str) -> str:
         if len(self._devices) > MAX_FILTERED:
@@ -125,7 +118,7 @@ class FlushCounter:
         if on != self._requests_recorded:
             self._requests_recorded = on
             for name in REQUESTS:
-                self.recording.instance.write(f"events/{name}/enable", str(int(on)))
+                self.switch_event(name, on=on)
 
     def add_own(self, pids: list[int]) -> None:
         """Count these processes and their descendants as fstui's own. Raises TracefsError."""
@@ -134,30 +127,30 @@ class FlushCounter:
         if self._outermost:
             self._lineage.add("own", family(pids))
         else:
-            self._lineage.add("own", outermost_numbers(f"{self._name}-numbers", family(pids)))
+            self._lineage.add("own", outermost_numbers(f"{self.name}-numbers", family(pids)))
 
     def read(self) -> None:
         """Empty the kernel's buffers, record no more requests if there are many, and add events up if many are kept."""
-        now_ns = self.recording.collect()
+        now_ns = self.collect()
         if self._from_ns is not None:
             os.setpriority(os.PRIO_PROCESS, 0, NICE)
             elapsed_s = (now_ns - self._from_ns) / 1e9
-            if self.recording.collected_bytes - self._began_bytes > MAX_BYTES_PER_S * max(elapsed_s, FIRST_LOOK_S):
+            if self.collected_bytes - self._began_bytes > MAX_BYTES_PER_S * max(elapsed_s, FIRST_LOOK_S):
                 self._record_requests(False)
-        if self.recording.kept_bytes > self._most_kept:
+        if self.kept_bytes > self._most_kept:
             self._add_up(time.monotonic_ns() - LATE_NS)
 
     def begin(self, from_ns: int) -> None:
         self._sums = {device.number: DeviceSums(device) for device in self._devices}
-        self.recording.collect()
-        self._from_ns, self._began_bytes = from_ns, self.recording.collected_bytes
+        self.collect()
+        self._from_ns, self._began_bytes = from_ns, self.collected_bytes
         self._missed = int(from_ns < self._added_until_ns)
 
     def end(self, until_ns: int) -> list[dict[str, Any]]:
         os.setpriority(os.PRIO_PROCESS, 0, 0)
-        self.recording.collect()
+        self.collect()
         self._add_up(until_ns)
-        lost = self.recording.lost()
+        lost = self.lost()
         missed = lost - self._lost_before + self._missed
         self._lost_before, self._from_ns = lost, None
         timed = self._requests_recorded
@@ -165,7 +158,7 @@ class FlushCounter:
         return [sums.as_dict(missed, self._outermost, timed) for sums in self._sums.values()]
 
     def _add_up(self, until_ns: int) -> None:
-        for event in self.recording.events(until_ns):
+        for event in self.events(until_ns):
             self._add(event)
         self._added_until_ns = until_ns
 

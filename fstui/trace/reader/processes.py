@@ -142,13 +142,6 @@ def process_of(thread: int) -> TracedProcess | None:
     return None
 
 
-def cpu_pressure_s() -> float | None:
-    """Return the seconds since boot in which at least one process waited for a CPU; None without PSI."""
-    with contextlib.suppress(OSError, ValueError), open("/proc/pressure/cpu", "rb") as file:
-        return int(file.readline().rpartition(b"total=")[2]) / 1e6
-    return None
-
-
 def waited_for_cpu_ns(thread: int) -> int | None:
     """Return how long a thread has been runnable without running: the second number of schedstat."""
     with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{thread}/schedstat", "rb") as file:
@@ -170,7 +163,7 @@ def _ended(thread: int, names: Mapping[str, str]) -> TracedProcess:
 
 class ProcessCache:
     def __init__(self, command_names: Callable[[], str]) -> None:
-        """``command_names``: returns the kernel's short list of recent threads and their names."""
+        """``command_names``: ``EventRecording.command_names``."""
         self._command_names = command_names
         self._known: dict[int, TracedProcess] = {}
         self._delays: dict[int, int] = {}

@@ -62,7 +62,7 @@ def record() -> None:
         say(ready=True)
         follow(counter, lines)
     finally:
-        counter.recording.remove()
+        counter.remove()
         remove_entry(first["entry"])
 
 
@@ -82,7 +82,7 @@ def follow(counter: FlushCounter, lines: JsonLines) -> None:
             pause_s = FIRST_LOOK_S
             continue
         counter.read()
-        fullest = counter.recording.fullest
+        fullest = counter.fullest
         if fullest > FULL:
             pause_s = max(MIN_PAUSE_S, pause_s / 2)
         elif fullest < EMPTY:

@@ -85,7 +85,6 @@ class Trace(Calls):
 
     def __init__(self, name: str) -> None:
         """Raises TracefsError or OSError, and then leaves nothing behind."""
-        super().__init__(name, pid=None, device=None, calls=True)
         self._call_of: dict[int, str] = {}
         self._discarded: Counter[tuple[int, int]] = Counter()
         self.first_s = WINDOW_S
@@ -93,21 +92,17 @@ class Trace(Calls):
         self._began_s, self._traced_s = time.monotonic(), 0.0
         self._bytes = self._lost = 0
         self._left_out: dict[int, LeftOut] = {}
-        try:
-            self._extend()
-        except BaseException:
-            self.remove()
-            raise
+        super().__init__(name, pid=None, device=None, calls=True)
 
-    def _extend(self) -> None:
+    def _enable(self) -> None:
         """Also record the name of each call, and discards."""
-        recording = self._watcher.recording
+        super()._enable()
         for event, fields in EVENTS["called"].items():
-            recording.handle(Wanted(event, fields), self._naming(event.rpartition("_enter_")[2]))
-        recording.handle(Wanted("block/block_bio_queue", DISCARDS, f'{FUA_WRITES} || rwbs ~ "D*"'), self._submitted)
+            self.handle(Wanted(event, fields), self._naming(event.rpartition("_enter_")[2]))
+        self.handle(Wanted("block/block_bio_queue", DISCARDS, f'{FUA_WRITES} || rwbs ~ "D*"'), self._submitted)
 
     def _naming(self, name: str) -> Callable[..., None]:
-        called, call_of = self._watcher.waits.called, self._call_of
+        called, call_of = self.waits.called, self._call_of
 
         def handle(time_ns: int, thread: int, fd: int = -1) -> None:
             call_of[thread] = name
@@ -120,48 +115,46 @@ class Trace(Calls):
         if rwbs[:1] == b"D":
             self._discarded[thread, device] += sectors * 512
         elif rwbs[:2] == b"WF":
-            self._watcher.waits.fua_submitted(time_ns, thread, device, sector)
+            self.waits.fua_submitted(time_ns, thread, device, sector)
 
     def tick(self) -> None:
         """Leave out more threads if there are too many events."""
         self._look()
-        self._watcher.recording.collect()
-        if self._watcher.recording.collected_bytes - self._bytes >= MAX_TRACED_BYTES // (1 + bool(self._left_out)):
+        self.collect()
+        if self.collected_bytes - self._bytes >= MAX_TRACED_BYTES // (1 + bool(self._left_out)):
             self.narrow()
 
     def narrow(self) -> None:
         """Leave out the threads that make most calls; without that feature of Linux 5.7, stop tracing."""
-        recording, waits = self._watcher.recording, self._watcher.waits
-        self._watcher.recording.read()
+        self.read()
         if not self._left_out:
             self._traced_s = time.monotonic() - self._began_s
-            seen = recording.collected_bytes - self._bytes
+            seen = self.collected_bytes - self._bytes
             self.first_s = max(MIN_TRACED_S, MAX_TRACED_BYTES * self._traced_s / max(seen, 1))
         calls: Counter[int] = Counter()
         files: dict[int, SyncedFile] = {}
-        for (thread, *file), durations in waits.done.items():
+        for (thread, *file), durations in self.waits.done.items():
             if thread not in self._left_out:
                 calls[thread] += durations.count
                 files[thread] = SyncedFile(*file)
         threads = busiest_of(calls)
         try:
             words = " ".join(map(str, [*self._left_out, *threads]))
-            recording.instance.write("set_event_notrace_pid", words)
+            self.instance.write("set_event_notrace_pid", words)
         except TracefsError:
-            recording.instance.write("tracing_on", "0")
+            self.instance.write("tracing_on", "0")
             threads = list(calls)
-        self._watcher.recording.read()
+        self.read()
         for thread in threads:
-            waits.forget(thread)  # the end of its call is not traced
+            self.waits.forget(thread)  # the end of its call is not traced
             self._left_out[thread] = LeftOut(time.monotonic_ns(), switches(thread), files[thread])
-        self._bytes = recording.collected_bytes
+        self._bytes = self.collected_bytes
 
     def _resume(self) -> None:
-        instance = self._watcher.recording.instance
         if self._left_out:
             with contextlib.suppress(TracefsError):
-                instance.write("set_event_notrace_pid", "")
-            instance.write("tracing_on", "1")
+                self.instance.write("set_event_notrace_pid", "")
+            self.instance.write("tracing_on", "1")
         self._left_out.clear()
 
     def _look(self) -> None:
@@ -178,23 +171,23 @@ class Trace(Calls):
         for thread, (since_ns, before, file) in blocked.items():
             if switches(thread) == before:  # it returns after now, and that is traced
                 if file.fd >= 0:
-                    self._watcher.waits.called(since_ns, thread, file.fd)
+                    self.waits.called(since_ns, thread, file.fd)
                 if file.inode:
-                    self._watcher.waits.sync_began(since_ns, thread, file.device, file.inode)
+                    self.waits.sync_began(since_ns, thread, file.device, file.inode)
 
     def end_window(self, elapsed_s: float, anonymous: bool) -> Object:
-        self._watcher.recording.read()
-        waits = self._watcher.waits
-        lost, self._lost = self._watcher.recording.lost() - self._lost, self._watcher.recording.lost()
+        self.read()
+        waits = self.waits
+        lost, self._lost = self.lost() - self._lost, self.lost()
         if lost:  # perhaps the end of a call
             for thread, _, _ in list(waits.open()):
                 waits.forget(thread)
         span = Span()
-        found = self.rows_of(span)
+        self.add_waits(span)
         for end_ns, took_ns, (thread, *file) in sorted(waits.slow, key=lambda one: -one[1]):
-            row = found.row(thread, SyncedFile(*file))
-            delay_ns = min(took_ns, found.cpu_delays.get(thread, 0))
-            found.cpu_delays[thread] = found.cpu_delays.get(thread, 0) - delay_ns
+            row = self.row(thread, SyncedFile(*file))
+            delay_ns = min(took_ns, self.cpu_delays.get(thread, 0))
+            self.cpu_delays[thread] = self.cpu_delays.get(thread, 0) - delay_ns
             row.slow.append((end_ns, took_ns, delay_ns))
             row.call = self._call_of.get(thread, "") if file[2] >= 0 else ""
         rows = [
@@ -209,12 +202,10 @@ class Trace(Calls):
             "discards": list(self._discards()),
         }
         waits.clear()
-        self._watcher.take_commits()
-        self._watcher.errors.clear()
         self._call_of.clear()
         if not self._left_out:
             self.first_s = WINDOW_S
-        self._bytes, self._began_s = self._watcher.recording.collected_bytes, time.monotonic()
+        self._bytes, self._began_s = self.collected_bytes, time.monotonic()
         self._resume()
         return result
 
@@ -349,22 +340,20 @@ class HostCounters:
             None if a is None or b is None else (a - b) // 1000 for a, b in zip(pressure, self._pressure, strict=True)
         ]
         self._disks, self._pressure = disks, pressure
-        return {"pressure_ms": host, "memory_kib": read_memory(), "devices": moved[:MAX_DEVICES]}
+        memory = proc.meminfo()
+        return {
+            "pressure_ms": host,
+            "memory_kib": [memory.get(name, 0) >> 10 for name in ("Dirty", "Writeback")],
+            "devices": moved[:MAX_DEVICES],
+        }
 
 
 def read_pressure() -> list[int | None]:
     """Return µs since boot: cpu some; io some, full; memory some, full. None without pressure stall information."""
     found: list[int | None] = []
     for name, kinds in (("cpu", 1), ("io", 2), ("memory", 2)):
-        lines = proc.read_text(f"/proc/pressure/{name}").splitlines()[:kinds]
-        found += [int(line.rpartition("total=")[2]) for line in lines] or [None] * kinds
+        found += proc.pressure_us(name)[:kinds] or [None] * kinds
     return found
-
-
-def read_memory() -> list[int]:
-    """Return the dirty memory and that under writeback, in KiB."""
-    fields = dict(line.split(":", 1) for line in proc.read_text("/proc/meminfo").splitlines() if ":" in line)
-    return [int(fields.get(name, "0").split()[0]) for name in ("Dirty", "Writeback")]
 
 
 class Processes:
@@ -498,7 +487,7 @@ class Recorder:
         self._last_s = self._window_s = time.monotonic()
         self._header = {
             "version": settings["version"], "host": os.uname().nodename, "kernel": os.uname().release,
-            "boot": proc.read_text("/proc/sys/kernel/random/boot_id").strip(),
+            "boot": proc.boot_id(),
             "anonymous": settings["anonymous"], "untraced": untraced, "started": True,
         }  # fmt: skip
         self._header_s = -HEADER_S

@@ -86,8 +86,12 @@ class PageStore:
 class EventRecording:
     """A tracefs instance from its creation to its removal."""
 
-    def __init__(self, name: str) -> None:
-        """Create the instance. Raises TracefsError or OSError, and then leaves nothing behind."""
+    def __init__(self, name: str, enable: Callable[[], object] = lambda: None) -> None:
+        """Create the instance, and call ``enable``, which says what to record.
+
+        Raises TracefsError or OSError, and then leaves nothing behind.
+        """
+        self.name = name
         self.instance = Instance(find(), name)
         self.instance.make()
         self.fullest = 0.0
@@ -102,8 +106,9 @@ class EventRecording:
             self._store = PageStore(self._layout, self._readers)
             self._capacity = self.instance.open_buffers()
             self.thread = self._thread_of_marker()
+            enable()
         except BaseException:
-            self.remove()
+            self.instance.remove()
             raise
 
     def _thread_of_marker(self) -> int:
@@ -141,8 +146,12 @@ class EventRecording:
         number = self.learn(event)
         if event.filter:
             self.instance.write(f"events/{event.name}/filter", event.filter)
-        self.instance.write(f"events/{event.name}/enable", "1")
+        self.switch_event(event.name, on=True)
         return number
+
+    def switch_event(self, name: str, *, on: bool) -> None:
+        """Raises TracefsError."""
+        self.instance.write(f"events/{name}/enable", str(int(on)))
 
     def handle(self, event: Wanted, handler: Callable[..., None]) -> bool:
         """Record an event for ``read``. Returns False if this kernel does not have the event or its fields."""
@@ -177,6 +186,10 @@ class EventRecording:
         with contextlib.suppress(BlockingIOError):
             while page := os.read(cpu.fd, self._layout.bytes):
                 yield page
+
+    def command_names(self) -> str:
+        """Return the kernel's short list of recent threads and their names."""
+        return self.instance.read("../../saved_cmdlines")
 
     def lost(self) -> int:
         """Return how many events are missing so far: dropped by the kernel, or in pages that cannot be decoded."""

@@ -42,11 +42,11 @@ class Switch:
         if self.on != before:
             for name in self.events:
                 with contextlib.suppress(TracefsError):
-                    recording.instance.write(f"events/{name}/enable", str(int(self.on)))
+                    recording.switch_event(name, on=self.on)
         return before and not self.on
 
 
-class Syncs:
+class Syncs(EventRecording):
     """What the filesystems' events reported since the last ``clear``."""
 
     def __init__(self, name: str, device: int | None = None) -> None:
@@ -63,12 +63,7 @@ class Syncs:
         self._ends = Switch("ext4/ext4_sync_file_exit", "f2fs/f2fs_sync_file_exit")
         self._names_seen = 0
         self._names = Switch(*NAMES)
-        self.recording = EventRecording(name)
-        try:
-            self._enable("" if device is None else f"dev == {device}")
-        except BaseException:
-            self.recording.remove()
-            raise
+        super().__init__(name, lambda: self._enable("" if device is None else f"dev == {device}"))
 
     @property
     def names_recorded(self) -> bool:
@@ -76,13 +71,13 @@ class Syncs:
         return self._has_names and self._names.on
 
     def _enable(self, only: str) -> None:
-        handle, file = self.recording.handle, ("common_pid", "dev", "ino")
+        handle, file = self.handle, ("common_pid", "dev", "ino")
         handle(Wanted("ext4/ext4_sync_file_enter", file, only), self.began)
         handle(Wanted("f2fs/f2fs_sync_file_enter", file, only), self.began)
         handle(Wanted("xfs/xfs_file_fsync", file, only), self._began_without_end)
         handle(Wanted("xfs/xfs_dir_fsync", file, only), self._began_without_end)
         handle(Wanted("btrfs/btrfs_sync_file", ("common_pid", "ino")), self._began_without_device)
-        if not self.recording.handlers:
+        if not self.handlers:
             raise TracefsError("this kernel has no event of a filesystem that syncs")
         for name in self._ends.events:
             handle(Wanted(name, ("common_pid",), only), self.end)
@@ -99,9 +94,9 @@ class Syncs:
         )
 
     def read(self) -> None:
-        self.recording.read()
-        self._ends.adapt(self.recording, sum(self.counts.values()))
-        if self._names.adapt(self.recording, self._names_seen):
+        super().read()
+        self._ends.adapt(self, sum(self.counts.values()))
+        if self._names.adapt(self, self._names_seen):
             self.entries.clear()
         self._names_seen = 0
 

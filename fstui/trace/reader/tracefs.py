@@ -125,7 +125,7 @@ class Instance:
         A full buffer keeps what it has and counts the events that it drops.
         """
         names = sorted(os.listdir(f"{self.path}/per_cpu"))
-        size = bytes_per_cpu(len(names), available_bytes())
+        size = bytes_per_cpu(len(names), proc.meminfo().get("MemAvailable", 0))
         self.write("buffer_size_kb", str(size // KIB))
         self.write("options/overwrite", "0")
         self.write("trace_clock", "mono")
@@ -151,12 +151,6 @@ def lost_events(stats: str) -> int:
     """Add up the three lines of per_cpu/cpuN/stats that count missing events."""
     counts = dict(line.split(":", 1) for line in stats.splitlines() if ":" in line)
     return sum(int(counts.get(name, 0)) for name in ("overrun", "commit overrun", "dropped events"))
-
-
-def available_bytes() -> int:
-    """Return the memory that is available without swapping, from /proc/meminfo."""
-    words = words_of("/proc/meminfo")
-    return int(words[words.index("MemAvailable:") + 1]) * KIB if "MemAvailable:" in words else 0
 
 
 def bytes_per_cpu(cpus: int, available: int) -> int:

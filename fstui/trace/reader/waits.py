@@ -12,9 +12,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fstui.trace.reader.durations import Durations
-from fstui.trace.reader.processes import Lineage, family
-from fstui.trace.reader.recording import EventRecording, Wanted
-from fstui.trace.reader.tracefs import TracefsError
 
 NO_FILE = (0, 0, 0)
 _WITH_FILE, _WITHOUT_FILE = ("fsync", "fdatasync", "syncfs", "sync_file_range"), ("msync", "sync")
@@ -47,15 +44,8 @@ EVENTS: dict[str, dict[str, tuple[str, ...]]] = {
 """For each method of Waits, the events that call it and their fields that are its arguments."""
 FREQUENT = tuple(f"syscalls/sys_{end}_{name}" for end in ("enter", "exit") for name in ("fsync", "fdatasync"))
 """Half of all events. They are not needed if the filesystem has events for the start and the end of a sync."""
-COMMIT_BEGAN = Wanted("jbd2/jbd2_start_commit", ("dev",))
-COMMIT_ENDED = Wanted("jbd2/jbd2_end_commit", ("dev",))
-ERROR_SET = Wanted("filemap/filemap_set_wb_err", ("i_ino", "s_dev", "errseq"))
-ERROR_RETURNED = Wanted("filemap/file_check_and_advance_wb_err", ("i_ino", "s_dev"))
-FORK = Wanted("sched/sched_process_fork", ("parent_pid", "child_pid"))
 SLOW_NS = 100_000_000
 MAX_SLOW = 1000
-ERRNO = 0xFFF
-"""Mask of the errno in an errseq (kernel: lib/errseq.c)."""
 
 
 class SyncedFile(NamedTuple):
@@ -158,80 +148,3 @@ class SyncWaits:
         """Start anew. Calls that have not returned are kept."""
         for counted in (self.done, self.timeless, self.failed, self.slow):
             counted.clear()
-
-
-class WritebackError(NamedTuple):
-    """A write that failed in the background. The next fsync of each open file description returns the error once."""
-
-    errno: int
-    returned: int
-    """How many times the error was returned."""
-
-
-class Watcher:
-    """Records the events of calls, filesystems and journals in an instance."""
-
-    def __init__(self, name: str, *, pid: int | None = None, device: int | None = None, calls: bool = True) -> None:
-        """``pid``: only this process and its descendants. ``device``: only the filesystem on it, where events allow it.
-
-        ``calls``: record fsync and fdatasync calls, not only the events of filesystems. Raises TracefsError.
-        """
-        self._family: Lineage | None = None
-        self.waits = SyncWaits()
-        self.commits: dict[int, Durations] = {}
-        self.errors: dict[tuple[int, int], WritebackError] = {}
-        """By device and inode."""
-        self.recording = EventRecording(name)
-        self._committing: dict[int, int] = {}
-        try:
-            if pid is not None:
-                self._follow(pid)
-            self._enable(f"dev == {device}" if device is not None else "", () if calls else FREQUENT)
-        except BaseException:
-            self.recording.remove()
-            raise
-
-    def _enable(self, only: str, without: tuple[str, ...]) -> None:
-        for handler, events in EVENTS.items():
-            for name, fields in events.items():
-                if name in without:
-                    continue
-                kind = FUA_WRITES if name.startswith("block/") else only if "dev" in fields else ""
-                self.recording.handle(Wanted(name, fields, kind), getattr(self.waits, handler))
-        if not self.recording.handlers:
-            raise TracefsError("this kernel has no event of a system call or a filesystem that syncs")
-        self.recording.handle(COMMIT_BEGAN, self._commit_began)
-        self.recording.handle(COMMIT_ENDED, self._commit_ended)
-        self.recording.handle(ERROR_SET, self._error_set)
-        self.recording.handle(ERROR_RETURNED, self._error_returned)
-
-    def _follow(self, pid: int) -> None:
-        """Follow the process and all its descendants, including those that end quickly."""
-        self._family = lineage = Lineage()
-        if not self.recording.handle(FORK, lambda _, parent, child: lineage.forked(parent, child)):
-            raise TracefsError("this kernel has no event of a new process")
-        lineage.add("own", family([pid]))
-
-    def is_of_family(self, thread: int) -> bool:
-        return self._family is None or self._family.owner(thread) == "own"
-
-    def take_commits(self) -> dict[int, Durations]:
-        """Return the journal commits since the last call, by device."""
-        taken, self.commits = self.commits, {}
-        return taken
-
-    def _commit_began(self, time_ns: int, device: int) -> None:
-        self._committing[device] = time_ns
-
-    def _commit_ended(self, time_ns: int, device: int) -> None:
-        since_ns = self._committing.pop(device, None)
-        if since_ns is not None:
-            self.commits.setdefault(device, Durations()).add(time_ns - since_ns)
-
-    def _error_set(self, _: int, inode: int, device: int, errseq: int) -> None:
-        self.errors[device, inode] = WritebackError(errseq & ERRNO, 0)
-
-    def _error_returned(self, _: int, inode: int, device: int) -> None:
-        known = self.errors.get((device, inode))
-        if known is not None:
-            self.errors[device, inode] = known._replace(returned=known.returned + 1)

@@ -13,73 +13,131 @@ import gc
 import os
 import select
 import time
-from collections.abc import Mapping
 from typing import Any
 
+from fstui import proc
 from fstui.measure.wire.stdio import read_settings
 from fstui.trace.reader.devices import DeviceRecording, read_counters
+from fstui.trace.reader.durations import Durations
 from fstui.trace.reader.files import FileLocations, block_device, request_devices
-from fstui.trace.reader.processes import WORKERS, ProcessCache, TracedProcess, cpu_pressure_s, in_outermost_namespace
+from fstui.trace.reader.processes import (
+    WORKERS,
+    Lineage,
+    ProcessCache,
+    TracedProcess,
+    family,
+    in_outermost_namespace,
+)
 from fstui.trace.reader.record import ignore_signals, remove_entry, say
-from fstui.trace.reader.spans import MAX_ROWS, Span, WaitKey, WaitRow
+from fstui.trace.reader.recording import EventRecording, Wanted
+from fstui.trace.reader.spans import MAX_ROWS, Span, WaitKey, WaitRow, WaitRows
 from fstui.trace.reader.tracefs import PREFIX, TracefsError
-from fstui.trace.reader.waits import SyncedFile, Watcher
+from fstui.trace.reader.waits import EVENTS, FREQUENT, FUA_WRITES, SyncedFile, SyncWaits
 
 SECOND = 1.0
 NESTED = "the process numbers of a container's pid namespace are not those of the kernel's events"
+COMMIT_BEGAN = Wanted("jbd2/jbd2_start_commit", ("dev",))
+COMMIT_ENDED = Wanted("jbd2/jbd2_end_commit", ("dev",))
+ERROR_SET = Wanted("filemap/filemap_set_wb_err", ("i_ino", "s_dev", "errseq"))
+ERROR_RETURNED = Wanted("filemap/file_check_and_advance_wb_err", ("i_ino", "s_dev"))
+FORK = Wanted("sched/sched_process_fork", ("parent_pid", "child_pid"))
+ERRNO = 0xFFF
+"""Mask of the errno in an errseq (kernel: lib/errseq.c)."""
 
 
-class Calls:
+class Calls(EventRecording):
     """Records who waits for which file."""
 
     def __init__(self, name: str, *, pid: int | None, device: int | None, calls: bool) -> None:
-        """Raises TracefsError or OSError, and then leaves nothing behind."""
-        self._device = device
-        self._locations = FileLocations()
+        """``pid``: only this process and its descendants. ``device``: only the filesystem on it, where events allow it.
+
+        ``calls``: record fsync and fdatasync calls, not only the events of filesystems. Raises TracefsError or OSError,
+        and then leaves nothing behind.
+        """
         if not in_outermost_namespace():
             raise TracefsError(NESTED)
-        self._watcher = Watcher(name, pid=pid, device=device, calls=calls)
-        self._programs = ProcessCache(lambda: self._watcher.recording.instance.read("../../saved_cmdlines"))
+        self._pid, self._device, self._calls = pid, device, calls
+        self._family: Lineage | None = None
+        self.waits = SyncWaits()
+        self.cpu_delays: dict[int, int] = {}
+        """How long (ns) each thread has waited for a CPU in this second."""
+        self._locations = FileLocations()
+        self._programs = ProcessCache(self.command_names)
+        self._shown: dict[int, TracedProcess] = {}
+        """The programs of the threads of this second, its rows, and the row of each thread and file."""
+        self._rows = WaitRows()
+        self._row_of: dict[tuple[int, SyncedFile], WaitRow] = {}
+        super().__init__(name, self._enable)
 
-    def rows_of(self, span: Span) -> SecondOfRows:
+    def _enable(self) -> None:
+        only = f"dev == {self._device}" if self._device is not None else ""
+        for handler, events in EVENTS.items():
+            for name, fields in events.items():
+                if self._calls or name not in FREQUENT:
+                    kind = FUA_WRITES if name.startswith("block/") else only if "dev" in fields else ""
+                    self.handle(Wanted(name, fields, kind), getattr(self.waits, handler))
+        if not self.handlers:
+            raise TracefsError("this kernel has no event of a system call or a filesystem that syncs")
+        if self._pid is not None:
+            self._follow(self._pid)
+
+    def _follow(self, pid: int) -> None:
+        """Follow the process and all its descendants, including those that end quickly."""
+        self._family = lineage = Lineage()
+        if not self.handle(FORK, lambda _, parent, child: lineage.forked(parent, child)):
+            raise TracefsError("this kernel has no event of a new process")
+        lineage.add("own", family([pid]))
+
+    def add_waits(self, span: Span) -> None:
         """Add the waits since the last call to the rows of a span. The caller clears them afterwards."""
         self._locations.begin()
-        seen = self._watcher.waits
-        programs = self._programs.of(seen.threads())
-        rows = SecondOfRows(self, span, programs)
-        rows.cpu_delays = self._programs.cpu_delays(programs)
-        delays = dict(rows.cpu_delays)
+        seen, row = self.waits, self.row
+        self._shown = programs = self._programs.of(seen.threads())
+        self._rows, self._row_of = span.rows, {}
+        self.cpu_delays = self._programs.cpu_delays(programs)
+        delays = dict(self.cpu_delays)
         # those that waited longest come first, because the time for finding names is limited
         for (thread, *file), durations in sorted(seen.done.items(), key=lambda one: -one[1].sum_ns):
-            rows.row(thread, SyncedFile(*file)).durations.merge(durations)
+            row(thread, SyncedFile(*file)).durations.merge(durations)
             if not programs[thread].is_kernel:  # kernel workers also wait for the CPU with unrelated work
                 part = min(delays.get(thread, 0), durations.sum_ns)
-                rows.row(thread, SyncedFile(*file)).cpu_ns += part
+                row(thread, SyncedFile(*file)).cpu_ns += part
                 delays[thread] = delays.get(thread, 0) - part
         for (thread, *file), count in seen.timeless.items():
-            rows.row(thread, SyncedFile(*file)).timeless += count
+            row(thread, SyncedFile(*file)).timeless += count
         for (thread, *file, errno), count in seen.failed.items():
-            rows.row(thread, SyncedFile(*file)).failed[errno] += count
+            row(thread, SyncedFile(*file)).failed[errno] += count
         for thread, which, since_ns in list(seen.open()):
             if os.path.exists(f"/proc/{thread}"):
-                row = rows.row(thread, which)
-                row.in_flight_ns = max(row.in_flight_ns or 0, time.monotonic_ns() - since_ns)
+                waiting = row(thread, which)
+                waiting.in_flight_ns = max(waiting.in_flight_ns or 0, time.monotonic_ns() - since_ns)
             else:
                 seen.forget(thread)
-        return rows
 
-    def is_wanted(self, thread: int, program: TracedProcess, file: SyncedFile, device: int) -> bool:
-        """Return whether to report this row. A FUA write of a kernel thread belongs to no program."""
-        if program.is_kernel and not file.inode and file.fd < 0:
-            return False
-        return self._device in (None, device) and self._watcher.is_of_family(thread)
+    def row(self, thread: int, file: SyncedFile) -> WaitRow:
+        """Return the row of this second. One that is not wanted is not added to the span."""
+        known = self._row_of.get((thread, file))
+        if known is None:
+            known = self._row_of[thread, file] = self._new_row(thread, file)
+        return known
 
-    def locate(self, program: TracedProcess, file: SyncedFile) -> tuple[str | None, int]:
-        """Return the path of the file and the number of its device."""
-        return self._locations.locate(program, file)
-
-    def remove(self) -> None:
-        self._watcher.recording.remove()
+    def _new_row(self, thread: int, file: SyncedFile) -> WaitRow:
+        program = self._shown[thread]
+        path, number = self._locations.locate(program, file)
+        inode, fd = (file.inode, -1) if file.inode else (0, file.fd)
+        own_row = path or (file.inode and len(self._rows.rows) < MAX_ROWS)  # a later second may find its name
+        key = WaitKey(program.name, program.is_kernel, SyncedFile(number, inode, fd) if own_row else SyncedFile(number))
+        # a FUA write of a kernel thread belongs to no program
+        is_wanted = not (program.is_kernel and not file.inode and file.fd < 0) and self._device in (None, number)
+        if not is_wanted or (self._family and self._family.owner(thread) != "own"):
+            return WaitRow(key)
+        row = self._rows.row(key)
+        row.path = path
+        row.pids.add(thread if program is WORKERS else program.pid)
+        row.inodes |= {file.inode} if file.inode else set()
+        row.device = block_device(number) if number else None
+        row.below = frozenset(request_devices(row.device)) if row.device else frozenset()
+        return row
 
 
 class WatchSession(Calls):
@@ -87,18 +145,41 @@ class WatchSession(Calls):
 
     def __init__(self, name: str, *, pid: int | None, device: int | None, calls: bool) -> None:
         """Raises TracefsError or OSError, and then leaves nothing behind."""
-        super().__init__(name, pid=pid, device=device, calls=calls)
         self.whole = Span()
+        self._commits: dict[int, Durations] = {}
+        self._committing: dict[int, int] = {}
+        self._errors: dict[tuple[int, int], list[int]] = {}
+        """Writes that failed in the background, by device and inode: the errno, and how many times it was returned. The
+        next fsync of each open file description returns it once."""
         self._counters = read_counters()
         self._lost = 0
         self._share = 1.0
+        super().__init__(name, pid=pid, device=device, calls=calls)
         self._since = time.monotonic()
-        self._pressure_s = cpu_pressure_s()
-        try:
-            self._devices = DeviceRecording(f"{name}-devices")
-        except BaseException:
-            super().remove()
-            raise
+        self._pressure_us = proc.pressure_us("cpu")[:1]
+
+    def _enable(self) -> None:
+        super()._enable()
+        self.handle(COMMIT_BEGAN, self._commit_began)
+        self.handle(COMMIT_ENDED, self._commit_ended)
+        self.handle(ERROR_SET, self._error_set)
+        self.handle(ERROR_RETURNED, self._error_returned)
+        self._devices = DeviceRecording(f"{self.name}-devices")
+
+    def _commit_began(self, time_ns: int, device: int) -> None:
+        self._committing[device] = time_ns
+
+    def _commit_ended(self, time_ns: int, device: int) -> None:
+        since_ns = self._committing.pop(device, None)
+        if since_ns is not None:
+            self._commits.setdefault(device, Durations()).add(time_ns - since_ns)
+
+    def _error_set(self, _: int, inode: int, device: int, errseq: int) -> None:
+        self._errors[device, inode] = [errseq & ERRNO, 0]
+
+    def _error_returned(self, _: int, inode: int, device: int) -> None:
+        if known := self._errors.get((device, inode)):
+            known[1] += 1
 
     def begin_second(self) -> float:
         """Return the share of the next second to record, after which ``pause_devices`` is called; 1: all of it."""
@@ -111,21 +192,22 @@ class WatchSession(Calls):
         self._devices.switch(on=False)
 
     def end_second(self) -> dict[str, Any]:
-        self._watcher.recording.read()
+        self.read()
         now = time.monotonic()
         span = Span()
         span.elapsed_s, self._since = now - self._since, now
         span.looked_s = span.elapsed_s * self._share
-        before_s, self._pressure_s = self._pressure_s, cpu_pressure_s()
-        if before_s is not None and self._pressure_s is not None:
-            span.cpu_pressure_s = self._pressure_s - before_s
-        lost = self._watcher.recording.lost() + self._devices.lost()
+        before_us, self._pressure_us = self._pressure_us, proc.pressure_us("cpu")[:1]
+        for before, after in zip(before_us, self._pressure_us, strict=False):  # none without PSI
+            span.cpu_pressure_s = (after - before) / 1e6
+        lost = self.lost() + self._devices.lost()
         span.lost, self._lost = lost - self._lost, lost
-        self.rows_of(span)
-        self._watcher.waits.clear()
+        self.add_waits(span)
+        self.waits.clear()
         self._add_devices(span)
-        for number, commits in self._watcher.take_commits().items():
+        for number, commits in self._commits.items():
             span.commits[block_device(number) or "?"] = commits
+        self._commits = {}
         self.whole.merge(span)
         return span.as_dict()
 
@@ -145,8 +227,8 @@ class WatchSession(Calls):
     def errors(self) -> list[dict[str, Any]]:
         """Return the writes that failed in the background, and how many times the error was returned."""
         return [
-            {"device": block_device(device), "inode": inode, "errno": error.errno, "told": error.returned}
-            for (device, inode), error in self._watcher.errors.items()
+            {"device": block_device(device), "inode": inode, "errno": errno, "told": times}
+            for (device, inode), (errno, times) in self._errors.items()
         ]
 
     def remove(self) -> None:
@@ -154,37 +236,6 @@ class WatchSession(Calls):
             self._devices.remove()
         finally:
             super().remove()
-
-
-class SecondOfRows:
-    """The rows of one second, with their names. Rows that are not wanted are not added to the span."""
-
-    def __init__(self, calls: Calls, span: Span, programs: Mapping[int, TracedProcess]) -> None:
-        self._calls, self._rows, self._programs = calls, span.rows, programs
-        self.cpu_delays: dict[int, int] = {}
-        """How long (ns) each thread has waited for a CPU."""
-        self._known: dict[tuple[int, SyncedFile], WaitRow] = {}
-
-    def row(self, thread: int, file: SyncedFile) -> WaitRow:
-        known = self._known.get((thread, file))
-        if known is None:
-            known = self._known[thread, file] = self._new(thread, self._programs[thread], file)
-        return known
-
-    def _new(self, thread: int, program: TracedProcess, file: SyncedFile) -> WaitRow:
-        path, number = self._calls.locate(program, file)
-        inode, fd = (file.inode, -1) if file.inode else (0, file.fd)
-        own_row = path or (file.inode and len(self._rows.rows) < MAX_ROWS)  # a later second may find its name
-        key = WaitKey(program.name, program.is_kernel, SyncedFile(number, inode, fd) if own_row else SyncedFile(number))
-        if not self._calls.is_wanted(thread, program, file, number):
-            return WaitRow(key)
-        row = self._rows.row(key)
-        row.path = path
-        row.pids.add(thread if program is WORKERS else program.pid)
-        row.inodes |= {file.inode} if file.inode else set()
-        row.device = block_device(number) if number else None
-        row.below = frozenset(request_devices(row.device)) if row.device else frozenset()
-        return row
 
 
 def closed_within(seconds: float) -> bool:

@@ -2,7 +2,6 @@
 
 import os
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -84,10 +83,12 @@ class PreparedSyncs(Syncs):
         self._names_seen = 0
         self._unlinking = {}
         self._ends = Switch()
-        self.recording = SimpleNamespace(lost=lambda: 0)  # type: ignore[assignment]
 
     def read(self) -> None:
         """There is nothing to read."""
+
+    def lost(self) -> int:
+        return 0
 
 
 def test_the_next_sync_of_a_thread_ends_the_previous_one() -> None:

@@ -88,8 +88,8 @@ def trace() -> Iterator[Trace]:
 def test_a_call_whose_end_was_missed_is_dropped(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise its program would seem to wait for ever."""
     thread, long_ago_ns = threading.get_native_id(), time.monotonic_ns() - 400 * 10**9
-    trace._watcher.waits.called(long_ago_ns, thread, 3)
-    monkeypatch.setattr(trace._watcher.recording, "lost", lambda: 1)
+    trace.waits.called(long_ago_ns, thread, 3)
+    monkeypatch.setattr(trace, "lost", lambda: 1)
     found = trace.end_window(10.0, anonymous=False)
     assert not [one for one in found["waits"] if one.get("in_flight_ms", 0) > 100_000]
 
@@ -98,7 +98,7 @@ def test_a_call_whose_end_was_missed_is_dropped(trace: Trace, monkeypatch: pytes
 def test_a_call_of_a_thread_that_is_left_out_is_no_wait(trace: Trace) -> None:
     thread = threading.get_native_id()
     leave_out(trace, thread)
-    assert thread not in {open_ for open_, _, _ in trace._watcher.waits.open()}
+    assert thread not in {open_ for open_, _, _ in trace.waits.open()}
 
 
 @pytest.mark.root
@@ -110,14 +110,14 @@ def test_a_thread_that_is_left_out_and_blocked_is_traced(trace: Trace, monkeypat
     trace._left_out[thread] = trace._left_out[thread]._replace(switches=7)
     trace.tick()
     assert not trace._left_out
-    assert (thread, FILE) in {(open_, file) for open_, file, _ in trace._watcher.waits.open()}
+    assert (thread, FILE) in {(open_, file) for open_, file, _ in trace.waits.open()}
 
 
 def leave_out(trace: Trace, thread: int) -> None:
     """Let a thread make more calls than all other programs of this host together, and be in one of them."""
     for _ in range(10_000):
-        trace._watcher.waits._add(time.monotonic_ns(), (thread, *FILE), 1000, 0)
-    trace._watcher.waits.called(time.monotonic_ns(), thread, FILE.fd)
+        trace.waits._add(time.monotonic_ns(), (thread, *FILE), 1000, 0)
+    trace.waits.called(time.monotonic_ns(), thread, FILE.fd)
     trace.narrow()
     assert thread in trace._left_out
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from fstui.trace.reader import tracefs, waits
+from fstui.trace.reader import tracefs, watch
 from fstui.trace.reader.recording import EventRecording, Wanted
 from fstui.trace.reader.tracefs import TracefsError
-from fstui.trace.reader.waits import Watcher
+from fstui.trace.reader.watch import WatchSession
 
 pytestmark = pytest.mark.root
 ROOT = Path(__file__).parents[3]
@@ -64,12 +64,20 @@ def test_a_missing_event_is_named() -> None:
 
 
 def test_a_watch_works_without_a_missing_event(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waits, "COMMIT_BEGAN", Wanted("jbd2/no_such_event", ("dev",)))
-    made = Watcher(f"fstui-without-{os.getpid()}")
+    monkeypatch.setattr(watch, "COMMIT_BEGAN", Wanted("jbd2/no_such_event", ("dev",)))
+    made = WatchSession(f"fstui-without-{os.getpid()}", pid=None, device=None, calls=True)
     try:
-        made.recording.read()
+        made.read()
     finally:
-        made.recording.remove()
+        made.remove()
+
+
+def test_a_watch_that_cannot_start_leaves_no_instance(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fstui.trace.reader.devices.WAITED_FOR", "no filter")
+    with pytest.raises(TracefsError):
+        WatchSession(f"fstui-broken-{os.getpid()}", pid=None, device=None, calls=True)
+    instances = Path(tracefs.find(), "instances")
+    assert not list(instances.glob(f"fstui-broken-{os.getpid()}*"))
 
 
 def pids_of_forks(made: EventRecording) -> list[int]:
