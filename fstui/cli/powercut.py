@@ -259,7 +259,8 @@ class _WitnessDisplay:
     def go(self) -> int:
         trouble, interrupted = "", False
         try:
-            self._witness.listen(0, self._show, REDRAW_S if self._redraws else LINE_S)
+            for view in self._witness.listen(0, REDRAW_S if self._redraws else LINE_S):
+                self._show(view)
         except KeyboardInterrupt:
             interrupted = True
         except (LogFull, BadLog) as error:

@@ -5,24 +5,23 @@ from __future__ import annotations
 import re
 import shlex
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from fstui import ssh
+from fstui import proc, ssh
 from fstui.measure.kinds.documents import decode_run
 from fstui.measure.kinds.powercut import PowerCutFigures
 from fstui.model.errors import Refused, local_time
 from fstui.model.quantities import count, seconds
 from fstui.powercut.campaign import PATTERNS, CampaignCut, CampaignSettings, Outcome, Step, Store
-from fstui.powercut.header import boot_id
 from fstui.powercut.log import BadLog
 from fstui.powercut.power_cuts import figures_of
 from fstui.powercut.records import PREFIX
 from fstui.powercut.shell import LOOK_S, CommandResult, ShellCommand
-from fstui.powercut.witness import SILENT_S, LogFull, Witness, WitnessState
+from fstui.powercut.witness import SILENT_S, LogFull, Witness
 
 CONNECT_S = 10
 ANSWER_S = 60.0
@@ -50,10 +49,6 @@ _FOREVER_S = 1e9
 
 class Stopped(Exception):  # noqa: N818  printed as it is
     """The campaign cannot go on. The message says why; everything stays as it is."""
-
-
-class _Enough(Exception):  # noqa: N818
-    """Nothing more is expected from the writer. The message says why the cut proves nothing, if it does not."""
 
 
 class CutCampaign:
@@ -151,7 +146,7 @@ class CutCampaign:
         """Prepare HOST, and remember its boot id."""
         settings = self.settings
         boot = self._answering("it does not answer")
-        if boot == boot_id():
+        if boot == proc.boot_id():
             raise Stopped(f"{settings.host} is this machine, which would lose its power, too")
         if self._boot and boot != self._boot:
             raise Stopped(
@@ -211,14 +206,10 @@ class CutCampaign:
         witness = Witness(path)
         writer = ShellCommand(self._on_host(self._fstui(*words)), _FOREVER_S, piped=True)
         self._off, self._off_returned = None, None
-        cutting = self._cutting(witness, writer)
-        next(cutting)
         spoiled = ""
         try:
             try:
-                witness.listen(writer.stdout, cutting.send, LOOK_S)
-            except _Enough as enough:
-                spoiled = str(enough)
+                spoiled = self._cut_while_writing(witness, writer)
             except BadLog as bad:
                 spoiled = f"the acknowledgements of {self.settings.host} cannot be read: {bad}"
             finally:
@@ -241,46 +232,48 @@ class CutCampaign:
         )
         return True
 
-    def _cutting(self, witness: Witness, writer: ShellCommand) -> Generator[None, WitnessState, None]:
-        """Run the off command while the witness listens, and wait until HOST is silent. Raises _Enough, Stopped."""
+    def _cut_while_writing(self, witness: Witness, writer: ShellCommand) -> str:
+        """Run the off command while the witness listens, until HOST is silent.
+
+        Returns why the cut proves nothing; empty if it may prove something, or if the connection broke. Raises Stopped.
+        """
         assert self.cut is not None
-        began = time.monotonic()
-        view = yield from self._next_view(witness, writer)
-        while not view.acknowledged:
-            if time.monotonic() - began > FIRST_S:
-                raise _Enough(f"no acknowledgement within {seconds(FIRST_S)}")
-            view = yield from self._next_view(witness, writer)
-        self._check_mount_point(witness)
-        cut_at = time.monotonic() + self.cut.wait_s
-        while (left_s := cut_at - time.monotonic()) > 0:
-            self._show(f"writing: {count(view.acknowledged)} acknowledged, power off in {seconds(left_s)}")
-            view = yield from self._next_view(witness, writer)
-        if view.since_line_s >= SILENT_S:
-            raise _Enough(f"HOST had been silent for {seconds(view.since_line_s)} when its power was to be cut")
-        self._show("power off")
-        self._save("off")
-        self._off = self._command(self.settings.off)
-        while (returned := self._returned()) is None or view.since_line_s < SILENT_S:
-            if returned and (alive_s := time.monotonic() - returned[1]) > ALIVE_S:
-                raise _Enough(f"HOST was still writing {seconds(alive_s)} after the off command returned")
-            view = yield from self._next_view(witness, writer)
-        raise _Enough
+        began, cut_at = time.monotonic(), 0.0
+        for view in witness.listen(writer.stdout, LOOK_S):
+            writer.poll()  # kills it if it prints too much
+            if witness.path.stat().st_size > MAX_LOG_BYTES:
+                return "HOST sent more than 200 MiB"
+            now = time.monotonic()
+            if not view.acknowledged:
+                if now - began > FIRST_S:
+                    return f"no acknowledgement within {seconds(FIRST_S)}"
+                continue
+            if not cut_at:
+                if elsewhere := self._elsewhere(witness):
+                    return elsewhere
+                cut_at = now + self.cut.wait_s
+            if now < cut_at:
+                self._show(f"writing: {count(view.acknowledged)} acknowledged, power off in {seconds(cut_at - now)}")
+                continue
+            is_silent = view.since_line_s >= SILENT_S
+            if self._off is None:
+                if is_silent:
+                    return f"HOST had been silent for {seconds(view.since_line_s)} when its power was to be cut"
+                self._show("power off")
+                self._save("off")
+                self._off = self._command(self.settings.off)
+            alive_s = now - returned[1] if (returned := self._returned()) else 0.0
+            if returned and (is_silent or alive_s > ALIVE_S):
+                still = f"HOST was still writing {seconds(alive_s)} after the off command returned"
+                return "" if is_silent else still
+        return ""
 
-    def _next_view(self, witness: Witness, writer: ShellCommand) -> Generator[None, WitnessState, WitnessState]:
-        """Return what the witness sees next. Raises _Enough if HOST sends too much."""
-        view = yield
-        writer.poll()  # kills it if it prints too much
-        if witness.path.stat().st_size > MAX_LOG_BYTES:
-            raise _Enough("HOST sent more than 200 MiB")
-        return view
-
-    def _check_mount_point(self, witness: Witness) -> None:
-        """Raises _Enough if DIR is not mounted, so that its records go to the filesystem above it."""
+    def _elsewhere(self, witness: Witness) -> str:
+        """Return that the records go to another filesystem than before, because DIR is not mounted; else nothing."""
         assert witness.header is not None
         found = witness.header.target.mount_point
         before = next((cut.mount_point for cut in self.store.happened), found)
-        if found != before:
-            raise _Enough(f"the records went to the filesystem of {found}, not of {before}")
+        return f"the records went to the filesystem of {found}, not of {before}" if found != before else ""
 
     def _returned(self) -> tuple[CommandResult, float] | None:
         """Return the answer of the off command, and when it was there. Raises Stopped if the command failed."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, NamedTuple
 
+from fstui import proc
 from fstui.measure.kinds.powercut import CutKind, PowerCutFigures
-from fstui.powercut.header import PowerCutHeader, boot_id
+from fstui.powercut.header import PowerCutHeader
 from fstui.powercut.log import Log
 from fstui.powercut.records import LOST
 
@@ -54,7 +55,7 @@ class ReadBack:
 
 def figures(witnessed: Witnessed, read: ReadBack, declared: Declared, cuts_before: int) -> PowerCutFigures:
     log, header, cut_off = witnessed
-    now = boot_id()
+    now = proc.boot_id()
     oldest = [(writer, found["oldest"]) for writer, found in read.writers.items() if found["oldest"] is not None]
     ages_ms = [log.last_ms - log.writers[writer].when(sequence) for writer, sequence in oldest]
     return PowerCutFigures(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -65,10 +64,3 @@ def decode_header(fields: dict[str, Any]) -> PowerCutHeader:
 
 def _no_header(why: str) -> Refused:
     return Refused(f"the first line of the log is no header of a power-cut test: {why}")
-
-
-def boot_id() -> str:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""

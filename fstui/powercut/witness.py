@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import select
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from fstui import proc
 from fstui.model.errors import Refused
-from fstui.powercut.header import PowerCutHeader, boot_id, decode_header
+from fstui.powercut.header import PowerCutHeader, decode_header
 from fstui.powercut.log import MAX_HEADER, MAX_LINE, Ack, BadLog, LineBuffer, Log, parse_header
 from fstui.state.files import open_named, sync_directory
 
@@ -54,8 +55,11 @@ class Witness:
         self._synced_at = self._line_at = self._ack_at = now
         self._recent: list[tuple[float, int]] = [(now, 0)]
 
-    def listen(self, source: int, show: Callable[[WitnessState], None], every_s: float) -> None:
-        """Read until the writer or the connection ends. Raises BadLog, LogFull; KeyboardInterrupt is not caught."""
+    def listen(self, source: int, every_s: float) -> Iterator[WitnessState]:
+        """Read until the writer or the connection ends, and yield the state at least this often.
+
+        Raises BadLog, LogFull; KeyboardInterrupt is not caught.
+        """
         shown_at = 0.0
         while True:
             readable, _, _ = select.select([source], [], [], min(SYNC_S, every_s))
@@ -69,12 +73,12 @@ class Witness:
                 self.sync()
             if now - shown_at >= every_s:
                 shown_at = now
-                show(self.view())
+                yield self.view()
 
     @property
     def on_the_same_host(self) -> bool:
         """Whether the writer runs on this host, so that the witness would lose its power, too."""
-        return self.header is not None and bool(boot_id()) and self.header.boot == boot_id()
+        return self.header is not None and bool(proc.boot_id()) and self.header.boot == proc.boot_id()
 
     @property
     def acknowledged_at(self) -> float:

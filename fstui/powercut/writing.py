@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fstui import __version__
+from fstui import __version__, proc
 from fstui.measure.children import Child
 from fstui.model.documents import encode
 from fstui.model.errors import Refused, local_time
 from fstui.model.host import Inventory
 from fstui.model.storage import Target
-from fstui.powercut.header import PowerCutHeader, boot_id
+from fstui.powercut.header import PowerCutHeader
 from fstui.powercut.log import Ending
 from fstui.powercut.plan import PowerCutPlan
 from fstui.powercut.records import PREFIX
@@ -45,7 +45,7 @@ def make_cut(
     header = PowerCutHeader(
         run=run,
         started_at=local_time().isoformat(timespec="seconds"),
-        boot=boot_id(),
+        boot=proc.boot_id(),
         host=inventory.host,
         directory=str(Path(target.path) / (PREFIX + run)),
         fsid=fsid,

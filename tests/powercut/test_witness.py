@@ -38,7 +38,7 @@ def hear(witness: Witness, *pieces: bytes) -> list[WitnessState]:
         reading, writing = os.pipe()
         os.write(writing, piece)
         os.close(writing)
-        witness.listen(reading, views.append, 0.0)
+        views += witness.listen(reading, 0.0)
         os.close(reading)
     return views
 
@@ -121,7 +121,7 @@ def test_data_without_newlines_is_not_buffered(tmp_path: Path, whole: bytes, spo
     if spoken:
         hear(witness, whole)
     with pytest.raises(BadLog, match="without a newline"), Path("/dev/zero").open("rb") as endless:
-        witness.listen(endless.fileno(), lambda view: None, 1.0)
+        list(witness.listen(endless.fileno(), 1.0))
     witness.close()
     assert (tmp_path / "acks.log").exists() == spoken
 
