@@ -37,13 +37,13 @@ def scenarios(name: str | None, format_: str, output: Path | None) -> None:
 
 
 async def _print_scenarios(name: str | None, format_: str, output: Path | None) -> None:
-    await print_report(await (_all() if name is None else _one(name)), format_, output)
-
-
-async def _one(name: str) -> Report:
-    if name == power_cut.NAME:
-        return plans.of_power_cut(power_cut.default_plan())
-    return plans.of_scenario(*await _planned(name, await available.named(name)))
+    if name is None:
+        report = await _all()
+    elif name == power_cut.NAME:
+        report = plans.of_power_cut(power_cut.default_plan())
+    else:
+        report = plans.of_scenario(*await _planned(name, await available.named(name)))
+    await print_report(report, format_, output)
 
 
 async def _all() -> Report:

@@ -75,7 +75,9 @@ class EventLines:
         if self._fd is None:  # opened late, so that a refused run does not truncate an older file
             self._fd = self._opened(os.O_NONBLOCK)
         self._pour(0)
-        if not isinstance(event, StepProgressed) or (not self._waiting and self._has_room()):
+        if not isinstance(event, StepProgressed) or (
+            not self._waiting and self._fd is not None and select.select([], [self._fd], [], 0)[1]
+        ):
             self._waiting += json.line(event)
             self._pour(0)
 
@@ -102,9 +104,6 @@ class EventLines:
         except OSError as error:  # write(2) fails without a file name
             error.filename = self._output and str(self._output)
             raise
-
-    def _has_room(self) -> bool:
-        return self._fd is not None and bool(select.select([], [self._fd], [], 0)[1])
 
     def _opened(self, nonblock: int) -> int | None:
         """Return the file descriptor; None for a pipe without a reader (fifo(7))."""

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -33,17 +34,7 @@ from fstui.runs import checking
 @report_options("prometheus")
 @trust_option
 @simulate_option
-def fit(
-    directories: Sequence[str],
-    products: Sequence[str],
-    yes: bool,
-    trace: str,
-    *,
-    format_: str,
-    output: Path | None,
-    trust_dir: bool,
-    simulate: str | None,
-) -> int:
+def fit(directories: Sequence[str], products: Sequence[str], format_: str, output: Path | None, **how: Any) -> int:
     """Measure what databases do when they commit, and compare it with the thresholds that they publish.
 
     For each DIR, or every writable filesystem, fstui writes at most 117 MiB in 5 to 15 seconds, then removes it all.
@@ -58,7 +49,7 @@ def fit(
       fstui fit /srv /mnt/new
     """
     wanted = report.named(products)
-    checkup = checkup_of(directories, checking.FIT, yes=yes, trace=trace, trust_dir=trust_dir, simulate=simulate)
+    checkup = checkup_of(directories, checking.FIT, **how)
 
     def status(run: Run) -> int:
         if report.unmet(run, wanted):

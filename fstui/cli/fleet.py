@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from fstui.cli.delivery import print_report
 from fstui.cli.execution import FAILED, FAILED_ON
+from fstui.cli.interruption import SIGNALS
 from fstui.cli.options import (
     Duration,
     fail_on_option,
@@ -294,7 +295,7 @@ class _Signals:
     def __init__(self, fanout: Any) -> None:
         self.exit_code = 0
         self._fanout = fanout
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._arrived)
 

@@ -128,16 +128,12 @@ class Headless:
 
     async def _print_plan(self, plan: Plan, site: Site) -> int:
         if not self._quiet:
-            plan = await self._with_server_answer(plan, site)
+            if plan.server and not self._session.simulated:
+                from fstui.runs import planner  # noqa: PLC0415  only for an existing server
+
+                plan = await planner.with_server_answer(plan, site)
             await self._deliver(formats.render_report(self._options.format, of_plan(plan, site.target)))
         return 0
-
-    async def _with_server_answer(self, plan: Plan, site: Site) -> Plan:
-        if plan.server is None or self._session.simulated:
-            return plan
-        from fstui.runs import planner  # noqa: PLC0415  only for an existing server
-
-        return await planner.with_server_answer(plan, site)
 
     def _check_plug(self, plan: Plan) -> None:
         """Raises Refused if the power would be cut after the last step."""

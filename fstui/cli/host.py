@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
@@ -113,17 +113,7 @@ class Printing(NamedTuple):
 @fail_on_option()
 @trust_option
 @simulate_option
-def check(
-    directories: Sequence[str],
-    yes: bool,
-    trace: str,
-    *,
-    format_: str,
-    output: Path | None,
-    fail_on: Sequence[str],
-    trust_dir: bool,
-    simulate: str | None,
-) -> int:
+def check(directories: Sequence[str], format_: str, output: Path | None, fail_on: Sequence[str], **how: Any) -> int:
     """Test every writable filesystem, or only those that contain a DIR: is it durable, and is it slow?
 
     A filesystem takes about four seconds. fstui writes at most 7 MiB to it, in at most two seconds, then removes
@@ -137,7 +127,7 @@ def check(
       fstui check
       fstui check /srv /var/lib/mysql --fail-on suspicious --fail-on slow
     """
-    checkup = checkup_of(directories, CHECK, yes=yes, trace=trace, trust_dir=trust_dir, simulate=simulate)
+    checkup = checkup_of(directories, CHECK, **how)
 
     def status(run: Run) -> int:
         return FAILED_ON if fails(run.verdict, run.speed.answer, fail_on) else 0

@@ -16,7 +16,7 @@ from fstui.cli.campaign import campaign
 from fstui.cli.delivery import deliver
 from fstui.cli.execution import BROKEN_PIPE, FAILED, FAILED_ON, INTERRUPTED
 from fstui.cli.interruption import Interruption
-from fstui.cli.options import agreed, format_option, output_option, pairs, trust_option, yes_option
+from fstui.cli.options import agreed, fails, format_option, output_option, pairs, trust_option, yes_option
 from fstui.cli.output import is_terminal, say
 from fstui.model.errors import Refused
 from fstui.model.judgement import VERDICTS, Verdict
@@ -32,7 +32,6 @@ from fstui.runs.power_cut import (
     Declared,
     LogFull,
     PreparedCut,
-    Verified,
     Witness,
     WitnessState,
     Writing,
@@ -111,7 +110,9 @@ async def _write(session: Session, directory: str, settings: dict[str, str], roo
 async def _written(cut: PreparedCut, interruption: Interruption) -> int:
     _tell(cut)
     writing = await Writing.start(cut)
-    interruption.on_signal(lambda: writing.stop(_reason(interruption)))
+    interruption.on_signal(
+        lambda: writing.stop(f"stopped by {interruption.signal.name}" if interruption.signal else "stopped")
+    )
     try:
         await writing.ready()
     except Refused as refusal:
@@ -127,10 +128,6 @@ async def _written(cut: PreparedCut, interruption: Interruption) -> int:
     if (code := interruption.exit_code) is not None:
         return code
     return BROKEN_PIPE if end.reason == GONE else FAILED if end.failed else 0
-
-
-def _reason(interruption: Interruption) -> str:
-    return f"stopped by {interruption.signal.name}" if interruption.signal else "stopped"
 
 
 def _confirm_root(cut: PreparedCut, root_of: str | None) -> None:
@@ -228,24 +225,17 @@ async def _verify(cut: tuple[str, bytes, Declared], format_: str, output: Path |
     async def work() -> int:
         verified = await power_cut.verify(session, *cut)
         interruption.release()  # a child saves the run completely or not at all
-        return await _concluded(session, verified, format_, output, fail_on)
+        if verified.saved_to is not None:
+            say("This cut was verified before and its records were removed. This is the saved run.")
+        saved_to, save_error = await power_cut.save(session, verified)
+        await deliver(output, formats.render(format_, verified.run, saved_to))
+        if save_error:
+            say(f"fstui: {save_error}; the cut does not count")
+        if fail_on and fails(verified.run.verdict, None, [fail_on]):
+            return FAILED_ON
+        return FAILED if save_error else 0
 
     return await interruption.ending(work(), "fstui: stopped. Nothing was saved or changed: verify again.")
-
-
-async def _concluded(
-    session: Session, verified: Verified, format_: str, output: Path | None, fail_on: Verdict | None
-) -> int:
-    if verified.saved_to is not None:
-        say("This cut was verified before and its records were removed. This is the saved run.")
-    saved_to, save_error = await power_cut.save(session, verified)
-    await deliver(output, formats.render(format_, verified.run, saved_to))
-    if save_error:
-        say(f"fstui: {save_error}; the cut does not count")
-    run = verified.run
-    if fail_on and VERDICTS.index(run.verdict) <= VERDICTS.index(fail_on):
-        return FAILED_ON
-    return FAILED if save_error else 0
 
 
 class _WitnessDisplay:

@@ -84,29 +84,18 @@ async def _watch(
     async def work() -> int:
         watching = await start()
         interruption.on_signal(watching.stop)
-        return await _printed(watching, seconds, format_, output, interruption)
+        lines = EventLines(output) if format_ == "events" else None
+        finished = await _followed(watching, seconds, lines)
+        if lines is not None:
+            lines.close(interruption.timeout_s)
+            if lines.reader_gone:
+                raise ReaderGone
+        else:
+            built = of_at_risk(finished) if isinstance(finished, AtRiskReport) else report.of_watch(finished)
+            await print_report(built, format_, output)
+        return (interruption.exit_code or 0) if seconds is not None else 0
 
     return await interruption.ending(work())
-
-
-async def _printed(
-    watching: Watching,
-    seconds: float | None,
-    format_: str,
-    output: Path | None,
-    interruption: Interruption,
-) -> int:
-    lines = EventLines(output) if format_ == "events" else None
-    finished = await _followed(watching, seconds, lines)
-    if lines is not None:
-        lines.close(interruption.timeout_s)
-        if lines.reader_gone:
-            raise ReaderGone
-    else:
-        built = of_at_risk(finished) if isinstance(finished, AtRiskReport) else report.of_watch(finished)
-        await print_report(built, format_, output)
-    stopped = interruption.exit_code if seconds is not None else None
-    return stopped or 0
 
 
 async def _followed(watching: Watching, seconds: float | None, lines: EventLines | None) -> WatchReport | AtRiskReport:

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from fstui.model.judgement import TOO_SLOW
 from fstui.model.quantities import counted, duration_ns, rate, seconds, size
 from fstui.model.run import Run
-from fstui.model.steps import Step
 from fstui.report.documents import CheckDocument, Unchecked
 from fstui.report.findings import FREE_OF_DEFECTS, leading, next_steps, title
 from fstui.report.sections import Cell, Report, Section, Value, glyph, number, records, speed, text, verdict
@@ -70,10 +69,6 @@ def line(row: Checked) -> str:
     return f"{head} · {per_s} commits/s, p99 {p99} · {slow}{simulated}"
 
 
-def commit_step(run: Run) -> Step | None:
-    return next((step for step in run.steps if step.syncs and step.latency_ns), None)
-
-
 def next_step(run: Run) -> str:
     """Return the first thing to do; empty for storage without a defect that is not slow."""
     if run.verdict in FREE_OF_DEFECTS and run.speed.answer not in TOO_SLOW:
@@ -100,7 +95,7 @@ def _cells(row: Checked) -> tuple[Cell | str, ...]:
 
 def _durable(run: Run) -> tuple[float | None, float | None]:
     """Return the durable commits per second, and their p99 in ns."""
-    step = commit_step(run)
+    step = next((step for step in run.steps if step.syncs and step.latency_ns), None)
     return (step.rate_per_s, step.latency_ns.p99) if step and step.latency_ns else (None, None)
 
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from fstui.cli.delivery import EventLines
-from fstui.cli.interruption import Interruption
 from fstui.cli.output import ReaderGone
-from fstui.cli.watch import _followed, _printed
+from fstui.cli.watch import _followed, _watch
 from fstui.model.host import Host
 from fstui.model.watch import WatchEvent, WatchFinished, WatchReport, WatchStarted
 from fstui.runs.watch import Watching
@@ -38,8 +37,12 @@ async def test_a_reader_that_leaves_after_the_last_event_is_noticed() -> None:
     reading, writing = os.pipe()
     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
     os.write(writing, bytes(4096))
+
+    async def start() -> Watching:
+        return MadeUp(reading)
+
     with pytest.raises(ReaderGone):
-        await _printed(MadeUp(reading), None, "events", Path(f"/proc/self/fd/{writing}"), Interruption())
+        await _watch(start, None, "events", Path(f"/proc/self/fd/{writing}"))
     os.close(writing)
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from fstui.judge import words
-from fstui.judge.defects import Defect, Hit, defects
+from fstui.judge.defects import Defect, DefectOutcome, Hit, defects
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import Steps
 from fstui.model.host import Process
@@ -41,6 +41,10 @@ class FoundDefect(NamedTuple):
     defect: Defect
     hit: Hit
 
+    @property
+    def outcome(self) -> DefectOutcome:
+        return self.defect.outcomes[self.hit.outcome]
+
 
 class Configuration:
     """The defects of a stack, and the signs that a library or filter stubs the syncs of this process."""
@@ -51,13 +55,12 @@ class Configuration:
     @cached_property
     def breaks_sync(self) -> bool:
         """Whether the configuration explains missing flushes, so that counting them adds nothing."""
-        outcomes = (defect.outcomes[hit.outcome] for defect, hit in self.defects)
-        return bool(self.stub_signs) or any(outcome.verdict == "not-durable" for outcome in outcomes)
+        return bool(self.stub_signs) or any(found.outcome.verdict == "not-durable" for found in self.defects)
 
     @property
     def has_verdict(self) -> bool:
         """Whether the configuration decides the verdict, or shows why there can be none."""
-        return self.breaks_sync or any(defect.outcomes[hit.outcome].verdict for defect, hit in self.defects)
+        return self.breaks_sync or any(found.outcome.verdict for found in self.defects)
 
     @cached_property
     def stub_signs(self) -> tuple[str, ...]:

@@ -9,19 +9,19 @@ from fstui.judge import words
 from fstui.judge.declaration import rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.configuration import FoundDefect
-from fstui.model.judgement import Confidence, Finding
+from fstui.model.judgement import Finding
 from fstui.storage.layers.filesystems.overlay import upper_path
 
 
 @rule(order=20)
 def defects(case: Case) -> Iterator[Finding]:
     for found in case.configuration.defects:
-        outcome = found.defect.outcomes[found.hit.outcome]
-        texts = _texts(case, found)
+        outcome, texts = found.outcome, _texts(case, found)
+        unsure = outcome.low_unless_verified and not case.lowest_devices.verified
         yield Finding(
             rule=found.defect.name,
             verdict=outcome.verdict,
-            confidence=_confidence(case, found),
+            confidence="low" if unsure else outcome.confidence,
             scope="storage",
             title=outcome.title.format_map(texts),
             sentence=outcome.sentence.format_map(texts),
@@ -31,17 +31,12 @@ def defects(case: Case) -> Iterator[Finding]:
         )
 
 
-def _confidence(case: Case, found: FoundDefect) -> Confidence:
-    outcome = found.defect.outcomes[found.hit.outcome]
-    return "low" if outcome.low_unless_verified and not case.lowest_devices.verified else outcome.confidence
-
-
 def _texts(case: Case, found: FoundDefect) -> dict[str, str]:
     layer, rate = found.hit.layer, case.flushes.rate
     upper = upper_path(layer)
     battery, drives = words.CHECK_CONTROLLER
     return {
-        **found.defect.outcomes[found.hit.outcome].missing,
+        **found.outcome.missing,
         **({"test_upper": words.command(f"fstui run fsync-rate {shlex.quote(upper)}")} if upper else {}),
         **{reading.what: shlex.quote(reading.value) for reading in layer.readings},
         "id": layer.id,
