@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 import msgspec
@@ -24,8 +24,9 @@ from fstui.cli.options import Duration, fail_on_option, fails, report_options, t
 from fstui.cli.output import is_terminal, say
 from fstui.model.errors import Refused, local_time
 from fstui.model.forms import seconds_of
+from fstui.powercut.campaign import CUT_KINDS, CampaignCut, CampaignSettings, Store
+from fstui.powercut.cutting import CutCampaign, Stopped
 from fstui.report.characters import escape_controls
-from fstui.runs.campaigns import CampaignCut, CampaignSettings, CutCampaign, CutKind, Stopped, Store
 
 REDRAW_S = 0.25
 MAX_S = 86400
@@ -59,7 +60,7 @@ def _duration(option: str, name: str, default: float, help_: str) -> Callable[[_
 @click.option(
     "--cut",
     "kind",
-    type=click.Choice(get_args(CutKind)),
+    type=click.Choice(CUT_KINDS),
     default="power",
     show_default=True,
     help="What the commands do: cut the power, stop a virtual machine, or reset. The verdict depends on it.",

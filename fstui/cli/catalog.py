@@ -13,10 +13,10 @@ from fstui.cli.options import report_options
 from fstui.cli.output import say
 from fstui.model.plan import Plan
 from fstui.model.storage import MEDIA, MediumClass
+from fstui.powercut import plan as power_cut
 from fstui.report import formats, plans
 from fstui.report import references as tables
 from fstui.report.sections import Report
-from fstui.runs import power_cut
 from fstui.runs import references as known
 from fstui.runs import scenarios as available
 from fstui.runs.scenarios import Scenario
@@ -40,7 +40,7 @@ async def _print_scenarios(name: str | None, format_: str, output: Path | None) 
     if name is None:
         report = await _all()
     elif name == power_cut.NAME:
-        report = plans.of_power_cut(power_cut.default_plan())
+        report = plans.of_power_cut(power_cut.make_plan({}))
     else:
         report = plans.of_scenario(*await _planned(name, await available.named(name)))
     await print_report(report, format_, output)
@@ -51,7 +51,7 @@ async def _all() -> Report:
     found = [await _planned(*one) for one in (*available.shipped_ones(), *own)]
     for mistake in broken:  # a broken file of the user's own does not hide the others
         say(f"fstui: {mistake}")
-    return plans.of_scenarios(found, power_cut.default_plan())
+    return plans.of_scenarios(found, power_cut.make_plan({}))
 
 
 async def _planned(name: str, scenario: Scenario) -> tuple[Scenario, Plan]:

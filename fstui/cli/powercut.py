@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import get_args
+from typing import Any
 
 import click
 
@@ -21,21 +21,14 @@ from fstui.cli.output import is_terminal, say
 from fstui.model.errors import Refused
 from fstui.model.judgement import VERDICTS, Verdict
 from fstui.model.quantities import count, rate, seconds, short_size
+from fstui.powercut.campaign import CUT_KINDS
+from fstui.powercut.figures import Declared
+from fstui.powercut.log import GONE, BadLog
+from fstui.powercut.witness import SILENT_S, LogFull, Witness, WitnessState
+from fstui.powercut.writing import PreparedCut, Writing
 from fstui.report import formats
 from fstui.report.characters import escape_controls
 from fstui.runs import power_cut
-from fstui.runs.campaigns import CutKind
-from fstui.runs.power_cut import (
-    GONE,
-    SILENT_S,
-    BadLog,
-    Declared,
-    LogFull,
-    PreparedCut,
-    Witness,
-    WitnessState,
-    Writing,
-)
 from fstui.runs.session import Session
 
 REDRAW_S, LINE_S = 0.25, 10.0
@@ -185,7 +178,7 @@ def witness(file: Path) -> int:
 @click.option(
     "--cut",
     "kind",
-    type=click.Choice(get_args(CutKind)),
+    type=click.Choice(CUT_KINDS),
     default="power",
     show_default=True,
     help="What was cut. After a reset or the end of a virtual machine, the best verdict is 'plausible'.",
@@ -193,17 +186,7 @@ def witness(file: Path) -> int:
 @format_option(*formats.names())
 @output_option()
 @click.option("--fail-on", type=click.Choice(VERDICTS), help="Exit with status 3 if the verdict is this one or worse.")
-def verify(
-    directory: str,
-    storage_was_cut: bool,
-    unmountable: bool,
-    unmountable_old: bool,
-    *,
-    kind: CutKind,
-    format_: str,
-    output: Path | None,
-    fail_on: Verdict | None,
-) -> int:
+def verify(directory: str, format_: str, output: Path | None, fail_on: Verdict | None, **cut: Any) -> int:
     """Read the records back and judge the cut.
 
     The records in DIR are compared with the witness's log on stdin. The cut is judged and saved with the other
@@ -215,7 +198,7 @@ def verify(
     if sys.stdin is None or is_terminal(sys.stdin):
         raise Refused("give it the witness's log: fstui powercut verify DIR < acks.log")
     data = sys.stdin.buffer.read()
-    declared = Declared(storage_was_cut, unmountable or unmountable_old, kind)
+    declared = Declared(cut["storage_was_cut"], cut["unmountable"] or cut["unmountable_old"], cut["kind"])
     return asyncio.run(_verify((directory, data, declared), format_, output, fail_on))
 
 

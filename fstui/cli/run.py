@@ -32,8 +32,8 @@ from fstui.cli.output import ReaderGone, is_terminal, say
 from fstui.model.errors import Refused
 from fstui.model.run import Round, Run
 from fstui.model.storage import CACHES, MEDIA
+from fstui.powercut import plan as power_cut
 from fstui.report import compare, comparison, formats
-from fstui.runs import power_cut
 
 
 @click.command("run")

@@ -16,12 +16,12 @@ from fstui.cli.output import say
 from fstui.cli.terminal import check_terminal
 from fstui.model.errors import Refused
 from fstui.model.run import Run
+from fstui.powercut.campaign import Store
 from fstui.report import comparison, formats
 from fstui.report import history as report
 from fstui.report.compare import of_runs
 from fstui.report.sections import Report
 from fstui.runs import history
-from fstui.runs.campaigns import Store
 from fstui.runs.history import ALTERED, SavedRun, Summary
 
 _PRICE = re.compile(r"(\d+(?:\.\d+)?)/(h|d)")

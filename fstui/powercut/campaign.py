@@ -19,7 +19,7 @@ from typing import Literal, TypeVar
 import msgspec
 
 from fstui import __version__
-from fstui.measure.kinds.powercut import CutKind, PowerCutFigures
+from fstui.measure.kinds.powercut import CUT_NAMES, CutKind, PowerCutFigures
 from fstui.model.base import Amount, Base, Count
 from fstui.model.documents import encode
 from fstui.model.errors import Refused
@@ -33,6 +33,7 @@ Outcome = Literal["", "intact", "lost", "no-cut", "refused"]
 """``intact``: no acknowledged record was lost. ``no-cut``: nothing was proven. ``refused``: HOST cannot write with this
 pattern."""
 
+CUT_KINDS = tuple(CUT_NAMES)
 PATTERNS: dict[str, dict[str, str]] = {
     "overwrite + fdatasync": {"sync": "fdatasync", "writes": "overwrite"},
     "append + fsync": {"sync": "fsync", "writes": "append"},

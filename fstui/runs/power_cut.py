@@ -1,4 +1,4 @@
-"""The power-cut test for interfaces: its settings, writer, witness and verification, and earlier power cuts."""
+"""The power-cut test on a machine: its plan, its writer and verification, and earlier power cuts."""
 
 from __future__ import annotations
 
@@ -9,47 +9,15 @@ from fstui.databases.record_server import server_settings
 from fstui.model.storage import Target
 from fstui.powercut import power_cuts, verification, writing
 from fstui.powercut.figures import Declared
-from fstui.powercut.log import GONE, BadLog
-from fstui.powercut.plan import FORM, NAME, NEEDS_A_PERSON, PowerCutPlan, make_plan, write_command
+from fstui.powercut.plan import PowerCutPlan, make_plan
 from fstui.powercut.power_cuts import SoFar
-from fstui.powercut.records import PREFIX, Stream
-from fstui.powercut.verification import Verified, read_file
-from fstui.powercut.witness import SILENT_S, LogFull, Witness, WitnessState
-from fstui.powercut.writing import PreparedCut, Writing, is_root
+from fstui.powercut.records import Stream
+from fstui.powercut.verification import Verified
+from fstui.powercut.writing import PreparedCut
 from fstui.runs import caution
-from fstui.runs.scenarios import changed
 from fstui.runs.session import Session
 from fstui.runs.site import Site
 from fstui.state.paths import in_home
-
-__all__ = [
-    "FORM",
-    "GONE",
-    "NAME",
-    "NEEDS_A_PERSON",
-    "PREFIX",
-    "SILENT_S",
-    "BadLog",
-    "Declared",
-    "LogFull",
-    "PowerCutPlan",
-    "PreparedCut",
-    "Verified",
-    "Witness",
-    "WitnessState",
-    "Writing",
-    "changed",
-    "concerns",
-    "default_plan",
-    "is_root",
-    "make_cut",
-    "plan",
-    "read_file",
-    "save",
-    "so_far",
-    "verify",
-    "write_command",
-]
 
 HISTORY_S = 60.0
 """Time to read the history, on which the verdict depends. A busy host may need it."""
@@ -60,10 +28,6 @@ def plan(site: Site, settings: Mapping[str, str]) -> PowerCutPlan:
     cut = make_plan(settings)
     site.check(cut.room_bytes)
     return cut
-
-
-def default_plan() -> PowerCutPlan:
-    return make_plan({})
 
 
 async def make_cut(session: Session, directory: str, settings: Mapping[str, str]) -> PreparedCut:

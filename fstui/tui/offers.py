@@ -11,6 +11,7 @@ from fstui.model.declaration import NOTHING, Declaration
 from fstui.model.errors import Refused
 from fstui.model.plan import Plan
 from fstui.model.storage import CACHES, MEDIA
+from fstui.powercut.plan import PowerCutPlan, write_command
 from fstui.runs import power_cut
 from fstui.runs.runner import RunInProgress
 from fstui.runs.scenarios import Form, Scalar, Scenario, Setting
@@ -120,7 +121,7 @@ class Offer(msgspec.Struct, frozen=True):
 
     name: str
     form: Form
-    plan: Plan | power_cut.PowerCutPlan | None = None
+    plan: Plan | PowerCutPlan | None = None
     command: str = ""
     refusal: str = ""
 
@@ -236,7 +237,7 @@ class Offers:
         site, settings = self.declared(self.site), self.choices.of(offer.form)
         try:
             if not isinstance(offer.form, Scenario):
-                command = power_cut.write_command(site.read.path, settings)
+                command = write_command(site.read.path, settings)
                 return replace(offer, plan=power_cut.plan(site, settings), command=command)
             plan = await self._session.plan(offer.form, site, settings, called=offer.name)
         except Refused as refusal:

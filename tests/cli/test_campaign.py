@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from fstui.cli.campaign import _Session
-from fstui.runs.campaigns import CutCampaign, Store
+from fstui.powercut.campaign import Store
+from fstui.powercut.cutting import CutCampaign
 from tests import prefork
 from tests.cli.conftest import Fstui
 from tests.powercut.host import MadeUpHost

@@ -10,6 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from fstui.powercut import power_cuts
+from fstui.powercut.plan import FORM
 from fstui.runs import power_cut
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.session import Session
@@ -212,7 +213,7 @@ async def test_settings_of_the_plan_are_in_its_command(tmp_path: Path) -> None:
         await pilot.pause()
         while selected_scenario(app) != "power-cut":
             await pilot.press("down")
-        await pilot.press("tab", *["down"] * list(power_cut.FORM.settings).index("writers"), "right")
+        await pilot.press("tab", *["down"] * list(FORM.settings).index("writers"), "right")
         await app.workers.wait_for_complete()
         assert "3 ways × 2 writers" in await text(pilot)
         assert "--set writers=2" in " ".join((await text(pilot)).split())

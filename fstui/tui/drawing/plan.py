@@ -15,11 +15,12 @@ from fstui.model.declaration import Declaration
 from fstui.model.plan import Plan
 from fstui.model.quantities import clock, counted, short_size, size
 from fstui.model.storage import Target
+from fstui.powercut.plan import PowerCutPlan
+from fstui.powercut.records import PREFIX
 from fstui.report.figures import power_cut_writes, writes_at_most
 from fstui.report.latency_map import LogScale
 from fstui.report.plans import BY_HAND
 from fstui.report.text import origin
-from fstui.runs import power_cut
 from fstui.runs.scenarios import Setting
 from fstui.runs.simulation import name_of
 from fstui.tui import offers
@@ -64,7 +65,7 @@ def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None
         styles = {"DURATION": AREA, "BYTES": AREA, "WRITES": FAINT if offer.refusal else ""}
         if offer.refusal:
             values |= {"TIME": "–", "WRITES": "refused"}
-        elif isinstance(offer.plan, power_cut.PowerCutPlan):
+        elif isinstance(offer.plan, PowerCutPlan):
             values |= {"TIME": BY_HAND, "WRITES": power_cut_writes(offer.plan)}
         elif plan := offer.plan:
             values |= {"TIME": "no end" if plan.seconds is None else clock(plan.seconds)}
@@ -126,7 +127,7 @@ def extent(offer: Offer, chosen: Choices) -> str:
     """Return ``7 steps × 2 s``, or for a matrix ``2 × 2 = 4 steps × 10 s``; empty without a plan."""
     if offer.plan is None:
         return ""
-    if isinstance(offer.plan, power_cut.PowerCutPlan):
+    if isinstance(offer.plan, PowerCutPlan):
         return f"{counted(len(offer.plan.ways), 'way')} × {counted(offer.plan.settings.writers, 'writer')}"
     steps = [step for step in offer.plan.steps if not step.skip]
     lists = [name for name, setting in offer.form.settings.items() if isinstance(setting.value, list)]
@@ -138,12 +139,12 @@ def extent(offer: Offer, chosen: Choices) -> str:
     return f"{product}{counted(len(steps), 'step')}{each}"
 
 
-def _amount(plan: Plan | power_cut.PowerCutPlan, target: Target) -> str:
+def _amount(plan: Plan | PowerCutPlan, target: Target) -> str:
     directory = target.path.rstrip("/")
     each_second = f"{size(plan.bytes_per_s)} a second" if plan.bytes_per_s else ""
-    if isinstance(plan, power_cut.PowerCutPlan):
+    if isinstance(plan, PowerCutPlan):
         amount = (each_second or "as much as it can") if plan.max_bytes is None else f"at most {size(plan.max_bytes)}"
-        return f"Writes {amount} into {directory}/{power_cut.PREFIX}…, which stays until it is verified."
+        return f"Writes {amount} into {directory}/{PREFIX}…, which stays until it is verified."
     server = ""
     if plan.server is not None:
         server = f" On {plan.server}: at most {size(plan.server_bytes)} into a database of its own, then drops it."

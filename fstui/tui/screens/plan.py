@@ -11,7 +11,8 @@ from textual import work
 from textual.app import ComposeResult
 
 from fstui.model.storage import Target
-from fstui.runs import caution, power_cut, scenarios
+from fstui.powercut import plan as power_cut
+from fstui.runs import caution, scenarios
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command
 from fstui.tui.drawing import plan as drawing
 from fstui.tui.drawing.cells import rule

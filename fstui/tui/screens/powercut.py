@@ -12,6 +12,10 @@ from textual.app import ComposeResult
 
 from fstui.model.quantities import counted
 from fstui.model.storage import Target
+from fstui.powercut.figures import Declared
+from fstui.powercut.plan import write_command
+from fstui.powercut.verification import read_file
+from fstui.powercut.writing import is_root
 from fstui.runs import power_cut
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command
 from fstui.tui.drawing import io_path
@@ -93,8 +97,8 @@ class PowerCutScreen(BaseScreen):
         """The command that writes the records on this host."""
         inventory = self.fstui.session.survey().inventory
         of_root = f" --root-of {shlex.quote(inventory.host.hostname)}"
-        is_root = power_cut.is_root(self._target, inventory)
-        return power_cut.write_command(self.directory, self._settings) + (of_root if is_root else "")
+        command = write_command(self.directory, self._settings)
+        return command + (of_root if is_root(self._target, inventory) else "")
 
     @property
     def witness(self) -> str:
@@ -136,9 +140,9 @@ class PowerCutScreen(BaseScreen):
         if not file:
             return
         self.say("Reading the records back …")
-        declared = power_cut.Declared(self.storage_was_cut, self.unmountable)
+        declared = Declared(self.storage_was_cut, self.unmountable)
         with self.fstui.reporting():
-            log = await power_cut.read_file(file)
+            log = await read_file(file)
             verified = await power_cut.verify(self.fstui.session, self.directory, log, declared)
             saved_to, problem = await power_cut.save(self.fstui.session, verified)
             self.fstui.open_result(verified.run, saved_to, self.directory, problem)
