@@ -29,7 +29,7 @@ from fstui.cli.options import (
 )
 from fstui.cli.output import say
 from fstui.fleet import report, results
-from fstui.fleet.remote import WITHOUT, Request, nodes_of
+from fstui.fleet.remote import NO_CLUSTERSHELL, Request, nodes_of
 from fstui.fleet.results import Fleet
 from fstui.model.errors import Refused
 from fstui.model.quantities import size
@@ -263,7 +263,7 @@ def _job_module() -> ModuleType:
     try:
         from fstui.fleet import job  # noqa: PLC0415  only where hosts are reached
     except ImportError:
-        raise Refused(WITHOUT) from None
+        raise Refused(NO_CLUSTERSHELL) from None
     return job
 
 

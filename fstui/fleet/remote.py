@@ -4,9 +4,9 @@ The scripts are POSIX shell, passed to ssh as its command. Each line of their ou
 for each request, because login scripts write to stdout, too. A script ends what it started when its stdin closes: that
 is how a host notices a lost connection.
 
-The file is carried to a directory that no other user can replace: each directory above it belongs to root or this
-user, and is writable for others only if its sticky bit is set. The script takes the user's cache directory if that
-holds for it, otherwise a new one from mktemp(1). It never changes a directory that exists.
+fstui itself, one zip file (*the file* below), is carried to a directory that no other user can replace: each directory
+above it belongs to root or this user, and is writable for others only if its sticky bit is set. If the user's cache
+directory is such a directory, the script uses it, otherwise a new one from mktemp(1). It never changes an existing one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fstui.model.errors import Refused
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]*")
 """A name becomes a word of a command line and the name of a file: no slash, no space, no leading dash."""
-WITHOUT = (
+NO_CLUSTERSHELL = (
     "fstui fleet needs ClusterShell, which is not installed. Install it: "
     f"{shlex.quote(sys.executable)} -m pip install 'ClusterShell>=1.9.3'"
 )
@@ -33,16 +33,18 @@ _SAYS = """umask 077; LC_ALL=C.UTF-8; export LC_ALL; unset CDPATH
 say() { printf '\\n%s %s\\n' "$mark" "$*"; }
 """
 
-_PLACE = """uid=$(id -u)
+_PATHS = """uid=$(id -u)
 owned() { set -- $(ls -ldn -- "$1"); [ "$3" = 0 ] || [ "$3" = "$uid" ]; }  # by root or this user
 kept() {  # no other user can replace what is in "."
   owned . || return 1
   case $(ls -ldn .) in d????-??-*|d????????[tT]*) return 0 ;; *) return 1 ;; esac
 }
 kept_above() ( while kept; do [ "$(pwd -P)" != / ] || exit 0; cd .. || exit 1; done; exit 1 )
-takes() {  # "." is this user's alone, and a program can be written and executed in it
-  case $(ls -ldn .) in d????-??-*) ;; *) return 1 ;; esac
-  [ -O . ] && kept_above || return 1
+is_own() {  # "." belongs to this user, and no other user can write to it or replace it
+  case $(ls -ldn .) in d????-??-*) [ -O . ] && kept_above ;; *) return 1 ;; esac
+}
+takes() {  # "." is this user's own, and a program can be written and executed in it
+  is_own || return 1
   { printf '#!/bin/sh\\n' >".tried-$$" && chmod 700 ".tried-$$" && [ -x ".tried-$$" ]; } 2>/dev/null
   set -- $?; rm -f ".tried-$$"; return $1
 }
@@ -59,14 +61,21 @@ enter() {  # the directory $1, through nothing that another user made; make what
 }
 cache=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}
 [ -n "$wanted" ] && from=option || { from=; wanted=${cache:+$cache/fstui-fleet}; }
-place=$([ -n "$wanted" ] && enter "$wanted" && takes && pwd -P)
+used() {  # a running command uses the file
+  for one in "$place"/.using-*; do kill -0 "${one##*-}" 2>/dev/null && return; done
+  return 1
+}
+"""
+
+_PLACE = f"""{_PATHS}place=$([ -n "$wanted" ] && enter "$wanted" && takes && pwd -P)
 """
 
 _FALLBACK = """new() {  # a new directory below $1
   cd -P "$1" 2>/dev/null && kept_above && made=$(mktemp -d ./fstui-fleet.XXXXXXXXXX 2>/dev/null) || return 1
   cd -P "$made" && { takes && pwd -P || { rmdir "../${made#./}"; return 1; }; }
 }
-[ -n "$place$from" ] || place=$(new /var/tmp) || place=$(new /tmp)
+# a directory named with --place is not replaced by another one
+[ -n "$place" ] || [ -n "$from" ] || place=$(new /var/tmp) || place=$(new /tmp)
 """
 
 _NO_PLACE = """[ -n "$place" ] || { say "trouble no directory there can hold a program \
@@ -114,29 +123,27 @@ _SCENARIO = """own=$(mktemp) && printf '%s' {text} | base64 -d >"$own" && exec 4
 rm -f "$own"
 """
 """The scenario stays readable through this shell's file descriptor, and nothing is left if the host is lost."""
-_OF_SHELL = "/proc/$$/fd/4"
-_REMOVE = """for one in "$place"/.using-*; do kill -0 "${one##*-}" 2>/dev/null && exit 0; done
+_SCENARIO_PATH = "/proc/$$/fd/4"
+_REMOVE = """used && exit 0
 rm -rf "$place/unpacked" "$file" "$place"/.using-*; rmdir "$place" 2>/dev/null
 """
-"""Remove nothing while another fleet runs the file."""
+"""Remove nothing while another command uses the file."""
 
 _CLEAN = f"""state=${{XDG_STATE_HOME:-${{HOME:+$HOME/.local/state}}}}
 for id in $ids; do rm -f "${{state:-/nonexistent}}/fstui/runs"/*-"$id".json; done
-there=${{wanted:-${{XDG_CACHE_HOME:-$HOME/.cache}}/fstui-fleet}}
 say begin
-[ -d "$there" ] || {{ say "end 0"; exit 0; }}
-{_PLACE}[ -n "$place" ] || {{ say "trouble $there is not a directory of fstui fleet"; exit 0; }}
-for one in "$place"/.using-*; do
-  if kill -0 "${{one##*-}}" 2>/dev/null; then say "trouble another fleet is using $place"; exit 0; fi
-done
-rm -rf "$place/unpacked" "$place"/fstui-*.pyz "$place"/.using-*; rmdir "$place" 2>/dev/null
+{_PATHS}[ -d "$wanted" ] || {{ say "end 0"; exit 0; }}
+place=$(enter "$wanted" && is_own && pwd -P) || {{ say "trouble $wanted is not a directory of fstui fleet"; exit 0; }}
+if used; then say "trouble another 'fstui fleet' command is using $place"; exit 0; fi
+rm -rf "$place/unpacked" "$place"/fstui-*.pyz "$place"/.using-* ||
+  {{ say "trouble the files in $place could not be removed"; exit 0; }}
+rmdir "$place" 2>/dev/null
 say "end 0"
 """
+"""Nothing is written to the directory, because its filesystem may be full."""
 
 
 class Request(Base, frozen=True, kw_only=True):
-    """One request to all hosts."""
-
     command: str
     """run | check | watch | list"""
     arguments: tuple[str, ...] = ()
@@ -151,7 +158,7 @@ class Request(Base, frozen=True, kw_only=True):
     scenario: str = ""
     """The text of a scenario that the hosts do not have. It takes the place of the first argument."""
     ssh: str = "ssh"
-    """The program with the user's own options."""
+    """The ssh command line, with the user's own options."""
     fanout: int = 64
     """Connections at a time."""
     connect_s: int = 10
@@ -164,7 +171,7 @@ def nodes_of(text: str) -> tuple[str, ...]:
     try:
         from ClusterShell.NodeSet import NodeSet, NodeSetException  # noqa: PLC0415  an optional dependency
     except ImportError:
-        raise Refused(WITHOUT) from None
+        raise Refused(NO_CLUSTERSHELL) from None
     try:
         found = tuple(NodeSet(text))
     except NodeSetException as error:
@@ -208,7 +215,7 @@ def run(request: Request, mark: str, digest: str, place: str) -> str:
     words = [request.command, *map(shlex.quote, request.arguments)]
     carried = ""
     if request.scenario:
-        carried, words[1] = _SCENARIO.format(text=base64.b64encode(request.scenario.encode()).decode()), _OF_SHELL
+        carried, words[1] = _SCENARIO.format(text=base64.b64encode(request.scenario.encode()).decode()), _SCENARIO_PATH
     if request.installed:
         running = _RUN.format(command=f"{request.installed} {' '.join(words)}")
         return _whole(request, mark, digest, "", carried + running)
@@ -224,7 +231,7 @@ def clean(request: Request, mark: str, runs: Iterable[str]) -> str:
 
 
 def _whole(request: Request, mark: str, digest: str, place: str, script: str) -> str:
-    """Return one word for ``sh -c``, which a login shell of any kind passes on."""
+    """Return the command line for ssh: it replaces the login shell (POSIX or fish, but not csh) by sh."""
     known = {"mark": mark, "digest": digest, "wanted": place}
     head = "".join(f"{name}={shlex.quote(value)}\n" for name, value in known.items())
     as_root = {"": "", "sudo": "sudo -n -- ", "doas": "doas -n "}[request.become]

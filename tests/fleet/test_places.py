@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fstui.fleet.remote import TEMPORARY, Request, receive
+from fstui.fleet.remote import TEMPORARY, Request, clean, receive
 from tests.fleet.conftest import Fleet
 
 NOBODY = 65534
@@ -122,6 +122,20 @@ def test_a_link_of_another_user_is_not_followed(received: Receive, tmp_path: Pat
     os.chown(tmp_path / link, NOBODY, NOBODY, follow_symlinks=False)
     assert is_new(received(tmp_path / "home"))
     assert list(target.iterdir()) == []
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(("option", "cleaned"), [("size=64k", True), ("ro", False)])
+def test_clean_needs_no_free_space(tmp_path: Path, option: str, cleaned: bool) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    script = clean(Request(command="clean", place=str(place / "fstui-fleet")), "mark", ())
+    mount = f"""mount -t tmpfs -o mode=700,size=64k tmpfs {place} && mkdir -m 700 {place}/fstui-fleet &&
+        ! head -c 1M /dev/zero 2>/dev/null >{place}/fstui-fleet/fstui-1.pyz && mount -o remount,{option} {place}"""
+    after = f"ls {place}/fstui-fleet 2>/dev/null"
+    words = ["unshare", "-m", "sh", "-c", f"{mount} || exit 1; ({script}); {after}; exit 0"]
+    said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert ("mark end 0" in said, "fstui-1.pyz" in said) == (cleaned, not cleaned)
 
 
 def test_a_temporary_directory_is_removed_at_the_end(
