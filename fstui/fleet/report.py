@@ -20,11 +20,11 @@ from fstui.report.documents import JsonDocument
 from fstui.report.sections import Cell, Report, Section, Value, glyph, number, records, speed, verdict
 from fstui.report.text import NONE, SPEEDS
 
-MAX_ROWS, MAX_GROUPS, MAX_CHANGES = 40, 12, 3
+MAX_ROWS, MAX_GROUPS, MAX_SETTINGS = 40, 12, 3
 MIN_RATIO, MIN_RATIO_NO_INTERVAL = 1.25, 2.0
 """Smaller changes of a rate are not shown: with an interval, and without one."""
 MIN_PARTS = 3
-_SENTENCE = 300
+_MAX_SENTENCE = 300
 _CSV = (
     "host", "target", "run", "verdict", "confidence", "speed", "step", "per_s", "p99_ns", "ratio_to_peers", "layers",
     "model", "cache", "kernel", "cloud", "flag", "next", "trouble",
@@ -49,8 +49,9 @@ class ChangedHost(Base, frozen=True, kw_only=True):
     before: Verdict | None
     after: Verdict | None
     ratio: Ratio | None
-    """Rate after / rate before: the median over the steps that both have, and the smallest interval that covers
-    those of all steps, each taken over all pairs of its parts."""
+    """Rate after / rate before, the median over the steps that both have. The interval of one step is from its
+    slowest part after / its fastest part before to its fastest part after / its slowest part before. The interval
+    shown covers those of all steps."""
     settings: tuple[str, ...]
     changed: bool
     worse: bool
@@ -84,11 +85,11 @@ def headline(fleet: Fleet) -> str:
 def _sections(fleet: Fleet) -> Iterator[Section]:
     hosts = fleet.results
     if fleet.about.command in ("watch", "list"):
-        yield _sentences_of(hosts)
+        yield _result_table(hosts)
     else:
         yield _table(hosts)
-        yield Section("Worse than their peers", lines=_sentences(worse_verdicts(hosts)))
-        yield Section("Slower or faster than their peers", lines=_sentences(outlying_rates(hosts)))
+        yield Section("Worse than their peers", lines=_odd_lines(worse_verdicts(hosts)))
+        yield Section("Slower or faster than their peers", lines=_odd_lines(outlying_rates(hosts)))
         yield from _groups(hosts)
     yield Section("Measured at the same time on shared storage", lines=tuple(_shared(fleet)))
     yield Section("Did not answer", lines=by_reason(fleet.about.troubles))
@@ -129,7 +130,7 @@ def _row(host: HostResult, ratios: dict[tuple[str, str, str], float]) -> tuple[C
     )
 
 
-def _sentences_of(hosts: Sequence[HostResult]) -> Section:
+def _result_table(hosts: Sequence[HostResult]) -> Section:
     rows = tuple(
         (glyph(host.verdict), host.node, host.sentence, host.speed_title if host.speed in TOO_SLOW else "")
         for host in sorted(hosts, key=_severity)
@@ -137,8 +138,8 @@ def _sentences_of(hosts: Sequence[HostResult]) -> Section:
     return Section("", ("", "HOST", "RESULT", "SPEED"), rows)
 
 
-def _sentences(found: Sequence[OddHost]) -> tuple[str, ...]:
-    return tuple(f"{odd.host} {odd.target}".strip() + f": {odd.sentence}"[:_SENTENCE] for odd in found[:MAX_ROWS])
+def _odd_lines(found: Sequence[OddHost]) -> tuple[str, ...]:
+    return tuple(f"{odd.host} {odd.target}".strip() + f": {odd.sentence}"[:_MAX_SENTENCE] for odd in found[:MAX_ROWS])
 
 
 def _groups(hosts: Sequence[HostResult]) -> Iterator[Section]:
@@ -226,11 +227,9 @@ def compared(before: Fleet, after: Fleet) -> Report:
     header = ("", "HOST", "TARGET", "BEFORE", "AFTER", "RATE", "CHANGED SETTINGS")
     more = (f"and {len(changed) - MAX_ROWS} more",) if len(changed) > MAX_ROWS else ()
     ratios = [one.ratio.times for one in found if one.ratio]
-    rates = (
-        (f"rate after / rate before: median {median(ratios):.2f} ×, {min(ratios):.2f} to {max(ratios):.2f}",)
-        if ratios
-        else ()
-    )
+    rates: tuple[str, ...] = ()
+    if ratios:
+        rates = (f"rate after / rate before: median {median(ratios):.2f} ×, {min(ratios):.2f} to {max(ratios):.2f}",)
     sections = (
         Section("", header, tuple(map(_change_row, changed[:MAX_ROWS])), more),
         Section("", lines=rates),
@@ -285,8 +284,8 @@ def _ratio(pairs: Sequence[tuple[Rate, Rate]]) -> Ratio | None:
 
 
 def _change_row(change: ChangedHost) -> tuple[Cell | str, ...]:
-    more = len(change.settings) - MAX_CHANGES
-    words = "; ".join(change.settings[:MAX_CHANGES]) + (f" and {more} more" if more > 0 else "")
+    more = len(change.settings) - MAX_SETTINGS
+    words = "; ".join(change.settings[:MAX_SETTINGS]) + (f" and {more} more" if more > 0 else "")
     times = change.ratio.times if change.ratio else None
     return (
         glyph(change.after),

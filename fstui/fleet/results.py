@@ -28,17 +28,18 @@ from fstui.report.documents import ListDocument
 from fstui.report.findings import leading
 from fstui.state.files import open_parent, write_atomically
 from fstui.storage.layers import kind
-from fstui.storage.layers.devices.links import link
+from fstui.storage.layers.devices.disk import over_own_network
 
 SCHEMA = "fstui.fleet/1"
 ABOUT = "fleet.json"
-NAMED = "fstui-fleet-{:%Y%m%d-%H%M%S}"
+DEFAULT_NAME = "fstui-fleet-{:%Y%m%d-%H%M%S}"
 MAX_BYTES = 32 << 20
 """Largest size of one document. The longest scenario has a few MB."""
 PARTS = 5
 """Parts of a step whose rates are kept."""
 _MAX_VALUE = 60
-"""A longer value, such as a list of options, explains nothing in one sentence."""
+"""Names and ids are cut to this length. Longer facts, such as a list of options, are left out, because they do not
+help to tell hosts apart."""
 _MAX_SENTENCE = 600
 Kind = TypeVar("Kind")
 
@@ -119,25 +120,23 @@ class About(Base, frozen=True, kw_only=True):
 
 
 class Fleet(Base, frozen=True, kw_only=True):
-    """The results of all hosts."""
-
     about: About
     results: tuple[HostResult, ...] = ()
 
 
 def make(directory: Path | None) -> Path:
     """Return a new directory that only this user can read, or an empty one. Raises Refused."""
-    place = directory or Path(NAMED.format(datetime.now()))
+    directory = directory or Path(DEFAULT_NAME.format(datetime.now()))
     try:
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(open_parent(place / ABOUT)[0])
-        if place.stat().st_uid != os.geteuid():
-            raise Refused(f"--into {place}: it belongs to another user. Name a new directory")
-        if any(place.iterdir()):
-            raise Refused(f"--into {place}: it is not empty. Name a new directory")
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(open_parent(directory / ABOUT)[0])  # fails if another user could redirect the path
+        if directory.stat().st_uid != os.geteuid():
+            raise Refused(f"--into {directory}: it belongs to another user. Name a new directory")
+        if any(directory.iterdir()):
+            raise Refused(f"--into {directory}: it is not empty. Name a new directory")
     except OSError as error:
-        raise Refused(f"cannot make --into {place}: {error.strerror}. Name another directory") from None
-    return place
+        raise Refused(f"cannot make --into {directory}: {error.strerror}. Name another directory") from None
+    return directory
 
 
 def keep(directory: Path, node: str, document: bytes) -> None:
@@ -192,9 +191,9 @@ def results_of(node: str, command: str, document: bytes) -> tuple[HostResult, ..
             return (_of_list(node, _decoded(document, ListDocument)),)
 
 
-def _decoded(document: bytes, kind: type[Kind]) -> Kind:
+def _decoded(document: bytes, document_type: type[Kind]) -> Kind:
     try:
-        return msgspec.json.decode(document, type=kind)
+        return msgspec.json.decode(document, type=document_type)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise Refused(str(error)) from None
 
@@ -258,7 +257,7 @@ def _shared(target: Target) -> str:
     """Return the name of the server or volume if the lowest layers are reached through a network."""
     if any(node.layer == "remote" for node in target.lowest):
         return target.source[:_MAX_SENTENCE]
-    if target.identity and all(link(node.link).private for node in target.lowest):
+    if target.identity and all(over_own_network(node) for node in target.lowest):
         models = " + ".join(dict.fromkeys(node.model or node.kind for node in target.lowest))
         return f"{models}, {target.identity}"
     return ""

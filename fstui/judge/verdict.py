@@ -165,7 +165,7 @@ def _of_topmost_level(case: Case, level: Level, accounts: list[FlushAccount]) ->
 
 def _who_answers(case: Case, through: tuple[Node, ...]) -> Iterator[str]:
     first = through[0]
-    if link(first.link).private:
+    if link(first.link).own_network:
         yield _ARRAY
     elif case.host.virtualization and (is_virtual(first) or link(first.link).may_be_an_array):
         yield from words.hypervisor(case.host)

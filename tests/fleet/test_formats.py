@@ -12,7 +12,7 @@ from fstui.fleet.results import About, Fleet, Rate, results_of
 from fstui.measure.kinds.documents import decode_run
 from fstui.model.errors import Refused
 from fstui.model.steps import TimelinePoint
-from fstui.model.storage import Node
+from fstui.model.storage import Node, Reading
 from fstui.report.formats import render_report, report_names
 from fstui.report.formats.json import line
 from tests.factories import storage
@@ -155,10 +155,12 @@ def test_hosts_on_one_server_at_the_same_time_are_named(fanout: int, warned: boo
 
 
 def test_hosts_with_one_volume_of_an_array_share_it() -> None:
-    def shared(link: str) -> str:
-        disk = replace(storage.disk(), link=link, model="DS4")
+    def shared(link: str, transport: str = "") -> str:
+        readings = (Reading(what="transport", value=transport, path=""),) if transport else ()
+        disk = replace(storage.disk(), link=link, model="DS4", readings=readings)
         run = replace(decode_run(HONEST), target=replace(storage.on_disk(storage.filesystem(), disk), identity="a1b2"))
         (found,) = results_of("db1", "run", line(run))
         return found.shared
 
-    assert shared("iscsi") == "DS4, a1b2" and shared("sata") == ""
+    assert shared("iscsi") == shared("nvme", "tcp") == "DS4, a1b2"
+    assert shared("sata") == shared("nvme", "pcie") == ""

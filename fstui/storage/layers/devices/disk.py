@@ -68,7 +68,7 @@ def writes(node: Node) -> models.Writes:
 
 def over_own_network(node: Node) -> bool:
     """Return whether it is reached over the user's own fabric or SAN, not over a cloud's network."""
-    return link(node.link).private or node.value("transport") in nvme.PRIVATE
+    return link(node.link).own_network or node.value("transport") in nvme.PRIVATE
 
 
 class DiskReader(DeviceReader):

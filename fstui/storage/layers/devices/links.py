@@ -37,8 +37,8 @@ class Link(Base, frozen=True, kw_only=True):
     arrays: bool = False
     """A device without a form factor is taken for a storage array, which usually has a battery."""
     networked: bool = False
-    private: bool = False
-    """A network of the user, which answers within tens of microseconds."""
+    own_network: bool = False
+    """It is a network of the user's own, which answers within tens of microseconds."""
 
 
 _LINKS = (
@@ -48,8 +48,8 @@ _LINKS = (
     Link(name="mmc", direct=True),
     Link(name="usb", hides_drive=True),
     Link(name="scsi", may_be_an_array=True),
-    Link(name="fc", may_be_an_array=True, arrays=True, private=True),
-    Link(name="iscsi", may_be_an_array=True, networked=True, private=True),
+    Link(name="fc", may_be_an_array=True, arrays=True, own_network=True),
+    Link(name="iscsi", may_be_an_array=True, networked=True, own_network=True),
     Link(name="virtio", virtual=True),
     Link(name="xen", virtual=True),
     Link(name="hyper-v", virtual=True, writes_through=True),
