@@ -184,7 +184,7 @@ class _Session:
         )
 
     def _state(self) -> str:
-        plug = self._campaign.cut.plug if self._campaign.cut else "on"
+        plug = self._campaign.cut.plug
         host, directory = self._store.settings.host, self._store.directory
         if not Store.is_in(directory):
             return f"The power of {host} is {plug}. {directory} was removed: the campaign cannot be continued"
@@ -205,8 +205,7 @@ class _Session:
         if not self._redraws or now - self._drawn_at < REDRAW_S:
             return
         self._drawn_at = now
-        cut = self._campaign.cut
-        line = f"{self._report.interim(self._store)} · {words} · {cut.pattern if cut else ''}"
+        line = f"{self._report.interim(self._store)} · {words} · {self._campaign.cut.pattern}"
         columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80
         print(f"\r\x1b[K{escape_controls(line)[: columns - 1]}", end="", file=sys.stderr, flush=True)
 

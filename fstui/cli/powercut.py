@@ -22,8 +22,8 @@ from fstui.model.errors import Refused
 from fstui.model.judgement import VERDICTS, Verdict
 from fstui.model.quantities import count, rate, seconds, short_size
 from fstui.powercut.campaign import CUT_KINDS
-from fstui.powercut.figures import Declared
 from fstui.powercut.log import GONE, BadLog
+from fstui.powercut.verification import Declared
 from fstui.powercut.witness import SILENT_S, LogFull, Witness, WitnessState
 from fstui.powercut.writing import PreparedCut, Writing
 from fstui.report import formats

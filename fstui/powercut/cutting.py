@@ -64,7 +64,7 @@ class CutCampaign:
     ) -> None:
         """``show`` is called with what happens now, ``finished`` with each cut that ends."""
         self.store = store
-        self.cut: CampaignCut | None = None
+        self.cut = self._next()
         self._show = show
         self._finished = finished
         self._mount_fails = mount_fails
@@ -85,7 +85,7 @@ class CutCampaign:
     def go(self) -> None:
         """Make all cuts. Raises Stopped, Refused, OSError."""
         while len(self.store.happened) < self.settings.cuts and not self._stopping:
-            self.cut = self.store.current(local_time().isoformat(timespec="seconds"))
+            self.cut = self._next()
             self._continue(resumed=self.cut in self.store.cuts)
             newest = [cut for cut in self.store.cuts if cut.outcome != "refused"][-MAX_IN_A_ROW:]
             if len(newest) == MAX_IN_A_ROW and not any(cut.happened for cut in newest):
@@ -94,8 +94,10 @@ class CutCampaign:
                     "and the on command"
                 )
 
+    def _next(self) -> CampaignCut:
+        return self.store.current(local_time().isoformat(timespec="seconds"))
+
     def _continue(self, *, resumed: bool) -> None:
-        assert self.cut is not None
         unsure = resumed and self.cut.step in ("off", "on")
         if self.cut.step == "write":
             self._finish("no-cut", "the witness was stopped before the power was cut")
@@ -114,12 +116,10 @@ class CutCampaign:
         self._verify()
 
     def _save(self, step: Step, **changes: Any) -> CampaignCut:
-        assert self.cut is not None
         self.cut = self.store.save(msgspec.structs.replace(self.cut, step=step, **changes))
         return self.cut
 
     def _finish(self, outcome: Outcome, reason: str = "", **changes: Any) -> None:
-        assert self.cut is not None
         if outcome == "no-cut" and self.cut.off_printed:
             reason += f". The off command printed: {self.cut.off_printed}"
         self._boot = self.cut.boot_after or self.cut.boot_before
@@ -195,7 +195,6 @@ class CutCampaign:
 
     def _write(self) -> bool:
         """Start the writer, cut the power while it writes, and return whether that was attempted."""
-        assert self.cut is not None
         path = self.store.log(self.cut)
         path.unlink(missing_ok=True)
         words = ["write", self.settings.directory, "--yes"]
@@ -237,7 +236,6 @@ class CutCampaign:
 
         Returns why the cut proves nothing; empty if it may prove something, or if the connection broke. Raises Stopped.
         """
-        assert self.cut is not None
         began, cut_at = time.monotonic(), 0.0
         for view in witness.listen(writer.stdout, LOOK_S):
             writer.poll()  # kills it if it prints too much
@@ -305,7 +303,6 @@ class CutCampaign:
 
     def _switch_on(self, *, unsure: bool) -> None:
         """``unsure``: the witness was restarted while a command ran, so it may have been done already."""
-        assert self.cut is not None
         if unsure and self._boot_id()[0]:
             self._save("back")
             return
@@ -320,7 +317,6 @@ class CutCampaign:
         self._save("back")
 
     def _wait_for_host(self) -> None:
-        assert self.cut is not None
         began = time.monotonic()
         silent = f"it has not come back after cut {self.cut.number}, and nothing was removed. It did not answer"
         boot = self._answering(silent)
@@ -328,7 +324,6 @@ class CutCampaign:
 
     def _verify(self) -> None:
         """Read the records back and record the outcome."""
-        assert self.cut is not None
         answer, mount_error = self._read_back()
         try:
             figures = figures_of(decode_run(answer.out))
@@ -355,7 +350,6 @@ class CutCampaign:
 
     def _no_cut(self, figures: PowerCutFigures) -> str:
         """Return why the cut proves nothing although no record is lost."""
-        assert self.cut is not None
         if self.cut.spoiled:
             return self.cut.spoiled
         if self.cut.boot_after == self.cut.boot_before:
@@ -381,13 +375,11 @@ class CutCampaign:
             time.sleep(RETRY_S)
 
     def _read_records(self, *, mount_fails: bool) -> CommandResult:
-        assert self.cut is not None
         words = ["verify", self.settings.directory, "--format", "json", *(["--mount-fails"] if mount_fails else [])]
         words += ["--cut", self.settings.kind] if self.settings.kind != "power" else []
         return self._ask(self._fstui(*words), VERIFY_S, self.store.log(self.cut))
 
     def _cannot_verify(self, why: str) -> Stopped:
-        assert self.cut is not None
         return Stopped(
             f"cut {self.cut.number} cannot be verified: {why}. {self.settings.host} is up, and nothing was removed. "
             "Run the same command again when the filesystem is mounted read-write, or with --mount-fails if it cannot "

@@ -15,19 +15,17 @@ from __future__ import annotations
 import ctypes
 import errno
 import fcntl
-import json
 import mmap
 import os
 import shutil
 import signal
 import stat
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
-from fstui.measure.wire.stdio import CallError, Trouble, calling, enter_run_directory, read_settings
+from fstui.measure.wire.stdio import CallError, Trouble, calling, enter_run_directory, read_settings, say
 from fstui.powercut.records import ENDED, LOST, Record, Stream, unpack
 from fstui.powercut.server import NoAnswer, RecordServer
 
@@ -38,11 +36,6 @@ SERVER_LOCKS = frozenset({"postmaster.pid", "socket.lock"})
 COPY_BYTES = 1 << 20
 PR_SET_PDEATHSIG = 1
 MAX_ENDED_BYTES = 1000
-
-
-def say(**fields: Any) -> None:
-    sys.stdout.write(json.dumps(fields) + "\n")
-    sys.stdout.flush()
 
 
 def open_to_read(path: str) -> int:

@@ -11,16 +11,17 @@ import os
 import secrets
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from fstui import __version__
+from fstui import __version__, proc
 from fstui.judge import judge
 from fstui.measure.children import Child, in_child
-from fstui.measure.kinds.powercut import PowerCutFigures
+from fstui.measure.kinds.powercut import CutKind, PowerCutFigures
 from fstui.model.documents import sealed
 from fstui.model.errors import Refused, local_time
 from fstui.model.host import Host, Inventory
@@ -28,16 +29,55 @@ from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.model.storage import Target
 from fstui.powercut import log as lines
-from fstui.powercut.figures import Declared, ReadBack, Witnessed, figures
 from fstui.powercut.header import PowerCutHeader, decode_header
 from fstui.powercut.log import BadLog, Log
 from fstui.powercut.power_cuts import EarlierCuts
-from fstui.powercut.records import BY_DATABASE, PREFIX
+from fstui.powercut.records import BY_DATABASE, LOST, PREFIX
 from fstui.state.workspace import TargetDirectory, Workspace
 from fstui.storage.survey import target_of
 
 READ_S = 30.0
 REAP_S = 0.5
+_COUNTED = ("checked", "present", "newer", "in_flight", "unpromised", "reordered", *LOST)
+
+
+class Witnessed(NamedTuple):
+    log: Log
+    header: PowerCutHeader
+    cut_off: bool
+    """The log ended within a line, which was ignored."""
+
+
+class Declared(NamedTuple):
+    """What only the user can know about the cut."""
+
+    storage_was_cut: bool = False
+    unmountable: bool = False
+    cut_kind: CutKind = "power"
+
+
+class ReadBack:
+    """What the child program ``powercut.readback`` printed."""
+
+    def __init__(self) -> None:
+        self.error: str | None = "the program that reads them has ended"
+        """Why the records could not be read, unless it has answered."""
+        self.found = False
+        self.ended: str | None = None
+        """Why the writer stopped, if it stopped by itself."""
+        self.read_only = False
+        self.writers: dict[int, dict[str, Any]] = {}
+        """The counts of each writer."""
+        self.left: str | None = None
+        """Which copy of a database could not be removed, and why."""
+
+    def add(self, line: dict[str, Any]) -> None:
+        if "writer" in line:
+            self.writers[line["writer"]] = line
+        elif "error" in line:
+            self.error = line["error"]
+        else:
+            self.error, self.found, self.ended = None, line["found"], line["ended"]
 
 
 class RecordsHost(Protocol):
@@ -84,7 +124,7 @@ async def verify(
             _check_filesystem(header, now, inspected)
         read.read_only = "ro" in now.mount_options
         target = _with_state_of(header.target, now)
-    step = _step(witnessed, figures(witnessed, read, declared, earlier.survived))
+    step = _step(witnessed, _figures(witnessed, read, declared, earlier.survived))
     run = msgspec.structs.replace(
         _run(step, header, target, machine.survey().host),
         elapsed_s=round(time.monotonic() - began, 3),
@@ -225,6 +265,43 @@ async def _directory_for_copies() -> Workspace:
     except OSError as error:
         raise Refused(f"a copy of the database cannot be made: {error}. Set TMPDIR to another directory") from None
     return await Workspace.make(temporary, secrets.token_hex(3))
+
+
+def _figures(witnessed: Witnessed, read: ReadBack, declared: Declared, cuts_before: int) -> PowerCutFigures:
+    log, header, cut_off = witnessed
+    now = proc.boot_id()
+    oldest = [(writer, found["oldest"]) for writer, found in read.writers.items() if found["oldest"] is not None]
+    ages_ms = [log.last_ms - log.writers[writer].when(sequence) for writer, sequence in oldest]
+    return PowerCutFigures(
+        cut=header.run,
+        identity=header.target.identity,
+        cuts_before=cuts_before,
+        cut_kind=declared.cut_kind,
+        rebooted=bool(now and header.boot) and now != header.boot,
+        storage_was_cut=declared.storage_was_cut,
+        unmountable=declared.unmountable,
+        gone=not read.found and not declared.unmountable,
+        ended=read.ended or (None if log.failed and declared.storage_was_cut else log.ended),
+        read_only=read.read_only,
+        log_cut_off=cut_off,
+        acknowledged=log.acknowledged,
+        oldest_lost_s=max(ages_ms, default=0) / 1e3,
+        by_claim=_by_claim(log, header, read),
+        not_recovered=" ".join(filter(None, (found["not_recovered"] for found in read.writers.values()))),
+        **{name: sum(found[name] for found in read.writers.values()) for name in _COUNTED},
+    )
+
+
+def _by_claim(log: Log, header: PowerCutHeader, read: ReadBack) -> dict[str, dict[str, int]]:
+    claims: dict[str, Counter[str]] = {}
+    for stream in header.streams:
+        sums = claims.setdefault(f"{stream.sync}, {stream.writes}", Counter())
+        writer = log.writers.get(stream.writer)
+        sums["acknowledged"] += len(writer.at_ms) if writer else 0
+        if found := read.writers.get(stream.writer):
+            sums["checked"] += found["checked"]
+            sums["lost"] += sum(found[name] for name in LOST)
+    return {claim: dict(sums) for claim, sums in claims.items()}
 
 
 def _step(witnessed: Witnessed, measured: PowerCutFigures) -> Step:

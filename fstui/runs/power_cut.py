@@ -8,11 +8,10 @@ from typing import Any
 from fstui.databases.record_server import server_settings
 from fstui.model.storage import Target
 from fstui.powercut import power_cuts, verification, writing
-from fstui.powercut.figures import Declared
 from fstui.powercut.plan import PowerCutPlan, make_plan
 from fstui.powercut.power_cuts import SoFar
 from fstui.powercut.records import Stream
-from fstui.powercut.verification import Verified
+from fstui.powercut.verification import Declared, Verified
 from fstui.powercut.writing import PreparedCut
 from fstui.runs import caution
 from fstui.runs.session import Session

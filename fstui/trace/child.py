@@ -58,12 +58,12 @@ class TracingChild:
         self._entry = entry
 
     @classmethod
-    async def _start(cls, name: str, module: str, *arguments: str, **settings: Any) -> Self:
+    async def _start(cls, name: str, module: str, **settings: Any) -> Self:
         """Start it. ``name`` names its instance, and further ones begin with it. Raises Untraceable."""
         if os.geteuid() != 0:
             raise Untraceable("only root may trace the kernel")
         try:
-            child = await Child.start(module, *arguments)
+            child = await Child.start(module)
             entry = await record(name, "trace", path_of(name))
         except OSError as error:  # the child ends when its stdin closes
             raise Untraceable(f"cannot start: {error.filename or 'its program'}: {error.strerror}") from error

@@ -122,7 +122,7 @@ def test_command_that_fails_or_hangs_stops_it(
     campaign = host.campaign(tmp_path / "into", host.settings(command_s=0.3))
     with pytest.raises(Stopped, match=f"the {command} command {words}"):
         campaign.go()
-    assert campaign.cut is not None and f"unknown state: the {command} command" in campaign.cut.plug
+    assert f"unknown state: the {command} command" in campaign.cut.plug
     host.unset(behaviour)
     again = _reopened(host, campaign)
     again.go()
@@ -224,7 +224,7 @@ def test_host_that_does_not_come_back_stops_it(host: MadeUpHost, tmp_path: Path)
     campaign = host.campaign(tmp_path / "into", host.settings(cuts=1))
     with pytest.raises(Stopped, match=r"db1: it has not come back after cut 1.*no sshd listens there"):
         campaign.go()
-    assert campaign.cut is not None and campaign.cut.plug == "on"
+    assert campaign.cut.plug == "on"
     host.unset("dead")
     host.unset("down")
     host.set("boot", Path("/proc/sys/kernel/random/uuid").read_text())

@@ -19,8 +19,8 @@ from fstui.model.errors import Refused
 from fstui.model.judgement import Speed
 from fstui.model.run import Run
 from fstui.powercut import power_cuts
-from fstui.powercut.figures import Declared
 from fstui.powercut.records import ENDED, Stream
+from fstui.powercut.verification import Declared
 from fstui.powercut.writing import PreparedCut
 from fstui.runs import power_cut
 from fstui.runs.machine.local import LocalMachine

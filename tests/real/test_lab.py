@@ -14,8 +14,7 @@ import pytest
 
 from fstui.model.errors import Refused
 from fstui.simulate.lab import kernel, laboratory
-from fstui.simulate.lab.kinds import KINDS
-from fstui.simulate.lab.laboratory import Lab, LabVolume
+from fstui.simulate.lab.laboratory import KINDS, Lab, LabVolume
 from fstui.state import ledger
 from tests.real import headless
 from tests.real.disks import kernel_has, tool

@@ -30,7 +30,7 @@ from typing import Any
 
 from fstui.measure.helpers.server_process import LOOK_S, ServerProcess, is_confined, is_full
 from fstui.measure.wire.own_directory import enter
-from fstui.measure.wire.stdio import Trouble, read_line
+from fstui.measure.wire.stdio import Trouble, read_line, say
 
 GRACE_S = 5.0
 PIPE_BYTES = 65536
@@ -38,10 +38,6 @@ PIPE_BYTES = 65536
 
 class HungUp(Exception):  # noqa: N818  not an error
     """fstui closed stdin."""
-
-
-def say(**fields: Any) -> None:
-    os.write(1, json.dumps(fields).encode() + b"\n")
 
 
 def next_line() -> bytes:

@@ -118,6 +118,11 @@ def read_line() -> bytes:
     return line
 
 
+def say(**fields: Any) -> None:
+    """Print a line of JSON."""
+    os.write(1, json.dumps(fields).encode() + b"\n")
+
+
 def read_settings() -> dict[str, Any]:
     settings: dict[str, Any] = json.loads(read_line())
     return settings

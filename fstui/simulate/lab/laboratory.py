@@ -1,4 +1,4 @@
-"""The laboratory of this host: made, recorded, used and removed. What may hang runs in a child process."""
+"""The laboratory of this host: its kinds of storage, how it is made, used and removed. A child does what may hang."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Literal, NamedTuple, NoReturn
 
 import msgspec
 
@@ -17,9 +17,9 @@ from fstui.measure.children import call_helper, in_child
 from fstui.measure.wire import own_directory
 from fstui.model.base import Base
 from fstui.model.errors import Refused
+from fstui.model.judgement import Verdict
 from fstui.model.quantities import size
 from fstui.simulate.lab import kernel
-from fstui.simulate.lab.kinds import KINDS, NAMES, WRITES_PER_S, LabKind, Name
 from fstui.state import files, ledger, paths
 from fstui.state.ledger import LedgerEntry
 from fstui.storage import mounts
@@ -34,6 +34,65 @@ _FILE = "lab.json"
 _BACKING = "backing"
 """The directory of the images and of the overlay's layers."""
 _LIBRARIES = ("/usr/lib/*/libeatmydata.so*", "/usr/lib*/libeatmydata.so*", "/usr/lib/*/libeatmydata/libeatmydata.so*")
+
+Name = Literal["barriers", "volatile", "memory", "preload", "limited"]
+WRITES_PER_S = 100
+"""The limit of the limited disk."""
+
+
+class LabKind(NamedTuple):
+    """One kind of storage, and its envelope: the answer, opened after the students have guessed."""
+
+    title: str
+    truth: str
+    verdict: Verdict
+    rule: str
+    seen: str
+    """Where it can be seen without fstui."""
+
+
+KINDS: dict[Name, LabKind] = {
+    "barriers": LabKind(
+        "barriers off",
+        "An ext4 on a loop device, mounted with barrier=0: it writes what is synced and never asks the disk to flush "
+        "its cache.",
+        "not-durable",
+        "barriers-off",
+        "nobarrier in /proc/fs/ext4/loopN/options",
+    ),
+    "volatile": LabKind(
+        "a volatile overlay",
+        "An overlay mounted with the option volatile, as some container builds use it: each sync succeeds and none is "
+        "passed on.",
+        "not-durable",
+        "overlay-volatile",
+        "volatile in /proc/self/mounts",
+    ),
+    "memory": LabKind(
+        "memory",
+        "A tmpfs: each sync succeeds, and everything is lost with the power.",
+        "not-durable",
+        "in-memory",
+        "tmpfs in /proc/self/mounts",
+    ),
+    "preload": LabKind(
+        "a library that drops syncs",
+        "The disk is durable; 'fstui lab run' starts programs with libeatmydata, in which fsync does nothing.",
+        "not-durable",
+        "sync-stubbed",
+        "libeatmydata in /proc/PID/maps of the program",
+    ),
+    "limited": LabKind(
+        "a limited disk",
+        "The disk is durable and slow: 'fstui lab run' starts programs in a cgroup that may write "
+        f"{WRITES_PER_S} times a second.",
+        "consistent",
+        "flushes-arrive",
+        "blkio.throttle.write_iops_device or io.max of the cgroup in /proc/PID/cgroup",
+    ),
+}
+NAMES = ("alder", "birch", "cedar", "elm", "hazel", "linden", "maple", "oak", "rowan", "willow")
+"""The assignment of names is random, so that no name tells the kind."""
 
 
 class LabVolume(Base, frozen=True, kw_only=True):

@@ -19,17 +19,16 @@ from functools import cache
 from typing import Any
 
 from fstui import proc
-from fstui.measure.wire.stdio import read_settings
-from fstui.trace.reader.exposure import Bytes, Exposure, Totals
+from fstui.measure.wire.stdio import read_settings, say
+from fstui.trace.reader.exposure import Bytes, Exposure, Totals, WriteCaches
 from fstui.trace.reader.files import block_device, request_devices
 from fstui.trace.reader.new_names import NewNames, expire_s, find_directory
 from fstui.trace.reader.open_files import EVERYTHING, CachestatError, Opener, OpenFile, OpenFiles, Scope
 from fstui.trace.reader.processes import ProcessCache, TracedProcess, in_outermost_namespace
-from fstui.trace.reader.record import ignore_signals, remove_entry, say
+from fstui.trace.reader.record import ignore_signals, remove_entry
 from fstui.trace.reader.syncs import FileNumber, Syncs
 from fstui.trace.reader.tracefs import PREFIX, TracefsError
 from fstui.trace.reader.watch import NESTED, SECOND, closed_within
-from fstui.trace.reader.write_caches import WriteCaches
 
 POLL_S = 0.1
 MAX_ROWS = 40

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
+from copy import copy
 from typing import NamedTuple
 
 from fstui import proc
@@ -69,9 +70,7 @@ class Requests:
 
     def take(self) -> Requests:
         """Return the requests completed since the last call, and reset the counts. Requests in flight are kept."""
-        taken = Requests()
-        taken.flushes, taken.writes = self.flushes, self.writes
-        taken.flushes_issued, taken.fua_issued = self.flushes_issued, self.fua_issued
+        taken = copy(self)
         self.flushes, self.writes = Durations(), Durations()
         self.flushes_issued = self.fua_issued = 0
         return taken

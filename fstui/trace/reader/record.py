@@ -4,7 +4,7 @@ stdin: a line of JSON with "name" of the instance, "own" (pids), "devices" (kern
 ledger. Then a line {"own": […], "from_ns": …} when a step begins, and {"until_ns": …} when it has ended, both in
 CLOCK_MONOTONIC. stdout: {"ready": true} or {"error": "…"}, then a line {"devices": […]} for each step. When stdin
 closes, the instance and then its entry are removed.
-``remove`` and ``names`` are called by ``fstui.measure.children.call_helper``.
+``remove`` is called by ``fstui.measure.children.call_helper``.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import select
 import signal
 from typing import Any
 
+from fstui.measure.wire.stdio import read_line, read_settings, say
 from fstui.trace.reader.flush_counter import FIRST_LOOK_S, FlushCounter, device_of
 from fstui.trace.reader.tracefs import PREFIX, Instance, TracefsError, find
 
@@ -25,67 +26,39 @@ FULL, EMPTY = 0.25, 0.05
 """Filled share of a CPU's buffer: above FULL the pause between reads is halved, below EMPTY it is doubled."""
 
 
-def say(**fields: Any) -> None:
-    os.write(1, json.dumps(fields).encode() + b"\n")
-
-
-class JsonLines:
-    def __init__(self) -> None:
-        self._rest = b""
-        self.closed = False
-
-    def next(self, timeout_s: float | None) -> list[dict[str, Any]]:
-        if not select.select([0], [], [], timeout_s)[0]:
-            return []
-        data = os.read(0, 65536)
-        self.closed = not data
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        return [json.loads(line) for line in lines]
-
-
-def record() -> None:
-    lines = JsonLines()
-    received: list[dict[str, Any]] = []
-    while not received:
-        if lines.closed:
-            return
-        received += lines.next(None)
-    first = received[0]
-    devices = [device for device in map(device_of, first["devices"]) if device]
+def record(settings: dict[str, Any]) -> None:
+    devices = [device for device in map(device_of, settings["devices"]) if device]
     try:
-        counter = FlushCounter(PREFIX + first["name"], first["own"], devices)
+        counter = FlushCounter(PREFIX + settings["name"], settings["own"], devices)
     except (TracefsError, OSError) as problem:
         say(error=str(problem))
-        remove_entry(first["entry"])
         return
     try:
         say(ready=True)
-        follow(counter, lines)
+        follow(counter)
     finally:
         counter.remove()
-        remove_entry(first["entry"])
 
 
-def follow(counter: FlushCounter, lines: JsonLines) -> None:
+def follow(counter: FlushCounter) -> None:
     """Read the buffers until stdin closes, soon after the start of a step and more often when they fill up."""
     pause_s = MAX_PAUSE_S
-    while not lines.closed:
-        began = False
-        for line in lines.next(pause_s):
-            began = "from_ns" in line
-            if began:
+    while True:
+        if select.select([0], [], [], pause_s)[0]:
+            text = read_line()
+            if not text:
+                return
+            line = json.loads(text)
+            if "from_ns" in line:
                 counter.add_own(line["own"])
                 counter.begin(line["from_ns"])
-            else:
-                say(devices=counter.end(line["until_ns"]))
-        if began:
-            pause_s = FIRST_LOOK_S
-            continue
+                pause_s = FIRST_LOOK_S
+                continue
+            say(devices=counter.end(line["until_ns"]))
         counter.read()
-        fullest = counter.fullest
-        if fullest > FULL:
+        if counter.fullest > FULL:
             pause_s = max(MIN_PAUSE_S, pause_s / 2)
-        elif fullest < EMPTY:
+        elif counter.fullest < EMPTY:
             pause_s = min(MAX_PAUSE_S, pause_s * 2)
 
 
@@ -116,8 +89,10 @@ def ignore_signals() -> None:
 
 def main() -> None:
     ignore_signals()
+    settings = read_settings()
     with contextlib.suppress(BrokenPipeError):
-        record()
+        record(settings)
+    remove_entry(settings["entry"])
 
 
 if __name__ == "__main__":

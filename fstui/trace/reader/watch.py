@@ -16,7 +16,7 @@ import time
 from typing import Any
 
 from fstui import proc
-from fstui.measure.wire.stdio import read_settings
+from fstui.measure.wire.stdio import read_settings, say
 from fstui.trace.reader.devices import DeviceRecording, read_counters
 from fstui.trace.reader.durations import Durations
 from fstui.trace.reader.files import FileLocations, block_device, request_devices
@@ -28,7 +28,7 @@ from fstui.trace.reader.processes import (
     family,
     in_outermost_namespace,
 )
-from fstui.trace.reader.record import ignore_signals, remove_entry, say
+from fstui.trace.reader.record import ignore_signals, remove_entry
 from fstui.trace.reader.recording import EventRecording, Wanted
 from fstui.trace.reader.spans import MAX_ROWS, Span, WaitKey, WaitRow, WaitRows
 from fstui.trace.reader.tracefs import PREFIX, TracefsError

@@ -12,9 +12,8 @@ from textual.app import ComposeResult
 
 from fstui.model.quantities import counted
 from fstui.model.storage import Target
-from fstui.powercut.figures import Declared
 from fstui.powercut.plan import write_command
-from fstui.powercut.verification import read_file
+from fstui.powercut.verification import Declared, read_file
 from fstui.powercut.writing import is_root
 from fstui.runs import power_cut
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command
