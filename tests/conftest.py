@@ -2,6 +2,7 @@
 
 import asyncio
 import ctypes
+import gc
 import os
 import pickle
 import signal
@@ -36,10 +37,17 @@ def pytest_configure(config: pytest.Config) -> None:
     busy. See unshare(2), mount_namespaces(7).
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets its background jobs ignore it
+    gc.disable()  # until all tests are collected: half of the time would go into looking through them again
     if hasattr(config, "workerinput") and not _may_not_make_storage():
         libc = ctypes.CDLL(None)
         assert libc.unshare(CLONE_NEWNS) == 0
         assert libc.mount(b"none", b"/", None, ctypes.c_ulong(MS_REC | MS_PRIVATE), None) == 0
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector ignore the collected tests from now on, in each worker."""
+    gc.enable()
+    gc.freeze()
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

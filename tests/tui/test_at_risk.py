@@ -68,7 +68,7 @@ async def test_r_shows_the_risk_and_escape_returns_to_the_watch() -> None:
 
 
 async def test_a_simulated_disk_has_no_programs_to_examine() -> None:
-    app = PreparedApp(SimulatedMachine(load("hdd-7200"), pace=0.0), flags={})
+    app = PreparedApp(SimulatedMachine(load("hdd-7200")), flags={})
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         await pilot.press("t")

@@ -15,9 +15,8 @@ async def taken(pilot: Pilot[int], screen: LessonScreen) -> None:
         await pilot.pause()
 
 
-@pytest.mark.parametrize("name", ["fsync-cost", "power-cut"])
-async def test_from_the_list_to_the_last_answer(name: str) -> None:
-    app, lesson = PreparedApp(), lessons.find(name)
+async def test_from_the_list_to_the_last_answer() -> None:
+    app, lesson = PreparedApp(), lessons.find("fsync-cost")
     async with app.run_test(size=(80, 24)) as pilot:
         app.push_screen(LessonsScreen(pace=0.0))
         await pressed(pilot, *["down"] * (lesson.number - 1), "enter")
@@ -42,7 +41,7 @@ async def test_from_the_list_to_the_last_answer(name: str) -> None:
         )
         listed = await pressed(pilot, "enter")
         assert isinstance(app.screen, LessonsScreen) and "1 of 13 taken" in listed[0]
-    assert (await lessons.taken())[name].right == 1
+    assert (await lessons.taken())[lesson.name].right == 1
 
 
 async def test_a_step_lasts_until_the_plug_is_pulled() -> None:
@@ -52,7 +51,7 @@ async def test_a_step_lasts_until_the_plug_is_pulled() -> None:
         app.push_screen(screen)
         await pilot.press("1", "enter", "p")  # too early
         elapsed_s = 0.0
-        while "honest" not in screen.results and elapsed_s < 300:
+        while "honest" not in screen.results and elapsed_s < 60:
             await pilot.pause()
             progress = screen._started.get("honest")
             elapsed_s = progress.snapshot.elapsed_s if progress and progress.snapshot else 0.0

@@ -28,15 +28,10 @@ from tests.tui.test_watch import SENTENCE, watch_this
 
 Compare = Callable[..., bool]
 Before = Callable[[Pilot[Any]], Awaitable[None]]
-SIZES = pytest.mark.parametrize(
-    "size",
-    [
-        pytest.param((80, 24), id="80x24"),
-        pytest.param((50, 20), id="50x20"),
-        pytest.param((120, 40), id="120x40", marks=pytest.mark.slow),
-        pytest.param((200, 60), id="200x60", marks=pytest.mark.slow),
-    ],
-)
+SMALL = [pytest.param((80, 24), id="80x24"), pytest.param((50, 20), id="50x20")]
+LARGE = [pytest.param(size, id=f"{size[0]}x{size[1]}", marks=pytest.mark.slow) for size in ((120, 40), (200, 60))]
+SIZES = pytest.mark.parametrize("size", SMALL + LARGE)
+SMALL_SIZES = pytest.mark.parametrize("size", SMALL)
 SHIPPED = shipped._FOLDERS
 SAVED = "/home/me/.local/state/fstui/runs/20261120-031244-k3f9a1.json"
 
@@ -119,11 +114,14 @@ async def helping(pilot: Pilot[Any]) -> None:
 
 
 @SIZES
-@pytest.mark.parametrize(
-    "before", [storage, running, result, watching, at_risk, helping], ids=lambda before: before.__name__
-)
+@pytest.mark.parametrize("before", [storage, running, result, watching, at_risk], ids=lambda before: before.__name__)
 def test_screen(snap_compare: Compare, size: tuple[int, int], before: Before) -> None:
     assert snap_compare(PreparedApp(), terminal_size=size, run_before=before)
+
+
+@SMALL_SIZES
+def test_help(snap_compare: Compare, size: tuple[int, int]) -> None:
+    assert snap_compare(PreparedApp(), terminal_size=size, run_before=helping)
 
 
 @SIZES
@@ -163,7 +161,7 @@ def test_recording(snap_compare: Compare, size: tuple[int, int]) -> None:
     assert snap_compare(PreparedApp(), terminal_size=size, run_before=at_the_incident)
 
 
-@SIZES
+@SMALL_SIZES
 def test_lessons(snap_compare: Compare, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fstui.model.shipped._FOLDERS", SHIPPED)
     lessons.lessons.cache_clear()
@@ -179,7 +177,7 @@ def test_lessons(snap_compare: Compare, size: tuple[int, int], monkeypatch: pyte
     assert snap_compare(PreparedApp(), terminal_size=size, run_before=listed)
 
 
-@SIZES
+@SMALL_SIZES
 @pytest.mark.parametrize("page", ["predict", "run", "compare", "explain", "question", "answered"])
 def test_lesson(snap_compare: Compare, size: tuple[int, int], page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fstui.model.shipped._FOLDERS", SHIPPED)
