@@ -13,8 +13,8 @@ from fstui.model.run import Run
 from fstui.model.settings import UnknownSettings
 from fstui.model.steps import Latency, Step
 from fstui.model.storage import Node
-from fstui.report import database_files, databases, figures, fit, io_path, latency_map, references, replicas
-from fstui.report.database_notes import notes
+from fstui.report import database_details, databases, figures, fit, io_path, latency_map, references, replicas
+from fstui.report.database_details import notes
 from fstui.report.findings import leading, of_one_step, ordered, title
 from fstui.report.sections import Cell, Report, Section, Value, glyph, records, right, verdict
 from fstui.report.stack import medium, stack_line
@@ -52,7 +52,7 @@ def of_run(run: Run, saved_to: str | None = None) -> Report:
 
 
 def tables(run: Run) -> list[Section]:
-    found = [*databases.tables(run), database_files.table(run), *replicas.tables(run)]
+    found = [*databases.tables(run), database_details.table(run), *replicas.tables(run)]
     return [section for section in found if not section.empty]
 
 
@@ -178,7 +178,7 @@ def _record(run: Run, counts: figures.Counts, step: Step) -> Iterator[tuple[str,
     yield "stalled_s", step.stalls.lost_s
     if databases.measured(run):
         yield from databases.csv_cells(step)
-        yield from database_files.csv_cells(step)
+        yield from database_details.csv_cells(step)
     if replicas.measured(run):
         yield from replicas.csv_cells(step)
     yield "error", figures.failure(step)

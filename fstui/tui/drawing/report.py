@@ -11,7 +11,7 @@ from fstui.model.run import Run
 from fstui.report import comparison, io_path, references
 from fstui.report import fit as products
 from fstui.report import run as report
-from fstui.report.database_notes import notes
+from fstui.report.database_details import notes
 from fstui.report.formats import plain
 from fstui.report.sections import Report, Section
 from fstui.report.text import GLYPHS

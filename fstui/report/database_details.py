@@ -1,0 +1,160 @@
+"""What explains the figures of databases: where the syncs of a transaction go, how servers are configured, and what
+limited them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from fstui.measure.kinds.servers import Server
+from fstui.measure.kinds.sysbench import FileWaits, SysbenchFigures
+from fstui.model.quantities import duration_ns, percent, ratio, short_size
+from fstui.model.run import Run
+from fstui.model.steps import Step
+from fstui.report import figures
+from fstui.report.databases import AT_MOST, DatabaseStep, flushes, measured
+from fstui.report.sections import Section
+from fstui.report.text import NONE
+
+_HEADER = ("each transaction", "writes", "bytes", "syncs", "mean time")
+
+
+def table(run: Run) -> Section:
+    steps = _that_wrote(run)
+    counts = figures.Counts(run)
+    rows = tuple(row for number, each in enumerate(steps, 1) for row in _rows(f"#{number}", each, counts))
+    legend = tuple(f"#{number} {each.step.name}" for number, each in enumerate(steps, 1))
+    return Section("Where the syncs of a transaction go", _HEADER, rows, legend, labelled=True)
+
+
+def _about_syncs(run: Run) -> Iterator[str]:
+    steps = _that_wrote(run)
+    if steps:
+        yield (
+            "The server counted the syncs, the kernel counted the flushes at the devices. The sync of a file that "
+            "grows also commits the filesystem's journal. More flushes than syncs are therefore normal."
+        )
+    if any(each.server.synced_by_writes for each in steps):
+        yield "Each write to a log that is opened with O_DSYNC is a sync. The table counts it as one."
+    if any(each.server.pages_twice_in_data for each in steps):
+        yield "MariaDB writes pages twice into ibdata1: the row doublewrite contains the other pages of that file."
+
+
+def csv_cells(step: Step) -> Iterator[tuple[str, int | None]]:
+    waits = _waits(step.figures) if isinstance(step.figures, SysbenchFigures) else ()
+    found = {each.file: each for each in waits}
+    for file in ("redo log", "binary log", "doublewrite", "WAL", "data"):
+        name = file.lower().replace(" ", "_")
+        yield f"{name}_writes", found[file].writes if file in found else None
+        yield f"{name}_syncs", found[file].syncs if file in found else None
+
+
+def _that_wrote(run: Run) -> list[DatabaseStep]:
+    return [each for each in measured(run) if each.step.ops and any(waits.writes for waits in each.figures.waits)]
+
+
+def _waits(figures: SysbenchFigures) -> tuple[FileWaits, ...]:
+    """Return what the server counted, plus one sync for each write to a file that is opened with O_DSYNC."""
+    opened = figures.server.synced_by_writes if figures.server else frozenset()
+    return tuple(_with_writes_as_syncs(waits) if waits.file in opened else waits for waits in figures.waits)
+
+
+def _with_writes_as_syncs(waits: FileWaits) -> FileWaits:
+    if waits.writes is None:
+        return waits
+    sync_ns = None if waits.write_ns is None else waits.write_ns + (waits.sync_ns or 0)
+    return replace(waits, syncs=waits.writes + (waits.syncs or 0), sync_ns=sync_ns)
+
+
+def _rows(number: str, each: DatabaseStep, counts: figures.Counts) -> Iterator[tuple[str, ...]]:
+    ops = each.step.ops
+    counted = _waits(each.figures)
+    for waits in counted:
+        if waits.writes or waits.syncs:
+            took = duration_ns(waits.sync_ns / waits.syncs) if waits.sync_ns and waits.syncs else NONE
+            size = NONE if waits.bytes is None else short_size(round(waits.bytes / ops))
+            yield f"{number} {waits.file}", _each(waits.writes, ops), size, _each(waits.syncs, ops), took
+    syncs = [waits.syncs for waits in counted if waits.syncs is not None]
+    yield f"{number} all syncs", "", "", ratio(sum(syncs) / ops), ""
+    arrived = counts.written_bytes(each.step) if each.server.on_target else None
+    size = NONE if arrived is None else short_size(round(arrived / ops))
+    yield f"{number} flushes below", "", size, flushes(counts, each), ""
+
+
+def _each(number: int | None, ops: int) -> str:
+    return NONE if number is None else ratio(number / ops)
+
+
+def notes(run: Run) -> tuple[str, ...]:
+    databases = measured(run)
+    if not databases:
+        return ()
+    servers = {each.server.title: each.server for each in databases if each.figures.server}
+    return (
+        *_about_servers(servers),
+        *_about_flushes(run, databases),
+        *_about_processors(databases),
+        *_about_syncs(run),
+    )
+
+
+def _about_servers(servers: dict[str, Server]) -> Iterator[str]:
+    for title, server in servers.items():
+        if server.binary_log_turned_on:
+            yield (
+                f"{title}: fstui enabled its binary log, as replication does. MariaDB ships with it disabled, and "
+                "sync_binlog then changes nothing."
+            )
+    for title, server in servers.items():
+        if server.existing and server.commit_settings:
+            yield f"{title}, {server.reached}: {', '.join(server.commit_settings)}; read, not changed."
+    for title, server in servers.items():
+        if server.logs_for_replicas:
+            yield f"{title}: its binary log is enabled. The log and every replica received everything written here."
+    for title, server in servers.items():
+        if not server.on_target:
+            yield f"{title}: {_elsewhere(server)}"
+
+
+def _elsewhere(server: Server) -> str:
+    if not server.located:
+        return (
+            "its process was not found on this host, so it is not known whether its data is on the measured "
+            "filesystem. The device counters are not attributed to it."
+        )
+    data = f"its data, in {server.data_directory}," if server.data_directory else "its data"
+    return f"{data} is not on the measured filesystem. The device counters are not attributed to it."
+
+
+def _about_flushes(run: Run, databases: Sequence[DatabaseStep]) -> Iterator[str]:
+    counts = figures.Counts(run)
+    if any(each.server.on_target and counts.shared_with_others(each.step) for each in databases):
+        yield f"{AT_MOST}before flushes/trx: the count contains flushes of other processes."
+
+
+def _about_processors(databases: Sequence[DatabaseStep]) -> Iterator[str]:
+    """Name each step once: limited by its own processor time, or crowded by other processes."""
+    limited = [each for each in databases if each.figures.limited_by_processor and not each.figures.crowded]
+    if limited:
+        shares = ", ".join(f"{each.step.name} ({_percent(each.figures.cpu_share)})" for each in limited)
+        yield f"The processor, not the storage, limited {shares}."
+    crowded = [each for each in databases if each.figures.crowded]
+    if crowded:
+        shares = ", ".join(
+            f"{each.step.name} (others {_percent(each.figures.others_cpu_share)}, server and clients "
+            f"{_percent((each.figures.host_cpu_share or 0) - (each.figures.others_cpu_share or 0))})"
+            for each in crowded
+        )
+        limit = "limited" if all(each.figures.limited_by_processor for each in crowded) else "may have limited"
+        yield f"Other processes kept the processors busy, which {limit} {shares}."
+    if any(each.settings.own_session and each.figures.autogroup for each in crowded):
+        yield (
+            "This kernel divides processor time between sessions (sched_autogroup_enabled = 1), and server and clients "
+            "have sessions of their own. Started from one shell, they would reach another rate: --set session=shared "
+            "runs them in fstui's session."
+        )
+
+
+def _percent(share: float | None) -> str:
+    return percent(share or 0)
