@@ -64,10 +64,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Headless:
-    """One run of ``fstui run``.
-
-    ``round_``: its number among several runs, which are printed together. ``quiet``: do not print the plan.
-    """
+    """``round_``: its number among several runs, which are printed together. ``quiet``: do not print the plan."""
 
     def __init__(self, options: Options, round_: Round | None = None, *, quiet: bool = False) -> None:
         self._options = options

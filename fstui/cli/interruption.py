@@ -32,10 +32,7 @@ class Interruption:
         self._reported = False
 
     async def ending(self, work: Awaitable[int], stopped: str = "") -> int:
-        """Await the work and return its exit status. A signal cancels it, and its own exit status is returned.
-
-        ``stopped``: the sentence to print in that case.
-        """
+        """Return the exit status of the work, or that of the signal that cancelled it, and then print ``stopped``."""
         task = asyncio.current_task()
         assert task is not None
         self.listen(task.cancel)

@@ -78,10 +78,7 @@ class Narration:
 
 
 class BarNarration(Narration):
-    """Prints the lines above a progress bar.
-
-    The bar is redrawn when an event arrives. It needs no thread that could disturb the measurement.
-    """
+    """Prints the lines above a progress bar. Events redraw it, because a thread could disturb the measurement."""
 
     def __init__(self, plan: Plan, target: Target, progress: Progress, *, verdict: bool) -> None:
         super().__init__(plan, target, verdict=verdict)
@@ -122,10 +119,7 @@ class BarNarration(Narration):
 
 @contextmanager
 def narrating(plan: Plan, target: Target, *, stdout_shows: str | None) -> Iterator[Narration]:
-    """Return a narration with a progress bar if stderr is a terminal that can redraw a line, else with lines only.
-
-    ``stdout_shows`` is the format on stdout, None if the result goes to a file.
-    """
+    """Yield a narration, with a bar if stderr can redraw a line. ``stdout_shows``: its format, None for a file."""
     on_stdout = stdout_shows if is_terminal(sys.stdout) else None
     verdict = on_stdout != "plain"
     redraws = is_terminal(sys.stderr) and os.environ.get("TERM", "dumb") not in ("dumb", "unknown")

@@ -155,10 +155,7 @@ yes_option = click.option(
 
 
 def session_on(disk: str, round_: Round | None = None) -> tuple[Session, str]:
-    """Return the session on a simulated disk, and its mount point. Each round has other random numbers.
-
-    Raises Refused.
-    """
+    """Return a session and its mount point. Each round has other random numbers. Raises Refused."""
     from fstui.runs import simulation  # noqa: PLC0415
 
     made = simulation.named(disk)

@@ -130,11 +130,7 @@ def _ask_for_password() -> None:
 
 
 async def _interleaved(options: Options, directories: Sequence[str | None], rounds: int) -> int:
-    """Run the rounds, save each of them, and print the comparison. Return the exit status.
-
-    Interleaved rounds are affected alike by anything that drifts. Raises Refused before anything is written. A later
-    refusal ends the rounds, and those measured until then are compared.
-    """
+    """Run the rounds, compare those that were not refused, and return the exit status. Raises Refused if none was."""
     for directory in directories:  # all directories are inspected before the first is written to
         plan = replace(
             options, directory=directory, plan_only=True, output=options.output if options.plan_only else None

@@ -150,10 +150,7 @@ async def application(started: list[str], url: str, token: str) -> Any:
 
 
 def _run_app() -> None:
-    """Run the app of one browser, on a simulated disk and with a state directory of its own.
-
-    Arguments: the directory for its state, and the simulated disk.
-    """
+    """Run the app of one browser. Arguments: a directory for its state, and the simulated disk."""
     from fstui.tui.app import FstuiApp  # noqa: PLC0415
     from fstui.tui.screens.lessons import LessonsScreen  # noqa: PLC0415
 

@@ -76,10 +76,7 @@ def step_line(step: Step, counts: Counts) -> str:
 
 
 def names_of(writers: Iterable[OtherWriter]) -> str:
-    """Return the names of other programs that wrote, the largest amount first.
-
-    Kernel workers write on behalf of other programs. They are named only if no other program is known.
-    """
+    """Name the programs that wrote, the largest amount first; kernel workers, which write for others, only if alone."""
     found = list(writers)
     return judges_words.writers([writer for writer in found if not writer.name.startswith("kworker")] or found)
 

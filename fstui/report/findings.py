@@ -62,10 +62,7 @@ def first(judgement: Judgement | None) -> Finding | None:
 
 
 def verdict(target: Target, judgement: Judgement | None) -> Verdict | None:
-    """Return the verdict on the configuration; None without a known defect.
-
-    A filesystem that is always in memory, such as a tmpfs, has no defect.
-    """
+    """Return the verdict on the configuration; None without a defect, and for a tmpfs, which cannot have one."""
     if target.silent_s is not None:
         return "cannot-tell"
     if in_memory(target):

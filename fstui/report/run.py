@@ -66,10 +66,7 @@ def _head(run: Run) -> Iterator[str]:
 
 
 def _answers(run: Run) -> Iterator[Section]:
-    """Return whether the storage is durable, with the second answer in the same section, and why it is slow.
-
-    If the run compared a primary with its replica, that comes first.
-    """
+    """Yield both answers, and why it is slow; before them, what a primary and its replica kept."""
     lost = replicas.headline(run)
     if lost:
         yield Section(lost.words, lines=(lost.sentence,), style=lost.style)

@@ -114,10 +114,7 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def fold(text: str, width: int, first: str = "", indent: str = "") -> list[str]:
-    """Break safe text at spaces, and words that are longer than the width.
-
-    ``first`` starts the first line, ``indent`` the others.
-    """
+    """Break safe text at spaces, and longer words too. ``first`` starts the first line, ``indent`` the others."""
     return _broken(text, width, first, indent, break_long_words=True)
 
 

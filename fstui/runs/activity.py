@@ -25,10 +25,7 @@ MAX_WRITERS = 8
 
 
 async def read_activity() -> AsyncGenerator[HostActivity]:
-    """Yield every 2 seconds who writes and which databases run, until it is closed. Raises OSError.
-
-    A child process reads it, which is abandoned if it hangs on a process that hangs.
-    """
+    """Yield every 2 seconds who writes and which databases run. A child reads it, as it may hang. Raises OSError."""
     child = await Child.start("measure.helpers.activity")
     try:
         drivers = {name: kind.driver for name, kind in KINDS.items()}

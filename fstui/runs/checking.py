@@ -92,10 +92,7 @@ class Checkup:
             self.subjects.append(Subject(site.read.path, site))
 
     async def choose(self, filesystems: Sequence[Target], flags: Mapping[str, Judgement] = NO_FLAGS) -> None:
-        """Choose the filesystems that can be written to, each once, and leave the others out.
-
-        ``flags``: the verdicts on their configuration, by mount point.
-        """
+        """Choose those that can be written to, each once. ``flags``: verdicts on configurations, by mount point."""
         mounts = [target.mount_point for target in filesystems]
         seen: dict[object, str] = {}
         fit: list[Target] = []

@@ -36,10 +36,7 @@ def directory() -> str:
 
 
 async def listed(most: int | None = None) -> list[Summary]:
-    """Return a summary of every saved run, newest first, also of files that cannot be read. Raises Refused.
-
-    ``most``: only this many of the newest.
-    """
+    """Return summaries of all saved runs, or the ``most`` newest, also of unreadable files. Raises Refused."""
     while True:
         try:
             return await in_home(runs.history, most, READING_S)

@@ -144,10 +144,7 @@ class StepRecorder:
         self.times, self.started_ns, self.done = times, times.start_ns, True
 
     def cut_off(self) -> None:
-        """End the step while operations are in flight, and count each with the time that it has taken so far.
-
-        Without them, the percentiles of storage that hangs would look good.
-        """
+        """Count each operation in flight with its time so far: storage that hangs must not look good."""
         now_ns = self.newest.monotonic_ns if self.newest else 0
         for call in self._in_flight.values():
             self.timeline.add([now_ns], [now_ns - call.since_ns], self.started_ns)

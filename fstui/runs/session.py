@@ -64,11 +64,7 @@ class Session:
     def here(
         cls, like: int | None = None, *, trace: bool = True, trusting: bool = False, rate_limit: RateLimit = UNLIMITED
     ) -> Session:
-        """Return a session on this host. Raises Refused.
-
-        ``like``: the process in whose I/O cgroup the probes run. ``trace``: use the kernel's trace if possible.
-        ``trusting``: as root, also write where another user could rename what is written. ``rate_limit``: for all runs.
-        """
+        """Return a session on this host. The arguments are those of ``LocalMachine``. Raises Refused."""
         from fstui.runs.machine.local import LocalMachine  # noqa: PLC0415
 
         if not Path(MOUNTINFO).exists():

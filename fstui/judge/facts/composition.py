@@ -85,10 +85,7 @@ class Composition:
         return tuple({end.id: end for end in self._holding(self._filesystem)}.values())
 
     def taking_part(self, node: Node, what: Quantity) -> list[Edge]:
-        """Return the edges to members that receive everything and hold data of the step.
-
-        A failed member takes no part, nor does a stripe or a device without any of the data.
-        """
+        """Return the edges to members that receive everything and hold data of the step: no failed or idle one."""
         each = [edge for edge in self.edges(node) if edge.how(what) == "each"]
         written = {edge.node.id: self._bytes_below(edge.node) for edge in each}
         least = TOOK_PART * max((amount for amount in written.values() if amount < inf), default=0)
@@ -221,10 +218,7 @@ class Received(NamedTuple):
 
 
 def received(stack: Stack, level: Level, step: Step | Snapshot, *, fua: bool) -> Received:
-    """Return what the filesystem of that level sent down, by the counters.
-
-    ``fua``: each write is marked FUA if the device supports that.
-    """
+    """Return what the filesystem sent down, by the counters. ``fua``: each write is marked FUA if the device can."""
     composed = Composition(stack, level, step)
     what: Quantity = "fua" if fua and level.claims_fua is not False else "flushes"
     return Received(

@@ -190,10 +190,7 @@ class RunFlushes:
 
     @cached_property
     def few_per_sync(self) -> str:
-        """``9 120 syncs a second, 0.00 flushes each at loop2`` for the worst step; empty if all have enough.
-
-        Writes marked FUA need no flush and do not count.
-        """
+        """``9 120 syncs a second, 0.00 flushes each at loop2`` of the worst step; empty if all have enough."""
         counted = [account for done in self._without_fua for account in self.accounts(done) if account.counted]
         worst = min(counted, key=lambda account: account.arrival.per_sync, default=None)
         if worst is None or worst.arrival.per_sync >= ENOUGH:

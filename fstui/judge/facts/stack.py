@@ -83,10 +83,7 @@ class Stack:
 
     @property
     def has_unseen_devices(self) -> bool:
-        """Whether a filesystem has devices that are not in the stack.
-
-        It then names a device whose path does not exist here.
-        """
+        """Whether a filesystem names a device whose path does not exist here."""
         return any(node.reading(DEVICE_UNSEEN) for node in self.filesystems)
 
     @cached_property
@@ -111,10 +108,7 @@ class Stack:
 
     @cached_property
     def holding(self) -> tuple[Node, ...]:
-        """The lowest layers that hold acknowledged data, now or after a cache or log is written back.
-
-        Spares and read caches do not.
-        """
+        """The lowest layers that hold acknowledged data, now or after a write-back: no spares, no read caches."""
         return tuple(node for node in self._reached(lambda _: True) if node.lowest)
 
     @cached_property
@@ -137,10 +131,7 @@ class Stack:
         return tuple(other for other in self.nodes if other.id in node.below)
 
     def flushed_below(self, node: Node) -> tuple[Node, ...]:
-        """Return the layers below that have to receive the flushes of this one, nearest first.
-
-        A layer that makes each write durable by itself needs no flush to be passed on.
-        """
+        """Return the layers that have to receive its flushes, nearest first: none below one that keeps each write."""
 
         def passes_to(layer: Node) -> tuple[Node, ...]:
             return () if kind(layer.kind).keeps_each_write(layer) else self.children(layer)

@@ -61,10 +61,7 @@ class StepCounts:
         return tuple(shared)
 
     def shared_with_others(self, step: Step) -> bool:
-        """Return whether more than 5 % of the flushes at the devices may come from other processes.
-
-        Activity while fstui was idle shows that, or the kernel's trace.
-        """
+        """Return whether over 5 % of the flushes may be those of others, by the trace or the idle devices."""
         found = self._all(step, step.settings)
         if found is None or found.flushes is None:
             return False

@@ -148,10 +148,7 @@ class Steps:
         return next((done for done in self.of_sync_writes if done.step is step), None)
 
     def in_effect(self, settings: Settings) -> SyncWrites | None:
-        """Return the settings that the mount options bring into effect; None if the step does not write.
-
-        With ``-o sync``, a write without a sync behaves like one with O_DSYNC.
-        """
+        """Return the settings of a step that writes, else None. On a mount with ``-o sync``, each write has O_DSYNC."""
         writes = settings.as_sync_writes() if isinstance(settings, StepSettings) else None
         if writes and writes.sync == "none" and _call(writes) is None and self.mounted_sync:
             return msgspec.structs.replace(writes, open_flags=(*writes.open_flags, "dsync"))

@@ -47,10 +47,7 @@ class Traced(NamedTuple):
 
 
 def traced(stack: Stack, level: Level, done: SyncStep, expected: ExpectedFlushes | None) -> Traced | None:
-    """Return the flushes that the trace attributes to fstui.
-
-    None if the step was not traced, or the kernel drops flushes before they are traced.
-    """
+    """Return what the trace attributes to fstui; None without a trace, or if the kernel drops flushes before it."""
     seen, (first, traced_at) = _seen(done.step), _first_layers(stack, level)
     passes = all(stack.drops_flushes(level, device) is False for device in level.devices)
     known = traced_at <= seen.keys() and len(traced_at) == len(first) > 0
