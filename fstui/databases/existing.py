@@ -89,7 +89,6 @@ async def seen(sysbench: str, settings: Sysbench, *, workspace: str) -> Server:
 
 
 def _with_hint(connection: Connection, error: DatabaseError) -> DatabaseError:
-    """Add which server reported the error, and what to do."""
     message = str(error)
     refused = any(words in message for words in ("1045", "password authentication", "no password supplied"))
     hint = f". Give the password in {PASSWORD}" if refused else ""

@@ -33,8 +33,6 @@ _BOTH = ("--skip-name-resolve", "--skip-slave-start", "--innodb-buffer-pool-size
 
 
 class Replication(NamedTuple):
-    """What differs between the kinds of server."""
-
     primary: str
     """The server's word for a primary in its options and statements."""
     replica: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,8 +35,7 @@ async def query(
     ``within``: the words before sysbench's, for a server whose socket can be reached from the run's directory alone.
     """
     family = family_of(connection)
-    with as_file(files(__package__) / "sql.lua") as script, TemporaryDirectory(prefix="fstui-") as directory:
-        _link(tls_files(connection), directory)
+    with as_file(files(__package__) / "sql.lua") as script, _tls_directory(connection) as directory:
         first, *words = (*within, program)
         status, text = await output_of(
             first,
@@ -45,7 +45,7 @@ async def query(
             "--config-file=/dev/stdin",
             "query",
             stdin=family.secrets(connection),
-            directory=directory if connection.tls else None,
+            directory=directory,
             environment={"FSTUI_SQL": "\n".join(statements), **environment(connection)},
         )
     if status:
@@ -53,9 +53,16 @@ async def query(
     return [tuple(line.split("\t")[1:]) for line in text.splitlines() if line.startswith("row\t")]
 
 
-def _link(paths: dict[str, str], directory: str) -> None:
-    for name, path in paths.items():
-        Path(directory, name).symlink_to(path)
+@contextmanager
+def _tls_directory(connection: Connection) -> Iterator[str | None]:
+    """Yield a directory with links to the files of TLS; None without TLS."""
+    if connection.tls is None:
+        yield None
+        return
+    with TemporaryDirectory(prefix="fstui-") as directory:
+        for name, path in tls_files(connection).items():
+            Path(directory, name).symlink_to(path)
+        yield directory
 
 
 def address(connection: Connection) -> str:

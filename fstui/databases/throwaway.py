@@ -26,7 +26,7 @@ from fstui.measure.kinds.servers import KINDS, Server
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.quantities import seconds
 from fstui.state import ledger
-from fstui.state.ledger import record, strike_out_gone
+from fstui.state.ledger import record, strike_out_if_gone
 from fstui.state.workspace import HeldDirectory
 
 START_S, END_S = 90.0, 15.0
@@ -71,7 +71,7 @@ class _Keeper(NamedTuple):
             self.child.abandon()
             return time.monotonic() - began
         if not self.recording.cancelled() and self.recording.exception() is None:
-            await strike_out_gone(self.recording.result())  # what was not removed stays in the ledger
+            await strike_out_if_gone(self.recording.result())  # what was not removed stays in the ledger
         return None
 
 

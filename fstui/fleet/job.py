@@ -27,8 +27,6 @@ _RUN_ID = re.compile("[0-9a-z]{1,32}")
 
 
 class FleetJob:
-    """One request, and the results so far."""
-
     def __init__(
         self,
         request: Request,

@@ -131,8 +131,6 @@ def _outliers(group: HostGroup, members: Sequence[HostResult]) -> Iterator[OddHo
 
 
 class _Deviation(NamedTuple):
-    """How far a host is from the median of one step."""
-
     host: HostResult
     per_s: float
     spread: Spread

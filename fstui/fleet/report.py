@@ -166,7 +166,6 @@ def _group(group: HostGroup) -> Section:
 
 
 def by_reason(troubles: dict[str, str]) -> tuple[str, ...]:
-    """Return each reason once, with all the hosts that have it."""
     nodes: dict[str, list[str]] = {}
     for node, reason in troubles.items():
         nodes.setdefault(reason, []).append(node)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _GROUP = "\xa0"
 """Non-breaking. Fonts and 8-bit encodings lack the narrow one, U+202F."""
@@ -59,22 +60,20 @@ def clock(value: float) -> str:
 
 def size(number: float) -> str:
     """Bytes in binary units: ``512 B``, ``16 KiB``, ``19.0 MiB``, ``1.2 TiB``."""
-    value = float(number)
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if value < 1023.95 or unit == "TiB":
-            break
-        value /= 1024
+    value, unit = _scaled(number, 1023.95, ("B", "KiB", "MiB", "GiB", "TiB"))
     return f"{value:.0f} {unit}" if unit == "B" or (value == int(value) and unit == "KiB") else f"{value:.1f} {unit}"
 
 
 def short_size(number: float) -> str:
     """Bytes for a narrow column: ``212 G``, ``7.8 G``, ``610 M``."""
-    value = float(number)
-    for unit in ("B", "K", "M", "G", "T"):
-        if value < 999.5 or unit == "T":
-            break
-        value /= 1024
+    value, unit = _scaled(number, 999.5, "BKMGT")
     return f"{value:.0f} {unit}" if value >= 9.95 or unit == "B" else f"{value:.1f} {unit}"
+
+
+def _scaled(number: float, limit: float, units: Sequence[str]) -> tuple[float, str]:
+    """Return the number in the first unit in which it is below the limit, or in the last one."""
+    scale = next((at for at in range(len(units)) if number / 1024**at < limit), len(units) - 1)
+    return number / 1024**scale, units[scale]
 
 
 def typed_size(number: int) -> str:

@@ -182,7 +182,6 @@ class Store:
 
     @property
     def stopped(self) -> str:
-        """Why the campaign stopped."""
         with suppress(OSError):
             return (self.directory / _STOPPED).read_text()
         return ""
@@ -220,7 +219,6 @@ class Store:
         return self.directory / f"{cut.number:05}.log"
 
     def header(self, cut: CampaignCut) -> PowerCutHeader | None:
-        """Return the first line of the log, if there is one."""
         try:
             with self.log(cut).open("rb") as log:
                 return decode_header(parse_header(log.readline(MAX_HEADER)))
@@ -228,7 +226,6 @@ class Store:
             return None
 
     def save_run(self, cut: CampaignCut, document: bytes) -> None:
-        """Save what HOST read back, unchanged. Raises OSError."""
         write_atomically(self.directory / f"{cut.number:05}.run.json", document.strip() + b"\n")
 
 

@@ -143,7 +143,6 @@ class CutCampaign:
         return (found[-1].decode(), "") if found else ("", _trouble(answer))
 
     def _start(self) -> None:
-        """Prepare HOST, and remember its boot id."""
         settings = self.settings
         boot = self._answering("it does not answer")
         if boot == proc.boot_id():
@@ -323,7 +322,6 @@ class CutCampaign:
         self._save("verify", boot_after=boot, back_after_s=time.monotonic() - began)
 
     def _verify(self) -> None:
-        """Read the records back and record the outcome."""
         answer, mount_error = self._read_back()
         try:
             figures = figures_of(decode_run(answer.out))

@@ -26,7 +26,6 @@ class VerifiedCut(NamedTuple):
 
 
 def figures_of(run: Run) -> PowerCutFigures | None:
-    """Return the figures of a power-cut run, or None for any other run."""
     return next((step.figures for step in run.steps if isinstance(step.figures, PowerCutFigures)), None)
 
 

@@ -144,8 +144,6 @@ class RecoveredRows(Files):
 
 
 class RecoveredDatabase(RecoveredRows):
-    """A SQLite database."""
-
     def rows(self, number: int) -> list[tuple[Any, Any]] | None:
         import sqlite3  # noqa: PLC0415  some Pythons lack it
 

@@ -95,7 +95,6 @@ class RecordServer:
         return self.stream.position(sequence)[1], self.stream.pack(self.run, sequence).hex()
 
     def put(self, sequence: int) -> None:
-        """Commit the record."""
         self.execute("UPDATE records SET block = '{1}' WHERE place = {0}".format(*self.row(sequence)))
 
     def retire(self, sequence: int) -> None:

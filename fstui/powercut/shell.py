@@ -22,8 +22,6 @@ _TAIL_BYTES = 2000
 
 
 class CommandResult(NamedTuple):
-    """What a command returned."""
-
     code: int | None
     """None: it was killed, because it took too long or printed too much."""
     out: bytes

@@ -215,7 +215,6 @@ def _within(target: Target) -> str:
 
 
 async def _records(inspected: TargetDirectory, witnessed: Witnessed, servers: Mapping[str, Any]) -> ReadBack:
-    """Return the state of the records. Raises Refused if they cannot be read."""
     log, header, _ = witnessed
     last = {number: writer.last for number, writer in log.writers.items()}
     read = await _read_back(inspected, header, last, servers)

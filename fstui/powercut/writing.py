@@ -27,8 +27,6 @@ _END_S = 6.0
 
 
 class PreparedCut(NamedTuple):
-    """A test that is ready to start."""
-
     header: PowerCutHeader
     plan: PowerCutPlan
     on_root: bool

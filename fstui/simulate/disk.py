@@ -15,8 +15,6 @@ Stamps = Mapping[int, int]
 
 
 class _Landing(NamedTuple):
-    """When a write of an offset reached the medium."""
-
     at_ns: float
     stamp: int
     before: int | None

@@ -81,7 +81,6 @@ class SimulatedFile:
         self._fails_write = made.disk.fails_write
 
     def write(self, at_ns: float, written: FileWrite) -> float:
-        """Write to the page cache."""
         self._dirty[written.offset] = (written.size, written.stamp)
         self._grown |= written.new
         return at_ns + (self._host.syscall_us + self._host.copy_us * -(-written.size // PAGE)) * US
@@ -157,8 +156,6 @@ class SimulatedFile:
 
 
 class ZfsFile(SimulatedFile):
-    """A file on a ZFS dataset."""
-
     _group_ends_ns = 0.0
 
     def direct(self, at_ns: float, written: FileWrite, *, durable: bool, data_only: bool = True) -> float:

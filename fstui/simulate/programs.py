@@ -224,7 +224,6 @@ class SqliteProgram(SimulatedProgram):
         return at_ns
 
     def _checkpoint(self, at_ns: float) -> float:
-        """Sync the log, copy its pages to the database, and sync that."""
         at_ns = self._synced(at_ns)
         for page in range(min(self._pages, CHECKPOINT_COMMITS)):
             at_ns = self._write(at_ns, page * PAGE)

@@ -113,10 +113,10 @@ async def record(run: str, kind: Kind, what: str, mount_point: str = "", device:
         raise OSError(errno.ETIMEDOUT, silence.reason, str(paths.ledger_dir())) from None
 
 
-async def strike_out(*entries: LedgerEntry) -> None:
-    """Remove the entries of things that are gone, in a child process. An entry that remains does no harm."""
+async def strike_out(entry: LedgerEntry) -> None:
+    """Remove the entry of a thing that is gone, in a child process. An entry that remains does no harm."""
     with suppress(OSError, NoAnswer):
-        await in_child(_strike_all, entries, timeout_s=_CHILD_S)
+        await in_child(strike, entry, timeout_s=_CHILD_S)
 
 
 async def remove(entry: LedgerEntry, removing: Awaitable[object]) -> str | None:
@@ -133,18 +133,10 @@ async def remove(entry: LedgerEntry, removing: Awaitable[object]) -> str | None:
     return None
 
 
-async def strike_out_gone(*entries: LedgerEntry) -> None:
+async def strike_out_if_gone(entry: LedgerEntry) -> None:
     with suppress(OSError, NoAnswer):
-        await in_child(_strike_gone, entries, timeout_s=_CHILD_S)
-
-
-def _strike_all(entries: tuple[LedgerEntry, ...]) -> None:
-    for entry in entries:
-        strike(entry)
-
-
-def _strike_gone(entries: tuple[LedgerEntry, ...]) -> None:
-    _strike_all(tuple(entry for entry in entries if not os.path.lexists(entry.what)))
+        if not await in_child(os.path.lexists, entry.what, timeout_s=_CHILD_S, where=entry.what):
+            await strike_out(entry)
 
 
 def strike(entry: LedgerEntry) -> None:
@@ -184,7 +176,6 @@ def living() -> list[LedgerEntry]:
 
 
 def running() -> frozenset[str]:
-    """Return the ids of the runs of this host that have not ended."""
     return frozenset(entry.run for entry in entries() if _owner_lives(entry) is True)
 
 

@@ -109,7 +109,6 @@ def files(directory: Path) -> list[Path]:
 
 
 def began(path: Path) -> float:
-    """Return when the first record of a file was taken, in seconds since 1970."""
     found = _NAME.fullmatch(path.name)
     return float(found[2]) if found else 0.0
 

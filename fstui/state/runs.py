@@ -116,7 +116,6 @@ def read(path: Path) -> Run:
 
 
 def read_document(path: Path) -> LoadedRun:
-    """Return the run in that file, and whether it was altered. Raises as ``read`` does."""
     return LoadedRun(*decode(path, documents.decode_run))
 
 

@@ -150,8 +150,6 @@ class RunDirectory:
 
 
 class Workspace(RunDirectory):
-    """A directory on the target while it exists."""
-
     def __init__(
         self, held: HeldDirectory, keeper: Child, entry: ledger.LedgerEntry, answer: Mapping[str, Any]
     ) -> None:

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Iterator
 
 import msgspec
 
-from fstui import proc
 from fstui.measure.children import Child
 from fstui.model.at_risk import AtRisk, ProgramAtRisk
 from fstui.model.errors import Refused
@@ -16,7 +15,7 @@ from fstui.model.quantities import count, counted, rate, seconds, size
 from fstui.model.storage import Target
 from fstui.state import ledger
 from fstui.state.ledger import record
-from fstui.trace.child import READY_S, WatchingChild, device_number, path_of
+from fstui.trace.child import READY_S, WatchingChild, check_process, device_number, path_of
 
 
 class AtRiskChild(WatchingChild):
@@ -27,8 +26,7 @@ class AtRiskChild(WatchingChild):
     @classmethod
     async def start(cls, target: Target | None, pid: int | None) -> AtRiskChild:
         """Watch one filesystem or all; ``pid``: only a process and its descendants. Raises Refused, OSError."""
-        if pid is not None and proc.stat(pid) is None:
-            raise Refused(f"There is no process {pid}.")
+        check_process(pid)
         name, untraced, entry = secrets.token_hex(3), "only root may trace the kernel", None
         child = await Child.start("trace.reader.at_risk")
         if os.geteuid() == 0:

@@ -122,7 +122,6 @@ class WatchingChild(TracingChild):
     """A child that reports every second until ``end``."""
 
     def end(self) -> None:
-        """Request the result."""
         self._child.hang_up()
 
     async def _received(self) -> AsyncIterator[dict[str, Any]]:
@@ -156,11 +155,16 @@ async def start_watch(target: Target | None, pid: int | None, filesystems: Seque
 
     Raises Refused if there is no such process, Untraceable.
     """
-    if pid is not None and proc.stat(pid) is None:
-        raise Refused(f"There is no process {pid}.")
+    check_process(pid)
     device = device_number(target.path) if target else None
     calls = any(map(_needs_calls, (target,) if target else filesystems))
     return await WatchTrace.start(secrets.token_hex(3), pid=pid, device=device, calls=calls)
+
+
+def check_process(pid: int | None) -> None:
+    """Raises Refused if there is no such process."""
+    if pid is not None and proc.stat(pid) is None:
+        raise Refused(f"There is no process {pid}.")
 
 
 def _needs_calls(target: Target) -> bool:

@@ -45,8 +45,6 @@ THREADS_S = 10.0
 
 
 class Owner(Totals):
-    """A program."""
-
     def __init__(self, name: str, pid: int) -> None:
         super().__init__()
         self.name, self.pid = name, pid
@@ -55,8 +53,6 @@ class Owner(Totals):
 
 
 class RiskRow(Exposure):
-    """A file with its programs."""
-
     def __init__(self, file: OpenFile) -> None:
         super().__init__()
         self.file = file
@@ -90,7 +86,6 @@ class AtRiskTracker:
         """Since when the oldest sync of a file is running."""
 
     def poll(self) -> None:
-        """Read the counters of the disks, several times per second."""
         self._caches.poll()
 
     def end_second(self) -> dict[str, Any]:
@@ -138,7 +133,6 @@ class AtRiskTracker:
         return next((file for file in files.values() if key_of(file) == key), None)
 
     def _flushed_at(self, file: OpenFile) -> float:
-        """Return when the disks of a file were flushed last."""
         disks = disks_of(file.number)
         self._caches.add(disks)
         return self._caches.flushed_at(disks)
@@ -289,7 +283,6 @@ class AtRiskTracker:
         }
 
     def _exposed(self, totals: Totals, rows: list[RiskRow]) -> dict[str, Any]:
-        """Return the fields that programs and files share."""
         oldest = min(filter(None, (row.oldest for row in rows)), default=None)
         return {
             "dirty_bytes": sum(row.in_memory.total for row in rows),

@@ -85,8 +85,6 @@ class Totals:
 
 
 class Exposure(Totals):
-    """One file."""
-
     def __init__(self) -> None:
         super().__init__()
         self.in_memory, self.in_cache = Bytes(), Bytes()

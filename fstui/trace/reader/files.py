@@ -9,7 +9,7 @@ import os
 import struct
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from fstui import proc
@@ -36,8 +36,6 @@ class FileLocation(NamedTuple):
 
 
 class FileLocations:
-    """A cache of where files are."""
-
     def __init__(self) -> None:
         self._known: dict[tuple[TracedProcess, SyncedFile], FileLocation] = {}
         self._by_name: dict[tuple[str, int, int], FileLocation] = {}
@@ -50,7 +48,7 @@ class FileLocations:
     def begin(self) -> None:
         """Start a new second: read the mounts again, and allow SEARCH_S of searching."""
         self._open.clear()
-        self._mounts = {mount: device for mount, device, _ in mounts()}
+        self._mounts = device_numbers()
         self._until = time.thread_time() + SEARCH_S
         for cache in (self._known, self._by_name, self._searched_at):
             if len(cache) > MAX_NAMES:
@@ -116,7 +114,7 @@ class FileLocations:
         """Return the device of the mount, which may be in the mount namespace of the program; 0 if it is unknown."""
         number = info.get("mnt_id", 0)
         if number not in self._mounts:
-            self._mounts.update({mount: device for mount, device, _ in mounts(program.pid)})
+            self._mounts.update(device_numbers(program.pid))
         return self._mounts.setdefault(number, 0)
 
 
@@ -131,7 +129,7 @@ def fdinfo(program: TracedProcess, number: str) -> dict[str, int]:
 
 
 def path_of(program: TracedProcess, number: str) -> str | None:
-    """Return the path of a descriptor; None if it was closed, or is now a pipe or a socket."""
+    """None if it was closed, or is now a pipe or a socket."""
     with contextlib.suppress(OSError):
         path = os.readlink(f"/proc/{program.pid}/fd/{number}")
         return path if path.startswith("/") else None
@@ -162,10 +160,9 @@ def loop_status(loop: str) -> tuple[int, int]:
         os.close(fd)
 
 
-def mounts(pid: int | None = None) -> Iterator[tuple[int, int, str]]:
-    """Yield mount id, device number and source of the mounts that this process, or another one, sees."""
-    for mount in proc.mounts(pid):
-        yield mount.number, proc.device_number(mount.device), mount.source
+def device_numbers(pid: int | None = None) -> dict[int, int]:
+    """Return the device number of each mount that this process, or another one, sees, by mount id."""
+    return {mount.number: proc.device_number(mount.device) for mount in proc.mounts(pid)}
 
 
 def block_device(number: int) -> str | None:
@@ -175,7 +172,7 @@ def block_device(number: int) -> str | None:
     """
     with contextlib.suppress(OSError):
         return os.path.basename(os.readlink(f"/sys/dev/block/{number >> 20}:{number & 0xFFFFF}"))
-    source = next((source for _, device, source in mounts() if device == number), "")
+    source = next((mount.source for mount in proc.mounts() if proc.device_number(mount.device) == number), "")
     if not source.startswith("/dev/"):
         return None
     return os.path.basename(os.path.realpath(source))

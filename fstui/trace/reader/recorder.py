@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from fstui import proc
 from fstui.state.ring import Ring
 from fstui.trace.reader.devices import read_disks
-from fstui.trace.reader.files import block_device, request_devices
+from fstui.trace.reader.files import block_device, device_numbers, request_devices
 from fstui.trace.reader.processes import KERNEL_THREAD
 from fstui.trace.reader.record import remove_entry
 from fstui.trace.reader.recording import Wanted
@@ -221,7 +221,6 @@ class Trace(Calls):
 
 
 def busiest_of(calls: Counter[int]) -> list[int]:
-    """Return the threads that make most of the calls."""
     found: list[int] = []
     left = calls.total() * BUSY_SHARE
     for thread, number in calls.most_common():
@@ -320,8 +319,6 @@ def limits_of(pid: int) -> list[str]:
 
 
 class HostCounters:
-    """What the devices and the host did since the last reading."""
-
     def __init__(self) -> None:
         self._disks, self._pressure = read_disks(), read_pressure()
 
@@ -393,10 +390,10 @@ class Processes:
 def written_devices(pid: int) -> list[str]:
     """Return the disks below the files that a process has open for writing."""
     with contextlib.suppress(OSError):
-        mounts = {mount.number: mount.device for mount in proc.mounts(pid)}
+        mounts = device_numbers(pid)
         open_ = os.listdir(f"/proc/{pid}/fd")[:MAX_FILES]
         found = {mounts.get(proc.mount_id(fd, pid, writable=True) or 0) for fd in open_}
-        names = {block_device(proc.device_number(device)) for device in found if device}
+        names = {block_device(device) for device in found if device}
         return sorted({disk for name in names if name for disk in request_devices(name)})
     return []
 
@@ -477,8 +474,6 @@ def lock(directory: str) -> str:
 
 
 class Recorder:
-    """Takes the records."""
-
     def __init__(self, settings: Object, writer: Writer, trace: Trace | None, untraced: str) -> None:
         self._settings, self._writer, self._trace = settings, writer, trace
         self._counters = HostCounters()

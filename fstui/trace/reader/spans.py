@@ -185,7 +185,6 @@ class Span:
         }
 
     def _syncs_by_device(self) -> Mapping[str, int]:
-        """Return how many syncs waited for each device that gets requests."""
         syncs: dict[str, int] = {}
         for row in self.rows.rows.values():
             for name in row.below:

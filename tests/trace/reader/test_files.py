@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fstui.trace.reader import files
-from fstui.trace.reader.files import FileLocation, FileLocations, fdinfo, mounts
+from fstui.trace.reader.files import FileLocation, FileLocations, device_numbers, fdinfo
 from fstui.trace.reader.processes import TracedProcess, process_of
 from fstui.trace.reader.waits import SyncedFile
 
@@ -24,8 +24,7 @@ def this_program() -> TracedProcess:
 def event_file(fd: int, *, with_device: bool = True) -> SyncedFile:
     """Return an open file as the kernel's events describe it."""
     info = fdinfo(this_program(), str(fd))
-    devices = {mount: device for mount, device, _ in mounts()}
-    return SyncedFile(devices[info["mnt_id"]] if with_device else 0, info["ino"])
+    return SyncedFile(device_numbers()[info["mnt_id"]] if with_device else 0, info["ino"])
 
 
 def test_a_file_is_found_by_inode_among_the_open_files(tmp_path: Path) -> None:
