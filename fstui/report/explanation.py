@@ -12,6 +12,7 @@ from rich.markdown import Markdown, TableElement
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
+from rich.theme import Theme
 
 from fstui.judge import explain, questions
 from fstui.model.quantities import grouped
@@ -22,6 +23,7 @@ from fstui.report.text import WIDTH, hanging, wrap
 _CODE = re.compile("(?<!`)`([^`]+)`(?!`)")
 _NO_BREAK = "\ue000"
 """Stands for a non-breaking space, at which Rich breaks lines."""
+_THEME = Theme({"markdown.code": "cyan", "markdown.code_block": "cyan"})
 _LONG_ROW = 3
 """Lines that a row would fill if it were text."""
 _DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -95,15 +97,27 @@ def documentation() -> dict[str, str]:
 
 def markdown(rule_name: str) -> str:
     """Return the page as Markdown, with the words used in it. Raises KeyError."""
-    text = explain(rule_name)
-    words = ", ".join(glossary.titled(name) for name in glossary.used_in(_CODE.sub("", text.partition("\n")[2])))
-    return text + (f"\n*words: {words}*\n" if words else "")
+    text, words = of_rule(rule_name)
+    return text + (f"\n*words: {', '.join(map(glossary.titled, words))}*\n" if words else "")
+
+
+def of_rule(name: str) -> tuple[str, tuple[str, ...]]:
+    """Return the page as Markdown, and the words used in it. Raises KeyError."""
+    text = explain(name)
+    return text, glossary.used_in(_CODE.sub("", text.partition("\n")[2]))
 
 
 def document(markdown: str, width: int) -> str:
-    markdown = _CODE.sub(_quoted, markdown)
-    drawn = Console(width=width).render_lines(_Page(markdown.replace("\xa0", _NO_BREAK)), pad=False)
-    return page("".join(part.text for part in row).replace(_NO_BREAK, "\xa0").rstrip() for row in drawn)
+    return page(text.plain.rstrip() for text in drawn(_CODE.sub(_quoted, markdown), width))
+
+
+def drawn(markdown: str, width: int) -> list[Text]:
+    """Return Markdown as lines with styles."""
+    console = Console(width=width, theme=_THEME)
+    return [
+        Text.assemble(*((part.text.replace(_NO_BREAK, "\xa0"), part.style or "") for part in row), end="")
+        for row in console.render_lines(_Page(markdown.replace("\xa0", _NO_BREAK)), pad=False)
+    ]
 
 
 def _quoted(code: re.Match[str]) -> str:

@@ -1,8 +1,9 @@
+import re
+
 import pytest
 from textual.pilot import Pilot
-from textual.widgets._markdown import MarkdownHeader
 
-from fstui.report import compare
+from fstui.report import compare, explanation
 from fstui.tui.drawing.report import report_lines
 from fstui.tui.screens.page_screen import PageScreen, explain_screen
 from fstui.tui.styles import DOUBT
@@ -16,7 +17,7 @@ RUNS = [busy.run_of_the_queue(f"aaa11{at}", 1 + at, times) for at, times in enum
 @pytest.mark.parametrize("width", [50, 80, 120, 200])
 def test_comparison_shows_every_step_and_fits_the_width(width: int) -> None:
     lines = report_lines(compare.of_runs(RUNS), width)
-    bars = [text.plain for text in lines if "█" in text.plain]
+    bars = [bar for text in lines for bar in re.findall("█+", text.plain)]
     assert len(bars) == sum(len(run.steps) for run in RUNS)
     assert max(text.cell_len for text in lines) <= width
 
@@ -34,18 +35,22 @@ async def page(pilot: Pilot[int], screen: PageScreen) -> list[str]:
     return shown(pilot.app)
 
 
-async def test_lines_of_text_are_at_most_102_columns() -> None:
-    async with PreparedApp().run_test(size=(200, 60)) as pilot:
+@pytest.mark.parametrize(("width", "abreast"), [(80, 1), (120, 1), (200, 2)])
+async def test_explanation_has_a_card_for_each_part(width: int, abreast: int) -> None:
+    async with PreparedApp().run_test(size=(width, 60)) as pilot:
         explained = await page(pilot, explain_screen("barriers-off"))
-        assert max(len(row.rstrip()) for row in explained if not row.startswith("── ")) <= 102
+        assert explained[0].strip().endswith("barriers-off")
+        first = next(row for row in explained if " What it means " in row)
+        assert (" How it was measured " in first) == (abreast == 2)
+        assert any("╭" in row for row in explained) == (width > 80)
+        assert any("── fsync ──" in row for row in explained)
 
 
-async def test_explanation_has_markdown_headings_and_words() -> None:
-    async with PreparedApp().run_test(size=(80, 60)) as pilot:
-        explained = await page(pilot, explain_screen("barriers-off"))
-        heads = [head.region.y for head in pilot.app.screen.query(MarkdownHeader)]
-        assert [explained[y].strip() for y in heads[:2]] == ["barriers-off", "What it means"]
-        assert any(row.startswith("  words: ") for row in explained)
+@pytest.mark.parametrize("width", range(50, 90, 3))
+def test_pages_do_not_break_numbers_before_their_units(width: int) -> None:
+    whole = re.findall(r"[\d.]+\xa0[%\w]+", explanation.markdown("flushes-arrive"))
+    drawn = explain_screen("flushes-arrive")._page(width)
+    assert whole and all(any(words in text.plain for text in drawn) for words in whole)
 
 
 async def test_help_names_every_command() -> None:

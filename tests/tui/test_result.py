@@ -144,7 +144,7 @@ async def test_x_explains_the_rule_of_a_finding() -> None:
     async with opened() as pilot:
         await pilot.press("x")
         assert isinstance(pilot.app.screen, PageScreen)
-        assert "same-block-rotation" in shown(pilot.app)[1]
+        assert "same-block-rotation" in shown(pilot.app)[0]
         await pilot.press("escape")
         assert isinstance(pilot.app.screen, ResultScreen)
 

@@ -15,7 +15,7 @@ from fstui.report.database_details import notes
 from fstui.report.formats import plain
 from fstui.report.sections import Report, Section
 from fstui.report.text import GLYPHS
-from fstui.tui.drawing.cells import fit, labelled, line, paragraph, selectable
+from fstui.tui.drawing.cells import cards, fit, labelled, line, paragraph, selectable
 from fstui.tui.styles import AREA, FAINT, HEAD, verdict_style
 
 IS_IT_SLOW = "is-it-slow"
@@ -32,8 +32,8 @@ class Detail(NamedTuple):
 
 
 def report_lines(report: Report, width: int) -> list[Text]:
-    drawn = [section_lines(section, width) for section in report.without_figures if not section.in_documents]
-    return [text for block in drawn for text in (*block, line())][:-1]
+    sections = (section for section in report.without_figures if not section.in_documents)
+    return cards([(section.title, _drawn(section._replace(title=""))) for section in sections], width)
 
 
 def section_lines(section: Section, width: int) -> list[Text]:

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import ClassVar
 
 from msgspec.structs import replace
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
-from textual.widgets import Markdown
 
 from fstui.model.run import Run
-from fstui.report.sections import Report
+from fstui.report.sections import Report, Section, right
 from fstui.tui.commands import BACK, COPY, EVERYWHERE, HELP, LIST, PALETTE, QUIT, Command, key_names
-from fstui.tui.drawing.cells import title_line
-from fstui.tui.drawing.report import report_lines
+from fstui.tui.drawing.cells import Card, cards, line, title_line
+from fstui.tui.drawing.report import report_lines, section_lines
 from fstui.tui.screens.base_screen import BaseScreen
+from fstui.tui.styles import FAINT, KEY
 
-_SPECIAL = re.compile(r"([\\`*_\[\]<>#|~])")
+COPIED_WIDTH = 80
+"""Too narrow for frames and cards side by side, which are no use in a ticket."""
 
 
 class PageScreen(BaseScreen):
@@ -27,29 +29,24 @@ class PageScreen(BaseScreen):
     SCROLLED = "page"
     HELP_TEXT = "A page to read."
 
-    def __init__(self, name: str, page: str | Callable[[int], list[Text]]) -> None:
-        """``page``: Markdown, or a function that returns the lines for a width."""
+    def __init__(self, name: str, page: Callable[[int], list[Text]], subject: str = "") -> None:
+        """``page`` returns the lines for a width."""
         super().__init__(name)
         self._page = page
+        self._subject = subject
 
     def compose(self) -> ComposeResult:
-        yield self.lines("title", lambda width, height: [title_line(self.name or "", "", "", width)], classes="line")
+        title = (self.name or "", self._subject, "")
+        yield self.lines("title", lambda width, height: [title_line(*title, width)], classes="line")
         with VerticalScroll(id="page"):
-            if isinstance(page := self._page, str):
-                yield Markdown(page, open_links=False)
-            else:
-                yield self.lines("drawn", lambda width, height: page(width))
+            yield self.lines("drawn", lambda width, height: self._page(width))
         yield self.footer_lines()
 
     def action_move(self, by: int) -> None:
         self.action_scroll(by)
 
     def action_copy(self) -> None:
-        """Copy the Markdown source, or the lines as they are drawn."""
-        if isinstance(self._page, str):
-            self.copy(self._page)
-        else:
-            self.copy("\n".join(text.plain.rstrip() for text in self._page(self.part("drawn").size.width)))
+        self.copy("\n".join(text.plain.rstrip() for text in self._page(COPIED_WIDTH)))
 
 
 class HelpScreen(PageScreen):
@@ -60,33 +57,44 @@ class HelpScreen(PageScreen):
 
 def help_screen(screen: BaseScreen, keymap: Mapping[str, str]) -> PageScreen:
     commands = {command.id: command for command in (*screen.KEYS, PALETTE, *EVERYWHERE)}.values()
-    rows = [f"| **{_escape(' '.join(key_names(one, keymap)))}** | {_escape(one.help)} |" for one in commands]
-    names = ", ".join(command.id for command in commands)
-    how = _escape(f"To change keys, use these names in keys.toml in the configuration directory: {names}")
-    parts = [_escape(screen.HELP_TEXT), "\n".join(["| keys | |", "|---|---|", *rows]), how]
-    return HelpScreen("help", "\n\n".join(parts))
+    rows = [(" ".join(key_names(one, keymap)), one.help, right(one.id)) for one in commands]
+    most = max(len(keys) for keys, _, _ in rows)
+
+    def draw_keys(width: int) -> list[Text]:
+        lines = section_lines(Section("", ("KEY", "", "NAME IN keys.toml"), tuple(rows)), width)
+        for text in lines[1:]:
+            text.stylize(KEY, 0, most + 1)
+            text.highlight_regex(r"\w+\.\w+$", FAINT)
+        return lines
+
+    here, _ = _words(screen)
+    about = partial(section_lines, Section(lines=(screen.HELP_TEXT,)))
+    return HelpScreen("help", partial(cards, [("this screen", about), ("keys", draw_keys), *here]))
 
 
 def glossary_screen(screen: BaseScreen) -> PageScreen:
     """Return the glossary, beginning with the terms that the screen shows."""
+
+    def page(width: int) -> list[Text]:
+        lines = []
+        for title, words in zip(("words of this screen", "all others"), _words(screen), strict=True):
+            lines += [line((f" {title}", KEY)), *cards(words, width)] if words else []
+        return lines
+
+    return PageScreen("glossary", page)
+
+
+def _words(screen: BaseScreen) -> tuple[list[Card], list[Card]]:
+    """Return what the terms mean that the screen shows, and all others."""
     from fstui.report import glossary  # noqa: PLC0415
 
     here = glossary.used_in(f"{screen.shown_text()} {screen.HELP_TEXT}")
-    others = tuple(name for name in glossary.entries() if name not in here)
-    parts = []
-    for title, names in (("words of this screen", here), ("all others", others)):
-        parts += [f"## {title}"] if names else []
-        for name in names:
-            word = glossary.entries()[name]
-            source = [f"source: {word.source}"] if word.source else []
-            see = [f"see: {', '.join(map(glossary.titled, word.see))}"] if word.see else []
-            parts += [f"### {_escape(glossary.titled(name))}", _escape(" ".join(word.text.split()))]
-            parts += ["\\\n".join(f"*{_escape(part)}*" for part in (*source, *see))]
-    return PageScreen("glossary", "\n\n".join(parts))
+    others = [name for name in glossary.entries() if name not in here]
+    return list(map(_meaning, here)), list(map(_meaning, others))
 
 
 def report_screen(name: str, report: Report) -> PageScreen:
-    return PageScreen(name, lambda width: report_lines(report, width))
+    return PageScreen(name, partial(report_lines, report))
 
 
 def comparison_screen(runs: Sequence[Run]) -> PageScreen:
@@ -100,8 +108,19 @@ def comparison_screen(runs: Sequence[Run]) -> PageScreen:
 def explain_screen(rule_name: str) -> PageScreen:
     from fstui.report import explanation  # noqa: PLC0415  it imports the rules
 
-    return PageScreen("explain", explanation.markdown(rule_name))
+    def draw(markdown: str, width: int) -> list[Text]:
+        drawn = [line(" ").append_text(text) for text in explanation.drawn(markdown, width - 2)]
+        return drawn[not drawn[0].plain.strip() :]
+
+    page, words = explanation.of_rule(rule_name)
+    _, head, *parts = re.split("^##? ", page, flags=re.MULTILINE)
+    name, _, note = head.partition("\n")
+    (first, _, text), *others = (part.partition("\n") for part in parts)
+    found = [(first, partial(draw, f"{note}\n{text}")), *((title, partial(draw, text)) for title, _, text in others)]
+    return PageScreen("explain", partial(cards, [*found, *map(_meaning, words)]), name)
 
 
-def _escape(text: str) -> str:
-    return _SPECIAL.sub(r"\\\1", text)
+def _meaning(word: str) -> Card:
+    from fstui.report import explanation, glossary  # noqa: PLC0415
+
+    return glossary.titled(word), partial(explanation.word_lines, word)

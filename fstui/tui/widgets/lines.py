@@ -13,14 +13,12 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
-from fstui.tui.drawing.cells import ACTION, ROW, framed
+from fstui.tui.drawing.cells import ACTION, FRAMES_FROM, ROW, framed
 from fstui.tui.styles import FAINT
 
 Draw = Callable[[int, int], Sequence[Text]]
 """Returns the lines for a width and a height."""
 UNBOUNDED = 10_000
-FRAMES_FROM = 110
-"""Narrower screens have no cells for frames."""
 _WHEEL_LINES = 3
 _PIECES = 14
 
@@ -126,15 +124,15 @@ class DrawnLines(DrawnText):
         super().redraw()
 
     def draw_texts(self, width: int, height: int) -> Sequence[Text]:
-        frame = self.has_frame and width > 2 and height > 1
-        room = height - frame
+        frame = self.has_frame and width > 2
+        room = height - (frame and height > 1)  # one line is the top of a frame around the widget below
         texts = self._draw(width - 2 * frame, room)
         self._offset = min(self._offset, max(len(texts) - room, 0))
         shown = list(texts[self._offset : self._offset + room])
         left = len(texts) - self._offset - room
         if left > 0:
             shown[-1] = Text(f"   … {left + 1} more (PgDn)", style=FAINT, end="")
-        shown = framed(shown, width, height) if frame else shown
+        shown = framed(shown, width, max(height, 2))[:height] if frame else shown
         self._marks = [list(_marks(text)) for text in shown]
         return [_without_marks(text) for text in shown]
 
@@ -211,7 +209,7 @@ class Piece(Widget):
 
     @property
     def _first(self) -> int:
-        return self.region.x - self._whole.region.x
+        return self.region.x - self._whole.content_region.x
 
     def refresh_cells(self, changed: Mapping[int, Sequence[int]]) -> None:
         """Refresh each line up to its last changed cell. Cells are counted from the left edge of the whole."""
