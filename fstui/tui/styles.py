@@ -25,10 +25,8 @@ SELECTED = "reverse"
 """The row under the cursor, as in Textual's tables."""
 BUTTON, MAIN_BUTTON = "dim reverse", BRAND
 KEY = "bold cyan"
-AREA = "cyan"
-"""Bars and areas. This colour means neither good nor bad."""
-HEAT = ("dim cyan", "cyan", "bold")
-"""A few, some or most of the operations: the more, the brighter, on any background and also without colours."""
+AREA, TIME = "cyan", "magenta"
+"""Bars and areas: of amounts and rates, and of latencies. These colours mean neither good nor bad."""
 
 _VERDICT_STYLES: dict[Verdict, str] = {
     "lost": BAD, "not-durable": BAD, "suspicious": DOUBT, "cannot-tell": HEAD, "plausible": HEAD,
@@ -45,7 +43,7 @@ _TEXTUAL_DEFAULT = "ansi-dark"
 
 
 class Colours(NamedTuple):
-    """The colours of a theme as ``#rrggbb``. ``area`` is for bars, areas and heat maps."""
+    """The colours of a theme as ``#rrggbb``. ``area`` and ``time`` are for bars, areas and heat maps."""
 
     paper: str
     ink: str
@@ -53,6 +51,7 @@ class Colours(NamedTuple):
     good: str
     doubt: str
     area: str
+    time: str
     help: str
     dark: bool = True
 
@@ -62,19 +61,19 @@ class Colours(NamedTuple):
 COLOURS = {
     "dark": Colours(
         paper="#16181c", ink="#d8d8d8", bad="#ff6b6b", good="#6bd37c", doubt="#ffcc55", area="#5cc8f2",
-        help="Light on dark, the same on any terminal.",
+        time="#d3a4ff", help="Light on dark, the same on any terminal.",
     ),
     "light": Colours(
         paper="#fafafa", ink="#1b1b1b", bad="#b00020", good="#1a7f37", doubt="#8a5a00", area="#0b6e99",
-        help="Dark on light, for a bright room or a projector.", dark=False,
+        time="#7a3db8", help="Dark on light, for a bright room or a projector.", dark=False,
     ),
     "high-contrast": Colours(
         paper="#000000", ink="#ffffff", bad="#ff7070", good="#00ff66", doubt="#ffff00", area="#00ffff",
-        help="Colours on black with a contrast of at least 7:1.",
+        time="#ff9cff", help="Colours on black with a contrast of at least 7:1.",
     ),
     "colour-blind": Colours(
         paper="#101418", ink="#e0e0e0", bad="#d55e00", good="#56b4e9", doubt="#f0e442", area="#9aa0a6",
-        help="Orange is bad, blue is good: distinct without red and green, and in greyscale.",
+        time="#cc79a7", help="Orange is bad, blue is good: distinct without red and green, and in greyscale.",
     ),
 }  # fmt: skip
 
@@ -92,6 +91,11 @@ def speed_style(answer: Answer) -> tuple[str, str]:
 
 def step_style(status: StepStatus) -> tuple[str, str]:
     return _STEPS[status]
+
+
+def shades(colour: str) -> tuple[str, str, str]:
+    """Return styles for little, some and much: the more, the brighter, on any background and also without colours."""
+    return f"dim {colour}", colour, HEAD
 
 
 def not_bold(style: str) -> str:
@@ -122,8 +126,9 @@ def set_theme(app: App[int], name: str) -> None:
 def _terminal_theme(colours: Colours) -> TerminalTheme:
     """Return black, red, green, yellow, blue, magenta, cyan and white; the bright colours are the same."""
     paper, ink = _rgb(colours.paper), _rgb(colours.ink)
-    bad, good, doubt, area = map(_rgb, (colours.bad, colours.good, colours.doubt, colours.area))
-    eight = [paper, bad, good, doubt, area, area, area, ink]
+    bad, good, doubt = map(_rgb, (colours.bad, colours.good, colours.doubt))
+    area, time = map(_rgb, (colours.area, colours.time))
+    eight = [paper, bad, good, doubt, area, time, area, ink]
     return TerminalTheme(paper, ink, eight, eight)
 
 

@@ -123,11 +123,11 @@ async def test_pictures_are_next_to_the_page_or_below_it() -> None:
         await app.workers.wait_for_complete()
         await pilot.pause()
         wide = shown(app)
-        assert any(line.find("── where data should be") > 50 for line in wide)
+        assert any(line.find("╭── where data should be") > 50 for line in wide)
         await pilot.resize_terminal(120, 40)
         await pilot.pause()
         tall = shown(app)
-        assert any(line.startswith("── where data should be") for line in tall)
+        assert any(line.startswith("╭── where data should be") for line in tall)
 
 
 @pytest.mark.parametrize("lesson", lessons.lessons(), ids=lambda lesson: lesson.name)

@@ -48,7 +48,7 @@ def contrast(one: str, other: str) -> float:
 def test_every_colour_contrasts_with_the_background(colours: Colours) -> None:
     least = 7.0 if colours is COLOURS["high-contrast"] else 4.5  # WCAG 2.2, 1.4.3 and 1.4.6
     faint = dimmed(colours.ink, colours.paper)  # headings, labels, units
-    for name in (colours.ink, faint, colours.bad, colours.doubt, colours.good, colours.area):
+    for name in (colours.ink, faint, colours.bad, colours.doubt, colours.good, colours.area, colours.time):
         assert contrast(name, colours.paper) >= least, name
 
 

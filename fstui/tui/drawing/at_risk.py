@@ -10,7 +10,7 @@ from fstui.model.quantities import clock, count, seconds
 from fstui.model.storage import Target
 from fstui.report import at_risk
 from fstui.tui.drawing import io_path
-from fstui.tui.drawing.cells import Column, line, rule, table, title_line, wrapped
+from fstui.tui.drawing.cells import Column, line, paragraph, rule, table, title_line
 from fstui.tui.styles import FAINT, HEAD
 
 FILES = (
@@ -58,9 +58,11 @@ def files(view: RiskView, width: int) -> list[Text]:
     return found
 
 
-def sentences(view: RiskView, width: int, height: int) -> list[Text]:
-    """Draw a sentence for each program, as far as there is room, and what could not be seen."""
+def sentences(view: RiskView, width: int) -> list[Text]:
+    """Draw a sentence for each program, and what could not be seen."""
     found = [rule(width, "if the power failed now")]
-    for words, style in (*((each, HEAD) for each in view.sentences), *((each, FAINT) for each in view.limits)):
-        found += [line((part, style)) for part in wrapped(words, width - 1, indent=" ")]
-    return found[:height]
+    for words in view.sentences:
+        sentence = paragraph(words, width - 1, " ")
+        sentence[0].stylize(HEAD, 0, words.find(": ") + 1)
+        found += sentence
+    return found + [part for words in view.limits for part in paragraph(words, width - 1, " ", FAINT)]

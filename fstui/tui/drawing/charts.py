@@ -15,7 +15,7 @@ from fstui.model.steps import TimelinePoint
 from fstui.report.latency_map import LogScale, with_ends
 from fstui.tui.drawing.cells import Run, fit, fit_right, line, rule
 from fstui.tui.iostats import IoStats, Recent, Sample
-from fstui.tui.styles import AREA, DOUBT, FAINT, HEAD
+from fstui.tui.styles import AREA, DOUBT, FAINT, HEAD, TIME, shades
 
 MIN_AREA_LINES = 6
 """Height of a rule, a name, three lines of chart and the time axis."""
@@ -91,6 +91,7 @@ class Figure(NamedTuple):
     """The scale ends at this value or above."""
     doubtful: float = float("inf")
     """Values of at least this size are drawn in the colour of doubt."""
+    colour: str = AREA
 
 
 def _ms(value: float) -> str:
@@ -98,14 +99,14 @@ def _ms(value: float) -> str:
 
 
 FLUSHES = Figure("flushes/s", lambda stats: stats.per_s("flushes"), rate, 10)
-FLUSH_MS = Figure("a flush takes", lambda stats: stats.ms_per_flush, _ms, 0.1)
+FLUSH_MS = Figure("a flush takes", lambda stats: stats.ms_per_flush, _ms, 0.1, colour=TIME)
 WRITES = Figure("writes/s", lambda stats: stats.per_s("writes"), rate, 10)
-WRITE_MS = Figure("a write takes", lambda stats: stats.ms_per_write, _ms, 0.1)
+WRITE_MS = Figure("a write takes", lambda stats: stats.ms_per_write, _ms, 0.1, colour=TIME)
 READS = Figure("reads/s", lambda stats: stats.per_s("reads"), rate, 10)
 BUSY = Figure("busy", lambda stats: None if stats.busy is None else min(stats.busy, 1.0), percent, 1, 0.8)
 SYNCS = Figure("syncs/s", lambda stats: stats.per_s("syncs"), rate, 10)
-SYNC_NS = Figure("a sync takes", lambda stats: stats.ns_per_sync, duration_ns, 1e5)
-LONGEST_SYNC_NS = Figure("the longest sync", lambda stats: stats.longest_sync_ns, duration_ns, 1e5)
+SYNC_NS = Figure("a sync takes", lambda stats: stats.ns_per_sync, duration_ns, 1e5, colour=TIME)
+LONGEST_SYNC_NS = Figure("the longest sync", lambda stats: stats.longest_sync_ns, duration_ns, 1e5, colour=TIME)
 OF_DEVICES = (
     (FLUSHES, FLUSH_MS, WRITES, BUSY, WRITE_MS, READS),
     (FLUSHES, FLUSH_MS, WRITES, WRITE_MS, READS, BUSY),
@@ -203,7 +204,8 @@ def _area(figure: Figure, series: Sequence[IoStats | None], cells: int, height: 
         dots = [_dots(value, top, row, rows) for value in values]
         pairs = zip(dots[::2], dots[1::2], strict=True)
         area = "".join(chr(0x2800 + _BRAILLE[0][a] + _BRAILLE[1][b]) if a or b else " " for a, b in pairs)
-        style = DOUBT if (row + 0.5) / rows * top >= figure.doubtful else AREA
+        shade = shades(figure.colour)[row * 3 // rows]
+        style = DOUBT if (row + 0.5) / rows * top >= figure.doubtful else shade
         drawn.append([(f"{label:>{_LABEL - 1}} {'┤' if label else '│'}", FAINT), (area, style), (" ", "")])
     return drawn
 

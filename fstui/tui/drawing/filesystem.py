@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from math import ceil
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -13,6 +15,7 @@ from fstui.model.host import Inventory
 from fstui.model.judgement import Finding
 from fstui.model.quantities import duration_ns, percent, rate, size
 from fstui.model.storage import Target
+from fstui.report.sections import text
 from fstui.report.text import moment
 from fstui.tui.drawing import io_path
 from fstui.tui.drawing.cells import Run, fit, labelled, line, paragraph, rule
@@ -22,8 +25,10 @@ from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, HEAD, verdict_style
 
 if TYPE_CHECKING:
     from fstui.runs.history import Summary
+    from fstui.runs.simulation import Simulated
 
 _MAX_WRITERS = 4
+_KEY, _VALUE = 26, 13
 _MAX_SCENARIOS, _MAX_BARS = 3, 12
 _NO_DEFECT = "The configuration shows no defect. Run a scenario here to test the storage."
 
@@ -64,6 +69,21 @@ def detail(
     for finding in entry.findings:
         lines += [line(), *_finding(finding, width)]
     return lines
+
+
+def disk(made: Simulated, width: int) -> list[Text]:
+    """Draw what a simulated disk is, and its parameters in as many columns as fit."""
+    from fstui.report import teaching  # noqa: PLC0415  only a simulated disk needs it
+
+    parameters, words = teaching.of_disk(made, truth=False).sections
+    columns = max(width // (_KEY + _VALUE), 1)
+    cells: list[list[Run | str]] = [
+        [(fit(f"  {text(key)}", _KEY), FAINT), fit(text(value), _VALUE)] for key, value in parameters.rows
+    ]
+    rows = ceil(len(cells) / columns)
+    lines = [rule(width, made.title, "simulated")]
+    lines += [line(*chain.from_iterable(cells[at::rows])) for at in range(rows)]
+    return [*lines, *paragraph(words.lines[-1], width - 1, "  ", FAINT)]
 
 
 def last_minutes(

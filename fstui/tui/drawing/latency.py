@@ -17,7 +17,7 @@ from fstui.report.latency_map import LogScale, Mark, Slice
 from fstui.tui.drawing.cells import Run as Words
 from fstui.tui.drawing.cells import fit, line
 from fstui.tui.drawing.charts import axis_labels
-from fstui.tui.styles import BAD, DOUBT, FAINT, HEAT
+from fstui.tui.styles import BAD, DOUBT, FAINT, TIME, shades
 
 LABEL = 9
 LADDER = 17
@@ -28,6 +28,8 @@ COLUMN_S = 1.0
 _DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
 """Braille dots of the left and the right half of a cell, from the bottom up."""
 _SOME, _MANY = 0.02, 0.25
+HEAT = shades(TIME)
+"""A few, some or most of the operations."""
 LEGEND = (("few ", FAINT), *(("⣿", style) for style in HEAT), (" many", FAINT))
 """What the brightness of a map means."""
 _REFERENCES = ("limit", "last", "usual", "idle")

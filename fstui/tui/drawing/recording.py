@@ -13,7 +13,7 @@ from fstui.model.recording import Bucket, DeviceSecond, RecordedWait, Second, Wh
 from fstui.report.text import NONE, sparkline
 from fstui.report.what_happened import CHARTS, line_of
 from fstui.tui.drawing.cells import Column, fit_right, line, rule, table, title_line, wrapped
-from fstui.tui.styles import AREA, FAINT, HEAD
+from fstui.tui.styles import AREA, FAINT, HEAD, TIME
 
 ZOOMS = (10, 60, 600, 3600)
 """Seconds of one cell."""
@@ -71,16 +71,18 @@ def strips(view: RecordingView, width: int, height: int) -> list[Text]:
     number = cells(width)
     inside = [view.buckets.get(at) for at in range(number)]
     lines = [rule(width, f"one column is {_length(view.cell_s)}")]
+    at = min(max(view.cell, 0), number - 1)
     for chart in CHARTS[: max(height - 2, 1)]:
         values = [None if bucket is None else chart.value(bucket) for bucket in inside]
         most = max((value for value in values if value is not None), default=0.0)
-        peak = chart.words(most) if most else NONE
+        peak = f"≤ {chart.words(most)}" if most else NONE
         strip = sparkline(values) if most else " " * number
-        name, most_words = f"{chart.name:>{_LABEL - 1}} ", fit_right(f"≤ {peak}", _PEAK)
-        lines.append(line((name, FAINT), (strip, AREA), (most_words, FAINT)))
+        name, most_words = f"{chart.name:>{_LABEL - 1}} ", fit_right(peak, _PEAK)
+        colour = TIME if chart.logarithmic else AREA
+        moment = (strip[at : at + 1], HEAD)
+        lines.append(line((name, FAINT), (strip[:at], colour), moment, (strip[at + 1 :], colour), (most_words, FAINT)))
     first, last = (f"{datetime.fromtimestamp(at):%H:%M}" for at in (view.start, view.start + number * view.cell_s))
     axis = f"{first}{last:>{number - len(first)}}"
-    at = min(max(view.cell, 0), number - 1)
     lines.append(line(" " * _LABEL, (axis[:at], FAINT), ("▲", HEAD), (axis[at + 1 :], FAINT)))
     return lines
 

@@ -39,7 +39,7 @@ from fstui.tui.drawing.cells import (
 )
 from fstui.tui.drawing.report import Detail
 from fstui.tui.drawing.run import CURVE, PERCENTILES, numbers, percentile, with_long_curves, words_row
-from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD, HEAT, speed_style, step_style, verdict_style
+from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD, TIME, speed_style, step_style, verdict_style
 
 STEPS = (
     Column("STEP", gap=0, cut="middle"),
@@ -247,5 +247,5 @@ def _step(step: Step, name: str, counts: Counts, columns: Sequence[Column], sele
         values["BYTES"] = NONE if arrived is None else ratio(arrived)
     else:
         values["RATE/S"] = step.status
-    runs = styled_row(columns, values, {CURVE: HEAT[0]})
+    runs = styled_row(columns, values, {CURVE: TIME})
     return selectable(runs, selected=selected, glyph=(glyph, style))

@@ -37,12 +37,12 @@ from fstui.tui.drawing.cells import (
 from fstui.tui.drawing.cells import Run as Words
 from fstui.tui.iostats import IoStats
 from fstui.tui.progress import Progress
-from fstui.tui.styles import BAD, DOUBT, FAINT, HEAD, HEAT, speed_style, step_style, verdict_style
+from fstui.tui.styles import BAD, DOUBT, FAINT, HEAD, TIME, speed_style, step_style, verdict_style
 
 CURVE = "P99 OVER TIME"
 STEPS = (
     Column("STEP", gap=0, cut="middle"),
-    Column(CURVE, 16, from_width=96, gap=2),
+    Column(CURVE, 16, from_width=88, gap=2),
     Column("RATE/S", 9, right=True),
     Column("P50", 8, right=True),
     Column("P99", 8, right=True, from_width=60),
@@ -78,7 +78,12 @@ def steps(progress: Progress, width: int, height: int) -> list[Text]:
     def draw(at: int) -> Text:
         return _step(progress, at, names[at], columns)
 
-    return [heading(columns, margin="   "), *window(len(names), draw, progress.shown or 0, height - 1)]
+    return [_heading(columns), *window(len(names), draw, progress.shown or 0, height - 1)]
+
+
+def _heading(columns: Sequence[Column]) -> Text:
+    """Return heads of columns that are also the top of a frame."""
+    return heading(columns, margin="── ")
 
 
 def with_long_curves(columns: Sequence[Column], names: Sequence[str], width: int) -> Sequence[Column]:
@@ -129,7 +134,7 @@ def both_ends(progress: Progress, width: int, height: int) -> list[Text]:
     if seen is not None:
         requested |= {"WRITES": count(seen.ops), "SYNCS": count(seen.syncs)}
         requested |= {} if settings.reports_itself else {"BYTES": size(seen.bytes)}
-    lines = [heading(columns, margin="   "), line("   " + row(columns, requested))]
+    lines = [_heading(columns), line("   " + row(columns, requested))]
     for node in layers[: max(height - 2, 1)]:
         counted = next((device for device in seen.counters if device.device == node.id), None) if seen else None
         values = {"LAYER": f"{node.id}, all processes" if shared else _label(node, progress.target)}
@@ -239,7 +244,7 @@ def _step(progress: Progress, index: int, name: str, columns: Sequence[Column]) 
         values |= numbers(progress.snapshot, planned.settings, counts, columns) if progress.snapshot else {}
     else:
         glyph, style = ("–", FAINT) if planned.skip else ("·", FAINT)
-    styles = {CURVE: HEAT[0], "STEP": HEAD if index == progress.current else ""}
+    styles = {CURVE: TIME, "STEP": HEAD if index == progress.current else ""}
     return line(" ", (glyph, style), " ", *styled_row(columns, values, styles))
 
 

@@ -35,7 +35,7 @@ from fstui.tui.drawing.cells import (
     window,
 )
 from fstui.tui.iostats import IoStats, Recent, joined, together
-from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, verdict_style
+from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, TIME, verdict_style
 
 _TREND, _MAX_TREND, _MIN_PATH = "OVER TIME", 40, 20
 _TYPE, _MAX_TYPE = 5, 12
@@ -232,9 +232,10 @@ def table(
     *,
     width: int,
     height: int,
+    live: bool = True,
 ) -> list[Text]:
-    """Draw the heading and the rows that fit, including the selected one."""
-    columns = _fitted(rows, width - 3)
+    """Draw the heading and the rows that fit, including the selected one. ``live``: devices have counters."""
+    columns = _fitted(rows, width - 3, live)
     cells = next((column.width for column in columns if column.title == _TREND), 0)
     half_s = _WIDE_HALF_S if width >= _WIDE else _HALF_S
     samples = recent.series(2 * half_s, cells) if cells else []
@@ -273,7 +274,7 @@ def _heads(columns: Sequence[Column], titles: Mapping[str, str]) -> Text:
     return text
 
 
-def _fitted(rows: Sequence[StorageEntry], width: int) -> list[Column]:
+def _fitted(rows: Sequence[StorageEntry], width: int, live: bool) -> list[Column]:
     """Return the columns that fit, as wide as their texts. The room that is left is for the path and the trend."""
     texts: dict[str, Callable[[StorageEntry], str]] = {
         "MOUNT": lambda entry: entry.name,
@@ -287,7 +288,8 @@ def _fitted(rows: Sequence[StorageEntry], width: int) -> list[Column]:
         for title, text in texts.items()
     }
     device, widths["DEVICE"] = widths["DEVICE"], min(widths["DEVICE"], width // 5)
-    columns = [replace(one, width=one.width or widths[one.title]) for one in COLUMNS if one.title != "I/O PATH"]
+    wanted = [one for one in COLUMNS if one.title != "I/O PATH" and (live or one.title not in _OF_DEVICES)]
+    columns = [replace(one, width=one.width or widths[one.title]) for one in wanted]
     for title in ("", *_EXPENDABLE):
         columns = [one for one in columns if one.title != title]
         left = width - sum(one.width + one.gap for one in columns[1:])
@@ -307,7 +309,8 @@ def _fitted(rows: Sequence[StorageEntry], width: int) -> list[Column]:
     if path.width >= min(widths["I/O PATH"], _MIN_PATH):
         columns.insert(5, path)
         left -= path.width + path.gap
-    return [replace(one, width=min(one.width + left, _MAX_TREND)) if one.title == _TREND else one for one in columns]
+    grows, most = (_TREND, _MAX_TREND) if live else ("FLAG", width)
+    return [replace(one, width=min(one.width + left, most)) if one.title == grows else one for one in columns]
 
 
 def _trend(entry: StorageEntry, samples: Sequence[Sequence[Mapping[str, IoStats]]]) -> str:
@@ -345,7 +348,7 @@ def _row(
     }
     bars = {"USED": (entry.used, USED_MUCH), "BUSY": (None if repeated else now.busy, BUSY_MUCH)}
     rest = FAINT if not entry.flagged and (entry.in_memory or not entry.target) else ""
-    styles = dict.fromkeys(values, rest) | {"FLAG": style or rest, _TREND: AREA}
+    styles = dict.fromkeys(values, rest) | {"FLAG": style or rest, _TREND: TIME}
     if repeated or entry.in_memory or entry.guest:
         values |= dict.fromkeys((*_OF_DEVICES, "FREE", "DEVICE") if entry.guest else _OF_DEVICES, "")
         styles["DEVICE"] = FAINT

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual.app import ComposeResult
+from textual.containers import Container
 
 from fstui.model.at_risk import AtRiskSecond
 from fstui.model.storage import Target
@@ -18,13 +19,10 @@ from fstui.tui.screens.watch import FollowingScreen
 if TYPE_CHECKING:
     from fstui.runs.watch import Watching
 
-MAX_SENTENCE_LINES = 10
-
 
 class AtRiskScreen(FollowingScreen):
     """Files above, a sentence for each program below. Esc ends it."""
 
-    SCROLLED = "files"
     KEYS = (BACK, HELP, QUIT, PAGE_UP, PAGE_DOWN)
     HELP_TEXT = (
         "What each program would lose if the power failed now, on this filesystem. ≤ UNWRITTEN: bytes in the page "
@@ -40,8 +38,9 @@ class AtRiskScreen(FollowingScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", lambda width, _: [drawing.title(self.view, width)], classes="line")
-        yield self.lines("files", self._draw_files, classes="rest", frame=True)
-        yield self.lines("sentences", lambda width, _: drawing.sentences(self.view, width, MAX_SENTENCE_LINES))
+        with Container(id="both"):
+            yield self.lines("files", self._draw_files, classes="rest", frame=True)
+            yield self.lines("sentences", lambda width, _: drawing.sentences(self.view, width), frame=True)
         yield self.footer_lines()
 
     async def start(self) -> Watching:
@@ -51,6 +50,10 @@ class AtRiskScreen(FollowingScreen):
         if isinstance(event, AtRiskSecond):
             self.view = drawing.RiskView(self.view.target, event.second, event.sentences, event.limits)
             self.redraw()
+
+    def action_scroll(self, by: int) -> None:
+        for part in ("files", "sentences"):
+            self.part(part).scroll_lines(by)
 
     def _draw_files(self, width: int, height: int) -> list[Text]:
         top = [rule(width, "not durable")] if self.part("files").has_frame else []

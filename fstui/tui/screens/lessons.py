@@ -167,8 +167,8 @@ class LessonScreen(BaseScreen):
     def compose(self) -> ComposeResult:
         yield self.lines("title", lambda width, height: drawing.title(self.lesson, self.stage, width))
         with VerticalScroll(id="pages", can_focus=False):
-            yield self.lines("text", self._draw_text)
-            yield self.lines("pictures", self._draw_pictures)
+            yield self.lines("text", self._draw_page, frame=True)
+            yield self.lines("pictures", self._draw_pictures, frame=True)
         yield Slices(self._draw_map, id="map")
         yield self.lines("prompt", lambda width, height: [line(("  " + self._prompt(), HEAD))], classes="line")
         yield self.footer_lines()
@@ -277,6 +277,10 @@ class LessonScreen(BaseScreen):
         if self.stage == "run" and self._now is not None:
             self.redraw()
 
+    def _draw_page(self, width: int, height: int) -> list[Text]:
+        top = [rule(width, self.stage)] if self.part("text").has_frame else []
+        return [*top, *self._draw_text(width, height)]
+
     def _draw_text(self, width: int, height: int) -> list[Text]:
         lesson = self.lesson
         match self.stage:
@@ -292,6 +296,10 @@ class LessonScreen(BaseScreen):
         return drawing.question("", lesson.question, self.answered, width, right="right" if self.answered else "")
 
     def _draw_pictures(self, width: int, height: int) -> list[Text]:
+        drawn = self._pictures(width)
+        return drawn[1:] if self.part("pictures").has_frame else drawn  # a frame needs no blank line above
+
+    def _pictures(self, width: int) -> list[Text]:
         """Draw the question as a picture, and after the runs the answer with all that was measured."""
         hidden = self.stage in ("predict", "run")
         reach = drawing.reach(self.lesson, self._planned, width, hidden=hidden)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from msgspec.structs import replace
 from rich.text import Text
 from textual import work
@@ -11,11 +14,9 @@ from fstui.model.errors import Refused
 from fstui.runs import recordings
 from fstui.tui.commands import BACK, COPY, HELP, PAGE_DOWN, PAGE_UP, QUIT, Command
 from fstui.tui.drawing import recording as drawing
-from fstui.tui.drawing.cells import line, title_line, wrapped
-from fstui.tui.drawing.recording import ZOOMS
+from fstui.tui.drawing.cells import paragraph, rule, title_line
+from fstui.tui.drawing.recording import ZOOMS, RecordingView
 from fstui.tui.screens.base_screen import BaseScreen
-
-_BLANK = [line()]
 
 
 class RecordingScreen(BaseScreen):
@@ -52,10 +53,10 @@ class RecordingScreen(BaseScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        yield self.lines("strips", self._draw_strips)
-        yield self.lines("waits", self._draw_waits, classes="rest")
-        yield self.lines("devices", lambda width, _: drawing.devices(self.view, width) if self.view else _BLANK)
-        yield self.lines("sentence", lambda width, _: drawing.sentence(self.view, width) if self.view else _BLANK)
+        yield self.lines("strips", self._draw_strips, frame=True)
+        yield self.lines("waits", self._draw_waits, classes="rest", frame=True)
+        for name, draw in (("devices", drawing.devices), ("sentence", drawing.sentence)):
+            yield self.lines(name, partial(self._draw, draw), frame=True)
         yield self.footer_lines()
 
     def on_mount(self) -> None:
@@ -80,7 +81,7 @@ class RecordingScreen(BaseScreen):
         assert self.view is not None
         first, last = self.view.found.start, self.view.found.end
         view = replace(self.view, at=min(max(at, first), last - 1), second=None, window=None)
-        number = drawing.cells(self.size.width)
+        number = drawing.cells(self.size.width - 2 * self.part("strips").has_frame)
         if not view.start or not 0 <= view.cell < number:
             start = view.at // view.cell_s * view.cell_s - number // 2 * view.cell_s
             view = replace(view, start=start, buckets={})
@@ -129,9 +130,12 @@ class RecordingScreen(BaseScreen):
         return [drawing.title(self.view, width) if self.view else title_line("recording", "", "", width)]
 
     def _draw_strips(self, width: int, height: int) -> list[Text]:
-        return drawing.strips(self.view, width, 9 if self.size.height >= 30 else 6) if self.view else _BLANK
+        return drawing.strips(self.view, width, 9 if self.size.height >= 30 else 6) if self.view else []
 
     def _draw_waits(self, width: int, height: int) -> list[Text]:
         if self.view is None:
-            return [line(part) for part in wrapped(self._empty, width - 1, indent=" ")]
+            return [rule(width), *paragraph(self._empty, width - 1, " ")]
         return drawing.waits(self.view, width)
+
+    def _draw(self, draw: Callable[[RecordingView, int], list[Text]], width: int, height: int) -> list[Text]:
+        return draw(self.view, width) if self.view else []

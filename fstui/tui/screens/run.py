@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
+from textual.containers import Horizontal
 
 from fstui.model.errors import Refused
 from fstui.model.plan import Plan
@@ -19,11 +20,13 @@ from fstui.runs.simulation import name_of
 from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, Command
 from fstui.tui.drawing import latency
 from fstui.tui.drawing import run as drawing
+from fstui.tui.drawing.cells import rule
 from fstui.tui.drawing.latency import LatencyView
 from fstui.tui.progress import Progress
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.widgets.lines import Slices
 
+ENDS_LINES = 8
 DRAW_S = 0.25
 """Time between two updates of the terminal."""
 _OVERRUN = 1.02
@@ -69,10 +72,12 @@ class RunScreen(BaseScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        yield self.lines("table", lambda width, height: drawing.steps(self.progress, width, height))
-        yield self.lines("rule", lambda width, _: [drawing.map_rule(self.progress, self.paused, width)], classes="line")
+        with Horizontal(id="top"):
+            yield self.lines("table", lambda width, height: drawing.steps(self.progress, width, height), frame=True)
+            yield self.lines("so-far", self._draw_so_far, classes="huge", frame=True)
+        yield self.lines("rule", self._draw_rule, classes="line", frame=True)
         yield Slices(lambda width, height: latency.heat_map(self._view(), width, height), id="map")
-        yield self.lines("ends", lambda width, height: drawing.both_ends(self.progress, width, height))
+        yield self.lines("ends", lambda width, height: drawing.both_ends(self.progress, width, height), frame=True)
         yield self.lines("finding", lambda width, height: [drawing.finding(self.progress, width)], classes="line")
         yield self.lines("others", lambda width, height: [drawing.others(self.progress, width)], classes="line")
         yield self.footer_lines()
@@ -166,6 +171,14 @@ class RunScreen(BaseScreen):
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
         return [drawing.title(self.progress, self.fstui.session.simulated, width)]
+
+    def _draw_rule(self, width: int, height: int) -> list[Text]:
+        return [drawing.map_rule(self.progress, self.paused, width)]
+
+    def _draw_so_far(self, width: int, height: int) -> list[Text]:
+        seen = self.progress
+        found = (rule(width, "so far"), drawing.finding(seen, width), drawing.others(seen, width))
+        return [*drawing.both_ends(seen, width, ENDS_LINES), *found]
 
     def _view(self) -> LatencyView:
         progress = self.progress

@@ -278,13 +278,16 @@ class StorageScreen(BaseScreen):
     def _draw_table(self, width: int, height: int) -> list[Text]:
         top = [rule(width, "filesystems", f"sorted by {self.sort}")] if self.part("table").has_frame else []
         room, stats = height - len(top), self.activity.stats
-        return [*top, *storage.table(self.rows, stats, self.recent, self.selected, width=width, height=room)]
+        live = self.fstui.session.simulated is None
+        return [*top, *storage.table(self.rows, stats, self.recent, self.selected, width=width, height=room, live=live)]
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
         row, stats, runs = self.row, self.activity.stats, self.saved_runs or ()
         lines = filesystem.detail(row, stats, self.host_activity, width, runs=runs, inventory=self.inventory)
         if row is None or self.saved_runs is None:
             return lines
+        if made := getattr(self.fstui.session.machine, "made", None):
+            return [*lines, line(), *filesystem.disk(made, width)]
         room = height - len(lines)
         return [*lines, *filesystem.last_minutes(row, stats, self.recent, width, room)]
 

@@ -29,8 +29,8 @@ WAITS = (
     Column("PROGRAM", 18, gap=0),
     Column("SYNCS/S", 7, right=True),
     Column("P50", 7, right=True),
-    Column("P99", 7, right=True, from_width=76),
-    Column("MAX", 7, right=True, from_width=96),
+    Column("P99", 7, right=True, from_width=96),
+    Column("MAX", 7, right=True, from_width=76),
     Column("DEVICE MEAN", 11, right=True, from_width=66),
     Column("CPU WAIT ≤", 10, right=True, from_width=100),
     Column("WAITING", 7, right=True, from_width=60),
@@ -45,8 +45,8 @@ DEVICES = (
     Column("WRITE P50", 9, right=True, from_width=66),
     Column("FLUSHES/S", 9, right=True),
     Column("FLUSH P50", 9, right=True),
-    Column("FLUSH P99", 9, right=True, from_width=70),
-    Column("FUA", 6, right=True, from_width=76),
+    Column("FLUSH P99", 9, right=True, from_width=80),
+    Column("FUA", 6, right=True, from_width=86),
 )
 WRITERS = (Column("PROGRAM", gap=0), Column("WRITTEN/S", 10, right=True))
 
