@@ -12,20 +12,26 @@ been in flight: the place after the newest record may be torn or unreadable, and
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import fcntl
 import mmap
 import os
 import shutil
-import signal
 import stat
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
-from fstui.measure.wire.stdio import CallError, Trouble, calling, enter_run_directory, read_settings, say
+from fstui.measure.wire.stdio import (
+    CallError,
+    Trouble,
+    calling,
+    die_with_parent,
+    enter_run_directory,
+    read_settings,
+    say,
+)
 from fstui.powercut.records import ENDED, LOST, Record, Stream, unpack
 from fstui.powercut.server import NoAnswer, RecordServer
 
@@ -34,7 +40,6 @@ SQLITE_DAMAGED = (1, 11, 26)
 SERVER_LOCKS = frozenset({"postmaster.pid", "socket.lock"})
 """Files with the process id of the server that the cut ended: another process may have it now."""
 COPY_BYTES = 1 << 20
-PR_SET_PDEATHSIG = 1
 MAX_ENDED_BYTES = 1000
 
 
@@ -335,7 +340,7 @@ def reason_of_end(directory: str) -> str | None:
 
 
 def main() -> None:
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # kill -9 of fstui ends this, and so the servers
+    die_with_parent()
     request = read_settings()
     directory: str = request["directory"]
     if request["copies"]:

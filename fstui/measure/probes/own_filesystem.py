@@ -15,7 +15,7 @@ import socket
 import struct
 import subprocess
 
-from fstui.measure.probes.sysbench_program import die_with_parent
+from fstui.measure.wire.stdio import die_with_parent
 
 CLONE_NEWNS, CLONE_NEWNET = 0x20000, 0x40000000
 MS_NOSUID, MS_NODEV, MS_REC, MS_SLAVE = 1 << 1, 1 << 2, 1 << 14, 1 << 19

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 import os
 import re
 import select
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fstui.measure.wire.stdio import Trouble
+from fstui.measure.wire.stdio import Trouble, die_with_parent
 
 ANSWER_S = 10.0
 LATE_S = 20
 """Extra time for sysbench to end after its own time is over."""
 SCHEMAS, SQL = "./schemas.lua", "./sql.lua"
-PR_SET_PDEATHSIG = 1
-LIBC = ctypes.CDLL(None)
 _QUERY = re.compile(r" for query '.*")
 NUMBER, COUNT = r"(\d{1,15}(?:\.\d{1,15})?)(?![\d.])", r"(\d{1,15})(?![\d.])"
 """sysbench prints no longer number, and none with two points."""
@@ -139,11 +135,6 @@ def query(
     if status:
         raise Trouble(reason(program.text, status))
     return [tuple(line.split("\t")[1:]) for line in program.text if line.startswith("row\t")]
-
-
-def die_with_parent() -> None:
-    """Request a SIGKILL for the end of the probe (prctl(2)). Otherwise a client could go on writing after it."""
-    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def reason(text: list[str], status: int = 1) -> str:

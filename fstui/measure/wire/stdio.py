@@ -15,6 +15,7 @@ from fstui.measure.wire import frames
 from fstui.measure.wire.own_directory import enter
 
 clock = time.monotonic_ns
+PR_SET_PDEATHSIG = 1
 
 
 class CallError(Exception):
@@ -108,6 +109,13 @@ def exit_if_interrupted() -> None:
     """Raises SystemExit if the engine hung up or sent ``stop``."""
     if interrupted():
         raise SystemExit(1)
+
+
+def die_with_parent() -> None:
+    """Let the kernel kill this process when the one that started it ends, also by kill -9 (prctl(2))."""
+    import ctypes  # noqa: PLC0415  few programs need it
+
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def read_line() -> bytes:

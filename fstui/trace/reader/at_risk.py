@@ -9,8 +9,6 @@ largest amounts and ages so far. After stdin has closed: {"whole": {…}}, the s
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import json
 import os
 import time
@@ -19,13 +17,13 @@ from functools import cache
 from typing import Any
 
 from fstui import proc
-from fstui.measure.wire.stdio import read_settings, say
+from fstui.measure.wire.stdio import say
 from fstui.trace.reader.exposure import Bytes, Exposure, Totals, WriteCaches
 from fstui.trace.reader.files import block_device, request_devices
 from fstui.trace.reader.new_names import NewNames, expire_s, find_directory
 from fstui.trace.reader.open_files import EVERYTHING, CachestatError, Opener, OpenFile, OpenFiles, Scope
 from fstui.trace.reader.processes import ProcessCache, TracedProcess, in_outermost_namespace
-from fstui.trace.reader.record import ignore_signals, remove_entry
+from fstui.trace.reader.program import serve
 from fstui.trace.reader.syncs import FileNumber, Syncs
 from fstui.trace.reader.tracefs import PREFIX, TracefsError
 from fstui.trace.reader.watch import NESTED, SECOND, closed_within
@@ -63,8 +61,9 @@ class RiskRow(Exposure):
 class AtRiskTracker:
     """Everything that is at risk, and since when."""
 
-    def __init__(self, scope: Scope, syncs: Syncs | None) -> None:
-        """Raises CachestatError."""
+    def __init__(self, scope: Scope, syncs: Syncs | None, untraced: str | None = None) -> None:
+        """``untraced``: why there are no syncs. Raises CachestatError."""
+        self.untraced = untraced
         self._begun = self._now = time.monotonic()
         self._scope, self._syncs = scope, syncs
         self._unsupported: str | None = None
@@ -358,6 +357,7 @@ def say_state(kind: str, state: dict[str, Any]) -> None:
 
 
 def watch(at_risk: AtRiskTracker) -> None:
+    say(ready=True, untraced=at_risk.untraced)
     at_risk.end_second()  # what is dirty now
     due = time.monotonic()
     closed = False
@@ -372,6 +372,19 @@ def watch(at_risk: AtRiskTracker) -> None:
     say_state("whole", at_risk.end_second())
 
 
+def tracker_of(settings: dict[str, Any]) -> AtRiskTracker:
+    """Raises CachestatError, OSError."""
+    syncs, untraced = (
+        syncs_of(settings["name"], settings["device"]) if settings["name"] else (None, settings["untraced"])
+    )
+    try:
+        return AtRiskTracker(Scope(settings["pid"], settings["device"]), syncs, untraced)
+    except BaseException:
+        if syncs:
+            syncs.remove()
+        raise
+
+
 def syncs_of(name: str, device: int | None) -> tuple[Syncs | None, str | None]:
     """Return the trace of syncs, or why there is none."""
     try:
@@ -382,28 +395,5 @@ def syncs_of(name: str, device: int | None) -> tuple[Syncs | None, str | None]:
         return None, str(problem)
 
 
-def main() -> None:
-    ignore_signals()
-    gc.disable()  # this program makes few reference cycles, and the collector would scan many tuples
-    settings = read_settings()
-    syncs, untraced = (
-        syncs_of(settings["name"], settings["device"]) if settings["name"] else (None, settings["untraced"])
-    )
-    try:
-        at_risk = AtRiskTracker(Scope(settings["pid"], settings["device"]), syncs)
-    except (CachestatError, OSError) as problem:
-        if syncs:
-            syncs.remove()
-        say(error=str(problem))
-    else:
-        with contextlib.suppress(BrokenPipeError):
-            try:
-                say(ready=True, untraced=untraced)
-                watch(at_risk)
-            finally:
-                at_risk.remove()
-    remove_entry(settings["entry"])
-
-
 if __name__ == "__main__":
-    main()
+    serve(tracker_of, watch)

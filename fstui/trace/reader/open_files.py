@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from fstui import proc
 from fstui.trace.reader.processes import KERNEL_THREAD
-from fstui.trace.reader.tracefs import system_call
+from fstui.trace.reader.tracefs import TracefsError, system_call
 
 PIDFD_GETFD, CACHESTAT = 438, 451
 """System call numbers since Linux 5.6 and 6.5, the same on every architecture (asm-generic/unistd.h)."""
@@ -41,7 +41,7 @@ _ARGUMENTS = struct.Struct("=2Q5Q")
 _memory = ctypes.create_string_buffer(_ARGUMENTS.size)
 
 
-class CachestatError(Exception):
+class CachestatError(TracefsError):
     """The kernel has no cachestat(2), or does not allow it. The message is one sentence for the user."""
 
 

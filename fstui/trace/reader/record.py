@@ -9,16 +9,15 @@ closes, the instance and then its entry are removed.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import json
 import os
 import select
-import signal
 from typing import Any
 
-from fstui.measure.wire.stdio import read_line, read_settings, say
+from fstui.measure.wire.stdio import read_line, say
 from fstui.trace.reader.flush_counter import FIRST_LOOK_S, FlushCounter, device_of
+from fstui.trace.reader.program import serve
 from fstui.trace.reader.tracefs import PREFIX, Instance, TracefsError, find
 
 MAX_PAUSE_S, MIN_PAUSE_S = 0.5, 0.02
@@ -26,22 +25,14 @@ FULL, EMPTY = 0.25, 0.05
 """Filled share of a CPU's buffer: above FULL the pause between reads is halved, below EMPTY it is doubled."""
 
 
-def record(settings: dict[str, Any]) -> None:
+def counter_of(settings: dict[str, Any]) -> FlushCounter:
     devices = [device for device in map(device_of, settings["devices"]) if device]
-    try:
-        counter = FlushCounter(PREFIX + settings["name"], settings["own"], devices)
-    except (TracefsError, OSError) as problem:
-        say(error=str(problem))
-        return
-    try:
-        say(ready=True)
-        follow(counter)
-    finally:
-        counter.remove()
+    return FlushCounter(PREFIX + settings["name"], settings["own"], devices)
 
 
 def follow(counter: FlushCounter) -> None:
     """Read the buffers until stdin closes, soon after the start of a step and more often when they fill up."""
+    say(ready=True)
     pause_s = MAX_PAUSE_S
     while True:
         if select.select([0], [], [], pause_s)[0]:
@@ -62,12 +53,6 @@ def follow(counter: FlushCounter) -> None:
             pause_s = min(MAX_PAUSE_S, pause_s * 2)
 
 
-def remove_entry(entry: str | None) -> None:
-    if entry:
-        with contextlib.suppress(OSError):
-            os.unlink(entry)
-
-
 def remove(name: str) -> None:
     """Remove the instance of a killed run, and further ones whose names begin with it and "-". Raises OSError."""
     try:
@@ -81,19 +66,5 @@ def remove(name: str) -> None:
         raise OSError(error.errno, "another process uses it") from None if error.errno == errno.EBUSY else error
 
 
-def ignore_signals() -> None:
-    """Ignore the signals of the terminal: fstui ends this program by closing its stdin."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-
-
-def main() -> None:
-    ignore_signals()
-    settings = read_settings()
-    with contextlib.suppress(BrokenPipeError):
-        record(settings)
-    remove_entry(settings["entry"])
-
-
 if __name__ == "__main__":
-    main()
+    serve(counter_of, follow)

@@ -28,7 +28,7 @@ from fstui.state.ring import Ring
 from fstui.trace.reader.devices import read_disks
 from fstui.trace.reader.files import block_device, device_numbers, request_devices
 from fstui.trace.reader.processes import KERNEL_THREAD
-from fstui.trace.reader.record import remove_entry
+from fstui.trace.reader.program import remove_entry
 from fstui.trace.reader.recording import Wanted
 from fstui.trace.reader.spans import Span, WaitRow
 from fstui.trace.reader.tracefs import PREFIX, TracefsError

@@ -8,15 +8,13 @@ second. After stdin has closed: {"whole": {…}, "errors": […]}.
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import os
 import select
 import time
 from typing import Any
 
 from fstui import proc
-from fstui.measure.wire.stdio import read_settings, say
+from fstui.measure.wire.stdio import say
 from fstui.trace.reader.devices import DeviceRecording, read_counters
 from fstui.trace.reader.durations import Durations
 from fstui.trace.reader.files import FileLocations, block_device, request_devices
@@ -28,7 +26,7 @@ from fstui.trace.reader.processes import (
     family,
     in_outermost_namespace,
 )
-from fstui.trace.reader.record import ignore_signals, remove_entry
+from fstui.trace.reader.program import serve
 from fstui.trace.reader.recording import EventRecording, Wanted
 from fstui.trace.reader.spans import MAX_ROWS, Span, WaitKey, WaitRow, WaitRows
 from fstui.trace.reader.tracefs import PREFIX, TracefsError
@@ -244,6 +242,7 @@ def closed_within(seconds: float) -> bool:
 
 
 def watch(session: WatchSession) -> None:
+    say(ready=True)
     due = time.monotonic()
     closed = False
     while not closed:
@@ -259,25 +258,10 @@ def watch(session: WatchSession) -> None:
     say(whole=session.whole.as_dict(), errors=session.errors())
 
 
-def main() -> None:
-    ignore_signals()
-    gc.disable()  # this program makes no reference cycles, and the collector would scan many tuples
-    settings = read_settings()
-    try:
-        session = WatchSession(
-            PREFIX + settings["name"], pid=settings["pid"], device=settings["device"], calls=settings["calls"]
-        )
-    except (TracefsError, OSError) as problem:
-        say(error=str(problem))
-    else:
-        with contextlib.suppress(BrokenPipeError):
-            try:
-                say(ready=True)
-                watch(session)
-            finally:
-                session.remove()
-    remove_entry(settings["entry"])
+def session_of(settings: dict[str, Any]) -> WatchSession:
+    name = PREFIX + settings["name"]
+    return WatchSession(name, pid=settings["pid"], device=settings["device"], calls=settings["calls"])
 
 
 if __name__ == "__main__":
-    main()
+    serve(session_of, watch)

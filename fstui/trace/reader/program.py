@@ -1,0 +1,45 @@
+"""What the programs of a run and of a watch have in common: they trace until stdin closes, and leave nothing behind."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import signal
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from fstui.measure.wire.stdio import read_settings, say
+from fstui.trace.reader.tracefs import TracefsError
+
+
+class Removable(Protocol):
+    def remove(self) -> None: ...
+
+
+Traced = TypeVar("Traced", bound=Removable)
+
+
+def serve(make: Callable[[dict[str, Any]], Traced], follow: Callable[[Traced], None]) -> None:
+    """Make what traces from the settings on stdin, or say why that is impossible, and follow it until stdin closes."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # for fstui, which closes stdin to end this program
+        signal.signal(number, signal.SIG_IGN)
+    gc.disable()  # these programs make few reference cycles, and the collector would scan many tuples
+    settings = read_settings()
+    with contextlib.suppress(BrokenPipeError):
+        try:
+            traced = make(settings)
+        except (TracefsError, OSError) as problem:
+            say(error=str(problem))
+        else:
+            try:
+                follow(traced)
+            finally:
+                traced.remove()
+    remove_entry(settings["entry"])
+
+
+def remove_entry(entry: str | None) -> None:
+    if entry:
+        with contextlib.suppress(OSError):
+            os.unlink(entry)
