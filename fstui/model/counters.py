@@ -47,6 +47,12 @@ class Idle(Base, frozen=True, kw_only=True):
     counters: tuple[DeviceCounters, ...] = ()
     writers: tuple[OtherWriter, ...] = ()
 
+    @property
+    def busy_shares(self) -> dict[str, float]:
+        """The share of this time in which each device was busy; none without a time or without this counter."""
+        counted = ((one.device, one.busy_ms) for one in self.counters if self.elapsed_s)
+        return {device: busy_ms / 1000 / self.elapsed_s for device, busy_ms in counted if busy_ms is not None}
+
 
 class DeviceTimes(Base, frozen=True, kw_only=True):
     """How long requests spent in the driver and the device, in ns. p99 is None for fewer than 100 requests."""

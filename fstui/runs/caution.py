@@ -55,14 +55,7 @@ async def check(
         return None, ()
     idle = await watched(session, [site.read])
     small = writes_bytes if writes_bytes <= SMALL_BYTES else 0  # only the app asks about a large one
-    return idle, concerns(session, site, busy_shares(idle), room_bytes, small)
-
-
-def busy_shares(idle: Idle) -> dict[str, float]:
-    if not idle.elapsed_s:
-        return {}
-    counted = ((one.device, one.busy_ms) for one in idle.counters)
-    return {device: busy_ms / 1000 / idle.elapsed_s for device, busy_ms in counted if busy_ms is not None}
+    return idle, concerns(session, site, idle.busy_shares, room_bytes, small)
 
 
 def concerns(

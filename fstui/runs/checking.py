@@ -127,7 +127,7 @@ class Checkup:
 
     def _concerns(self, site: Site) -> tuple[str, ...]:
         most = MAX_BYTES[self._scenario]
-        return caution.concerns(self._session, site, caution.busy_shares(self.idle), most, most)
+        return caution.concerns(self._session, site, self.idle.busy_shares, most, most)
 
 
 async def followed(running: RunInProgress) -> AsyncIterator[Event]:

@@ -72,5 +72,5 @@ async def test_a_replay_raises_no_concern() -> None:
 
 def test_the_busy_share_is_of_the_watched_time() -> None:
     counters = (DeviceCounters(device="sda", busy_ms=950), DeviceCounters(device="md0"))
-    assert caution.busy_shares(Idle(elapsed_s=1.0, counters=counters)) == {"sda": 0.95}
-    assert caution.busy_shares(Idle()) == {}
+    assert Idle(elapsed_s=1.0, counters=counters).busy_shares == {"sda": 0.95}
+    assert Idle().busy_shares == {}

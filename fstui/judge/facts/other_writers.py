@@ -48,13 +48,8 @@ class OtherWriters:
     @cached_property
     def busy_shares(self) -> tuple[tuple[str, float], ...]:
         """The devices of the stack, each with the share of the idle time in which it was busy, the busiest first."""
-        if self._idle is None:
-            return ()
-        shares = [
-            (found.device, min(1.0, found.busy_ms / 1000 / self._idle.elapsed_s))
-            for found in self._idle.counters
-            if found.busy_ms is not None and self._stack.ends_level(found.device)
-        ]
+        every = self._idle.busy_shares.items() if self._idle else ()
+        shares = [(device, min(1.0, share)) for device, share in every if self._stack.ends_level(device)]
         return tuple(sorted(shares, key=lambda share: -share[1]))
 
     @cached_property
