@@ -13,12 +13,11 @@ from typing import Any, ClassVar, TypeVar
 import click
 from click.shell_completion import BashComplete, CompletionItem, FishComplete, ZshComplete, add_completion_class
 
+from fstui.cli.execution import COMPLETING
 from fstui.cli.output import put, say
 from fstui.model.errors import Refused
 
 Result = TypeVar("Result")
-VARIABLE = "_FSTUI_COMPLETE"
-"""The variable that click's scripts set to make this process print completions."""
 
 _BASH = """\
 %(complete_func)s() {
@@ -111,7 +110,7 @@ def completion(shell: str | None, install: bool) -> None:
     named = shell or Path(os.environ.get("SHELL", "")).name
     if named not in _SHELLS:
         raise Refused(f"there is no completion for '{named}'. Name one of {', '.join(_SHELLS)}")
-    script = _SHELLS[named](click.Group("fstui"), {}, "fstui", VARIABLE).source()
+    script = _SHELLS[named](click.Group("fstui"), {}, "fstui", COMPLETING).source()
     if install:
         _install(named, script)
     else:
@@ -122,7 +121,7 @@ def _install(shell: str, script: str) -> None:
     from fstui.cli.delivery import deliver  # noqa: PLC0415
 
     path = _script_path(shell)
-    if path.exists() and VARIABLE not in path.read_text(errors="replace"):
+    if path.exists() and COMPLETING not in path.read_text(errors="replace"):
         raise Refused(
             f"{path} was not written by fstui, and will not be overwritten. Remove it first, or use the output of "
             f"'fstui completion {shell}'"

@@ -22,8 +22,8 @@ INTERRUPTED = 130
 _NONE_LEFT = "no more processes or threads can be started. See 'ulimit -u', and pids.max of the cgroup"
 _NO_THREAD = "can't start new thread"
 """Python's message if pthread_create(3) fails, in a RuntimeError."""
-_COMPLETING = "_FSTUI_COMPLETE"
-"""Set by a shell that requests completions. There are no arguments then."""
+COMPLETING = "_FSTUI_COMPLETE"
+"""The variable that a shell sets to request completions. There are no arguments then."""
 _COLLECT_AFTER = 100_000
 """New objects before Python searches for reference cycles. With its default of 700, that takes longer than making a
 table of thousands of rows."""
@@ -35,11 +35,11 @@ def execute(arguments: Sequence[str]) -> int:
     """Run the command and return its exit status. Raises nothing that a user can cause."""
     _remove_relative_paths()
     try:
-        if not arguments and _COMPLETING not in os.environ:
+        if not arguments and COMPLETING not in os.environ:
             return start()
         from fstui.cli.commands import group  # noqa: PLC0415
 
-        if _COMPLETING in os.environ:
+        if COMPLETING in os.environ:
             from fstui.cli.completion import prepare  # noqa: PLC0415
 
             prepare()

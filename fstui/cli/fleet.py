@@ -6,8 +6,7 @@ import asyncio
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Sequence
-from functools import reduce
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,6 +23,7 @@ from fstui.cli.options import (
     fails,
     pairs,
     report_options,
+    together,
     trust_option,
     yes_option,
 )
@@ -54,14 +54,7 @@ def fleet() -> None:
     """
 
 
-_Command = Callable[..., Any]
-
-
-def _with(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
-    return lambda function: reduce(lambda made, option: option(made), reversed(options), function)
-
-
-_ssh_options = _with(
+_ssh_options = together(
     click.option("--place", metavar="DIR", help=f"Directory on the hosts for {_PYZ}. Default: ~/.cache/fstui-fleet."),
     click.option(
         "--become", type=click.Choice(("sudo", "doas")), help="Become root with this command, without a password."
@@ -72,7 +65,7 @@ _ssh_options = _with(
     ),
     click.option("--timeout", type=Duration(1), help="Time for each host, for example 90 or 5m. Default: 2m."),
 )
-_connection_options = _with(
+_connection_options = together(
     click.option("--nodes", required=True, help="Hosts as a ClusterShell node set: 'db[1-40],@storage'."),
     click.option(
         "--into",
@@ -88,7 +81,7 @@ _connection_options = _with(
     _ssh_options,
     report_options(),
 )
-_write_options = _with(yes_option, trust_option, fail_on_option())
+_write_options = together(yes_option, trust_option, fail_on_option())
 _more_argument = click.argument("more", nargs=-1, metavar="[-- OPTION…]", type=click.UNPROCESSED)
 """Options of the remote command."""
 _OWN_OPTIONS = ("--format", "--output", "--rounds", "--plan")

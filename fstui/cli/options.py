@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,11 @@ class Duration(click.FloatRange):
         with suppress(ValueError):
             value = seconds_of(value) if isinstance(value, str) else value
         return super().convert(value, param, ctx)
+
+
+def together(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return several options as one decorator."""
+    return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
 
 
 def format_option(*formats: str) -> Callable[[Any], Any]:
@@ -67,11 +73,7 @@ def report_options(*more: str) -> Callable[[Any], Any]:
     """Return ``--format`` with the formats of every report and ``more``, and ``--output``."""
     from fstui.report import formats  # noqa: PLC0415  the app starts without them
 
-    def decorated(command: Callable[..., Any]) -> Callable[..., Any]:
-        offered: Callable[..., Any] = format_option(*formats.report_names(), *more)(output_option()(command))
-        return offered
-
-    return decorated
+    return together(format_option(*formats.report_names(), *more), output_option())
 
 
 def fail_on_option(*, with_speed: bool = True) -> Callable[[Any], Any]:
@@ -91,10 +93,10 @@ def fails(verdict: Verdict | None, speed: Answer | None, on: Collection[str]) ->
     return verdict is not None and any(each in on for each in VERDICTS[VERDICTS.index(verdict) :])
 
 
-def rate_limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    idle = click.option("--idle", is_flag=True, help="Write in the idle I/O class and at the lowest CPU priority.")
-    rate = click.option("--max-rate", metavar="BYTES/S", help="Write at most this many bytes a second, for example 1M.")
-    return rate(idle(command))
+rate_limit_options = together(
+    click.option("--max-rate", metavar="BYTES/S", help="Write at most this many bytes a second, for example 1M."),
+    click.option("--idle", is_flag=True, help="Write in the idle I/O class and at the lowest CPU priority."),
+)
 
 
 def rate_limit_of(max_rate: str | None, idle: bool) -> RateLimit:
