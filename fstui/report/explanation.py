@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -66,9 +66,7 @@ def render_word(name: str) -> str:
 
 def word_markdown(name: str) -> str:
     word = glossary.entries()[name]
-    see = ", ".join(map(glossary.titled, word.see))
-    more = [f"\n{label}: {text}\n" for label, text in (("source", word.source), ("see", see)) if text]
-    return "".join([f"# {glossary.titled(name)}\n\n{word.text}\n", *more])
+    return "".join([f"# {glossary.titled(name)}\n\n{word.text}\n", *(f"\n{line}\n" for line in _more(word))])
 
 
 def overview(width: int | None) -> str:
@@ -128,15 +126,12 @@ def _quoted(code: re.Match[str]) -> str:
 def word_lines(name: str, width: int) -> list[Text]:
     word = glossary.entries()[name]
     found = [Text(f"  {part}", end="") for part in wrap(word.text, width - 4)]
+    more = (part for line in _more(word) for part in wrap(line, width - 4))
+    return [*found, *(Text.assemble((f"  {part}", "dim"), end="") for part in more)]
+
+
+def _more(word: glossary.Word) -> Iterator[str]:
     if word.source:
-        found += [Text.assemble((f"  {part}", "dim"), end="") for part in wrap(f"source: {word.source}", width - 4)]
-    return [*found, *named_words(word.see, width, "see")]
-
-
-def named_words(names: Iterable[str], width: int, label: str = "words") -> list[Text]:
-    listed = ", ".join(glossary.titled(name) for name in names)
-    return (
-        [Text.assemble((f"  {part}", "dim"), end="") for part in wrap(f"{label}: {listed}", width - 4)]
-        if listed
-        else []
-    )
+        yield f"source: {word.source}"
+    if word.see:
+        yield f"see: {', '.join(map(glossary.titled, word.see))}"

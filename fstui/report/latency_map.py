@@ -10,7 +10,7 @@ from statistics import median
 from typing import NamedTuple
 
 from fstui.judge import Case
-from fstui.judge.facts.rotation import revolution_ns
+from fstui.judge.facts.rotation import slowest_revolution_ns
 from fstui.judge.references import comparable, operation_of, published
 from fstui.measure.kinds import StepSettings
 from fstui.measure.latency import stall_limit_ns
@@ -126,11 +126,13 @@ def marks(evidence: Evidence, name: str, settings: Settings) -> tuple[Mark, ...]
     published results, and ``idle`` a flush of other processes before the run.
     """
     case = Case(evidence)
-    found = [Mark("limit", ns) for ns in _revolution(case, settings)]
-    before = (run.mean_ns.get(name) for run in evidence.before[:1])
-    found += [Mark("last", ns) for ns in before if ns]
-    found += [Mark("usual", ns) for ns in _published(case, settings)]
-    return tuple(found + [Mark("idle", ns) for ns in _idle_flush(evidence)])
+    known = (
+        ("limit", slowest_revolution_ns(case.stack.lowest) if settings.rewrites_one_block else None),
+        ("last", next((run.mean_ns.get(name) for run in evidence.before[:1]), None)),
+        ("usual", _published_ns(case, settings)),
+        ("idle", _idle_flush_ns(evidence)),
+    )
+    return tuple(Mark(name, ns) for name, ns in known if ns)
 
 
 def _outline(point: TimelinePoint) -> tuple[tuple[int, int], ...]:
@@ -138,28 +140,20 @@ def _outline(point: TimelinePoint) -> tuple[tuple[int, int], ...]:
     return tuple((ns, count) for ns, count in known if ns)
 
 
-def _revolution(case: Case, settings: Settings) -> Iterator[float]:
-    """Yield one revolution of the slowest disk if one block is rewritten, as it passes the head once in that time."""
-    known = [ns for node in case.stack.lowest if node.medium and (ns := revolution_ns(node.medium))]
-    if settings.rewrites_one_block and known:
-        yield max(known)
-
-
-def _published(case: Case, settings: Settings) -> Iterator[float]:
+def _published_ns(case: Case, settings: Settings) -> float | None:
+    """Return the median of at least three rates of the same operation on the same class of medium."""
     writes = settings.as_sync_writes() if isinstance(settings, StepSettings) else None
     operation, media = (operation_of(writes) if writes else None), comparable(case.commit_media)
     rates = [one.per_s for one in published(operation, media)] if operation and media else []
-    if len(rates) >= _MIN_PUBLISHED:
-        yield 1e9 / median(rates)
+    return 1e9 / median(rates) if len(rates) >= _MIN_PUBLISHED else None
 
 
-def _idle_flush(evidence: Evidence) -> Iterator[float]:
-    """Yield the mean time of a flush of other processes on the lowest device before the run."""
+def _idle_flush_ns(evidence: Evidence) -> float | None:
+    """Return the mean time of a flush of other processes on the lowest device before the run."""
     lowest = {node.id for node in evidence.target.lowest} if evidence.target else set()
-    for device in evidence.idle.counters if evidence.idle else ():
-        if device.device in lowest and device.flushes and device.flush_ms:
-            yield device.flush_ms * 1e6 / device.flushes
-            return
+    devices = (device for device in (evidence.idle.counters if evidence.idle else ()) if device.device in lowest)
+    means = (device.flush_ms * 1e6 / device.flushes for device in devices if device.flushes and device.flush_ms)
+    return next(means, None)
 
 
 def svg(evidence: Evidence, step: Step) -> str:

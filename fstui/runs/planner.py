@@ -88,11 +88,8 @@ def _one_limited_to(step: PlannedStep, bytes_per_s: int) -> PlannedStep:
 
 def with_limit(step: PlannedStep, target: Target) -> PlannedStep:
     """Add the time of a revolution if the step rewrites one block of a rotating disk."""
-    if not step.settings.rewrites_one_block:
-        return step
-    revolutions = [rotation.revolution_ns(node.medium) for node in target.lowest if node.medium]
-    known = [revolution for revolution in revolutions if revolution]
-    return msgspec.structs.replace(step, limit_ns=max(known)) if known else step
+    limit_ns = rotation.slowest_revolution_ns(target.lowest) if step.settings.rewrites_one_block else None
+    return msgspec.structs.replace(step, limit_ns=limit_ns) if limit_ns else step
 
 
 def _seconds(steps: tuple[PlannedStep, ...], rate_limit: RateLimit) -> float | None:

@@ -7,7 +7,7 @@ limit holds if blocks are written in place, without a cache between.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -52,6 +52,10 @@ def revolution_ns(medium: Medium) -> int | None:
     """Return the time of one revolution, the least time between two durable writes of the same block."""
     speed = rpm(medium)
     return None if speed is None else round(60e9 / speed)
+
+
+def slowest_revolution_ns(nodes: Iterable[Node]) -> int | None:
+    return max((ns for node in nodes if node.medium and (ns := revolution_ns(node.medium))), default=None)
 
 
 def rewrites_per_s(revolutions_per_minute: int) -> float:
