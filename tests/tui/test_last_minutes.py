@@ -14,6 +14,7 @@ from fstui.tui.drawing.charts import OF_SYNCS, last_minutes
 from fstui.tui.drawing.storage import StorageEntry
 from fstui.tui.iostats import IoStats, Recent, between, joined, of_second
 from fstui.tui.screens.storage import StorageScreen
+from fstui.tui.styles import AREA, shades
 from tests.factories import busy, screens
 from tests.factories.watched import MS, SECOND
 from tests.tui.conftest import PreparedApp
@@ -145,6 +146,12 @@ def test_a_chart_says_that_fstui_was_not_running() -> None:
     assert sum(line.count(words) for line in lines) == 1
     full = charts(recent_of(*(read(at, 7 * at) for at in range(0, 801, 2))), 80, 12)
     assert not any(words in line.plain for line in full)
+
+
+def test_charts_get_brighter_towards_their_top() -> None:
+    lines = charts(recent_of(*(read(at, 50 * at) for at in range(0, 801, 2))), 60, 8)
+    styles = [str(span.style) for line in lines for span in line.spans if "⣿" in line.plain[span.start : span.end]]
+    assert tuple(dict.fromkeys(styles)) == shades(AREA)[::-1]
 
 
 def test_an_idle_device_has_a_line_at_zero() -> None:

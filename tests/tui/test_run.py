@@ -130,6 +130,17 @@ async def test_a_database_shows_what_it_reports_each_second() -> None:
         assert any(line.startswith("── LAYER") for line in lines)
 
 
+@pytest.mark.parametrize(("width", "beside"), [(120, False), (200, True)])
+async def test_both_ends_are_next_to_the_steps_if_there_is_room(width: int, beside: bool) -> None:
+    async with PreparedApp().run_test(size=(width, 50)) as pilot:
+        await watch(pilot, screens.events(until=5))
+        await pilot.pause()  # the panes of a large terminal take a second layout
+        lines = shown(pilot.app)
+        (ends,) = [line for line in lines if " LAYER " in line]
+        assert (" STEP " in ends) == beside
+        assert sum("suspicious so far" in line for line in lines) == 1
+
+
 async def test_an_operation_that_does_not_return_is_shown() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, screens.events(until=5, stall=PendingOperation(call="fdatasync", elapsed_s=12.4)))

@@ -67,30 +67,22 @@ def help_screen(screen: BaseScreen, keymap: Mapping[str, str]) -> PageScreen:
             text.highlight_regex(r"\w+\.\w+$", FAINT)
         return lines
 
-    here, _ = _words(screen)
-    about = partial(section_lines, Section(lines=(screen.HELP_TEXT,)))
-    return HelpScreen("help", partial(cards, [("this screen", about), ("keys", draw_keys), *here]))
+    top: list[Card] = [("this screen", partial(section_lines, Section(lines=(screen.HELP_TEXT,)))), ("keys", draw_keys)]
+    return HelpScreen("help", partial(cards, [*top, *map(_meaning, _words_of(screen))]))
 
 
 def glossary_screen(screen: BaseScreen) -> PageScreen:
     """Return the glossary, beginning with the terms that the screen shows."""
-
-    def page(width: int) -> list[Text]:
-        lines = []
-        for title, words in zip(("words of this screen", "all others"), _words(screen), strict=True):
-            lines += [line((f" {title}", KEY)), *cards(words, width)] if words else []
-        return lines
-
-    return PageScreen("glossary", page)
-
-
-def _words(screen: BaseScreen) -> tuple[list[Card], list[Card]]:
-    """Return what the terms mean that the screen shows, and all others."""
     from fstui.report import glossary  # noqa: PLC0415
 
-    here = glossary.used_in(f"{screen.shown_text()} {screen.HELP_TEXT}")
-    others = [name for name in glossary.entries() if name not in here]
-    return list(map(_meaning, here)), list(map(_meaning, others))
+    names = dict.fromkeys((*_words_of(screen), *glossary.entries()))
+    return PageScreen("glossary", partial(cards, list(map(_meaning, names))), "the words of this screen first")
+
+
+def _words_of(screen: BaseScreen) -> tuple[str, ...]:
+    from fstui.report import glossary  # noqa: PLC0415
+
+    return glossary.used_in(f"{screen.shown_text()} {screen.HELP_TEXT}")
 
 
 def report_screen(name: str, report: Report) -> PageScreen:
