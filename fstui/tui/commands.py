@@ -56,11 +56,7 @@ SUSPEND = Command(
 )
 HELP = Command("app.help", "question_mark", "app.help", "help", "What this screen shows, and its keys.")
 PALETTE = Command(
-    "app.palette",
-    "ctrl+p",
-    "app.command_palette",
-    "find",
-    "Find a mount, a scenario, a rule, a run, a theme or a key.",
+    "app.palette", "ctrl+p", "app.command_palette", "find", "Find a mount, a scenario, a rule, a run, a theme or a key."
 )
 GLOSSARY = Command("app.glossary", "g", "app.glossary", "", "What the terms mean, those of this screen first.")
 BACK = Command("app.back", "escape", "back", "back", "To the previous screen.")

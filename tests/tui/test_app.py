@@ -214,9 +214,7 @@ async def test_palette_finds_scenarios_and_settings() -> None:
         assert app.screen.setting == "medium"
 
 
-async def test_palette_works_while_the_disk_of_saved_runs_hangs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_palette_works_while_the_disk_of_saved_runs_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     async def hanging(most: int | None = None) -> list[history.Summary]:
         await asyncio.Event().wait()
         return []

@@ -34,12 +34,7 @@ def test_no_two_steps_of_a_matrix_read_alike(settings: dict[str, str], width: in
 
 def test_long_names_show_their_differences() -> None:
     names = ["fdatasync", "oltp_read_write mariadb high", "oltp_read_only mariadb high", "oltp_insert mariadb low"]
-    assert [name.strip() for name in distinct(names, 18)] == [
-        "fdatasync",
-        "…write",
-        "…only",
-        "oltp_inse…iadb low",
-    ]
+    assert [name.strip() for name in distinct(names, 18)] == ["fdatasync", "…write", "…only", "oltp_inse…iadb low"]
 
 
 def test_equal_names_are_numbered() -> None:

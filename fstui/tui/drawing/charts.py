@@ -161,11 +161,7 @@ def last_minutes(
 
 @lru_cache(maxsize=2)  # the series changes only when a cell is full, but the screen is drawn every second
 def areas(
-    name: str,
-    figures: tuple[tuple[Figure, ...], ...],
-    series: tuple[IoStats | None, ...],
-    width: int,
-    height: int,
+    name: str, figures: tuple[tuple[Figure, ...], ...], series: tuple[IoStats | None, ...], width: int, height: int
 ) -> tuple[Text, ...]:
     """Draw area charts in at most this many lines; return no lines if there is nothing to draw.
 

@@ -16,19 +16,7 @@ from fstui.report.glossary import titled, used_in
 from fstui.report.text import verdict_word
 from fstui.runs.lessons import CheckedClaim, Choice, Lesson, LessonRun, Planned, Taken
 from fstui.tui.drawing import io_path, latency
-from fstui.tui.drawing.cells import (
-    ACTION,
-    Column,
-    clickable,
-    ends,
-    fit,
-    fit_right,
-    line,
-    meter,
-    paragraph,
-    rule,
-    shown,
-)
+from fstui.tui.drawing.cells import ACTION, Column, clickable, ends, fit, fit_right, line, meter, paragraph, rule, shown
 from fstui.tui.progress import Progress
 from fstui.tui.styles import AREA, BAD, BRAND, DOUBT, FAINT, GOOD, HEAD, KEY, not_bold, step_style, verdict_style
 from fstui.tui.widgets.table import TableContent, row_cells

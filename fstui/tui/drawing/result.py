@@ -205,11 +205,7 @@ def steps(run: Run, more: Sequence[Detail], selected: int | None, width: int, he
         if shared and len(rows) + 2 <= height
         else []
     )
-    return [
-        line((titles, FAINT)),
-        *window(len(rows), rows.__getitem__, selected or 0, height - 1 - len(note)),
-        *note,
-    ]
+    return [line((titles, FAINT)), *window(len(rows), rows.__getitem__, selected or 0, height - 1 - len(note)), *note]
 
 
 def saved(run: Run, saved_to: str | None, save_error: str | None, width: int) -> Text:

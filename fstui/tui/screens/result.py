@@ -34,11 +34,7 @@ class ResultScreen(BaseScreen):
         Command("result.explain", "x", "explain", "explain", "Explain the rule of the selected finding."),
         Command("result.powercut", "w", "power_cut", "power cut", "Test it with a power cut."),
         Command(
-            "result.export",
-            "e",
-            "export",
-            "export",
-            "Write the run to the current directory, one file per format.",
+            "result.export", "e", "export", "export", "Write the run to the current directory, one file per format."
         ),
         Command("result.compare", "c", "compare", "compare", "Compare with another saved run."),
         Command("result.view", "v", "view", "", "Show the selected row on a page of its own."),
