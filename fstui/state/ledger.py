@@ -279,15 +279,8 @@ def _fsid(directory: Path) -> int:
 
 
 def _machine_id() -> str:
-    found = _word("/etc/machine-id")
+    found = proc.read_text("/etc/machine-id").strip()
     return found if re.fullmatch("[0-9a-f]{32}", found) else ""  # an image may contain "uninitialized"
-
-
-def _word(path: str) -> str:
-    try:
-        return Path(path).read_text().strip()
-    except (OSError, UnicodeDecodeError):
-        return ""
 
 
 def _namespace(kind: str) -> str:

@@ -14,14 +14,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fstui import proc
 from fstui.measure.children import Child, NoAnswer, call_helper
 from fstui.model.errors import Refused
 from fstui.model.quantities import size
 from fstui.model.storage import Space, Target
 from fstui.proc import Mount
 from fstui.state import ledger
-from fstui.storage import mounts
-from fstui.storage.tree import Tree
+from fstui.storage.mounts import holder
 
 PREFIX = ".fstui-"
 POWER_CUT = f"{PREFIX}powercut-"
@@ -235,12 +235,12 @@ async def _remove_directory(entry: ledger.LedgerEntry) -> None:
 
 
 def _mounted() -> dict[str, Mount]:
-    return {mount.mount_point: mount for mount in mounts.read_mounts(Tree(Path("/")))}
+    return {mount.mount_point: mount for mount in proc.mounts()}
 
 
 def _mount_of(path: str) -> tuple[str, str]:
     """Return the mount point and the device number, which is empty if it is anonymous: it changes with each mount."""
-    found = mounts.holder(path, _mounted())
+    found = holder(path, _mounted())
     if found is None:
         return "", ""
     return found.mount_point, "" if found.device.startswith("0:") else found.device

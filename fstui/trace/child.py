@@ -11,7 +11,7 @@ import json
 import os
 import secrets
 from collections.abc import AsyncIterator, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any, NamedTuple, Self
 
 import msgspec
@@ -25,8 +25,7 @@ from fstui.model.watch import LostWrite, Watched
 from fstui.state import ledger
 from fstui.state.ledger import record
 from fstui.storage.layers import kind
-from fstui.storage.mounts import holder, read_mounts
-from fstui.storage.tree import Tree
+from fstui.storage.mounts import holder
 
 INSTANCES = PurePosixPath("/sys/kernel/tracing/instances")
 """The usual place of instances; used in the ledger and in messages."""
@@ -179,8 +178,7 @@ def _needs_calls(target: Target) -> bool:
 
 def device_number(path: str) -> int | None:
     """Return the kernel's number of the device of the filesystem that holds a resolved path."""
-    mounts = {mount.mount_point: mount for mount in read_mounts(Tree(Path("/")))}
-    found = holder(path, mounts)
+    found = holder(path, {mount.mount_point: mount for mount in proc.mounts()})
     return None if found is None else proc.device_number(found.device)
 
 

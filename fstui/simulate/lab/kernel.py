@@ -18,9 +18,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 from fstui.model.errors import Refused
-from fstui.proc import Mount
-from fstui.storage import mounts
-from fstui.storage.tree import Tree
+from fstui.proc import Mount, mounts, read_text
 
 LOOP_CLR_FD, LOOP_GET_STATUS64, LOOP_CONFIGURE, LOOP_CTL_GET_FREE = 0x4C01, 0x4C05, 0x4C0A, 0x4C82
 LO_FLAGS_AUTOCLEAR, LO_FLAGS_DIRECT_IO = 4, 16
@@ -126,7 +124,7 @@ def make_cgroup(run: str, loop: str, writes_per_s: int) -> None:
     device = Path(f"/sys/block/{loop}/dev").read_text().strip()
     if (_CGROUP_V1 / "cgroup.procs").exists():
         group, file, limit = _CGROUP_V1 / mark(run), "blkio.throttle.write_iops_device", f"{device} {writes_per_s}"
-    elif "io" in _words(_CGROUP_V2 / "cgroup.subtree_control"):
+    elif "io" in read_text(f"{_CGROUP_V2}/cgroup.subtree_control").split():
         group, file, limit = _CGROUP_V2 / mark(run), "io.max", f"{device} wiops={writes_per_s}"
     else:
         raise Refused("no cgroup can limit I/O here: 'echo +io > /sys/fs/cgroup/cgroup.subtree_control' allows it")
@@ -153,8 +151,7 @@ def _call(function: object, *arguments: object) -> None:
 
 def _mounts_of(run: str) -> list[Mount]:
     sources = {mark(run), *(f"/dev/{name}" for name in _loops_of(run))}
-    found = [each for each in mounts.read_mounts(Tree(Path("/"))) if each.source in sources]
-    return sorted(found, key=lambda each: -each.line)
+    return sorted((each for each in mounts() if each.source in sources), key=lambda each: -each.line)
 
 
 def _loops_of(run: str) -> list[str]:
@@ -166,10 +163,3 @@ def _loops_of(run: str) -> list[str]:
             if info[9].rstrip(b"\0").decode(errors="replace") == mark(run):
                 found.append(name)
     return found
-
-
-def _words(file: Path) -> list[str]:
-    try:
-        return file.read_text().split()
-    except OSError:
-        return []

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, NoReturn
 
 import msgspec
 
+from fstui import proc
 from fstui.measure.children import call_helper, in_child
 from fstui.measure.wire import own_directory
 from fstui.model.base import Base
@@ -22,8 +23,7 @@ from fstui.model.quantities import size
 from fstui.simulate.lab import kernel
 from fstui.state import files, ledger, paths
 from fstui.state.ledger import LedgerEntry
-from fstui.storage import mounts
-from fstui.storage.tree import Tree
+from fstui.storage.mounts import holder
 
 SIZE_BYTES = 256 << 20
 """The size of each filesystem; its image is sparse."""
@@ -254,7 +254,7 @@ def _new(parent: str, name: str) -> str:
     directory = Path(parent, name)
     if os.path.lexists(directory):
         raise Refused(f"{directory} exists. Name a new directory: fstui makes and removes it")
-    below = mounts.holder(str(directory), {each.mount_point: each for each in mounts.read_mounts(Tree(Path("/")))})
+    below = holder(str(directory), {mount.mount_point: mount for mount in proc.mounts()})
     if below is not None and below.fstype in {"tmpfs", "ramfs"}:
         raise Refused(f"{directory} would be in memory ({below.fstype}). Name a directory on a disk")
     room = os.statvfs(parent)

@@ -43,12 +43,10 @@ class TracedDevice(NamedTuple):
 
 def device_of(name: str) -> TracedDevice | None:
     """Return a block device by its kernel name; None if it is gone."""
-    try:
-        with open(f"/sys/class/block/{name}/dev", encoding="ascii") as file:
-            number = proc.device_number(file.read())
-    except (OSError, ValueError):
+    number = proc.read_text(f"/sys/class/block/{name}/dev")
+    if not number:
         return None
-    return TracedDevice(name, number, os.path.isdir(f"/sys/class/block/{name}/mq"))
+    return TracedDevice(name, proc.device_number(number), os.path.isdir(f"/sys/class/block/{name}/mq"))
 
 
 class DeviceSums:

@@ -132,21 +132,20 @@ WORKERS = TracedProcess(2, 0, "kworker", is_kernel=True)
 
 def process_of(thread: int) -> TracedProcess | None:
     """Return the process of a thread; None if the thread has ended."""
-    with contextlib.suppress(OSError, ValueError, StopIteration):
-        with open(f"/proc/{thread}/status", "rb") as file:
-            pid = int(next(line for line in file if line.startswith(b"Tgid:")).split()[1])
-        if found := proc.stat(pid):
-            is_kernel = bool(found.flags & KERNEL_THREAD)
-            is_worker = is_kernel and found.name.startswith("kworker/")
-            return WORKERS if is_worker else TracedProcess(pid, found.start, found.name, is_kernel)
-    return None
+    status = proc.read_text(f"/proc/{thread}/status")
+    pid = int(status.partition("\nTgid:")[2].partition("\n")[0] or 0)
+    found = proc.stat(pid) if pid else None
+    if found is None:
+        return None
+    is_kernel = bool(found.flags & KERNEL_THREAD)
+    is_worker = is_kernel and found.name.startswith("kworker/")
+    return WORKERS if is_worker else TracedProcess(pid, found.start, found.name, is_kernel)
 
 
 def waited_for_cpu_ns(thread: int) -> int | None:
     """Return how long a thread has been runnable without running: the second number of schedstat."""
-    with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{thread}/schedstat", "rb") as file:
-        return int(file.read().split()[1])
-    return None
+    words = proc.read_text(f"/proc/{thread}/schedstat").split()
+    return int(words[1]) if len(words) > 1 else None
 
 
 def _ended(thread: int, names: Mapping[str, str]) -> TracedProcess:

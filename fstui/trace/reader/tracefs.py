@@ -41,7 +41,7 @@ def find() -> str:
     mounted = mount_point()
     if mounted:
         return mounted
-    if "tracefs" not in words_of("/proc/filesystems"):
+    if "tracefs" not in proc.read_text("/proc/filesystems").split():
         raise TracefsError("this kernel has no tracefs")
     try:
         return f"/proc/self/fd/{detached_mount()}"
@@ -74,15 +74,9 @@ def system_call(number: int, *arguments: Any) -> int:
 
 def usual_cause() -> str:
     """Return the likely reason, in brackets, why root was refused."""
-    with contextlib.suppress(OSError):
-        if "[confidentiality]" in words_of("/sys/kernel/security/lockdown"):
-            return " (kernel lockdown: confidentiality)"
+    if "[confidentiality]" in proc.read_text("/sys/kernel/security/lockdown"):
+        return " (kernel lockdown: confidentiality)"
     return " (a container, or a root without CAP_SYS_ADMIN?)"
-
-
-def words_of(path: str) -> list[str]:
-    with open(path, encoding="ascii", errors="replace") as file:
-        return file.read().split()
 
 
 class Instance:

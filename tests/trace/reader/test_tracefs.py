@@ -101,6 +101,6 @@ def test_two_instances_do_not_disturb_each_other() -> None:
 
 def test_a_kernel_without_tracefs_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tracefs, "mount_point", lambda: None)
-    monkeypatch.setattr(tracefs, "words_of", lambda path: ["nodev", "sysfs", "ext4"])
+    monkeypatch.setattr("fstui.proc.read_text", lambda path: "nodev\tsysfs\n\text4\n")
     with pytest.raises(TracefsError, match="this kernel has no tracefs"):
         tracefs.find()
