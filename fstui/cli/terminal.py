@@ -39,14 +39,19 @@ def start(directory: str | None = None, *, trusting: bool = False, simulate: str
     gc.disable()  # the app enables it again after the first frame
     gc.set_threshold(*_THRESHOLDS)
     if simulate is not None:
-        return _start_simulated(simulate, directory)
-    if directory is not None:
-        _check(directory, trusting)
+        from fstui.cli.options import session_on  # noqa: PLC0415  the app starts without click
+
+        session, _ = session_on(simulate)
+    else:
+        from fstui.runs.session import Session  # noqa: PLC0415
+
+        if directory is not None:
+            _check(directory, trusting)
+        session = Session.here(trusting=trusting)
     # imported late: textual takes longer to import than everything else together
-    from fstui.runs.session import Session  # noqa: PLC0415
     from fstui.tui.app import run_app  # noqa: PLC0415
 
-    return run_app(Session.here(trusting=trusting), directory)
+    return run_app(session, directory)
 
 
 def check_terminal() -> None:
@@ -58,15 +63,6 @@ def check_terminal() -> None:
 
 def has_terminal() -> bool:
     return all(map(is_terminal, (sys.stdin, sys.stdout, sys.stderr)))
-
-
-def _start_simulated(disk: str, directory: str | None) -> int:
-    from fstui.cli.options import session_on  # noqa: PLC0415
-
-    session, _ = session_on(disk)
-    from fstui.tui.app import run_app  # noqa: PLC0415
-
-    return run_app(session, directory)
 
 
 def _check(directory: str, trusting: bool) -> None:
