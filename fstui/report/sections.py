@@ -7,11 +7,13 @@ escapes its own special characters.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fstui.model.judgement import Answer, Verdict
-from fstui.model.run import Run
 from fstui.report.text import GLYPHS, NONE, SPEEDS
+
+if TYPE_CHECKING:  # the first screen appears without it
+    from fstui.model.run import Run
 
 Value = str | int | float | bool | None
 
