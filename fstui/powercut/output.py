@@ -80,7 +80,8 @@ class WriterFiles:
         self.fd = -1
 
     def put(self, sequence: int) -> None:
-        """Write and sync the record. Raises CallError."""
+        """Write and sync the record, after the one before it was acknowledged. Raises CallError."""
+        self.remove_old(sequence - 1)
         number, offset = self.stream.position(sequence)
         new = number != self.number
         if new:
@@ -101,8 +102,8 @@ class WriterFiles:
         self.fd = calling("open", os.open, f"{self.home}/{number}{self.suffix}", self.flags | new, 0o600)
         self.number = number
 
-    def retire(self, sequence: int) -> None:
-        """Remove the file that is no longer needed after this record was acknowledged."""
+    def remove_old(self, sequence: int) -> None:
+        """Remove the file that is no longer needed since this record was acknowledged."""
         number, offset = self.stream.position(sequence)
         old = number - self.stream.kept_files
         if offset == 0 and old >= 0 and not self.stream.overwrites:
@@ -138,9 +139,6 @@ class RecordDatabase:
     def put(self, sequence: int) -> None:
         with in_sqlite():
             self.connection.execute(PUT_ROW, (self.stream.position(sequence)[1], self.stream.pack(self.run, sequence)))
-
-    def retire(self, sequence: int) -> None:
-        """Nothing: the row was replaced."""
 
 
 Output = WriterFiles | RecordDatabase | RecordServer

@@ -97,9 +97,6 @@ class RecordServer:
     def put(self, sequence: int) -> None:
         self.execute("UPDATE records SET block = '{1}' WHERE place = {0}".format(*self.row(sequence)))
 
-    def retire(self, sequence: int) -> None:
-        """Nothing: the row was replaced."""
-
     def rows(self) -> list[tuple[int, bytes]]:
         """Return the place and the block of every record."""
         return [(int(place), decoded(block)) for place, block in self.execute("SELECT place, block FROM records")]

@@ -18,14 +18,7 @@ from fstui.measure.wire.stdio import say
 from fstui.trace.reader.devices import DeviceRecording, read_counters
 from fstui.trace.reader.durations import Durations
 from fstui.trace.reader.files import FileLocations, block_device, request_devices
-from fstui.trace.reader.processes import (
-    WORKERS,
-    Lineage,
-    ProcessCache,
-    TracedProcess,
-    family,
-    in_outermost_namespace,
-)
+from fstui.trace.reader.processes import WORKERS, Lineage, ProcessCache, TracedProcess, family, in_outermost_namespace
 from fstui.trace.reader.program import serve
 from fstui.trace.reader.recording import EventRecording, Wanted
 from fstui.trace.reader.spans import MAX_ROWS, Span, WaitKey, WaitRow, WaitRows
