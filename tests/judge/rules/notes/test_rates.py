@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fstui.judge import judge
+from fstui.judge.facts.steps import SyncStep
+from fstui.judge.rules.notes.rates import RateChange, rate_change
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.host import Process
 from fstui.model.rate_limit import RateLimit
@@ -113,3 +115,22 @@ def test_rate_change_needs_one_writer_for_long_enough(made: Callable[[list[float
     rates = [7400.0] * 22 + [28.0] * 38
     assert "rate-changed" in rules(verdict(None, lasting(rates)))
     assert "rate-changed" not in rules(verdict(None, made(rates)))
+
+
+def change(step: Step) -> RateChange | None:
+    assert isinstance(step.settings, SyncWrites)
+    return rate_change(SyncStep(step, step.settings))
+
+
+def test_change_has_both_medians_and_its_time_and_bytes() -> None:
+    found = change(lasting([1000.0] * 20 + [100.0] * 40))
+    assert found == RateChange(1000.0, 100.0, 200.0, 200_000 * 16384)
+
+
+def test_idle_interval_has_a_rate_of_zero() -> None:
+    found = change(lasting([1000.0] * 20 + [0.0] * 40))
+    assert found is not None and found.after_per_s == 0.0
+
+
+def test_damaged_timeline_has_no_change() -> None:
+    assert change(lasting([1000.0, 10.0] * 600)) is None
