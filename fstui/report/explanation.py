@@ -71,7 +71,7 @@ def word_markdown(name: str) -> str:
 
 def overview(width: int | None) -> str:
     """List the rules by question, the pages and the words. Without a width, return Markdown."""
-    sections = {question.words: list(question.rules) for question in questions()} | {
+    sections = questions() | {
         "Documentation": [(name, text.partition("\n")[0].removeprefix("# ")) for name, text in documentation().items()],
         "Log messages and settings": [(one.product, one.name) for one in symptoms.symptoms().page],
     }

@@ -72,8 +72,8 @@ def test_page_fits_a_screen_of_40_lines(name: str) -> None:
 
 
 def test_questions_list_every_page_with_a_sentence() -> None:
-    assert [each.words[-1] for each in questions()] == ["?"] * len(QUESTIONS)
-    meanings = {name: meaning for each in questions() for name, meaning in each.rules}
+    assert [words[-1] for words in questions()] == ["?"] * len(QUESTIONS)
+    meanings = {name: meaning for rules in questions().values() for name, meaning in rules}
     assert tuple(sorted(meanings)) == rule_names()
     assert all(len(meaning) > 10 and meaning[-1] in ".:" for meaning in meanings.values())
 

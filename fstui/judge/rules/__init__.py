@@ -78,11 +78,6 @@ def all_rules(*, with_steps: bool = True) -> tuple[Rule, ...]:
     return tuple(rule for *_, rule in sorted(found, key=lambda entry: entry[:3]))
 
 
-class AnsweredQuestion(NamedTuple):
-    words: str
-    rules: tuple[tuple[str, str], ...]
-
-
 def rule_names() -> tuple[str, ...]:
     return tuple(pages())
 
@@ -97,12 +92,13 @@ def explain(rule_name: str) -> str:
     return grouped(f"# {name}\n\n{pages()[name].text}\n")
 
 
-def questions() -> tuple[AnsweredQuestion, ...]:
+def questions() -> dict[str, list[tuple[str, str]]]:
+    """Return the questions in words, each with the rules that answer it: name and sentence."""
     rules = pages().items()
-    return tuple(
-        AnsweredQuestion(words, tuple((name, _meaning(page.text)) for name, page in rules if page.question == question))
+    return {
+        words: [(name, _meaning(page.text)) for name, page in rules if page.question == question]
         for question, words in QUESTIONS.items()
-    )
+    }
 
 
 def _texts(question: str, module: str) -> Iterator[tuple[str, str]]:
@@ -110,16 +106,11 @@ def _texts(question: str, module: str) -> Iterator[tuple[str, str]]:
     source = pkgutil.get_data(f"{__name__}.{question}", f"{module}.py")
     assert source is not None, "it is part of the package"
     tree = ast.parse(source)
-    functions = [each for each in tree.body if isinstance(each, ast.FunctionDef) and _declares_rule(each)]
+    functions = [each for each in tree.body if isinstance(each, ast.FunctionDef) and each.decorator_list]
     if len(functions) > 1:
         yield from ((each.name.replace("_", "-"), ast.get_docstring(each) or "") for each in functions)
     else:
         yield module.replace("_", "-"), ast.get_docstring(tree) or ""
-
-
-def _declares_rule(function: ast.FunctionDef) -> bool:
-    calls = (each.func for each in function.decorator_list if isinstance(each, ast.Call))
-    return any(isinstance(called, ast.Name) and called.id == "rule" for called in calls)
 
 
 @cache
