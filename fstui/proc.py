@@ -16,6 +16,7 @@ _IO_BYTES = re.compile(rb"^read_bytes: (\d+)\nwrite_bytes: (\d+)", re.MULTILINE)
 _DELETED = " (deleted)"
 _V1_LIMITS = ("read_bps", "write_bps", "read_iops", "write_iops")
 _MEMORY = re.compile(r"^(\w+):\s+(\d{1,15}) kB", re.MULTILINE)
+_STUBS = r"eatmydata|no-?f?sync|fsync-?(off|disable|stub)|fake-?f?sync|disable-?f?sync"
 _DEVICE = re.compile(r"\d{1,7}:\d{1,7}")
 
 
@@ -140,6 +141,11 @@ def parse_mounts(data: bytes) -> Iterator[Mount]:
             yield mount
 
 
+def stubs_syncs(path: str) -> bool:
+    """Return whether the only purpose of a library is to skip syncs (libeatmydata, nosync …), by its file name."""
+    return re.search(_STUBS, path.rpartition("/")[2], re.IGNORECASE) is not None
+
+
 class IoLimit(NamedTuple):
     """A limit of a cgroup: ``253:0 wiops``, its value, and the file that sets it."""
 
@@ -152,6 +158,12 @@ def cgroups(text: str) -> dict[str, str]:
     """Return the cgroup for each controller from a /proc/PID/cgroup file; that of the unified hierarchy has no name."""
     lines = [line.split(":", 2) for line in text.split("\n") if line.count(":") >= 2]
     return {controller: path for _, controllers, path in lines for controller in controllers.split(",")}
+
+
+def io_cgroup(text: str) -> str | None:
+    """Return the cgroup whose io limits apply, from /proc/PID/cgroup: that of blkio (v1), else the unified one."""
+    by_controller = cgroups(text)
+    return by_controller.get("blkio", by_controller.get(""))
 
 
 def io_limits(mounts_: Iterable[Mount], text: str, read: Callable[[str], str]) -> Iterator[IoLimit]:

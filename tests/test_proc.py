@@ -42,3 +42,17 @@ def test_mount_point_is_unescaped_once(field: bytes, name: str) -> None:
 
 def test_own_mounts_are_those_of_other_processes() -> None:
     assert [mount.number for mount in proc.mounts()] == [mount.number for mount in proc.mounts(os.getpid())] != []
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/usr/lib/x86_64-linux-gnu/libeatmydata.so.1.3.0", "libeatmydata.so", "/opt/libnosync.so", "libnofsync.so.1",
+     "libfakesync.so", "libfsyncstub.so", "libfsync-off.so", "/x/Disable-FSync.so"],
+)  # fmt: skip
+def test_name_of_a_library_that_stubs_syncs(path: str) -> None:
+    assert proc.stubs_syncs(path)
+
+
+@pytest.mark.parametrize("path", ["/home/eatmydata/lib/libjemalloc.so.2", "libsyncthing.so", "/lib/libc.so.6", ""])
+def test_name_of_another_library(path: str) -> None:
+    assert not proc.stubs_syncs(path)

@@ -24,7 +24,7 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from fstui.measure.wire.own_directory import enter
-from fstui.measure.wire.stdio import CallError, Trouble, calling, clock, read_settings
+from fstui.measure.wire.stdio import CallError, Trouble, calling, clock, read_settings, write_line
 from fstui.powercut.log import FAILED, GONE, Ending
 from fstui.powercut.output import Output, RecordDatabase, WriterFiles, prepare, sync_directory
 from fstui.powercut.records import ENDED, Stream
@@ -208,12 +208,6 @@ def what_failed(failure: Exception) -> str:
     """Return one short line: the call with its error, or the error of a server."""
     words = f"{failure.call}: {failure}" if isinstance(failure, CallError) else str(failure)
     return " ".join(words.split())[:900]
-
-
-def write_line(line: bytes) -> None:
-    """Write the whole line; only a header can need more than one write(2)."""
-    while line:
-        line = line[os.write(1, line) :]
 
 
 def fork(work: Callable[[], int]) -> int:

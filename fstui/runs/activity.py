@@ -19,7 +19,7 @@ from fstui.model.host import OtherWriter
 from fstui.model.storage import Node
 from fstui.runs.machine.base import Machine
 from fstui.storage import counters
-from fstui.storage.process import PATTERN, writers
+from fstui.storage.process import writers
 
 MAX_WRITERS = 8
 
@@ -29,7 +29,7 @@ async def read_activity() -> AsyncGenerator[HostActivity]:
     child = await Child.start("measure.helpers.activity")
     try:
         drivers = {name: kind.driver for name, kind in KINDS.items()}
-        request = {"servers": COMMANDS, "drivers": drivers, "stubs": PATTERN, "settings": sorted(DECISIVE)}
+        request = {"servers": COMMANDS, "drivers": drivers, "settings": sorted(DECISIVE)}
         child.send(json.dumps(request))
         while line := await child.read_line():
             seen = msgspec.json.decode(line, type=HostActivity)

@@ -17,13 +17,10 @@ from fstui import proc
 from fstui.model.errors import Refused
 from fstui.model.host import OtherWriter, Process
 from fstui.model.storage import Reading
-from fstui.proc import mapped_files, preloaded
+from fstui.proc import mapped_files, preloaded, stubs_syncs
 from fstui.storage import mounts
 from fstui.storage.tree import Tree
 
-PATTERN = r"eatmydata|no-?f?sync|fsync-?(off|disable|stub)|fake-?f?sync|disable-?f?sync"
-"""File names of libraries whose only purpose is to skip syncs (libeatmydata, nosync …), ignoring case. A probe gets the
-pattern as a setting, because it cannot import this module."""
 _MAPS_BYTES = 4 << 20
 _SECCOMP: tuple[Literal["off", "strict", "filter"], ...] = ("off", "strict", "filter")
 """The field Seccomp of /proc/PID/status (proc_pid_status(5))."""
@@ -62,7 +59,7 @@ def _process(tree: Tree, pid: str, *, system_wide: bool) -> Process:
     seccomp = re.search(r"^Seccomp:\s+([012])$", tree.text(f"/proc/{pid}/status") or "", re.MULTILINE)
     return Process(
         preloads=tuple(found),
-        cgroup=path_of(groups),
+        cgroup=proc.io_cgroup(groups),
         io_limits=io_limits(tree, groups),
         seccomp=_SECCOMP[int(seccomp[1])] if seccomp else None,
     )
@@ -75,11 +72,6 @@ def _mapped(tree: Tree, pid: str) -> list[Reading]:
 
 def _stubs(path: str, names: Iterable[str]) -> list[Reading]:
     return [Reading(what="preload", value=name, path=path) for name in dict.fromkeys(names) if stubs_syncs(name)]
-
-
-def stubs_syncs(path: str) -> bool:
-    """Return whether the library stubs syncs, by its file name without the directory."""
-    return re.search(PATTERN, path.rpartition("/")[2], re.IGNORECASE) is not None
 
 
 class Written(NamedTuple):
@@ -115,13 +107,6 @@ def writers(before: Processes, after: Processes, own: frozenset[int] = frozenset
         if grown > 0 and pid not in own:
             found.append(OtherWriter(pid=pid, name=now.name, written_bytes=grown))
     return tuple(sorted(found, key=lambda writer: (-writer.written_bytes, writer.pid)))
-
-
-def path_of(text: str) -> str | None:
-    """Return the cgroup whose io limits apply, from /proc/PID/cgroup: that of blkio (v1), else of the unified
-    hierarchy."""
-    by_controller = proc.cgroups(text)
-    return by_controller.get("blkio", by_controller.get(""))
 
 
 def io_limits(tree: Tree, text: str) -> tuple[Reading, ...]:

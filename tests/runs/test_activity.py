@@ -110,7 +110,7 @@ def test_a_pipe_as_option_file_does_not_block(tmp_path: Path) -> None:
 
 
 def test_the_program_ends_when_its_input_closes() -> None:
-    request = json.dumps({"servers": {}, "stubs": "x", "settings": []})
+    request = json.dumps({"servers": {}, "settings": []})
     words = [sys.executable, "-m", "fstui.measure.helpers.activity"]
     done = subprocess.run(words, input=f"{request}\n".encode(), capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")

@@ -9,7 +9,7 @@ import pytest
 
 from fstui.model.errors import Refused
 from fstui.model.storage import Reading
-from fstui.storage.process import Written, read_process, read_process_of, stubs_syncs, writers, written_so_far
+from fstui.storage.process import Written, read_process, read_process_of, writers, written_so_far
 from tests.factories.box import Box
 
 MAPS = """\
@@ -87,20 +87,6 @@ def test_own_process_by_pid() -> None:
     assert (found.pid, found.cgroup) == (os.getpid(), read_process().cgroup)
     assert found.seccomp is not None
     assert found.preloads == ()
-
-
-@pytest.mark.parametrize(
-    "path",
-    ["/usr/lib/x86_64-linux-gnu/libeatmydata.so.1.3.0", "libeatmydata.so", "/opt/libnosync.so", "libnofsync.so.1",
-     "libfakesync.so", "libfsyncstub.so", "libfsync-off.so", "/x/Disable-FSync.so"],
-)  # fmt: skip
-def test_name_of_a_library_that_stubs_syncs(path: str) -> None:
-    assert stubs_syncs(path)
-
-
-@pytest.mark.parametrize("path", ["/home/eatmydata/lib/libjemalloc.so.2", "libsyncthing.so", "/lib/libc.so.6", ""])
-def test_name_of_another_library(path: str) -> None:
-    assert not stubs_syncs(path)
 
 
 LAST_PID = Path("/proc/sys/kernel/ns_last_pid")

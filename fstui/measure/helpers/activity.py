@@ -1,8 +1,8 @@
 """Program: report again and again which processes write, and which database servers run. It reads only /proc.
 
-stdin: a line of JSON: ``servers`` (command name → kind), ``drivers`` (kind → sysbench's driver), ``stubs`` (a pattern
-of libraries that stub syncs), ``settings`` (names of options that decide a server's durability). It ends when stdin
-closes. stdout: a line of JSON per look, the fields of fstui.model.activity.
+stdin: a line of JSON: ``servers`` (command name → kind), ``drivers`` (kind → sysbench's driver), ``settings``
+(names of options that decide a server's durability). It ends when stdin closes. stdout: a line of JSON per look, the
+fields of fstui.model.activity.
 
 Reading cmdline, environ or maps locks the memory of the process (proc(5)), and its option files are on its disk: both
 can hang in the kernel. A thread reads them once per server, so that only this server is affected.
@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import select
-import signal
 import sys
 import threading
 import time
@@ -23,6 +21,7 @@ from typing import Any
 
 from fstui import proc
 from fstui.measure.helpers.server_options import options
+from fstui.measure.wire.stdio import ignore_signals, say
 
 EVERY_S = 2.0
 SHARE = 0.02
@@ -74,23 +73,18 @@ class ServerReader:
             data = os.readlink(f"/proc/{pid}/cwd")
         except OSError:  # it belongs to another user
             return
+        libraries = [
+            *proc.mapped_files(proc.read_text(f"/proc/{pid}/maps")),
+            *proc.preloaded(proc.read_text(f"/proc/{pid}/environ")),
+        ]
         found = options(request["drivers"].get(self.fields["kind"], ""), words, data, f"/proc/{pid}/root")
         self.fields |= {
             "readable": True,
             "data_directory": data,
             "mounts": Mounts().holding(pid, data),
             "variables": {name: value for name, value in found.items() if name in request["settings"]},
-            "preloads": stubs(pid, request["stubs"]),
+            "preloads": list(dict.fromkeys(filter(proc.stubs_syncs, libraries))),
         }
-
-
-def stubs(pid: int, pattern: str) -> list[str]:
-    libraries = [
-        *proc.mapped_files(proc.read_text(f"/proc/{pid}/maps")),
-        *proc.preloaded(proc.read_text(f"/proc/{pid}/environ")),
-    ]
-    matching = (path for path in libraries if re.search(pattern, path.rpartition("/")[2], re.IGNORECASE))
-    return list(dict.fromkeys(matching))
 
 
 class ActivitySampler:
@@ -144,16 +138,13 @@ def parent(pid: int) -> int:
 
 
 def main() -> None:
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # fstui closes stdin instead
+    ignore_signals()
     activity = ActivitySampler(json.loads(sys.stdin.readline() or "{}"))
     pause_s = 0.0
     while not select.select([0], [], [], pause_s)[0]:
         began = time.monotonic()
-        line = json.dumps(activity.sample()).encode() + b"\n"
         try:
-            while line:
-                line = line[os.write(1, line) :]
+            say(**activity.sample())
         except BrokenPipeError:
             break
         pause_s = max(EVERY_S, (time.monotonic() - began) / SHARE)

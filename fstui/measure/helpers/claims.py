@@ -17,6 +17,8 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor, wait
 
+from fstui.measure.wire.stdio import say
+
 AT_ONCE = 8
 EACH_S = 4.0
 ALL_S = 6.0
@@ -33,7 +35,7 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def main() -> None:
-    os.write(1, b"{}\n")
+    say()
     commands = [[str(word) for word in command] for command in json.loads(sys.stdin.readline() or "[]")]
     pool = ThreadPoolExecutor(AT_ONCE)
     wait([pool.submit(report, command) for command in commands], ALL_S)
@@ -41,10 +43,9 @@ def main() -> None:
 
 
 def report(command: list[str]) -> None:
-    line = json.dumps({"command": shlex.join(command), **run(command)}).encode() + b"\n"
+    answer = run(command)
     with PRINTING:
-        while line:
-            line = line[os.write(1, line) :]
+        say(command=shlex.join(command), **answer)
 
 
 def run(command: list[str]) -> dict[str, str]:

@@ -16,19 +16,20 @@ import contextlib
 import errno
 import fcntl
 import glob
+import grp
 import json
 import os
-import signal
+import pwd
 import stat
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from fstui import proc
-from fstui.measure.wire import own_directory
+from fstui.measure.wire import own_directory, stdio
 from fstui.measure.wire.own_directory import MARK, NotOwn
-from fstui.measure.wire.stdio import read_line
 
 PREFIX = ".fstui-"
 COVERED = "another filesystem is mounted over it, and no path leads to it"
@@ -51,7 +52,7 @@ STATX = {"x86_64": 332, "aarch64": 291, "riscv64": 291, "ppc64le": 383, "s390x":
 
 def say(**fields: Any) -> None:
     with contextlib.suppress(BrokenPipeError):  # the app was killed; the work is done nevertheless
-        os.write(1, json.dumps(fields).encode() + b"\n")
+        stdio.say(**fields)
 
 
 def failure(error: OSError) -> dict[str, Any]:
@@ -142,12 +143,12 @@ def renamers(path: str) -> str | None:
     while True:
         found = os.stat(path)
         if found.st_uid not in (0, os.geteuid()):
-            return f"user {name_of_user(found.st_uid)}, who owns {path}"
+            return f"user {name_of(found.st_uid, pwd.getpwuid)}, who owns {path}"
         if not found.st_mode & stat.S_ISVTX:
             if found.st_mode & stat.S_IWOTH:
                 return f"any user, as all may write to {path}"
             if found.st_mode & stat.S_IWGRP and found.st_gid != 0:
-                return f"group {name_of_group(found.st_gid)}, which may write to {path}"
+                return f"group {name_of(found.st_gid, grp.getgrgid)}, which may write to {path}"
             if found.st_mode & stat.S_IWGRP and has_acl(path):
                 return f"whoever the access control list of {path} names (getfacl {path})"
         if path == "/":
@@ -163,20 +164,10 @@ def has_acl(path: str) -> bool:
         return False
 
 
-def name_of_user(number: int) -> str:
-    import pwd  # noqa: PLC0415  only needed for a refusal, and it may query a directory server
-
+def name_of(number: int, entry_of: Callable[[int], tuple[Any, ...]]) -> str:
+    """Return the name of a user or a group. ``entry_of`` may query a directory server."""
     try:
-        return pwd.getpwuid(number).pw_name
-    except KeyError:
-        return str(number)
-
-
-def name_of_group(number: int) -> str:
-    import grp  # noqa: PLC0415  the same
-
-    try:
-        return grp.getgrgid(number).gr_name
+        return str(entry_of(number)[0])
     except KeyError:
         return str(number)
 
@@ -334,14 +325,12 @@ def fsid(path: str) -> int:
 
 
 def main() -> None:
-    # signals of the terminal are meant for the app, which closes stdin
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
+    stdio.ignore_signals()
     if sys.argv[1] == "space":
         say()
         space([json.loads(line) for line in sys.stdin])
     else:
-        keep(json.loads(read_line()), sys.argv[2] if len(sys.argv) > 2 else None)
+        keep(json.loads(stdio.read_line()), sys.argv[2] if len(sys.argv) > 2 else None)
 
 
 if __name__ == "__main__":

@@ -15,9 +15,8 @@ from __future__ import annotations
 import os
 import random
 import statistics
-import sys
 from collections.abc import Iterator
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from fstui.measure.probes.files import Blocks, make_file, remove
 from fstui.measure.wire import frames
@@ -25,10 +24,8 @@ from fstui.measure.wire.stdio import (
     CommandLines,
     calling,
     clock,
-    enter_run_directory,
     interrupted,
-    probe_settings,
-    reporting,
+    run_probe,
     send,
     write_frame,
     write_whole,
@@ -130,19 +127,14 @@ class Flushes:
         """Measure all amounts, round by round, until time is up. Return the amounts that were measured."""
         points = [Point(amount) for amount in AMOUNTS if amount <= self.file_bytes]
         for number in range(ROUNDS):
-            for point in points if number == 0 else [point for point in points if point.sync_ns]:
+            for point in points:
                 if self.ops and (clock() > until_ns or interrupted()):
                     return [point for point in points if point.sync_ns]
                 self.measure_once(pattern, point)
-            measured = [point for point in points if point.sync_ns]
-            if number and self.grows_clearly(measured):
+            empty, largest = (statistics.median(point.sync_ns) for point in (points[0], points[-1]))
+            if number and largest > CLEAR_GROWTH * empty:
                 break
-        return [point for point in points if point.sync_ns]
-
-    @staticmethod
-    def grows_clearly(points: list[Point]) -> bool:
-        empty, largest = (statistics.median(point.sync_ns) for point in (points[0], points[-1]))
-        return bool(largest > CLEAR_GROWTH * empty)
+        return points
 
     def measure_once(self, pattern: str, point: Point) -> None:
         """Write the amount, read how much of it has arrived, sync, and send the operation."""
@@ -193,24 +185,20 @@ class Flushes:
         return found
 
 
-def main() -> NoReturn:
-    settings = probe_settings()
+def measure(settings: dict[str, Any]) -> None:
     commands = CommandLines()
-    with reporting("open"):
-        enter_run_directory(settings)
-        make_file({**settings, "offsets": "random", "prefill": "written"})
-        try:
-            flushes = Flushes(settings)
-            flushes.try_direct()
-            send("ready")
-            if commands.wait_for("go"):
-                flushes.run()
-            send("done", start_ns=flushes.started, end_ns=flushes.ended, delayed_ns=0)
-            commands.wait_for_end()
-        finally:
-            remove(settings["path"])
-    sys.exit(0)
+    make_file({**settings, "offsets": "random", "prefill": "written"})
+    try:
+        flushes = Flushes(settings)
+        flushes.try_direct()
+        send("ready")
+        if commands.wait_for("go"):
+            flushes.run()
+        send("done", start_ns=flushes.started, end_ns=flushes.ended, delayed_ns=0)
+        commands.wait_for_end()
+    finally:
+        remove(settings["path"])
 
 
 if __name__ == "__main__":
-    main()
+    run_probe(measure, "open")

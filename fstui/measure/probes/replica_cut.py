@@ -11,16 +11,14 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
-import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 from fstui.measure.helpers.server_process import ServerProcess
 from fstui.measure.probes import own_filesystem
 from fstui.measure.probes.sysbench_program import query, reason, sysbench
-from fstui.measure.wire.own_directory import enter
-from fstui.measure.wire.stdio import CommandLines, Trouble, clock, interrupted, probe_settings, reporting, send
+from fstui.measure.wire.stdio import CommandLines, Trouble, clock, interrupted, run_probe, send
 
 LATE_S = 60
 LOOK_S = 0.25
@@ -270,7 +268,7 @@ def compared(acknowledged: set[tuple[int, int]], pair: Pair) -> dict[str, Any]:
     }
 
 
-def measure(pair: Pair, settings: dict[str, Any]) -> None:
+def run(pair: Pair, settings: dict[str, Any]) -> None:
     """Raises Trouble, OSError; SystemExit on ``stop``."""
     commands = pair.commands = CommandLines()
     send("ready")
@@ -289,21 +287,17 @@ def measure(pair: Pair, settings: dict[str, Any]) -> None:
     commands.wait_for_end()
 
 
-def main() -> NoReturn:
-    settings = probe_settings()
-    with reporting("prepare the servers", "replica-cut"):
-        enter(settings["directory"], settings["identity"])
-        for name, text in settings["scripts"].items():
-            with open(name, "w", encoding="utf-8") as file:
-                file.write(text)
-        pair = Pair(settings)
-        try:
-            pair.prepare()
-            measure(pair, settings)
-        finally:
-            pair.end()
-    sys.exit(0)
+def measure(settings: dict[str, Any]) -> None:
+    for name, text in settings["scripts"].items():
+        with open(name, "w", encoding="utf-8") as file:
+            file.write(text)
+    pair = Pair(settings)
+    try:
+        pair.prepare()
+        run(pair, settings)
+    finally:
+        pair.end()
 
 
 if __name__ == "__main__":
-    main()
+    run_probe(measure, "prepare the servers", "replica-cut")

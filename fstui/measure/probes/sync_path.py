@@ -18,7 +18,7 @@ from contextlib import ExitStack, suppress
 from itertools import count, cycle
 from typing import Any
 
-from fstui.proc import mapped_files
+from fstui.proc import io_cgroup, mapped_files, stubs_syncs
 
 OPENED = 24
 """How many files are opened with O_DSYNC."""
@@ -47,11 +47,8 @@ _PROC = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
 """Open from the start: a probe that changes its root directory still reads there."""
 
 
-def facts(directory: str, stubs: str) -> dict[str, Any]:
-    """Return the fields of fstui.model.host.Process, with the help of a new file in ``directory``. Raises OSError.
-
-    ``stubs``: a pattern for the names of libraries that stub syncs.
-    """
+def facts(directory: str) -> dict[str, Any]:
+    """Return the fields of fstui.model.host.Process, with the help of a new file in ``directory``. Raises OSError."""
     path = os.path.join(directory, "sync-path")
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
     try:
@@ -62,8 +59,12 @@ def facts(directory: str, stubs: str) -> dict[str, Any]:
         "pipe_fsync_fails": pipe_fsync_fails(),
         "left_dirty": left_dirty(path, _CALLS, raw_fdatasync()),
         "dsync_flag_kept": flag_kept,
-        "preloads": preloads(stubs),
-        "cgroup": own_cgroup(),
+        "preloads": [
+            {"what": "preload", "value": library, "path": "/proc/self/maps"}
+            for library in mapped_files(read_text("self/maps"))
+            if stubs_syncs(library)
+        ],
+        "cgroup": io_cgroup(read_text("self/cgroup")),
     }
 
 
@@ -106,24 +107,6 @@ def raw_fdatasync() -> Callable[[int], int] | None:
 
     syscall = ctypes.CDLL(None, use_errno=True).syscall
     return lambda fd: int(syscall(number, fd))
-
-
-def preloads(stubs: str) -> list[dict[str, str]]:
-    found = [
-        library
-        for library in mapped_files(read_text("self/maps"))
-        if re.search(stubs, os.path.basename(library), re.IGNORECASE)
-    ]
-    return [{"what": "preload", "value": library, "path": "/proc/self/maps"} for library in found]
-
-
-def own_cgroup() -> str | None:
-    """Return the cgroup whose I/O limits apply: the unified one, else that of blkio."""
-    for line in read_text("self/cgroup").splitlines():
-        number, controllers, path = line.split(":", 2)
-        if "blkio" in controllers.split(",") or (number == "0" and not controllers):
-            return path
-    return None
 
 
 def call_of(pid: int) -> str | None:

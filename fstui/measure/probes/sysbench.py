@@ -11,15 +11,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import sys
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 from fstui.measure.helpers.server_process import FULL, is_full
 from fstui.measure.probes import sync_path, sysbench_program
 from fstui.measure.probes.sysbench_program import LATE_S, RunningProgram, query, reason, sysbench
-from fstui.measure.wire.own_directory import enter
-from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_interrupted, probe_settings, reporting, send
+from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_interrupted, run_probe, send
 
 ROW_BYTES = 240  # of sysbench's table, with its index
 FULL_INTERVALS = 2
@@ -183,28 +181,20 @@ def lay_out(settings: dict[str, Any]) -> None:
 
 
 def measure(settings: dict[str, Any]) -> None:
-    measurement = Measurement(settings)
-    commands = CommandLines()
-    send("ready")
-    if commands.wait_for("go"):
-        measurement.run(commands)
-        commands.wait_for_end()
-
-
-def main() -> NoReturn:
-    settings = probe_settings()
-    with reporting("start sysbench", "sysbench", errno_in):
-        enter(settings["directory"], settings["identity"])
-        lay_out(settings)
-        with naming_full_disk():
-            if settings["fill"]:
-                fill(settings)
-            if settings["warmup_s"]:
-                warm_up(settings)
-            if stubs := settings.get("facts"):
-                send("facts", **sync_path.facts(".", stubs))
-            measure(settings)
-    sys.exit(0)
+    lay_out(settings)
+    with naming_full_disk():
+        if settings["fill"]:
+            fill(settings)
+        if settings["warmup_s"]:
+            warm_up(settings)
+        if settings["facts"]:
+            send("facts", **sync_path.facts("."))
+        measurement = Measurement(settings)
+        commands = CommandLines()
+        send("ready")
+        if commands.wait_for("go"):
+            measurement.run(commands)
+            commands.wait_for_end()
 
 
 def errno_in(message: str) -> int | None:
@@ -216,4 +206,4 @@ def errno_in(message: str) -> int | None:
 
 
 if __name__ == "__main__":
-    main()
+    run_probe(measure, "start sysbench", "sysbench", errno_in)

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
-from typing import Any, NoReturn
+from typing import Any
 
 from fstui.measure.probes import sync_path
 from fstui.measure.probes.files import try_direct
 from fstui.measure.probes.sysbench_program import COUNT, LATE_S, NUMBER, RunningProgram, first, latency_ms, reason
-from fstui.measure.wire.own_directory import enter
-from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_interrupted, probe_settings, reporting, send
+from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_interrupted, run_probe, send
 
 TIMES = "each write and each fsync is an event of its own in one histogram"
 _FIGURES = {
@@ -59,7 +57,7 @@ def prepare(settings: dict[str, Any]) -> None:
     os.close(fd)
 
 
-def measure(settings: dict[str, Any], commands: CommandLines) -> None:
+def run(settings: dict[str, Any], commands: CommandLines) -> None:
     started_ns = clock()
     program = start(settings, "run")
     while not commands.wait_until_readable(program.fd, timeout_s=0.25) or program.read():
@@ -77,27 +75,23 @@ def measure(settings: dict[str, Any], commands: CommandLines) -> None:
     send("done", start_ns=started_ns, end_ns=started_ns + round(found["total_time_s"] * 1e9), delayed_ns=0)
 
 
-def main() -> NoReturn:
-    settings = probe_settings()
-    with reporting("start sysbench", "sysbench"):
-        enter(settings["directory"], settings["identity"])
-        os.mkdir(settings["path"], 0o700)
-        try:
-            if settings["direct"]:
-                try_direct(settings["path"])
-            prepare(settings)
-            if stubs := settings.get("facts"):
-                send("facts", **sync_path.facts(settings["path"], stubs))
-            commands = CommandLines()
-            send("ready")
-            if commands.wait_for("go"):
-                measure(settings, commands)
-                commands.wait_for_end()
-        finally:
-            # errors do not matter: whatever is left is removed together with the run's directory
-            shutil.rmtree(settings["path"], ignore_errors=True)
-    sys.exit(0)
+def measure(settings: dict[str, Any]) -> None:
+    os.mkdir(settings["path"], 0o700)
+    try:
+        if settings["direct"]:
+            try_direct(settings["path"])
+        prepare(settings)
+        if settings["facts"]:
+            send("facts", **sync_path.facts(settings["path"]))
+        commands = CommandLines()
+        send("ready")
+        if commands.wait_for("go"):
+            run(settings, commands)
+            commands.wait_for_end()
+    finally:
+        # errors do not matter: whatever is left is removed together with the run's directory
+        shutil.rmtree(settings["path"], ignore_errors=True)
 
 
 if __name__ == "__main__":
-    main()
+    run_probe(measure, "start sysbench", "sysbench")

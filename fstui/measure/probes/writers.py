@@ -27,9 +27,7 @@ from fstui.measure.wire.stdio import (
     CommandLines,
     calling,
     clock,
-    enter_run_directory,
-    probe_settings,
-    reporting,
+    run_probe,
     send,
     send_failure,
     write_frame,
@@ -310,15 +308,15 @@ def watch(pids: list[int], watched: int, shared: Shared, commands: CommandLines)
 
 def main(kind: type[WriteLoop], **fixed: Any) -> NoReturn:
     """Run the probe. ``fixed``: settings that all steps of its kind share."""
-    settings = {**fixed, **probe_settings()}
-    with reporting(kind.making):
-        enter_run_directory(settings)
-        if stubs := settings.get("facts"):
-            send("facts", **calling("open", sync_path.facts, ".", stubs))
-        kind.prepare(settings)
-        try:
-            if measure(kind, settings):
-                CommandLines().wait_for_end()
-        finally:
-            kind.clean_up(settings)
-    sys.exit(0)
+    run_probe(lambda settings: run(kind, {**fixed, **settings}), kind.making)
+
+
+def run(kind: type[WriteLoop], settings: dict[str, Any]) -> None:
+    if settings["facts"]:
+        send("facts", **calling("open", sync_path.facts, "."))
+    kind.prepare(settings)
+    try:
+        if measure(kind, settings):
+            CommandLines().wait_for_end()
+    finally:
+        kind.clean_up(settings)

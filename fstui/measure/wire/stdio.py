@@ -6,10 +6,11 @@ import json
 import os
 import select
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 from fstui.measure.wire import frames
 from fstui.measure.wire.own_directory import enter
@@ -68,6 +69,23 @@ def write_frame(frame: bytes) -> int:
             held += clock() - since
 
 
+def ignore_signals() -> None:
+    """Ignore the signals of the terminal: fstui ends this program by closing its stdin."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def say(**fields: Any) -> None:
+    """Write a line of JSON: the answer of a child program that is no probe."""
+    write_line(json.dumps(fields).encode() + b"\n")
+
+
+def write_line(line: bytes) -> None:
+    """Write the whole line. A pipe that is nearly full takes only a part of a long one."""
+    while line:
+        line = line[os.write(1, line) :]
+
+
 def send(kind: str, **fields: Any) -> None:
     write_frame(frames.encode(kind, **fields))
 
@@ -77,9 +95,7 @@ def send_failure(failure: CallError, writer: int = 0) -> None:
 
 
 @contextmanager
-def reporting(
-    call: str, program: str = "", errno_of: Callable[[str], int | None] = lambda words: None
-) -> Iterator[None]:
+def reporting(call: str, program: str, errno_of: Callable[[str], int | None]) -> Iterator[None]:
     """Turn an exception that ends a probe into its ``error`` frame.
 
     A CallError names its own call, another OSError is reported as a failure of ``call``, Trouble as one of ``program``.
@@ -126,27 +142,30 @@ def read_line() -> bytes:
     return line
 
 
-def say(**fields: Any) -> None:
-    """Print a line of JSON."""
-    os.write(1, json.dumps(fields).encode() + b"\n")
-
-
 def read_settings() -> dict[str, Any]:
     settings: dict[str, Any] = json.loads(read_line())
-    return settings
-
-
-def probe_settings() -> dict[str, Any]:
-    """Read a probe's settings, ignore Ctrl-C, which is meant for the app, and make stdout non-blocking."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    settings = read_settings()
-    os.set_blocking(1, False)
     return settings
 
 
 def enter_run_directory(settings: dict[str, Any]) -> None:
     """Enter the run's directory; ``path`` and all other names are relative to it. Raises CallError."""
     calling("chdir", enter, settings["directory"], settings["identity"])
+
+
+def run_probe(
+    measure: Callable[[dict[str, Any]], object],
+    call: str,
+    program: str = "",
+    errno_of: Callable[[str], int | None] = lambda words: None,
+) -> NoReturn:
+    """Read the settings, enter the run's directory, measure and exit. See ``reporting`` for the other arguments."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is meant for the app
+    settings = read_settings()
+    os.set_blocking(1, False)
+    with reporting(call, program, errno_of):
+        enter_run_directory(settings)
+        measure(settings)
+    sys.exit(0)
 
 
 class CommandLines:

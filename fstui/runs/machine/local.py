@@ -218,7 +218,7 @@ class LocalMachine(Machine):
             **probe.directory.as_settings,
             # a new name for each step, because a killed probe leaves its file to the keeper of the directory
             "path": f"data-{next(self._files)}",
-            "facts": process.PATTERN if probe.facts else "",
+            "facts": probe.facts,
             "fill_bytes_per_s": self._rate_limit.bytes_per_s,
             "stat_paths": [str(self._root / "sys/class/block" / device / "stat") for device in lowest],
         }

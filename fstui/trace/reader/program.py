@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import signal
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from fstui.measure.wire.stdio import read_settings, say
+from fstui.measure.wire.stdio import ignore_signals, read_settings, say
 from fstui.trace.reader.tracefs import TracefsError
 
 
@@ -22,8 +21,7 @@ Traced = TypeVar("Traced", bound=Removable)
 
 def serve(make: Callable[[dict[str, Any]], Traced], follow: Callable[[Traced], None]) -> None:
     """Make what traces from the settings on stdin, or say why that is impossible, and follow it until stdin closes."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # for fstui, which closes stdin to end this program
-        signal.signal(number, signal.SIG_IGN)
+    ignore_signals()
     gc.disable()  # these programs make few reference cycles, and the collector would scan many tuples
     settings = read_settings()
     with contextlib.suppress(BrokenPipeError):

@@ -16,7 +16,6 @@ from fstui.measure.children import command
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.measure.wire.frames import Decoder, Frame, Samples
 from fstui.state.workspace import HeldDirectory
-from fstui.storage.process import PATTERN
 
 DEADLINE_S = 60.0
 """A probe that is silent for this time fails the test instead of hanging it."""
@@ -52,7 +51,7 @@ class Driven:
         self._frames = self._read()
         asked = SyncWrites(**{"file_bytes": 1 << 20, "seconds": 0.05, **settings})
         here = (meant or HeldDirectory.of(directory)).as_settings
-        self.say(json.dumps({**asdict(asked), **here, "path": "data", "facts": PATTERN if facts else ""}))
+        self.say(json.dumps({**asdict(asked), **here, "path": "data", "facts": facts}))
 
     def say(self, line: str) -> None:
         assert self.process.stdin

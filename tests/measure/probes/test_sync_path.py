@@ -19,14 +19,13 @@ from fstui.measure.children import command
 from fstui.measure.probes import sync_path
 from fstui.measure.probes.sync_path import dirty_check, dirty_kb, left_dirty
 from fstui.model.host import Process
-from fstui.storage.process import PATTERN
 from tests.factories import dropping
 
 PROGRAM = (
     "import json, sys\n"
     "sys.path.insert(0, sys.argv[1])\n"
     "from fstui.measure.probes import sync_path\n"
-    f"print(json.dumps(sync_path.facts(sys.argv[2], {PATTERN!r})))\n"
+    "print(json.dumps(sync_path.facts(sys.argv[2])))\n"
 )
 CHECKOUT = command("")[-2]
 
@@ -92,12 +91,12 @@ def test_every_known_library_is_found(tmp_path: Path) -> None:
 
 def test_directory_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        sync_path.facts(str(tmp_path / "gone"), PATTERN)
+        sync_path.facts(str(tmp_path / "gone"))
 
 
 def test_dirty_pages_need_the_number_of_the_system_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sync_path, "FDATASYNC", {})
-    assert sync_path.facts(str(tmp_path), PATTERN)["left_dirty"] == {}
+    assert sync_path.facts(str(tmp_path))["left_dirty"] == {}
 
 
 @pytest.mark.parametrize("way", dropping.WAYS)
