@@ -43,7 +43,7 @@ def read_host(root: Path = Path("/")) -> Host:
         hostname=tree.word("/proc/sys/kernel/hostname") or "",
         kernel=kernel,
         virtualization=platforms.named_by(release=kernel) or _hypervisor(tree, dmi) or _container(tree),
-        cloud=_first(_CLOUDS, " ".join(dmi.values())),
+        cloud=next((name for pattern, name in _CLOUDS if re.search(pattern, " ".join(dmi.values()))), None),
         cpus=_cpus(tree.word("/sys/devices/system/cpu/online") or ""),
         memory_bytes=proc.meminfo(tree.text("/proc/meminfo") or "").get("MemTotal", 0),
         udev=tree.exists(DATABASE),
@@ -90,10 +90,6 @@ def _container(tree: Tree) -> str | None:
         return kind
     environment = (tree.text("/proc/1/environ") or "").split("\0")
     return next((word.removeprefix("container=") for word in environment if word.startswith("container=")), None)
-
-
-def _first(table: tuple[tuple[str, str], ...], text: str) -> str | None:
-    return next((name for pattern, name in table if re.search(pattern, text)), None)
 
 
 def _cpus(online: str) -> int:

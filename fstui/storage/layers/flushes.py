@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from fstui.model.storage import Node
+from fstui.model.storage import Layer, Node, SyncPath
 from fstui.storage.layers.facts import barriers_off, synced_by_mount
-from fstui.storage.layers.kinds import kind
+from fstui.storage.layers.kinds import LayerKind, kind
 
 Call = Literal["fdatasync", "fsync", "O_DSYNC", "O_SYNC"]
 
@@ -106,21 +106,31 @@ def every_write_synced(filesystem: Node) -> bool:
     return kind(filesystem.kind).sync_mount and synced
 
 
-def expected_in_place(sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:
-    """Return what ext4 and XFS send: flushes of the data, and of the journal if the metadata changed too."""
-    if not sync.overwrites:
-        return ONE_OR_TWO_FLUSHES  # two with a journal, whose commit record needs its own; one without, or with FUA
-    if sync.call in {"fsync", "O_SYNC"}:
-        return ONE_OR_TWO_FLUSHES  # each new timestamp (1 to 4 ms) commits: 1.05 back to back, 2.0 on a slow disk
-    if sync.call == "O_DSYNC" and sync.direct and claims_fua is not False:
-        return ExpectedFlushes(ONE, NOTHING if claims_fua else Range(0, 1))
-    return ONE_FLUSH
+class InPlace(LayerKind, frozen=True, kw_only=True):
+    """The row of a filesystem that overwrites data and keeps its metadata in a journal: ext4, XFS."""
 
+    layer: Layer = "filesystem"
+    sync: SyncPath = "passes"
+    because: str = "a sync ends in a flush"
+    compression: Literal["never", "optional", "unknown"] = "never"
+    rewrites_in_place: bool = True
+    flushes_on_sync: bool = True
+    sync_mount: bool = True
 
-def caller_flushes(sync: Sync) -> bool:
-    """Return whether the thread that syncs sends the flush in ext4 and XFS.
+    def expected_flushes(self, node: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:
+        """Return the flushes of the data, and of the journal if the metadata changed too."""
+        if not sync.overwrites:
+            return ONE_OR_TWO_FLUSHES  # two with a journal, whose commit record needs its own; one without, or with FUA
+        if sync.call in {"fsync", "O_SYNC"}:
+            return ONE_OR_TWO_FLUSHES  # each new timestamp (1 to 4 ms) commits: 1.05 back to back, 2.0 on a slow disk
+        if sync.call == "O_DSYNC" and sync.direct and claims_fua is not False:
+            return ExpectedFlushes(ONE, NOTHING if claims_fua else Range(0, 1))
+        return ONE_FLUSH
 
-    It does if no metadata waits for the journal (ext4_sync_file with a committed transaction, xfs_file_fsync without a
-    log force): 10 147 of 10 147 flushes while other processes committed all the time.
-    """
-    return sync.overwrites and sync.call in {"fdatasync", "O_DSYNC"}
+    def caller_flushes(self, node: Node, sync: Sync) -> bool:
+        """The caller does if no metadata waits for the journal (ext4_sync_file with a committed transaction,
+        xfs_file_fsync without a log force): 10 147 of 10 147 flushes while other processes committed all the time."""
+        return sync.overwrites and sync.call in {"fdatasync", "O_DSYNC"}
+
+    def expected_of_backing(self, node: Node) -> Range:
+        return ONE_OR_TWO

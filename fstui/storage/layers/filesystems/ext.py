@@ -10,9 +10,8 @@ from collections.abc import Collection, Sequence
 
 from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount
-from fstui.storage.layers.flushes import ONE_OR_TWO, ExpectedFlushes, Range, Sync, caller_flushes, expected_in_place
+from fstui.storage.layers.flushes import ExpectedFlushes, InPlace, Range, Sync
 from fstui.storage.layers.forwarding import ALL, AT_TIMES, Forwarded, Member
-from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import BARRIERS_OFF, FilesystemReader, LayerDescription, without_none
 from fstui.storage.tree import Tree
 
@@ -92,7 +91,7 @@ def _journal_task(device: str) -> str:
     return f"/sys/fs/ext4/{device}/journal_task"
 
 
-class Ext(LayerKind, frozen=True, kw_only=True):
+class Ext(InPlace, frozen=True, kw_only=True):
     def writes_in_place(self, node: Node) -> bool:
         return not journals_data(node)
 
@@ -106,28 +105,14 @@ class Ext(LayerKind, frozen=True, kw_only=True):
         return super().forwards(node, member, roles, filesystem)
 
     def expected_flushes(self, node: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:
-        return _DATA_JOURNAL if journals_data(node) else expected_in_place(sync, claims_fua)
+        return _DATA_JOURNAL if journals_data(node) else super().expected_flushes(node, sync, claims_fua)
 
     def caller_flushes(self, node: Node, sync: Sync) -> bool:
-        return caller_flushes(sync) and not journals_data(node)
+        return super().caller_flushes(node, sync) and not journals_data(node)
 
     def expected_of_backing(self, node: Node) -> Range:
-        return Range(1, 3) if journals_data(node) else ONE_OR_TWO
+        return Range(1, 3) if journals_data(node) else super().expected_of_backing(node)
 
 
-KINDS = tuple(
-    Ext(
-        name=name,
-        layer="filesystem",
-        sync="passes",
-        because="a sync ends in a flush",
-        compression="never",
-        rewrites_in_place=True,
-        flushes_on_sync=True,
-        sync_ends_traced=True,
-        sync_mount=True,
-        barriers_on="barrier=1",
-    )
-    for name in ("ext2", "ext3", "ext4")
-)
+KINDS = tuple(Ext(name=name, sync_ends_traced=True, barriers_on="barrier=1") for name in ("ext2", "ext3", "ext4"))
 FILESYSTEMS = ExtReader

@@ -11,9 +11,8 @@ from collections.abc import Collection
 from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount
 from fstui.storage.layers.facts import DEVICE_UNSEEN
-from fstui.storage.layers.flushes import ONE_OR_TWO, ExpectedFlushes, Range, Sync, caller_flushes, expected_in_place
+from fstui.storage.layers.flushes import InPlace
 from fstui.storage.layers.forwarding import ONE_PATH, Forwarded, Member
-from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import FilesystemReader, LayerDescription
 
 _ROLES = {"logdev": "log", "rtdev": "realtime"}
@@ -36,33 +35,13 @@ class XfsReader(FilesystemReader):
         )
 
 
-class Xfs(LayerKind, frozen=True, kw_only=True):
+class Xfs(InPlace, frozen=True, kw_only=True):
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         """A file is on the real-time device or on the data device, and its sync flushes that one (xfs_file_fsync)."""
         if "realtime" in roles and member.role in (None, "realtime"):
             return ONE_PATH
         return super().forwards(node, member, roles, filesystem)
 
-    def expected_flushes(self, node: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:
-        return expected_in_place(sync, claims_fua)
 
-    def caller_flushes(self, node: Node, sync: Sync) -> bool:
-        return caller_flushes(sync)
-
-    def expected_of_backing(self, node: Node) -> Range:
-        return ONE_OR_TWO
-
-
-KINDS = (
-    Xfs(
-        name="xfs",
-        layer="filesystem",
-        sync="passes",
-        because="a sync ends in a flush",
-        compression="never",
-        rewrites_in_place=True,
-        flushes_on_sync=True,
-        sync_mount=True,
-    ),
-)
+KINDS = (Xfs(name="xfs"),)
 FILESYSTEMS = XfsReader

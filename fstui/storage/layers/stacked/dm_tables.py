@@ -11,7 +11,7 @@ multipath-tools), and the names of LVM's hidden volumes below tell the target an
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -188,21 +188,13 @@ def unmangled(name: str) -> str:
     return re.sub(_MANGLED, lambda found: chr(int(found[1], 16)), name)
 
 
-def target_of(uuid: str, names_below: Iterable[str]) -> str:
+def target_of(uuid: str, names_below: Collection[str]) -> str:
     """Return the kind by names, as ``dm-crypt``; plain ``dm`` if they do not tell."""
-    if uuid.startswith("LVM-"):
-        return _lvm_kind(uuid, tuple(names_below))
-    return next((kind for prefix, kind in _BY_UUID if uuid.startswith(prefix)), "dm")
-
-
-def _lvm_kind(uuid: str, names_below: tuple[str, ...]) -> str:
-    for suffix, kind in _BY_LVM_SUFFIX:
-        if uuid.endswith(suffix):
-            return kind
-    for pattern, kind in _BY_LVM_BELOW:
-        if any(re.search(pattern, name) for name in names_below):
-            return kind
-    return "dm-linear"
+    if not uuid.startswith("LVM-"):
+        return next((kind for prefix, kind in _BY_UUID if uuid.startswith(prefix)), "dm")
+    by_suffix = (kind for suffix, kind in _BY_LVM_SUFFIX if uuid.endswith(suffix))
+    by_names = (kind for pattern, kind in _BY_LVM_BELOW if any(re.search(pattern, name) for name in names_below))
+    return next(by_suffix, next(by_names, "dm-linear"))
 
 
 def moves(label: str) -> bool:
