@@ -12,23 +12,20 @@ from typing import Any
 
 from fstui.measure.probes import sync_path
 from fstui.measure.probes.files import try_direct
-from fstui.measure.probes.sysbench_program import COUNT, LATE_S, NUMBER, RunningProgram, first, latency_ms, reason
+from fstui.measure.probes.sysbench_program import LATE_S, RunningProgram, latency_ms, reason, reported
 from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_interrupted, run_probe, send
 
 TIMES = "each write and each fsync is an event of its own in one histogram"
-_FIGURES = {
-    "writes_per_s": rf"\s+writes/s:\s+{NUMBER}",
-    "fsyncs_per_s": rf"\s+fsyncs/s:\s+{NUMBER}",
-    "total_time_s": rf"\s+total time:\s+{NUMBER}s",
-}
+_FIGURES = {"writes_per_s": "writes/s", "fsyncs_per_s": "fsyncs/s", "total_time_s": "total time"}
 
 
 def totals(text: list[str]) -> dict[str, Any] | None:
-    numbers = {name: float(found[0]) for name, pattern in _FIGURES.items() if (found := first(pattern, text))}
-    if numbers.keys() != _FIGURES.keys():
+    found, _ = reported(text)
+    if not found.keys() >= set(_FIGURES.values()):
         return None
-    events = first(rf"\s+total number of events:\s+{COUNT}", text) or ("0",)
-    return {**numbers, "events": int(events[0]), "latency_ms": latency_ms(text), "times": TIMES}
+    numbers = {name: found[printed] for name, printed in _FIGURES.items()}
+    events = int(found.get("total number of events", 0))
+    return {**numbers, "events": events, "latency_ms": latency_ms(found), "times": TIMES}
 
 
 def start(settings: dict[str, Any], action: str) -> RunningProgram:

@@ -8,7 +8,7 @@ import re
 import select
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fstui.measure.wire.stdio import Trouble, die_with_parent
@@ -18,25 +18,16 @@ LATE_S = 20
 """Extra time for sysbench to end after its own time is over."""
 SCHEMAS, SQL = "./schemas.lua", "./sql.lua"
 _QUERY = re.compile(r" for query '.*")
-NUMBER, COUNT = r"(\d{1,15}(?:\.\d{1,15})?)(?![\d.])", r"(\d{1,15})(?![\d.])"
+_NUMBER, _COUNT = r"(\d{1,15}(?:\.\d{1,15})?)(?![\d.])", r"(\d{1,15})(?![\d.])"
 """sysbench prints no longer number, and none with two points."""
 _INTERVAL = re.compile(
-    rf"\[ {COUNT}s \] thds: \d+ tps: {NUMBER} qps: {NUMBER} \(r/w/o: {NUMBER}/{NUMBER}/{NUMBER}\) "
-    rf"lat \(ms,95%\): {NUMBER} err/s:? {NUMBER}"
+    rf"\[ {_COUNT}s \] thds: \d+ tps: {_NUMBER} qps: {_NUMBER} \(r/w/o: {_NUMBER}/{_NUMBER}/{_NUMBER}\) "
+    rf"lat \(ms,95%\): {_NUMBER} err/s:? {_NUMBER}"
 )
 _WHOLE = re.compile(r"-?\d{1,18}(?:\.\d{1,15})?")
-_BUCKET = re.compile(rf"\s+{NUMBER} \|[* ]*\s{COUNT}$")
-_COUNTS = {name: rf"\s+{name}:\s+{COUNT}" for name in ("read", "write", "other", "total")}
-_PER_S = {
-    name: rf"\s+{name.replace('_', ' ')}:\s+{COUNT}\s+\({NUMBER} per sec\.\)"
-    for name in ("transactions", "queries", "ignored_errors", "reconnects")
-}
-_LATENCY_MS = {
-    "min": rf"\s+min:\s+{NUMBER}",
-    "avg": rf"\s+avg:\s+{NUMBER}",
-    "max": rf"\s+max:\s+{NUMBER}",
-    "p95": rf"\s+95th percentile:\s+{NUMBER}",
-}
+_BUCKET = re.compile(rf"\s+{_NUMBER} \|[* ]*\s{_COUNT}$")
+_REPORTED = re.compile(rf"\s+([\w/ ]+):\s+{_NUMBER}(?:\s+\({_NUMBER} per sec\.\))?")
+_LATENCY_MS = {"min": "min", "avg": "avg", "max": "max", "p95": "95th percentile"}
 
 
 class RunningProgram:
@@ -160,22 +151,29 @@ def interval(line: str) -> dict[str, float] | None:
 
 def totals(text: list[str]) -> dict[str, Any] | None:
     """Return the figures of the final report of an OLTP script; None if there is no report."""
-    per_s = {name: found for name, pattern in _PER_S.items() if (found := first(pattern, text))}
-    counts = {name: int(found[0]) for name, pattern in _COUNTS.items() if (found := first(pattern, text))}
+    found, per_s = reported(text)
     if "transactions" not in per_s or "queries" not in per_s:
         return None
+    ignored = {name.replace(" ", "_"): int(found[name]) for name in ("ignored errors", "reconnects") if name in found}
     return {
-        "queries": counts,
-        "transactions": int(per_s["transactions"][0]),
-        "tps": float(per_s["transactions"][1]),
-        "qps": float(per_s["queries"][1]),
-        "latency_ms": latency_ms(text),
-        **{name: int(per_s[name][0]) for name in ("ignored_errors", "reconnects") if name in per_s},
+        "queries": {name: int(found[name]) for name in ("read", "write", "other", "total") if name in found},
+        "transactions": int(found["transactions"]),
+        "tps": per_s["transactions"],
+        "qps": per_s["queries"],
+        "latency_ms": latency_ms(found),
+        **ignored,
     }
 
 
-def latency_ms(text: list[str]) -> dict[str, float]:
-    return {name: float(found[0]) for name, pattern in _LATENCY_MS.items() if (found := first(pattern, text))}
+def reported(text: list[str]) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the numbers of a final report by their names, and those per second: ``queries: 12 (3.40 per sec.)``."""
+    lines = [match.groups() for line in reversed(text) if (match := _REPORTED.match(line))]
+    numbers = {name: float(number) for name, number, _ in lines}
+    return numbers, {name: float(number) for name, _, number in lines if number}
+
+
+def latency_ms(found: Mapping[str, float]) -> dict[str, float]:
+    return {name: found[printed] for name, printed in _LATENCY_MS.items() if printed in found}
 
 
 def histogram(text: list[str]) -> list[tuple[float, int]]:
@@ -192,8 +190,3 @@ def counted(rows: list[tuple[str, ...]], columns: int) -> dict[str, list[int | N
         for row in rows
         if len(row) == columns + 1 and all(not number or _WHOLE.fullmatch(number) for number in row[1:])
     }
-
-
-def first(pattern: str, text: list[str]) -> tuple[str, ...] | None:
-    compiled = re.compile(pattern)
-    return next((match.groups() for line in text if (match := compiled.match(line))), None)
