@@ -144,10 +144,10 @@ def sparkline(values: Sequence[float | None]) -> str:
     return "".join(" " if value is None else _BLOCKS[round((len(_BLOCKS) - 1) * value / most)] for value in values)
 
 
-def moment(started_at: str) -> str:
+def moment(started_at: str, form: str = "%d %b %Y %H:%M") -> str:
     """Return ``20 Nov 2026 03:12``, or the text itself if it is not a time."""
     try:
-        return datetime.fromisoformat(started_at).strftime("%d %b %Y %H:%M")
+        return datetime.fromisoformat(started_at).strftime(form)
     except ValueError:
         return started_at
 

@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
-from textual.fuzzy import Matcher
 
 from fstui.model.errors import Refused
 from fstui.tui.commands import key_name
@@ -47,22 +46,25 @@ class Entries(Provider):
             yield DiscoveryHit(entry.name, entry.run, help=entry.help)
 
     async def search(self, query: str) -> Hits:
-        matcher = self.matcher(query)
-        for entry in (*self._keys(), *self._mounts(), *self._scenarios(), *self._others()):
-            if hit := _hit(matcher, entry):
-                yield hit
-        for one in await self._saved_runs_read():
-            name = f"run {one.id}: {one.scenario} on {one.target}"
-            entry = PaletteEntry(name, f"{one.verdict}, {one.started_at}", partial(self._open, one.path))
-            if hit := _hit(matcher, entry):
-                yield hit
+        matcher, runs = self.matcher(query), await self._runs()
+        for entry in (*self._keys(), *self._mounts(), *self._scenarios(), *self._others(), *runs):
+            score = matcher.match(f"{entry.name} {entry.help}")
+            if score > 0:
+                yield Hit(score, matcher.highlight(entry.name), entry.run, help=entry.help)
 
-    async def _saved_runs_read(self) -> tuple[Summary, ...]:
+    async def _runs(self) -> list[PaletteEntry]:
         """Return the saved runs, or none if the disk is slow: the palette is empty until the search ends."""
         if self.reading is None:
-            return ()
+            return []
         done, _ = await asyncio.wait((self.reading,), timeout=SAVED_RUNS_TIMEOUT_S)
-        return self.reading.result() if done else ()
+        return [
+            PaletteEntry(
+                f"run {one.id}: {one.scenario} on {one.target}",
+                f"{one.verdict}, {one.started_at}",
+                partial(self._open, one.path),
+            )
+            for one in (self.reading.result() if done else ())
+        ]
 
     @property
     def _fstui(self) -> FstuiApp:
@@ -132,8 +134,3 @@ async def _saved_runs() -> tuple[Summary, ...]:
         return tuple(one for one in await history.listed() if not one.unreadable)
     except (OSError, Refused):
         return ()
-
-
-def _hit(matcher: Matcher, entry: PaletteEntry) -> Hit | None:
-    score = matcher.match(f"{entry.name} {entry.help}")
-    return Hit(score, matcher.highlight(entry.name), entry.run, help=entry.help) if score > 0 else None

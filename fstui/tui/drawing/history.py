@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -105,7 +104,7 @@ def _row(summary: Summary, columns: Sequence[Column], scale: LogScale, bar: int)
     remarks = [one for one in report.remarks(summary) if one != "simulated" or not _path_says_simulated(summary)]
     values = {
         "": glyph,
-        "WHEN": _day(summary.started_at),
+        "WHEN": moment(summary.started_at, "%d %b %H:%M"),
         "VERDICT": "unreadable" if summary.unreadable else word if summary.verdict else "",
         "SPEED": summary.speed or "",
         "SCENARIO": summary.scenario,
@@ -148,10 +147,3 @@ def _rate(per_s: float) -> str:
 
 def _power_of_ten(per_s: float) -> str:
     return f"{per_s / 1e6:g}M" if per_s >= 1e6 else f"{per_s / 1e3:g}k" if per_s >= 1e3 else f"{per_s:g}"
-
-
-def _day(started_at: str) -> str:
-    try:
-        return datetime.fromisoformat(started_at).strftime("%d %b %H:%M")
-    except ValueError:
-        return ""

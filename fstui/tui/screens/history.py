@@ -93,8 +93,8 @@ class HistoryScreen(BaseScreen):
             self._empty = "The saved runs could not be read."
         self._show_rows()
 
-    def on_drawn_table_head_clicked(self, clicked: DrawnTable.HeadClicked) -> None:
-        self._sort = clicked.title
+    def on_data_table_header_selected(self, selected: DrawnTable.HeaderSelected) -> None:
+        self._sort = self.table.titles[selected.column_index]
         self._show_rows()
 
     def _show_rows(self) -> None:

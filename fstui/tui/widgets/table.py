@@ -43,13 +43,6 @@ class DrawnTable(DataTable[Text]):
             super().__init__()
             self.table = table
 
-    class HeadClicked(Message):
-        """The head of a column was clicked."""
-
-        def __init__(self, title: str) -> None:
-            super().__init__()
-            self.title = title
-
     can_focus = False  # the screen has the keys, which a user may have changed
     DEFAULT_CSS = """
     DrawnTable { height: auto; background: transparent; scrollbar-size: 1 1; overflow-x: hidden; }
@@ -61,7 +54,7 @@ class DrawnTable(DataTable[Text]):
         super().__init__(cursor_type="row", cell_padding=0, show_header=header, id=id)
         self._draw = draw
         self._rows: Mapping[str, Callable[[], Cells]] = {}
-        self._titles: list[str] = []
+        self.titles: list[str] = []
         self._pending: str | int | None = None
         """The row for the cursor once there are rows."""
 
@@ -75,9 +68,6 @@ class DrawnTable(DataTable[Text]):
         else:
             self.post_message(self.Clicked(self))
 
-    def on_data_table_header_selected(self, selected: DataTable.HeaderSelected) -> None:
-        self.post_message(self.HeadClicked(self._titles[selected.column_index]))
-
     def on_resize(self) -> None:
         self.refill()
 
@@ -89,7 +79,7 @@ class DrawnTable(DataTable[Text]):
         columns, rows, titles = self._draw(self.size.width)
         self._rows = {}  # clearing may scroll, and there are no columns for rows yet
         self.clear(columns=True)
-        self._titles = [column.title for column in columns]
+        self.titles = [column.title for column in columns]
         heads = styled_row(columns, {one.title: one.title for one in columns} | dict(titles), {})
         for column, (head, _) in zip(columns, heads, strict=True):
             self.add_column(Text(head, FAINT), width=column.width + column.gap)
