@@ -7,8 +7,8 @@ layers interpret what they printed.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -30,12 +30,8 @@ Claims = Mapping[str, Answer]
 UNASKED: Claims = {}
 
 
-class ToolCall(NamedTuple):
-    """A read-only command."""
-
-    command: Command
-    root: bool = False
-    """Only root gets an answer."""
+ROOT_ONLY = frozenset({"dmsetup", "hdparm", "losetup", "nvme", "smartctl"})
+"""Programs that answer only to root."""
 
 
 def line(command: Command) -> str:
@@ -49,9 +45,10 @@ def answer(claims: Claims, command: Command) -> str | None:
     return found.output if found is not None and found.error is None else None
 
 
-def missing(what: str, commands: Iterable[Command], claims: Claims, no_answer: str = "not asked yet") -> Reading:
-    """Return a reading that says what could not be read, and why; ``no_answer`` if no command was run."""
+def missing(what: str, commands: Sequence[Command], claims: Claims) -> Reading:
+    """Return a reading that says what could not be read, and why."""
     lines = [line(command) for command in commands]
+    no_answer = "root only, or not asked yet" if commands[-1][0] in ROOT_ONLY else "not asked yet"
     errors = [(each, found.error or "does not report it") for each in lines if (found := claims.get(each)) is not None]
     # the message of an installed tool is more useful than the absence of another
     errors.sort(key=lambda pair: pair[1].endswith("is not installed"))

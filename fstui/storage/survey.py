@@ -10,6 +10,7 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -19,7 +20,7 @@ from fstui.model.host import Host, Inventory
 from fstui.model.storage import Medium, Node, Target
 from fstui.proc import Mount
 from fstui.storage import mounts
-from fstui.storage.claims import UNASKED, Claims, Command, ToolCall
+from fstui.storage.claims import ROOT_ONLY, UNASKED, Claims, Command
 from fstui.storage.host import read_host
 from fstui.storage.layers import kind
 from fstui.storage.layers.devices import media
@@ -203,11 +204,6 @@ def _unused(graph: Graph, every: Sequence[Mount], targets: Sequence[Target]) -> 
 def commands(inventory: Inventory, root: bool | None = None) -> tuple[Command, ...]:
     """Return the commands to run about everything here: only read-only ones, and root's only for root."""
     root = os.geteuid() == 0 if root is None else root
-    questions = dict.fromkeys(_questions(inventory))
-    return tuple(question.command for question in questions if root or not question.root)
-
-
-def _questions(inventory: Inventory) -> list[ToolCall]:
     nodes = {node.id: node for target in inventory.filesystems for node in target.stack}
     nodes.update({node.id: node for node in inventory.unused})
     by_kind: dict[str, list[Node]] = {}
@@ -216,6 +212,6 @@ def _questions(inventory: Inventory) -> list[ToolCall]:
     sources: dict[str, list[str]] = {}
     for target in inventory.filesystems:
         sources.setdefault(target.fstype, []).append(target.source)
-    return [
-        question for name, alike in by_kind.items() for question in kind(name).questions(alike, sources.get(name, ()))
-    ]
+    every = (kind(name).questions(alike, sources.get(name, ())) for name, alike in by_kind.items())
+    asked = dict.fromkeys(chain.from_iterable(every))
+    return tuple(command for command in asked if root or command[0] not in ROOT_ONLY)

@@ -13,7 +13,7 @@ import fstui.storage.layers
 from fstui.model.base import Base
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Layer, Node, Reading, SyncPath
-from fstui.storage.claims import ToolCall
+from fstui.storage.claims import Command
 from fstui.storage.layers.facts import barriers_off
 from fstui.storage.layers.forwarding import ALL, AT_TIMES, HALVES, ONE_PATH, PART, Forwarded, Member, by_role
 from fstui.storage.tree import Tree
@@ -177,7 +177,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
             return None
         return tuple(child for child in below if node.below_roles.get(child.id) not in _NEVER_WAITED_FOR)
 
-    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[ToolCall, ...]:
+    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
         """Return the commands that report on all layers of this kind.
 
         ``nodes``: these layers. ``sources``: the sources of the mounts among them.

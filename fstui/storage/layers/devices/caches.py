@@ -187,8 +187,7 @@ def cache_readings(node: Node, claims: Claims) -> tuple[Reading, ...]:
             found.append(reading)
     stated = any(each.what == "drive_cache" or (each.what, each.value) == ("vwc", "absent") for each in found)
     if commands and not stated:
-        what = "the drive's report of its write cache"
-        found.append(missing(what, commands, claims, no_answer="root only, or not asked yet"))
+        found.append(missing("the drive's report of its write cache", commands, claims))
     return tuple(found)
 
 

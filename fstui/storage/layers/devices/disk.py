@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from fstui.model.storage import Node, Reading, SyncPath
-from fstui.storage.claims import ToolCall
+from fstui.storage.claims import Command
 from fstui.storage.layers.devices import caches, health, links, models, nvme
 from fstui.storage.layers.devices.caches import volatile_cache
 from fstui.storage.layers.devices.links import link
@@ -194,9 +194,9 @@ class Drive(LayerKind, frozen=True, kw_only=True):
             return "unknown", "write through: the host offers no flush (virtio F_FLUSH), so the kernel sends none"
         return "unknown", "write through: the kernel sends no flush, the device states no volatile cache"
 
-    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[ToolCall, ...]:
+    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
         asked = (command for node in nodes for command in (*caches.cache_commands(node), health.health_command(node)))
-        return tuple(ToolCall(command, root=True) for command in asked if command is not None)
+        return tuple(command for command in asked if command is not None)
 
     def keeps_each_write(self, node: Node) -> bool:
         """Return whether a server of this host provides the disk.

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.proc import MOUNTINFO, Mount
-from fstui.storage.claims import Claims, Command, ToolCall, answer, line
+from fstui.storage.claims import Claims, Command, answer, line
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import FilesystemReader, LayerDescription
 from fstui.storage.mounts import parents
@@ -112,11 +112,11 @@ def _is_same(upper: _Directory, shown: _Directory) -> bool | None:
 
 
 class Overlay(LayerKind, frozen=True, kw_only=True):
-    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[ToolCall, ...]:
+    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
         """Look at each upper directory in a child process, because its filesystem may hang."""
         found = ((node.name, upper) for node in nodes if (upper := node.value("upperdir")))
         return tuple(
-            ToolCall(stat_command(path))
+            stat_command(path)
             for name, upper in found
             for path in (name, *((upper,) if upper.startswith("/") else _relative(name, upper)))
         )

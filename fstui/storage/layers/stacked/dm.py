@@ -13,9 +13,9 @@ from functools import cached_property, partial
 
 import msgspec
 
-from fstui.model.storage import Node, Reading
+from fstui.model.storage import Layer, Node, Reading, SyncPath
 from fstui.storage import claims
-from fstui.storage.claims import ToolCall
+from fstui.storage.claims import Command
 from fstui.storage.layers.forwarding import ALL, AT_TIMES, CLONES, ONE_PATH, ONLY_READ, Forwarded, Member
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import DeviceReader, LayerDescription, with_readings, without_none
@@ -34,10 +34,13 @@ class DmTarget(LayerKind, frozen=True, kw_only=True):
     of 3 (6.12).
     """
 
+    layer: Layer = "block"
+    sync: SyncPath = "passes"
+    because: str = "forwards a flush"
     repeats_commits: bool = True
 
-    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[ToolCall, ...]:
-        return (ToolCall(dm_tables.COMMAND, root=True),)
+    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
+        return (dm_tables.COMMAND,)
 
 
 def sends_requests(node: Node) -> bool | None:
@@ -135,11 +138,9 @@ class DmReader(DeviceReader):
     def _missing(self) -> tuple[Reading, ...]:
         if claims.answer(self.sources.claims, dm_tables.COMMAND) is not None:
             return ()
-        commands, no_answer = [dm_tables.COMMAND], "root only, or not asked yet"
-        return (claims.missing("the device-mapper table", commands, self.sources.claims, no_answer),)
+        return (claims.missing("the device-mapper table", [dm_tables.COMMAND], self.sources.claims),)
 
 
-_target = partial(DmTarget, layer="block", sync="passes", because="forwards a flush")
 _cached = partial(CachedTarget, layer="block", sync="passes", may_cache=True)
 _COMMITS = "a flush commits the pool's metadata and is forwarded"
 
@@ -147,7 +148,7 @@ KINDS = (
     # a device whose names do not identify its target
     DmTarget(
         name="dm",
-        layer="block",
+        sync="unknown",
         known=False,
         device_names="dm-",
         because="its target is not known",
@@ -155,24 +156,22 @@ KINDS = (
         may_cache=True,
         reduces=True,
     ),
-    _target(name="dm-linear", label="linear", adds_bytes=False),
-    _target(name="dm-stripe", label="striped", adds_bytes=False, spreads="stripe"),
-    _target(name="dm-crypt", label="encrypted", because="encrypts data and forwards a flush", adds_bytes=False),
+    DmTarget(name="dm-linear", label="linear", adds_bytes=False),
+    DmTarget(name="dm-stripe", label="striped", adds_bytes=False, spreads="stripe"),
+    DmTarget(name="dm-crypt", label="encrypted", because="encrypts data and forwards a flush", adds_bytes=False),
     Multipath(
         name="dm-multipath",
-        layer="block",
-        sync="passes",
         because="a flush takes one of the paths",
         counts_flushes=True,
         adds_bytes=False,
         spreads="path",
     ),
-    _target(name="dm-mirror", spreads="raid1", dispensable=("log",)),
+    DmTarget(name="dm-mirror", spreads="raid1", dispensable=("log",)),
     Raid(name="dm-raid", layer="block", sync="passes", because="forwards a flush", dispensable=("metadata",)),
-    Thin(name="dm-thin", layer="block", sync="passes", because=_COMMITS),
-    _target(name="dm-thin-pool", because=_COMMITS),
-    SnapshotTarget(name="dm-snapshot", layer="block", sync="passes", because="a flush goes to its store"),
-    *(_target(name=name) for name in ("dm-snapshot-merge", "dm-snapshot-origin")),
+    Thin(name="dm-thin", because=_COMMITS),
+    DmTarget(name="dm-thin-pool", because=_COMMITS),
+    SnapshotTarget(name="dm-snapshot", because="a flush goes to its store"),
+    *(DmTarget(name=name) for name in ("dm-snapshot-merge", "dm-snapshot-origin")),
     _cached(name="dm-cache", because="a flush commits the cache's metadata and is forwarded"),
     _cached(
         name="dm-writecache",

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage import claims
-from fstui.storage.claims import ToolCall
+from fstui.storage.claims import Command
 from fstui.storage.layers.facts import is_read_only
 from fstui.storage.layers.kinds import LayerKind, kind
 from fstui.storage.layers.readers import DeviceReader, LayerDescription, Sources, without_none
@@ -56,7 +56,7 @@ def deleted(node: Node) -> Reading | None:
     return file if file.value.endswith(_DELETED) else None
 
 
-def stat_command(path: str) -> claims.Command:
+def stat_command(path: str) -> Command:
     """Return the command that prints what is at a path: device number, inode, its own device number if it is a device
     node, size."""
     return ("stat", "--dereference", "--format=%d %i %t:%T %s", "--", path)
@@ -182,11 +182,11 @@ def _backing_file(path: str, below: tuple[str, ...], because: str) -> Node:
 
 
 class Loop(LayerKind, frozen=True, kw_only=True):
-    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[ToolCall, ...]:
+    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
         """One list has all files. The paths matter only for devices that are written to."""
         files = (node.value("backing_file") for node in nodes if not is_read_only(node))
         paths = (file for file in files if file is not None and not file.startswith(_MEMFD))
-        return (ToolCall(BACKING, root=True), *(ToolCall(stat_command(path)) for path in paths))
+        return (BACKING, *map(stat_command, paths))
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
         buffered = "" if direct_io(node) else "; direct-io is off: O_DIRECT above ends in the page cache"

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.proc import Mount
-from fstui.storage.claims import Command, ToolCall, missing
+from fstui.storage.claims import Command, missing
 from fstui.storage.layers.flushes import ONE_FLUSH, ExpectedFlushes, Sync
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import FilesystemReader, LayerDescription, Sources, without_none
@@ -103,12 +103,12 @@ class ZfsDataset(LayerKind, frozen=True, kw_only=True):
         SLOG."""
         return ONE_FLUSH
 
-    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[ToolCall, ...]:
+    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
         """Request the status of each pool and the properties of its mounted datasets. This needs no root."""
         by_pool: dict[str, list[str]] = {}
         for dataset in sorted(filter(None, set(sources))):
             by_pool.setdefault(dataset.partition("/")[0], []).append(dataset)
-        return tuple(ToolCall(command) for pool, datasets in by_pool.items() for command in _commands(pool, datasets))
+        return tuple(command for pool, datasets in by_pool.items() for command in _commands(pool, datasets))
 
     def counters(self, tree: Tree, nodes: Sequence[Node]) -> Iterable[DeviceCounters]:
         for node in nodes:

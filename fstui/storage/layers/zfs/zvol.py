@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from fstui.model.storage import Node, Reading, SyncPath
-from fstui.storage.claims import ToolCall
+from fstui.storage.claims import Command
 from fstui.storage.layers.facts import barriers_off
 from fstui.storage.layers.forwarding import AT_TIMES, Forwarded, Member
 from fstui.storage.layers.kinds import LayerKind
@@ -63,12 +63,12 @@ class Volume(LayerKind, frozen=True, kw_only=True):
         unless the module sends them no flushes. After a power cut the log is read unless that is disabled."""
         return node.value("sync") == "always" and node.value(REPLAY) != "1" and not barriers_off(node)
 
-    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[ToolCall, ...]:
+    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
         """Request the properties of each volume and the devices of its pool. This needs no root."""
         names = [volume for node in nodes if (volume := node.value("volume"))]
         of_pools = (command for name in names for command in pool_commands(name.partition("/")[0]))
         of_volumes = (("zfs", "get", *COLUMNS, "sync,logbias", name) for name in names)
-        return tuple(ToolCall(command) for command in dict.fromkeys((*of_pools, *of_volumes)))
+        return tuple(dict.fromkeys((*of_pools, *of_volumes)))
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         """A flush with nothing to commit writes and flushes nothing; the data follows with a transaction group."""
