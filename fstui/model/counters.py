@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
+import msgspec
+
 from fstui.model.base import Base
 from fstui.model.host import OtherWriter
 
@@ -30,6 +34,10 @@ class DeviceCounters(Base, frozen=True, kw_only=True):
     """ZIL commits of a ZFS dataset (of the whole host before OpenZFS 2.2), or COMMIT calls of an NFS mount."""
 
 
+COUNTED = tuple(name for name in DeviceCounters.__struct_fields__ if name not in ("device", "in_flight"))
+"""Fields that are differences between two readings."""
+
+
 class Counters(Base, frozen=True, kw_only=True):
     """The counters of every layer, read one after the other."""
 
@@ -38,6 +46,43 @@ class Counters(Base, frozen=True, kw_only=True):
     until_ns: int | None = None
     """When the counters of the last layer were read; None if unknown."""
     devices: tuple[DeviceCounters, ...] = ()
+
+
+def difference(before: Counters, after: Counters) -> tuple[DeviceCounters, ...]:
+    """Return what was counted in between, per device. A device that vanished or is new is left out.
+
+    A counter that went backwards (the device was replaced, or its counter wrapped) is None.
+    """
+    earlier = {device.device: device for device in before.devices}
+    return tuple(_grown(earlier[device.device], device) for device in after.devices if device.device in earlier)
+
+
+def written_bytes_by_device(before: Counters, after: Counters) -> dict[str, int]:
+    moved = difference(before, after)
+    return {device.device: device.written_bytes for device in moved if device.written_bytes is not None}
+
+
+def add(parts: Iterable[tuple[DeviceCounters, ...]]) -> tuple[DeviceCounters, ...]:
+    """Add up the differences of several periods per device. A sum is None if any part is None."""
+    sums: dict[str, DeviceCounters] = {}
+    for part in parts:
+        for device in part:
+            sums[device.device] = (
+                _combined(sums[device.device], device, int.__add__) if device.device in sums else device
+            )
+    return tuple(sums.values())
+
+
+def _grown(before: DeviceCounters, after: DeviceCounters) -> DeviceCounters:
+    return _combined(before, after, lambda earlier, later: later - earlier if later >= earlier else None)
+
+
+def _combined(first: DeviceCounters, second: DeviceCounters, join: Callable[[int, int], int | None]) -> DeviceCounters:
+    values: dict[str, int | None] = {}
+    for name in COUNTED:
+        one, other = getattr(first, name), getattr(second, name)
+        values[name] = None if one is None or other is None else join(one, other)
+    return msgspec.structs.replace(second, **values)
 
 
 class Idle(Base, frozen=True, kw_only=True):

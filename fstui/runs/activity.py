@@ -14,11 +14,10 @@ from msgspec.structs import replace
 from fstui.measure.children import Child
 from fstui.measure.kinds.servers import COMMANDS, DECISIVE, KINDS, Server
 from fstui.model.activity import HostActivity, RunningDatabase
-from fstui.model.counters import Idle
+from fstui.model.counters import Idle, add, difference
 from fstui.model.host import OtherWriter
 from fstui.model.storage import Node
 from fstui.runs.machine.base import Machine
-from fstui.storage import counters
 from fstui.storage.process import writers
 
 MAX_WRITERS = 8
@@ -71,7 +70,7 @@ class IdleWatch:
             self._written[writer.pid, writer.name] += writer.written_bytes
         self.seen = Idle(
             elapsed_s=round(self.seen.elapsed_s + (after.monotonic_ns - before.monotonic_ns) / 1e9, 3),
-            counters=counters.add((self.seen.counters, counters.difference(before, after))),
+            counters=add((self.seen.counters, difference(before, after))),
             writers=tuple(
                 OtherWriter(pid=pid, name=name, written_bytes=written)
                 for (pid, name), written in self._written.most_common(MAX_WRITERS)

@@ -14,12 +14,11 @@ from fstui.measure import kinds as measures
 from fstui.measure.latency import Histogram, Timeline
 from fstui.measure.wire.frames import BadFrame, Samples
 from fstui.model.base import Base, Count
-from fstui.model.counters import Counters, DeviceCounters, DeviceTrace
+from fstui.model.counters import Counters, DeviceCounters, DeviceTrace, difference
 from fstui.model.plan import PlannedStep
 from fstui.model.settings import Figures
 from fstui.model.steps import CounterInterval, Failure, PendingOperation, Snapshot, StallSummary, Step, StepStatus
 from fstui.model.storage import Node
-from fstui.storage.counters import difference
 
 DELAYED_SHARE = 0.01
 """If the probe waited for a reader for more than this share of its time, its rate is invalid."""

@@ -19,7 +19,7 @@ from fstui import __version__
 from fstui.judge import Case, judge
 from fstui.judge.references import applicable
 from fstui.measure.children import SHUTDOWN_DEADLINE, ShutdownDeadline, WaitedDisk
-from fstui.model.counters import Idle
+from fstui.model.counters import Idle, written_bytes_by_device
 from fstui.model.documents import sealed
 from fstui.model.errors import Refused, local_time
 from fstui.model.events import (
@@ -45,7 +45,6 @@ from fstui.runs.site import Site, check_alignment, flagged
 from fstui.runs.stepping import StepRunner
 from fstui.state import paths
 from fstui.state.workspace import RunDirectory
-from fstui.storage.counters import written_bytes_by_device
 
 LASTING = frozenset({errno.EIO, errno.ETIMEDOUT})
 """Errors that the next step would meet as well: the disk is broken, or too slow to write the file."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fstui import __version__
+from fstui.model.counters import difference
 from fstui.model.errors import local_time
 from fstui.model.host import Inventory
 from fstui.model.storage import Node, Target
@@ -24,7 +25,6 @@ from fstui.model.watch import (
     WatchStarted,
 )
 from fstui.runs.machine.base import Machine, RunningWatch
-from fstui.storage.counters import difference
 from fstui.storage.process import writers
 from fstui.trace.child import Ended, Untraceable
 from fstui.trace.conclusion import WatchConclusion, answers, conclude, conclude_from_proc

@@ -15,10 +15,10 @@ from fstui.measure.kinds import StepSettings
 from fstui.measure.kinds.dirty_flush import DirtyFlush
 from fstui.measure.kinds.sqlite_commits import SqliteCommits
 from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.model.counters import difference
 from fstui.simulate.kernel import FileWrite, SyncError
 from fstui.simulate.media import US
 from fstui.simulate.simulated_host import SimulatedHost
-from fstui.storage.counters import difference
 
 MIN_OPS, EXTRA_NS = 50, 5e9
 """A slow step continues until it has this many operations, for at most this time."""

@@ -9,12 +9,11 @@ import msgspec
 
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.measure.latency import Histogram
-from fstui.model.counters import DeviceCounters, DeviceTimes
+from fstui.model.counters import DeviceCounters, DeviceTimes, difference
 from fstui.model.watch import Waiting, Watched, WatchedDevice
 from fstui.simulate.programs import SyncWritesProgram
 from fstui.simulate.simulated_host import SimulatedHost
 from fstui.simulate.stack import mount_point
-from fstui.storage.counters import difference
 
 COMMITS = SyncWrites(seconds=0, block_bytes=8192, offsets="sequential", sync="fdatasync", ops_per_s=50.0)
 PROGRAM, PID, FILE = "database", 100, "commits.log"

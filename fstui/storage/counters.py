@@ -7,10 +7,8 @@ commits of ZFS datasets and NFS mounts are counted in other files, whose paths a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-
-import msgspec
 
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.storage import Node
@@ -19,8 +17,6 @@ from fstui.storage.tree import MAX_DIGITS, Tree
 
 SECTOR_BYTES = 512
 """stat counts in sectors of 512 bytes, whatever the device's block size."""
-COUNTED = tuple(name for name in DeviceCounters.__struct_fields__ if name not in ("device", "in_flight"))
-"""Fields that are differences between two readings."""
 
 
 def read_counters(nodes: Sequence[Node], root: Path = Path("/")) -> Counters:
@@ -34,31 +30,6 @@ def read_counters(nodes: Sequence[Node], root: Path = Path("/")) -> Counters:
     found += _filesystems(tree, [node for node in distinct if node.layer == "filesystem"])
     devices = tuple(device for device in found if device is not None)
     return Counters(monotonic_ns=now, until_ns=time.monotonic_ns(), devices=devices)
-
-
-def difference(before: Counters, after: Counters) -> tuple[DeviceCounters, ...]:
-    """Return what was counted in between, per device. A device that vanished or is new is left out.
-
-    A counter that went backwards (the device was replaced, or its counter wrapped) is None.
-    """
-    earlier = {device.device: device for device in before.devices}
-    return tuple(_grown(earlier[device.device], device) for device in after.devices if device.device in earlier)
-
-
-def written_bytes_by_device(before: Counters, after: Counters) -> dict[str, int]:
-    moved = difference(before, after)
-    return {device.device: device.written_bytes for device in moved if device.written_bytes is not None}
-
-
-def add(parts: Iterable[tuple[DeviceCounters, ...]]) -> tuple[DeviceCounters, ...]:
-    """Add up the differences of several periods per device. A sum is None if any part is None."""
-    sums: dict[str, DeviceCounters] = {}
-    for part in parts:
-        for device in part:
-            sums[device.device] = (
-                _combined(sums[device.device], device, int.__add__) if device.device in sums else device
-            )
-    return tuple(sums.values())
 
 
 def _device(node: Node, stat: bytes | None) -> DeviceCounters | None:
@@ -101,15 +72,3 @@ def _numbers(stat: bytes) -> list[int]:
         return [int(word) for word in words] if max(map(len, words), default=0) <= MAX_DIGITS else []
     except ValueError:
         return []
-
-
-def _grown(before: DeviceCounters, after: DeviceCounters) -> DeviceCounters:
-    return _combined(before, after, lambda earlier, later: later - earlier if later >= earlier else None)
-
-
-def _combined(first: DeviceCounters, second: DeviceCounters, join: Callable[[int, int], int | None]) -> DeviceCounters:
-    values: dict[str, int | None] = {}
-    for name in COUNTED:
-        one, other = getattr(first, name), getattr(second, name)
-        values[name] = None if one is None or other is None else join(one, other)
-    return msgspec.structs.replace(second, **values)

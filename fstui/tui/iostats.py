@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 import msgspec
 
-from fstui.model.counters import Counters, DeviceCounters
+from fstui.model.counters import Counters, difference
 
 if TYPE_CHECKING:
     from fstui.model.watch import Watched
 
 Sample = TypeVar("Sample")
-_COUNTERS = ("reads", "writes", "written_bytes", "write_ms", "flushes", "flush_ms", "busy_ms")
+_COUNTERS = ("reads", "writes", "written_bytes", "write_ms", "flushes", "flush_ms", "busy_ms", "in_flight")
 _SUMS = ("reads", "writes", "written_bytes", "write_ms", "flushes", "flush_ms", "syncs", "sync_ns")
 _MAX_SAMPLES = 600
 """One per second: more than the widest chart shows."""
@@ -119,15 +119,9 @@ def between(before: Counters, after: Counters) -> dict[str, IoStats]:
     elapsed_s = (after.monotonic_ns - before.monotonic_ns) / 1e9
     if elapsed_s <= 0:
         return {}
-    earlier = {device.device: device for device in before.devices}
     return {
-        device.device: IoStats(
-            elapsed_s=elapsed_s,
-            in_flight=device.in_flight,
-            **{field: _growth(earlier[device.device], device, field) for field in _COUNTERS},
-        )
-        for device in after.devices
-        if device.device in earlier
+        moved.device: IoStats(elapsed_s=elapsed_s, **{field: getattr(moved, field) for field in _COUNTERS})
+        for moved in difference(before, after)
     }
 
 
@@ -167,12 +161,6 @@ def joined(stretches: Iterable[IoStats]) -> IoStats:
         longest_sync_ns=_max(one.longest_sync_ns for one in known),
         **_sums(known),
     )
-
-
-def _growth(before: DeviceCounters, after: DeviceCounters, field: str) -> int | None:
-    first, last = getattr(before, field), getattr(after, field)
-    # A device that was removed and came back starts at 0.
-    return None if first is None or last is None else max(last - first, 0)
 
 
 def _sums(parts: Sequence[IoStats]) -> dict[str, int | None]:

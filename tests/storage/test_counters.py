@@ -1,6 +1,6 @@
-from fstui.model.counters import Counters, DeviceCounters
+from fstui.model.counters import Counters, DeviceCounters, add, difference
 from fstui.model.storage import Node
-from fstui.storage.counters import add, difference, read_counters
+from fstui.storage.counters import read_counters
 from fstui.storage.survey import survey
 from tests.factories.box import STAT, Box
 

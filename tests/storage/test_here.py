@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from fstui.storage.counters import difference, read_counters
+from fstui.model.counters import difference
+from fstui.storage.counters import read_counters
 from fstui.storage.survey import survey, target_of
 from tests.real.disks import unmount
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from fstui.measure.helpers.claims import run
+from fstui.model.counters import difference
 from fstui.model.storage import Target
 from fstui.storage.claims import Answer, line
-from fstui.storage.counters import difference, read_counters
+from fstui.storage.counters import read_counters
 from fstui.storage.hotplug import Watch
 from fstui.storage.process import read_process, read_process_of
 from fstui.storage.survey import commands, survey, target_of

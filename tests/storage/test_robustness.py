@@ -5,11 +5,12 @@ import os
 from pathlib import Path
 
 from fstui.measure.helpers.claims import PROGRAMS
+from fstui.model.counters import difference
 from fstui.model.documents import encode
 from fstui.model.errors import Refused
 from fstui.model.storage import Node
 from fstui.storage.claims import Answer, Claims
-from fstui.storage.counters import difference, read_counters
+from fstui.storage.counters import read_counters
 from fstui.storage.hotplug import Watch
 from fstui.storage.process import read_process_of
 from fstui.storage.survey import commands, survey

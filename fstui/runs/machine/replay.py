@@ -10,7 +10,7 @@ import msgspec
 
 from fstui.databases.programs import EVERYTHING, Installed
 from fstui.measure.wire.frames import Frame, Samples
-from fstui.model.counters import Counters, DeviceCounters, DeviceTrace, Idle
+from fstui.model.counters import COUNTED, Counters, DeviceCounters, DeviceTrace, Idle
 from fstui.model.errors import Refused
 from fstui.model.host import Inventory, Process
 from fstui.model.run import Baselines, Run
@@ -18,7 +18,6 @@ from fstui.model.steps import Step, TimelinePoint
 from fstui.model.storage import Node, Space, Target
 from fstui.runs.machine.base import Machine, NoTrace, ProbeRequest, RunningProbe, RunningWatch
 from fstui.state.workspace import TargetDirectory
-from fstui.storage.counters import COUNTED
 
 _SPACE_BYTES = 1 << 40
 NOWHERE = Run(id="plan", started_at="", target=Target(path="DIR", mount_point="DIR", fstype="", source=""))

@@ -1,7 +1,7 @@
 import pytest
 
-from fstui.model.counters import DeviceCounters
-from fstui.storage.counters import difference, read_counters
+from fstui.model.counters import DeviceCounters, difference
+from fstui.storage.counters import read_counters
 from tests.factories.box import Box
 from tests.factories.looking import edges, look, read
 

@@ -2,9 +2,10 @@
 
 import pytest
 
+from fstui.model.counters import difference
 from fstui.model.storage import Target
 from fstui.storage.claims import Answer, Claims
-from fstui.storage.counters import difference, read_counters
+from fstui.storage.counters import read_counters
 from fstui.storage.survey import survey
 from tests.factories.box import Box
 from tests.factories.looking import edges, read, roles, target, trouble
