@@ -80,27 +80,15 @@ def warm_up(settings: dict[str, Any]) -> None:
     finish(sysbench(settings, "run", *words, *tables_of(settings)), check)
 
 
-class ServerFileWaits:
-    def __init__(self, settings: dict[str, Any]) -> None:
-        self.settings = settings
-        self.before = self.counters()
-
-    def counters(self) -> dict[str, list[int | None]]:
-        """Return the counters by name; empty if the server does not report them."""
-        if not self.settings["waits"]:
-            return {}
-        try:
-            rows = query(self.settings, self.settings["waits"])
-        except Trouble:
-            return {}
-        return sysbench_program.counted(rows, len(WAITS))
-
-    def difference(self) -> list[dict[str, int | str | None]]:
-        return [
-            {"file": name, **dict(zip(WAITS, map(grown, numbers, self.before[name]), strict=True))}
-            for name, numbers in self.counters().items()
-            if name in self.before
-        ]
+def file_waits(settings: dict[str, Any]) -> dict[str, list[int | None]]:
+    """Return the server's counters for each kind of its files; empty if it does not report them."""
+    if not settings["waits"]:
+        return {}
+    try:
+        rows = query(settings, settings["waits"])
+    except Trouble:
+        return {}
+    return sysbench_program.counted(rows, len(WAITS))
 
 
 def grown(after: int | None, before: int | None) -> int | None:
@@ -112,7 +100,7 @@ class Measurement:
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
-        self.waits = ServerFileWaits(settings)
+        self.waits_before = file_waits(settings)
         self.started_ns = self.ended_ns = 0
         self.transactions = 0.0
         self.silent_intervals = 0
@@ -157,7 +145,12 @@ class Measurement:
         histogram = sysbench_program.histogram(text)
         for first in range(0, len(histogram), HISTOGRAM_ROWS):
             send("figures", histogram=histogram[first : first + HISTOGRAM_ROWS])
-        send("figures", waits=self.waits.difference())
+        waits = [
+            {"file": name, **dict(zip(WAITS, map(grown, numbers, self.waits_before[name]), strict=True))}
+            for name, numbers in file_waits(self.settings).items()
+            if name in self.waits_before
+        ]
+        send("figures", waits=waits)
         if totals["tps"]:
             self.ended_ns = self.started_ns + round(totals["transactions"] / totals["tps"] * 1e9)
 

@@ -15,11 +15,7 @@ Grade = Literal["consumer", "data centre", "cloud", "raid", "array", "virtual", 
 Writes = Literal["in place", "log", "flash"]
 
 
-class _SourcedRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    source: str
-
-
-class Model(_SourcedRow, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the model of a disk tells. ``class_`` is unknown if it does not tell the medium."""
 
     pattern: str
@@ -29,6 +25,7 @@ class Model(_SourcedRow, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ephemeral: bool | None = None
     grade: Grade
     says: str
+    source: str
     cloud: str | None = None
     """The provider, as in ``Host.cloud``."""
     platform: str | None = None
@@ -45,13 +42,14 @@ class Model(_SourcedRow, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A volume that is reached by RDMA and answers within tens of microseconds."""
 
 
-class Fault(_SourcedRow, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Drives with published reports that they lose what their cache holds, although it was flushed."""
 
     pattern: str
     firmware: str
     """A pattern of the revision as the kernel shows it. Of a SATA drive's revision it keeps four characters."""
     says: str
+    source: str
 
 
 class ModelTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

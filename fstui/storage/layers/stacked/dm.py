@@ -8,6 +8,7 @@ reboot).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 
@@ -109,7 +110,7 @@ class DmReader(DeviceReader):
         """Yield a reading if the device is suspended, and one if LVM uses it to move volumes to another disk
         (pvmove(8))."""
         yield from without_none([self.tree.reading("suspended", f"{directory}/suspended", only=("1",))])
-        if dm_tables.moves(label):
+        if re.search(r"-pvmove\d+$", label):
             yield Reading(what=PVMOVE, value="under way", path=f"{directory}/name")
 
     def _requests(self, name: str, kind: str) -> tuple[Reading, ...]:

@@ -197,11 +197,6 @@ def target_of(uuid: str, names_below: Collection[str]) -> str:
     return next(by_suffix, next(by_names, "dm-linear"))
 
 
-def moves(label: str) -> bool:
-    """Return whether LVM uses the device to move volumes. It exists only during the move."""
-    return re.search(r"-pvmove\d+$", label) is not None
-
-
 def lvm_name(name: str) -> str:
     """Return ``data/my-queue`` for ``data-my--queue``: LVM joins with one hyphen and doubles those in names."""
     match = re.fullmatch(r"((?:[^-]|--)+)-((?:[^-]|--)+)", name)
