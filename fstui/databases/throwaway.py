@@ -32,11 +32,6 @@ from fstui.state.workspace import HeldDirectory
 START_S, END_S = 90.0, 15.0
 START_SYNCS = 2000
 """An upper bound of the syncs from an empty directory to the first connection: MySQL 9.7 issues 752, one by one."""
-DATA_FD = 64
-"""The server, and all that it starts, has its data directory open under this number, which is higher than its own."""
-DATA = f"/proc/self/fd/{DATA_FD}"
-"""The data directory as the server names it: short enough for a socket's path (107 bytes, unix(7)), and safe from being
-replaced by a symbolic link."""
 CWD = "/proc/self/cwd"
 """The run's directory, for clients that entered it."""
 _ENTER = """cd -P -- "$1" && [ "$(stat -c %d:%i .)" = "$2" ] || {
@@ -131,11 +126,9 @@ class Throwaway:
         return {
             **self._workspace.as_settings,
             "name": self._name,
-            "data": DATA,
-            "data_fd": DATA_FD,
             "socket": family.socket,
             "user": server_user(family.users) if os.geteuid() == 0 else None,
-            "prepare": family.preparation(self._program, DATA),
+            "prepare": family.preparation(self._program, "{data}"),
             "program": self._program.path,
             "ready": family.ready,
             "signal": family.end_signal,
@@ -147,7 +140,7 @@ class Throwaway:
         await self._start(settings, limit_s, {})
 
     async def _start(self, settings: Sysbench, limit_s: float, fields: dict[str, Any]) -> None:
-        words = self._family.command_line(self._program, DATA, f"{DATA}/{self._family.socket}", settings)
+        words = self._family.command_line(self._program, "{data}", f"{{data}}/{self._family.socket}", settings)
         await asyncio.shield(self._keeper.recording)  # raises OSError if the ledger could not store the entry
         self._keeper.child.send(json.dumps({**fields, "argv": words}))
         self.pid, inside = await self._started(limit_s)

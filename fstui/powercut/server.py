@@ -16,13 +16,12 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from fstui.measure.helpers.server_process import FULL, MOUNT_POINT, POLL_S, ServerProcess, is_full, privileges
+from fstui.measure.helpers.server_process import DATA_FD, FULL, MOUNT_POINT, POLL_S, ServerProcess, is_full, privileges
 from fstui.measure.wire.stdio import Trouble
 from fstui.powercut.records import Stream
 
 START_S = 180.0
 """For one command of a server, on a slow disk."""
-DATA_FD = 64
 MNT_DETACH = 2
 LAST_LINES, MAX_LOG = 6, 800
 
@@ -42,9 +41,8 @@ class RecordServer:
         self.stream = stream
         self.deadline = 0.0
         self.client: subprocess.Popen[str] | None = None
-        inside = f"/proc/self/fd/{DATA_FD}"
-        self.server = ServerProcess(home, f"{home}.log", settings["user"], self.wait, inside=inside, fds=(DATA_FD,))
-        self.server.hand_over(DATA_FD)
+        self.server = ServerProcess(home, f"{home}.log", settings["user"], self.wait)
+        self.server.hand_over()
 
     def wait(self, _seconds: float) -> None:
         if time.monotonic() > self.deadline:

@@ -5,10 +5,10 @@ stdout: JSON lines: ``started`` with the server's pid and its own path of its ``
 if it ends by itself. The first line of stdin contains:
 ``directory``, ``identity``  the run's directory, which this program enters
 ``name``       the data directory to make there (mode 0700) and to remove at the end; ``name`` + ``.log`` is the log
-``data``       the data directory in the command lines below: the path of a descriptor with the number ``data_fd``
 ``socket``     the name of the server's unix socket among its data
 ``user``       the user to run as, if this is root
-``prepare``    commands to run first: ``argv``, and what they read on stdin: ``text`` and then ``files``
+``prepare``    commands to run first: ``argv``, and what they read on stdin: ``text`` and then ``files``. In this and
+               the next command line, ``{data}`` is the data directory
 ``argv``       the server's command line; ``program``, its first word
 ``ready``      a file among its data whose last line begins with this word once it is ready (PostgreSQL); null: its
                socket accepts connections then
@@ -65,17 +65,14 @@ class Keeper:
         self.made = False
         self.woken = ended_children()
         user = request["user"] if os.geteuid() == 0 else None
-        data, fds = request["data"], (request["data_fd"],)
-        self.server = ServerProcess(
-            self.name, f"{self.name}.log", user, self.read_request, data=data, inside=data, fds=fds
-        )
+        self.server = ServerProcess(self.name, f"{self.name}.log", user, self.read_request)
 
     def make_data_directory(self) -> None:
         """Make it in the run's directory, which no other user may enter."""
         enter(self.request["directory"], self.request["identity"])
         os.mkdir(self.name, 0o700)
         self.made = True
-        self.server.hand_over(self.request["data_fd"])
+        self.server.hand_over()
 
     def serve(self) -> None:
         """Start the server and wait until it answers; fstui has the time limit. Raises Trouble."""

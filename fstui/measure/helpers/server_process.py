@@ -39,6 +39,10 @@ SHARED_MEMORY = "/dev/shm"
 CLONE_NEWNS, CLONE_NEWIPC, MS_BIND, MS_REC, MS_SLAVE = 0x20000, 0x8000000, 1 << 12, 1 << 14, 1 << 19
 
 
+DATA_FD = 64
+"""The server, and all that it starts, has its data directory open under this number, which is higher than its own."""
+
+
 def is_full() -> bool:
     """Return whether less space is left than a log grows by. Some filesystems report no sizes."""
     found = os.statvfs(".")
@@ -48,38 +52,30 @@ def is_full() -> bool:
 class ServerProcess:
     """One server. ``wait`` is called with seconds while the server prepares or starts; it raises to give up."""
 
-    def __init__(
-        self,
-        name: str,
-        log: str,
-        user: str | None,
-        wait: Callable[[float], object],
-        *,
-        data: str = "{data}",
-        inside: str = "",
-        fds: Sequence[int] = (),
-    ) -> None:
-        """``name``: the data directory. ``inside``: its path as the server sees it. ``data``: the placeholder for that
-        path in command lines. ``fds``: descriptors to pass on.
-        """
+    def __init__(self, name: str, log: str, user: str | None, wait: Callable[[float], object]) -> None:
+        """``name``: the data directory, which command lines call ``{data}``."""
         self.name = name
         self.log = log
         self.user = user
         self.wait = wait
-        self.data = data
-        self.inside = inside or name
-        self.fds = fds
+        self.inside = name
+        """The data directory as the server sees it."""
         self.process: subprocess.Popen[bytes] | None = None
+        self._fds: tuple[int, ...] = ()
 
-    def hand_over(self, descriptor: int) -> None:
-        """Open the data directory under this number, and let the server's user reach it. Raises Trouble."""
+    def hand_over(self) -> None:
+        """Pass the data directory on as DATA_FD, and let the server's user reach it. Raises Trouble.
+
+        The path of a descriptor is short enough for a socket (107 bytes, unix(7)), and no link can replace it.
+        """
         data = os.open(self.name, OWN)
-        os.dup2(data, descriptor)
+        os.dup2(data, DATA_FD)
         os.close(data)
+        self.inside, self._fds = f"/proc/self/fd/{DATA_FD}", (DATA_FD,)
         if self.user is None:
             return
         found = pwd.getpwnam(self.user)
-        os.fchown(descriptor, found.pw_uid, found.pw_gid)
+        os.fchown(DATA_FD, found.pw_uid, found.pw_gid)
         if mount_apart(self.name):
             self.inside = MOUNT_POINT
             return
@@ -97,13 +93,13 @@ class ServerProcess:
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
             with open(os.open(self.log, flags, 0o600), "ab") as log:
                 self.process = subprocess.Popen(
-                    [*privileges(self.user), *(word.replace(self.data, self.inside) for word in argv)],
+                    [*privileges(self.user), *(word.replace("{data}", self.inside) for word in argv)],
                     stdin=stdin,
                     stdout=log,
                     stderr=log,
                     cwd="/",  # PostgreSQL changes its directory and must be able to come back
                     env={**ENVIRONMENT, **{name: os.environ[name] for name in LOADER if name in os.environ}},
-                    pass_fds=self.fds,
+                    pass_fds=self._fds,
                     process_group=0,
                 )
         except FileNotFoundError as error:
