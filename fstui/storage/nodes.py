@@ -64,10 +64,9 @@ def block_device(name: str, readers: Readers) -> FoundNode:
 
 
 def worth_listing(name: str, node: Node, readers: Readers) -> bool:
-    """Return whether the device has a size, no other device represents it, and its kind is listed."""
-    unseen = not node.size_bytes or readers.hidden(name)
+    """Return whether the device has a size, and its reader lists such a device."""
     part = readers.sources.names.whole(name) != name
-    return not unseen and (part or readers.of_device(name).worth_listing(node))
+    return bool(node.size_bytes) and (part or readers.of_device(name).worth_listing(node))
 
 
 def _partition(name: str, whole: str, tree: Tree) -> FoundNode:

@@ -45,9 +45,9 @@ def read_process_of(pid: int, root: Path = Path("/")) -> Process:
     return msgspec.structs.replace(_process(tree, str(pid), system_wide=False), pid=pid, name=name)
 
 
-def mapped_stubs(pid: int, root: Path = Path("/")) -> tuple[Reading, ...]:
+def mapped_stubs(pid: int) -> tuple[Reading, ...]:
     """Return libraries that stub syncs in the memory map of that process; none if it may not be read."""
-    return tuple(_mapped(Tree(root), str(pid)))
+    return tuple(_mapped(Tree(), str(pid)))
 
 
 def _process(tree: Tree, pid: str, *, system_wide: bool) -> Process:

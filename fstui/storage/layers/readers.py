@@ -74,10 +74,6 @@ class DeviceReader:
         """Return whether a device whose name fits this kind is of this kind."""
         return True
 
-    def hides(self, name: str) -> bool:
-        """Return whether another device represents this one in a list of devices."""
-        return False
-
     def worth_listing(self, node: Node) -> bool:
         """Return whether to list the device although no filesystem is on it."""
         return self.row.listed_unused
@@ -168,11 +164,8 @@ class Readers:
         self._filesystems: dict[str, FilesystemReader] = {}
 
     def of_device(self, name: str) -> DeviceReader:
-        return next(reader for reader in self._named(name) if reader.recognises(name))
-
-    def hidden(self, name: str) -> bool:
-        """Return whether another device represents that one in a list of devices."""
-        return any(reader.hides(name) for reader in self._named(name))
+        named = (reader for start, reader in self._devices if name.startswith(start))
+        return next(reader for reader in named if reader.recognises(name))
 
     def of_filesystem(self, fstype: str) -> FilesystemReader:
         row = kind(fstype)
@@ -180,9 +173,6 @@ class Readers:
             reads = _filesystem_readers().get(row.name, FilesystemReader)
             self._filesystems[row.name] = reads(row, self.sources)
         return self._filesystems[row.name]
-
-    def _named(self, name: str) -> Iterator[DeviceReader]:
-        return (reader for start, reader in self._devices if name.startswith(start))
 
 
 def with_readings(node: Node, more: tuple[Reading, ...]) -> Node:

@@ -41,9 +41,6 @@ class HeadReader(DeviceReader):
     def recognises(self, name: str) -> bool:
         return name in self._paths
 
-    def hides(self, name: str) -> bool:
-        return controller_of(name) is not None
-
     def read(self, name: str) -> LayerDescription:
         paths = self._paths[name]
         return LayerDescription(
