@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 from fstui.proc import MOUNTINFO, Mount, parse_mounts
 from fstui.storage.tree import Tree
 
+Mounted = TypeVar("Mounted")
 _LIMIT_BYTES = 64 << 20
 
 
@@ -55,13 +57,10 @@ def covered(every: Sequence[Mount], shown: Sequence[Mount]) -> tuple[Mount, ...]
     return tuple(mount._replace(mount_point=f"{mount.mount_point} (covered {mount.number})") for mount in others)
 
 
-def holder(path: str, by_mount_point: Mapping[str, Mount]) -> Mount | None:
+def holder(path: str, by_mount_point: Mapping[str, Mounted]) -> Mounted | None:
     """Return the mount that holds an absolute path: the one with the longest mount point that is a prefix of the path.
     Touches no file."""
-    for candidate in (path, *parents(path)):
-        if candidate in by_mount_point:
-            return by_mount_point[candidate]
-    return None
+    return next((by_mount_point[above] for above in (path, *parents(path)) if above in by_mount_point), None)
 
 
 def of_device(number: str, mounts: Iterable[Mount]) -> Mount | None:

@@ -56,11 +56,10 @@ def survey(root: Path = Path("/"), claims: Claims = UNASKED) -> Inventory:
 
 def target_of(directory: str, inventory: Inventory) -> Target:
     """Return the filesystem that holds an absolute, resolved directory. Raises Refused if there is none."""
-    by_mount_point = {target.mount_point: target for target in inventory.filesystems}
-    for candidate in (directory, *mounts.parents(directory)):
-        if candidate in by_mount_point:
-            return msgspec.structs.replace(by_mount_point[candidate], path=directory)
-    raise Refused(f"{directory}: no mounted filesystem holds it; give an absolute path")
+    found = mounts.holder(directory, {target.mount_point: target for target in inventory.filesystems})
+    if found is None:
+        raise Refused(f"{directory}: no mounted filesystem holds it; give an absolute path")
+    return msgspec.structs.replace(found, path=directory)
 
 
 class Graph:
