@@ -20,9 +20,9 @@ from fstui.trace.reader.flush_counter import FIRST_LOOK_S, FlushCounter, device_
 from fstui.trace.reader.program import serve
 from fstui.trace.reader.tracefs import PREFIX, Instance, TracefsError, find
 
-MAX_PAUSE_S, MIN_PAUSE_S = 0.5, 0.02
-FULL, EMPTY = 0.25, 0.05
-"""Filled share of a CPU's buffer: above FULL the pause between reads is halved, below EMPTY it is doubled."""
+MAX_PAUSE_S, MIN_PAUSE_S = 1.0, 0.02
+FULL = 0.125
+"""Share of a CPU's buffer that may be filled between two reads. A read delays several operations, so there are few."""
 
 
 def counter_of(settings: dict[str, Any]) -> FlushCounter:
@@ -31,7 +31,7 @@ def counter_of(settings: dict[str, Any]) -> FlushCounter:
 
 
 def follow(counter: FlushCounter) -> None:
-    """Read the buffers until stdin closes, soon after the start of a step and more often when they fill up."""
+    """Read the buffers until stdin closes: soon after the start of a step, and then as often as they fill up."""
     say(ready=True)
     pause_s = MAX_PAUSE_S
     while True:
@@ -47,10 +47,8 @@ def follow(counter: FlushCounter) -> None:
                 continue
             say(devices=counter.end(line["until_ns"]))
         counter.read()
-        if counter.fullest > FULL:
-            pause_s = max(MIN_PAUSE_S, pause_s / 2)
-        elif counter.fullest < EMPTY:
-            pause_s = min(MAX_PAUSE_S, pause_s * 2)
+        filled = counter.fullest
+        pause_s = min(MAX_PAUSE_S, max(MIN_PAUSE_S, pause_s * FULL / filled)) if filled else MAX_PAUSE_S
 
 
 def remove(name: str) -> None:
