@@ -194,7 +194,6 @@ def _load(path: Path) -> Lesson:
 
 
 async def taken() -> dict[str, Taken]:
-    """Return the lessons that were taken, by name. Raises Refused."""
     return await in_home(user_data.lessons)
 
 

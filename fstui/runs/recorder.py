@@ -163,7 +163,6 @@ class StepRecorder:
         return StallSummary(count=self._cut_off, lost_s=round(self.whole.max / 1e9, 3))
 
     def _unanswered(self, status: StepStatus, elapsed_ns: int) -> PendingOperation | None:
-        """Return the operation that had not returned when the step ended."""
         if self._cut_off and self.newest:
             return self._stall(self.newest.monotonic_ns)
         silence = self._stall(self.started_ns + elapsed_ns) if status == "stopped" and not self._in_flight else None
@@ -253,8 +252,6 @@ def _sum(values: list[int | None]) -> int | None:
 
 
 class Reported:
-    """Figures that a probe sends in parts."""
-
     def __init__(self, probe: str) -> None:
         self._fields: dict[str, Any] = {measures.TAG: probe}
         self.figures: Figures | None = None

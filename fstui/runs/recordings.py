@@ -289,7 +289,6 @@ def _gaps(records: Sequence[Record]) -> Iterator[Gap]:
 
 
 def _notes(found: Recording, inside: Records, headers: Sequence[Header], start: float, end: float) -> Iterator[str]:
-    """Yield what was not recorded, or only in part."""
     of_period = [one for one in headers if start <= one.at <= end] or headers[-1:]
     for reason in dict.fromkeys(header.untraced for header in of_period if header.untraced):
         yield f"Which programs waited was not recorded: {reason}."

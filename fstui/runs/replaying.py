@@ -17,8 +17,6 @@ from fstui.state.workspace import TargetDirectory
 
 
 class Replay(NamedTuple):
-    """What an interface needs to play the run."""
-
     session: Session
     plan: Plan
     running: RunInProgress

@@ -128,7 +128,6 @@ class Pace(NamedTuple):
 
     @property
     def answered_early(self) -> str:
-        """How far a step with only O_DIRECT exceeded the limit."""
         return (
             f"Writes with O_DIRECT and no sync were acknowledged {rate(self.step.rate_per_s)} times a second in "
             f"{words.time_measured([self.step])}, {self.times:.1f} × the limit ({self.allowance})"

@@ -72,7 +72,6 @@ class RunFlushes:
 
     @cached_property
     def missing_bytes(self) -> tuple[FlushAccount, ...]:
-        """For each step with missing bytes the topmost level that lacks them."""
         return _missing_bytes(self.synced)
 
     @cached_property

@@ -47,7 +47,6 @@ class StepCounts:
         return found.written.low if found and found.written else None
 
     def bytes_ratio(self, step: Step) -> float | None:
-        """Return the bytes that arrived for each byte written."""
         arrived = self.written_bytes(step) if step.bytes else None
         return arrived / step.bytes if arrived is not None else None
 

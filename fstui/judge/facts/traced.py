@@ -31,8 +31,6 @@ TRACE = "the kernel's trace"
 
 
 class Traced(NamedTuple):
-    """The flushes and FUA writes of one filesystem in one step, according to the trace."""
-
     devices: tuple[Node, ...]
     """The devices to which the filesystem submitted them."""
     expected: Range

@@ -152,8 +152,6 @@ class RunningWatch(Protocol):
 
 
 class Machine(Protocol):
-    """A host with storage."""
-
     simulated: str | None
     """The source of the numbers, if that is not this host. It is shown next to every number."""
 

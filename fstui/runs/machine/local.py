@@ -53,8 +53,6 @@ _NICE = 19
 
 
 class LocalMachine(Machine):
-    """This host."""
-
     def __init__(
         self,
         root: Path = Path("/"),
@@ -260,8 +258,6 @@ class LocalMachine(Machine):
 
 
 class LocalProbe(RunningProbe):
-    """A probe in a child process."""
-
     def __init__(self, child: Child) -> None:
         self.child = child
         self.pid = child.pid
@@ -302,7 +298,6 @@ class OtherCgroup:
             ) from None
 
     def join(self, pid: int) -> None:
-        """Move a process of fstui into that cgroup (cgroups(7)). Raises OSError."""
         assert self._members is not None
         Path(self._members).write_text(str(pid))
 

@@ -109,8 +109,6 @@ class ReplayMachine(Machine):
 
 
 class ReplayTrace(NoTrace):
-    """The saved results of the kernel's trace."""
-
     def __init__(self, machine: ReplayMachine) -> None:
         super().__init__(machine.run.untraced)
         self._machine = machine
@@ -182,7 +180,6 @@ def _reported_histogram(step: Step) -> dict[str, list[tuple[float, int]]]:
 
 
 def _with_ends(step: Step) -> Iterable[tuple[TimelinePoint, float]]:
-    """Return each point of the timeline with the second in which it ends."""
     if not step.timeline:
         return ()
     starts = [point.t_s for point in step.timeline[1:]]

@@ -122,8 +122,6 @@ class SimulatedMachine(Machine):
 
 
 class SimulatedProbe(RunningProbe):
-    """A step as the frames that its probe would send."""
-
     def __init__(self, machine: SimulatedMachine, work: SimulatedProgram, facts: bool) -> None:
         super().__init__()
         self._machine, self._work, self._facts = machine, work, facts
@@ -161,8 +159,6 @@ class SimulatedProbe(RunningProbe):
 
 
 class SimulatedWaits:
-    """A watch of the simulated host's one program."""
-
     def __init__(self, machine: SimulatedMachine) -> None:
         self._machine = machine
         self._watched = WatchedHost(machine.host)
