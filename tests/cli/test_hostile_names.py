@@ -90,8 +90,7 @@ def test_a_mistake(fstui: Fstui, arguments: tuple[str, ...]) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("format_", ["plain", "events"])
-def test_a_run(fstui: Fstui, target: Path, tmp_path: Path, own_home: Path, format_: str) -> None:
+def test_a_run(fstui: Fstui, target: Path, tmp_path: Path, own_home: Path) -> None:
     """Run a scenario with hostile texts, in a directory and to a file with hostile names."""
     words = '"' + "".join(f"\\U{ord(letter):08x}" for letter in IN_A_FILE) + '"'  # as TOML has it
     mine = SCENARIO.replace('"One short step"', words).replace('"Does it run?"', words)
@@ -100,12 +99,12 @@ def test_a_run(fstui: Fstui, target: Path, tmp_path: Path, own_home: Path, forma
     directory = target / GIVEN
     directory.mkdir()
     scenario = str(tmp_path / f"{GIVEN[:40]}.toml")
-    for arguments in (("scenarios", scenario), ("run", scenario, str(directory), "--format", format_)):
+    for arguments in (("scenarios", scenario), ("run", scenario, str(directory))):
         done = fstui(*map(os.fsencode, arguments))
         assert done.returncode == 0, done.stderr
         assert_text(done)
     output = tmp_path / GIVEN[:40]
-    done = fstui(*map(os.fsencode, (*arguments, "--output", str(output))))
+    done = fstui(*map(os.fsencode, (*arguments, "--format", "events", "--output", str(output))))
     assert done.returncode == 0, done.stderr
     assert_safe(output.read_bytes().decode())
     saved = runs.load("last")

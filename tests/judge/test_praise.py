@@ -4,7 +4,7 @@ import random
 from typing import Any
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fstui.judge import judge
@@ -100,7 +100,6 @@ def confident(findings: tuple[Finding, ...]) -> list[str]:
     return [each.rule for each in findings if each.verdict in {"consistent", "plausible"} and each.confidence != "low"]
 
 
-@settings(max_examples=120)
 @given(st.integers(0, 1 << 32), st.integers(0, 3))
 def test_one_unverified_device_is_enough_for_low(seed: int, depth: int) -> None:
     chance = random.Random(seed)

@@ -64,7 +64,7 @@ def can_show(made: Made, dropping: Layer, how: SyncWrites, seed: int) -> bool:
     return has_part and any(shows(device, dropping, what) for device in top.data)
 
 
-@settings(max_examples=200, derandomize=True)
+@settings(derandomize=True)
 @given(st.integers(0, 1 << 32), st.integers(0, 4))
 def test_honest_stack_is_not_reported(seed: int, depth: int) -> None:
     made, _ = made_of(seed, depth)
@@ -72,7 +72,7 @@ def test_honest_stack_is_not_reported(seed: int, depth: int) -> None:
     assert judgement.verdict not in NOT_TRUSTED, judgement.sentence
 
 
-@settings(max_examples=200, derandomize=True)
+@settings(derandomize=True)
 @given(st.integers(0, 1 << 32), st.integers(0, 4))
 def test_layer_that_drops_flushes_is_reported(seed: int, depth: int) -> None:
     made, dropping = made_of(seed, depth)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -172,7 +172,6 @@ JUNK: tuple[Any, ...] = (
 DAMAGED = [(first, document, list(places(document))) for document in SECOND for first in (False, True)]
 
 
-@settings(max_examples=150)
 @given(
     st.sampled_from(DAMAGED).flatmap(
         lambda kind: st.tuples(st.just(kind[0]), st.just(kind[1]), st.sampled_from(kind[2]), st.sampled_from(JUNK))
