@@ -213,19 +213,8 @@ def certificates(directory: Path) -> None:
     directory.mkdir(mode=0o755)
     for name in ("ca", "it", "me"):
         signed = [] if name == "ca" else ["-CA", "ca.pem", "-CAkey", "ca.key"]
-        words = [
-            "openssl",
-            "req",
-            "-x509",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-days",
-            "2",
-            "-subj",
-            f"/CN={name}",
-            *signed,
-        ]
+        key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+        words = ["openssl", "req", "-x509", *key, "-days", "2", "-subj", f"/CN={name}", *signed]
         subprocess.run([*words, "-keyout", f"{name}.key", "-out", f"{name}.crt"], cwd=directory, check=True,
                        capture_output=True)  # fmt: skip
         (directory / f"{name}.pem").write_bytes(

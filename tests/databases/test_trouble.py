@@ -85,9 +85,8 @@ def is_gone(directory: Path) -> bool:
 
 @pytest.mark.parametrize(
     ("event", "number"),
-    [("RunStarted", signal.SIGTERM), ("StepPreparing", signal.SIGTERM), ("StepStarted", signal.SIGINT),
-     ("StepProgressed", signal.SIGHUP)],
-)  # fmt: skip
+    [("RunStarted", signal.SIGTERM), ("StepPreparing", signal.SIGINT), ("StepProgressed", signal.SIGHUP)],
+)
 def test_stop_at_any_moment_leaves_nothing(workshop: Path, event: str, number: int) -> None:
     with roomy(workshop) as storage:
         with begun(storage.directory, event, "seconds=30", name="" if event == "RunStarted" else "oltp") as process:

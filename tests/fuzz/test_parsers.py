@@ -28,7 +28,7 @@ def _spoilt(how: tuple[bytes, int, int, bytes]) -> bytes:
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_parsers_raise_only_their_own_errors(name: str) -> None:
-    most = settings.default.max_examples // (4 if name in SLOW else 1)
+    most = settings().max_examples // (4 if name in SLOW else 1)
 
     @settings(max_examples=most, suppress_health_check=list(HealthCheck))
     @given(inputs(name))

@@ -330,9 +330,8 @@ def test_direct_writes_to_a_block_device_are_counted(workshop: Path) -> None:
 
 @pytest.mark.parametrize(
     ("journal", "synchronous", "is_at_risk"),
-    [("wal", "FULL", False), ("wal", "NORMAL", True), ("wal", "OFF", True), ("delete", "FULL", False),
-     ("delete", "OFF", True)],
-)  # fmt: skip
+    [("wal", "FULL", False), ("wal", "NORMAL", True), ("delete", "FULL", False), ("delete", "OFF", True)],
+)
 def test_sqlite_shows_what_its_setting_promises(
     workshop: Path, journal: str, synchronous: str, is_at_risk: bool
 ) -> None:

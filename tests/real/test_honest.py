@@ -18,7 +18,6 @@ DATA_JOURNAL = (2.9, 3.1)
 
 HONEST: dict[str, tuple[Make, tuple[float, float]]] = {
     "ext4": (disks.on_loop, ONE),
-    "ext4, no direct-io": (partial(disks.on_loop, direct_io=False), ONE),
     "ext4 without a journal": (partial(disks.on_loop, mkfs=("-O", "^has_journal")), ONE),
     "ext4 data=journal": (partial(disks.on_loop, options="data=journal"), DATA_JOURNAL),
     "ext4 mounted sync": (partial(disks.on_loop, options="sync"), TWICE),
@@ -26,7 +25,6 @@ HONEST: dict[str, tuple[Make, tuple[float, float]]] = {
     "ext3": (partial(disks.on_loop, fstype="ext3"), ONE),
     "ext2": (partial(disks.on_loop, fstype="ext2"), ONE),
     "xfs": (partial(disks.on_loop, fstype="xfs"), ONE),
-    "xfs, no direct-io": (partial(disks.on_loop, fstype="xfs", direct_io=False), ONE),
     "xfs, blocks of 64 KiB": (disks.large_blocks, ONE),
     "btrfs": (partial(disks.on_loop, fstype="btrfs"), BTRFS),
     "btrfs, no direct-io": (partial(disks.on_loop, fstype="btrfs", direct_io=False), BTRFS),

@@ -13,6 +13,7 @@ import pytest
 from tests.factories import dropping
 from tests.real import disks, headless, without_calls
 from tests.real.disks import Storage
+from tests.real.processes import eventually
 
 Make = Callable[[Path], AbstractContextManager[Storage]]
 
@@ -114,15 +115,18 @@ def counted(storage: Storage) -> int:
     return int(Path(f"/sys/block/{storage.device}/stat").read_text().split()[4])
 
 
+def wait_for_writes(storage: Storage, more: int) -> None:
+    enough = counted(storage) + more
+    assert eventually(lambda: counted(storage) >= enough)
+
+
 def test_flushes_dropped_for_a_while_are_found(workshop: Path, tmp_path: Path) -> None:
     """An fsync needs one flush or two, so the whole step may have enough. A remount in another mount namespace is not
     noticed."""
     scenario = headless.scenario_file(tmp_path, "fsync", more='sync = "fsync"')
     with disks.on_loop(workshop) as storage, headless.begun(scenario, storage.directory, "--set", "seconds=2") as run:
         for barriers, writes in (("barrier=0", 60), ("barrier=1", 300)):
-            begun = counted(storage)
-            while counted(storage) < begun + writes:
-                os.sched_yield()
+            wait_for_writes(storage, writes)
             disks.sh("unshare", "--mount", "mount", "-o", f"remount,{barriers}", storage.directory)
         status, document, _ = headless.ended(run)
     assert status in (0, 1) and document.steps[0].status == "finished", document.steps[0].changed
