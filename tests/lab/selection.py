@@ -10,31 +10,37 @@ from tests.lab.recipe import KERNELS, Kernel
 
 A_DAY = 2
 """Two processors measure and cut this many in three minutes."""
+AT_RISK = ("ext4-virtio", "xfs-virtio")
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """The machines of one day. The power of one honest and one lying machine is cut as well."""
+    """The machines of one day. On every other day, the power of one honest and one lying machine is cut as well."""
 
     kernel: Kernel
     measured: list[str]
     cut: list[str]
+    at_risk: str | None
+    """On the other days: the machine whose power is cut under ``fstui watch --at-risk``."""
 
     def __str__(self) -> str:
-        return f"Linux {self.kernel}: {' '.join(self.measured)}; power cut: {' '.join(self.cut)}"
+        return f"Linux {self.kernel}: {' '.join(self.measured)}; power cut: {' '.join(self.cut) or self.at_risk}"
 
 
 def selection(day: date, machines: Mapping[str, LabMachine], proven: Mapping[str, Collection[Kernel]]) -> Selection:
     """Return the machines of a day. A round covers each proven machine with each of its kernels.
 
-    In the next round another machine comes first and is cut.
+    In the next round another machine comes first, and is cut if the round before cut none on that day.
     """
     parts = rounds(machines, proven)
     number, part = divmod(day.toordinal(), len(parts))
     kernel, names = parts[part]
     measured = _rotated(names, number)
+    if (number + part) % 2:
+        at_risk = AT_RISK[(number + part) // 2 % len(AT_RISK)]
+        return Selection(kernel=kernel, measured=measured, cut=[], at_risk=at_risk)
     cuttable = [name for name in measured if machines[name].cut]
     cut = [next((name for name in cuttable if machines[name].truth == truth), None) for truth in ("honest", "lying")]
-    return Selection(kernel=kernel, measured=measured, cut=[name for name in cut if name is not None])
+    return Selection(kernel=kernel, measured=measured, cut=[name for name in cut if name is not None], at_risk=None)
 
 
 def rounds(

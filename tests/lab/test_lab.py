@@ -144,6 +144,8 @@ def test_round_covers_every_proven_machine_and_kernel() -> None:
         assert 0 < len(chosen.measured) <= A_DAY
         assert set(chosen.cut) <= set(chosen.measured)
         assert len(chosen.cut) <= 2
+    again = [selection(day + timedelta(len(days)), MACHINES, proven()) for day in days]
+    assert all(bool(one.cut) != bool(later.cut) for one, later in zip(selections, again, strict=True))
 
 
 def test_next_round_starts_with_another_machine() -> None:
