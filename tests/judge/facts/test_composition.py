@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fstui.judge.facts.composition import Composition, Received, counted_at, flush_counters, received
+from fstui.judge.facts.composition import Composition, Received, received
 from fstui.judge.facts.stack import Stack
 from fstui.model.counters import DeviceCounters
 from fstui.model.steps import Step
 from fstui.model.storage import Target
 from tests.factories.layered import BLOCK, SYNCS, Layer
 from tests.factories.steps import step
-from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
+from tests.factories.storage import block, disk, filesystem, readings, target
 
 
 @given(st.sampled_from(["raid1", "raid0"]), st.booleans(), st.integers(0, 1000))
@@ -77,17 +77,3 @@ def test_journal_of_an_array_counts_its_flushes(logged: float, low: int) -> None
     found = below(where, step(flushes={"sda": 0, "sdb": 0, "sdc": logged}))
     assert found.flushes is not None and found.flushes.low == low
     assert [node.id for node in found.devices] == ["sdc"]
-
-
-def test_device_that_does_not_count_leaves_the_range_open() -> None:
-    silent = on_disk(filesystem(), disk(counted=False))
-    assert (below(silent, step()).flushes, below(silent, step()).written) == (None, None)
-    assert flush_counters(disk(counted=False), step()) is None
-    assert counted_at((disk(counted=False),), step()) is None
-
-
-def test_write_through_device_still_counts() -> None:
-    through = disk(write_cache="write through")
-    found = below(on_disk(filesystem(), through), step(flushes=0))
-    assert found.flushes is None
-    assert counted_at(found.devices, step(flushes=0)) == (0, 0)

@@ -253,12 +253,6 @@ def test_synced_writes_also_write_their_timestamps() -> None:
     assert "other-writers" in rules(verdict(on_disk(filesystem("xfs")), twice))
 
 
-def test_only_the_member_that_lacks_flushes_is_named() -> None:
-    found = finding(verdict(array("md", "raid1"), two((1, 0), (1, 1))), "flushes-missing")
-    assert found.title == "0.00 flushes per sync at sdb, 1 expected"
-    assert "produced 0 flushes at sdb" in found.sentence
-
-
 def test_device_that_counts_no_flush_is_not_named() -> None:
     """A copy in memory next to the disk: zram counts no flushes and gets none."""
     cache = block("top", "dm-cache", "sda", "zram0", readings=readings(cache_mode="passthrough"))

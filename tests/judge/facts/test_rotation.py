@@ -170,11 +170,6 @@ def test_zoned_disk_is_no_platter(zoned: str, known: bool) -> None:
     assert (rotation(where).platter is not None) is known
 
 
-def test_medium_outweighs_a_hard_disk_name() -> None:
-    read: dict[str, Any] = {"rotational": True, "readings": readings(grade="hard disk")}
-    assert rotation(on_disk(filesystem(), disk(**read, medium=Medium(class_="network")))).platter is None
-
-
 def test_time_next_to_other_writers_shows_nothing() -> None:
     assert not rotation(SPINNING, same_block(100, flushes=1.3)).platters_wait
 

@@ -68,11 +68,6 @@ def test_bytes_in_the_page_cache_below_the_loop_are_found() -> None:
     assert found.next[0].startswith("Look at what answers for loop0")
 
 
-def test_compressing_filesystem_below_may_write_fewer_bytes() -> None:
-    stack = on_loop(filesystem("btrfs", "/", compress="zstd"))
-    assert "bytes-missing" not in rules(verdict(stack, step(flushes=HONEST, share={"loop0": 1, "sda": 0.3})))
-
-
 def test_nothing_is_proven_below_an_unknown_filesystem() -> None:
     judgement = verdict(on_loop(filesystem("newfs", "/")), step(flushes={"loop0": 1, "sda": 0}))
     assert judgement.verdict == "cannot-tell"

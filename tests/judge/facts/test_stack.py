@@ -5,9 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from fstui.judge import Case
 from fstui.judge.facts.stack import Stack
-from fstui.model.run import Evidence
 from fstui.model.storage import Medium, Node, Target
 from fstui.storage.layers.facts import DEVICE_UNSEEN
 from tests.factories.storage import block, disk, filesystem, on_disk, on_loop, readings, target
@@ -34,13 +32,6 @@ def test_write_through_anywhere_on_the_path_drops_flushes(
     stack = Stack(target(filesystem(below=("dm-0",)), crypt, disk(write_cache=below)))
     (level,) = stack.levels
     assert stack.drops_flushes(level, level.devices[0]) is dropped
-
-
-def test_level_of_a_pool_that_compresses_reduces() -> None:
-    zpool = Node(id="pool:tank", layer="pool", kind="zpool", name="tank", below=("sda",))
-    stack = Stack(target(filesystem("zfs", below=("pool:tank",)), zpool, disk()))
-    assert [level.reduces for level in stack.levels] == [True]
-    assert [level.reduces for level in Stack(on_disk()).levels] == [False]
 
 
 def test_path_that_does_not_exist_is_an_unseen_device() -> None:
@@ -135,12 +126,6 @@ POOL = (of_role("sda", None), of_role("sdb", "slog"), of_role("sdc", "l2arc"))
 )
 def test_sync_waits_for_these_devices(where: Target, devices: list[str]) -> None:
     assert ids(where) == devices
-
-
-def test_sync_waits_for_the_log_device_of_a_pool() -> None:
-    devices = of_role("sda", None, medium=SLOW), of_role("sdb", "slog", medium=FAST), of_role("sdc", "l2arc")
-    assert ids(pool(*devices)) == ["sdb"]
-    assert Case(Evidence(target=pool(*devices))).commit_media == {"ssd-plp"}
 
 
 def test_circular_stack_ends() -> None:

@@ -2,7 +2,6 @@
 
 import pytest
 
-from fstui.judge import words
 from fstui.judge.facts.configuration import stub_signs
 from fstui.model.host import Process
 from tests.factories.evidence import HONEST_PROCESS
@@ -21,12 +20,6 @@ def test_each_sign_is_a_line() -> None:
         "preloaded: /usr/lib/libeatmydata.so (/read/preload)",
     ]
     assert list(stub_signs(HONEST_PROCESS)) == list(stub_signs(Process())) == []
-
-
-def test_process_has_a_name_and_limits() -> None:
-    database = Process(pid=812, name="mysqld", io_limits=readings(wiops="100"))
-    assert words.process(database) == "mysqld (812)" and words.process(Process(pid=3)) == "process (3)"
-    assert list(words.io_limits(database, "its limit")) == ["its limit: wiops 100 (/read/wiops)"]
 
 
 @pytest.mark.parametrize(("left_dirty", "stubbed"), [

@@ -98,9 +98,3 @@ def test_written_back_in_time_or_not_a_loop_is_not_direct(share: float) -> None:
     assert judgement.verdict == "consistent"
     assert judgement.sentence.startswith("O_DIRECT alone was acknowledged")
     assert not {"odirect-no-cache", "odirect-before-platter"} & rules(judgement)
-
-
-def test_ext4_data_journal_buffers_o_direct() -> None:
-    direct = step("O_DIRECT", sync="none", open_flags=("direct",), flushes=0, share=0)
-    judgement = verdict(on_disk(filesystem(data="journal")), step(flushes=3, share=2), direct)
-    assert finding(judgement, "bytes-missing").verdict is None

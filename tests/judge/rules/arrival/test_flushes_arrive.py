@@ -14,15 +14,6 @@ from tests.factories.steps import counted, step, traced
 from tests.factories.storage import block, disk, filesystem, on_disk, on_loop, readings, target
 
 
-def test_one_flush_per_fdatasync_is_consistent() -> None:
-    judgement = verdict(None, step())
-    assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
-    assert judgement.sentence == (
-        "Each of 2\xa0000 syncs sent one flush to sda, and all 31.2 MiB arrived. "
-        "This is based on 1.0 s of measurement; only a power cut proves more."
-    )
-
-
 @pytest.mark.parametrize(
     ("medium", "host", "confidence"),
     [
@@ -189,22 +180,6 @@ def test_rare_flushes_while_idle_are_not_named_as_the_cause() -> None:
     assert "jbd2" not in judgement.sentence
 
 
-def test_step_without_expected_flushes_spoils_no_other() -> None:
-    forced = step("forced", flushes=0, share=1.2, sync="none", open_flags=("direct", "dsync"))
-    judgement = verdict(on_disk(filesystem(), disk(fua=True)), step(), forced)
-    assert (judgement.verdict, finding(judgement, "flushes-arrive").steps) == ("consistent", ("fdatasync",))
-
-
-def test_exact_count_is_preferred_to_a_range() -> None:
-    both = verdict(None, step("fsync", sync="fsync", flushes=1.2), step())
-    assert finding(both, "flushes-arrive").steps == ("fdatasync",)
-
-
-def test_missing_bytes_are_reported_instead() -> None:
-    judgement = verdict(None, step(), step("less", share=0.5))
-    assert (judgement.verdict, "flushes-arrive" in rules(judgement)) == ("not-durable", False)
-
-
 def test_noise_in_one_step_of_three_does_not_spoil_the_others() -> None:
     judgement = verdict(None, step("a"), step("b", flushes=1.5), step("c"))
     assert judgement.verdict == "consistent"
@@ -276,10 +251,3 @@ def test_trace_replaces_a_device_without_counters() -> None:
         "Each of 2\xa0000 syncs sent one flush to sda. By the kernel's trace these are fstui's own."
         in judgement.sentence
     )
-
-
-def test_the_habit_of_the_hypervisor_is_named() -> None:
-    virtual = on_disk(filesystem(), disk(link="virtio"))
-    found = finding(verdict(virtual, step(), host=Host(virtualization="firecracker")), "flushes-arrive")
-    assert "Firecracker offers a flush only with cache_type=Writeback" in found.sentence
-    assert "which cache_type" in found.next[0]

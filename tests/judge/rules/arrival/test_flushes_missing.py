@@ -49,10 +49,6 @@ def test_no_flush_is_expected_at_an_unknown_cache() -> None:
     assert "flushes-missing" not in rules(verdict(on_disk(filesystem(), disk(write_cache=None)), step(flushes=0)))
 
 
-def test_disturbed_step_is_still_counted() -> None:
-    assert verdict(None, step(status="disturbed", flushes=0)).verdict == "not-durable"
-
-
 def test_ext4_with_an_external_journal_flushes_only_the_journal() -> None:
     """Linux 6.12: 73 fsyncs sent 146 flushes to the journal and none to the data; two power cuts lost them all."""
     external = msgspec.structs.replace(filesystem(below=("sda", "sdb")), below_roles={"sdb": "journal"})
@@ -116,11 +112,6 @@ def test_several_writers_share_each_flush_at_most_once(flushes: float, missing: 
 )
 def test_several_writers_without_a_sync_per_write_expect_nothing(changes: dict[str, Any]) -> None:
     assert "flushes-missing" not in rules(verdict(None, step(flushes=0, writers=4, **changes)))
-
-
-def test_trace_of_several_writers_shows_nothing() -> None:
-    seen = {"trace": (traced("sda", us=0, kernel=0, others=2000),)}
-    assert verdict(None, step(flushes=0.5, writers=4, changes=seen)).verdict == "cannot-tell"
 
 
 def test_several_writers_may_rewrite_the_same_blocks() -> None:

@@ -189,14 +189,6 @@ def test_override_is_the_only_finding_about_flushes() -> None:
     assert "write-through-override" not in rules(verdict(on_disk(None, protected)))
 
 
-@pytest.mark.parametrize("flushes", [0, 1])
-def test_flushes_below_a_pool_of_files_are_not_counted(flushes: int) -> None:
-    image = Node(id="file:/a", layer="file", kind="backing-file", name="/a", below=("mount:/images",))
-    stack = filesystem("zfs", "/tank", below=("pool:tank",)), replace(POOL, below=(image.id,)), image
-    where = target(*stack, filesystem(name="/images", barrier="barrier"), disk())
-    assert verdict(where, step(flushes=flushes)).verdict == "cannot-tell"
-
-
 def test_barriers_of_zfs_are_switched_on_where_they_were_set() -> None:
     pool = Node(id="pool:tank", layer="pool", kind="zfs", name="tank", lowest=True)
     zfs = filesystem("zfs", below=("pool:tank",), barrier="nobarrier")

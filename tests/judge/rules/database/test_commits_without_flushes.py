@@ -74,11 +74,6 @@ def found(judgement: Judgement) -> Finding:
     return finding(judgement, RULE)
 
 
-@pytest.mark.parametrize("flushes", [0.95, 1.0, 2.0, 3.1])
-def test_commits_that_reach_the_disk_are_not_reported(flushes: float) -> None:
-    assert RULE not in rules(verdict(None, SYNC, commits(flushes)))
-
-
 @pytest.mark.parametrize("flushes", [0.0, 0.002, 0.5, 0.85])
 def test_commits_that_do_not_are_reported_with_the_settings(flushes: float) -> None:
     judgement = verdict(None, SYNC, commits(flushes))

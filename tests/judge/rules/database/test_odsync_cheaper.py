@@ -64,11 +64,6 @@ def test_far_cheaper_without_expected_flushes_is_a_note(where: Target) -> None:
     assert found.verdict is None
 
 
-def test_barriers_off_is_reported_instead() -> None:
-    nobarrier = on_disk(filesystem(barrier="nobarrier"))
-    assert RULE not in rules(verdict(nobarrier, step(flushes=0), dsync(9000, 0.0)))
-
-
 def test_few_writes_are_not_compared() -> None:
     few = step("O_DSYNC", rate=9000, ops=19, flushes=0.0, open_flags=("dsync",), sync="none")
     assert RULE not in rules(verdict(None, SYNC, few))

@@ -28,11 +28,6 @@ def test_worn_drive_is_a_note() -> None:
     assert "nvme0n1: its rated endurance is used up and 2 media errors" in found.sentence
 
 
-def test_healthy_drive_is_not_mentioned() -> None:
-    healthy = readings(critical_warning="0", percent_used="99", media_errors="0", unsafe_shutdowns="500")
-    assert "drive-health" not in rules(verdict(on_disk(None, disk(readings=healthy)), step()))
-
-
 def test_answer_of_another_kind_is_no_reading() -> None:
     node = disk("nvme0n1", link="nvme")
     for output in ("[]", "{", '{"critical_warning": 1}'):

@@ -75,11 +75,6 @@ def test_consumer_drive_without_a_cache_programs_each_write(us: float, found: st
     assert verdict(off, write(us - 2, flushes=0), flushed(us, flushes=0)).verdict == found
 
 
-def test_each_step_is_compared_with_its_own_count() -> None:
-    uncounted = flushed(90, flushes=None, share=None)
-    assert "consumer-nand-too-fast" in rules(verdict(consumer(), uncounted, write(60), flushed(80)))
-
-
 def test_declared_ssd_needs_no_known_model() -> None:
     declared = consumer(readings=(), medium=Medium(class_="ssd", write_cache="volatile", declared=True))
     assert verdict(declared, write(60), flushed(80)).verdict == "suspicious"
@@ -247,10 +242,6 @@ HALF: dict[str, Any] = {"flushes": {"sda": 1, "sdb": 1}, "share": 0.5}
 )
 def test_no_link_is_exceeded(where: Target, done: Step, host: Host) -> None:
     assert "link-exceeded" not in rules(verdict(where, done, host=host))
-
-
-def test_two_links_add_up() -> None:
-    assert "link-exceeded" in rules(verdict(striped(150), step(rate=21_000, **HALF)))
 
 
 def test_loop_on_a_disk_uses_the_link_of_the_disk() -> None:

@@ -9,7 +9,7 @@ from tests.factories.box import Box
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.looking import look
 from tests.factories.steps import own_time, step
-from tests.factories.storage import block, disk, filesystem, loop, on_disk, readings, target
+from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
 
 
 def served(kind: str = "nfs4", **values: str) -> Target:
@@ -67,14 +67,6 @@ def test_nostrictsync_is_named() -> None:
     assert "nostrictsync" in verdict(served("cifs", strict_sync="no")).sentence
 
 
-def test_loop_on_a_remote_filesystem_rests_on_its_server() -> None:
-    image = Node(id="file:/x.img", layer="file", kind="file", name="/x.img", below=("mount:/mnt",))
-    stack = target(filesystem(below=("loop0",)), loop(), image, *served().stack)
-    judgement = verdict(stack, step(flushes={"loop0": 1}))
-    assert "flushes-arrive" in rules(judgement)
-    assert (judgement.verdict, judgement.confidence) == ("plausible", "low")
-
-
 def under(name: str, *below: str, **values: str) -> Target:
     return target(filesystem(below=("x",)), block("x", name, *below, readings=readings(**values)), disk(), disk("sdb"))
 
@@ -91,10 +83,6 @@ def test_unknown_layer_gives_cannot_tell(flushes: float) -> None:
 def test_unknown_filesystem_gives_cannot_tell(flushes: float) -> None:
     judgement = verdict(target(filesystem("f2fs"), disk()), step(flushes=flushes))
     assert (judgement.verdict, "unknown-layer" in rules(judgement)) == ("cannot-tell", True)
-
-
-def test_unknown_write_through_layer_gives_cannot_tell() -> None:
-    assert verdict(under("drbd", "sda", write_cache="write through"), step(flushes=0)).verdict == "cannot-tell"
 
 
 def test_memory_below_an_unknown_layer_gives_cannot_tell() -> None:
@@ -126,15 +114,6 @@ def test_bridge_reporting_write_through_gives_cannot_tell() -> None:
     found = finding(judgement, "usb-bridge")
     assert (judgement.verdict, found.confidence) == ("cannot-tell", "medium")
     assert "sda usb_bridge: 152d:0578 JMicron (/read/usb_bridge)" in found.because
-
-
-def test_usb_disk_with_a_write_cache_is_judged_by_flushes() -> None:
-    judgement = verdict(on_disk(filesystem(), disk(link="usb")), step())
-    assert rules(judgement) == {"flushes-arrive"}
-
-
-def test_sata_disk_with_write_through_is_no_usb_bridge() -> None:
-    assert "usb-bridge" not in rules(verdict(on_disk(filesystem(), disk(write_cache="write through"))))
 
 
 def test_barriers_off_above_a_usb_bridge_give_cannot_tell() -> None:

@@ -37,10 +37,6 @@ def test_controller_has_a_battery_and_no_capacitor() -> None:
     assert "the controller's battery" in advice[0] and "smartctl" not in " ".join(advice)
 
 
-def test_protected_drive_needs_a_measured_flush() -> None:
-    assert "protected-cache" not in rules(verdict(on_disk(filesystem(), drive(PLP)), write(20)))
-
-
 def test_protected_drive_in_a_guest_has_low_confidence() -> None:
     judgement = verdict(on_disk(filesystem(), drive(PLP)), write(20), flushed(40), host=GUEST)
     assert (judgement.verdict, judgement.confidence) == ("plausible", "low")

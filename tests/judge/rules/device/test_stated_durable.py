@@ -95,19 +95,6 @@ def test_missing_flushes_and_bytes_contradict_a_controller(changes: dict[str, An
     assert verdict(on(cached), step(**{"open_flags": ("direct",), **changes})).verdict == expected
 
 
-@pytest.mark.parametrize("rate", [40, 900, 4_999, 5_000, 30_000, 60_000])
-def test_controller_is_plausible_at_any_rate(rate: float) -> None:
-    judgement = verdict(on(disk(medium=CONTROLLER, link="scsi")), step(rate=rate))
-    assert (judgement.verdict, judgement.confidence) == PLAUSIBLE
-    assert "battery" in judgement.sentence and judgement.findings[0].next
-
-
-def test_volatile_layer_above_wins() -> None:
-    above = filesystem("overlay", "/merged", below=("mount:/srv",), volatile="volatile", upperdir="/srv/up")
-    stack = target(above, filesystem(), through(read=OFF, **SAS))
-    assert verdict(stack, step(flushes=0, share=0)).verdict == "not-durable"
-
-
 def test_paths_to_an_array_need_one_statement_each() -> None:
     lun: dict[str, Any] = {"link": "fc", "model": "NETAPP LUN C-Mode"}
     paths = through("sda", {"grade": "array"}, **lun), through("sdb", {"grade": "array"}, **lun)
@@ -237,11 +224,6 @@ def test_mirror_member_without_flushes_takes_precedence() -> None:
     both = target(filesystem(below=("md0",)), members, slow_volume(), slow_volume(name="sdb", write_cache="write back"))
     judgement = verdict(both, step(flushes={"sda": 0, "sdb": 0}), host=AWS)
     assert rules(judgement) == {"flushes-missing"}
-
-
-def test_uncounted_volume_has_no_finding() -> None:
-    uncounted = on(slow_volume(counted=False))
-    assert "stated-durable" not in rules(verdict(uncounted, step(flushes=None, share=None), host=AWS))
 
 
 def test_overridden_write_cache_takes_precedence() -> None:

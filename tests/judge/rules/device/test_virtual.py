@@ -157,11 +157,6 @@ def test_hypervisor_that_ignores_flushes_gives_cannot_tell() -> None:
     assert verdict(VBOX, step(), host=GUEST).verdict == "consistent"
 
 
-def test_flush_that_does_work_shows_that_it_is_not_ignored() -> None:
-    judgement = verdict(VBOX, step(), flushes(GROWN_US, own={"sda": 1.0}), host=VIRTUALBOX)
-    assert (judgement.verdict, "ignored-by-default" in rules(judgement)) == ("consistent", False)
-
-
 def test_target_that_ignores_flushes_gives_cannot_tell() -> None:
     longhorn = on_disk(filesystem(), disk(model="IET VIRTUAL-DISK", link="iscsi"))
     judgement = verdict(longhorn, step())

@@ -98,8 +98,3 @@ def test_sysbench_note_has_both_rates_and_what_is_timed() -> None:
     assert note.title == "sysbench 500/s, fstui 1\xa0000/s"
     assert "230 µs covers 2\xa0000 events, each write and each fsync by itself" in note.sentence
     assert "p50 of 480 µs is a write with its sync" in note.sentence
-
-
-def test_sysbench_note_needs_a_pair_of_steps() -> None:
-    assert notes(FSTUI, SYSBENCH) == []
-    assert notes(SYSBENCH) == []

@@ -12,13 +12,6 @@ from tests.factories.steps import step
 from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
 
 
-def test_delayed_step_is_a_note() -> None:
-    held = step(status="disturbed", changes={"delayed_ns": 50_000_000})
-    found = finding(verdict(None, held, step("other")), "disturbed")
-    assert found.steps == ("fdatasync",)
-    assert "1 of 2 steps" in found.title
-
-
 @pytest.mark.parametrize(("changed", "stack"), [
     ("mount:/srv: barrier barrier → nobarrier", on_disk(filesystem(barrier="barrier"))),
     ("mount:/srv: barrier nobarrier → barrier", on_disk(filesystem(barrier="nobarrier"))),
@@ -79,11 +72,6 @@ def test_degraded_stack_names_the_file() -> None:
     found = finding(verdict(STACK), "stack-state")
     assert found.verdict is None
     assert found.because == ("md0 degraded: 1 (/sys/block/md0/md/degraded)",)
-
-
-def test_degraded_stack_is_the_first_note() -> None:
-    judgement = verdict(STACK, step(), idle=busy("sda", 1))
-    assert [found.rule for found in judgement.findings] == ["flushes-arrive", "stack-state", "other-writers"]
 
 
 LIMIT = Reading(what="254:0 write_iops", value="100", path="/sys/fs/cgroup/blkio/db/blkio.throttle.write_iops_device")

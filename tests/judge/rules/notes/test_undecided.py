@@ -1,11 +1,8 @@
 """What is said of a run that nothing could judge: what is established, what is not, and who can answer."""
 
-import errno
-
 import pytest
 
 from fstui.model.host import Host
-from fstui.model.steps import Failure
 from fstui.model.storage import Node, Reading
 from tests.factories.evidence import GUEST, METAL, finding, verdict
 from tests.factories.steps import step
@@ -32,20 +29,6 @@ def test_note_says_who_can_answer(device: Node, host: Host, who: str) -> None:
     assert found.sentence.startswith("2\xa0000 syncs returned") and "Not established: that sda" in found.sentence
     assert who in found.next[0]
     assert found.next[-1].startswith("Until then")
-
-
-def test_uncounted_flushes_are_looked_for_as_root() -> None:
-    uncounted = on_disk(filesystem(), disk(counted=False))
-    found = finding(verdict(uncounted, step(flushes=None, share=None)), "undecided")
-    assert found.next[0].startswith("Run it again as root")
-
-
-@pytest.mark.parametrize(("number", "advice"), [(errno.ENOSPC, "Free some space"), (errno.EIO, "Fix the cause")])
-def test_failed_steps_are_no_lack_of_syncs(number: int, advice: str) -> None:
-    failure = Failure(call="pwrite", errno=number, message="no")
-    found = finding(verdict(None, step(status="failed", changes={"error": failure})), "undecided")
-    assert found.title == "every step failed"
-    assert found.next[0].startswith(advice)
 
 
 def test_degraded_stack_is_not_called_faultless() -> None:

@@ -115,11 +115,6 @@ def test_disk_that_did_not_take_the_time_is_named(own: float) -> None:
     assert found.sentence.endswith("This run does not show that sda did any work.")
 
 
-def test_consistent_is_low_in_a_guest() -> None:
-    judgement = verdict(declared(), same_block(100, device="vda"), host=GUEST)
-    assert finding(judgement, "same-block-rotation").confidence == "low"
-
-
 def test_virtual_disk_that_reports_rotation_is_not_compared() -> None:
     virtual = on_disk(filesystem(below=("vda",)), disk("vda", link="virtio", rotational=True))
     for host in (METAL, GUEST):
@@ -178,11 +173,6 @@ def test_assumed_speed_is_mentioned() -> None:
     assert "at most 15\xa0000 rpm" in found.sentence
 
 
-def test_stack_with_a_device_that_does_not_rotate() -> None:
-    stack = target(filesystem(below=("md0",)), block("md0", "md", "sda", "sdb"), disk(medium=READ), disk("sdb"))
-    assert "same-block-rotation" not in rules(verdict(stack, same_block(900, flushes={"sda": 1, "sdb": 1})))
-
-
 @pytest.mark.parametrize(
     "changes",
     [{"writers": 16}, {"status": "disturbed"}, {"ops": 19}, {"ops_per_s": 5.0},
@@ -198,9 +188,3 @@ def test_mean_is_reported_if_few_operations_take_the_time() -> None:
     throttled = Latency(min=200_000, mean=20_000_000, p50=245_000, p90=1, p95=1, p99=None, p99_9=None, max=1)
     found = finding(verdict(SPINNING, same_block(50, changes={"latency_ns": throttled})), "same-block-rotation")
     assert "20.0 ms each on average" in found.because[0]
-
-
-def test_missing_flushes_are_reported_by_their_own_rule() -> None:
-    judgement = verdict(SPINNING, same_block(9000, flushes=0))
-    assert judgement.verdict == "not-durable"
-    assert finding(judgement, "same-block-rotation").confidence == "medium"
