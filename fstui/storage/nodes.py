@@ -19,6 +19,12 @@ FLUSH_FIELDS = 17
 """Fields of ``stat`` since Linux 5.5: the last two are flushes completed and milliseconds flushing."""
 
 
+_WRITE_CACHES: dict[str, Literal["write back", "write through"]] = {
+    "write back": "write back",
+    "write through": "write through",
+}
+
+
 class FoundNode(NamedTuple):
     """A layer, and the layers below it that are neither devices nor mounts."""
 
@@ -49,7 +55,7 @@ def block_device(name: str, readers: Readers) -> FoundNode:
         model=read.model,
         link=read.link,
         rotational=_flag(values.get("rotational")),
-        write_cache=write_cache(values.get("write_cache")),
+        write_cache=_WRITE_CACHES.get(values.get("write_cache", "")),
         fua=_flag(values.get("fua")),
         counted=kind(read.kind).counts_flushes and bool(_flag(values.get("iostats"))) and _counts_flushes(tree, name),
         state=(*read.state, *without_none([empty])),
@@ -96,12 +102,6 @@ def _identity(read: LayerDescription, node: Node) -> str:
 def _flag(value: str | None) -> bool | None:
     number = integer(value)
     return None if number is None else bool(number)
-
-
-def write_cache(value: str | None) -> Literal["write back", "write through"] | None:
-    if value == "write back":
-        return "write back"
-    return "write through" if value == "write through" else None
 
 
 _SINGLE_FILES = frozenset({"/etc/hosts", "/etc/hostname", "/etc/resolv.conf"})

@@ -6,7 +6,7 @@ ext3 nearly everywhere. /proc/fs/ext4/<dev>/options is the full list of options;
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount
@@ -44,23 +44,21 @@ class ExtReader(FilesystemReader):
         return LayerDescription(tuple(dict.fromkeys((*members, journal))), roles={journal: "journal"})
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
-        return settings(self.tree, device, mount.super_options) if device else super().settings(mount, device)
+        if not device:
+            return super().settings(mount, device)
+        path = f"/proc/fs/ext4/{device}/options"
+        text = self.tree.text(path)
+        path, options = (path, text.split("\n")) if text else (MOUNTINFO, list(mount.super_options))
+        off = bool(BARRIERS_OFF.intersection(options))
+        found = [Reading(what="barrier", value="nobarrier" if off else "barrier", path=path)]
+        data = next((option.removeprefix("data=") for option in options if option.startswith("data=")), None)
+        if data is not None:
+            found.append(Reading(what="data", value=data, path=path))
+        return (*found, *_journal(self.tree, device, data, path))
 
     def trouble(self, device: str) -> tuple[Reading, ...]:
         """Return ``errors_count`` if the kernel found errors since the last e2fsck."""
         return without_none([self.tree.reading("errors_count", f"/sys/fs/ext4/{device}/errors_count", unless=("0",))])
-
-
-def settings(tree: Tree, device: str, mount_options: Sequence[str]) -> tuple[Reading, ...]:
-    path = f"/proc/fs/ext4/{device}/options"
-    text = tree.text(path)
-    path, options = (path, text.split("\n")) if text else (MOUNTINFO, list(mount_options))
-    off = bool(BARRIERS_OFF.intersection(options))
-    found = [Reading(what="barrier", value="nobarrier" if off else "barrier", path=path)]
-    data = next((option.removeprefix("data=") for option in options if option.startswith("data=")), None)
-    if data is not None:
-        found.append(Reading(what="data", value=data, path=path))
-    return (*found, *_journal(tree, device, data, path))
 
 
 def _journal_name(tree: Tree, device: str) -> str:
