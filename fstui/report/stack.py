@@ -43,8 +43,7 @@ def unread(node: Node) -> tuple[str, ...]:
 
 def health(node: Node) -> str:
     """Return what the drive reports of its health: ``3 % used, unsafe shutdowns: 40``; empty if it was not asked."""
-    found = ((form, node.reading(what)) for what, form in _HEALTH.items())
-    said = [form.format(reading.value) for form, reading in found if reading is not None]
+    said = [form.format(value) for what, form in _HEALTH.items() if (value := node.value(what)) is not None]
     said += ["capacitor failed"] if backup_failed(node) and node.reading("backup") is None else []  # NVMe: a bit
     return ", ".join(said)
 

@@ -127,7 +127,7 @@ def _with_edges(run: Run) -> Run:
     """Return the run with the roles of ``fstui.run/2``: one for each layer above, instead of one per layer."""
     if run.target is None:
         return run
-    roles = {node.id: role.value for node in run.target.stack if (role := node.reading("role"))}
+    roles = {node.id: role for node in run.target.stack if (role := node.value("role"))}
     stack = tuple(
         msgspec.structs.replace(node, below_roles={name: roles[name] for name in node.below if name in roles})
         for node in run.target.stack

@@ -69,8 +69,7 @@ def drive_health(case: Case) -> Iterator[Conclusion]:
 
 
 def _because(nodes: list[Node]) -> Iterator[str]:
-    found = ((node, node.reading(what)) for node in nodes for what in HEALTH)
-    return (words.reading(node, reading) for node, reading in found if reading is not None)
+    return (line for node in nodes for line in words.readings(node, *HEALTH))
 
 
 def _tool(node: Node) -> str:
