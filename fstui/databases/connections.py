@@ -9,9 +9,10 @@ import msgspec
 
 from fstui.measure.kinds.servers import Driver
 from fstui.model.base import Base
+from fstui.model.errors import Refused
 
 
-class DatabaseError(Exception):
+class DatabaseError(Refused):
     """The error that a server, or the connection to it, reported."""
 
 

@@ -11,7 +11,7 @@ import msgspec
 from fstui.databases.connections import Connection, DatabaseError
 from fstui.databases.facts import peer_of, read_facts
 from fstui.databases.sql import FAMILIES, address, family_of, query
-from fstui.measure.children import NoAnswer, in_child
+from fstui.measure.children import in_child
 from fstui.measure.kinds.servers import Server
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.state import ledger
@@ -72,15 +72,12 @@ def _reached(settings: Sysbench) -> tuple[Connection, int | None]:
 
 
 async def _read_files(function: Callable[..., Result], *arguments: object) -> Result:
-    """Call a function that reads the user's files, which may hang. Raises Refused, DatabaseError."""
-    try:
-        return await in_child(function, *arguments, timeout_s=_FILES_S, where="the home directory")
-    except NoAnswer as silence:
-        raise DatabaseError(str(silence)) from None
+    """Call a function that reads the user's files, which may hang. Raises Refused."""
+    return await in_child(function, *arguments, timeout_s=_FILES_S, where="the home directory")
 
 
 async def seen(sysbench: str, settings: Sysbench, *, workspace: str) -> Server:
-    """Return what the server reports about itself; nothing is made there. Raises DatabaseError, Refused."""
+    """Return what the server reports about itself; nothing is made there. Raises Refused."""
     connection, pid = await _read_files(_reached, settings)
     try:
         return await read_facts(sysbench, settings.server, connection, pid, where="existing", workspace=workspace)
@@ -110,10 +107,13 @@ class Existing:
         """Make the run's database. Raises DatabaseError if the server refuses or has a database of that name."""
         name = name_of(run_id)
         maintenance, pid = await _read_files(_reached, settings)
-        entry = await record(run_id, "database", _address(maintenance, name))
+        own = msgspec.structs.replace(maintenance, database=name)
+        # a person can drop the database by hand with this
+        stored = msgspec.json.encode(msgspec.structs.replace(own, password="")).decode()
+        entry = await record(run_id, "database", stored)
         try:
             facts = await read_facts(sysbench, settings.server, maintenance, pid, where="existing", workspace=workspace)
-            own = await _make(sysbench, maintenance, name)
+            await _make(sysbench, maintenance, name)
         except BaseException as error:
             await strike_out(entry)
             if isinstance(error, DatabaseError):
@@ -138,7 +138,7 @@ class Existing:
         return await drop(self.sysbench, self.connection, self._entry)
 
 
-async def _make(sysbench: str, maintenance: Connection, name: str) -> Connection:
+async def _make(sysbench: str, maintenance: Connection, name: str) -> None:
     """Make a database only if it can be dropped again. Raises DatabaseError."""
     family = family_of(maintenance)
     if await _exists(sysbench, maintenance, name):
@@ -146,7 +146,6 @@ async def _make(sysbench: str, maintenance: Connection, name: str) -> Connection
     # DROP first: MySQL checks the privilege even if there is no such database; in PostgreSQL the owner always has it
     quoted = _quoted(family.quote, name)
     await query(sysbench, maintenance, [f"DROP DATABASE IF EXISTS {quoted}", f"CREATE DATABASE {quoted}"])
-    return msgspec.structs.replace(maintenance, database=name)
 
 
 async def _exists(sysbench: str, maintenance: Connection, name: str) -> bool:
@@ -188,15 +187,10 @@ def _quoted(mark: str, name: str) -> str:
 
 
 async def known_again(connection: Connection) -> Connection:
-    """Return a connection from the ledger with the current password. Raises Refused, DatabaseError."""
+    """Return a connection from the ledger with the current password. Raises Refused."""
     return await _read_files(_with_password, connection)
 
 
 def _with_password(connection: Connection) -> Connection:
     stated = family_of(connection).options_of(connection.login_path)
     return msgspec.structs.replace(connection, password=_password(stated))
-
-
-def _address(connection: Connection, database: str) -> str:
-    """Return what the ledger stores, without a password. A person can drop the database by hand with it."""
-    return msgspec.json.encode(msgspec.structs.replace(connection, database=database, password="")).decode()

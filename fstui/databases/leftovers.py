@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from fstui.databases import existing, programs
-from fstui.databases.connections import Connection, DatabaseError
+from fstui.databases.connections import Connection
 from fstui.databases.sql import address
 from fstui.model.errors import Refused
 from fstui.simulate.lab import laboratory
@@ -79,6 +79,6 @@ async def _drop(entry: ledger.LedgerEntry) -> str | None:
     try:
         sysbench = await programs.find_sysbench()
         known = await existing.known_again(connection)
-    except (Refused, DatabaseError) as problem:
+    except Refused as problem:
         return f"{named(entry)}: not dropped: {problem}"
     return await existing.drop(sysbench, known, entry)

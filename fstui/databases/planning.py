@@ -30,7 +30,13 @@ def arranged(steps: tuple[PlannedStep, ...], installed: Installed, *, chosen_by_
     Raises Refused if sysbench is missing, if the user chose a server that is missing, or if all servers are missing.
     """
     if any(isinstance(step.settings, SysbenchFileio) for step in steps):
-        return steps if installed.sysbench else tuple(_without_sysbench(step, installed) for step in steps)
+        if installed.sysbench:
+            return steps
+        why = installed.no_oltp or programs.NO_SYSBENCH  # the scenario's other steps do not need it
+        return tuple(
+            msgspec.structs.replace(step, skip=why) if isinstance(step.settings, SysbenchFileio) else step
+            for step in steps
+        )
     wanting = [step.settings for step in steps if isinstance(step.settings, Sysbench | ReplicaCut)]
     if not wanting:
         return steps
@@ -45,18 +51,13 @@ def arranged(steps: tuple[PlannedStep, ...], installed: Installed, *, chosen_by_
     return tuple(_without(steps, missing, as_root=installed.as_root))
 
 
-def _without_sysbench(step: PlannedStep, installed: Installed) -> PlannedStep:
-    """Skip the fileio steps if sysbench is missing: the scenario's other steps do not need it."""
-    if not isinstance(step.settings, SysbenchFileio):
-        return step
-    return msgspec.structs.replace(step, skip=installed.no_oltp or programs.NO_SYSBENCH)
-
-
 def preparing_s(steps: tuple[PlannedStep, ...]) -> float:
     """Estimate the time to start the servers, fill the tables and warm up."""
-    seconds, before = replicas.preparing_s(steps), None
+    seconds, before = 0.0, None
     for settings in (step.settings for step in steps if not step.skip):
-        if isinstance(settings, Sysbench):
+        if isinstance(settings, ReplicaCut):
+            seconds += settings.pair.prepare_s
+        elif isinstance(settings, Sysbench):
             seconds += settings.warmup_s
             if before is None or before.at != settings.at or before.started_with != settings.started_with:
                 seconds += _START_S

@@ -76,6 +76,14 @@ async def find_server(kind: str) -> ServerProgram | None:
     return None
 
 
+async def server_and_sysbench(kind: str) -> tuple[ServerProgram, str]:
+    """Return both programs. Raises Refused if one is missing, which was there when the run was planned."""
+    sysbench, program = await asyncio.gather(find_sysbench(), find_server(kind))
+    if program is None:
+        raise Refused(missing(kind))
+    return program, sysbench
+
+
 async def find_sysbench() -> str:
     """Return its path. Raises Refused if it is missing, does not answer, or is too old."""
     path = shutil.which("sysbench")

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from importlib.resources import files
 from typing import Any
 
 import msgspec
 
 from fstui.databases import programs
-from fstui.databases.connections import DatabaseError
 from fstui.databases.sql import FAMILIES
 from fstui.databases.throwaway import CWD, server_user
 from fstui.measure.kinds.servers import KINDS
 from fstui.measure.kinds.sysbench import Sysbench
-from fstui.model.errors import Refused
 
 _POOL_BYTES = 32 << 20
 _OPTIONS: dict[str, dict[str, bool | int | float | str]] = {
@@ -42,21 +39,14 @@ async def server_settings(name: str) -> dict[str, Any]:
     """Raises Refused if the server, sysbench, or a user for the server is missing."""
     kind = KINDS[name]
     family = FAMILIES[kind.driver]
-    program = await programs.find_server(name)
-    if program is None:
-        raise Refused(programs.missing(name))
-    sysbench = await programs.find_sysbench()
-    try:
-        user = server_user(family.users) if os.geteuid() == 0 else None
-    except DatabaseError as error:
-        raise Refused(str(error)) from None
+    program, sysbench = await programs.server_and_sysbench(name)
     settings = msgspec.convert({"server": name, "pool_bytes": _POOL_BYTES, "options": _OPTIONS[kind.driver]}, Sysbench)
     connection = family.connection(f"{CWD}/{{home}}/{family.socket}")
     use = [f"USE {connection.database}"] if family.create_statements else []
     options = family.sysbench_options(msgspec.structs.replace(connection, database=family.maintenance))
     table = f"CREATE TABLE records (place BIGINT PRIMARY KEY, block {_TEXT[kind.driver]})"
     return {
-        "user": user,
+        "user": server_user(family.users),
         "prepare": family.preparation(program, "{data}"),
         "argv": family.command_line(program, "{data}", f"{{data}}/{family.socket}", settings),
         "socket": family.socket,

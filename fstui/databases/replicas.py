@@ -7,18 +7,16 @@ https://dev.mysql.com/doc/refman/8.4/en/replication-gtids.html
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any, NamedTuple
 
 from fstui.databases import programs
-from fstui.databases.connections import DatabaseError
 from fstui.databases.mysql import MySQL, base
 from fstui.databases.programs import ServerProgram
 from fstui.databases.throwaway import server_user
 from fstui.measure.kinds.replica_cut import ReplicaCut
 from fstui.model.errors import Refused
-from fstui.model.plan import PlannedStep
 
 NEEDS_ROOT = "needs root: it mounts its own filesystem and cuts its power"
 DATABASE = "fstui"
@@ -86,35 +84,23 @@ _KINDS = {
 }  # fmt: skip
 
 
-def preparing_s(steps: Sequence[PlannedStep]) -> float:
-    return sum(
-        step.settings.pair.prepare_s for step in steps if isinstance(step.settings, ReplicaCut) and not step.skip
-    )
-
-
 async def settings_of(settings: ReplicaCut) -> dict[str, Any]:
     """Return the further settings of the probe. Raises Refused if a program is missing or old, or no user exists."""
-    program = await programs.find_server(settings.server)
-    if program is None:  # it was there when the run was planned
-        raise Refused(programs.missing(settings.server))
+    program, sysbench = await programs.server_and_sysbench(settings.server)
     kind = _KINDS[settings.server]
     if program.version < kind.least_version:
         raise Refused(
             f"{program.title} is too old: replica-cut needs {'.'.join(map(str, kind.least_version))} or newer"
         )
-    try:
-        user = server_user(MySQL.users)
-    except DatabaseError as error:
-        raise Refused(str(error)) from None
     semi = settings.replication == "semi-synchronous"
     expected = {"primary": _EXPECTED[settings.durability], "replica": _EXPECTED[settings.of_replica]}
     expected["replica"] = {**expected["replica"], "sync_relay_log": str(settings.sync_relay_log)}
     semi_words = {"primary": kind.primary_semi, "replica": kind.replica_semi}
     plain = {role: _words(program, kind, role, values) for role, values in expected.items()}
     return {
-        "sysbench": await programs.find_sysbench(),
+        "sysbench": sysbench,
         "scripts": {name: files(__package__).joinpath(name).read_text() for name in ("sql.lua", "acknowledged.lua")},
-        "user": user,
+        "user": server_user(MySQL.users),
         "title": program.title,
         "image_bytes": settings.pair.image_bytes,
         "prepare": MySQL().preparation(program, "{data}"),

@@ -24,6 +24,7 @@ from fstui.databases.sql import FAMILIES
 from fstui.measure.children import Child
 from fstui.measure.kinds.servers import KINDS, Server
 from fstui.measure.kinds.sysbench import Sysbench
+from fstui.model.errors import Refused
 from fstui.model.quantities import seconds
 from fstui.state import ledger
 from fstui.state.ledger import record, strike_out_if_gone
@@ -95,7 +96,7 @@ class Throwaway:
     ) -> Throwaway:
         """Start the keeper and find the programs, but make nothing yet.
 
-        ``begun`` is called with the keeper's process id. Raises DatabaseError, Refused, OSError.
+        ``begun`` is called with the keeper's process id. Raises Refused, OSError.
         """
         name = f"server-{number}"
         recording = asyncio.ensure_future(record(run_id, "server", f"{workspace.path}/{name}"))
@@ -107,14 +108,14 @@ class Throwaway:
             raise
         try:
             begun(keeper.child.pid)
-            program, sysbench = await _programs(settings.server)
+            program, sysbench = await programs.server_and_sysbench(settings.server)
         except BaseException:
             await keeper.end()
             raise
         return cls(program, sysbench, workspace, name, keeper)
 
     async def make(self, settings: Sysbench, limit_s: float = START_S) -> None:
-        """Make and start the server, and wait for its answer. Raises DatabaseError with its error, Refused, OSError."""
+        """Make and start the server, and wait for its answer. Raises Refused with its error, OSError."""
         try:
             await self._start(settings, limit_s, self._first_request())
         except BaseException:
@@ -127,7 +128,7 @@ class Throwaway:
             **self._workspace.as_settings,
             "name": self._name,
             "socket": family.socket,
-            "user": server_user(family.users) if os.geteuid() == 0 else None,
+            "user": server_user(family.users),
             "prepare": family.preparation(self._program, "{data}"),
             "program": self._program.path,
             "ready": family.ready,
@@ -136,7 +137,7 @@ class Throwaway:
         }
 
     async def restart(self, settings: Sysbench, limit_s: float) -> None:
-        """Restart the server with these options on its data. Raises DatabaseError with its error; then call stop."""
+        """Restart the server with these options on its data. Raises Refused with its error; then call stop."""
         await self._start(settings, limit_s, {})
 
     async def _start(self, settings: Sysbench, limit_s: float, fields: dict[str, Any]) -> None:
@@ -213,19 +214,13 @@ def within(workspace: HeldDirectory) -> list[str]:
     return ["sh", "-c", _ENTER, "sh", workspace.path, f"{workspace.device}:{workspace.inode}"]
 
 
-async def _programs(kind: str) -> tuple[ServerProgram, str]:
-    """Return the server and sysbench. Raises DatabaseError, Refused: they were there when the run was planned."""
-    sysbench, program = await asyncio.gather(programs.find_sysbench(), programs.find_server(kind))
-    if program is None:
-        raise DatabaseError(programs.missing(kind))
-    return program, sysbench
-
-
-def server_user(users: tuple[str, ...]) -> str:
-    """Return the first of these users that exists. Raises DatabaseError."""
+def server_user(users: tuple[str, ...]) -> str | None:
+    """Return the first of these users that exists; None without root. Raises Refused."""
+    if os.geteuid() != 0:
+        return None
     for name in users:
         try:
             return pwd.getpwnam(name).pw_name
         except KeyError:
             continue
-    raise DatabaseError(f"a server does not run as root, and there is no user {' or '.join(users)} on this host")
+    raise Refused(f"a server does not run as root, and there is no user {' or '.join(users)} on this host")

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 import msgspec
 
 from fstui.databases import existing, planning, programs
-from fstui.databases.connections import DatabaseError
 from fstui.databases.existing import PASSWORD
 from fstui.databases.programs import EVERYTHING, Installed
 from fstui.judge.facts import rotation
@@ -124,6 +123,6 @@ async def with_server_answer(plan: Plan, site: Site) -> Plan:
         return plan
     try:
         server = await existing.seen(await programs.find_sysbench(), settings, workspace=site.directory.path)
-    except (DatabaseError, Refused) as trouble:
+    except Refused as trouble:
         return msgspec.structs.replace(plan, server_says=(f"the server does not answer: {trouble}",))
     return msgspec.structs.replace(plan, server_says=server.introduction)

@@ -15,7 +15,6 @@ import msgspec
 import psutil
 
 from fstui.databases import programs, replicas
-from fstui.databases.connections import DatabaseError
 from fstui.databases.existing import Existing
 from fstui.databases.facts import probe_settings
 from fstui.databases.throwaway import Throwaway, start_limit_s
@@ -47,10 +46,7 @@ class Serving(Servers):
         for planned in steps:
             settings = planned.settings
             if isinstance(settings, Sysbench) and not planned.skip and settings.existing_server:
-                try:
-                    await self._ready_for(settings)
-                except DatabaseError as error:
-                    raise Refused(str(error)) from None
+                await self._ready_for(settings)
                 self._filled = None
                 return _elsewhere(self._server.facts) if self._server else None
         return None
@@ -68,7 +64,7 @@ class Serving(Servers):
             if not starting.done():
                 return None
             return starting.result()
-        except (DatabaseError, OSError, Refused) as error:
+        except (OSError, Refused) as error:
             return Failure(call="start the server", errno=getattr(error, "errno", None), message=str(error))
         finally:
             stop.cancel()
