@@ -200,7 +200,7 @@ def _area(figure: Figure, series: Sequence[IoStats | None], cells: int, height: 
         dots = [_dots(value, top, row, rows) for value in values]
         pairs = zip(dots[::2], dots[1::2], strict=True)
         area = "".join(chr(0x2800 + _BRAILLE[0][a] + _BRAILLE[1][b]) if a or b else " " for a, b in pairs)
-        shade = shades(figure.colour)[row * 3 // rows]
+        shade = shades(figure.colour)[(row * 4 // rows + 1) // 2]  # the quarters in the middle share one
         style = DOUBT if (row + 0.5) / rows * top >= figure.doubtful else shade
         drawn.append([(f"{label:>{_LABEL - 1}} {'┤' if label else '│'}", FAINT), (area, style), (" ", "")])
     return drawn
