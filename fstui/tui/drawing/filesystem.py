@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from itertools import chain
 from math import ceil
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from fstui.model.host import Inventory
 from fstui.model.judgement import Finding
 from fstui.model.quantities import duration_ns, percent, rate, size
 from fstui.model.storage import Target
-from fstui.report.sections import text
+from fstui.report.sections import Report, text
 from fstui.report.text import moment
 from fstui.tui.drawing import io_path
 from fstui.tui.drawing.cells import Run, fit, labelled, line, paragraph, rule
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from fstui.runs.simulation import Simulated
 
 _MAX_WRITERS = 4
-_KEY, _VALUE = 26, 13
+_KEY, _VALUE = 27, 12
 _MAX_SCENARIOS, _MAX_BARS = 3, 12
 _NO_DEFECT = "The configuration shows no defect. Run a scenario here to test the storage."
 
@@ -72,8 +73,9 @@ def detail(
 
 
 def disk(made: Simulated, width: int) -> list[Text]:
-    """Draw what a simulated disk is, and its parameters in as many columns as fit."""
+    """Draw what a simulated disk is, its parameters in as many columns as fit, and what else can be simulated."""
     from fstui.report import teaching  # noqa: PLC0415  only a simulated disk needs it
+    from fstui.tui.drawing.report import section_lines  # noqa: PLC0415
 
     parameters, words = teaching.of_disk(made, truth=False).sections
     columns = max(width // (_KEY + _VALUE), 1)
@@ -83,7 +85,16 @@ def disk(made: Simulated, width: int) -> list[Text]:
     rows = ceil(len(cells) / columns)
     lines = [rule(width, made.title, "simulated")]
     lines += [line(*chain.from_iterable(cells[at::rows])) for at in range(rows)]
-    return [*lines, *paragraph(words.lines[-1], width - 1, "  ", FAINT)]
+    lines += [*paragraph(words.lines[-1], width - 1, "  ", FAINT), rule(width, "simulated disks")]
+    return lines + [part for section in _every_disk().sections for part in section_lines(section, width)]
+
+
+@cache
+def _every_disk() -> Report:
+    from fstui.report import teaching  # noqa: PLC0415
+    from fstui.runs import simulation  # noqa: PLC0415
+
+    return teaching.of_disks(list(map(simulation.load, simulation.names())))
 
 
 def last_minutes(

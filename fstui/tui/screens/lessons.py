@@ -67,7 +67,7 @@ class LessonsScreen(BaseScreen):
         with Container(id="pair"):
             yield self.table
             with VerticalScroll(id="about", can_focus=False):
-                yield self.lines("selected", self._draw_selected)
+                yield self.lines("selected", self._draw_selected, frame=True)
         yield self.footer_lines()
 
     def on_mount(self) -> None:
