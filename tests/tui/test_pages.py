@@ -1,13 +1,14 @@
 import re
 
 import pytest
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from fstui.report import compare, explanation
 from fstui.tui.drawing.report import report_lines
 from fstui.tui.screens.page_screen import PageScreen, explain_screen
 from fstui.tui.styles import DOUBT
-from tests.factories import busy
+from tests.factories import busy, screens
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import shown
 
@@ -20,6 +21,14 @@ def test_comparison_shows_every_step_and_fits_the_width(width: int) -> None:
     bars = [bar for text in lines for bar in re.findall("█+", text.plain)]
     assert len(bars) == sum(len(run.steps) for run in RUNS)
     assert max(text.cell_len for text in lines) <= width
+
+
+@pytest.mark.parametrize("width", [120, 200])
+def test_a_long_path_does_not_break_the_frames(width: int) -> None:
+    target = replace(screens.DATA, path="/srv/" + 200 * "x")
+    lines = report_lines(compare.of_runs([replace(run, target=target) for run in RUNS]), width)
+    assert {text.cell_len for text in lines} == {width}
+    assert all(text.plain[-1] in "╮│┤╯ " for text in lines)
 
 
 def test_verdicts_of_a_comparison_have_their_colour() -> None:

@@ -185,7 +185,7 @@ def framed(texts: Sequence[Text], width: int, height: int) -> list[Text]:
         if at == 0:
             text.spans = [span._replace(style=style) if span.style == FAINT else span for span in text.spans]
         left, right = ("╭", "╮") if at == 0 else ("├", "┤") if text.plain.startswith("──") else ("│", "│")
-        text.pad_right(width - 2 - text.cell_len)
+        text.truncate(width - 2, overflow="ellipsis", pad=True)
         lines.append(line((left, style)).append_text(text).append(right, style))
     return [*lines, line(("╰" + "─" * (width - 2) + "╯", style))]
 
