@@ -14,6 +14,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, fstui: Fstui, target: Path) -> Fstui:
     return lambda *words: fstui(*QUICK, str(target), *words)
 
 
+@pytest.mark.slow
 def test_table_answers_for_every_product(quick: Fstui, target: Path) -> None:
     done = quick("--format", "json")
     assert done.returncode == 0, done.stderr

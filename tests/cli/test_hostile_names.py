@@ -90,6 +90,7 @@ def test_a_mistake(fstui: Fstui, arguments: tuple[str, ...]) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_a_run(fstui: Fstui, target: Path, tmp_path: Path, own_home: Path) -> None:
     """Run a scenario with hostile texts, in a directory and to a file with hostile names."""
     words = '"' + "".join(f"\\U{ord(letter):08x}" for letter in IN_A_FILE) + '"'  # as TOML has it

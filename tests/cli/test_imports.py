@@ -75,6 +75,7 @@ def test_the_first_screen_needs_no_rules() -> None:
     assert int(rows) > 0 and later.isdisjoint(loaded)
 
 
+@pytest.mark.slow
 def test_a_headless_run_loads_no_textual(scenario: str, target: object) -> None:
     loaded = modules_after("run", scenario, str(target))
     assert {"textual", "sh"}.isdisjoint(loaded)

@@ -117,6 +117,7 @@ def test_a_plan_writes_nothing(fstui: Fstui, scenario: str, target: Path, format
     assert nothing_left(target) and not paths.state_dir().exists()
 
 
+@pytest.mark.slow
 def test_a_run_that_cannot_be_saved_is_still_printed_and_exits_1(
     fstui: Fstui, scenario: str, target: Path, own_home: Path
 ) -> None:
@@ -268,6 +269,7 @@ def test_a_reader_that_has_gone_ends_the_run_without_a_traceback(scenario: str, 
     assert nothing_left(target)
 
 
+@pytest.mark.slow
 def test_a_run_continues_without_stderr(scenario: str, target: Path) -> None:
     call = command("run", scenario, str(target), "--format", "json")
     done = subprocess.run(["sh", "-c", 'exec "$@" 2>&-', "sh", *call], stdout=subprocess.PIPE, check=False)
@@ -314,6 +316,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "status"), [("SIGHUP", 129), ("SIGINT", 130), ("SIGTERM", 143)])
 def test_a_signal_between_plan_and_run_ends_with_its_status(
     scenario: str, target: Path, name: str, status: int

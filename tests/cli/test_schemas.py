@@ -101,6 +101,7 @@ def test_documents_of_saved_runs_are_valid(fstui: Fstui, own_home: Path) -> None
         assert_valid(name, fstui(*words, "--format", "json").stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words", ["run {scenario} {target}", "check {target} --yes", "watch --simulate hdd-7200 --seconds 1.1"]
 )

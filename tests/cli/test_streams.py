@@ -69,12 +69,14 @@ def test_a_table_fits_the_terminal(columns: int) -> None:
     assert table[0].startswith("SCENARIO") and max(map(len, table)) <= columns
 
 
+@pytest.mark.slow
 def test_a_progress_bar_is_drawn_and_removed(scenario: str, target: Path) -> None:
     code, seen = on_a_terminal("run", scenario, target)
     assert code == 0
     assert b"\x1b[?25l" in seen and seen.rindex(b"\x1b[?25h") > seen.rindex(b"\x1b[?25l")
 
 
+@pytest.mark.slow
 def test_a_terminal_that_cannot_redraw_gets_lines(scenario: str, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
     code, seen = on_a_terminal("run", scenario, target)
@@ -82,6 +84,7 @@ def test_a_terminal_that_cannot_redraw_gets_lines(scenario: str, target: Path, m
     assert b"\x1b" not in seen and b"fdatasync" in seen
 
 
+@pytest.mark.slow
 def test_a_signal_restores_the_cursor(scenario: str, target: Path) -> None:
     words = ("run", scenario, target, "--set", "seconds=60")
     code, seen = on_a_terminal(*words, until=b"fdatasync", number=signal.SIGTERM)

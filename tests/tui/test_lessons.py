@@ -130,6 +130,7 @@ async def test_pictures_are_next_to_the_page_or_below_it() -> None:
         assert any(line.startswith("╭── where data should be") for line in tall)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lesson", lessons.lessons(), ids=lambda lesson: lesson.name)
 async def test_question_fits_80_columns_and_24_rows(lesson: lessons.Lesson) -> None:
     app = PreparedApp()
