@@ -37,6 +37,8 @@ def pytest_configure(config: pytest.Config) -> None:
     busy. See unshare(2), mount_namespaces(7).
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets its background jobs ignore it
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # nohup(1)
+        signal.signal(signal.SIGHUP, lambda *_: None)  # which the programs that the tests start do not inherit
     gc.disable()  # until all tests are collected: half of the time would go into looking through them again
     if hasattr(config, "workerinput") and not _may_not_make_storage():
         libc = ctypes.CDLL(None)
