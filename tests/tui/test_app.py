@@ -135,13 +135,13 @@ def test_footer_leaves_out_enter_last_and_the_palette_before() -> None:
 
 async def test_garbage_collection_resumes_after_the_first_frame() -> None:
     gc.disable()
+    gc.unfreeze()  # the collected tests
     try:
         async with PreparedApp().run_test() as pilot:
             await pilot.pause()
             assert gc.isenabled() and gc.get_freeze_count()
     finally:
         gc.enable()
-        gc.unfreeze()
 
 
 def test_the_app_collects_garbage_as_often_as_python(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -160,20 +160,6 @@ async def test_declared_medium_is_remembered_after_a_run() -> None:
         assert "medium         hdd-7200     remembered" in selected_setting(pilot)
 
 
-async def test_undone_declaration_is_forgotten() -> None:
-    machine = Keeping(screens.RUN, pace=0.0)
-    async with PreparedApp(machine, directory="/srv/data").run_test(size=(80, 24)) as pilot:
-        await planned(pilot)
-        await pilot.press("tab", "end", "up", "right", "right", "enter")
-        await pilot.app.workers.wait_for_complete()
-        assert user_data.declarations()
-        await pilot.press("escape")
-        assert isinstance(pilot.app.screen, PlanScreen)
-        await pilot.press("u", "u")
-        await planned(pilot)
-        assert user_data.declarations() == {}
-
-
 async def test_undo_restores_the_declaration_before_each_run() -> None:
     machine = Keeping(screens.RUN, pace=0.0)
     async with PreparedApp(machine, directory="/srv/data").run_test(size=(80, 24)) as pilot:
