@@ -103,7 +103,12 @@ def conclude(whole: Watched, filesystems: Sequence[Target] = ()) -> WatchConclus
             f"No program waits long{', apart from kernel threads' if kernel else ''}: {program.who} waits most, "
             f"{percent(share, 1)} of its time, for {rate(per_s)} syncs/s of {duration_ns(program.mean_ns)} each.",
         )
-    return _conclude_of(program, per_s, share, whole, _disk_of(program, whole, filesystems))
+    disk = _disk_of(program, whole, filesystems)
+    if not disk.ns and whole.looked_s < whole.elapsed_s:
+        waits = f"{program.who} waits {duration_ns(program.mean_ns)} for a sync of {program.where}"
+        untraced = "The devices had too many requests to trace them all, so their times are not known."
+        return WatchConclusion("unknown", f"{waits}. {untraced}")
+    return _conclude_of(program, per_s, share, whole, disk)
 
 
 def _conclude_of(

@@ -65,6 +65,11 @@ def test_what_the_time_goes_into(rows: list[Waiting], culprit: str, words: str) 
     assert words in found.sentence
 
 
+def test_devices_that_were_not_traced_have_no_time() -> None:
+    found = conclude(watched(waiting(200, 40.0, 0.0, cpu_ns=9_000 * MS), looked_s=0.3))
+    assert found.culprit == "unknown" and "so their times are not known" in found.sentence
+
+
 def test_nothing_is_slow_while_processes_wait_for_a_cpu() -> None:
     found = conclude(watched(waiting(200, 40.0, 2.0), cpu_pressure_s=7.4))
     assert found.culprit == "unknown" and "Some process waited for a CPU for 74\xa0% of the time" in found.sentence
