@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from itertools import cycle
 from typing import Any
 
-from fstui.measure.wire.stdio import CallError, calling, clock, cut_short, interrupted, send
+from fstui.measure.wire.stdio import CallError, calling, clock, cut_short, exit_if_interrupted, interrupted, send
 
 CHUNK_BYTES = 1 << 20
 PIECES_PER_S = 4
@@ -84,8 +84,7 @@ def fill(fd: int, size: int, how: str, bytes_per_s: int | None = None) -> None:
             else:
                 calling("fdatasync", os.fdatasync, fd)
                 wait_until(began + done * 1_000_000_000 // bytes_per_s)
-            if interrupted():
-                raise SystemExit(1)
+            exit_if_interrupted()
             chunk = random.randbytes(min(most, size - done))
             wrote = calling("pwrite", os.pwrite, fd, chunk, done)
             if not wrote:  # the next write reports the cause of a short write, except if nothing was written

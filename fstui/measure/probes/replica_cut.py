@@ -18,7 +18,7 @@ from typing import Any
 from fstui.measure.helpers.server_process import ServerProcess
 from fstui.measure.probes import own_filesystem
 from fstui.measure.probes.sysbench_program import query, reason, sysbench
-from fstui.measure.wire.stdio import CommandLines, Trouble, clock, interrupted, run_probe, send
+from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_interrupted, run_probe, send
 
 LATE_S = 60
 LOOK_S = 0.25
@@ -133,8 +133,7 @@ class Pair:
         """Raises SystemExit if the engine hung up or sent ``stop``."""
         if self.commands is None:
             send("preparing", done=self.done, total=TEMPLATE_STEPS)
-            if interrupted():
-                raise SystemExit(1)
+            exit_if_interrupted()
         else:
             self.commands.poll()
             if self.commands.stop_wanted:

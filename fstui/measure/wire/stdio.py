@@ -8,8 +8,7 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from fstui.measure.wire import frames
@@ -94,26 +93,6 @@ def send_failure(failure: CallError, writer: int = 0) -> None:
     send("error", call=failure.call, errno=failure.errno, message=str(failure), writer=writer)
 
 
-@contextmanager
-def reporting(call: str, program: str, errno_of: Callable[[str], int | None]) -> Iterator[None]:
-    """Turn an exception that ends a probe into its ``error`` frame.
-
-    A CallError names its own call, another OSError is reported as a failure of ``call``, Trouble as one of ``program``.
-    Nothing is reported to an engine that has ended.
-    """
-    try:
-        yield
-    except BrokenPipeError:
-        pass
-    except CallError as failure:
-        send_failure(failure)
-    except OSError as error:
-        send("error", call=call, errno=error.errno, message=str(error), writer=0)
-    except Trouble as trouble:
-        words = str(trouble)
-        send("error", call=program, errno=errno_of(words), message=words[:1000], writer=0)
-
-
 def interrupted() -> bool:
     """Return whether the engine hung up or sent ``stop``. Valid before ``ready``: it sends nothing else until then."""
     poll = select.poll()
@@ -158,13 +137,25 @@ def run_probe(
     program: str = "",
     errno_of: Callable[[str], int | None] = lambda words: None,
 ) -> NoReturn:
-    """Read the settings, enter the run's directory, measure and exit. See ``reporting`` for the other arguments."""
+    """Read the settings, enter the run's directory, measure and exit. Send an error that ends the probe.
+
+    A CallError names its own call, another OSError is reported as a failure of ``call``, Trouble as one of ``program``.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is meant for the app
     settings = read_settings()
     os.set_blocking(1, False)
-    with reporting(call, program, errno_of):
+    try:
         enter_run_directory(settings)
         measure(settings)
+    except BrokenPipeError:
+        pass  # the engine has ended
+    except CallError as failure:
+        send_failure(failure)
+    except OSError as error:
+        send("error", call=call, errno=error.errno, message=str(error), writer=0)
+    except Trouble as trouble:
+        words = str(trouble)
+        send("error", call=program, errno=errno_of(words), message=words[:1000], writer=0)
     sys.exit(0)
 
 
