@@ -18,7 +18,7 @@ from fstui.model.errors import Refused
 from fstui.model.judgement import Answer, Verdict
 from fstui.model.run import Baselines, EarlierRun, Round, Run, RunStatus
 from fstui.state import ledger, paths, user_data
-from fstui.state.files import make_private, sync_directory, write_atomically
+from fstui.state.files import sync_directory, write_private
 from fstui.state.outlines import Outline, Read, RunNotFound, Survived, decode, read_outlines
 
 _NAME = re.compile(r"(?P<time>\d{8}-\d{6})-(?P<id>[^/]+)\.json")
@@ -67,8 +67,7 @@ class LoadedRun(NamedTuple):
 def save(run: Run) -> Path:
     """Write the run's document, replacing any earlier version. Raises OSError, Refused without a home."""
     path = path_of(run)
-    make_private(path.parent)
-    write_atomically(path, document(run))
+    write_private(path, document(run))
     return path
 
 

@@ -315,8 +315,7 @@ def _library() -> str:
 
 
 def _write(lab: Lab) -> None:
-    file = files.make_private(paths.state_dir()) / _FILE
-    files.write_atomically(file, json.dumps(msgspec.to_builtins(lab)).encode() + b"\n")
+    files.write_private(paths.state_dir() / _FILE, json.dumps(msgspec.to_builtins(lab)).encode() + b"\n")
 
 
 def _read() -> Lab | None:
