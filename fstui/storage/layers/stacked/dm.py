@@ -142,7 +142,9 @@ class DmReader(DeviceReader):
         return (claims.missing("the device-mapper table", [dm_tables.COMMAND], self.sources.claims),)
 
 
-_cached = partial(CachedTarget, layer="block", sync="passes", may_cache=True)
+# of two bases, msgspec takes the defaults of the first one, which is not the target
+_raid = partial(Raid, layer="block", sync="passes", repeats_commits=True)
+_cached = partial(CachedTarget, layer="block", sync="passes", repeats_commits=True, may_cache=True)
 _COMMITS = "a flush commits the pool's metadata and is forwarded"
 
 KINDS = (
@@ -168,7 +170,7 @@ KINDS = (
         spreads="path",
     ),
     DmTarget(name="dm-mirror", spreads="raid1", dispensable=("log",)),
-    Raid(name="dm-raid", layer="block", sync="passes", because="forwards a flush", dispensable=("metadata",)),
+    _raid(name="dm-raid", because="forwards a flush", dispensable=("metadata",)),
     Thin(name="dm-thin", because=_COMMITS),
     DmTarget(name="dm-thin-pool", because=_COMMITS),
     SnapshotTarget(name="dm-snapshot", because="a flush goes to its store"),

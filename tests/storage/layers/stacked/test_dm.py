@@ -172,3 +172,7 @@ def test_writecache_in_memory_is_not_judged_while_emptied(box: Box, mode: str, s
     on_dm(box, "x", "", ("sda", "zram0"))
     origin, cache = box.number_of["sda"], box.number_of["zram0"]
     assert verdict(seen(box, f"x: 0 819200 writecache s {origin} {cache} 4096 1 {mode}")).verdict == said
+
+
+def test_each_target_repeats_the_flush_of_a_commit() -> None:
+    assert [kind.name for kind in dm.KINDS if not kind.repeats_commits] == []
