@@ -1,4 +1,4 @@
-"""What the programs of a run and of a watch have in common: they trace until stdin closes, and leave nothing behind."""
+"""The frame of the programs of a run and of a watch: they trace until stdin closes, and leave nothing behind."""
 
 from __future__ import annotations
 
