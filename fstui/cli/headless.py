@@ -100,9 +100,9 @@ class Headless:
         idle, concerns = await self._check(site, plan)
         if self._session.trouble:
             say(f"fstui: {self._session.trouble}")
-        if self._session.home_hangs and not options.plan_only:
+        if self._session.home_trouble and not options.plan_only:
             raise Refused(
-                f"{self._session.home_hangs}. Runs are recorded and saved there. Set XDG_STATE_HOME to another disk"
+                f"{self._session.home_trouble}. Runs are recorded and saved there. Set XDG_STATE_HOME to another disk"
             )
         if options.plan_only:
             return await self._print_plan(plan, site)

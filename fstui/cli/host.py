@@ -57,7 +57,7 @@ def list_(format_: str, output: Path | None, simulate: str | None) -> None:
 
 
 async def _list(session: Session, format_: str, output: Path | None) -> None:
-    here = await session.with_space(session.seen())
+    here = await session.with_space(session.filesystems())
     if session.simulated:
         say(simulated_words(session.simulated))
     if session.trouble:

@@ -24,7 +24,7 @@ from fstui.model.quantities import count, rate, seconds, short_size
 from fstui.powercut.campaign import CUT_KINDS
 from fstui.powercut.log import GONE, BadLog
 from fstui.powercut.verification import Declared
-from fstui.powercut.witness import SILENT_S, LogFull, Witness, WitnessState
+from fstui.powercut.witness import SILENT_S, LogNotWritten, Witness, WitnessState
 from fstui.powercut.writing import PreparedCut, Writing
 from fstui.report import formats
 from fstui.report.characters import escape_controls
@@ -236,12 +236,12 @@ class _WitnessDisplay:
                 self._show(view)
         except KeyboardInterrupt:
             interrupted = True
-        except (LogFull, BadLog) as error:
+        except (LogNotWritten, BadLog) as error:
             trouble = str(error)
         with suppress(KeyboardInterrupt):
             try:
                 self._witness.close()
-            except LogFull as error:
+            except LogNotWritten as error:
                 trouble = trouble or str(error)
         return self._concluded(trouble, interrupted)
 

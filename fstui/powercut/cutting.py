@@ -21,7 +21,7 @@ from fstui.powercut.log import BadLog
 from fstui.powercut.power_cuts import figures_of
 from fstui.powercut.records import PREFIX
 from fstui.powercut.shell import LOOK_S, CommandResult, ShellCommand
-from fstui.powercut.witness import SILENT_S, LogFull, Witness
+from fstui.powercut.witness import SILENT_S, LogNotWritten, Witness
 
 CONNECT_S = 10
 ANSWER_S = 60.0
@@ -213,7 +213,7 @@ class CutCampaign:
             finally:
                 ended = writer.kill(after_s=0.0 if self._off else END_S)
                 witness.close()
-        except LogFull as error:
+        except LogNotWritten as error:
             raise Stopped(f"the acknowledgements cannot be saved: {error}") from None
         if self._off is None:
             self._not_cut(witness, ended, spoiled)

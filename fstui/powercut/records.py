@@ -10,16 +10,15 @@ offset bytes meaning
 16     4     writer, from 0
 20     4     length of the record in bytes, this header included
 24     8     sequence number of this writer, from 0
-32     8     generation: how often its place was overwritten (overwrite), or the number of its file (others)
+32     8     generation: how often its place was overwritten (overwrite, databases), or the number of its file
 40     4     CRC-32 (zlib) of all other bytes of the record
 44     …     SHAKE-128 of the first 40 bytes, so that no two records have equal sectors
 ====== ===== ==========================================================================================
 
 The files of writer N are ``wN/0``, ``wN/1``, … in the directory of the test; for a database server, ``wN`` is its data
-directory. *overwrite* rewrites one file again and
-again, which was filled with the records 0, 1, 2 … before the first acknowledgement. *append* and *create* (one record
-per file) start a new file when one is full. They remove a file when a record of the ``kept_files``-th file after it has
-been acknowledged.
+directory. *overwrite* fills one file with the records 0, 1, 2 … before the first acknowledgement, and then rewrites it
+again and again. *append* and *create* (one record per file) start a new file when one is full. When the first record of
+file K + ``kept_files`` is acknowledged, file K is removed.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ class Stream(NamedTuple):
     per_file: int
     """Records per file."""
     kept_files: int
-    """How many of the newest files exist at any time."""
+    """How many of the newest files are never removed. One more exists for a moment."""
 
     @classmethod
     def of(cls, writer: int, sync: Sync, writes: Writes, block_bytes: int, file_bytes: int) -> Stream:
@@ -134,8 +133,9 @@ class Stream(NamedTuple):
     def most_bytes(self) -> int:
         """The most space that its files use; a new one is started before the oldest is removed."""
         files = self.kept_files if self.overwrites else self.kept_files + 1
+        # the log twice, because the pages of the table are larger than its rows
         database = 2 * MAX_WAL_BYTES if self.writes == "sqlite" else MAX_SERVER_BYTES if self.by_server else 0
-        return files * self.per_file * self.block_bytes + database  # pages are larger than their rows
+        return files * self.per_file * self.block_bytes + database
 
     def position(self, sequence: int) -> tuple[int, int]:
         """Return the number of the record's file, and its offset in that file."""

@@ -37,7 +37,7 @@ class WitnessState(NamedTuple):
     """Since the last line of any kind."""
 
 
-class LogFull(Exception):  # noqa: N818  printed as it is
+class LogNotWritten(Exception):  # noqa: N818  printed as it is
     """The log could not be written. Everything up to its last sync is valid."""
 
 
@@ -58,7 +58,7 @@ class Witness:
     def listen(self, source: int, every_s: float) -> Iterator[WitnessState]:
         """Read until the writer or the connection ends, and yield the state at least this often.
 
-        Raises BadLog, LogFull; KeyboardInterrupt is not caught.
+        Raises BadLog, LogNotWritten; KeyboardInterrupt is not caught.
         """
         shown_at = 0.0
         while True:
@@ -97,17 +97,17 @@ class Witness:
         return WitnessState(acknowledged, self.durable, rate, last, now - self._ack_at, now - self._line_at)
 
     def sync(self) -> None:
-        """Sync the log. Raises LogFull."""
+        """Raises LogNotWritten."""
         try:
             os.fdatasync(self._fd)
         except OSError as error:
-            raise self._full(error) from None
+            raise self._not_written(error) from None
         self._dirty = False
         self._synced_at = time.monotonic()
         self.durable = self.log.acknowledged if self.log else 0
 
     def close(self) -> None:
-        """Sync and close the log; remove it if it is empty. Raises LogFull."""
+        """Sync and close the log; remove it if it is empty. Raises LogNotWritten."""
         try:
             if self.log is None:
                 self.path.unlink(missing_ok=True)
@@ -156,10 +156,10 @@ class Witness:
                 data = data[os.write(self._fd, data) :]
                 self._dirty = True
         except OSError as error:
-            raise self._full(error) from None
+            raise self._not_written(error) from None
 
-    def _full(self, error: OSError) -> LogFull:
-        return LogFull(f"{self.path}: {error.strerror}")
+    def _not_written(self, error: OSError) -> LogNotWritten:
+        return LogNotWritten(f"{self.path}: {error.strerror}")
 
 
 def _create(path: Path) -> int:
@@ -169,5 +169,5 @@ def _create(path: Path) -> int:
     except FileExistsError:
         raise Refused(f"{path} already exists: name a new file, because every cut needs its own log") from None
     except OSError as error:
-        raise Refused(f"cannot create {path}: {error.strerror}. Choose another place for the log.") from None
+        raise Refused(f"cannot create {path}: {error.strerror}. Choose another place for the log") from None
     return fd

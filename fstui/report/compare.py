@@ -33,7 +33,7 @@ def of_runs(runs: Sequence[Run], per_hour: Mapping[str, float] = MappingProxyTyp
     steps = tuple(step for name in found.step_names for step in _steps(found, name))
     sections = (
         _legend(found),
-        _heads(found),
+        _run_rows(found),
         *(_step(found, name) for name in found.step_names),
         databases.workloads_compared(found),
         _prices(runs, per_hour),
@@ -66,11 +66,12 @@ def _step(found: Comparison, name: str) -> Section:
     ranked = {one.side.letter: one for one in ranking}
     rows: list[tuple[Cell | str, ...]] = []
     for letter in dict.fromkeys((*ranked, *measured)):
-        run, step = measured[letter]
-        _, per_s, p50, p99, *_ = figures.step_cells(step, found.counts(run))
-        per_sync = figures.step_cells(measured[letter].measured, found.counts(run))[5]
+        one = measured[letter]
+        counts = found.counts(one.run)
+        _, per_s, p50, p99, *_ = figures.step_cells(one.step, counts)  # with the median rate of all rounds
+        per_sync = figures.step_cells(one.measured, counts)[5]  # of the middle round, as it was measured
         place = ranked.get(letter)
-        drawn = bar(step.rate_per_s / ranking[0].step.rate_per_s, _BAR) if place else ""
+        drawn = bar(one.step.rate_per_s / ranking[0].step.rate_per_s, _BAR) if place else ""
         times = place.words if place else NONE
         rows.append((letter, right(per_s), drawn, *map(right, (times, p50, p99, per_sync))))
     return Section(name, _STEP, tuple(rows), tuple(remarks(ranking)), figures=latencies)
@@ -113,7 +114,7 @@ def _steps(found: Comparison, name: str) -> Iterator[ComparisonRow]:
             times=one.ratio.times,
             times_low=one.ratio.low,
             times_high=one.ratio.high,
-            faster_but_not_durable=one.cheats,
+            faster_but_not_durable=one.not_durable,
         )
 
 
@@ -139,12 +140,13 @@ def _latencies(found: Comparison, name: str) -> Iterator[tuple[str, str]]:
 
 
 _OTHERS = ("by others: ", "others write: ", "other processes write: ")
-"""Beginnings of that title, in this version and in earlier ones."""
+"""Beginnings of the title of the note other-writers, in this version and in earlier ones."""
 
 
 def _other_writers(run: Run) -> str:
     note = next((finding.title for finding in run.findings if finding.rule == "other-writers"), "")
-    return note[note.startswith(_OTHERS) and note.index(": ") + 2 :]
+    beginning = next((words for words in _OTHERS if note.startswith(words)), "")
+    return note.removeprefix(beginning)
 
 
 def _media(target: Target | None) -> str:
@@ -152,7 +154,7 @@ def _media(target: Target | None) -> str:
     return " + ".join(dict.fromkeys(medium(node) or "unknown" for node in lowest)) or NONE
 
 
-_HEADS: tuple[tuple[str, Callable[[Run], str]], ...] = (
+_RUN_ROWS: tuple[tuple[str, Callable[[Run], str]], ...] = (
     ("confidence", lambda run: run.confidence),
     ("speed", lambda run: f"{SPEEDS[run.speed.answer]} {run.speed.answer}" if run.speed.title else ""),
     ("status", lambda run: "" if run.status == "finished" else run.status),
@@ -162,9 +164,9 @@ _HEADS: tuple[tuple[str, Callable[[Run], str]], ...] = (
 )
 
 
-def _heads(found: Comparison) -> Section:
+def _run_rows(found: Comparison) -> Section:
     runs = [side.run for side in found.sides]
-    rows = [(label, *values) for label, value in _HEADS if any(values := [value(run) for run in runs])]
+    rows = [(label, *values) for label, value in _RUN_ROWS if any(values := [value(run) for run in runs])]
     chosen = [run.scenario.settings if run.scenario else {} for run in runs]
     for key in dict.fromkeys(key for settings in chosen for key in settings):
         values = [_words(settings.get(key, NONE)) for settings in chosen]
@@ -182,12 +184,12 @@ def _prices(runs: Sequence[Run], per_hour: Mapping[str, float]) -> Section:
     if not per_hour:
         return Section()
     rows: list[tuple[Cell | str, ...]] = []
-    rows.append(("price an hour", *(f"{per_hour[run.id]:g}" if run.id in per_hour else NONE for run in runs)))
+    rows.append(("price per hour", *(f"{per_hour[run.id]:g}" if run.id in per_hour else NONE for run in runs)))
     for name in dict.fromkeys(step.name for run in runs for step in run.steps):
         steps = [next((step for step in run.steps if step.name == name), None) for run in runs]
         if any(step and step.rate_per_s and step.settings.uniform for step in steps):
             rows += _bought(name, runs, steps, per_hour)
-    return Section("", ("for 1.00 of the price", *(run.id for run in runs)), tuple(rows), labelled=True)
+    return Section("", ("per 1.00 spent", *(run.id for run in runs)), tuple(rows), labelled=True)
 
 
 def _bought(

@@ -124,12 +124,12 @@ class Ranked(NamedTuple):
     side: Side
     step: Step
     ratio: Ratio
-    cheats: bool
+    not_durable: bool
     """It is faster than a durable side because it does not wait for durability."""
 
     @property
     def words(self) -> str:
-        return "not durable" if self.cheats else str(self.ratio)
+        return "not durable" if self.not_durable else str(self.ratio)
 
 
 class Comparison:
@@ -181,8 +181,8 @@ class Comparison:
         ranked = []
         for side, step in measured:
             times = ratio_of(first, side, name)
-            cheats = bool(slowest and step.syncs and not side.durable and step.rate_per_s > slowest)
-            ranked += [Ranked(side, step, times, cheats)] if times else []
+            not_durable = bool(slowest and step.syncs and not side.durable and step.rate_per_s > slowest)
+            ranked += [Ranked(side, step, times, not_durable)] if times else []
         return sorted(ranked, key=lambda one: -one.step.rate_per_s)
 
 
@@ -243,7 +243,7 @@ def remarks(ranked: Sequence[Ranked]) -> Iterator[str]:
     for one in ranked:
         if spread := one.side.spread(one.step.name):
             yield f"{one.side.letter}: median of {len(one.side.rounds)} rounds, {spread}"
-        if one.cheats:
+        if one.not_durable:
             faster = "the fastest," if one is ranked[0] else "faster than some,"
             durable = next(other for other in reversed(ranked) if other.side.durable)
             times = f"{ratio(one.step.rate_per_s / durable.step.rate_per_s)} × {durable.side.letter}"

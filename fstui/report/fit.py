@@ -94,11 +94,11 @@ def _of_row(row: Checked, wanted: Sequence[str]) -> Iterator[Section]:
     simulated = (f"SIMULATED: {run.simulated}.",) if run.simulated else ()
     yield Section(f"{GLYPHS[run.verdict]} {row.name}", lines=(verdict_words(run.verdict, run.confidence), *simulated))
     table, others = sections(run, wanted)
-    yield table._replace(title="") if table.rows else Section("", lines=(run.sentence, _unanswered(run)))
+    yield table._replace(title="") if table.rows else Section("", lines=(run.sentence, _why_unanswered(run)))
     yield others
 
 
-def _unanswered(run: Run) -> str:
+def _why_unanswered(run: Run) -> str:
     if Case(run).configuration.breaks_sync:
         return "Not answered: the syncs make nothing durable, so their time does not show the disk's speed."
     return "Not answered: no operation of these products was measured at full speed."

@@ -8,12 +8,12 @@ from fstui import __version__
 from fstui.judge import judge
 from fstui.model.at_risk import AtRisk, AtRiskFinished, AtRiskReport, AtRiskSecond, AtRiskStarted
 from fstui.model.host import Inventory
+from fstui.model.judgement import NOT_TRUSTED
 from fstui.model.run import Evidence
 from fstui.model.storage import Target
 from fstui.model.watch import WatchEvent
 from fstui.runs.watch import Watching
 from fstui.trace.at_risk import limits, sentences
-from fstui.trace.conclusion import LYING
 
 
 class WatchingRisk(Watching):
@@ -53,6 +53,6 @@ class WatchingRisk(Watching):
             if not target.stack:
                 continue
             found = judge(Evidence(host=inventory.host, process=inventory.process, target=target))
-            if found.verdict in LYING:
+            if found.verdict in NOT_TRUSTED:
                 words = f"On {target.mount_point}, even synced data is at risk: {found.verdict}. {found.sentence}"
                 yield target, words

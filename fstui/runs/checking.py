@@ -69,8 +69,8 @@ class Checkup:
         if self._directories:
             await self._named()
         else:
-            survey = await self._session.with_space(self._session.survey().inventory)
-            await self.choose(survey.inventory.filesystems, survey.flags)
+            survey = await self._session.with_space(self._session.judged_filesystems().inventory)
+            await self.choose(survey.inventory.filesystems, survey.judgements)
         self.idle = await caution.watched(self._session, (subject.site.read for subject in self.subjects))
         self.subjects = [subject._replace(concerns=self._concerns(subject.site)) for subject in self.subjects]
 

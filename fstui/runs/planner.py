@@ -43,7 +43,7 @@ def plan(
     called: str = "",
     rate_limit: RateLimit = UNLIMITED,
 ) -> Plan:
-    """Return the plan. ``called``: the scenario's file, if it has no name here. Raises Refused."""
+    """Return the plan. ``called``: the name or the file by which the user named the scenario. Raises Refused."""
     reference, expanded = scenarios.expand(scenario, settings)
     steps = planning.arranged(expanded, installed, chosen_by_user="server" in settings)
     if rate_limit.bytes_per_s:

@@ -25,7 +25,7 @@ class Replay(NamedTuple):
 def replay(run: Run, speed: float = 1.0) -> Replay:
     """``speed``: 2 plays it twice as fast. Raises Refused if the run cannot be played."""
     if run.target is None or run.scenario is None or not run.steps:
-        raise Refused(f"run {run.id} has no steps that can be played again")
+        raise Refused(f"run {run.id} has no steps to replay")
     if any(isinstance(step.settings, PowerCut) for step in run.steps):
         raise Refused(f"run {run.id} is a power-cut test, which cannot be played again")
     machine = ReplayMachine(run, 1 / speed)

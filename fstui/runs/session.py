@@ -38,7 +38,7 @@ class Survey(NamedTuple):
     """The filesystems with the user's declarations, and the verdicts on their configuration."""
 
     inventory: Inventory
-    flags: dict[str, Judgement]
+    judgements: dict[str, Judgement]
     """By mount point; pseudo filesystems have none."""
 
 
@@ -53,12 +53,12 @@ class Session:
         """By target identity; None until they were read."""
         self.trouble = ""
         """Why the declarations could not be read."""
-        self.home_hangs = ""
+        self.home_trouble = ""
         """Why the state directory does not answer. Nothing can be saved then."""
         self._remembering = asyncio.Lock()
         self._looking_for_programs = asyncio.Lock()
         self._installed: Installed | None = None
-        """The programs that are installed. They are searched again for each directory that is looked up."""
+        """The programs that are installed. They are looked up again for each directory."""
 
     @classmethod
     def here(
@@ -90,11 +90,11 @@ class Session:
     def simulated(self) -> str | None:
         return self.machine.simulated
 
-    def seen(self) -> Inventory:
-        """Return the filesystems without judging them. This reads /proc and /sys only, so it cannot hang."""
+    def filesystems(self) -> Inventory:
+        """Return the filesystems, not judged yet. This reads /proc and /sys only, so it cannot hang."""
         return self._with_declared(self.machine.survey())
 
-    def survey(self) -> Survey:
+    def judged_filesystems(self) -> Survey:
         """Return the filesystems and judge their configuration. This cannot hang."""
         return self._judged(self.machine.survey())
 
@@ -121,7 +121,10 @@ class Session:
         return found.declare(self.remembered(found))
 
     async def plan(self, scenario: Scenario, site: Site, settings: Mapping[str, str], called: str = "") -> Plan:
-        """Return what a run of the scenario would do there. ``called``: the scenario's file. Raises Refused."""
+        """Return what a run of the scenario would do there. Raises Refused.
+
+        ``called``: the name or the file by which the user named the scenario.
+        """
         from fstui.runs import planner  # noqa: PLC0415
 
         if self._installed is None and planner.wants_programs(scenario, settings):
@@ -199,7 +202,7 @@ class Session:
             except (OSError, Refused) as trouble:
                 self._declared = {}
                 self.trouble = f"The saved declarations could not be read: {trouble}"
-                self.home_hangs = str(trouble) if isinstance(trouble, NoAnswer) else ""
+                self.home_trouble = str(trouble) if isinstance(trouble, NoAnswer) else ""
 
     def _judged(self, inventory: Inventory) -> Survey:
         from fstui.runs.rules import Flags  # noqa: PLC0415  imports all rules, which takes long
@@ -215,8 +218,9 @@ class Session:
 
 
 def _declaration_of(run: Run) -> Declaration:
-    media = (node.medium for node in run.target.lowest if node.medium) if run.target else iter(())
-    medium = next(media, None)
+    """Return what the user had declared about the first of the lowest devices. A declaration applies to all of them."""
+    lowest = run.target.lowest if run.target else ()
+    medium = next((node.medium for node in lowest if node.medium), None)
     if medium is None or not medium.declared:
         return NOTHING
     return Declaration(medium=medium.class_, write_cache=medium.write_cache)

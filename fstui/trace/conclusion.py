@@ -13,7 +13,7 @@ from fstui.judge.speed.yardsticks import FAR
 from fstui.measure.latency import STALL_NS
 from fstui.model.counters import DeviceTimes
 from fstui.model.host import Inventory
-from fstui.model.judgement import Speed
+from fstui.model.judgement import NOT_TRUSTED, Speed
 from fstui.model.quantities import duration_ns, percent, rate, size
 from fstui.model.run import Evidence
 from fstui.model.storage import MediumClass, Target
@@ -27,9 +27,9 @@ QUICK_NS = 2_000_000
 """A sync that takes less is not a sign of a slow disk: a program that waits for many of them makes too many."""
 MAIN_SHARE = 0.5
 CROWDED = 0.5
-"""If some process waited for a CPU for this share of the time, that may explain what the devices do not."""
+"""If some process waited for a CPU for at least this share of the time, that wait may be the cause of a slow sync whose
+time the devices do not account for."""
 STUCK_NS = 1_000_000_000
-LYING = ("not-durable", "suspicious")
 MIN_FLUSHES = 20
 """Flushes of a device that are needed for a typical time."""
 
@@ -47,7 +47,7 @@ class Answers(NamedTuple):
 
 
 class AwaitedDisk(NamedTuple):
-    """The device that a sync waits for, and the part of one sync that it needs."""
+    """The device that a sync waits for, and how much of the sync's time it takes."""
 
     name: str
     ns: float
@@ -72,7 +72,7 @@ class WaitingProgram(NamedTuple):
     timed: int
     """Syncs whose time is known."""
     device_ns: float
-    """The part of a sync that the devices needed, on average."""
+    """Time that the devices needed for one sync, on average."""
     cpu_ns: int
 
     @property
@@ -80,35 +80,35 @@ class WaitingProgram(NamedTuple):
         return self.waited_ns / max(1, self.timed)
 
 
-def conclude(whole: Watched, filesystems: Sequence[Target] = ()) -> WatchConclusion:
+def conclude(watched: Watched, filesystems: Sequence[Target] = ()) -> WatchConclusion:
     """Conclude from a trace. Kernel threads are skipped: the programs for which they sync are listed as well.
 
     ``filesystems``: those of the host, which show the disks below a loop device.
     """
-    programs = _programs([row for row in whole.waits if not row.kernel])
+    programs = _programs([row for row in watched.waits if not row.kernel])
     if not programs:
-        who = "only kernel threads" if whole.waits else "none"
-        return WatchConclusion("nobody", f"No program waits: in {whole.elapsed_s:.1f} s, {who} requested a sync.")
-    stuck = max((row for row in whole.waits if row.in_flight_ns), key=lambda row: row.in_flight_ns or 0, default=None)
+        who = "only kernel threads" if watched.waits else "none"
+        return WatchConclusion("nobody", f"No program waits: in {watched.elapsed_s:.1f} s, {who} requested a sync.")
+    stuck = max((row for row in watched.waits if row.in_flight_ns), key=lambda row: row.in_flight_ns or 0, default=None)
     if stuck is not None and stuck.in_flight_ns and stuck.in_flight_ns > STUCK_NS:
         waited = duration_ns(stuck.in_flight_ns)
         return WatchConclusion("unknown", f"{stuck.who} still waits for a sync of {stuck.where}, for {waited} so far.")
     program = max(programs, key=lambda each: each.waited_ns)
-    per_s = program.syncs / whole.elapsed_s
-    share = program.waited_ns / 1e9 / whole.elapsed_s
+    per_s = program.syncs / watched.elapsed_s
+    share = program.waited_ns / 1e9 / watched.elapsed_s
     if share < WAITS:
-        kernel = any(row.kernel and row.waited_ns / 1e9 >= WAITS * whole.elapsed_s for row in whole.waits)
+        kernel = any(row.kernel and row.waited_ns / 1e9 >= WAITS * watched.elapsed_s for row in watched.waits)
         return WatchConclusion(
             "nobody",
             f"No program waits long{', apart from kernel threads' if kernel else ''}: {program.who} waits most, "
             f"{percent(share, 1)} of its time, for {rate(per_s)} syncs/s of {duration_ns(program.mean_ns)} each.",
         )
-    disk = _disk_of(program, whole, filesystems)
-    if not disk.ns and whole.looked_s < whole.elapsed_s:
+    disk = _disk_of(program, watched, filesystems)
+    if not disk.ns and watched.looked_s < watched.elapsed_s:
         waits = f"{program.who} waits {duration_ns(program.mean_ns)} for a sync of {program.where}"
         untraced = "The devices had too many requests to trace them all, so their times are not known."
         return WatchConclusion("unknown", f"{waits}. {untraced}")
-    return _conclude_of(program, per_s, share, whole, disk)
+    return _conclude_of(program, per_s, share, watched, disk)
 
 
 def _conclude_of(
@@ -118,7 +118,7 @@ def _conclude_of(
     needs = f"{disk.words} needs {duration_ns(disk.ns)} of that"
     if program.mean_ns <= QUICK_NS:
         syncs = (
-            f"{who} makes {rate(per_s)} syncs/s of {where} and spends {_times(share)} in them. On average each "
+            f"{who} makes {rate(per_s)} syncs/s of {where} and {_times(share)} in them. On average each "
             f"takes {mean}, and {needs}."
         )
         if share < MUCH:
@@ -167,6 +167,7 @@ def _disk_of(program: WaitingProgram, whole: Watched, filesystems: Sequence[Targ
     ]
     own = AwaitedDisk(top or "its device", program.device_ns)
     slowest = max(below, key=lambda disk: disk.ns, default=own)
+    # a disk below cannot take longer than the loop device waited for it: its requests also serve other files
     return slowest if slowest.ns < own.ns else own
 
 
@@ -186,13 +187,13 @@ def _request_ns(device: WatchedDevice) -> float | None:
 
 
 def conclude_from_proc(whole: Watched, why: str) -> WatchConclusion:
-    """Conclude without a trace, from what the devices count and who writes most. ``why`` there is no trace."""
+    """Conclude without a trace, from what the devices count and who writes most. ``why``: the reason for that."""
     busiest = max(whole.devices, key=lambda device: device.flushes or 0, default=None)
     sentence = f"fstui cannot see who waits: {why}."
     if busiest is not None and busiest.flushes:
         sentence += f" {busiest.device} did {rate(busiest.flushes / whole.elapsed_s)} flushes/s{_flush_time(busiest)}."
     else:
-        sentence += " No device that counts flushes got one."
+        sentence += " No device that counts flushes received one."
     if whole.writers:
         writer = whole.writers[0]
         sentence += f" {writer.name} ({writer.pid}) wrote most, {size(writer.written_bytes / whole.elapsed_s)}/s."
@@ -213,27 +214,29 @@ def _programs(rows: Sequence[Waiting]) -> list[WaitingProgram]:
 
 
 def _program(rows: Sequence[Waiting]) -> WaitingProgram:
-    timed = [row for row in rows if row.latency_ns is not None]
-    syncs = sum(row.syncs for row in timed)
+    timed_rows = [row for row in rows if row.latency_ns is not None]
+    timed_syncs = sum(row.syncs for row in timed_rows)
     worst = max(rows, key=lambda row: row.waited_ns)
     pids = {row.pid for row in rows}
+    one_process = len(pids) == 1 and None not in pids
+    # one entry for each file, because several threads may have synced it
     files = sum({(row.file, row.inode, row.device): row.files for row in rows}.values())
     several = f"{worst.program} ({len(pids)} processes)" if None not in pids else worst.program
     return WaitingProgram(
         worst=worst,
-        who=worst.who if len(rows) == 1 or pids == {worst.pid} != {None} else several,
+        who=worst.who if len(rows) == 1 or one_process else several,
         where=worst.where if files == worst.files else f"{files} files",
         syncs=sum(row.syncs for row in rows),
         waited_ns=sum(row.waited_ns for row in rows),
-        timed=syncs,
-        device_ns=sum((row.device_ns or 0) * row.syncs for row in timed) / max(1, syncs),
+        timed=timed_syncs,
+        device_ns=sum((row.device_ns or 0) * row.syncs for row in timed_rows) / max(1, timed_syncs),
         cpu_ns=sum(row.cpu_ns for row in rows),
     )
 
 
 def _times(share: float) -> str:
-    """Return ``93 % of its time``, or for several threads ``the time of 3.4 threads``."""
-    return f"{percent(share)} of its time" if share < 1.05 else f"the time of {share:.1f} threads"
+    """Return ``spends 93 % of its time``, or for several threads ``has on average 3.4 threads``."""
+    return f"spends {percent(share)} of its time" if share < 1.05 else f"has on average {share:.1f} threads"
 
 
 def _commits(device: str | None, commits: Sequence[JournalCommits], elapsed_s: float) -> str:
@@ -247,18 +250,20 @@ def _commits(device: str | None, commits: Sequence[JournalCommits], elapsed_s: f
 
 
 def answers(whole: Watched, inventory: Inventory, watched: Sequence[Target]) -> Answers:
-    """Answer whether the storage is honest and whether it is slow. ``watched``: the filesystems that were watched."""
+    """Answer whether the storage is durable and whether it is slow. ``watched``: the filesystems that were watched."""
     waited_on = {row.device for row in whole.waits}
     # not those on a loop device whose file is on a filesystem that a program waits for
     concerned = [target for target in watched if target.stack and waited_on.intersection(target.stack[0].below)]
-    return Answers(_honest(inventory, concerned or (watched if len(watched) == 1 else [])), _speed(whole, concerned))
+    return Answers(
+        _durability(inventory, concerned or (watched if len(watched) == 1 else [])), _speed(whole, concerned)
+    )
 
 
-def _honest(inventory: Inventory, concerned: Sequence[Target]) -> str:
+def _durability(inventory: Inventory, concerned: Sequence[Target]) -> str:
     """Judge the configuration alone, because a watch makes no syncs that could be counted."""
     for target in concerned:
         found = judge(Evidence(host=inventory.host, process=inventory.process, target=target))
-        if found.verdict in LYING:
+        if found.verdict in NOT_TRUSTED:
             return f"Is it durable? {target.mount_point}: {found.verdict}, {found.confidence}. {found.sentence}"
     of = f"{', '.join(target.mount_point for target in concerned)}: the" if concerned else "The"
     return (

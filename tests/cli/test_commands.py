@@ -190,7 +190,7 @@ def test_runs_are_compared_side_by_side(fstui: Fstui, saved: Path) -> None:
     lines = [line.split() for line in fstui("compare", "k3f9a1", "x7b2c9").stdout.decode().splitlines()]
     assert lines[1][:2] == ["A", "k3f9a1"] and ["A", "k3f9a1", "B", "x7b2c9"] in lines
     priced = fstui("compare", "k3f9a1", "x7b2c9", "--price", "k3f9a1=4.8/d").stdout.decode()
-    assert "price an hour" in priced and " 0.2 " in priced
+    assert "price per hour" in priced and " 0.2 " in priced
 
 
 def test_judging_again_does_not_change_the_document(fstui: Fstui, saved: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 from fstui.model.errors import Refused
 from fstui.powercut import log as lines
 from fstui.powercut.log import BadLog
-from fstui.powercut.witness import LogFull, Witness, WitnessState
+from fstui.powercut.witness import LogNotWritten, Witness, WitnessState
 from fstui.runs import power_cut
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.session import Session
@@ -140,7 +140,7 @@ def small_disk() -> Iterator[int]:
 def test_full_disk_is_reported_and_log_is_valid(tmp_path: Path, whole: bytes, small_disk: int) -> None:
     witness = Witness(tmp_path / "acks.log")
     more = b"".join(b"ack 0 %d 999\n" % sequence for sequence in range(41, 2000))
-    with pytest.raises(LogFull, match=os.strerror(errno.EFBIG)):
+    with pytest.raises(LogNotWritten, match=os.strerror(errno.EFBIG)):
         hear(witness, whole, more)
     witness.close()
     kept = lines.parse((tmp_path / "acks.log").read_bytes())

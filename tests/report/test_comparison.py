@@ -221,14 +221,14 @@ CHEAP = replace(DEAR, id="cheap", verdict="not-durable")
 
 def bought(**per_hour: float) -> list[tuple[str, ...]]:
     sections = of_runs([DEAR, CHEAP], per_hour=per_hour).sections
-    table = next(section for section in sections if section.header[:1] == ("for 1.00 of the price",))
+    table = next(section for section in sections if section.header[:1] == ("per 1.00 spent",))
     return [tuple(map(text, row)) for row in (table.header, *table.rows)]
 
 
 def test_a_price_shows_what_one_unit_of_money_buys() -> None:
     rows = {label: values for label, *values in bought(dear=0.84, cheap=0.42)}
-    assert rows["for 1.00 of the price"] == ["dear", "cheap"]
-    assert rows["price an hour"] == ["0.84", "0.42"]
+    assert rows["per 1.00 spent"] == ["dear", "cheap"]
+    assert rows["price per hour"] == ["0.84", "0.42"]
     assert rows["fdatasync: writes"] == ["3\xa0600\xa0000", "7\xa0200\xa0000"]
     assert rows["oltp_insert high: transactions"] == ["942\xa0857", "1\xa0885\xa0714"]
 

@@ -54,7 +54,7 @@ async def test_saved_data_is_read_at_once() -> None:
     assert before.left_behind == []  # its owner is running
     assert entry in ledger.entries()
     assert (await session.look_up("/srv/data")).declaration == Declaration(medium="hdd-7200", remembered=True)
-    lowest = session.survey().inventory.filesystems[0].lowest
+    lowest = session.judged_filesystems().inventory.filesystems[0].lowest
     assert all(node.medium and node.medium.because.startswith("declared by you (remembered)") for node in lowest)
 
 

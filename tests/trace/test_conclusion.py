@@ -56,7 +56,7 @@ def watched(*rows: Waiting, **more: object) -> Watched:
             "unknown",
             "still waits for a sync of /var/lib/mysql/ib_log",
         ),
-        ([waiting(80_000, 0.5, 0.1)], "program", "spends the time of 4.0 threads in them"),
+        ([waiting(80_000, 0.5, 0.1)], "program", "has on average 4.0 threads in them"),
     ],
 )
 def test_what_the_time_goes_into(rows: list[Waiting], culprit: str, words: str) -> None:

@@ -22,11 +22,11 @@ class PreparedSession(Session):
         super().__init__(machine)
         self.prepared_flags = dict(flags)
 
-    def survey(self) -> Survey:
-        return super().survey()._replace(flags=self.prepared_flags)
+    def judged_filesystems(self) -> Survey:
+        return super().judged_filesystems()._replace(judgements=self.prepared_flags)
 
     async def with_space(self, inventory: Inventory) -> Survey:
-        return (await super().with_space(inventory))._replace(flags=self.prepared_flags)
+        return (await super().with_space(inventory))._replace(judgements=self.prepared_flags)
 
 
 class PreparedApp(FstuiApp):

@@ -15,7 +15,8 @@ from fstui.trace.reader.recording import EventRecording, Wanted
 from fstui.trace.reader.tracefs import MIB, SHARE_OF_MEMORY
 
 LATE_NS = 1_000_000_000
-"""If many pages are kept, events older than this are added up: the start of a step is announced earlier than that."""
+"""If many pages are kept, events older than this are added up. The start of a step is reported sooner than that, so
+none of its events are among them."""
 FIRST_LOOK_S = 0.05
 """Time from the start of a step until the buffers are read for the first time."""
 MAX_KEPT_BYTES = 6 * MIB

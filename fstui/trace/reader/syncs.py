@@ -22,7 +22,7 @@ NAMES = (
 """New names of files: created, renamed or linked."""
 FileNumber = tuple[int, int]
 """Device number and inode. The device of a btrfs is 0, because its events do not contain it."""
-NEVER = (0, 0)
+NO_FILE = (0, 0)
 Running = tuple[FileNumber, int, bool]
 """The file that is being synced, since when (ns of CLOCK_MONOTONIC), and whether the end has an event."""
 
@@ -54,7 +54,7 @@ class Syncs(EventRecording):
         self.counts: dict[tuple[int, int, int], int] = {}
         """Syncs that began, by thread, device and inode."""
         self.ended: dict[FileNumber, tuple[int, int]] = {}
-        """When the last sync of each file that has ended began and ended, in ns."""
+        """By file: start and end of its last completed sync, in ns."""
         self.running: dict[int, Running] = {}
         """By thread."""
         self.entries: dict[tuple[int, FileNumber], tuple[int, int]] = {}
@@ -104,7 +104,7 @@ class Syncs(EventRecording):
         """Begin a sync. This is called for every sync, so it avoids function calls."""
         file = device, inode
         previous = self.running.get(thread)
-        if previous is not None and self.ended.get(previous[0], NEVER)[0] < previous[1]:  # it has ended by now
+        if previous is not None and self.ended.get(previous[0], (0, 0))[0] < previous[1]:  # it has ended by now
             self.ended[previous[0]] = previous[1], time_ns
         key = thread, device, inode
         self.counts[key] = self.counts.get(key, 0) + 1
@@ -117,21 +117,21 @@ class Syncs(EventRecording):
         self.began(time_ns, thread, 0, inode, has_end=False)
 
     def end(self, time_ns: int, thread: int) -> None:
-        file, began_ns, _ = self.running.pop(thread, (NEVER, 0, False))
-        if self.ended.get(file, NEVER)[0] < began_ns:
+        file, began_ns, _ = self.running.pop(thread, (NO_FILE, 0, False))
+        if self.ended.get(file, (0, 0))[0] < began_ns:
             self.ended[file] = began_ns, time_ns
 
     def entry(self, time_ns: int, thread: int, device: int, directory: int) -> None:
         self._names_seen += 1
         key = thread, (device, directory)
-        self.entries[key] = self.entries.get(key, NEVER)[0] + 1, time_ns
+        self.entries[key] = self.entries.get(key, (0, 0))[0] + 1, time_ns
 
     def _unlinks(self, _: int, thread: int, directory: int) -> None:
         self._names_seen += 1
         self._unlinking[thread] = directory
 
     def _changes_directory(self, time_ns: int, thread: int, directory: int, device: int) -> None:
-        """Count a rename or a link. The transaction of an unlink comes after another event."""
+        """Count a rename or a link. After the event of an unlink, the transaction is that of the unlink."""
         if self._unlinking.pop(thread, None) != directory:
             self.entry(time_ns, thread, device, directory)
 

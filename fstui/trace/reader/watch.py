@@ -65,8 +65,9 @@ class Calls(EventRecording):
         for handler, events in EVENTS.items():
             for name, fields in events.items():
                 if self._calls or name not in FREQUENT:
-                    kind = FUA_WRITES if name.startswith("block/") else only if "dev" in fields else ""
-                    self.handle(Wanted(name, fields, kind), getattr(self.waits, handler))
+                    # a FUA write's device is compared in _new_row
+                    filter_ = FUA_WRITES if name.startswith("block/") else only if "dev" in fields else ""
+                    self.handle(Wanted(name, fields, filter_), getattr(self.waits, handler))
         if not self.handlers:
             raise TracefsError("this kernel has no event of a system call or a filesystem that syncs")
         if self._pid is not None:

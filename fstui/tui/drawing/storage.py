@@ -66,7 +66,7 @@ _MEASURED = 100
 SORTS = {"flag": "FLAG", "mount": "MOUNT", "used": "USED", "busy": "BUSY", "writes": "WRITE/S", "flushes": "FLUSH/S"}
 """The name of each order, and the column whose head chooses it."""
 _HALF_S, _WIDE_HALF_S, _WIDE = 10, 4, 110
-"""Seconds of a cell of the trend, for a small and for a wide screen."""
+"""Seconds of half a cell of the trend (one of its two columns of dots), for a small and for a wide screen."""
 
 
 class StorageEntry(msgspec.Struct, frozen=True, dict=True):
@@ -287,18 +287,19 @@ def _fitted(rows: Sequence[StorageEntry], width: int, live: bool) -> list[Column
         title: max([len(title), *(drawn_width(text(entry)) for entry in rows[:_MEASURED])])
         for title, text in texts.items()
     }
-    device, widths["DEVICE"] = widths["DEVICE"], min(widths["DEVICE"], width // 5)
+    wanted_device = widths["DEVICE"]
+    widths["DEVICE"] = min(wanted_device, width // 5)
     wanted = [one for one in COLUMNS if one.title != "I/O PATH" and (live or one.title not in _OF_DEVICES)]
     columns = [replace(one, width=one.width or widths[one.title]) for one in wanted]
-    for title in ("", *_EXPENDABLE):
-        columns = [one for one in columns if one.title != title]
+    for dropped in (None, *_EXPENDABLE):  # None: first try all columns
+        columns = [one for one in columns if one.title != dropped]
         left = width - sum(one.width + one.gap for one in columns[1:])
         if left >= min(widths["MOUNT"], width // 5):
             break
     columns[0] = replace(columns[0], width=min(max(left, 4), widths["MOUNT"]))
     left -= columns[0].width
     for title, lacks in (
-        ("DEVICE", device - widths["DEVICE"]),
+        ("DEVICE", wanted_device - widths["DEVICE"]),
         ("TYPE", min(max(widths["TYPE"], _TYPE), _MAX_TYPE) - _TYPE),
     ):
         if any(one.title == title for one in columns):  # one long name must not displace the columns of the others

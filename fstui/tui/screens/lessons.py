@@ -50,7 +50,7 @@ class LessonsScreen(BaseScreen):
     DOUBLE_CLICK = "take"
     SCROLLED = "about"
     HELP_TEXT = (
-        "Thirteen lessons of five to seven minutes about what makes data durable, on simulated disks. Nothing is "
+        "Lessons of five to seven minutes about what makes data durable, on simulated disks. Nothing is "
         "written to this host except your lesson results."
     )
 
@@ -141,11 +141,12 @@ class LessonScreen(BaseScreen):
         PAGE_DOWN,
     )
     SCROLLED = "pages"
+    # on_key takes the digits, and the app binds the glossary
     BINDINGS = bindings(command for command in KEYS if command.id not in ("lesson.answer", GLOSSARY.id))
     HELP_TEXT = (
-        "A lesson asks for a prediction, runs it on simulated disks in real time, shows the result, explains it, and "
-        "asks one more question. None of the numbers were measured on real storage: the disks follow a physical "
-        "model. Lessons that you have taken are remembered."
+        "A lesson asks for a prediction, runs the experiment on simulated disks in real time, shows the result, "
+        "explains it, and asks one more question. None of the numbers were measured on real storage: the disks follow "
+        "a physical model. Lessons that you have taken are remembered."
     )
 
     def __init__(self, lesson: Lesson, pace: float = 1.0) -> None:
@@ -252,7 +253,7 @@ class LessonScreen(BaseScreen):
                 async for event in running.events():
                     progress.apply(event)
                     if isinstance(event, StepStarted):
-                        self.say("")  # the plug can be pulled now, if a notice says that it cannot
+                        self.say("")  # "There is no plug to pull now." is no longer true
             except Refused as refusal:
                 self.say(str(refusal))
                 return
@@ -269,9 +270,9 @@ class LessonScreen(BaseScreen):
             pages.scroll_to(y=text.virtual_region.bottom - pages.size.height, animate=False)
 
     async def save(self) -> None:
-        right = (self.predicted == self.lesson.predict.right) + (self.answered == self.lesson.question.right)
+        right_answers = (self.predicted == self.lesson.predict.right) + (self.answered == self.lesson.question.right)
         with self.fstui.reporting("The lesson could not be saved as taken"):
-            await lessons.note_taken(self.lesson.name, right, self.results)
+            await lessons.note_taken(self.lesson.name, right_answers, self.results)
 
     def _draw_run(self) -> None:
         if self.stage == "run" and self._now is not None:

@@ -89,12 +89,12 @@ class PowerCutScreen(BaseScreen):
 
     @property
     def hostname(self) -> str:
-        return self.fstui.session.survey().inventory.host.hostname or "HOST"
+        return self.fstui.session.judged_filesystems().inventory.host.hostname or "HOST"
 
     @property
     def write(self) -> str:
         """The command that writes the records on this host."""
-        inventory = self.fstui.session.survey().inventory
+        inventory = self.fstui.session.judged_filesystems().inventory
         of_root = f" --root-of {shlex.quote(inventory.host.hostname)}"
         command = write_command(self.directory, self._settings)
         return command + (of_root if is_root(self._target, inventory) else "")
@@ -171,7 +171,7 @@ class PowerCutScreen(BaseScreen):
             yield "  ! ", f"a cut has not been verified: {directory}", DOUBT
         yield "", "", ""
         yield "  ", _PROVES, FAINT
-        if guest := self.fstui.session.survey().inventory.host.virtualization:
+        if guest := self.fstui.session.judged_filesystems().inventory.host.virtualization:
             yield "  ! ", f"This host is a VM ({guest}). {_GUEST}", DOUBT
 
 

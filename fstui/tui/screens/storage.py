@@ -96,7 +96,7 @@ class StorageScreen(BaseScreen):
 
     def on_mount(self) -> None:
         with self.fstui.guarded():
-            self.inventory = self.fstui.session.seen()
+            self.inventory = self.fstui.session.filesystems()
             self.refresh_rows()
         self.call_after_refresh(self.survey)
         self.set_interval(COUNTERS_S, self.tick)
@@ -148,7 +148,7 @@ class StorageScreen(BaseScreen):
         began = time.monotonic()
         known = {target.mount_point: target for target in self.inventory.filesystems}
         with self.fstui.guarded():
-            found, self.flags = self.fstui.session.survey()
+            found, self.flags = self.fstui.session.judged_filesystems()
             # On a host with many devices a survey takes long: spend at most a tenth of the time on it.
             self._surveyed = time.monotonic() + 9 * (time.monotonic() - began)
             self.inventory = _with_known_space(found, known)

@@ -87,7 +87,7 @@ def _by_settings(case: Case, steps: Sequence[CommitStep | CountedCommits], *, th
         title=f"commits do not wait: {', '.join(settings)}",
         sentence=f"{promised.database} does not wait until a commit is on the disk ({', '.join(promised.lossy)})"
         f"{_flushes_of(case, worst)}. {origin} A power cut loses the newest commits: at this rate "
-        f"{rate(step.rate_per_s)} per second of unwritten data.",
+        f"{rate(step.rate_per_s)} for every second of log that is not yet on the disk.",
         verdict="not-durable",
         scope="step" if throwaway else "process",
         steps=measured,

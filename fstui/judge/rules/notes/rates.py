@@ -20,10 +20,10 @@ MIN_S = 10.0
 TIMES = 2.0
 _NEXT_TO_NOTHING = 1e-3
 BEFORE, AFTER = 5, 10
-"""Least number of intervals before and after a change, of about sixty. The later rate has to last longer."""
+"""Minimum number of intervals before and after a change. A step has 60 to 120. The later rate must last longer."""
 MAX_INTERVALS = 1_000
 """Most intervals to examine. A timeline has at most 120 (``latency.Timeline``), but a damaged document any number."""
-EXPLAINED = 0.5
+UNEXPLAINED = 0.5
 """There is a change if the deviations from two medians, before and after it, are at most this share of the deviations
 from a single median. In noise, the share is larger."""
 
@@ -135,7 +135,7 @@ def rate_change(synced: SyncStep) -> RateChange | None:
     before, after = rates[:at], rates[at:]
     if len(before) < BEFORE or len(after) < AFTER:
         return None
-    if _spread(logs[:at]) + _spread(logs[at:]) > EXPLAINED * _spread(logs):
+    if _spread(logs[:at]) + _spread(logs[at:]) > UNEXPLAINED * _spread(logs):
         return None
     low, high = sorted((before, after), key=median)
     if median(high) <= TIMES * median(low) or _quartiles(high)[0] <= _quartiles(low)[1]:
