@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
 
 from fstui.judge import words
 from fstui.judge.facts import Case
@@ -43,21 +46,35 @@ def judge(evidence: Evidence) -> Judgement:
     """Return the findings, worst first, and the verdict. Without steps, the configuration alone decides."""
     case = Case(evidence)
     rules = all_rules(with_steps=bool(case.steps.all))
-    found = order_of_findings(finding for rule in rules for finding in rule(case))
+    made = (finding for rule in rules for finding in rule(case))
+    found = order_of_findings(msgspec.structs.replace(each, next=_next(evidence, each.next)) for each in made)
     ground = decisive(found)
     before = [finding for finding in found if finding.rule in _said_first() and finding.verdict is None]
     first = " ".join(finding.sentence for finding in before)
     verdict: Verdict = (ground and ground.verdict) or "cannot-tell"
     why = ground or _undecided(case)
+    why = why if ground else msgspec.structs.replace(why, next=_next(evidence, why.next))
     fit = tuple(fits(case))
+    answer = speed(case, verdict)
+    answer = msgspec.structs.replace(answer, next=_next(evidence, answer.next))
     return Judgement(
         verdict=verdict,
         confidence=why.confidence,
         sentence=f"{first} {why.sentence}".strip(),
         findings=found if ground or not case.steps.all else (*found, why),
-        speed=with_products(speed(case, verdict), fit),
+        speed=with_products(answer, fit),
         fit=fit,
     )
+
+
+def _next(evidence: Evidence, steps: tuple[str, ...]) -> tuple[str, ...]:
+    """Return next steps that do no harm if they are pasted: a simulated disk may be called sda, like a real one."""
+    target = evidence.target
+    if target is None or target.simulated is None:
+        return steps
+    names = "|".join(re.escape(node.id) for node in target.stack)
+    real = [re.sub(rf"/dev/(?:{names})\b", "DEVICE", step.replace(target.mount_point, "DIR")) for step in steps]
+    return tuple(step if "simulated" in step else f"On a real disk: {step}" for step in real)
 
 
 def decisive(findings: Sequence[Finding]) -> Finding | None:

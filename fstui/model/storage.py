@@ -105,6 +105,10 @@ class Space(Base, frozen=True, kw_only=True):
         return cls(total_bytes=total_bytes, free_bytes=free_bytes, block_bytes=block_bytes) if total_bytes else None
 
 
+SIMULATED = "simulated:"
+"""With this the identity of simulated storage begins."""
+
+
 class Target(Base, frozen=True, kw_only=True):
     """A directory on a mounted filesystem, and the layers below it down to the lowest devices."""
 
@@ -123,6 +127,11 @@ class Target(Base, frozen=True, kw_only=True):
     """How long statvfs has not returned: the server or the disk hangs. None if it has returned."""
     pseudo: bool = False
     """It cannot hold files (proc, sysfs, cgroup …)."""
+
+    @property
+    def simulated(self) -> str | None:
+        """The name of the simulated disk; None for real storage."""
+        return self.identity.removeprefix(SIMULATED) if self.identity.startswith(SIMULATED) else None
 
     def node(self, node_id: str) -> Node:
         """Return the layer with that id. Raises KeyError if there is none."""

@@ -20,7 +20,6 @@ from fstui.model.storage import Target
 from fstui.runs import scenarios
 from fstui.runs.scenarios import Scenario
 from fstui.runs.site import Site
-from fstui.simulate import stack as simulation
 
 IDLE_S = 1.0
 PAUSE_S = 0.25
@@ -102,7 +101,7 @@ def _seconds(steps: tuple[PlannedStep, ...], rate_limit: RateLimit) -> float | N
 
 
 def _command(scenario: str, settings: Mapping[str, str], site: Site, rate_limit: RateLimit) -> str:
-    simulated = simulation.name_of(site.read)
+    simulated = site.read.simulated
     words = ["fstui", "run", scenario, *(["--simulate", simulated] if simulated else [site.read.path])]
     for key, value in settings.items():
         words += ["--set", f"{key}={value}"]

@@ -13,9 +13,9 @@ from fstui.model.errors import Refused
 from fstui.model.run import Round
 from fstui.runs.session import Session
 from fstui.simulate.parameters import Simulated, change, load, names
-from fstui.simulate.stack import mount_point, name_of
+from fstui.simulate.stack import mount_point
 
-__all__ = ["Simulated", "load", "mount_point", "name_of", "names"]
+__all__ = ["Simulated", "load", "mount_point", "names"]
 
 _SEEDS_APART = 1000
 """Difference between the seeds of two rounds. Storage of several devices uses consecutive seeds."""

@@ -5,24 +5,18 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from fstui.model.host import Host, Inventory
-from fstui.model.storage import Medium, Node, Reading, Space, Target
+from fstui.model.storage import SIMULATED, Medium, Node, Reading, Space, Target
 from fstui.simulate.parameters import DiskParameters, Simulated
 from fstui.storage.layers import kind
 from fstui.storage.layers.kinds import sync_of
 
 TOTAL_BYTES = 1 << 40
 WHERE = "simulated"
-_IDENTITY = "simulated:"
 HOST = Host(hostname="simulated", kernel="6.12.0", cpus=4, memory_bytes=16 << 30, udev=True)
 
 
 def mount_point(made: Simulated) -> str:
     return f"/simulated/{made.name}"
-
-
-def name_of(found: Target) -> str | None:
-    """Return the name of the simulated disk, or None for real storage."""
-    return found.identity.removeprefix(_IDENTITY) if found.identity.startswith(_IDENTITY) else None
 
 
 def inventory(made: Simulated) -> Inventory:
@@ -41,7 +35,7 @@ def target(made: Simulated) -> Target:
         fstype=made.filesystem.kind,
         source="simulated" if made.filesystem.kind == "zfs" else source,
         mount_options=("rw",) if made.filesystem.barrier else ("rw", "nobarrier"),
-        identity=_IDENTITY + made.name,
+        identity=SIMULATED + made.name,
         stack=(top, *between, *devices),
         space=Space(total_bytes=TOTAL_BYTES, free_bytes=TOTAL_BYTES * 9 // 10, block_bytes=4096),
     )

@@ -22,7 +22,6 @@ from fstui.report.latency_map import LogScale
 from fstui.report.plans import BY_HAND
 from fstui.report.text import origin
 from fstui.runs.scenarios import Setting
-from fstui.runs.simulation import name_of
 from fstui.tui import offers
 from fstui.tui.drawing import charts, io_path
 from fstui.tui.drawing.cells import Column, Run, fit, line, paragraph, rule, shown, title_line
@@ -149,7 +148,7 @@ def _amount(plan: Plan | PowerCutPlan, target: Target) -> str:
     if plan.server is not None:
         server = f" On {plan.server}: at most {size(plan.server_bytes)} into a database of its own, then drops it."
     amount = each_second or f"at most {size(plan.max_bytes)}"
-    if name_of(target) is not None:
+    if target.simulated is not None:
         return f"Simulates writes of {amount}. This host writes nothing."
     return f"Writes {amount} into {directory}/.fstui-…, then removes it.{server}"
 

@@ -16,7 +16,6 @@ from fstui.model.storage import Target
 from fstui.report import latency_map
 from fstui.report.latency_map import Mark
 from fstui.runs.runner import RunInProgress
-from fstui.runs.simulation import name_of
 from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, Command
 from fstui.tui.drawing import latency
 from fstui.tui.drawing import run as drawing
@@ -165,7 +164,7 @@ class RunScreen(BaseScreen):
             self.fstui.open_result(progress.run, progress.saved_to, progress.target.path, progress.save_error)
 
     def footer_commands(self) -> Iterable[Command]:
-        simulated = name_of(self.progress.target) is not None
+        simulated = self.progress.target.simulated is not None
         shown = (command for command in self.KEYS if command not in (PLUG, CHANGE) or simulated)
         return (replace(PAUSE, label="continue") if command is PAUSE and self.paused else command for command in shown)
 
