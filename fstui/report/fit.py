@@ -20,6 +20,7 @@ ANSWERS: dict[Fitness, str] = {
     "not-known": "? not known",
 }  # fmt: skip
 _HEADER = ("PRODUCT", "", "MEASURED", "REQUIRED")
+_IF_REAL = ", only if the syncs are real"
 _ONE_CLIENT = "Commits per second of one client, without group commit (these products publish no threshold)"
 
 
@@ -52,7 +53,9 @@ def sections(run: Run, wanted: Sequence[str] = ()) -> tuple[Section, Section]:
         if fit.answer == "no-threshold":
             others.setdefault(fit.measured, []).append(fit.product)
     points = tuple((measured, ("; ".join(names),)) for measured, names in others.items())
-    return Section("Compared with what products require", _HEADER, rows), Section(_ONE_CLIENT, points=points)
+    return Section("Compared with what products require", _HEADER, rows), Section(
+        _ONE_CLIENT + _IF_REAL * (not trusted), points=points
+    )
 
 
 def of_check(check: Check, wanted: Sequence[str] = ()) -> Report:

@@ -95,7 +95,8 @@ class _Drawing:
         if node is self._target.stack[0] or counters is None:
             return Cell(f"{lead}{'╳' if stopped else '│'}")
         account = self._ending.get(node.id)
-        state, conclusion = _conclusion(account) if account and not self._stubbed else ("", "")
+        reached = account is not None and node in account.reached
+        state, conclusion = _conclusion(account) if account and reached and not self._stubbed else ("", "")
         above, traced = self._traced.get(node.id, (None, None))
         if above and traced and (others := requested_by_others([traced])):
             words = f"{_own(above, traced, conclusion)}; {others}"
@@ -113,7 +114,7 @@ class _Drawing:
             yield f"{size(counters.written_bytes)}{share}"
         if step.syncs:
             flushes = counters.flushes
-            share = f" ({ratio(flushes / step.syncs)} a sync)" if flushes is not None and each else ""
+            share = f" ({ratio(flushes / step.syncs)} per sync)" if flushes is not None and each else ""
             yield "flushes not counted" if flushes is None else f"{count(flushes)} flushes{share}"
 
     def _expects(self, node: Node, *, stopped: bool) -> str:

@@ -52,7 +52,9 @@ def _headings(placement: Placement) -> Iterator[str]:
         classes = ", ".join(sorted({reference.medium for reference in placement.published}))
         every = len(placement.published)
         faster = f"faster than {placement.slower} of {every} published rates"
-        if placement.per_s < placement.published[0].per_s:
+        if every == 1:
+            faster = f"{'faster' if placement.slower else 'slower'} than the only published rate"
+        elif placement.per_s < placement.published[0].per_s:
             faster = f"slower than the slowest of {every} published rates"
         unknown = "compared with all media, because the kind of this device is not known"
         yield f"{faster} for {classes}" if placement.media else f"{unknown}: {faster}"

@@ -70,11 +70,13 @@ def _sentence(program: ProgramAtRisk, elapsed_s: float) -> str:
         risk = f"nothing at risk now; at most {size(program.most_bytes)}, for at most {longest}, in this watch"
     else:
         risk = "nothing that is counted is at risk" if program.direct_files else "nothing at risk"
+        risk = "no bytes at risk" if program.names and not program.direct_files else risk
     names = ""
     if program.names:
         kind = "new, renamed or removed name" if program.names == 1 else "new, renamed or removed names"
         age = seconds(program.oldest_name_s or 0.0)
-        names = f"; {count(program.names)} {kind} in directories that are not synced, oldest {age}"
+        but = ", but" if risk.startswith("no bytes") else ";"
+        names = f"{but} {count(program.names)} {kind} in directories that are not synced, oldest {age}"
     direct = ""
     if program.direct_files:
         files = counted(program.direct_files, "file")

@@ -13,6 +13,24 @@ def test_a_simulated_disk_is_checked_and_called_simulated(fstui: Fstui) -> None:
     assert b"fstui show" not in done.stdout
 
 
+@pytest.mark.parametrize("words", ["list", "check"])
+def test_next_steps_are_not_for_disks_of_this_host(fstui: Fstui, words: str) -> None:
+    shown = fstui(words, "--simulate", "hdd-7200-nobarrier").stdout.decode()
+    steps = shown.partition("  next  ")[2]
+    assert "On a real disk: Turn barriers on: 'mount -o remount,barrier=1 DIR'." in " ".join(steps.split())
+
+
+def test_only_devices_that_flushes_reached_are_named(fstui: Fstui) -> None:
+    shown = " ".join(fstui("run", "fsync-rate", "--simulate", "usb-hdd-dmcache").stdout.decode().split())
+    assert "sent one flush to nvme0n1, and all" in shown and "Nothing reached sda in these steps." in shown
+    assert "0 flushes (0.00 per sync) sda" in shown
+
+
+def test_a_log_device_adds_no_parity(fstui: Fstui) -> None:
+    shown = " ".join(fstui("run", "fsync-rate", "--simulate", "usb-hdd-slog").stdout.decode().split())
+    assert "divided by 2 for the extra writes of this stack" in shown
+
+
 def test_teachers_page_is_printed_without_markup(fstui: Fstui) -> None:
     done = fstui("lessons", "--teacher")
     told = done.stdout.decode()

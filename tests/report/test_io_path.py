@@ -19,7 +19,7 @@ def test_on_durable_storage_all_flushes_arrive() -> None:
     assert lines[0][0].startswith("fstui requested ") and "syncs" in lines[0][0]
     assert any("expects 1 per sync" in text for text, _ in lines)
     (arrived,) = (text for text, state in lines if state == "arrived")
-    assert arrived.startswith("│ ") and "(1.00 a sync)" in arrived and arrived.endswith("✓ all arrived")
+    assert arrived.startswith("│ ") and "(1.00 per sync)" in arrived and arrived.endswith("✓ all arrived")
     assert not any(state == "dropped" for _, state in lines)
 
 

@@ -53,7 +53,7 @@ def test_the_whole_result_in_plain_text() -> None:
         "  ext4 /srv   expects 1 per sync",
         "  │ 26.2 MiB (1.00), flushes not counted",
         "  sda1  partition",
-        "  │ 26.2 MiB (1.00), 1\xa0680 flushes (1.00 a sync), ✓ all arrived",
+        "  │ 26.2 MiB (1.00), 1\xa0680 flushes (1.00 per sync), ✓ all arrived",
         "  sda  VBOX HARDDISK, hdd-7200",
         "",
         "Devices: sda: VBOX HARDDISK hdd-7200 (declared) · fstui 0.1.0",

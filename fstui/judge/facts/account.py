@@ -171,9 +171,18 @@ class FlushAccount(NamedTuple):
         """The flushes according to the counters, or to the trace if the counters show nothing."""
         if self.traced is None or self.counters_lack or self.complete_by_counters:
             flushes = self.counted.low if self.counted else 0
-            return Arrival(self._lacking_devices, flushes, self.expected, self.syncs, None)
+            return Arrival(
+                self._lacking_devices if self.counters_lack else self.reached, flushes, self.expected, self.syncs, None
+            )
         number = self.traced.own.high if self.trace_lacks else self.traced.own.low
         return Arrival(self.traced.devices, number, self.traced.expected, self.syncs, self.traced)
+
+    @property
+    def reached(self) -> tuple[Node, ...]:
+        """The devices that counted a flush or a byte: a cache may have answered in place of the others."""
+        counted = {node.id: flush_counters(node, self.step) for node in self.devices}
+        idle = {name for name, own in counted.items() if own and own.flushes == 0 and own.written_bytes == 0}
+        return tuple(node for node in self.devices if node.id not in idle) or self.devices
 
     @property
     def flush_line(self) -> str:
@@ -203,7 +212,7 @@ class FlushAccount(NamedTuple):
 
     @property
     def _lacking_devices(self) -> tuple[Node, ...]:
-        if not self.counters_lack or self.expected is None:
+        if self.expected is None:
             return self.devices
         counters = {device.id: flush_counters(device, self.step) for device in self.devices}
         enough = {

@@ -25,6 +25,7 @@ from fstui.model.steps import Step
 
 IN_THE_DEVICE = 0.5
 """A stall is attributed to the device if one of its requests took at least this share of the stall."""
+_IN_DOUBT = "syncs may have returned before the disk had written"
 NO_REASON = "No cause was found."
 LOOK_AT_DMESG = "Look for errors of the device in the kernel's log: 'dmesg'."
 _RANKS = (
@@ -79,12 +80,13 @@ def _compared(case: Case, verdict: Verdict, found: Sequence[Yardstick]) -> Speed
     if normal and verdict not in NOT_TRUSTED:
         return _normal(case, normal, found)
     if normal:
-        title, why = "its durability is in doubt", "perhaps before the disk had written anything"
+        title, why = _IN_DOUBT, "they may have returned before the disk had written anything"
         if verdict == "lost":
-            title, why = "it lost data", "a power cut lost writes that they had acknowledged"
+            title, why = "the disk lost acknowledged writes", "a power cut lost writes that they had acknowledged"
         return _unknown(
-            f"fast, but {title}",
-            f"The syncs returned quickly, but {why}. So the speed of the disk itself is not known.",
+            title,
+            f"The rate of the syncs is normal compared with {normal.name}, but {why}. So the speed of the disk itself "
+            "is not known.",
         )
     return _no_reference(case, verdict, found)
 
@@ -158,15 +160,18 @@ def _no_reference(case: Case, verdict: Verdict, found: Sequence[Yardstick]) -> S
     if not any(rated(case)):
         return _unknown("no rate was measured", "No step synced each write for long enough to have a rate.")
     if found:
+        worst = found[0].worst
+        slow = f"slow is below {pace(worst.slow_below_per_s, worst.done)}, and " if worst.slow_below_per_s else ""
         return Speed(
-            title=f"slower than {found[0].name}, but not clearly",
-            sentence=f"It is slower than {found[0].name}, but by less than a factor of two, or in a step that was too "
-            "short.",
+            title=f"neither slow nor clearly normal compared with {found[0].name}",
+            sentence=f"Fewer than half of the steps are slow compared with {found[0].name}, and not more than half are "
+            f"normal. {worst.step.name} did {worst.did}: {slow}normal is at least "
+            f"{pace(worst.normal_from_per_s, worst.done)}.",
             because=_lines(found),
             next=(RECORD_A_BASELINE,),
         )
     if verdict in NOT_TRUSTED:
-        return _unknown("its durability is in doubt", "Something other than the disk may answer its syncs.")
+        return _unknown(_IN_DOUBT, "Something other than the disk may answer its syncs.")
     best = best_small(case)
     if best is None:
         return _unknown("no small writes were synced", "Its blocks are too large to compare, or not each was synced.")
@@ -182,8 +187,8 @@ def _among_all_kinds(case: Case, best: SyncStep) -> Speed:
         answer="normal",
         yardstick="what is typical for each kind of disk",
         title=f"{best.step.name} {did}, {rank}",
-        sentence=f"{best.step.name} did {did}: {rank}, by the medians of published rates. There is no reference for "
-        f"exactly this kind of device. {_remarks(case, best.step)}".strip(),
+        sentence=f"{best.step.name} did {did}: {rank}, judging by the medians of published rates. There is no "
+        f"reference for exactly this kind of device. {_remarks(case, best.step)}".strip(),
         because=(f"{best.step.name}: {did}{as_rate}; medians: {medians}",),
     )
 
@@ -193,7 +198,7 @@ def _remarks(case: Case, step: Step) -> str:
     longest = max((done.step.latency_ns.max for done in rated(case) if done.step.latency_ns), default=None)
     limits = listed(f"{limit.what} {limit.value} ({limit.path})" for limit in limits_met(case, step))
     found = (
-        f"The longest operation took {duration_ns(longest)}." if longest else "",
+        f"The longest synced write took {duration_ns(longest)}." if longest else "",
         f"An I/O limit of its cgroup applies: {limits}." if limits else "",
     )
     return " ".join(filter(None, found))

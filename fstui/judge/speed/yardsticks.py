@@ -14,6 +14,7 @@ from fstui.judge.references import NEVER_SYNCED, PublishedClass, class_of, compa
 from fstui.judge.speed.reasons import limits_met
 from fstui.model.quantities import count, counted, duration_ns, rate, rotation
 from fstui.model.steps import Step
+from fstui.model.storage import Node
 from fstui.storage.layers import kind
 
 FAR = 2
@@ -37,7 +38,7 @@ class StepComparison(NamedTuple):
     slow_below_per_s: float
     normal_from_per_s: float
     evidence: str
-    """The reference with its number: ``slow is below 42/s; the slowest published is 83/s with fsync``."""
+    """The reference with its number: ``slow is below 42/s, half of the slowest published rate (83/s with fsync)``."""
 
     @property
     def step(self) -> Step:
@@ -169,8 +170,9 @@ def _with_class(case: Case, published_class: PublishedClass, done: SyncStep) -> 
     normal_from = max(slowest, same[0].per_s / FAR if same else 0.0)
     work = _work(case, done)
     slow_below = slowest / FAR / work
-    known = f"the slowest published is {rate(slowest)}/s with {published_class.slowest_operation}"
-    return StepComparison(done, slow_below, normal_from / work, f"slow is below {rate(slow_below)}/s; {known}")
+    known = f"half of the slowest published rate ({rate(slowest)}/s with {published_class.slowest_operation})"
+    more = f", divided by {count(work)} for the extra writes of this stack" if work > 1 else ""
+    return StepComparison(done, slow_below, normal_from / work, f"slow is below {rate(slow_below)}/s, {known}{more}")
 
 
 def _with_least(done: SyncStep) -> StepComparison:
@@ -211,5 +213,11 @@ def _work(case: Case, done: SyncStep) -> float:
     way = case.flushes.accounts(done)
     flushes = way[0].expected.low if way and way[0].expected else 1
     copies = any(kind(level.filesystem.kind).copies_on_write for level in case.stack.levels)
-    parity = any(len(node.below) > 1 and kind(node.kind).may_add_bytes(node) for node in case.stack.nodes)
+    parity = any(_may_write_parity(node) for node in case.stack.nodes)
     return max(1.0, flushes) * (2 if copies else 1) * (3 if parity else 1) * max(1, len(case.stack.levels))
+
+
+def _may_write_parity(node: Node) -> bool:
+    """Return whether the layer spreads data over several devices: a pool's log, cache and spare devices hold none."""
+    data = [name for name in node.below if node.below_roles.get(name) not in {"slog", "l2arc", "spare"}]
+    return len(data) > 1 and kind(node.kind).may_add_bytes(node)

@@ -64,11 +64,11 @@ def _arrived(case: Case, proven: Proven) -> Conclusion:
     where, shares = words.devices(arrival.devices), words.between([account.arrival.per_sync for account in last])
     below = _unproven([accounts[proven.depth] for accounts in steps if proven.depth < len(accounts)])
     unsampled = first.by_others_per_s is None and not arrival.traced
-    verified = case.lowest_devices.verified and arrival.devices == first.devices
+    verified = case.lowest_devices.verified and (arrival.traced is None or arrival.devices == first.devices)
     return Conclusion(
         title=f"{shares} flushes per sync at {where}",
         sentence=f"{_flushes(last, shares)} to {where}"
-        f"{_witness(case, last)}. {below}This is based on "
+        f"{_witness(case, last)}. {_unreached(last)}{below}This is based on "
         f"{words.time_judged(account.step for account in last)}; only a power cut proves more."
         f"{'' if below else case.lowest_devices.doubt(known=first.devices)}",
         verdict="consistent",
@@ -113,6 +113,12 @@ def _bytes(case: Case, accounts: Sequence[FlushAccount]) -> str:
     written = sum(account.step.bytes for account in accounts)
     arrived = sum(account.arrived_bytes for account in accounts)
     return f", and {f'all {size(written)}' if arrived >= written else f'{size(arrived)} of {size(written)}'} arrived"
+
+
+def _unreached(accounts: Sequence[FlushAccount]) -> str:
+    reached = {node.id for account in accounts for node in account.reached}
+    idle = words.listed(node.id for node in accounts[0].devices if node.id not in reached)
+    return f"Nothing reached {idle} in these steps. " if idle else ""
 
 
 def _unproven(level: Sequence[FlushAccount]) -> str:

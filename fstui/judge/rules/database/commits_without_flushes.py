@@ -84,7 +84,7 @@ def _by_settings(case: Case, steps: Sequence[CommitStep | CountedCommits], *, th
     settings = tuple(dict.fromkeys(setting for each in steps for setting in each.promised.lossy))
     origin = "The step was run with these settings." if throwaway else "They were read from the server, not changed."
     return Conclusion(
-        title=f"commits do not wait: {', '.join(settings)}",
+        title=f"commits do not wait: {', '.join([step.name for step in measured] if throwaway else settings)}",
         sentence=f"{promised.database} does not wait until a commit is on the disk ({', '.join(promised.lossy)})"
         f"{_flushes_of(case, worst)}. {origin} A power cut loses the newest commits: at this rate "
         f"{rate(step.rate_per_s)} for every second of log that is not yet on the disk.",

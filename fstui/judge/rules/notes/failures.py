@@ -160,8 +160,8 @@ def stood_still(case: Case) -> Iterator[Conclusion]:
     """*cannot-tell, high confidence, if an operation never returned; otherwise a note*
 
     ## What it means
-    All I/O stopped: one operation took most of its step, or had not returned when fstui stopped waiting. The storage
-    may be gone.
+    One operation took most of its step, or had not returned when fstui stopped waiting. If it never returned, the
+    storage may be gone.
 
     ## How it was measured
     The longest operation, not counting the time it waited for a CPU, took:
@@ -171,8 +171,8 @@ def stood_still(case: Case) -> Iterator[Conclusion]:
 
     ## What it proves, and what it does not
     Earlier acknowledgements prove nothing about storage that no longer answers. The cause may be above the disk: a
-    frozen filesystem (`fsfreeze`, a snapshot), a full journal, or a limit of the cgroup. If the device did other work
-    during that time, it was not the device.
+    frozen filesystem (`fsfreeze`, a snapshot), a full journal, a limit of the cgroup, or a checkpoint of a database. If
+    the device did other work during that time, the device was not the cause.
 
     ## What to do next
     `dmesg` names blocked tasks. `fstui watch`, as root, shows which process waits for which device.
@@ -183,10 +183,14 @@ def stood_still(case: Case) -> Iterator[Conclusion]:
     worst = max(held, key=_still_ns)
     long = seconds(_still_ns(worst) / 1e9)
     never = worst.unanswered
+    whole = seconds(worst.elapsed_s)
+    checkpoint = " This may be a checkpoint of the database." if worst.settings.operations else ""
     yield Conclusion(
-        title=f"all I/O stopped for {long}",
-        sentence=f"All I/O stopped for {long} of the {seconds(worst.elapsed_s)} of {worst.name}: "
-        + (f"{never.call} had not returned when fstui stopped waiting." if never else "one operation took that long."),
+        title=f"all I/O stopped for {long}" if never else f"one operation took {long}",
+        sentence=f"All I/O of {worst.name} stopped for {long} of {whole}: {never.call} had not returned when fstui "
+        "stopped waiting."
+        if never
+        else f"One operation of {worst.name} took {long} of the {whole} of this step.{checkpoint}",
         verdict="cannot-tell" if never else None,
         steps=held,
         because=(line for step in held for line in _evidence(step)),

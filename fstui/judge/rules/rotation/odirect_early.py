@@ -33,14 +33,19 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
     paces = [pace for pace in case.rotation.direct_too_fast if pace.platter.no_cache]
     if paces:
         worst = fastest(paces)
+        stated = "was declared to have" if worst.platter.declared else "reports"
         yield Conclusion(
             title=f"O_DIRECT {rate(worst.step.rate_per_s)}/s on a disk with no cache",
-            sentence=f"{worst.answered_early}, and there is no write cache to answer from. A layer below acknowledges "
-            "early.",
+            sentence=f"{worst.answered_early}, although the disk {stated} no write cache. A layer "
+            "below acknowledges early.",
             verdict="suspicious",
             confidence="high" if worst.times > FAR_BEYOND and worst.platter.declared else "medium",
             steps=[pace.step for pace in paces],
-            because=(*(pace.because for pace in paces), *worst.platter.because),
+            because=(
+                *(pace.because for pace in paces),
+                *worst.platter.because,
+                *(words.write_cache(node) for node in worst.platter.devices if node.write_cache == "write back"),
+            ),
             next=(
                 "Make sure that the real drive's write cache is off: 'hdparm -W DEVICE', 'smartctl -g wcache DEVICE'.",
                 *words.hypervisor(case.host),

@@ -1,10 +1,10 @@
-"""*the second answer of every run, independent of the verdict*
+"""*the second answer of every run: stalls, slow, normal or unknown*
 
 ## What it means
 How long synced writes took, compared with a reference.
 
-- **stalls**: an operation took at least 250 ms and ten times the p50, or never returned
-- **slow**: less than half of the reference rate; **normal**: like it
+- **stalls**: a synced or O_DIRECT write took at least 250 ms and ten times the p50, or never returned
+- **slow**: less than half of the reference rate; **normal**: as fast or faster
 - **unknown**: no rate can be compared, the durability is in doubt, or the host had no CPU to spare
 
 ## How it was measured

@@ -198,10 +198,10 @@ def test_sync_binlog_means_nothing_without_a_binary_log() -> None:
 @pytest.mark.parametrize("synchronous", ["OFF", "NORMAL"])
 def test_settings_of_sqlite(synchronous: str) -> None:
     said = found(verdict(None, SYNC, sqlite(0.0, synchronous)))
-    assert said.scope == "step" and f"synchronous = {synchronous}" in said.title
+    assert said.scope == "step" and f"synchronous = {synchronous}" in said.sentence
 
 
 def test_settings_of_postgresql() -> None:
     variables = {**POSTGRESQL, "synchronous_commit": "off"}
     said = found(verdict(None, SYNC, commits(0.0, kind="postgresql", variables=variables)))
-    assert "synchronous_commit = off" in said.title and "synchronous_commit = on" in said.next[0]
+    assert "synchronous_commit = off" in said.sentence and "synchronous_commit = on" in said.next[0]

@@ -134,7 +134,7 @@ def test_operation_that_never_returned_gives_cannot_tell() -> None:
     assert (judged.verdict, judged.confidence, found.verdict) == ("cannot-tell", "high", "cannot-tell")
     assert judged.sentence == found.sentence
     assert found.sentence == (
-        "All I/O stopped for 13.0 s of the 15.0 s of commits: fdatasync had not returned when fstui stopped waiting."
+        "All I/O of commits stopped for 13.0 s of 15.0 s: fdatasync had not returned when fstui stopped waiting."
     )
 
 
@@ -147,7 +147,7 @@ def test_long_operation_comes_first_but_decides_nothing() -> None:
     thawed = held(10.0, 13.0, ops=1, p50_s=10.0)
     judged = verdict(None, thawed)
     assert judged.verdict == "cannot-tell"
-    assert judged.sentence.startswith("All I/O stopped for 10.0 s of the 13.0 s of commits: one operation took")
+    assert judged.sentence.startswith("One operation of commits took 10.0 s of the 13.0 s of this step.")
     assert verdict(None, step(), thawed).verdict == "consistent"
 
 
