@@ -51,9 +51,9 @@ class ShutdownDeadline(NamedTuple):
     requested: Callable[[], bool]
     """Whether a stop was requested."""
     moved: Callable[[WaitedDisk], object]
-    """Returns something that changes as long as the disk of a place still works."""
+    """Returns something that changes as long as that disk ('home' or 'target') still works."""
     given_up: set[WaitedDisk]
-    """Places where a child was abandoned."""
+    """Disks on which a child was abandoned."""
 
     def limit_s(self, of: WaitedDisk) -> float:
         """Return how long a child may make no progress."""
@@ -72,8 +72,9 @@ def command(module: str, *arguments: str) -> list[str]:
 class Child:
     """A running program with pipes on stdin and stdout, in its own session, or only in its own process group.
 
-    Ctrl-C does not reach it. The kernel distributes processors among sessions (sched(7), autogroup). Not one of
-    asyncio's processes, because the event loop would wait for those, or complain about them, when it ends.
+    Ctrl-C does not reach it. In a session of its own it also gets a share of the processors of its own (sched(7),
+    autogroup). It is not one of asyncio's processes, because the event loop would wait for such a process, or complain
+    about it, when it ends.
     """
 
     _stdin: asyncio.WriteTransport
@@ -85,17 +86,17 @@ class Child:
 
     @classmethod
     async def start(
-        cls, module: str, *arguments: str, own_session: bool = True, answers: Literal["stdout", "stderr"] = "stdout"
+        cls, module: str, *arguments: str, own_session: bool = True, read_from: Literal["stdout", "stderr"] = "stdout"
     ) -> Child:
         """Start a child program by the name of its module: ``measure.probes.sync_writes``. Raises OSError.
 
-        ``answers``: what is read here. If that is stderr, the child inherits fstui's stdout.
+        ``read_from``: if this is stderr, the child inherits fstui's stdout.
         """
         process = subprocess.Popen(  # noqa: ASYNC220  asyncio starts a process in the same way
             command(module, *arguments),
             stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE if answers == "stdout" else None,
-            stderr=subprocess.PIPE if answers == "stderr" else subprocess.DEVNULL,
+            stdout=subprocess.PIPE if read_from == "stdout" else None,
+            stderr=subprocess.PIPE if read_from == "stderr" else subprocess.DEVNULL,
             start_new_session=own_session,
             process_group=None if own_session else 0,
         )
@@ -155,7 +156,8 @@ class Child:
         return status
 
     async def answer(self, timeout_s: float, where: str, of: WaitedDisk) -> bytes:
-        """Return its next line. Raises NoAnswer if it made no progress for ``timeout_s``, or for less after a stop."""
+        """Return its next line. Raises NoAnswer if it made no progress for ``timeout_s`` (less after a stop), or
+        did not answer within MAX_S + timeout_s."""
         return await _before_timeout(self, self.read_line(), timeout_s, where, of)
 
     async def answers(self, timeout_s: float, where: str, of: WaitedDisk) -> AsyncIterator[bytes]:
@@ -186,8 +188,8 @@ async def in_child(
 ) -> Result:
     """Call a function of a module in a child process, because the disk that it reads or writes may hang.
 
-    Raises what it raises, NoAnswer if it did nothing for ``timeout_s``, and OSError if the child was killed or could
-    not be started. ``where``: what it reads or writes.
+    Raises what the function raises, NoAnswer as ``Child.answer`` does, and OSError if the child was killed or could
+    not be started. ``where``: what the function reads or writes.
     """
     return cast(Result, await _call(sys.path, function, arguments, timeout_s, where))
 
@@ -220,7 +222,8 @@ async def _before_timeout(
 ) -> Result:
     """Return the answer of a child.
 
-    A slow host, or much to read, does not count. After a stop the child is waited for as long as its disk works.
+    Time in which the child makes progress does not count, however slow the host is or however much there is to read.
+    After a stop the child is waited for as long as its disk works.
     Raises NoAnswer if it neither computed nor called the kernel for ``timeout_s``, or did not finish within
     MAX_S + timeout_s.
     """
@@ -230,15 +233,16 @@ async def _before_timeout(
     deadline = SHUTDOWN_DEADLINE.get()
     try:
         while not (await asyncio.wait({waiting}, timeout=min(LOOK_S, timeout_s)))[0]:
-            passed = deadline if deadline and deadline.requested() else None
-            newest, before = time.monotonic(), seen
-            seen = _work_of(child.pid), passed and passed.moved(of)
-            since = since if seen == before else newest
-            limit_s = min(timeout_s, passed.limit_s(of)) if passed else timeout_s
-            if newest - since >= limit_s or newest - began > MAX_S + timeout_s:
-                if passed:
-                    passed.given_up.add(of)
-                raise NoAnswer(where, newest - (since if newest - since >= limit_s else began))
+            stopping = deadline if deadline and deadline.requested() else None
+            now, before = time.monotonic(), seen
+            seen = _work_of(child.pid), stopping and stopping.moved(of)
+            since = since if seen == before else now
+            limit_s = min(timeout_s, stopping.limit_s(of)) if stopping else timeout_s
+            idle_s, total_s = now - since, now - began
+            if idle_s >= limit_s or total_s > MAX_S + timeout_s:
+                if stopping:
+                    stopping.given_up.add(of)
+                raise NoAnswer(where, idle_s if idle_s >= limit_s else total_s)
         return waiting.result()
     finally:
         waiting.cancel()

@@ -72,7 +72,7 @@ class Writing:
             entry = await record(cut.header.run, "directory", cut.header.directory, mount_point)
         except OSError as error:
             raise Refused(f"{error.filename}: {error.strerror}. Set XDG_STATE_HOME to another directory.") from None
-        child = await Child.start("powercut.writer", answers="stderr")
+        child = await Child.start("powercut.writer", read_from="stderr")
         child.send(
             json.dumps(
                 {

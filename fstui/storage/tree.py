@@ -49,8 +49,7 @@ class Tree:
 
     def word(self, path: str) -> str | None:
         """Return a file's text without surrounding blanks; None if nothing is left."""
-        text = self.text(path)
-        return text.strip(" \t\n\0") or None if text is not None else None
+        return (self.text(path) or "").strip(" \t\n\0") or None
 
     def integer(self, path: str) -> int | None:
         return integer(self.word(path))
@@ -87,7 +86,10 @@ class Tree:
 
 
 def integer(text: str | None) -> int | None:
-    """Return a decimal number, or None. Its size in 512-byte sectors must fit a 64-bit counter of bytes."""
+    """Return a decimal number, or None.
+
+    It has at most 15 digits, so that a number of 512-byte sectors still fits 64 bits as a number of bytes.
+    """
     if text is None or len(text) > MAX_DIGITS or not text.removeprefix("-").isdecimal() or not text.isascii():
         return None
     return int(text)

@@ -135,7 +135,7 @@ def test_reused_mount_number_over_upperdir(opened: ExitStack, tmp_path: Path) ->
     opened.callback(lambda: subprocess.run(["umount", held], check=False))
     found = target_of(str(point), survey())
     assert [node.kind for node in found.stack] == ["overlay"]
-    assert "was mounted there later" in read(found.stack[0], "missing")[0]
+    assert "was mounted over it" in read(found.stack[0], "missing")[0]
 
 
 def test_zram_is_memory_and_can_be_removed(opened: ExitStack, tmp_path: Path) -> None:

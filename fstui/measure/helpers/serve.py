@@ -10,8 +10,8 @@ if it ends by itself. The first line of stdin contains:
 ``prepare``    commands to run first: ``argv``, and what they read on stdin: ``text`` and then ``files``. In this and
                the next command line, ``{data}`` is the data directory
 ``argv``       the server's command line; ``program``, its first word
-``ready``      a file among its data whose last line begins with this word once it is ready (PostgreSQL); null: its
-               socket accepts connections then
+``ready``      a file among its data, and a word: the last line of the file begins with it once the server is ready
+               (PostgreSQL); null: the server is ready once its socket accepts connections
 ``signal``     the signal that ends it; SIGKILL follows after five seconds
 ``restart_signal``  the signal that ends it before a restart, with all that was committed
 """
@@ -75,16 +75,16 @@ class Keeper:
         self.server.hand_over()
 
     def serve(self) -> None:
-        """Start the server and wait until it answers; fstui has the time limit. Raises Trouble."""
+        """Start the server and wait until it answers; fstui enforces the time limit. Raises Trouble."""
         self.server.start(
             self.request["argv"], lambda: self.server.answers(self.request["socket"], self.request["ready"])
         )
         assert self.server.process is not None
         say(started=self.server.process.pid, data=self.server.inside)
 
-    def read_request(self, most_s: float | None = None) -> bytes:
-        """Return a line from fstui, or nothing after ``most_s`` or when a child has ended. Raises HungUp."""
-        ready = select.select([0, self.woken], [], [], most_s)[0]
+    def read_request(self, timeout_s: float | None = None) -> bytes:
+        """Return a line from fstui, or nothing after ``timeout_s`` or when a child has ended. Raises HungUp."""
+        ready = select.select([0, self.woken], [], [], timeout_s)[0]
         if self.woken in ready:
             os.read(self.woken, PIPE_BYTES)
         return next_line() if 0 in ready else b""

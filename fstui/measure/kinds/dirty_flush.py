@@ -13,7 +13,8 @@ from fstui.model.quantities import duration_ns
 from fstui.model.settings import Amounts
 
 _TIMES = 10
-"""How many times the size of the file is written: 1 + 4 + 16 + 32 MiB in two patterns and three rounds, for 32 MiB."""
+"""A step writes at most this many times the size of its file: (1 + 4 + 16 + 32) MiB in two patterns and three rounds
+are 318 MiB for a file of 32 MiB."""
 _MAX = 1e18
 """ns: about 30 years."""
 
@@ -61,10 +62,11 @@ class Growth(Base, frozen=True, kw_only=True):
 
     @property
     def slope(self) -> str:
-        """``+400 µs/MiB``. More data never makes a flush shorter, so a falling line is noise."""
+        """``+400 µs/MiB``: the growth from the smallest to the largest amount, as in the finding. The slope of the line
+        is shown only if the points are not known. More data never makes a flush shorter, so a falling line is noise."""
         per_mib_ns = round(self.slope_ns_per_mib)
         by_amount = {point.bytes: point for point in self.points}
-        if len(by_amount) > 1:  # as the finding states it
+        if len(by_amount) > 1:
             per_mib_ns = round(per_mib(by_amount[min(by_amount)], by_amount[max(by_amount)]))
         return f"+{duration_ns(per_mib_ns)}/MiB" if per_mib_ns > 0 else "no growth"
 

@@ -24,7 +24,7 @@ class ReplicaCut(ServerSettings, frozen=True, kw_only=True, tag="replica_cut"):
     """The replication, the durability of each server, and how the primary ends."""
 
     seconds: float = 2.0
-    """Of acknowledged commits before the end."""
+    """How long commits are acknowledged before the cut."""
     server: Literal["mariadb", "mysql"]
     replication: Literal["asynchronous", "semi-synchronous"] = "asynchronous"
     durability: Durability = "high"

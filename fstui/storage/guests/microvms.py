@@ -21,7 +21,8 @@ VHOST_USER = "the vhost-user process behind it decides: see its arguments"
 def firecracker(
     pid: int, words: Sequence[str], read: Callable[[str], bytes | None], path_of: Callable[[str], str]
 ) -> Guest:
-    """``read``: returns the content of a file of the process. ``path_of``: returns the path of one for this process."""
+    """``read``: returns the content of a file of the hypervisor. ``path_of``: translates a path of the hypervisor to
+    one that this process can open."""
     given = _values(words, ("--api-sock", "--config-file", "--id"))
     socket, file = given.get("--api-sock", ["/run/firecracker.socket"])[0], given.get("--config-file", [""])[0]
     config, read_from = get(path_of(socket), pid, "/vm/config"), f"its API socket {socket}"
@@ -50,7 +51,7 @@ def _firecracker(drive: Mapping[str, Any]) -> GuestDisk:
 
 
 def cloud_hypervisor(pid: int, words: Sequence[str], path_of: Callable[[str], str]) -> Guest:
-    """``path_of``: returns the path of a file of the process for this process."""
+    """``path_of``: translates a path of the hypervisor to one that this process can open."""
     given = _values(words, ("--api-socket", "--disk"))
     socket = given.get("--api-socket", [""])[0].removeprefix("path=")
     answer = get(path_of(socket), pid, "/api/v1/vm.info") if socket else None
@@ -68,8 +69,9 @@ def _cloud_hypervisor(at: int, drive: Mapping[str, Any]) -> GuestDisk:
     if _on(drive, "vhost_user"):
         return GuestDisk(name=name, image="vhost-user", because=VHOST_USER)
     image, direct = str(drive.get("path") or ""), _on(drive, "direct")
-    if strange := [key for key in drive if "flush" in key and _on(drive, key)]:
-        return GuestDisk(name=name, image=image, because=f"see cloud-hypervisor's documentation for {strange[0]}")
+    # an option of a newer version may change what a flush does
+    if unknown := [key for key in drive if "flush" in key and _on(drive, key)]:
+        return GuestDisk(name=name, image=image, because=f"see cloud-hypervisor's documentation for {unknown[0]}")
     cache, because = ("direct", "direct=on") if direct else ("writeback", "direct=off")
     return GuestDisk(name=name, image=image, cache=cache, flush="passed", because=because)
 

@@ -27,7 +27,7 @@ DMI = "/sys/class/dmi/id"
 
 
 def cloud_model(node: Node) -> Model | None:
-    """Return the row of the disk's name, if that is a cloud's."""
+    """Return the row of models.toml for this disk's model or Hyper-V address, if a cloud provider uses it."""
     bus = node.value("vmbus_id")
     by_bus = models.on_vmbus(f"{bus} lun {node.value('lun') or '?'}") if bus else None
     row = by_bus or models.known(node.model)
@@ -35,14 +35,14 @@ def cloud_model(node: Node) -> Model | None:
 
 
 def provided_model(node: Node, host: Host) -> Model | None:
-    """Return the row of the disk's name, if the host has the name of the same cloud."""
+    """Return the row of models.toml for this disk, if this host belongs to the same cloud."""
     row = cloud_model(node)
     return row if row is not None and row.cloud == host.cloud else None
 
 
 def documented_model(node: Node, host: Host) -> Model | None:
-    """Return the row of the disk's name if its provider or its hypervisor, by the host's name, documents what it does
-    with a write. A cloud's own disks are not those of the hypervisor that it uses."""
+    """Return the row of models.toml for this disk, if it documents what becomes of a write: that of the cloud provider
+    or, on a host that is in no cloud, that of the hypervisor."""
     row = provided_model(node, host)
     if row is None:
         row = models.known(node.model)
@@ -54,7 +54,7 @@ def documented_model(node: Node, host: Host) -> Model | None:
 def is_cloud_volume(node: Node) -> bool:
     """Return whether this is a volume that a cloud reaches by an ordinary network.
 
-    A fabric, SAN or server of the user's own and a volume reached by RDMA may answer within tens of microseconds.
+    Not so: the user's own fabric, SAN or server, and a volume over RDMA. They may answer within tens of microseconds.
     """
     row = cloud_model(node)
     of_cloud = row is not None or node.value("grade") == "cloud"
@@ -93,7 +93,7 @@ def medium_of(node: Node, host: Host | None = None) -> Medium:
 def _stated(node: Node) -> Medium | None:
     row = models.known(node.model)
     if row is not None and row.class_ != "unknown":
-        because = f"the model says {row.says} ({_model_path(node)})"
+        because = f"the model says {row.says} ({_model_source(node)})"
         write_cache = row.write_cache or _cache(node)
         return Medium(class_=row.class_, ephemeral=row.ephemeral, write_cache=write_cache, because=because)
     stated, rpm = node.reading("rpm"), number(node, "rpm")
@@ -109,7 +109,7 @@ def _virtual(node: Node, host: Host) -> Medium:
     if row is not None:
         because = f"{row.says} ({recognised_by(node)})"
         return Medium(class_=row.class_, ephemeral=row.ephemeral, write_cache=_virtual_cache(node), because=because)
-    what = f"a {node.link} disk" if link(node.link).virtual else f"{node.model} ({_model_path(node)})"
+    what = f"a {node.link} disk" if link(node.link).virtual else f"{node.model} ({_model_source(node)})"
     flag = "; virtual disks say rotational=1 on any host" if node.rotational else ""
     platform = platforms.of(host.virtualization)
     habit = f". {platform.habit}" if platform else ""
@@ -137,15 +137,16 @@ def _real(node: Node) -> Medium:
     if node.rotational:
         because = f"it rotates ({rotational}: 1), but does not say how fast"
         return Medium(write_cache=_cache(node), because=because)
-    return Medium(because="nothing tells")
+    return Medium(because="nothing identifies it")
 
 
-def _model_path(node: Node) -> str:
+def _model_source(node: Node) -> str:
     return f"/sys/block/{node.id}/device/model: {node.model}"
 
 
 def _cache(node: Node) -> MediumCache:
-    """Return volatile if any source reports a cache; none if the kernel has none and the drive reports none."""
+    """Return none if the drive says that it has no cache (vwc), volatile if the kernel or the drive reports one, and
+    none if the kernel reports none and the drive says nothing else."""
     if node.value("vwc") == "absent":
         return "none"
     claimed = volatile_cache(node)

@@ -16,7 +16,7 @@ from fstui.storage.layers.readers import BARRIERS_OFF, FilesystemReader, LayerDe
 from fstui.storage.tree import Tree
 
 _DATA_JOURNAL = ExpectedFlushes(Range(2, 3), Range(1, 3))
-"""The two of the commit on Linux 6.1, one more after it on 6.18. Not tested with FUA: 1 to 3."""
+"""Without FUA: 2 flushes, both of the commit (Linux 6.1); one more after it on 6.18. With FUA: 1 to 3, not tested."""
 _CUT = 15
 """Kernels before 5.17 truncate the name of a thread to this length."""
 

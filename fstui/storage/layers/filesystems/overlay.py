@@ -1,10 +1,11 @@
 """overlay: writes go to ``upperdir``, a directory of another filesystem; ``volatile`` drops every sync.
 
-The upper directory is followed unless something contradicts it: the root of an overlay has the times of its upper
-directory, including the time of its creation (fs/overlayfs/inode.c: ovl_getattr). Container engines name it relative to
-a directory of their own if there are many layers, because mount options must fit a page (containers/storage:
-``mountOverlayFrom``). It is then looked for above the mount point; ``upperdir_at`` is the directory with the same
-times.
+The stack continues at the upper directory, unless its path now shows another directory. The times show that: the root
+of an overlay has those of its upper directory, also the time of its creation (fs/overlayfs/inode.c: ovl_getattr).
+
+If there are many layers, container engines name the upper directory relative to a directory of their own, because mount
+options must fit a page (containers/storage: ``mountOverlayFrom``). It is then looked for above the mount point;
+``upperdir_at`` is the directory with the same times.
 """
 
 from __future__ import annotations
@@ -46,11 +47,11 @@ class OverlayReader(FilesystemReader):
         if below is None or below.mount_point == mount.mount_point:
             return LayerDescription((), readings)
         if below.line > mount.line:
-            why, source = f"what {upper} was: {below.mount_point} was mounted there later", MOUNTINFO
+            why, source = f"{upper} as it was: {below.mount_point} was mounted over it", MOUNTINFO
         elif self._nothing_at(upper):
             why, source = f"{upper}: nothing is there", line(stat_command(upper))
         elif self._is_shown(mount, upper) is False:
-            why, source = f"what {upper} was: another directory is there", line(stat_command(upper))
+            why, source = f"{upper} as it was: another directory has its place", line(stat_command(upper))
         else:
             return LayerDescription((f"mount:{below.mount_point}",), readings)
         return LayerDescription((), (*readings, Reading(what="missing", value=why, path=source)))
@@ -86,7 +87,7 @@ def _relative(mount_point: str, upper: str) -> Iterator[str]:
 
 
 class _Directory(NamedTuple):
-    """A directory; its times are digits of seconds."""
+    """A directory. Its times are seconds as text, so that they are compared exactly."""
 
     inode: str
     modified: str
@@ -106,9 +107,9 @@ def _is_same(upper: _Directory, shown: _Directory) -> bool | None:
         return False
     if (upper.modified, upper.changed) == (shown.modified, shown.changed):
         return True
-    # several directories may have been created at the same time, so that equal times of creation prove nothing
-    created = bool(upper.born and shown.born)
-    return None if created or upper.inode == shown.inode else False
+    # an equal time of creation is no proof, because several directories may be created at the same time
+    same_birth = bool(upper.born and shown.born)
+    return None if same_birth or upper.inode == shown.inode else False
 
 
 class Overlay(LayerKind, frozen=True, kw_only=True):
@@ -123,7 +124,7 @@ class Overlay(LayerKind, frozen=True, kw_only=True):
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
         if option := node.value("volatile"):
-            return "stops", f"{option}: every sync is left out"
+            return "stops", f"{option}: every sync is skipped"
         if node.reading("upperdir") is None:
             return "unknown", "no upper directory"
         return "passes", "synced in the upper directory"

@@ -27,18 +27,16 @@ from fstui.storage.layers.stacked.md import Array
 
 
 class DmTarget(LayerKind, frozen=True, kw_only=True):
-    """The row of a target.
-
-    The core of device-mapper turns a flush that precedes a write into empty flushes. The first of these is a clone of
-    the write and keeps its FUA flag. A device without FUA is therefore flushed once more (drivers/md/dm.c: alloc_tio;
-    block/blk-flush.c). An append on ext4 causes 3 flushes instead of 2 (Linux 6.1, 6.12), and data=journal 4 instead
-    of 3 (6.12).
-    """
+    """The row of a target."""
 
     layer: Layer = "block"
     sync: SyncPath = "passes"
     because: str = "forwards a flush"
     repeats_commits: bool = True
+    """The core of device-mapper splits a write that a flush precedes: first empty flushes, then the write. The first
+    empty flush is made from the write and keeps its FUA flag, so a device without FUA is flushed once more
+    (drivers/md/dm.c: alloc_tio; block/blk-flush.c). An append on ext4 causes 3 flushes instead of 2 (Linux 6.1, 6.12),
+    and data=journal 4 instead of 3 (6.12)."""
 
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
         return (dm_tables.COMMAND,)

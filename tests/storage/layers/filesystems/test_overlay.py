@@ -42,7 +42,7 @@ def test_later_mount_over_upperdir_is_not_followed(box: Box) -> None:
     box.mount("tmpfs", "/var", "tmpfs")
     found = look(box)
     assert edges(found) == {"mount:/srv": ()}
-    assert "mounted there later" in read(found.stack[0], "missing")[0]
+    assert "was mounted over it" in read(found.stack[0], "missing")[0]
 
 
 def test_missing_upperdir_is_not_followed(box: Box) -> None:
@@ -111,7 +111,8 @@ def test_other_directory_at_the_path_is_not_followed(
     found = look(box, claims=looked)
     assert edges(found)["mount:/srv"] == (("mount:/decoy",) if followed else ())
     missing = found.stack[0].reading("missing")
-    assert (missing and missing.value) == (None if followed else "what /decoy/upper was: another directory is there")
+    gone = "/decoy/upper as it was: another directory has its place"
+    assert (missing and missing.value) == (None if followed else gone)
 
 
 def test_commands_for_an_absolute_upperdir(box: Box) -> None:
