@@ -3,10 +3,7 @@
 import asyncio
 import errno
 import os
-import resource
-import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -21,6 +18,7 @@ from fstui.runs.machine.local import LocalMachine
 from fstui.runs.session import Session
 from tests import prefork
 from tests.powercut.honest import log_of
+from tests.powercut.test_output import small_files
 
 
 @pytest.fixture(scope="module")
@@ -126,21 +124,10 @@ def test_data_without_newlines_is_not_buffered(tmp_path: Path, whole: bytes, spo
     assert (tmp_path / "acks.log").exists() == spoken
 
 
-@pytest.fixture
-def small_disk() -> Iterator[int]:
-    """Limit the size of files to a few KiB. A write then fails instead of killing the process."""
-    limit = 8192
-    before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
-    yield limit
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    signal.signal(signal.SIGXFSZ, handler)
-
-
-def test_full_disk_is_reported_and_log_is_valid(tmp_path: Path, whole: bytes, small_disk: int) -> None:
+def test_full_disk_is_reported_and_log_is_valid(tmp_path: Path, whole: bytes) -> None:
     witness = Witness(tmp_path / "acks.log")
     more = b"".join(b"ack 0 %d 999\n" % sequence for sequence in range(41, 2000))
-    with pytest.raises(LogNotWritten, match=os.strerror(errno.EFBIG)):
+    with pytest.raises(LogNotWritten, match=os.strerror(errno.EFBIG)), small_files(8192):
         hear(witness, whole, more)
     witness.close()
     kept = lines.parse((tmp_path / "acks.log").read_bytes())
