@@ -62,7 +62,7 @@ class Node(Base, frozen=True, kw_only=True):
     below: tuple[str, ...] = ()
     """The ids of the layers directly below."""
     below_roles: dict[str, str] = {}
-    """The role of each of them for this layer, if known. One device may have different roles for different layers.
+    """The role of each of these layers for this one, if known. One device may have different roles for different layers.
     cache | origin | metadata | data | cow | log | realtime | journal | mirror leg | stripe | path | slog | special |
     l2arc | spare; ``cache`` is the fast device of a dm-cache, dm-writecache or bcache, ``origin`` the slow one."""
     lowest: bool = False
@@ -75,6 +75,7 @@ class Node(Base, frozen=True, kw_only=True):
     counted: bool = False
     """The kernel counts flushes of this layer (whole disks with iostats=1; not partitions, dm, md, zram)."""
     sync: SyncPath = "unknown"
+    """Whether this layer passes a sync on to the layers below."""
     because: str = ""
     medium: Medium | None = None
     state: tuple[Reading, ...] = ()
@@ -101,7 +102,7 @@ class Space(Base, frozen=True, kw_only=True):
 
     @classmethod
     def stated(cls, total_bytes: int, free_bytes: int, block_bytes: int = 0) -> Space | None:
-        """Return None for a filesystem that states no size (ramfs, many FUSE filesystems)."""
+        """Return the space; None for a filesystem that states no size (ramfs, many FUSE filesystems)."""
         return cls(total_bytes=total_bytes, free_bytes=free_bytes, block_bytes=block_bytes) if total_bytes else None
 
 
@@ -124,7 +125,7 @@ class Target(Base, frozen=True, kw_only=True):
     space: Space | None = None
     """None if unknown, or if the filesystem states no size."""
     silent_s: float | None = None
-    """How long statvfs has not returned: the server or the disk hangs. None if it has returned."""
+    """How long the call of statvfs has not returned, because the server or the disk hangs. None if it has returned."""
     pseudo: bool = False
     """It cannot hold files (proc, sysfs, cgroup …)."""
 

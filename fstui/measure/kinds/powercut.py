@@ -9,7 +9,7 @@ from fstui.model.base import Amount, Count
 from fstui.model.quantities import count
 
 CutKind = Literal["power", "host-stop", "reset"]
-"""What was cut, as the user states."""
+"""What was cut, according to the user."""
 CUT_NAMES: dict[CutKind, str] = {"power": "cut", "host-stop": "stop", "reset": "reset"}
 CUT_LIMITS: dict[CutKind, str] = {
     "power": "",
@@ -49,12 +49,12 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
     rebooted: bool = False
     """The boot id of the writing host has changed since the writes."""
     storage_was_cut: bool = False
-    """The user states that the storage lost power, but not the host."""
+    """According to the user, the storage lost power and the host did not."""
     cut_kind: CutKind = "power"
     simulated: bool = False
     """The power of a simulated disk was cut."""
     unmountable: bool = False
-    """The user states that the filesystem can no longer be mounted."""
+    """According to the user, the filesystem can no longer be mounted."""
     gone: bool = False
     """The filesystem is mounted, but the run's directory does not exist."""
     ended: str | None = None

@@ -24,7 +24,7 @@ class SyncWrites(StepSettings, frozen=True, kw_only=True, tag="sync_writes"):
     """Of all writers together; 0: no limit."""
     prefill: Literal["written", "fallocate", "none"] = "written"
     max_bytes_per_s: int = 268435456
-    """The step ends early when it has written this × its seconds, which is the limit in the plan."""
+    """The step ends early when it has written this × its seconds. The plan shows that product as its limit."""
     enough_ops: int = 0
     """It ends early after this many operations, and never takes longer than its seconds; 0: no such limit."""
 

@@ -32,7 +32,7 @@ class Trouble(Exception):  # noqa: N818  reported to the user as it is
 
 
 def calling(call: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call the function and turn an OSError into a CallError with this name of the call."""
+    """Call the function and turn an OSError into a CallError that names ``call``."""
     try:
         return function(*arguments)
     except OSError as error:
@@ -94,7 +94,7 @@ def send_failure(failure: CallError, writer: int = 0) -> None:
 
 
 def interrupted() -> bool:
-    """Return whether the engine hung up or sent ``stop``. Valid before ``ready``: it sends nothing else until then."""
+    """Return whether there is input. Before ``ready``, it means that the engine hung up or sent ``stop``."""
     poll = select.poll()
     poll.register(0, select.POLLIN)
     return bool(poll.poll(0))
