@@ -18,7 +18,7 @@ class Exposed(Base, frozen=True, kw_only=True):
     cached_bytes: Count
     """Written to a disk whose volatile cache may still hold them."""
     oldest_s: Amount | None
-    """Age of the oldest such byte; None if there is none."""
+    """Age of the oldest of these bytes; None if there are none."""
     at_least: bool
     """These bytes were there when the watch started, so they may be older."""
     most_bytes: Count

@@ -112,7 +112,7 @@ class RecordedWait(Base, frozen=True, kw_only=True):
     """The io limits of the cgroup: ``vda wiops 100``."""
     slow: tuple[tuple[float, int, int], ...] = ()
     """Syncs of at least 100 ms: seconds between the return and the end of the window, how many ms each took, and an
-    upper bound of the part of these in which its thread waited for a CPU."""
+    upper bound of the part of that time in which its thread waited for a CPU."""
 
     @property
     def longest_so_far_ms(self) -> int:
@@ -209,7 +209,7 @@ class Bucket(Base, frozen=True, kw_only=True):
     read_bytes: int = 0
     flushes: int = 0
     latency_ms: float | None = None
-    """Of its writes and flushes, on average. A device with requests in flight and no completion: the time so far."""
+    """Mean time of its writes and flushes. If requests are in flight and none was completed: their time so far."""
     cpu: float | None = None
     """The share of the time in which a process waited for a CPU, for I/O, or for memory."""
     io: float | None = None

@@ -100,7 +100,7 @@ class Step(Base, frozen=True, kw_only=True):
     status: StepStatus = "finished"
     error: Failure | None = None
     changed: tuple[str, ...] = ()
-    """How the stack before or after the step differed from the one before the run, one line per setting."""
+    """One line for each setting of the stack that differed from before the run when the step began or ended."""
     reason: str | None = None
     """Why it was skipped, or why it ran shorter or longer than planned."""
     ops: Count = 0

@@ -62,9 +62,10 @@ class Node(Base, frozen=True, kw_only=True):
     below: tuple[str, ...] = ()
     """The ids of the layers directly below."""
     below_roles: dict[str, str] = {}
-    """The role of each of these layers for this one, if known. One device may have different roles for different layers.
-    cache | origin | metadata | data | cow | log | realtime | journal | mirror leg | stripe | path | slog | special |
-    l2arc | spare; ``cache`` is the fast device of a dm-cache, dm-writecache or bcache, ``origin`` the slow one."""
+    """The role of each of these layers for this one, if known. One device may have different roles for different
+    layers. cache | origin | metadata | data | cow | log | realtime | journal | mirror leg | stripe | path | slog |
+    special | l2arc | spare; ``cache`` is the fast device of a dm-cache, dm-writecache or bcache, ``origin`` the slow
+    one."""
     lowest: bool = False
     model: str | None = None
     link: str | None = None

@@ -138,7 +138,7 @@ class Indexed(msgspec.Struct, frozen=True, gc=False):
 
     stamp: tuple[int, ...]
     altered: bool
-    """The digest in the document does not match it."""
+    """The document was changed after it was saved: its digest does not match."""
     outline: Outline
 
 

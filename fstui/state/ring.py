@@ -25,9 +25,9 @@ PARTS = 32
 """The ring has at least this many files, so that removing one loses a small part of it."""
 FILE_S = 600.0
 FREE_BYTES = 64 * MIB
-"""Less free space than this is left to others."""
+"""If less space than this is free, no record is written, so that other programs can use it."""
 READ_BYTES = 512
-"""At a damaged place, as many bytes before it are lost, too."""
+"""A file is read in pieces of this size. At a damaged place, the whole piece is lost."""
 _NAME = re.compile(r"(\d{8})-(\d+)\.gz")
 """The number of a file, and when its first record was taken, in seconds since 1970."""
 
@@ -37,7 +37,7 @@ class Ring:
 
     def __init__(self, directory: Path, max_bytes: int = MAX_BYTES) -> None:
         self.dropped = 0
-        """Records that could not be written since the last one that was."""
+        """Records that could not be written since the last record that was written."""
         self.trouble = ""
         self._directory, self._max_bytes = directory, max_bytes
         self._fd = -1

@@ -75,7 +75,7 @@ def declare(identity: str, declaration: Declaration) -> None:
 
 
 def notes() -> dict[str, str]:
-    """Return the user's notes on saved runs, by run id. They are not in the documents, because these are sealed."""
+    """Return the user's notes on saved runs, by run id. A document cannot contain them, as a digest seals it."""
     return _NOTES.read()
 
 
