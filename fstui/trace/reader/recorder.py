@@ -180,7 +180,7 @@ class Trace(Calls):
         waits = self.waits
         lost, self._lost = self.lost() - self._lost, self.lost()
         if lost:  # perhaps the end of a call
-            for thread, _, _ in list(waits.open()):
+            for thread, _, _ in list(waits.in_flight()):
                 waits.forget(thread)
         span = Span()
         self.add_waits(span)
@@ -193,7 +193,7 @@ class Trace(Calls):
         rows = [
             row
             for row in few_of_each(span.rows.combined().values())
-            if row.durations.count or row.timeless or row.in_flight_ns
+            if row.durations.count or row.untimed or row.in_flight_ns
         ]
         result = {
             "traced_s": round(min(self._traced_s, elapsed_s) if self._left_out else elapsed_s, 2),

@@ -35,7 +35,7 @@ class WaitRow:
         self.below: frozenset[str] = frozenset()
         """The devices at or below ``device`` that get requests."""
         self.durations = Durations()
-        self.timeless = 0
+        self.untimed = 0
         self.failed: Counter[int] = Counter()
         self.cpu_ns = 0
         self.in_flight_ns: int | None = None
@@ -52,7 +52,7 @@ class WaitRow:
             self.pids |= later.pids
         self.device, self.below = later.device, later.below
         self.durations.merge(later.durations)
-        self.timeless += later.timeless
+        self.untimed += later.untimed
         self.failed.update(later.failed)
         self.cpu_ns += later.cpu_ns
         self.in_flight_ns = later.in_flight_ns
@@ -70,7 +70,7 @@ class WaitRow:
             "inode": next(iter(self.inodes)) if len(self.inodes) == 1 else None,
             "files": max(1, len(self.inodes)),
             "device": self.device,
-            "syncs": self.durations.count + self.timeless,
+            "syncs": self.durations.count + self.untimed,
             "waited_ns": self.durations.sum_ns,
             "latency_ns": self.durations.as_dict(),
             "device_ns": device_ns,
@@ -188,7 +188,7 @@ class Span:
         syncs: dict[str, int] = {}
         for row in self.rows.rows.values():
             for name in row.below:
-                syncs[name] = syncs.get(name, 0) + row.durations.count + row.timeless
+                syncs[name] = syncs.get(name, 0) + row.durations.count + row.untimed
         return syncs
 
     def _device_ns(self, row: WaitRow, syncs: Mapping[str, int]) -> int | None:

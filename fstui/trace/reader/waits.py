@@ -65,7 +65,7 @@ class SyncWaits:
     def __init__(self) -> None:
         self.done: dict[tuple[int, int, int, int], Durations] = {}
         """By thread, device, inode and descriptor."""
-        self.timeless: Counter[tuple[int, int, int, int]] = Counter()
+        self.untimed: Counter[tuple[int, int, int, int]] = Counter()
         self.failed: Counter[tuple[int, int, int, int, int]] = Counter()
         """By thread, device, inode, descriptor and errno."""
         self.slow: list[tuple[int, int, tuple[int, int, int, int]]] = []
@@ -102,7 +102,7 @@ class SyncWaits:
         if thread in self._calls:
             self.sync_began(time_ns, thread, device, inode)
         else:
-            self.timeless[thread, device, inode, -1] += 1
+            self.untimed[thread, device, inode, -1] += 1
 
     def sync_without_device(self, time_ns: int, thread: int, inode: int) -> None:
         self.sync_without_end(time_ns, thread, 0, inode)
@@ -127,7 +127,7 @@ class SyncWaits:
         if answer < 0:
             self.failed[*key, -answer] += 1
 
-    def open(self) -> Iterator[tuple[int, SyncedFile, int]]:
+    def in_flight(self) -> Iterator[tuple[int, SyncedFile, int]]:
         """Yield the calls that have not returned: thread, file, and start in ns."""
         for thread, (since_ns, fd) in self._calls.items():
             yield thread, SyncedFile(*self._files.get(thread, NO_FILE)[:2], fd), since_ns
@@ -136,8 +136,8 @@ class SyncWaits:
                 yield thread, SyncedFile(device, inode), since_ns
 
     def threads(self) -> set[int]:
-        counted = {key[0] for kind in (self.done, self.timeless, self.failed) for key in kind}
-        return counted | {thread for thread, _, _ in self.open()}
+        counted = {key[0] for kind in (self.done, self.untimed, self.failed) for key in kind}
+        return counted | {thread for thread, _, _ in self.in_flight()}
 
     def forget(self, thread: int) -> None:
         """Drop the open call of a thread that has ended."""
@@ -146,5 +146,5 @@ class SyncWaits:
 
     def clear(self) -> None:
         """Start anew. Calls that have not returned are kept."""
-        for counted in (self.done, self.timeless, self.failed, self.slow):
+        for counted in (self.done, self.untimed, self.failed, self.slow):
             counted.clear()

@@ -95,11 +95,11 @@ class Calls(EventRecording):
                 part = min(delays.get(thread, 0), durations.sum_ns)
                 row(thread, SyncedFile(*file)).cpu_ns += part
                 delays[thread] = delays.get(thread, 0) - part
-        for (thread, *file), count in seen.timeless.items():
-            row(thread, SyncedFile(*file)).timeless += count
+        for (thread, *file), count in seen.untimed.items():
+            row(thread, SyncedFile(*file)).untimed += count
         for (thread, *file, errno), count in seen.failed.items():
             row(thread, SyncedFile(*file)).failed[errno] += count
-        for thread, which, since_ns in list(seen.open()):
+        for thread, which, since_ns in list(seen.in_flight()):
             if os.path.exists(f"/proc/{thread}"):
                 waiting = row(thread, which)
                 waiting.in_flight_ns = max(waiting.in_flight_ns or 0, time.monotonic_ns() - since_ns)

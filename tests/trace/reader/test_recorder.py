@@ -98,7 +98,7 @@ def test_a_call_whose_end_was_missed_is_dropped(trace: Trace, monkeypatch: pytes
 def test_a_call_of_a_thread_that_is_left_out_is_no_wait(trace: Trace) -> None:
     thread = threading.get_native_id()
     leave_out(trace, thread)
-    assert thread not in {open_ for open_, _, _ in trace.waits.open()}
+    assert thread not in {open_ for open_, _, _ in trace.waits.in_flight()}
 
 
 @pytest.mark.root
@@ -110,7 +110,7 @@ def test_a_thread_that_is_left_out_and_blocked_is_traced(trace: Trace, monkeypat
     trace._left_out[thread] = trace._left_out[thread]._replace(switches=7)
     trace.tick()
     assert not trace._left_out
-    assert (thread, FILE) in {(open_, file) for open_, file, _ in trace.waits.open()}
+    assert (thread, FILE) in {(open_, file) for open_, file, _ in trace.waits.in_flight()}
 
 
 def leave_out(trace: Trace, thread: int) -> None:

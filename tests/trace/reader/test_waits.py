@@ -35,7 +35,7 @@ def test_without_an_end_event_the_call_gives_the_time() -> None:
     waits.sync_without_end(300, 7, DISK, INODE)
     waits.sync_without_device(310, 8, INODE)
     assert times(waits) == {(7, DISK, INODE, FD): (1, 100)}
-    assert waits.timeless == {(7, DISK, INODE, -1): 1, (8, 0, INODE, -1): 1}
+    assert waits.untimed == {(7, DISK, INODE, -1): 1, (8, 0, INODE, -1): 1}
 
 
 def test_a_call_that_syncs_several_files_counts_for_the_first() -> None:
@@ -88,11 +88,11 @@ def test_open_calls_survive_a_clear() -> None:
     waits.called(100, 7, FD)
     waits.sync_began(110, 8, DISK, INODE)
     waits.clear()
-    assert [(thread, file.fd, file.inode, since) for thread, file, since in waits.open()] == [
+    assert [(thread, file.fd, file.inode, since) for thread, file, since in waits.in_flight()] == [
         (7, FD, 0, 100),
         (8, -1, INODE, 110),
     ]
     waits.returned(400, 7, 0)
     assert times(waits) == {(7, 0, 0, FD): (1, 300)}
     waits.forget(8)
-    assert list(waits.open()) == []
+    assert list(waits.in_flight()) == []
