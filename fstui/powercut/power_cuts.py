@@ -74,7 +74,7 @@ def _survived(saved: Iterable[VerifiedCut], identity: str, besides: str = "") ->
             continue
         if figures.any_lost:
             break
-        if figures.kept:
+        if figures.survived_power_cut:
             kept.add(figures.cut)
     return len(kept)
 

@@ -48,7 +48,7 @@ def measured(directory: Path, *settings: str, kind: str = "mariadb") -> Run:
 
 def told(step: Step) -> ReplicaCutFigures:
     assert step.status == "finished", step.error
-    assert isinstance(step.figures, ReplicaCutFigures) and step.figures.whole
+    assert isinstance(step.figures, ReplicaCutFigures) and step.figures.both_answered
     return step.figures
 
 

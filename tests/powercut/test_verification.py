@@ -207,7 +207,7 @@ async def test_filesystem_that_replaced_a_newer_one_is_a_loss(tmp_path: Path) ->
 async def test_reset_is_no_power_cut(box: Box, kind: str, words: str) -> None:
     run = await box.check(cut_kind=kind)
     assert (run.verdict, run.confidence) == ("plausible", "low") and words in run.sentence
-    assert not run.steps[0].figures.kept  # type: ignore[union-attr]
+    assert not run.steps[0].figures.survived_power_cut  # type: ignore[union-attr]
     box.spoil(95)
     assert (await box.check(cut_kind=kind)).verdict == "lost"
 

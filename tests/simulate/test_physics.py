@@ -103,7 +103,7 @@ HONEST = [name for name in names() if not {"lying", "nobarrier", "eatmydata", "d
 @pytest.mark.parametrize("disk", HONEST)
 def test_durable_disk_keeps_acknowledged_data(disk: str) -> None:
     kept = cut(host(disk))
-    assert kept.kept and kept.present == kept.checked > 0
+    assert kept.survived_power_cut and kept.present == kept.checked > 0
 
 
 @pytest.mark.parametrize("disk", sorted(set(names()) - set(HONEST)))
@@ -117,13 +117,15 @@ def test_failed_sync_is_reported_once_and_its_data_is_lost() -> None:
     again = cut(host("hdd-7200", disk__fails_write=5, host__retries_sync=True), **appends)
     assert again.missing == again.lost == 1 and again.acknowledged > 5
     stopped = cut(host("hdd-7200", disk__fails_write=5), **appends)
-    assert stopped.kept and stopped.acknowledged == 4
+    assert stopped.survived_power_cut and stopped.acknowledged == 4
     work = program(host("hdd-7200", disk__fails_write=5), SqliteCommits(seconds=1.0))
     assert work is not None and list(work.until(9e9)) and work.over and work.failed_call == "fsync"
 
 
 def test_several_writers_lose_nothing_on_a_durable_disk() -> None:
-    assert cut(host("hdd-7200"), writers=8).kept and cut(host("ssd-consumer"), writers=4).kept
+    assert (
+        cut(host("hdd-7200"), writers=8).survived_power_cut and cut(host("ssd-consumer"), writers=4).survived_power_cut
+    )
 
 
 def test_simulation_is_repeatable() -> None:

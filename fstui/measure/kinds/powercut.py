@@ -119,6 +119,6 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
         return self.cut_seen and not self.any_lost and self.checked > 0
 
     @property
-    def kept(self) -> bool:
+    def survived_power_cut(self) -> bool:
         """Whether the storage survived a power cut without a loss."""
         return self.survived and self.cut_kind == "power"

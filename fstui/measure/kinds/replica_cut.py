@@ -96,8 +96,8 @@ class ReplicaCutFigures(StepFigures, frozen=True, kw_only=True, tag="replica_cut
         return self.acknowledged
 
     @property
-    def whole(self) -> bool:
-        """Both servers were queried afterwards."""
+    def both_answered(self) -> bool:
+        """Whether both servers answered queries afterwards."""
         return self.on_primary is not None and self.on_replica is not None
 
     @property

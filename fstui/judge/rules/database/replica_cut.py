@@ -50,7 +50,7 @@ def replica_cut(case: Case) -> Iterator[Conclusion]:
     cuts = [
         CutStep(step, step.figures)
         for step in case.evidence.steps
-        if isinstance(step.figures, ReplicaCutFigures) and step.figures.whole and step.figures.acknowledged
+        if isinstance(step.figures, ReplicaCutFigures) and step.figures.both_answered and step.figures.acknowledged
     ]
     if broken := [cut for cut in cuts if cut.figures.promised and cut.figures.lost_on_primary]:
         yield _broken(broken)

@@ -66,7 +66,7 @@ def power_cut(case: Case) -> Iterator[Conclusion]:
             continue
         if figures.any_lost:
             yield _lost(case, step, figures)
-        elif figures.kept:
+        elif figures.survived_power_cut:
             yield _kept(step, figures, in_guest=in_guest)
         elif figures.survived:
             yield _plausible(step, figures)
