@@ -29,7 +29,7 @@ class Conclusion(NamedTuple):
 class Rule(NamedTuple):
     name: str
     judge: Callable[[Case], Iterable[Conclusion | Finding]]
-    """Yields whole findings only if it reports under several names."""
+    """It yields findings instead of conclusions only if it reports under several names."""
     order: int
     said_first: bool
 

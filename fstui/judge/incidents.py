@@ -36,7 +36,8 @@ MORE = 2.0
 """A program whose syncs did not become this many times more frequent is not the cause."""
 SHORT_OF_MEMORY = 0.2
 ALL_CPU = 0.9
-"""A program that lacks CPU time also submits its requests late, so that the device seems slow."""
+"""If the device seems slow, lack of CPU is the cause only if it took this share of the wait. A program that lacks CPU
+time also submits its requests late, so that the device seems slow."""
 MINUTE_S = 60.0
 NOTICED_S = 0.5
 """Waits of less time together are not reported."""
@@ -95,8 +96,8 @@ def incidents(records: Records, start: float, end: float, most: int) -> list[Inc
     covered = [(part[0].place, part[0].start, _end(part)) for part in parts]
     for part in _grouped(wait for wait in _slow_devices(records) if wait.start < end and wait.end > start):
         begin, until = part[0].start, _end(part)
-        same = (place for place, since, to in covered if since - APART_S < until and begin < to + APART_S)
-        if until - begin >= ALONE_S and not any(set(part[0].place) & set(place) for place in same):
+        overlapping = (place for place, since, to in covered if since - APART_S < until and begin < to + APART_S)
+        if until - begin >= ALONE_S and not any(set(part[0].place) & set(place) for place in overlapping):
             parts.append(part)
     noticed = [part for part in parts if _waited_s(part) >= NOTICED_S or not part[0].row]
     noticed.sort(key=lambda part: (-_waited_s(part), part[0].start - _end(part)))
@@ -173,10 +174,11 @@ class IncidentFacts:
         for window in before:
             for row in window.waits:
                 self.usual[row.program] += row.syncs / sum(one.elapsed_s for one in before)
-        most = max(self.waited, key=lambda key: (key[0] in self.usual, self.waited[key]), default=("", ""))
-        rows = (wait.row for wait in reversed(waits) if wait.row and (wait.row.program, wait.row.file) == most)
+        main = max(self.waited, key=lambda key: (key[0] in self.usual, self.waited[key]), default=("", ""))
+        rows = (wait.row for wait in reversed(waits) if wait.row and (wait.row.program, wait.row.file) == main)
         self.row = next(rows, None)
-        """The row that waited longest. A newcomer may be the cause."""
+        """The last row of the program and file that waited longest. A program that also synced in the minute before
+        comes first, because a new one may be the cause."""
         self.devices = frozenset(self.row.below if self.row else waits[0].place)
         self.seconds = [one for one in records.seconds if any(_overlap(one, wait) for wait in waits)]
         self.elapsed_s = sum(second.elapsed_s for second in self.seconds) or 1.0
@@ -452,7 +454,7 @@ def longest(windows: Iterable[Window]) -> RecordedWait | None:
 
 
 def buckets(records: Records, start: float, end: float, width_s: float | None = None) -> list[Bucket]:
-    """Return the rows of a timeline, one per ``width_s``, else at most MAX_BUCKETS in up to 60 days."""
+    """Return the rows of a timeline, each of ``width_s``; if None, of a width that makes at most MAX_BUCKETS rows."""
     width = width_s or next((one for one in _WIDTHS if (end - start) / one <= MAX_BUCKETS), _WIDTHS[-1])
     seconds: dict[int, list[Second]] = defaultdict(list)
     windows: dict[int, list[Window]] = defaultdict(list)

@@ -96,8 +96,10 @@ def library() -> tuple[Reference, ...]:
 
 
 def published(operation: Operation | None, media: Iterable[MediumClass] = ()) -> tuple[Reference, ...]:
-    """Return the published references of an operation (None: of all) on these classes (empty: on all), slowest
-    first."""
+    """Return the published references of an operation on these classes of medium, slowest first.
+
+    None stands for all operations, and an empty ``media`` for all classes.
+    """
     wanted = set(media)
     return tuple(
         reference
@@ -112,9 +114,9 @@ def class_of(media: frozenset[MediumClass]) -> PublishedClass | None:
     found = [one for one in _durable() if one.medium in compared]
     if len(found) < ENOUGH:
         return None
-    of = ", ".join(sorted(media)) if compared == media else "rotating disks"
+    names = ", ".join(sorted(media)) if compared == media else "rotating disks"
     slowest = min(found, key=lambda one: one.per_s)
-    return PublishedClass(f"{len(found)} published rates for {of}", slowest.per_s, slowest.operation)
+    return PublishedClass(f"{len(found)} published rates for {names}", slowest.per_s, slowest.operation)
 
 
 @cache
@@ -164,8 +166,7 @@ def rates(case: Case) -> dict[Operation, tuple[int, float]]:
 def placed(run: Run) -> tuple[Placement, ...]:
     """Place the run's rates among the references: those with the most references first, O_DIRECT alone last.
 
-    Return nothing if fstui limited its rate, or if its acknowledgements are not trusted: they may come faster than
-    any disk.
+    Return nothing if fstui limited the rate, or if the syncs may not be durable: then they may be faster than any disk.
     """
     case = Case(run)
     if run.target is None or run.rate_limit or case.configuration.stub_signs or run.verdict in NOT_TRUSTED:

@@ -52,8 +52,7 @@ def judge(evidence: Evidence) -> Judgement:
     before = [finding for finding in found if finding.rule in _said_first() and finding.verdict is None]
     first = " ".join(finding.sentence for finding in before)
     verdict: Verdict = (ground and ground.verdict) or "cannot-tell"
-    why = ground or _undecided(case)
-    why = why if ground else msgspec.structs.replace(why, next=_next(evidence, why.next))
+    why = ground or _undecided(evidence, case)
     fit = tuple(fits(case))
     answer = speed(case, verdict)
     answer = msgspec.structs.replace(answer, next=_next(evidence, answer.next))
@@ -113,10 +112,11 @@ def _said_first() -> frozenset[str]:
     return frozenset(rule.name for rule in all_rules() if rule.said_first)
 
 
-def _undecided(case: Case) -> Finding:
+def _undecided(evidence: Evidence, case: Case) -> Finding:
     title, sentence, steps = _reasons(case)
+    next_steps = _next(evidence, steps)
     return Finding(
-        rule=UNDECIDED, verdict=None, confidence="low", scope="storage", title=title, sentence=sentence, next=steps
+        rule=UNDECIDED, verdict=None, confidence="low", scope="storage", title=title, sentence=sentence, next=next_steps
     )
 
 

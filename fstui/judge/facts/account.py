@@ -29,9 +29,9 @@ wrote. ``not counted``: neither, because a number is not known, no flush is expe
 ENOUGH = 0.9
 """A number below this share of the expected one is too small."""
 EXACT_SHARE = 0.002
-"""Share of the flushes that may be missing, but at least those of one sync, if the expected number or its minimum of
-one is exact. In more than 300 such steps on honest storage (ext, XFS, btrfs, ZFS) none was missing. A library that
-drops every twelfth or twentieth sync would stay above 0.9."""
+"""Share of the flushes that may be missing if the expected number is exact, but at least those of one sync. In more
+than 300 such steps on durable storage (ext, XFS, btrfs, ZFS) none was missing. A library that drops every twelfth or
+twentieth sync would stay above 0.9."""
 TOLERANCE = 0.05
 """A surplus of more than this share of the expected number came from another process."""
 _COMMIT_EVERY_S, _COMMIT_FLUSHES, COMMIT_BYTES = 5, 2, 65536
@@ -102,7 +102,7 @@ class FlushAccount(NamedTuple):
 
     @property
     def trace_lacks(self) -> bool:
-        """Whether the trace shows too few flushes, including those that only may be fstui's own."""
+        """Whether the trace shows too few flushes, even if all that may be fstui's own are counted."""
         return self.traced is not None and self._too_few(self.traced.own.high, self.traced.expected)
 
     @property

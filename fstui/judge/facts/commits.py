@@ -124,7 +124,7 @@ class DatabaseCommits:
         top = next(iter(accounts), None)
         if top is None or top.traced is None or top.traced.expected.low < 1:
             return None
-        alike = any(accounts[0].complete_by_trace for accounts in self._of_same_flags(commits.as_syncs))
+        alike = any(own[0].complete_by_trace for own in self._of_same_flags(commits.as_syncs))
         if not (alike or self._reference(commits.as_syncs) or commits.promised.preloads):
             return None
         expected = Range(top.traced.expected.low, top.traced.expected.low)

@@ -1,6 +1,6 @@
 """How many of a filesystem's flushes and bytes arrived below it, composed from the counters of any stack.
 
-A layer that counts answers for itself. What a layer without counters received follows from the layers below it: the
+A layer with counters: they are read. What a layer without counters received follows from the layers below it: the
 minimum over members that each receive everything, and the sum over members that share it. A range stays open where
 this cannot be known. An open range shows neither that flushes are missing nor that they arrived.
 """
@@ -25,7 +25,8 @@ Quantity = Literal["flushes", "fua", "bytes"]
 Requested = Callable[[Node], float | None]
 """Returns the flushes and FUA writes that the kernel's trace saw at a layer; None for a layer without a trace."""
 OPEN = Range(inf, 0)
-"""Nothing is known: any number may have arrived, and none has to be sent."""
+"""Nothing is known. With ``low`` infinite nothing is missing, and with ``high`` 0 nothing arrived. The minimum and the
+maximum over members ignore both."""
 TOOK_PART = 0.1
 """A member with less than this share of the busiest member's bytes contains no data of the step."""
 

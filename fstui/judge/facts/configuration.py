@@ -32,7 +32,8 @@ from fstui.storage.layers.facts import barriers_off, is_read_only, switched_off
 from fstui.storage.layers.stacked import dm, loop
 
 _FEW_COMMITS = 0.05
-"""ZIL commits per sync. With sync=disabled zil_commit returns before it counts; other processes only add commits."""
+"""At most this many ZIL commits per sync are hardly any. With sync=disabled zil_commit returns before it counts; other
+processes only add commits."""
 _THROUGH = "write through"
 _MIN_TRIED, _MIN_LEFT = 2, 2
 

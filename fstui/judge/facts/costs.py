@@ -28,7 +28,8 @@ CACHE_PER_S = 100_000
 NAND_PROGRAM_NS = 200_000
 """The time that SLC takes to program a page; MLC and TLC take 600 µs and more."""
 MEAN_TO_MEDIAN = 3
-"""Above this ratio a few slow operations take most of the time: on a throttled disk p50 was 245 µs at 50/s."""
+"""Above this ratio a few slow operations take most of the time, so the mean is the typical time: on a throttled disk
+the median was 245 µs at 50/s."""
 
 
 class Cost(NamedTuple):

@@ -44,8 +44,8 @@ class FlushGrowth(NamedTuple):
 
     @property
     def rises(self) -> bool:
-        *smaller, last = self.points
-        return last.sync_ns >= GROWN * max(point.sync_ns for point in smaller[: 1 - _LARGEST])
+        *smaller, _, last = self.points
+        return last.sync_ns >= GROWN * max(point.sync_ns for point in smaller)
 
     @property
     def flat(self) -> bool:
@@ -158,9 +158,9 @@ class LowestDevices:
         return bool(self.all) and not self.unverified
 
     def doubt(self, known: Iterable[Node] = ()) -> str:
-        """Return a sentence, after a space, that names the unverified devices apart from memory and ``known``.
+        """Return a sentence, after a space, about the unverified devices that are neither memory nor ``known``.
 
-        If these are all, and disks of a hypervisor, it says what that is known to do.
+        If there are none, but a virtual disk is unverified, the sentence says what the hypervisor is known to do.
         """
         named = {node.id for node in (*known, *self._stack.in_memory)}
         left = [node for node in self.unverified if node.id not in named]

@@ -12,7 +12,7 @@ from fstui.model.host import OtherWriter
 from fstui.model.storage import Node
 
 MIN_IDLE_S = 0.5
-"""Shorter samples do not count: even half a second misses most of a steady log writer."""
+"""Shorter samples are ignored: even in half a second, most of what a steady log writer does may be missed."""
 
 
 class Busy(NamedTuple):
@@ -39,7 +39,7 @@ class OtherWriters:
         return sum(seen) / self._idle.elapsed_s if seen else None
 
     def bytes_per_s(self, devices: Iterable[Node]) -> float:
-        """Return the bytes per second that they wrote to all these devices together; 0 if not measured."""
+        """Return the bytes per second that other processes wrote to all these devices together; 0 if not measured."""
         if self._idle is None:
             return 0.0
         ids = {device.id for device in devices}

@@ -32,7 +32,7 @@ ASSUMED_RPM = 15_000
 """For a hard disk that does not state its rotational speed: the fastest disk ever sold."""
 SLOWEST_RPM = 5400
 LOGGED_NS = 473_000
-"""The least time of a synced write that a disk appends to a log on its platters, as seen of the Ultrastar 7K6000
+"""The least time of a synced write that a disk appends to a log on its platters, as measured on an Ultrastar 7K6000
 (serverfault.com/questions/857271)."""
 BEYOND, FAR_BEYOND = 1.5, 5
 """At this many times the limit, something other than the platter answers."""
@@ -73,7 +73,7 @@ class Platters(NamedTuple):
     no_cache: bool
     """No device has a volatile write cache, as read or declared by the user."""
     writes: Writes = "in place"
-    """The slowest method that the drives may use for a write."""
+    """The fastest method that one of the drives may use for a write."""
 
     @property
     def per_s(self) -> float:
@@ -106,7 +106,7 @@ class Pace(NamedTuple):
 
     @property
     def limit_per_s(self) -> float:
-        """One revolution for the same block, half a revolution on average for other offsets.
+        """Allow one revolution for a write of the same block, half a revolution on average for other offsets.
 
         Between random offsets, moving forward takes some share of a revolution and moving back takes the rest, and both
         are equally frequent. The next block in sequence has already passed the head when the write before it is
@@ -271,21 +271,21 @@ def _speed(node: Node, host: Host) -> tuple[int, str] | None:
     if protected_cache(node) or answers_for_disks(node):
         return None  # a cache answers, not the platter
     speed = rpm(medium) if medium else None
-    named = node.value("grade") == "hard disk"
+    known_hard_disk = node.value("grade") == "hard disk"
     if speed:
         # an array or a controller may report the speed of its disks, and answer from a cache of its own
-        unknown = medium is not None and not medium.declared and link(node.link).may_be_an_array
-        return None if unknown and not named else (speed, words.medium(node))
+        may_be_array = medium is not None and not medium.declared and link(node.link).may_be_an_array
+        return None if may_be_array and not known_hard_disk else (speed, words.medium(node))
     real = host.virtualization is None and not is_virtual(node)
-    # by name only: the kernel also calls flash rotating if it states nothing, and any drive behind a USB bridge
-    if real and named and node.rotational and (medium is None or medium.class_ == "unknown"):
+    # a known model: the kernel also calls flash rotating if it states nothing, and any drive behind a USB bridge
+    if real and known_hard_disk and node.rotational and (medium is None or medium.class_ == "unknown"):
         unstated = f"{node.id}: a rotating {node.link} disk that does not state its rotational speed"
         return ASSUMED_RPM, f"{unstated}: {rotation(ASSUMED_RPM)} assumed"
     return None
 
 
 def _typical(step: Step) -> str:
-    """Return p50, or the mean if a few slow operations take most of the time (a throttled disk: p50 245 µs at 50/s)."""
+    """Return the median, or the mean if a few slow operations take most of the time."""
     latency = step.latency_ns
     if latency is not None and latency.mean <= MEAN_TO_MEDIAN * latency.p50:
         return f"p50 {duration_ns(latency.p50)}"

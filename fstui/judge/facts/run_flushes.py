@@ -21,7 +21,7 @@ from fstui.model.storage import Node
 from fstui.storage.layers.flushes import Range
 
 _INTERRUPTED = 0.8
-"""An interval lacks flushes only for a time if it has less than this share of the whole step's flushes per sync."""
+"""Flushes are missing only for a time if a turn has less than this share of the whole step's flushes per sync."""
 
 
 class Proven(NamedTuple):
@@ -48,7 +48,7 @@ class RunFlushes:
         return self._accounts[id(done.step)]
 
     def compute(self, done: SyncStep) -> LevelAccounts:
-        """Return the accounts of a step that is not one of the run, such as commits treated as syncs."""
+        """Return the accounts, not kept, of a step that is not one of the run, such as commits treated as syncs."""
         return accounts_of(self._stack, done, self._others)
 
     @cached_property
@@ -60,9 +60,10 @@ class RunFlushes:
 
     @cached_property
     def missing_flushes(self) -> tuple[FlushAccount, ...]:
-        """For each step with missing flushes the topmost level that lacks them; the levels below only follow.
+        """For each step with missing flushes, the account of the topmost level that lacks them.
 
-        If the whole step has enough, its turn with the fewest flushes: a short interruption disappears in the rest.
+        If the whole step has enough, but a turn does not, it is the account of the turn with the fewest flushes: over
+        the whole step a short interruption would not be noticed.
         """
         if self._configuration.breaks_sync:
             return ()
@@ -83,8 +84,8 @@ class RunFlushes:
     def not_direct(self) -> tuple[FlushAccount, ...]:
         """O_DIRECT steps without a sync that a layer kept in memory.
 
-        Their bytes did not reach the device. Below a loop device without direct I/O that is chance: the kernel may
-        write them back while the step lasts.
+        Their bytes did not reach the device. With a loop device without direct I/O, all such steps are returned: if
+        their bytes arrived, the kernel wrote them back during the step by chance.
         """
         if self._configuration.breaks_sync:
             return ()
@@ -141,8 +142,8 @@ class RunFlushes:
 
     @cached_property
     def complete_at_lowest(self) -> FlushAccount | None:
-        """The account of the lowest level in a step whose flushes and bytes were all counted there, without those of
-        others."""
+        """The account of the lowest level in a step whose flushes and bytes were all counted there while no other
+        process wrote."""
         return next((accounts[-1] for accounts in self.synced if accounts[-1].complete_by_counters), None)
 
     @property
@@ -167,7 +168,8 @@ class RunFlushes:
         """Return whether the flushes were missing only in some turns of the step."""
         turns = next((self._missing_turns(done) for done in self._steps.synced if done.step is missing.step), ())
         fewer = any(turn and turn.per_sync < _INTERRUPTED * missing.per_sync for turn in turns)
-        return missing.step not in self._steps.all or (fewer and None in turns)
+        is_turn = missing.step not in self._steps.all
+        return is_turn or (fewer and None in turns)
 
     def synced_by_flag(self, step: Step) -> bool:
         """Return whether a quiet device received a flush for each write, although no sync is visible (chattr +S)."""
@@ -234,7 +236,7 @@ def _missing_bytes(steps: Iterable[LevelAccounts]) -> tuple[FlushAccount, ...]:
 
 
 def _proven_depth(steps: tuple[LevelAccounts, ...]) -> int:
-    """Return the number of levels, from the top, for which more steps are proof than are noisy."""
+    """Return the number of levels, from the top, at which more steps are complete than noisy."""
     depth = 0
     for level in zip(*steps, strict=True):
         outcomes = [account.outcome for account in level]

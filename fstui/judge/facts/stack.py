@@ -71,7 +71,7 @@ class Stack:
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:
-        """The levels, topmost first. For an overlay it is the filesystem of the upper directory that counts."""
+        """The levels, topmost first. An overlay is replaced by the filesystem of its upper directory."""
         found: dict[str, Level] = {}
         pending = [real for top in self.nodes[:1] for real in self._storing(top)]
         while pending:
@@ -90,7 +90,7 @@ class Stack:
     def in_memory(self) -> tuple[Node, ...]:
         """The layers that lose their content at a power cut: tmpfs, zram, RAM disks, or disks declared as memory.
 
-        The lowest ones are returned if a filesystem in memory has a layer of its own below.
+        If a filesystem in memory has a lowest layer of its own below, only that layer is returned.
         """
         found = tuple(
             node
@@ -180,7 +180,8 @@ class Stack:
     def _fatal(self, node: Node, lost: tuple[Node, ...], *, returns: bool = False) -> tuple[Node, ...]:
         """Return the layers among ``lost`` that make ``node`` lose data.
 
-        ``returns``: they return with old data, and may be read although no write waits for them.
+        ``returns``: after a power cut the lost layers return with old data. They may then be read, even those that no
+        write waits for.
         """
         if node in lost:
             return (node,)
@@ -189,7 +190,8 @@ class Stack:
         read = (child for child, each in members if each.bytes != "never" or (returns and each.flushes != "never"))
         roles = ((child, node.below_roles.get(child.id)) for child in read)
         needed = [(child, role) for child, role in roles if role not in row.dispensable]
-        single, copies = ([child for child, role in needed if (role in _AUXILIARY) is one] for one in (True, False))
+        single = [child for child, role in needed if role in _AUXILIARY]
+        copies = [child for child, role in needed if role not in _AUXILIARY]
         found = [fatal for child in single if (fatal := self._fatal(child, lost, returns=returns))]
         broken = {child.id: fatal for child in copies if (fatal := self._fatal(child, lost, returns=returns))}
         ids = [child.id for child in copies]

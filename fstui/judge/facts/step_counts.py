@@ -1,4 +1,4 @@
-"""What the kernel counted of fstui's own in one step, for people who read the figures of every step.
+"""What the kernel counted of fstui's own flushes and bytes in one step, for people who read the figures of every step.
 
 The level is the one that the findings are about. The kernel's trace tells flushes apart, but not bytes.
 """
@@ -18,7 +18,7 @@ from fstui.storage.layers.flushes import Range
 
 
 class StepCounts:
-    """All figures are None if they are not known, as where other processes also wrote.
+    """A figure is None if it is not known, for example because other processes also wrote.
 
     ``settings`` are those of the step: a snapshot does not have them.
     """
@@ -76,9 +76,9 @@ class StepCounts:
         return found._replace(flushes=self._traced(seen, level) or found.flushes or counted_at(found.devices, seen))
 
     def _own(self, seen: Step | Snapshot, settings: Settings) -> Received | None:
-        """Return the same, but None for each figure to which other processes may have added.
+        """Return fstui's own flushes and bytes, with None for a figure to which other processes may have added.
 
-        A figure that is too low is kept: others only add to it.
+        A figure that is too low is kept, because other processes can only have added to it.
         """
         found, level = self._all(seen, settings), self._level(seen)
         if found is None or level is None:
@@ -87,13 +87,13 @@ class StepCounts:
         if account and (account.lacks_flushes or account.lacks_bytes):
             return found
         few, complete = TOLERANCE * max(seen.syncs, MIN_SYNCS), account is not None and account.complete_by_counters
-        wrote = not complete and self._of_others(seen, found) > few
-        wrote = wrote or (account is not None and account.others_wrote)
-        if wrote:
+        others_flushed = not complete and self._of_others(seen, found) > few
+        others_wrote = others_flushed or (account is not None and account.others_wrote)
+        if others_wrote:
             found = found._replace(flushes=self._traced(seen, level))
         idle_bytes = self._case.others.bytes_per_s(found.devices) * seen.elapsed_s
         enough = found.written is not None and found.written.low > seen.bytes
-        if enough and (wrote or idle_bytes > max(TOLERANCE * seen.bytes, COMMIT_BYTES)):
+        if enough and (others_wrote or idle_bytes > max(TOLERANCE * seen.bytes, COMMIT_BYTES)):
             found = found._replace(written=None)
         return found
 

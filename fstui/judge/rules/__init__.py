@@ -66,8 +66,10 @@ def pages() -> dict[str, Page]:
 
 @cache
 def all_rules(*, with_steps: bool = True) -> tuple[Rule, ...]:
-    """Return every rule, in the order in which they are evaluated. Without steps, half of them have nothing to judge,
-    and a host may have thousands of filesystems."""
+    """Return every rule, in the order in which they are evaluated.
+
+    ``with_steps=False`` leaves out the rules that judge steps: a host may have thousands of filesystems to judge.
+    """
     order = list(QUESTIONS)
     found = [
         (order.index(question), rule.order, rule.name, rule)

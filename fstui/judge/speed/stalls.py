@@ -18,8 +18,8 @@ LONGEST_PAUSE = "the longest pause of a healthy device"
 CPU_EXPLAINS = 0.5
 """If this share of a stall was spent without a CPU, the storage may have answered long before."""
 STOLEN_SHARE = 0.05
-"""Time that the hypervisor took counts only if it is at least this share of the step: in a long step it is spread over
-many operations."""
+"""Time that the hypervisor took counts only if it is at least this share of the step. Less is spread over many
+operations and explains no single one."""
 
 
 class StalledStep(NamedTuple):

@@ -30,12 +30,14 @@ FEW_SYNCS, LONG_ENOUGH_S = 5, 0.5
 """Even few syncs are a rate if they took this long: a check of two seconds sees 14 syncs of a disk that does 10 per
 second. The cause of a shorter slow step may be over by now."""
 CPU_BELOW = 4
-"""Kernel threads that complete a write wait for a CPU, too: up to this many times the writer's waiting time is lost."""
+"""Kernel threads that complete a write wait for a CPU, too. Together with the writer they lose up to this many times
+the writer's waiting time."""
 
 
 class StepComparison(NamedTuple):
     done: SyncStep
     slow_below_per_s: float
+    """0 if the comparison cannot show that the step is slow."""
     normal_from_per_s: float
     evidence: str
     """The reference with its number: ``slow is below 42/s, half of the slowest published rate (83/s with fsync)``."""
@@ -154,6 +156,7 @@ def _with_earlier(case: Case, done: SyncStep) -> StepComparison | None:
     means = [mean for run in case.evidence.before if (mean := run.mean_ns.get(done.step.name))]
     if len(means) < ENOUGH_BEFORE:
         return None
+    # the upper quartile of the times is the lower quartile of the rates
     floor = 1e9 / quantiles(means, n=4, method="inclusive")[2] / FAR
     return StepComparison(
         done, floor if _is_long(done) else 0.0, floor, f"the median is {pace(1e9 / median(means), done)}"
@@ -190,10 +193,10 @@ def _with_revolutions(case: Case, slowest_rpm: int, done: SyncStep) -> StepCompa
 
 def _with_limits(case: Case, done: SyncStep) -> StepComparison:
     """Compare with a limit that applies: if it allows fewer writes than the slowest disk does, the storage is slow."""
-    per_s = rewrites_per_s(SLOWEST_RPM)
-    applies = any("iops" in limit.what and int(limit.value) < per_s for limit in limits_met(case, done.step))
-    evidence = f"{per_s:.0f} revolutions per second"
-    return StepComparison(done, per_s if applies else 0.0, per_s, evidence)
+    floor = rewrites_per_s(SLOWEST_RPM)
+    applies = any("iops" in limit.what and int(limit.value) < floor for limit in limits_met(case, done.step))
+    evidence = f"{floor:.0f} revolutions per second"
+    return StepComparison(done, floor if applies else 0.0, floor, evidence)
 
 
 def _is_long(done: SyncStep) -> bool:
@@ -210,8 +213,8 @@ def _work(case: Case, done: SyncStep) -> float:
 
     More flushes, copy-on-write, parity, and filesystems in files each add work.
     """
-    way = case.flushes.accounts(done)
-    flushes = way[0].expected.low if way and way[0].expected else 1
+    accounts = case.flushes.accounts(done)
+    flushes = accounts[0].expected.low if accounts and accounts[0].expected else 1
     copies = any(kind(level.filesystem.kind).copies_on_write for level in case.stack.levels)
     parity = any(_may_write_parity(node) for node in case.stack.nodes)
     return max(1.0, flushes) * (2 if copies else 1) * (3 if parity else 1) * max(1, len(case.stack.levels))
