@@ -23,6 +23,11 @@ from fstui.report.text import WIDTH, hanging, wrap
 _CODE = re.compile("(?<!`)`([^`]+)`(?!`)")
 _NO_BREAK = "\ue000"
 """Stands for a non-breaking space, at which Rich breaks lines."""
+_FIRST_WHOLE = 0xE100
+"""The first of the characters that stand for text that must not be wrapped."""
+_INDENT = 8
+"""Columns left and right of text in a list."""
+_LINK = re.compile(r"\[([^\]]+)\]\(([\w-]+)\.md(?:#[^)]*)?\)")
 _THEME = Theme({"markdown.code": "cyan", "markdown.code_block": "cyan"})
 _LONG_ROW = 3
 """Lines that a row would fill if it were text."""
@@ -106,7 +111,29 @@ def of_rule(name: str) -> tuple[str, tuple[str, ...]]:
 
 
 def document(markdown: str, width: int) -> str:
-    return page(text.plain.rstrip() for text in drawn(_CODE.sub(_quoted, markdown), width))
+    """Return Markdown as lines of text. Lines of code, paths and addresses stay whole, so that they can be copied."""
+    room = max(width - _INDENT, 1)
+    whole: list[str] = []
+
+    def kept(long: re.Match[str]) -> str:
+        whole.append(long[0])
+        return chr(_FIRST_WHOLE + len(whole) - 1) * room
+
+    rows: list[str] = []
+    in_code = False
+    for row in _LINK.sub(r"\1 (`fstui explain \2`)", markdown).split("\n"):
+        fence = row.lstrip().startswith("```")
+        in_code ^= fence
+        if in_code and not fence:
+            rows.append(re.sub(rf"\S.{{{room},}}", kept, row))
+        elif fence or row.startswith("|"):
+            rows.append(row)
+        else:
+            rows.append(re.sub(rf"(?<!\S)[\w/][^\s\[\]()`]{{{room},}}", kept, row))
+    text = page(line.plain.rstrip() for line in drawn(_CODE.sub(_quoted, "\n".join(rows)), width))
+    for at, part in enumerate(whole):
+        text = text.replace(chr(_FIRST_WHOLE + at) * room, part)
+    return text
 
 
 def drawn(markdown: str, width: int) -> list[Text]:

@@ -7,6 +7,20 @@ def test_plain_page_shows_commands_in_quotes() -> None:
     assert "'ls -l'" not in page
 
 
+def test_code_and_addresses_are_not_wrapped() -> None:
+    command, address = "fstui powercut witness " + "x" * 70, "https://" + "host/" * 20
+    page = explanation.document(f"1. Run:\n   ```sh\n   {command}\n   ```\n\n- {address}\n", 80)
+    assert command in page and address in page
+
+
+def test_links_name_the_command_that_shows_them() -> None:
+    assert "Cuts ('fstui explain power-cuts')" in explanation.document("[Cuts](power-cuts.md#procedure)", 80)
+
+
+def test_list_of_rules_does_not_break_numbers() -> None:
+    assert "10\xa0000 rpm" in explanation.overview(80)
+
+
 def test_no_command_of_a_long_table_is_broken() -> None:
     text = explanation.documentation()["platforms"]
     printed = explanation.document(text, 80)

@@ -127,5 +127,5 @@ def _modules() -> tuple[tuple[str, str], ...]:
 
 def _meaning(page: str) -> str:
     _, _, body = page.partition("## What it means\n")
-    paragraph = " ".join(body.split("\n\n")[0].translate(_MARKDOWN).split())
+    paragraph = grouped(" ".join(body.split("\n\n")[0].translate(_MARKDOWN).split()))
     return re.split(r"(?<=[.:]) (?=[A-Z])", paragraph, maxsplit=1)[0]
