@@ -38,7 +38,7 @@ def fit(directories: Sequence[str], products: Sequence[str], format_: str, outpu
     """Measure what databases do when they commit, and compare it with the thresholds that they publish.
 
     For each DIR, or every writable filesystem, fstui writes at most 117 MiB in 5 to 15 seconds, then removes it all.
-    Products without a published threshold show how many commits per second to expect.
+    For products without a published threshold, it shows the commits per second to expect.
 
     Exit status: 0 done, 1 a step failed, 2 refused before anything was written. With --for: 1 no answer, 3 it does not
     fit, or its verdict is suspicious or worse.

@@ -29,7 +29,7 @@ def lessons(name: str | None, *, teacher: bool, disks: bool, truth: bool, format
 
     LESSON is a number or a name from the list. With --disks, DISK is a simulated disk.
 
-    --truth, --format and --output belong to --disks.
+    --truth, --format and --output apply only with --disks.
 
     \b
     Examples:

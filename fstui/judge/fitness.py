@@ -130,7 +130,7 @@ def _fit(product: Product, done: SyncStep) -> Fit:
     elif limits:
         answer = "fits" if done.step.rate_per_s >= recommended else "light-load"
     required = [limit.required for limit in limits] + [f"recommended {recommended:g}/s"] * bool(recommended)
-    measured = [limit.measured + ("" if limit.met else f" ({limit.times:.1f} × too slow)") for limit in limits]
+    measured = [limit.measured + ("" if limit.met else f" ({limit.times:.1f} × the limit)") for limit in limits]
     measured = measured or [f"{rate(done.step.rate_per_s / product.syncs_per_commit)}/s"]
     if answer == "not-known":
         measured.append("the host was short of CPU")

@@ -51,7 +51,7 @@ def check_health(drive: Node) -> str:
     if behind_raid_controller(drive):
         return CHECK_CONTROLLER[0]
     shows = "." if is_optane(drive) else " shows the state of its capacitor."
-    return f"Check the drive's health: 'smartctl -a DEVICE'{shows}"
+    return f"Check the drive's health: 'smartctl -a /dev/{drive.id}'{shows}"
 
 
 def capital(words: str) -> str:

@@ -245,9 +245,10 @@ def is_outside(period: tuple[float, float], recorded: tuple[float, float]) -> bo
     return period[0] < recorded[0] or period[1] > recorded[1] + 60
 
 
-def span(start: float, end: float) -> str:
-    """Return ``03:11:40–03:12:25`` in local time, with the day if it is not today."""
+def span(start: float, end: float, *, dated: bool = False) -> str:
+    """Return ``03:11:40–03:12:25`` in local time, with the day if it is not today, or if ``dated``."""
     first, last = datetime.fromtimestamp(start), datetime.fromtimestamp(end)
-    day = "" if first.date() == last.date() == datetime.now().date() else f"{first:%Y-%m-%d} "
+    today = first.date() == last.date() == datetime.now().date()
+    day = "" if today and not dated else f"{first:%Y-%m-%d} "
     until = f"{last:%H:%M:%S}" if last.date() == first.date() else f"{last:%Y-%m-%d %H:%M:%S}"
     return f"{day}{first:%H:%M:%S}–{until}"

@@ -52,7 +52,9 @@ def _legend(found: Comparison) -> Section:
         shown = word._replace(text=f"{GLYPHS[run.verdict]} {word.text}")
         started = moment(side.rounds[0].started_at)
         rows.append((side.letter, side.name, shown, started, run.host.hostname, side.location))
-    return Section("", _LEGEND, tuple(rows), (found.meaning,) if found.meaning else ())
+    common = any(sum(side.step(name) is not None for side in found.sides) > 1 for name in found.step_names)
+    apart = "" if common else "The runs have no step in common, so nothing is compared."
+    return Section("", _LEGEND, tuple(rows), tuple(filter(None, (found.meaning, apart))))
 
 
 def _step(found: Comparison, name: str) -> Section:
@@ -207,4 +209,4 @@ def _bought(
         durable.append(words if synced else NONE)
     yield f"{name}: {word}", *bought
     if any(words != NONE for words in durable):
-        yield "  of these durable", *durable
+        yield "  of which durable", *durable

@@ -74,11 +74,11 @@ def trouble(target: Target) -> str:
     """Return "full", "97 % full" or "read-only", which stop programs; empty if data can be written."""
     if kind(target.fstype).read_only:
         return ""
+    if "ro" in target.mount_options and not in_memory(target):  # a tmpfs is made so on purpose
+        return "read-only"
     space = target.space
     if space and space.free_bytes < min(_FULL * space.total_bytes, _FULL_BYTES):
         return "full"
-    if "ro" in target.mount_options and not in_memory(target):  # a tmpfs is made so on purpose
-        return "read-only"
     if space and space.free_bytes < min(_NEARLY * space.total_bytes, _NEARLY_BYTES):
         return f"{percent(1 - space.free_bytes / space.total_bytes)} full"
     return ""

@@ -34,7 +34,7 @@ def named(names: Iterable[str]) -> tuple[str, ...]:
             raise Refused(f"no product is called '{name}'.{meant(name, every)} Choose one of: {'; '.join(every)}.")
         limited = [product.name for product in known if product.limited]
         if not limited:
-            raise Refused(f"{known[0].name} publishes no threshold, so nothing can be required for it")
+            raise Refused(f"{known[0].name} publishes no threshold, so 'fstui fit DIR' shows only its rate")
         found += limited
     return tuple(dict.fromkeys(found))
 

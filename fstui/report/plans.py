@@ -28,7 +28,7 @@ def of_scenarios(planned: Sequence[tuple[Scenario, Plan]], cut: power_cut.PowerC
     rows = [(scenario.name, scenario.question, _time(plan), writes_at_most(plan)) for scenario, plan in planned]
     rows.append((power_cut.NAME, power_cut.FORM.question, BY_HAND, power_cut_writes(cut)))
     by_hand = f"{power_cut.NAME} needs a person and a second host: see 'fstui powercut --help'."
-    smaller = "A plan for a directory leaves out what is not installed there: see 'fstui run SCENARIO DIR --plan'."
+    smaller = "The plan for a directory omits programs that are not installed: see 'fstui run SCENARIO DIR --plan'."
     cells = tuple((name, question, right(time), right(writes)) for name, question, time, writes in rows)
     listed = tuple(
         ScenarioRow(name=scenario.name, question=scenario.question, seconds=plan.seconds, max_bytes=plan.max_bytes)

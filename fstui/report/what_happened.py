@@ -85,7 +85,8 @@ def _title(found: WhatHappened) -> str:
 
 def _missing(found: WhatHappened) -> Iterator[str]:
     if found.recorded and is_outside((found.start, found.end), found.recorded):
-        yield f"Everything except {span(*found.recorded)}."
+        days = {datetime.fromtimestamp(at).date() for at in (found.start, found.recorded[0])}
+        yield f"Everything except {span(*found.recorded, dated=len(days) > 1)}."
     for gap in found.gaps:
         yield f"{span(gap.start, gap.end)} ({seconds(gap.end - gap.start)}): {gap.reason}."
     yield from found.notes
@@ -99,7 +100,7 @@ def timeline(buckets: Sequence[Bucket]) -> Iterator[str]:
         values = [chart.value(bucket) for bucket in buckets]
         most = max((value for value in values if value is not None), default=0.0)
         if most:
-            yield f"{chart.name:>15} {sparkline(values)} at most {chart.words(most)}"
+            yield f"{chart.name:>15} {sparkline(values)} highest column {chart.words(most)}"
     first, last = (f"{datetime.fromtimestamp(at):%H:%M:%S}" for at in (buckets[0].start, buckets[-1].end))
     yield f"{'':>15} {first}{last:>{max(len(buckets) - len(first), len(last) + 1)}}"
 

@@ -150,7 +150,7 @@ def grouped(left_out: Iterable[SkippedFilesystem]) -> Iterator[tuple[str, list[s
 def _unfit(target: Target) -> str:
     """Return why this filesystem is not checked unless it is named; empty if it is checked."""
     if target.pseudo:
-        return "holds no files"
+        return "stores no data"
     if target.silent_s is not None:
         return f"does not answer: silent for {seconds(target.silent_s)}"
     if "ro" in target.mount_options or kind(target.fstype).read_only:

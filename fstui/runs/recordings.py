@@ -141,7 +141,7 @@ def period_of(words: Sequence[str], now_s: float | None = None) -> tuple[float, 
     start = max(begin.timestamp(), 0.0)
     if dots:
         end = _instant(last.strip(), now, begin.date()).timestamp()
-        if end < start and _CLOCK.fullmatch(last.strip()):
+        if end < start and end + DAY_S <= now and _CLOCK.fullmatch(last.strip()):
             end += DAY_S
     elif text in _DAYS or re.fullmatch(r"\d{4}-\d\d-\d\d", text):
         end = start + DAY_S
@@ -150,7 +150,7 @@ def period_of(words: Sequence[str], now_s: float | None = None) -> tuple[float, 
     if start > now:
         raise Refused(f"{text} is in the future.")
     if end <= start:
-        raise Refused(f"{text} ends before it begins.")
+        raise Refused(f"{text} {'is empty: it ends when it begins' if end == start else 'ends before it begins'}.")
     return start, end
 
 
@@ -247,10 +247,10 @@ def _sentence(
         return f"{span(first.start, first.end)}: {first.sentence}"
     if not inside.seconds:
         return f"Nothing was recorded in {span(*period)}."
-    words = f"Nothing unusual in {span(*period)}"
+    words = f"No unusual wait for storage in {span(*period)}"
     if is_outside(period, whole):
         start, end = max(period[0], whole[0]), min(period[1], whole[1])
-        words = f"Nothing unusual in the {seconds(end - start)} recorded ({span(start, end)})"
+        words = f"No unusual wait for storage in the {seconds(end - start)} recorded ({span(start, end)})"
     longest = incidents.longest(inside.windows)
     if longest and (ms := longest.longest_so_far_ms):
         words += f": the longest wait for a sync was {duration_ns(ms * 1e6)} ({longest.who}, {longest.where})"

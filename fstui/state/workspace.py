@@ -109,7 +109,7 @@ def _refusal(directory: str, found: dict[str, Any], trusting: bool) -> str | Non
 def check_open(directory: TargetDirectory, target: Target) -> None:
     """Raises Refused if nothing can be written there."""
     if target.pseudo:
-        raise Refused(f"{directory.path} is on {target.fstype}, which holds no files. Name a directory on a disk.")
+        raise Refused(f"{directory.path} is on {target.fstype}, which stores no data. Name a directory on a disk.")
     if directory.refusal:  # checked second, because no permission helps on /proc
         raise Refused(directory.refusal)
 
@@ -125,8 +125,8 @@ def check_room(directory: TargetDirectory, room_bytes: int) -> None:
     wanted = 2 * room_bytes + left_over
     if free_bytes < wanted:
         raise Refused(
-            f"{directory.path} is too full: {size(free_bytes)} is free and {size(wanted)} is needed "
-            f"(twice the {size(room_bytes)} of the run, and {size(left_over)} of {size(total_bytes)} that stay free). "
+            f"{directory.path} is too full: {size(free_bytes)} is free and {size(wanted)} is needed: "
+            f"twice the {size(room_bytes)} that the run uses, and a reserve of {size(left_over)}. "
             f"Free some space{smaller}."
         )
 

@@ -41,7 +41,7 @@ def read_process_of(pid: int, root: Path = Path("/")) -> Process:
     if pid <= 0 or name is None:
         raise Refused(f"process {pid}: there is none")
     if tree.data(f"/proc/{pid}/maps", 1) is None:
-        raise Refused(f"process {pid} ({name}): only its owner and root may see what it has loaded; run as root")
+        raise Refused(f"process {pid} ({name}): only root and its owner may read what it has loaded: run as root")
     return msgspec.structs.replace(_process(tree, str(pid), system_wide=False), pid=pid, name=name)
 
 

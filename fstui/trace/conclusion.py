@@ -277,7 +277,7 @@ def _speed(whole: Watched, concerned: Sequence[Target]) -> Speed:
         return _stalled(longest, whole, concerned)
     found = [(name, times, media) for name, times, media in _flushed(whole, concerned) if media]
     if not found:
-        sentence = f"Too few flushes to judge the speed: no device of a known kind completed {MIN_FLUSHES} flushes."
+        sentence = f"Not known: no device whose kind is known completed {MIN_FLUSHES} flushes, so nothing is compared."
         return Speed(title="no reference to compare with", sentence=sentence)
     name, times, media = max(found, key=lambda one: one[1].p50)
     mount = next(target.mount_point for target in concerned if name in {node.id for node in target.stack})

@@ -194,7 +194,7 @@ def test_a_missing_directory_is_named(fstui: Fstui, scenario: str, tmp_path: Pat
     assert_refused(fstui("run", scenario, missing), missing, "No such file", "existing directory")
     assert_refused(fstui("run", scenario, str(tmp_path / "file")), str(tmp_path / "file"), "not a directory")
     for pseudo in ("/proc", "/sys", "/sys/kernel", "/dev/pts"):
-        assert_refused(fstui("run", scenario, pseudo), pseudo, "holds no files", "Name a directory on a disk")
+        assert_refused(fstui("run", scenario, pseudo), pseudo, "stores no data", "Name a directory on a disk")
     assert_refused(fstui("run", scenario, ""), "DIR is empty")
 
 

@@ -27,7 +27,7 @@ def test_only_durable_commits_reach_the_disk(workshop: Path) -> None:
     assert syncs["TRUNCATE FULL"] == headless.step_named(run, "TRUNCATE FULL").ops > 0
     assert headless.accused_of(run) == set()
     (found,) = (finding for finding in run.findings if finding.rule == "commits-without-flushes")
-    assert found.scope == "step" and "synchronous = OFF" in found.title
+    assert found.scope == "step" and "DELETE OFF" in found.title
     assert {"WAL OFF", "WAL NORMAL"} <= set(found.steps)
     assert headless.judged_again(run).findings == run.findings
 

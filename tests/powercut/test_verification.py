@@ -115,7 +115,7 @@ async def test_one_lost_record_is_lost(box: Box) -> None:
     box.spoil(95, box.streams[0].pack(box.cut.header.run, 63))
     run = await box.check()
     assert (run.verdict, run.confidence) == ("lost", "high")
-    assert run.findings[0].title == "1 of 81 acknowledged records"
+    assert run.findings[0].title == "1 of 81 acknowledged records lost"
     assert "1 replaced by an older one" in run.sentence
     assert figures(run).by_claim["fdatasync, overwrite"] == {"acknowledged": 69, "checked": 32, "lost": 1}
     assert figures(run).by_claim["fdatasync, append"]["lost"] == 0

@@ -30,7 +30,7 @@ ALL = Check(
         Checked("/slow", SLOW_ONE),
         Checked("/full", None, "/full is too full"),
     ),
-    left_out={"holds no files": ("/proc", "/sys", "/dev/pts", "/sys/fs/cgroup"), "read-only": ("/mnt",)},
+    left_out={"stores no data": ("/proc", "/sys", "/dev/pts", "/sys/fs/cgroup"), "read-only": ("/mnt",)},
     elapsed_s=6.2,
 )
 
@@ -46,7 +46,7 @@ def test_rows_come_first_then_actions_then_omissions() -> None:
     assert "not checked" in rows[6] and rows[6].endswith("/full is too full")
     assert "  next     VirtualBox: set IgnoreFlush to 0 for this disk, then run again." in rows
     assert "  next     Raise the limit, or run outside its cgroup." in rows
-    assert any("/proc, /sys, /dev/pts and 1 more" in row and "holds no files" in row for row in rows)
+    assert any("/proc, /sys, /dev/pts and 1 more" in row and "stores no data" in row for row in rows)
     assert not any("fstui show aaaaaa" in row for row in rows), "what is sound and quick needs no more words"
 
 
@@ -55,7 +55,7 @@ def test_json_has_the_runs_and_what_was_not_checked() -> None:
     assert [run["id"] for run in found["runs"]] == [RUN.id, "aaaaaa", "bbbbbb"]
     assert {run["schema"] for run in found["runs"]} == {"fstui.run/2"}
     assert found["failed"] == [{"filesystem": "/full", "reason": "/full is too full"}]
-    assert found["left_out"][0] == {"filesystem": "/proc", "reason": "holds no files"} and len(found["left_out"]) == 5
+    assert found["left_out"][0] == {"filesystem": "/proc", "reason": "stores no data"} and len(found["left_out"]) == 5
     assert json.loads(printed(fit.of_check(ALL), "json"))["left_out"] == found["left_out"]
 
 

@@ -236,7 +236,7 @@ def test_a_price_shows_what_one_unit_of_money_buys() -> None:
 def test_only_durable_operations_are_counted_as_durable() -> None:
     rows = bought(dear=0.84, cheap=0.42)
     durable = [row for row in rows if "durable" in row[0]]
-    assert durable[0] == ("  of these durable", "3\xa0600\xa0000", "–")
+    assert durable[0] == ("  of which durable", "3\xa0600\xa0000", "–")
     assert rows[rows.index(durable[0]) + 1][0] == "write, no sync: writes"
     assert not rows[rows.index(durable[0]) + 2][0].startswith("  of these")
 
@@ -276,3 +276,9 @@ def test_flushes_per_sync_is_that_of_the_run_on_a_busy_disk() -> None:
     assert Counts(busy[0]).flushes_per_sync(step, step.settings) == 1.0
     (section,) = (one for one in of_runs(busy).sections if one.title == step.name)
     assert [text(row[-1]) for row in section.rows] == ["1.00", "1.00"]
+
+
+def test_runs_without_a_common_step_are_not_compared() -> None:
+    named = [replace(run(name, 1.0), steps=(replace(screens.STEPS[0], name=name),)) for name in ("one", "other")]
+    assert "no step in common, so nothing is compared" in " ".join(printed(*named).split())
+    assert "no step in common" not in printed(run("one", 1.0), run("other", 1.0))

@@ -33,7 +33,7 @@ async def test_unsuitable_filesystems_are_left_out_with_the_reason(tmp_path: Pat
         mounted("/var/lib/docker/overlay2/1/merged", "overlay", "overlay"),
     )
     assert found == {
-        "/proc": "holds no files",
+        "/proc": "stores no data",
         "/cd": "read-only",
         "/dev/shm": "in memory (tmpfs): name it to have it checked",
         "/filer": "does not answer: silent for 41.0 s",
@@ -54,7 +54,7 @@ async def test_what_the_configuration_decides_is_said_without_a_write(tmp_path: 
     named = "name it to have it checked"
     assert volatile == f"not-durable, high confidence: overlay mounted volatile: syncs omitted; {named}"
     assert memory == f"not-durable, high confidence: in memory (tmpfs); {named}"
-    assert other == "holds no files"
+    assert other == "stores no data"
 
 
 async def test_a_filesystem_that_is_mounted_twice_is_checked_once(tmp_path: Path) -> None:

@@ -84,12 +84,12 @@ async def test_a_run_needs_twice_its_space_and_a_twentieth_left_over(file: Path)
     assert (await plan_of(file, step, machine_with(target(free_bytes=enough)))).room_bytes == GIB
     lines = await refusal(file, step, machine_with(target(free_bytes=enough - 1)))
     assert lines.startswith("/srv/data is too full: 7.0 GiB is free and 7.0 GiB is needed")
-    assert "twice the 1.0 GiB of the run" in lines
+    assert "twice the 1.0 GiB that the run uses" in lines
 
 
 async def test_a_pseudo_filesystem_holds_no_files(file: Path) -> None:
     proc = msgspec.structs.replace(target(), fstype="proc", pseudo=True)
-    assert "is on proc, which holds no files" in await refusal(file, STEP + 'name = "a"\n', machine_with(proc))
+    assert "is on proc, which stores no data" in await refusal(file, STEP + 'name = "a"\n', machine_with(proc))
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_missing_or_foreign_process_is_refused(box: Box) -> None:
     with pytest.raises(Refused, match="process 5: there is none"):
         read_process_of(5, box.root)
     box.write("/proc/6/comm", "secret")
-    with pytest.raises(Refused, match=r"process 6 \(secret\): only its owner and root"):
+    with pytest.raises(Refused, match=r"process 6 \(secret\): only root and its owner"):
         read_process_of(6, box.root)
 
 

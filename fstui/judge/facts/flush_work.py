@@ -169,7 +169,7 @@ class LowestDevices:
             return f" {platform.habit}." if platform else ""
         if self._host.virtualization:
             return f" What the host does with data for {words.devices(left)} cannot be seen from here."
-        return f" This run does not show that {words.devices(left)} did any work."
+        return f" No work by {words.devices(left)} was visible in this run."
 
     def _is_verified(self, node: Node) -> bool:
         """Return whether the device works or is known to be safe. Not in a guest: the host's memory may do the work,

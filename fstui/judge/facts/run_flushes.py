@@ -191,13 +191,14 @@ class RunFlushes:
 
     @cached_property
     def few_per_sync(self) -> str:
-        """``9 120 syncs a second, 0.00 flushes each at loop2`` of the worst step; empty if all have enough."""
+        """``9 120 syncs a second, and no flush reached loop2`` of the worst step; empty if all have enough."""
         counted = [account for done in self._without_fua for account in self.accounts(done) if account.counted]
         worst = min(counted, key=lambda account: account.arrival.per_sync, default=None)
         if worst is None or worst.arrival.per_sync >= ENOUGH:
             return ""
         where, each = words.devices(worst.arrival.devices), ratio(worst.arrival.per_sync)
-        return f"{words.syncs_a_second(worst.syncs, worst.step)}, {each} flushes each at {where}"
+        reached = f"{each} flushes each reached {where}" if worst.arrival.flushes else f"no flush reached {where}"
+        return f"{words.syncs_a_second(worst.syncs, worst.step)}, and {reached}"
 
     @cached_property
     def rate(self) -> str:

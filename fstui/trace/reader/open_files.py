@@ -163,7 +163,9 @@ class OpenFiles:
             not_written(own)
         except OSError as error:
             if error.errno != errno.ENOSYS:
-                raise CachestatError(f"cachestat is refused here: {error.strerror}") from None
+                raise CachestatError(
+                    f"cachestat is refused ({error.strerror}): run as root, outside a container"
+                ) from None
             raise CachestatError("this kernel has no cachestat, which is in Linux 6.5 and later") from None
         finally:
             os.close(own)

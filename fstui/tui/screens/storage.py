@@ -58,12 +58,12 @@ class StorageScreen(BaseScreen):
     DOUBLE_CLICK = "run_here"
     SCROLLED = "detail"
     HELP_TEXT = (
-        "All mounted filesystems that can hold files, the worst first. Flags come from the configuration alone, "
-        "with the file and the value that they are based on, or say that a filesystem is full or read-only. To test "
+        "All mounted filesystems that can hold files, the worst first. A flag is a fault in the configuration, "
+        "with its evidence below, or says that a filesystem is full or read-only. To test "
         "the storage itself, run a scenario. The numbers are what the lowest devices do now, shown once for each "
-        "device: writes and flushes per second, and the time of one write and one flush. A dash: not counted there. "
+        "device: writes and flushes per second, and the time of one write and one flush, if counted. "
         "Below is the I/O path of the selected filesystem, from the mount point down, with what passes to each "
-        "layer and what the layer does with a flush. A running virtual machine has a row of its own, with what each of "
+        "layer, and whether it passes a flush on. A running virtual machine has a row of its own, with what each of "
         "its disks does with a guest's flush. A large terminal also shows charts of the last minutes. This screen "
         "writes nothing."
     )

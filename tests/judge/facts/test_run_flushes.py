@@ -153,10 +153,10 @@ def test_five_percent_missing_are_found_if_the_minimum_is_known(top: Node, flush
 @pytest.mark.parametrize(
     ("steps", "expected"),
     [
-        ((step(flushes=0, rate=9120.0),), "9\xa0120 syncs a second, 0.00 flushes each at sda"),
+        ((step(flushes=0, rate=9120.0),), "9\xa0120 syncs a second, and no flush reached sda"),
         (
             (step(flushes=0.25), step("fsync", flushes=0, sync="fsync")),
-            "2\xa0000 syncs a second, 0.00 flushes each at sda",
+            "2\xa0000 syncs a second, and no flush reached sda",
         ),
         ((step(flushes=2.7),), "2\xa0000 syncs a second"),  # another process's
         ((step(flushes=None),), "2\xa0000 syncs a second"),

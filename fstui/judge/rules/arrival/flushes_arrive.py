@@ -99,7 +99,7 @@ def _witness(case: Case, last: Sequence[FlushAccount]) -> str:
     next_to = f"; {others}" if others else ""
     lowest = words.devices(last[0].devices)
     below = f"; further down, at {lowest}, they cannot be attributed" if traced[0].devices != last[0].devices else ""
-    return f". By {TRACE} these are fstui's own{next_to}{below}"
+    return f". According to {TRACE}, these are fstui's own{next_to}{below}"
 
 
 def _bytes(case: Case, accounts: Sequence[FlushAccount]) -> str:

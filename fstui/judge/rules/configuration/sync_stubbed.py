@@ -49,7 +49,7 @@ def _this_process(case: Case, signs: Sequence[str]) -> Conclusion:
     sign = case.flushes.few_per_sync or signs[0]  # if only some syncs are left out, the flushes do not show it
     return Conclusion(
         title="syncs of this process are stubbed out",
-        sentence="A library or a filter answers syncs of this process instead of the kernel "
+        sentence="A library or a filter intercepts this process's syncs, which never reach the kernel "
         f"({sign}). The disk was not judged.",
         verdict="not-durable",
         scope="process",

@@ -111,7 +111,7 @@ def _loss(figures: PowerCutFigures) -> tuple[str, str]:
         sentence += f" A database server did not start again with its data: {figures.not_recovered}"
     if not figures.cut_seen:
         sentence += " This host saw no power cut, which makes the loss no better."
-    return f"{lost} of {checked} acknowledged records", sentence
+    return f"{lost} of {checked} acknowledged records lost", sentence
 
 
 def _kept(step: Step, figures: PowerCutFigures, *, in_guest: bool) -> Conclusion:

@@ -77,7 +77,7 @@ def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
     if paces:
         worst = fastest(paces)
         yield Conclusion(
-            title=f"O_DIRECT {rate(worst.step.rate_per_s)}/s, platter {rate(worst.limit_per_s)}/s",
+            title=f"O_DIRECT alone {rate(worst.step.rate_per_s)}/s, the platter can do {rate(worst.limit_per_s)}/s",
             sentence=f"{worst.answered_early}: most writes were acknowledged before the platter had them."
             f"{_compared_with_synced(case, worst)}",
             verdict="not-durable",

@@ -191,7 +191,7 @@ def test_trace_attributes_flushes_next_to_other_writers() -> None:
     judgement = verdict(None, measured, idle=busy("sda", 900, "mysqld"))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
     assert judgement.sentence == (
-        "Each of 2\xa0000 syncs sent one flush to sda. By the kernel's trace these are fstui's own; "
+        "Each of 2\xa0000 syncs sent one flush to sda. According to the kernel's trace, these are fstui's own; "
         "other programs sent 4\xa0000 and kernel threads sent 714. This is based on 1.0 s of measurement; only a "
         "power cut proves more."
     )
@@ -248,6 +248,6 @@ def test_trace_replaces_a_device_without_counters() -> None:
     judgement = verdict(blind, step(flushes=None, share=None, changes={"trace": (traced(us=2000),)}))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
     assert (
-        "Each of 2\xa0000 syncs sent one flush to sda. By the kernel's trace these are fstui's own."
+        "Each of 2\xa0000 syncs sent one flush to sda. According to the kernel's trace, these are fstui's own."
         in judgement.sentence
     )

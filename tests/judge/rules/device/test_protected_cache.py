@@ -67,7 +67,7 @@ def test_disk_behind_a_protected_log_must_be_observed_too() -> None:
     judgement = verdict(stack, write(20, flushes=0), flushed(40))
     found = finding(judgement, "protected-cache")
     assert (found.verdict, found.confidence) == ("plausible", "low")
-    assert found.sentence.endswith("This run does not show that sdb did any work.")
+    assert found.sentence.endswith("No work by sdb was visible in this run.")
 
 
 @pytest.mark.parametrize(
