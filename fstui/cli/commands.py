@@ -59,7 +59,7 @@ _OTHER_WORDS = {"plan": "run SCENARIO DIR --plan"}
 SIMULATED = frozenset({"check", "fit", "list", "run", "serve", "watch"})
 
 APP = "DIR"
-"""The name of the app for click. It hides no directory."""
+"""The name under which click knows the app. It is no command, so a directory of this name can still be opened."""
 
 
 class Commands(click.Group):

@@ -108,10 +108,8 @@ def _explained(row: Checked) -> Iterator[Section]:
     run = row.run
     if run is None:
         return
-    slow, layer = (
-        run.speed.answer in TOO_SLOW,
-        next((one for one in run.findings if one.rule == "container-layer"), None),
-    )
+    slow = run.speed.answer in TOO_SLOW
+    layer = next((one for one in run.findings if one.rule == "container-layer"), None)
     if run.verdict in FREE_OF_DEFECTS and not slow:
         if layer is not None:
             yield Section(f"{GLYPHS[run.verdict]} {row.name}", lines=(layer.sentence,), points=(("next", layer.next),))

@@ -76,7 +76,10 @@ def step_line(step: Step, counts: Counts) -> str:
 
 
 def names_of(writers: Iterable[OtherWriter]) -> str:
-    """Name the programs that wrote, the largest amount first; kernel workers, which write for others, only if alone."""
+    """Name the programs that wrote, the largest amount first.
+
+    Kernel workers write for others, so they are named only if no program is.
+    """
     found = list(writers)
     return judges_words.writers([writer for writer in found if not writer.name.startswith("kworker")] or found)
 

@@ -59,7 +59,7 @@ def sections(run: Run, wanted: Sequence[str] = ()) -> tuple[Section, Section]:
 
 
 def of_check(check: Check, wanted: Sequence[str] = ()) -> Report:
-    sections = tuple(section for row in check.rows for section in _of_row(row, wanted))
+    of_rows = tuple(section for row in check.rows for section in _of_row(row, wanted))
     left_out = tuple(f"{', '.join(names)}: {reason}" for reason, names in check.left_out.items())
     document = FitDocument(
         elapsed_s=check.elapsed_s,
@@ -86,7 +86,7 @@ def of_check(check: Check, wanted: Sequence[str] = ()) -> Report:
         ),
     )
     head = f"{counted(len(runs), 'filesystem')} measured in {seconds(check.elapsed_s)}"
-    return Report(head, (*sections, Section("Not measured", lines=left_out)), document, values, runs)
+    return Report(head, (*of_rows, Section("Not measured", lines=left_out)), document, values, runs)
 
 
 def _of_row(row: Checked, wanted: Sequence[str]) -> Iterator[Section]:

@@ -51,8 +51,8 @@ class IdleWatch:
         self._machine = machine
         self._stack = stack
         devices = {node.id for node in stack}
-        self.seen = seen or Idle()
-        self.seen = replace(self.seen, counters=tuple(one for one in self.seen.counters if one.device in devices))
+        before = seen or Idle()
+        self.seen = replace(before, counters=tuple(one for one in before.counters if one.device in devices))
         self._written = Counter({(one.pid, one.name): one.written_bytes for one in self.seen.writers})
 
     async def watch(self, seconds: float, stop: asyncio.Event) -> None:

@@ -49,12 +49,12 @@ async def check(
 ) -> tuple[Idle | None, tuple[str, ...]]:
     """Watch the devices of a site for a second. Returns their activity, and the reasons not to run there.
 
-    Returns neither in a simulation, or if the user has agreed before.
+    Returns None and no reason in a simulation, or if the user has agreed before.
     """
     if session.simulated or agreed_before():
         return None, ()
     idle = await watched(session, [site.read])
-    small = writes_bytes if writes_bytes <= SMALL_BYTES else 0  # only the app asks about a large one
+    small = writes_bytes if writes_bytes <= SMALL_BYTES else 0  # only the app asks about a large total
     return idle, concerns(session, site, idle.busy_shares, room_bytes, small)
 
 
@@ -63,7 +63,7 @@ def concerns(
 ) -> tuple[str, ...]:
     """Return the reasons not to run there, each with its number; none for a replay, or if the environment says yes.
 
-    ``writes_bytes``: the total that is written, if it is known. Only the app asks about a large one.
+    ``writes_bytes``: the total that is written; 0 if it is unknown. If it is small, memory is the only concern.
     """
     if session.simulated or agreed_before():
         return ()

@@ -47,10 +47,10 @@ def _changed(before: Node, later: list[Node | None]) -> Iterator[str]:
     if len(there) < len(later):
         yield f"{before.id}: gone"
         return
-    for named in zip(_properties(before), *map(_properties, there), strict=True):
-        values = [value for value, _ in groupby(value for _, value in named)]
+    for (what, value), *newer in zip(_properties(before), *map(_properties, there), strict=True):
+        values = [different for different, _ in groupby([value, *(later_value for _, later_value in newer)])]
         if len(values) > 1:
-            yield f"{before.id}: {named[0][0]} {' → '.join(values)}"
+            yield f"{before.id}: {what} {' → '.join(values)}"
     moves = (work for node in there for work in node.state if work.what in _MOVES)
     yield from dict.fromkeys(f"{before.id}: {work.what} {work.value}" for work in moves)
 

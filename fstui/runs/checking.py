@@ -79,7 +79,7 @@ class Checkup:
         self.left_out.append(SkippedFilesystem(subject.name, reason))
 
     async def begin(self, subject: Subject) -> RunInProgress:
-        """Return its run, which begins when its events are read. Raises Refused."""
+        """Return the run of a subject, which begins when its events are read. Raises Refused."""
         scenario = await scenarios.named(self._scenario)
         return self._session.start(
             await self._session.plan(scenario, subject.site, self._settings), subject.site, self.idle
@@ -92,17 +92,22 @@ class Checkup:
             self.subjects.append(Subject(site.read.path, site))
 
     async def choose(self, filesystems: Sequence[Target], flags: Mapping[str, Judgement] = NO_FLAGS) -> None:
-        """Choose those that can be written to, each once. ``flags``: verdicts on configurations, by mount point."""
+        """Choose the filesystems that can be written to, each once.
+
+        ``flags``: judgements of configurations, by mount point.
+        """
         mounts = [target.mount_point for target in filesystems]
         seen: dict[object, str] = {}
         fit: list[Target] = []
         for target in filesystems:
             reason = _unfit(target)
-            twin = target.mount_point if reason else seen.setdefault(_same(target), target.mount_point)
-            reason = reason if twin == target.mount_point else f"the same filesystem as {twin}"
+            first = target.mount_point if reason else seen.setdefault(_same(target), target.mount_point)
+            is_repeated = first != target.mount_point
+            if is_repeated:
+                reason = f"the same filesystem as {first}"
             if reason:
                 silent = target.silent_s is not None and not target.pseudo
-                if twin == target.mount_point and (known := _by_configuration(flags.get(target.mount_point))):
+                if not is_repeated and (known := _by_configuration(flags.get(target.mount_point))):
                     reason = f"{known}; {_NAME_IT if reason.endswith(_NAME_IT) else reason}"
                 self.left_out.append(SkippedFilesystem(target.mount_point, reason, trouble=silent))
             else:

@@ -48,7 +48,7 @@ def check_file(path: Path) -> None:
     if not path.parent.is_dir():
         raise Refused(f"--output {path}: there is no directory {path.parent}")
     try:
-        os.close(open_parent(path)[0])
+        os.close(open_parent(path)[0])  # it raises OSError if another user could redirect the path
     except OSError as error:
         raise Refused(f"--output {path}: {error.strerror}") from None
     if not os.access(path if path.exists() else path.parent, os.W_OK):
@@ -65,7 +65,7 @@ def put_file(path: Path, data: bytes) -> None:
     mode = 0o666 & ~_umask()
     try:
         found = os.stat(name, dir_fd=parent, follow_symlinks=False)
-        if found.st_uid == os.geteuid():  # another user could have made it setuid, or writable for all
+        if found.st_uid == os.geteuid():  # else the mode is not trusted: it may be setuid, or writable for all
             mode = found.st_mode & 0o777
         replaced = stat.S_ISREG(found.st_mode) and os.access(directory, os.W_OK)
     except FileNotFoundError:

@@ -36,7 +36,7 @@ def directory() -> str:
 
 
 async def listed(most: int | None = None) -> list[Summary]:
-    """Return summaries of all saved runs, or the ``most`` newest, also of unreadable files. Raises Refused."""
+    """Return summaries of all saved runs, or the ``most`` newest, unreadable files included. Raises Refused."""
     while True:
         try:
             return await in_home(runs.history, most, READING_S)
@@ -58,7 +58,7 @@ def matching(summaries: Sequence[Summary], words: str) -> list[Summary]:
 async def note(reference: str, words: str) -> None:
     """Save a note on a run; an empty one removes it. Raises Refused, OSError."""
     saved = await find(reference)
-    words = words.replace("\xa0", " ")  # in a number that was copied from a report
+    words = words.replace("\xa0", " ")  # numbers that are copied from a report contain it
     if not words.isprintable() or len(words) > MAX_NOTE_LENGTH:
         raise Refused(f"a note is one line of at most {MAX_NOTE_LENGTH} printable characters")
     await in_home(user_data.note, saved.run.id, words.strip())

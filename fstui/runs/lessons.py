@@ -170,6 +170,7 @@ def found(claim: Claim, runs: Mapping[str, Run]) -> CheckedClaim:
     over = _figure(claim.figure, _step(claim.over, runs)) if claim.over else 1.0
     value = of / over if over else float("inf")
     shown = rate if claim.figure == "rate" else ratio
+    # a quotient of two figures is shown with as many digits as a rate
     words = claim.says.format(value=(rate if claim.over else shown)(value), of=shown(of), over=shown(over))
     return CheckedClaim(words, claim.least <= value <= claim.most)
 

@@ -118,6 +118,7 @@ class StepRecorder:
         if samples.parts == 2:
             synced = samples.durations_ns(1)
             self.writes.add(durations)
+            # of rare syncs, most operations have none: a duration of 0
             self.sync_parts.add(list(filter(None, synced)) if self._rare_syncs else synced)
             durations = list(map(add, durations, synced))
         self.intervals.add(samples.begins_ns, ends)

@@ -40,6 +40,7 @@ BASELINE_S = 1800.0
 WINDOW_S = 30.0
 """A window is longer than ten seconds if the host was too busy to take it in time."""
 GAP_S, JUMP_S = 2.5, 2.0
+"""A longer time without records is a gap. If the clock gained or lost more than this, it was set."""
 MAX_INCIDENTS = 10
 PRESSED = 0.5
 _DAYS = {"today": 0, "yesterday": 1}
@@ -155,7 +156,10 @@ def period_of(words: Sequence[str], now_s: float | None = None) -> tuple[float, 
 
 
 def _instant(text: str, now: float, day: date | None) -> datetime:
-    """Return a time. ``day``: of a time without a day; without it, the last time that has passed. Raises Refused."""
+    """Return a time. ``day``: used if the text names no day; None for the last such time that has passed.
+
+    Raises Refused.
+    """
     today = datetime.fromtimestamp(now)
     if text == "now":
         return today

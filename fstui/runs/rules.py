@@ -59,6 +59,7 @@ class Flags:
         if judgement is None:
             judgement = judge(evidence)
             text = encode(judgement).decode()
+            # share it only if no sentence names this filesystem
             if all(_PLAIN.fullmatch(name) and name not in text for name in names):
                 alike[content] = judgement
         return evidence, judgement

@@ -54,6 +54,7 @@ class StepRunner:
         self._emit = emit
         self._trace = trace or NoTrace()
         self._own: tuple[int, ...] | None = ()
+        """Processes that work for the step and that fstui did not start; None if unknown."""
         self._recorder = StepRecorder(index, planned, stack)
         self._probe: RunningProbe | None = None
         self._served: Served | None = None
@@ -159,10 +160,10 @@ class StepRunner:
             recorder.reported.note(self._processors.figures(elapsed_s, recorder.settings.writers))
 
     def _look(self) -> None:
-        now, drawn_at = time.monotonic(), self._drawn_at
+        now = time.monotonic()
         if self._ready_at is not None and not self._recorder.done:
             self._recorder.count(self._machine.counters(self._stack))
-        if now - drawn_at >= 0.9 * DRAW_S:
+        if now - self._drawn_at >= 0.9 * DRAW_S:
             self._drawn_at = now
             self._draw()
 
@@ -243,9 +244,9 @@ _KINDS: dict[str, type] = {
 
 
 def content_of(frame: Frame) -> Any:
-    """Return the content of a frame; of figures its fields. Raises BadFrame if it is not that of a probe.
+    """Return the content of a frame; for figures, its fields. Raises BadFrame if it is not valid.
 
-    A library in the probe's process may print into its output.
+    It may not be the probe's own: a library in the probe's process may print into its output.
     """
     try:
         content: Any = msgspec.convert(frame.fields, _KINDS.get(frame.kind, dict[str, Any]))

@@ -44,8 +44,8 @@ CLAIMS_S, RECENT_S = 60.0, 5.0
 START_S = 30.0
 """Time for a child program to print its first line: without one, it had no CPU. Later silence is due to the storage."""
 SILENT_S = 1.0
-"""A filesystem is shown as silent when no filesystem has answered statvfs for this long: on a busy host thousands of
-answers take time."""
+"""A filesystem that has not answered statvfs is silent when no other one has answered for this long either. On a busy
+host thousands of answers take time."""
 TOOLS_S = 7.0
 """Slightly longer than the 6 s after which the child program gives up on a tool."""
 SAVE_S = 10.0
@@ -212,7 +212,7 @@ class LocalMachine(Machine):
             self._cgroup.join(child.pid)
         self._restrain(child.pid)
         lowest = [node.id for node in probe.stack if node.lowest and node.layer == "block"]
-        here = {
+        host_settings = {
             **probe.directory.as_settings,
             # a new name for each step, because a killed probe leaves its file to the keeper of the directory
             "path": f"data-{next(self._files)}",
@@ -220,7 +220,7 @@ class LocalMachine(Machine):
             "fill_bytes_per_s": self._rate_limit.bytes_per_s,
             "stat_paths": [str(self._root / "sys/class/block" / device / "stat") for device in lowest],
         }
-        child.send(json.dumps({**settings.as_dict(), **probe.extra, **here}))
+        child.send(json.dumps({**settings.as_dict(), **probe.extra, **host_settings}))
         return LocalProbe(child)
 
     def _restrain(self, pid: int) -> None:

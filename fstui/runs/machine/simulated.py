@@ -117,7 +117,7 @@ class SimulatedMachine(Machine):
         passed_s = max(0.0, until_ns - self.host.now_ns) / 1e9 * self._pace
         self.host.now_ns = max(self.host.now_ns, until_ns)
         now = time.monotonic()
-        self._due = max(self._due, now - 0.1) + passed_s
+        self._due = max(self._due, now - 0.1) + passed_s  # a longer delay is not made up for
         await asyncio.sleep(max(0.0, self._due - now) if self._pace else 0.0)
 
 
