@@ -52,12 +52,12 @@ def execute(arguments: Sequence[str]) -> int:
 
 
 def exit_status(*codes: int) -> int:
-    """Return the one to report: that of a signal, else of --fail-on, else of a closed pipe, else of a failure."""
+    """Return the status to report: of a signal if there is one, else of --fail-on, a closed pipe, or a failure."""
     return max(codes, key=lambda code: (code > 128 and code != BROKEN_PIPE, code == FAILED_ON, code))
 
 
 def _remove_relative_paths() -> None:
-    """Remove them from PATH: as root, fstui would run programs that the owner of the current directory put there."""
+    """Keep only absolute paths in PATH: else, as root, fstui could run a program from another user's directory."""
     os.environ["PATH"] = os.pathsep.join(filter(os.path.isabs, os.get_exec_path()))
 
 

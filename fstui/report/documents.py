@@ -247,7 +247,7 @@ class CampaignDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.power
     """The host as the user named it for ssh."""
     directory: str
     cut: CutKind
-    """What the commands cut, as the user states."""
+    """What the commands cut, according to the user."""
     cuts_wanted: Count
     wait_s: tuple[float, float]
     seed: int

@@ -39,7 +39,8 @@ class Site(Base, frozen=True, kw_only=True):
     def declare(self, declaration: Declaration) -> Site:
         return msgspec.structs.replace(self, declaration=declaration)
 
-    def now(self, read: Target) -> Site:
+    def read_again(self, read: Target) -> Site:
+        """Return the site with a newer reading of its filesystem."""
         return msgspec.structs.replace(self, read=_resolved(read, self.directory))
 
     def check_open(self) -> None:

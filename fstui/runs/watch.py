@@ -32,7 +32,7 @@ from fstui.trace.conclusion import WatchConclusion, answers, conclude, conclude_
 if TYPE_CHECKING:
     from fstui.trace.at_risk import AtRiskChild
 
-SECOND = 1.0
+SECOND_S = 1.0
 MAX_WRITERS = 8
 
 
@@ -107,8 +107,8 @@ class WatchingWaits(Watching):
         stopped = False
         while not stopped and (left is None or left > 0):
             second = ProcSpan(self._machine, nodes)
-            stopped = await self._passed(SECOND if left is None else min(SECOND, left))
-            left = None if left is None else left - SECOND
+            stopped = await self._passed(SECOND_S if left is None else min(SECOND_S, left))
+            left = None if left is None else left - SECOND_S
             yield second.seen()
         yield Ended(whole.seen(), ())
 
