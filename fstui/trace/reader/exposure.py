@@ -53,7 +53,7 @@ class Bytes:
         self._marks.append((time, amount))
 
     def not_before(self, time: float) -> None:
-        """What is left was written after this time, because everything older is durable."""
+        """Everything written before this time is durable: what is left was written at this time or later."""
         if self._marks and self._marks[0][0] < time:
             older = sum(amount for at, amount in self._marks if at < time)
             self._marks = deque([(time, older), *((at, amount) for at, amount in self._marks if at >= time)])
@@ -135,8 +135,8 @@ class Exposure(Totals):
 class WriteCache:
     """How much of what was written to a disk its volatile cache may still hold: the bytes since its last flush.
 
-    The counters are read many times per second, because they do not show what came first, the flush or the writes. So
-    these bytes are an upper bound: everything that was written in the interval in which the flush ended is included.
+    The counters do not show whether the flush or the writes came first. So these bytes are an upper bound: everything
+    that was written between the two readings around the flush is included. Frequent readings keep it close.
     """
 
     def __init__(self, name: str) -> None:
@@ -180,6 +180,6 @@ class WriteCaches:
         return sum(self.disks[name].not_flushed for name in names if self.disks[name].volatile)
 
     def flushed_at(self, names: Iterable[str]) -> float:
-        """Return when one of these disks was flushed last; without a volatile cache, that is not necessary."""
+        """Return when one of these disks was flushed last; inf if one has no volatile cache, so needs no flush."""
         disks = [self.disks[name] for name in names]
         return max((disk.flushed_at if disk.volatile else inf for disk in disks), default=inf)

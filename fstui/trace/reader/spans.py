@@ -60,7 +60,7 @@ class WaitRow:
         self.slow += later.slow
 
     def as_dict(self, device_ns: int | None) -> dict[str, Any]:
-        """``device_ns``: the average part of a sync that the devices needed."""
+        """``device_ns``: how much of the time of one sync the devices needed, on average."""
         return {
             "program": self.key.name,
             "pid": next(iter(self.pids)) if len(self.pids) == 1 else None,
@@ -199,6 +199,6 @@ class Span:
         """
         if not row.below or not self.looked_s or not row.durations.count:
             return None
-        whole = self.elapsed_s / self.looked_s
-        part = sum(self.device(name).busy_ns * whole / syncs[name] for name in row.below if syncs[name])
+        scale = self.elapsed_s / self.looked_s  # requests are recorded only part of the time
+        part = sum(self.device(name).busy_ns * scale / syncs[name] for name in row.below if syncs[name])
         return min(int(part), row.durations.sum_ns // row.durations.count)

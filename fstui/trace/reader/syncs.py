@@ -24,7 +24,7 @@ FileNumber = tuple[int, int]
 """Device number and inode. The device of a btrfs is 0, because its events do not contain it."""
 NO_FILE = (0, 0)
 Running = tuple[FileNumber, int, bool]
-"""The file that is being synced, since when (ns of CLOCK_MONOTONIC), and whether the end has an event."""
+"""The file that is being synced, since when (ns of CLOCK_MONOTONIC), and whether an event will report its end."""
 
 
 class Switch:
