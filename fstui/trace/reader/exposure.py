@@ -180,6 +180,6 @@ class WriteCaches:
         return sum(self.disks[name].not_flushed for name in names if self.disks[name].volatile)
 
     def flushed_at(self, names: Iterable[str]) -> float:
-        """Return when one of these disks was flushed last; inf if one has no volatile cache, so needs no flush."""
+        """Return when one of these disks was flushed last; inf if none has a volatile cache, which needs no flush."""
         disks = [self.disks[name] for name in names]
-        return max((disk.flushed_at if disk.volatile else inf for disk in disks), default=inf)
+        return max((disk.flushed_at for disk in disks if disk.volatile), default=inf)

@@ -38,6 +38,8 @@ class NewNames:
         self.directory, self.path, self.count, self.since = directory, path, count, since
         self.journal = journal_of(directory[0])
         self._commits = self.journal.commits() if self.journal else 0
+        self._first_commit_s: float | None = None
+        """The age at which the first commit was seen."""
 
     def is_committed(self, now: float, commits: Mapping[Journal, int]) -> bool:
         """Return whether the journal was committed, or the kernel has written the directory in the background."""
@@ -45,7 +47,10 @@ class NewNames:
         if self.journal is None:
             return age_s > expire_s()
         done = commits[self.journal] - self._commits
-        return done >= 2 or (done == 1 and age_s > COMMIT_S) or age_s > self.journal.interval_s + COMMIT_INTERVAL_S
+        if done and self._first_commit_s is None:
+            self._first_commit_s = age_s
+        contained = done >= 2 or (self._first_commit_s or 0) > COMMIT_S
+        return contained or age_s > self.journal.interval_s + COMMIT_INTERVAL_S
 
 
 def find_directory(pid: int, inode: int, near: Iterable[str]) -> str | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fstui.trace.reader import at_risk
-from fstui.trace.reader.exposure import Bytes, Exposure
+from fstui.trace.reader.exposure import Bytes, Exposure, WriteCaches
 from fstui.trace.reader.new_names import Journal, NewNames
 from fstui.trace.reader.open_files import EVERYTHING, CachestatError, OpenFile, OpenFiles, Scope
 from fstui.trace.reader.syncs import Switch, Syncs
@@ -152,4 +152,15 @@ def test_a_later_commit_of_the_journal_makes_names_durable(
     monkeypatch.setattr("fstui.trace.reader.new_names.journal_of", lambda _: journal)
     names = NewNames(FILE, None, 1, 100.0)
     info.write_text(f"{7 + done} transactions (7 requested), each up to 2048 blocks\n")
-    assert names.is_committed(100.0 + age_s, {journal: journal.commits()}) == is_committed
+    commits = {journal: journal.commits()}
+    assert names.is_committed(100.0 + age_s, commits) == is_committed
+    # a commit that may have begun before the change does not contain it later either
+    assert names.is_committed(103.0, commits) == is_committed
+
+
+def test_a_flush_counts_at_the_disks_that_need_one() -> None:
+    caches = WriteCaches()
+    caches.add(["volatile", "protected"])
+    caches.disks["volatile"].volatile, caches.disks["protected"].volatile = True, False
+    assert caches.flushed_at(["volatile", "protected"]) == 0.0
+    assert caches.flushed_at(["protected"]) == float("inf")
