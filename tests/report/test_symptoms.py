@@ -176,7 +176,7 @@ def test_general_outcomes_are_what_a_watch_concludes() -> None:
     concluded = inspect.getsource(conclusion)
     outcomes = [one.when for one in symptoms.symptoms().watch]
     unconcluded = [when for when in outcomes if f'"{when}' not in concluded]
-    assert unconcluded == ["Its tables show that another program syncs often, or writes the most"]
+    assert unconcluded == ["The tables of fstui watch show that another program syncs often, or writes the most"]
     assert len(outcomes) == 8
 
 

@@ -5,15 +5,16 @@ A flush that has work to do takes longer the more unsynced data there is. In a g
 is normal if the host's disk has power-loss protection. A host that ignores flushes looks the same.
 
 ## How it was measured
-fdatasync is timed after O_DIRECT writes of up to 32 MiB, sequential and scattered. Its time grows if:
+fdatasync is timed after O_DIRECT writes of up to 32 MiB, sequential and scattered. fstui reports that
+its time grows if all of these are true:
 
 - at least 95 % of the bytes had reached the lowest device before the flush
 - the two largest amounts each take at least 1.5 times as long as any other
 - extra bytes ÷ extra time is at most 10 GB/s (more is memory speed)
 - the device itself takes longer (field 17 of its `stat`, or the trace)
 
-A flat flush is reported only in a guest, if all flushes arrive, a flush adds less than twice the time of an O_DIRECT
-write, and the medium is neither known nor declared to be protected.
+A flush whose time does not grow (a flat one) is reported only in a guest, if all flushes arrive, a flush adds less
+than twice the time of an O_DIRECT write, and the medium is neither known nor declared to be protected.
 
 ## What it proves, and what it does not
 Growth shows that the flush does work; only a power cut proves more. A flat flush does not show whether the host is

@@ -17,8 +17,8 @@ As root, the kernel's trace shows which process requested each flush, which deci
 ## What it proves, and what it does not
 No layer above the driver dropped the flushes during the seconds measured. A drive, a bridge or a host may still
 acknowledge a flush and ignore it. Confidence is above low only if each lowest device was seen to do work
-(`flush-cost`) or is known to lose nothing. Without a trace, the result is cannot-tell if over 5 % too many arrive, or
-if the device, while fstui is idle, receives flushes at more than 5 % of the sync rate.
+(`flush-cost`) or is known to lose nothing. Without a trace, the result is cannot-tell if over 5 % more than expected
+arrive, or if the device, while fstui is idle, receives flushes at more than 5 % of the sync rate.
 
 ## What to do next
 If other processes write, stop them or use another disk. To be certain, run a power-cut test.

@@ -8,18 +8,18 @@ layer above the driver drops them, at least for a time.
 Flushes per sync of each step with at least 20 syncs per writer, compared with those expected (`flushes-arrive`; several
 writers may share a flush):
 
-- if the expected number is one or exact: the flushes of more than one sync and of more than 0.2 % of the syncs are
-  missing
+- if one flush per sync, or another exact number, is expected: the flushes of more than one sync and of more than
+  0.2 % of the syncs are missing
 - otherwise: more than 10 % of the minimum are missing
 
 Each short part of a step with one writer is compared as well. As root, the kernel's trace shows which process
 requested each flush: flushes of other processes then do not count, and the layer that did not pass flushes on is named.
 
 ## What it proves, and what it does not
-Other processes only add flushes, so a shortfall is always real. The rule does not show which layer drops
-them. It may be:
+Other processes only add flushes, so a shortfall is always real. Without root, the rule does not show which
+layer drops them. It may be:
 
-- a seccomp filter that fakes the sync calls, a driver, or a layer between
+- a seccomp filter that fakes the sync calls, a driver, or a layer between the filesystem and the disk
 - ext4 without a journal on Linux 6.1: no flush for fdatasync and O_DSYNC
 - ext4 with an external journal: when an fsync commits the journal, only the journal device is flushed (on Linux
   6.12, two power cuts lost 477 of 477 records)

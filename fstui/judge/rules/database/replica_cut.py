@@ -7,8 +7,8 @@ have diverged. Such a primary must not simply rejoin.
 
 ## How it was measured
 `replica-cut` starts both servers on filesystems of their own and compares the clients' acknowledgements, row by row,
-with both tables afterwards. A power cut is SIGKILL and, at once, the kernel's shutdown of that filesystem. Everything
-not yet written is lost, as in a power cut of a disk without a cache.
+with both tables afterwards. fstui simulates a power cut: it kills the server (SIGKILL) and at once has the kernel
+shut that filesystem down. Everything not yet written is lost, as in a power cut of a disk without a cache.
 
 ## What it proves, and what it does not
 - With `sync_binlog = 1` and `innodb_flush_log_at_trx_commit = 1` nothing acknowledged may be missing on the primary. If

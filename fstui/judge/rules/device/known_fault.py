@@ -8,7 +8,7 @@ cache of this drive is on.
 Model and firmware were read from `/sys/block/X/device` and looked up in fstui's table. Nothing was measured.
 
 ## What it proves, and what it does not
-It is a report about other drives of the same make. This drive may work for years: the reports are of power cuts,
+It is a report about other drives of the same model. This drive may work for years: the reports are of power cuts,
 host crashes and bad sectors. No rate of syncs can show such a fault.
 
 ## What to do next

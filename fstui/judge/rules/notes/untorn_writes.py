@@ -1,7 +1,7 @@
 """*a note*
 
 ## What it means
-The kernel states that a write of up to this size is untorn: after a power cut, all of it is there, or nothing.
+The kernel states that a write of up to this size is untorn: after a power cut, all of it is there, or none of it.
 
 ## How it was measured
 It was only read: `queue/atomic_write_unit_max_bytes` of each device, and `STATX_WRITE_ATOMIC` (Linux 6.11) of a file in
@@ -16,7 +16,7 @@ Leave InnoDB's doublewrite buffer and PostgreSQL's `full_page_writes` on, unless
 use `RWF_ATOMIC` on this filesystem, or a power-cut test with its own page size showed no torn page.
 
 ## Details
-- InnoDB pages have 16 KiB, PostgreSQL's 8 KiB. A unit below that cannot protect them.
+- InnoDB's pages are 16 KiB, PostgreSQL's 8 KiB. A unit below that cannot protect them.
 - PostgreSQL's manual allows `full_page_writes = off` if the filesystem prevents partial page writes, such as ZFS. It
   writes through the page cache, which does not use `RWF_ATOMIC`.
 """

@@ -20,7 +20,7 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
     write them. A layer below acknowledges early.
 
     ## How it was measured
-    As for `odirect-before-platter`, on a device whose write cache is `none`: read from the drive, or declared by you.
+    As for `odirect-before-platter`, on a device without a write cache, as read from the drive or declared by you.
 
     ## What it proves, and what it does not
     Either the cache is not off, or a host answers in the disk's place. If you declared the medium, the finding is as
