@@ -128,7 +128,7 @@ class Flushes:
         points = [Point(amount) for amount in AMOUNTS if amount <= self.file_bytes]
         for number in range(ROUNDS):
             for point in points:
-                if self.ops and (clock() > until_ns or interrupted()):
+                if self.ops and (clock() > until_ns or interrupted()):  # a step does at least one operation
                     return [point for point in points if point.sync_ns]
                 self.measure_once(pattern, point)
             empty, largest = (statistics.median(point.sync_ns) for point in (points[0], points[-1]))
@@ -137,7 +137,7 @@ class Flushes:
         return points
 
     def measure_once(self, pattern: str, point: Point) -> None:
-        """Write the amount, read how much of it has arrived, sync, and send the operation."""
+        """Write the amount, read how much of it has reached the devices, sync, and send the operation."""
         calling("fdatasync", os.fdatasync, self.fd)
         before = self.counted()
         start = clock()

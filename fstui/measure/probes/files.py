@@ -27,9 +27,12 @@ SLOWEST_NS_PER_BYTE = 1000
 """1 MB/s. A file that takes longer than this and the timeout is given up."""
 UNIT = 4096
 STEP = 17 * 64
-"""Distance of blocks in the pool. Two of them share a unit only if they are 64 steps, which are 17 units, apart."""
+"""Distance of the blocks in the pool, in bytes. Blocks overlap, but the units of one block begin where those of another
+begin only if the blocks are 64 steps, which are 17 units, apart. Only such blocks could have a unit in common."""
 NEVER_SHARED_BYTES = 16 * UNIT
+"""Blocks up to this size end before the block 17 units further on begins."""
 NEVER_SHARED_SLOTS = 64
+"""Larger blocks have no unit in common if there are at most this many of them."""
 SLOTS = 252  # the samples of one batch fit into one frame
 POOL_BYTES = 8 << 20
 
@@ -72,7 +75,8 @@ def sync_directory() -> None:
 
 
 def fill(fd: int, size: int, how: str, bytes_per_s: int | None = None) -> None:
-    """``bytes_per_s``: the limit. Each piece is synced then, or the kernel would write everything at the end."""
+    """``bytes_per_s``: limit of the rate. With a limit each piece is synced, because otherwise the kernel would write
+    all of them at the end, without a limit."""
     if how == "fallocate":
         calling("fallocate", os.posix_fallocate, fd, 0, size)
     elif how == "written":
@@ -87,7 +91,8 @@ def fill(fd: int, size: int, how: str, bytes_per_s: int | None = None) -> None:
             exit_if_interrupted()
             chunk = random.randbytes(min(most, size - done))
             wrote = calling("pwrite", os.pwrite, fd, chunk, done)
-            if not wrote:  # the next write reports the cause of a short write, except if nothing was written
+            # after a short write, the next turn reports the cause; if nothing was written, this loop would not end
+            if not wrote:
                 raise CallError("pwrite", cut_short(fd, chunk, done, wrote))
             done += wrote
             send("preparing", done=done, total=size)
@@ -101,6 +106,7 @@ def wait_until(due_ns: int) -> None:
 
 def give_up_if_slow(done: int, size: int, elapsed_ns: int) -> None:
     """Raises CallError if the file would take minutes: a step of seconds would measure nothing there."""
+    # at this speed, the whole file would take longer than the timeout and the time at the lowest speed
     if elapsed_ns > TIMEOUT_NS and elapsed_ns * size > done * (TIMEOUT_NS + size * SLOWEST_NS_PER_BYTE):
         said = f"{done} of {size} bytes written in {elapsed_ns / 1e9:.0f} s: too slow for a file of that size"
         raise CallError("pwrite", OSError(errno.ETIMEDOUT, said))
@@ -126,9 +132,9 @@ def remove(path: str) -> None:
 class Blocks:
     """Blocks of random bytes, with a stamp in every unit of 4 KiB. New stamps make all blocks new.
 
-    Blocks for buffered writes overlap in one pool at steps of about 1 KiB, so that it stays in the processor's cache;
-    O_DIRECT requires alignment. No unit is ever written twice with the same contents, so deduplicating storage
-    finds no equal ones.
+    Blocks for buffered writes overlap in one pool at steps of about 1 KiB, so that the pool stays in the processor's
+    cache. Blocks for O_DIRECT must be aligned, so they do not overlap. No unit is ever written twice with the same
+    contents, so deduplicating storage finds no equal ones.
     """
 
     def __init__(self, block_bytes: int, direct: bool) -> None:
@@ -139,6 +145,7 @@ class Blocks:
         pool.write(random.randbytes(len(pool)))
         view = memoryview(pool)
         page = block_bytes % UNIT or UNIT  # the shortest page of a block: it must contain a stamp, too
+        # distance of the stamps: at most one page, so that every page of every block contains a stamp
         apart = page // step * step or max(8, min(step, page) // 8 * 8)
         self._stamps = view[: len(pool) // 8 * 8].cast("Q")[:: apart // 8]
         self._stamp = random.getrandbits(62)

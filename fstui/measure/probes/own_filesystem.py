@@ -1,7 +1,7 @@
 """A filesystem in a file, mounted where only this process and its children see it, and cut as by a power failure.
 
-It requires root. It disappears with the last process, also after kill -9: the mount with its namespace
-(mount_namespaces(7)), the loop device with the mount (autoclear, loop(4)).
+It requires root. It disappears when the last process ends, also after kill -9: the mount disappears with its namespace
+(mount_namespaces(7)), and the loop device with the mount (autoclear, loop(4)).
 """
 
 from __future__ import annotations

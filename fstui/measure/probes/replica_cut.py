@@ -24,7 +24,8 @@ LATE_S = 60
 LOOK_S = 0.25
 POLL_S = 0.05
 START_S = 180.0
-"""For a server to start from an empty directory or after a cut: a slow disk does ten syncs per second."""
+"""Time limit for the start of a server, also in an empty directory or after a cut. It is long, because a slow disk does
+only ten syncs per second."""
 ANSWER_S = 60.0
 SOCKET = "socket"
 TEMPLATE_STEPS = 5
@@ -108,7 +109,8 @@ class ReplicaServer:
         return {(int(client), int(number)) for client, number in rows}
 
     def durability(self) -> list[str]:
-        """Return the settings that decide its durability. Raises Trouble if they are not those that it was given."""
+        """Return the settings that decide its durability. Raises Trouble if the server does not have the values with
+        which it was started."""
         wanted: dict[str, str] = self.settings["expected"][self.role]
         (found,) = self.query(f"SELECT {', '.join(f'@@{name}' for name in wanted)}")
         if list(found) != list(wanted.values()):
@@ -160,7 +162,7 @@ class Pair:
         self.replica.wait_for(made, "did not follow the primary")
         if self.settings["joined"]:
             self.primary.wait_for(self.settings["joined"], "saw no semi-synchronous replica")
-        for server in self.both:  # the cut must lose only what follows
+        for server in self.both:  # so that the cut loses nothing of the preparation
             own_filesystem.sync(server.mounted)
         send(
             "figures",
@@ -187,7 +189,7 @@ class Pair:
         for server in dying:
             server.kill()
         if cut != "kill -9":
-            for server in dying:  # before reaping: the kernel writes dirty pages all the time
+            for server in dying:  # before reaping, because meanwhile the kernel may write dirty pages
                 own_filesystem.cut_power(server.mounted)
         for server in dying:
             server.reap()
@@ -279,7 +281,7 @@ def run(pair: Pair, settings: dict[str, Any]) -> None:
         raise Trouble("the primary continued without its replica: it is not semi-synchronous any more")
     ended_ns = clock()
     pair.cut()
-    clients.program.finish()  # what was acknowledged before the end is read; then the clients see the primary gone
+    clients.program.finish()  # reads the remaining acknowledgements; the clients end because the primary has ended
     pair.recover()
     send("figures", **compared(clients.acknowledged, pair))
     send("done", start_ns=clients.started_ns, end_ns=ended_ns, delayed_ns=0)

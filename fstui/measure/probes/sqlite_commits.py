@@ -24,10 +24,12 @@ FILES = ("", "-journal", "-wal", "-shm")
 
 
 class SqliteError(CallError):
-    """A failure of SQLite as that of a system call, as far as SQLite names it (https://sqlite.org/rescode.html)."""
+    """A failure of SQLite. Its error code shows whether fsync failed, and which errno to report, if any
+    (https://sqlite.org/rescode.html)."""
 
     def __init__(self, call: str, error: sqlite3.Error) -> None:
         name = getattr(error, "sqlite_errorname", "")
+        # not CallError.__init__, which takes an OSError
         Exception.__init__(self, f"{error} ({name})" if name else str(error))
         self.call = "fsync" if name.endswith(("_FSYNC", "_DIR_FSYNC")) else call
         self.errno = errno.EIO if name.startswith("SQLITE_IOERR") else ERRNO.get(name)

@@ -21,7 +21,7 @@ from typing import Any
 from fstui.proc import io_cgroup, mapped_files, stubs_syncs
 
 OPENED = 24
-"""How many files are opened with O_DSYNC."""
+"""How many times a file is opened with O_DSYNC."""
 FDATASYNC = {"x86_64": 75, "aarch64": 83, "riscv64": 83, "ppc64le": 148, "s390x": 148, "armv7l": 148, "i686": 148}
 """System call numbers of fdatasync, from the kernel's syscall tables."""
 CALLS = {
@@ -35,10 +35,11 @@ TRIES, MAX_S = 24, 0.3
 """How many syncs are checked for dirty pages, and for how long; at least MIN_TRIES, however slow the storage is."""
 MIN_TRIES = 4
 SEARCHES, MAX_SEARCH_S = 88, 1.3
-"""The same after one sync left its page dirty, until a second one does. One may be chance: btrfs reports the end of a
-write a moment late."""
+"""The same limits after one sync has left its page dirty. Then a second such sync is looked for, because a single one
+may be chance: btrfs reports the end of a write a moment late."""
 CONTROLS = 3
-"""How many raw system calls must leave the page clean where a call of libc left it dirty."""
+"""After a call of libc has left the page dirty, this many raw system calls are made. Only if all of them leave the page
+clean does the call of libc count as one that did not sync."""
 _DIRTY_KB = re.compile(r"^(?:Shared|Private)_Dirty: +(\d+) kB$")
 _HEADER = re.compile(r"^[0-9a-f]+-[0-9a-f]+ ")
 Sync = Callable[[int], object]
@@ -87,7 +88,7 @@ def _is_invalid(call: Callable[[int], object], fd: int) -> bool:
 
 
 def dsync_flag_kept(path: str) -> bool:
-    """Return whether every file opened with O_DSYNC has the flag (F_GETFL)."""
+    """Return whether the file has O_DSYNC each time that it was opened with this flag (F_GETFL)."""
     for _ in range(OPENED):
         fd = os.open(path, os.O_WRONLY | os.O_DSYNC)
         try:

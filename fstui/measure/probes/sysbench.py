@@ -21,6 +21,7 @@ from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_inter
 
 ROW_BYTES = 240  # of sysbench's table, with its index
 FULL_INTERVALS = 2
+"""After this many intervals without a transaction, it is checked whether the disk is full."""
 DISK_FULL = "the disk is full, and the server waits for space instead of answering"
 HISTOGRAM_ROWS = 100
 PROGRESS_NS = 250_000_000
@@ -136,7 +137,8 @@ class Measurement:
             send("done", start_ns=self.started_ns, end_ns=self.ended_ns, delayed_ns=0)
 
     def conclude(self, text: list[str]) -> None:
-        """Send the final figures. The step takes its end from sysbench's clock, so that both have the same rate."""
+        """Send the final figures. The end of the step follows from sysbench's figures, so that the step has the rate
+        that sysbench printed."""
         self.ended_ns = clock()
         totals = sysbench_program.totals(text)
         if totals is None:
@@ -157,7 +159,8 @@ class Measurement:
 
 @contextlib.contextmanager
 def naming_full_disk() -> Iterator[None]:
-    """Add to a Trouble that the disk is full. PostgreSQL then ends without an error, and sysbench 1.0 crashes."""
+    """Add to a Trouble that the disk is full, if it names no error of the kernel: on a full disk PostgreSQL ends
+    without an error, and sysbench 1.0 crashes."""
     try:
         yield
     except Trouble as trouble:

@@ -19,12 +19,12 @@ LATE_S = 20
 SCHEMAS, SQL = "./schemas.lua", "./sql.lua"
 _QUERY = re.compile(r" for query '.*")
 _NUMBER, _COUNT = r"(\d{1,15}(?:\.\d{1,15})?)(?![\d.])", r"(\d{1,15})(?![\d.])"
-"""sysbench prints no longer number, and none with two points."""
+"""A longer number, or one with two points, is not from sysbench, so it must not match."""
 _INTERVAL = re.compile(
     rf"\[ {_COUNT}s \] thds: \d+ tps: {_NUMBER} qps: {_NUMBER} \(r/w/o: {_NUMBER}/{_NUMBER}/{_NUMBER}\) "
     rf"lat \(ms,95%\): {_NUMBER} err/s:? {_NUMBER}"
 )
-_WHOLE = re.compile(r"-?\d{1,18}(?:\.\d{1,15})?")
+_SIGNED = re.compile(r"-?\d{1,18}(?:\.\d{1,15})?")
 _BUCKET = re.compile(rf"\s+{_NUMBER} \|[* ]*\s{_COUNT}$")
 _REPORTED = re.compile(rf"\s+([\w/ ]+):\s+{_NUMBER}(?:\s+\({_NUMBER} per sec\.\))?")
 _LATENCY_MS = {"min": "min", "avg": "avg", "max": "max", "p95": "95th percentile"}
@@ -107,6 +107,7 @@ def sysbench(
     config, writer = os.pipe()
     os.write(writer, settings["secrets"].encode())
     os.close(writer)
+    # any OLTP script makes the tables of all of them
     workload = "oltp_read_write" if command != "run" else settings["workload"]
     own = {"FSTUI_WORKLOAD": workload, "FSTUI_SCHEMAS": str(settings["schemas"]), **(environment or {})}
     script = script or (SCHEMAS if settings["schemas"] > 1 else workload)
@@ -181,12 +182,12 @@ def histogram(text: list[str]) -> list[tuple[float, int]]:
 
 
 def counted(rows: list[tuple[str, ...]], columns: int) -> dict[str, list[int | None]]:
-    """Return the numbers by name of the rows that have ``columns`` numbers; an empty field is None. Skip other rows.
+    """Return the numbers of each row by its name; an empty field is None. Skip rows without ``columns`` numbers.
 
-    A number that is the difference of two counters may be negative at the start.
+    Numbers may be negative: some are the difference of two counters of the server.
     """
     return {
         row[0]: [round(float(number)) if number else None for number in row[1:]]
         for row in rows
-        if len(row) == columns + 1 and all(not number or _WHOLE.fullmatch(number) for number in row[1:])
+        if len(row) == columns + 1 and all(not number or _SIGNED.fullmatch(number) for number in row[1:])
     }

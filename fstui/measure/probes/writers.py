@@ -38,10 +38,12 @@ LOOK_NS = 50_000_000
 HAND_OVER_NS = 250_000_000
 """How often it sends its samples. Each time the engine wakes up, which may delay the next operation."""
 MAX_PENDING = 128
-"""With this many pending frames, all writers together, they are sent at once: half of what the pipe can hold."""
+"""Half of the frames that the pipe can hold. A writer sends its pending frames early when it has its share of these."""
 SLOW_STEP_OPS = 50
 SLOW_STEP_EXTRA_NS = 5_000_000_000
+"""A step with fewer than SLOW_STEP_OPS operations may run this much longer than planned."""
 SILENT_NS = 500_000_000
+"""If a writer has not looked at the clock for this long, the system call that blocks it is reported."""
 WRITER_WORDS = 7
 UNKNOWN = -1
 _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
@@ -104,8 +106,8 @@ class Shared:
         self.words[0] = 1
 
     def of(self, writer: int) -> memoryview:
-        """Return started_ns, ended_ns, delayed_ns, the time of the last look, and the time without a CPU: in all, the
-        longest wait, stolen."""
+        """Return the numbers of a writer: started_ns, ended_ns, delayed_ns, when it last looked at the clock, and three
+        times without a CPU: all waits, the longest wait, and what a hypervisor took."""
         first = 1 + WRITER_WORDS * writer
         return self.words[first : first + WRITER_WORDS]
 
@@ -114,7 +116,7 @@ class WriteLoop(ABC):
     """The measured loop of one writer."""
 
     parts = 2
-    """Parts of an operation: a write and its sync, or one."""
+    """2: an operation is a write and then a sync; 1: it is a single call."""
     making = "open"
     """The call that is reported if the file cannot be made."""
 
@@ -178,7 +180,7 @@ class WriteLoop(ABC):
             self.state[2] = self.delayed_ns
 
     def over(self, elapsed_ns: int) -> bool:
-        if self.shared.stopping or self.ops >= self.most_ops or os.getppid() != self.coordinator:
+        if self.shared.stopping or self.ops >= self.most_ops or os.getppid() != self.coordinator:  # it was killed
             return True
         if not self.length_ns or elapsed_ns < self.length_ns:
             return False
@@ -190,8 +192,8 @@ class WriteLoop(ABC):
         self.pending += frames.encode_samples(self.number, self.parts, start_ns, marks)
 
     def keep_apart(self, start_ns: int, marks: list[int]) -> None:
-        """Keep one operation after a pause. Those of a hand-over share a frame: one each would wake the engine for
-        every operation."""
+        """Keep one operation after a pause. It is sent at the next hand-over, in a frame with others: a frame for each
+        operation would wake the engine every time."""
         self.ops += 1
         self.apart += (start_ns, *marks)
 
@@ -211,7 +213,7 @@ class BlockWriter(WriteLoop):
         self.offsets = offsets(settings, seed=number + 1)
         most_bytes = settings["max_bytes_per_s"] * settings["seconds"] // settings["writers"]
         self.most_ops = max(1, int(most_bytes // self.block_bytes)) if most_bytes else sys.maxsize
-        if enough := settings.get("enough_ops"):
+        if enough := settings.get("enough_ops"):  # such a step never takes longer than planned
             self.least_ops, self.most_ops = 0, min(self.most_ops, -(-enough // settings["writers"]))
 
 
@@ -222,7 +224,7 @@ def fork_writer(
     pid = os.fork()
     if pid:
         return pid
-    os.close(gate[1])
+    os.close(gate[1])  # otherwise the gate would stay shut when the coordinator closes its end
     status = 1
     try:
         writer = make(number)
@@ -254,7 +256,7 @@ def measure(kind: type[WriteLoop], settings: dict[str, Any]) -> bool:
     os.close(lifeline)
     commands = CommandLines()
     waiting = writers
-    while waiting and (letters := os.read(watched, waiting)):
+    while waiting and (letters := os.read(watched, waiting)):  # one letter per writer; none: all writers have ended
         waiting -= len(letters)
     if waiting:  # a writer ended before it was ready, and reported why
         shared.stop()
