@@ -1,7 +1,8 @@
 """Child processes: start, read, stop, reap, abandon.
 
 Everything that can block on storage runs in a child process. A thread that is stuck in the kernel keeps its process
-from ending, but a child can be left behind. It ends by itself when its stdin closes, so even kill -9 of fstui ends it.
+from ending, but a child process can be left behind. A child ends by itself when its stdin closes, so it also ends after
+kill -9 of fstui.
 """
 
 from __future__ import annotations
@@ -30,9 +31,12 @@ _PIPE_BYTES = 1 << 20
 _READ_BYTES = 1 << 18
 _POLL_S = 0.005
 CALL_S, REAP_S, LOOK_S, MAX_S = 2.0, 0.5, 0.1, 60.0
+"""Time for a call without progress, time for a child to end, time between two looks at its progress, and the additional
+time for a call that makes progress."""
 HOME = "the state directory"
 HURRIED_S, AGAIN_S = 0.5, 0.2
-"""After a stop: how long a child may make no progress, and the shorter one once a child was abandoned on that disk."""
+"""How long a child may make no progress after a stop: HURRIED_S, but AGAIN_S once another child was abandoned on the
+same disk."""
 Result = TypeVar("Result")
 WaitedDisk = Literal["home", "target"]
 
@@ -72,9 +76,9 @@ def command(module: str, *arguments: str) -> list[str]:
 class Child:
     """A running program with pipes on stdin and stdout, in its own session, or only in its own process group.
 
-    Ctrl-C does not reach it. In a session of its own it also gets a share of the processors of its own (sched(7),
-    autogroup). It is not one of asyncio's processes, because the event loop would wait for such a process, or complain
-    about it, when it ends.
+    Ctrl-C does not reach it. In a session of its own it also gets its own share of CPU time, so that fstui's other work
+    does not slow it down (sched(7), autogroup). It is not one of asyncio's processes: the event loop would wait for
+    such a process, or complain about it, when the loop ends.
     """
 
     _stdin: asyncio.WriteTransport
@@ -202,6 +206,7 @@ async def call_helper(name: str, *arguments: object, timeout_s: float = CALL_S, 
 async def _call(path: list[str], function: object, arguments: object, timeout_s: float, where: str) -> Any:
     child = await Child.start("measure.helpers.call")
     try:
+        # two pickles: the function can only be unpickled after the search path was set
         child.send_bytes(pickle.dumps(path) + pickle.dumps((function, arguments)))
         child.hang_up()
         answer = await _before_timeout(child, child.read_all(), timeout_s, where)

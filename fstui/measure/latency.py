@@ -15,10 +15,12 @@ from fstui.model.steps import Latency, StallSummary, TimelinePoint
 _SUB_BITS = 6
 _EXACT = 2 << _SUB_BITS
 _CELL_BITS = _SUB_BITS - 2
-"""A cell of a picture contains this power of two of buckets: there are four cells per octave."""
+"""A cell of a picture contains 2 to the power of this many buckets, so there are four cells per octave."""
 _MAX_LOOSE = 16384
+"""Most different values that are counted exactly before they are put into buckets."""
 _MAX_FRESH = 8
-"""Stretches that are not merged yet: the hand-overs of the writers overlap, and each covers a few stretches."""
+"""Most stretches with values that are not merged yet. The samples of several writers arrive in turn and belong to the
+same few stretches, so merging after each arrival would be a waste."""
 STALL_NS = 250_000_000
 STALL_TIMES_P50 = 10
 
@@ -32,7 +34,7 @@ def bucket_of(value: int) -> int:
 
 
 def stall_limit_ns(p50_ns: int) -> int:
-    """Return the shortest stall: 250 ms, and ten times the median."""
+    """Return the duration from which an operation is a stall: 250 ms or ten times the median, whichever is longer."""
     return max(STALL_NS, STALL_TIMES_P50 * p50_ns)
 
 
@@ -47,8 +49,8 @@ def lower_edge(bucket: int) -> int:
 class Histogram:
     """The number of values in each bucket. All values are in ns.
 
-    Values are first counted exactly, and put into buckets when there are many different ones, or when a result is
-    requested: fast storage has few different ones.
+    New values are counted exactly. They are put into buckets when there are many different values, or when a result is
+    requested. Fast storage has many operations but few different values, so this saves most of the work.
     """
 
     def __init__(self) -> None:
@@ -168,7 +170,8 @@ class Histogram:
 class Timeline:
     """Latencies over time in at most ``2 × points`` stretches. When there are more, neighbours are merged.
 
-    Values are counted once, as fresh values of their stretch, and later merged into the stretch and into the whole.
+    New values are first counted in a fresh histogram of their stretch. Later this histogram is merged into that of the
+    stretch and into that of the whole time.
     """
 
     def __init__(self, length_s: float | None, points: int = 60) -> None:
@@ -256,6 +259,7 @@ class Timeline:
 
 
 def _add_counters(kept: dict[str, int | None], more: dict[str, int | None]) -> None:
+    """Add up by name. A counter that is None was not read and adds nothing."""
     for name, value in more.items():
         before = kept.get(name)
         kept[name] = value if before is None else before if value is None else before + value

@@ -25,7 +25,8 @@ from fstui.measure.wire.stdio import ignore_signals, say
 
 EVERY_S = 2.0
 SHARE = 0.02
-"""Most processor time that the program may use, as a share of one processor. On a large host it looks less often."""
+"""Most processor time that the program may use, as a share of one processor. On a host with many processes each look
+takes longer, so the program looks less often."""
 MIN_BYTES_PER_S = 4096
 MAX_WRITERS, MAX_FILES = 8, 512
 
@@ -103,9 +104,10 @@ class ActivitySampler:
         names = {pid: proc.read_text(f"/proc/{pid}/comm").rstrip("\n") for pid in proc.pids()}
         for pid in names:
             count = proc.written_bytes(pid)
-            hidden = hidden or count is None
+            hidden = hidden or count is None  # the process has ended, or belongs to another user
             if count is not None:
                 now[pid] = count
+        # a process that was not there before has no rate yet
         rates = {pid: (count - self.before.get(pid, count)) / elapsed_s for pid, count in now.items()}
         busiest = sorted((pid for pid in rates if rates[pid] >= MIN_BYTES_PER_S), key=lambda pid: -rates[pid])
         self.before = now
@@ -123,7 +125,7 @@ class ActivitySampler:
         return {"writers": writers, "databases": self.servers(names), "hidden": hidden and os.geteuid() != 0}
 
     def servers(self, names: dict[int, str]) -> list[dict[str, Any]]:
-        """Return the fields of each server: those of its first process, without the processes that it has started."""
+        """Return the fields of each server. A server's child processes have its name, and are not listed again."""
         serving = {pid for pid, name in names.items() if name in self.request["servers"]}
         first = {pid for pid in serving if parent(pid) not in serving}
         self.databases = {

@@ -1,7 +1,7 @@
 """Program: call one function in a process that can be abandoned.
 
-stdin, pickled: the search path, which may be empty for child programs; (function, arguments), where a function of a
-child program is ``module.name``. stdout, pickled: (True, result) or (False, exception).
+stdin: two pickles, the search path for modules (empty: unchanged) and then (function, arguments). A function that fstui
+does not import is given as its name, ``module.name``. stdout: a pickle, (True, result) or (False, exception).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
     gc.disable()  # it ends after one call, and a history of thousands of runs would be searched for garbage many times
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # keeps what the function prints out of the answer
+    os.dup2(2, 1)  # what the function prints goes to stderr, so that it does not spoil the answer
     path = pickle.load(sys.stdin.buffer)
     if path:
         sys.path[:] = path

@@ -26,11 +26,12 @@ MAX_BYTES = 100_000
 """Limit for one answer: the reader accepts lines of up to a quarter of a megabyte."""
 PRINTING = threading.Lock()
 OWN = {"nvme": "nvme_admin.py"}
-"""Programs that fstui has itself, so that they need not be installed."""
+"""Programs of which fstui contains a replacement, so that they need not be installed."""
 PROGRAMS = frozenset({"dmsetup", "hdparm", "losetup", "nvme", "smartctl", "stat", "zfs", "zpool"})
 """The programs that may run: all of them can be called so that they only read."""
 SMARTCTL_FAILED = 0b11
-"""The bits of its exit status without an answer. The others report the state of the disk: smartctl(8), EXIT STATUS."""
+"""Bits of smartctl's exit status: there is no answer. The other bits report the state of the disk: smartctl(8), EXIT
+STATUS."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 

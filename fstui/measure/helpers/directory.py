@@ -3,10 +3,10 @@
 ``inspect``, ``remove`` and ``dismantle`` are called by ``fstui.measure.children.call_helper``.
 Programs:
 ``space``  stdin: a line per mount point; stdout: an empty object at the start, then a JSON line per answer, in the
-           order in which they arrive
-``keep``   stdin: a path; makes it (mode 0700, it must not exist) and holds it, prints ``ready`` and its ``identity``
-           (device and inode), removes it when stdin closes, and then the ledger's entry of it (an argument), because
-           the app may be dead
+           order in which the answers arrive
+``keep``   stdin: the path of a directory that does not exist yet. The program makes it (mode 0700), holds it, and
+           prints ``ready`` and its ``identity`` (device and inode). When stdin closes it removes the directory, and
+           then the directory's entry in the ledger (an argument), because the app may be dead
 Paths are JSON strings with surrogate escapes, so that a name that is not UTF-8 survives.
 """
 
@@ -44,8 +44,8 @@ STOPPED = frozenset({errno.EIO, errno.EROFS, errno.EUCLEAN, errno.ESHUTDOWN, err
 STATX_DIOALIGN, STATX_WRITE_ATOMIC = 0x2000, 0x10000
 GETFLAGS, GETFLAGS_POWERPC = 0x80086601, 0x40086601
 FLAGS = {"S": 0x8, "C": 0x800000}
-"""FS_SYNC_FL, inherited from the directory: every write is synced. FS_NOCOW_FL, also inherited: btrfs overwrites the
-file in place, without checksums."""
+"""By letter of lsattr(1). S is FS_SYNC_FL: every write is synced. C is FS_NOCOW_FL: btrfs overwrites the file in place,
+without checksums. A new file inherits both from its directory."""
 STATX = {"x86_64": 332, "aarch64": 291, "riscv64": 291, "ppc64le": 383, "s390x": 379}
 """System call numbers of statx, from the kernel's syscall tables."""
 
@@ -267,7 +267,8 @@ def remove_held(held: int) -> None:
 
 
 def free_shared_memory(held: int) -> None:
-    """Remove the System V segments of killed PostgreSQL servers whose data is there, if no process is attached.
+    """Remove the System V segments of killed PostgreSQL servers whose data is in this directory, if no process is
+    attached.
 
     Line 7 of postmaster.pid has the key and id of a segment (src/include/utils/pidfile.h).
     """
@@ -277,7 +278,7 @@ def free_shared_memory(held: int) -> None:
                 owner, (key, number) = os.fstat(file.fileno()).st_uid, map(int, file.read(4096).splitlines()[6].split())
             with open("/proc/sysvipc/shm", "rb") as table:
                 rows = [[int(word) for word in line.split()] for line in table.readlines()[1:]]
-            # the file has the key as an unsigned number
+            # the file has the key as an unsigned number; fields 6 and 7: number of attached processes, owner
             if any(row[1] == number and (row[0] - key) % (1 << 32) == 0 and row[6:8] == [0, owner] for row in rows):
                 import ctypes  # noqa: PLC0415  only needed here
 
@@ -287,7 +288,8 @@ def free_shared_memory(held: int) -> None:
 def remove(path: str) -> dict[str, Any]:
     """Remove what an earlier run left: only a directory with fstui's name, this user as owner, and the mark.
 
-    Returns an empty dict, or ``absent``, the inode of the directory above it and the f_fsid there. Raises OSError.
+    Returns an empty dict. If the directory does not exist: ``absent``, the inode of the directory above it, and the
+    f_fsid of the filesystem there. Raises OSError.
     """
     if not os.path.basename(path).startswith(PREFIX):
         raise OSError(None, f"its name does not begin with {PREFIX}")

@@ -1,8 +1,8 @@
-"""Program: keep one throwaway database server, and end it when stdin closes: kill -9 of fstui ends it, too.
+"""Program: keep one throwaway database server, and end it when stdin closes, so that kill -9 of fstui also ends it.
 
 stdin: one line of JSON, and another with a new ``argv`` for each restart on the same data.
-stdout: JSON lines: ``started`` with the server's pid and its own path of its ``data``, or ``error``; later ``ended``,
-if it ends by itself. The first line of stdin contains:
+stdout: JSON lines: ``started`` (the server's pid) with ``data`` (the path that the server uses for its data directory),
+or ``error``; later ``ended``, if the server ends by itself. The first line of stdin contains:
 ``directory``, ``identity``  the run's directory, which this program enters
 ``name``       the data directory to make there (mode 0700) and to remove at the end; ``name`` + ``.log`` is the log
 ``socket``     the name of the server's unix socket among its data
@@ -111,7 +111,8 @@ class Keeper:
         self.serve()
 
     def with_hint(self, complaint: str) -> str:
-        """Name the AppArmor profile as the likely cause of a refusal: the directory belongs to the server's user."""
+        """Name the AppArmor profile as the likely cause of a refusal. Permissions are not the cause, because the
+        directory belongs to the server's user."""
         name = os.path.basename(self.request["program"])
         if "ermission denied" not in complaint or not is_confined(name):
             return complaint
@@ -132,7 +133,7 @@ class Keeper:
 
 
 def main() -> None:
-    # fstui closes stdin to end this program. A handler, because the server would inherit an ignored signal
+    # fstui ends this program by closing stdin. The signals are not ignored, because the server would inherit that
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: None)
     with contextlib.suppress(HungUp):

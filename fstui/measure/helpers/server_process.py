@@ -40,7 +40,8 @@ CLONE_NEWNS, CLONE_NEWIPC, MS_BIND, MS_REC, MS_SLAVE = 0x20000, 0x8000000, 1 << 
 
 
 DATA_FD = 64
-"""The server, and all that it starts, has its data directory open under this number, which is higher than its own."""
+"""The number under which the server and its children have the data directory open. It is higher than the numbers of
+their other files."""
 
 
 def is_full() -> bool:
@@ -155,7 +156,8 @@ class ServerProcess:
 
     def signal(self, name: str) -> None:
         """Send SIGKILL to its whole process group, any other signal to the server, which passes it on."""
-        if self.process is not None and self.process.poll() is None:  # once it is reaped its pid may be another's
+        # not after it was reaped: its pid may belong to another process by then
+        if self.process is not None and self.process.poll() is None:
             number = signal.Signals[name]
             with contextlib.suppress(ProcessLookupError):
                 (os.killpg if name == "SIGKILL" else os.kill)(self.process.pid, number)
@@ -167,7 +169,8 @@ class ServerProcess:
         return f"{FULL}: {complaint}" if full else complaint
 
     def complaint(self) -> str:
-        """Return the last error in its log without its timestamp. An error about space explains those after it."""
+        """Return the last error in its log without its timestamp. If there is an error about a full disk, return that
+        error, because it explains the errors after it."""
         try:
             with open(self.log, "rb") as log:
                 log.seek(0, os.SEEK_END)

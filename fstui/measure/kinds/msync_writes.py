@@ -21,7 +21,7 @@ class MsyncWrites(StepSettings, frozen=True, kw_only=True, tag="msync_writes"):
     file_bytes: int = 67108864
     offsets: Literal["random", "same"] = "random"
     max_bytes_per_s: int = 268435456
-    """The step ends early when it has written this × its seconds, which is the limit in the plan."""
+    """The step ends early when it has written this × its seconds. The plan shows that product as its limit."""
 
     @property
     def rewrites_one_block(self) -> bool:

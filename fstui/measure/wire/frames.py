@@ -21,6 +21,7 @@ _TIME = "n" if struct.calcsize("n") == 8 else "q"
 """A time in ns. Packing a native word takes a third of the time of a ``q``."""
 _HEADER = struct.Struct("IB3x")
 _SAMPLES_HEADER = struct.Struct(f"IBB2x{_TIME}")
+# an even number, so that no frame separates a write from its sync
 _MARKS_PER_FRAME = (PIPE_BUF - _HEADER.size - _SAMPLES_HEADER.size) // 16 * 2
 
 KINDS = ("facts", "preparing", "ready", "inflight", "samples", "figures", "error", "done")
@@ -40,7 +41,7 @@ class Frame(NamedTuple):
 class Samples(NamedTuple):
     """Operations of one writer in order, each of two parts (a write and its sync) or of one.
 
-    Each begins when the one before it ends, so that neighbours share a clock reading, except if they are ``apart``.
+    An operation begins when the one before it ends, so both share a clock reading, except if they are ``apart``.
     """
 
     writer: int
@@ -144,7 +145,7 @@ def _samples(payload: memoryview) -> Samples:
     if count < 0 or odd:
         raise BadFrame(_NO_FRAME)
     writer, parts, apart, _ = _SAMPLES_HEADER.unpack_from(payload)
-    readings = payload[_SAMPLES_HEADER.size - 8 :].cast("q")
+    readings = payload[_SAMPLES_HEADER.size - 8 :].cast("q")  # the header ends with the first reading
     whole = parts in (1, 2) and apart in (0, 1) and (count + apart) % (parts + apart) == 0
     if not whole or (count and not readings[0] <= readings[1] <= readings[-1]):
         raise BadFrame(_NO_FRAME)

@@ -1,7 +1,8 @@
-"""Directories that fstui makes: make, enter and remove one without following its path twice.
+"""Make, enter and remove the directories of fstui, without following the path of a directory twice.
 
-A user who owns a directory further up may rename what is in it at any moment and put something else there. So a path is
-used once. After that the directory is held by a descriptor, or as the working directory, and all names are relative.
+A user who owns a directory further up may rename its contents at any moment and put something else there. So a path is
+used only once. After that the directory is held by a descriptor, or as the working directory, and all names are
+relative to it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from fstui import proc
 MARK = "made-by-fstui"
 """A file in every directory that fstui makes on a target. Only a directory that contains it is ever emptied."""
 OWN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""Flags to open such a directory, but not the target of a link."""
+"""Flags to open such a directory. They do not follow a link."""
 ABOVE = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 OTHER = "it is not a directory of this user's"
@@ -44,7 +45,8 @@ def make(path: str) -> int:
 def is_own(held: int) -> bool:
     """Return whether the directory belongs to this user.
 
-    On a filesystem without owners (vfat, NFS with squashed users) the owner of a new file is compared.
+    On a filesystem that shows another owner to everyone (vfat, NFS with squashed users), a new file in the directory
+    must have the same owner as the directory.
     """
     owner = os.fstat(held).st_uid
     if owner == os.geteuid():
@@ -89,7 +91,8 @@ def hold(path: str) -> int:
 def remove(held: int) -> None:
     """Remove the directory with its contents, wherever it was moved to. Raises OSError.
 
-    A directory without the mark is removed only if it is empty: fstui was killed at once, or did not make it.
+    A directory without the mark is removed only if it is empty. Either fstui was killed before it made the mark, or it
+    did not make the directory, and nothing is lost.
     """
     names = names_in(held)
     if names and MARK not in names:
@@ -129,6 +132,6 @@ def _empty(held: int, mount: int | None) -> None:
 
 
 def names_in(held: int) -> list[str]:
-    """Return the names in the directory, read through a new descriptor: on CIFS (Linux 6.12) a descriptor that was read
-    before returns the old names."""
+    """Return the names in the directory. They are read through a new descriptor, because on CIFS (Linux 6.12) a
+    descriptor from which names were read before returns the old names."""
     return os.listdir(f"/proc/self/fd/{held}")

@@ -47,7 +47,7 @@ def write_whole(fd: int, block: Any, offset: int) -> None:
 
 
 def cut_short(fd: int, block: Any, offset: int, done: int) -> OSError:
-    """Return why a write was short: the kernel reports the error when the rest is written."""
+    """Return why a write was short, by writing the rest: only then does the kernel report the error."""
     try:
         os.pwrite(fd, block[done:], offset + done)
     except OSError as error:
@@ -94,7 +94,7 @@ def send_failure(failure: CallError, writer: int = 0) -> None:
 
 
 def interrupted() -> bool:
-    """Return whether there is input. Before ``ready``, it means that the engine hung up or sent ``stop``."""
+    """Return whether there is input. Before ``ready``, input means that the engine hung up or sent ``stop``."""
     poll = select.poll()
     poll.register(0, select.POLLIN)
     return bool(poll.poll(0))
@@ -107,7 +107,7 @@ def exit_if_interrupted() -> None:
 
 
 def die_with_parent() -> None:
-    """Let the kernel kill this process when the one that started it ends, also by kill -9 (prctl(2))."""
+    """Let the kernel kill this process when its parent ends, even after kill -9 of the parent (prctl(2))."""
     import ctypes  # noqa: PLC0415  few programs need it
 
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -139,7 +139,7 @@ def run_probe(
 ) -> NoReturn:
     """Read the settings, enter the run's directory, measure and exit. Send an error that ends the probe.
 
-    A CallError names its own call, another OSError is reported as a failure of ``call``, Trouble as one of ``program``.
+    A CallError names its own call. An OSError is reported as a failure of ``call``, and Trouble as one of ``program``.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is meant for the app
     settings = read_settings()
@@ -177,7 +177,7 @@ class CommandLines:
         return word in self._words and not self.stop_wanted
 
     def wait_for_end(self) -> None:
-        """Wait until the engine closes stdin: it has read its counters then."""
+        """Wait until the engine closes stdin. By then it has read the devices' counters, and files may be removed."""
         while not self._closed:
             self._read()
 
