@@ -14,7 +14,8 @@ class Exposed(Base, frozen=True, kw_only=True):
     """Amounts, ages and syncs of a program or a file. Bytes are upper bounds."""
 
     dirty_bytes: Count
-    """In the page cache and not yet written. The kernel counts whole folios, which may be 2 MiB large."""
+    """In the page cache and not yet written. The kernel counts whole folios of up to 2 MiB, so the true amount may be
+    smaller."""
     cached_bytes: Count
     """Written to a disk whose volatile cache may still hold them."""
     oldest_s: Amount | None
@@ -44,13 +45,14 @@ class ProgramAtRisk(Exposed, frozen=True, kw_only=True):
     shared_files: int
     """Those that other programs also have open for writing. Their bytes count for each program."""
     log: str | None = None
-    """The file that it syncs most: of a database, the write-ahead log, from which it recovers the other files."""
+    """The file that the program syncs most. For a database this is the write-ahead log, from which it recovers its
+    other files."""
     log_bytes: Count = 0
     """Its bytes at risk."""
     direct_files: int = 0
     """Files that it has open with O_DIRECT. Their bytes are not counted."""
     direct_bytes: Count = 0
-    """The most that the disks of these files may hold in their caches, written by all programs."""
+    """The most bytes that the caches of these files' disks may hold. Any program may have written them."""
     names: int
     """Files that were created or renamed, whose directory is not yet durable."""
     oldest_name_s: Amount | None
@@ -117,7 +119,7 @@ class AtRisk(Base, frozen=True, kw_only=True):
     lost: Count = 0
     """Events that did not fit into the kernel's buffers."""
     not_covered: dict[str, int] = {}
-    """By filesystem type: descriptors that are open for writing there and were not examined."""
+    """By filesystem type: how many descriptors are open for writing on such filesystems and were not examined."""
     unreadable: int = 0
     """Processes that may not be examined."""
     seconds_per_round: Amount = 1.0

@@ -35,7 +35,7 @@ class DeviceCounters(Base, frozen=True, kw_only=True):
 
 
 COUNTED = tuple(name for name in DeviceCounters.__struct_fields__ if name not in ("device", "in_flight"))
-"""Fields that are differences between two readings."""
+"""Fields that only grow, so that the difference between two readings is what happened in between."""
 
 
 class Counters(Base, frozen=True, kw_only=True):
@@ -49,9 +49,9 @@ class Counters(Base, frozen=True, kw_only=True):
 
 
 def difference(before: Counters, after: Counters) -> tuple[DeviceCounters, ...]:
-    """Return what was counted in between, per device. A device that vanished or is new is left out.
+    """Return what was counted between two readings, per device. A device that is missing in one of them is left out.
 
-    A counter that went backwards (the device was replaced, or its counter wrapped) is None.
+    A counter that went backwards is None: the device was replaced, or its counter wrapped.
     """
     earlier = {device.device: device for device in before.devices}
     return tuple(_grown(earlier[device.device], device) for device in after.devices if device.device in earlier)
@@ -131,8 +131,11 @@ class DeviceTrace(Base, frozen=True, kw_only=True):
     """Flushes that reached the driver. None also for a device without a request queue (dm, md, zram), and if there were
     so many requests that recording them would have slowed the step down."""
     device_flush_ns: DeviceTimes | None = None
-    """From the driver to the completion, without the filesystem. Concurrent flushes are matched in order. None, as for
-    writes, if there were none, or so many requests that they were not recorded."""
+    """From the driver to the completion, without the filesystem. Of concurrent flushes, the first that was issued is
+    assumed to be the first that was completed. None if there were no flushes, or so many requests that they were not
+    recorded."""
     device_write_ns: DeviceTimes | None = None
+    """The same for writes."""
     lost: int = 0
-    """Events that did not fit into the kernel's buffers. If it is above 0, nothing was counted."""
+    """Events that did not fit into the kernel's buffers. If any are lost, all counts are None, because they would be
+    too low."""

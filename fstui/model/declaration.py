@@ -1,4 +1,4 @@
-"""What a user declares about the lowest devices of a target, because a virtual disk cannot know."""
+"""What a user declares about the lowest devices of a target: a virtual disk cannot tell which medium is below it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fstui.model.errors import Refused
 from fstui.model.storage import CACHES, MEDIA, Medium, MediumCache, MediumClass, Node, Target
 
 _CACHE_OF: dict[MediumClass, MediumCache] = {"ssd-plp": "plp", "raid-cache": "plp", "optane": "none"}
-"""The write cache that a declared medium implies, unless the user declares that, too."""
+"""The write cache that a declared medium implies. It is used unless the user also declares the write cache."""
 
 
 class Declaration(Base, frozen=True, kw_only=True, omit_defaults=True):

@@ -43,7 +43,7 @@ def sealed(run: Run) -> Run:
 
 
 def is_altered(document: bytes) -> bool:
-    """Return whether a document has a digest that does not match it. Anything that is no document is not altered."""
+    """Return whether a document has a digest that does not match it. False if there is no digest, or no document."""
     body, key, said = document.rstrip().rpartition(_KEY)
     if key and said == _digest(body + b"}").encode() + _END:  # written by fstui: no need to decode
         return False

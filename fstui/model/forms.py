@@ -31,7 +31,7 @@ class Setting(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
     min: float | None = None
     max: float | None = None
     absent: Scalar | None = None
-    """The value that means "not set": a key with this value is omitted, so that another default applies."""
+    """The value that means "not set". A key with this value is not passed on, so the receiver's own default applies."""
 
     def is_set_by(self, value: Scalar) -> bool:
         return self.absent is None or (type(value), value) != (type(self.absent), self.absent)

@@ -9,8 +9,8 @@ from fstui.model.base import Base
 Hypervisor = Literal["qemu", "libvirt", "proxmox", "firecracker", "cloud-hypervisor"]
 
 GuestFlush = Literal["passed", "each write", "ignored", "discarded", "unknown"]
-"""passed: to the host's storage; each write: the guest sends none, because each of its writes is synced; discarded: all
-writes are, when the guest ends."""
+"""passed: the flush reaches the host's storage; each write: the guest sends no flushes, because each of its writes is
+synced; ignored: the flush does nothing; discarded: all writes are discarded when the guest ends."""
 
 LOST: frozenset[GuestFlush] = frozenset({"ignored", "discarded"})
 """A guest's synced data is lost with the power of the host."""
@@ -22,13 +22,13 @@ class GuestDisk(Base, frozen=True, kw_only=True):
     name: str
     """Its name for the hypervisor: ``scsi0``, ``virtio-disk0``."""
     image: str
-    """The path of the file or device with its data, or what the hypervisor calls a volume in a network."""
+    """The path of the file or device with its data; for a volume on a network, the hypervisor's name of it."""
     format: str = ""
     cache: str = ""
     """The cache mode: one of QEMU's five, or the words of another hypervisor; empty if unknown."""
     flush: GuestFlush = "unknown"
     because: str = ""
-    """The settings that decide it, or why it is unknown."""
+    """The settings that decide what happens to a flush, or why that is unknown."""
     mount_point: str | None = None
     """The filesystem of this host that holds the image; None if there is none, or it could not be found."""
     device: str | None = None
@@ -56,7 +56,7 @@ class Guest(Base, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """The title, and the name next to a number."""
+        """The title, and after a number also the name: ``VM 101 db``."""
         return f"{self.title} {self.name}".rstrip() if self.number is not None else self.title
 
     @property

@@ -29,7 +29,7 @@ class Process(Base, frozen=True, kw_only=True):
     pipe_fsync_fails: bool | None = None
     """Whether fsync(2) and fdatasync(2) of a pipe fail with EINVAL, as they must. With a stub they succeed."""
     left_dirty: dict[str, tuple[Count, Count]] = {}
-    """By call: how many syncs were tried, and after how many the file still had dirty pages."""
+    """By call: how many syncs were tried, and after how many of them the file still had dirty pages."""
     dsync_flag_kept: bool | None = None
     """F_GETFL of a file opened with O_DSYNC still reports O_DSYNC; libeatmydata removes the flag."""
     preloads: tuple[Reading, ...] = ()

@@ -53,9 +53,9 @@ class Speed(Base, frozen=True, kw_only=True):
 
     answer: Answer = "unknown"
     yardstick: str = ""
-    """The reference for the rate: ``53 published rates for ssd``, ``5 runs before``; empty without a reference."""
+    """What the rate was compared with: ``53 published rates for ssd``, ``5 runs before``; empty if with nothing."""
     title: str = ""
-    """Short, with its number. Empty in documents that are older than this answer."""
+    """Short, with its number. Empty in documents from before fstui judged the speed."""
     sentence: str = ""
     because: tuple[str, ...] = ()
     """Lines of "label: evidence", including other causes of a delay."""
@@ -75,7 +75,7 @@ class Fit(Base, frozen=True, kw_only=True):
     """``p99 < 10 ms``"""
     step: str
     source: str
-    """Where the product publishes it."""
+    """Where the product publishes this requirement."""
 
 
 class Judgement(Base, frozen=True, kw_only=True):

@@ -31,11 +31,11 @@ class Plan(Base, frozen=True, kw_only=True, tag_field="schema", tag="fstui.plan/
     max_bytes: int
     """The most that all steps together write."""
     room_bytes: int
-    """The most space in use at any time."""
+    """The most space that is in use at the same time."""
     bytes_per_s: int | None = None
     """Written per second, if the run lasts until it is stopped."""
     server: str | None = None
-    """An existing server that stores what the steps write; those bytes are not included above."""
+    """An existing server that stores what the steps write: bytes in ``server_bytes``, which ``max_bytes`` excludes."""
     server_says: tuple[str, ...] = ()
     """Facts that the server reported, one per line, or why it did not answer."""
     server_bytes: int = 0

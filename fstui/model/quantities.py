@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 _GROUP = "\xa0"
-"""Non-breaking. Fonts and 8-bit encodings lack the narrow one, U+202F."""
+"""A non-breaking space. The narrow non-breaking space, U+202F, is missing in some fonts and in 8-bit encodings."""
 _WRITTEN = r"(?<![\w.])\d{1,3}(?: \d{3})+(?!\w)|\d %"
 
 
@@ -16,7 +16,7 @@ def count(number: float) -> str:
 
 
 def grouped(page: str) -> str:
-    """Return a page of documentation with its numbers as `count` and `percent` write them."""
+    """Return a page of documentation whose numbers have non-breaking spaces, as from `count` and `percent`."""
     return re.sub(_WRITTEN, lambda number: number[0].replace(" ", _GROUP), page)
 
 

@@ -17,9 +17,9 @@ SCHEMA = "fstui.what-happened/1"
 Cause = Literal[
     "filesystem", "io-limit", "discards", "device", "writer", "syncs", "reader", "itself", "memory", "cpu", "unknown"
 ]
-"""Why programs waited: a filesystem without a block device below it (FUSE, NFS) did not answer; an io limit of their
-cgroup; discards; a device that became slow by itself; another program that wrote, synced or read; the bytes that the
-program itself wrote; too little memory; too little CPU time."""
+"""Why programs waited. filesystem: one without a block device below it (FUSE, NFS) did not answer; io-limit: of their
+cgroup; device: it became slow by itself; writer, syncs, reader: another program wrote, synced or read; itself: the
+program wrote much itself; memory, cpu: there was too little memory or CPU time."""
 
 
 class DeviceSecond(msgspec.Struct, frozen=True, array_like=True):
@@ -54,9 +54,9 @@ class Stamped(Base, frozen=True, kw_only=True, tag_field="kind"):
 
     at: float
     boot_s: float
-    """The same in seconds since boot, suspended time included, which no clock change affects."""
+    """The same time in seconds since boot, with the time in suspend. A change of the clock does not affect it."""
     elapsed_s: float
-    """How much time it covers."""
+    """How much time the record covers."""
     dropped: int = 0
     """Records before it that could not be written."""
     trouble: str = ""
@@ -71,7 +71,7 @@ class Header(Stamped, frozen=True, kw_only=True, tag="header"):
     untraced: str
     """Why the kernel was not traced; empty if it was."""
     started: bool
-    """The first record of a recorder."""
+    """It is the first record since the recorder was started."""
 
 
 class Second(Stamped, frozen=True, kw_only=True, tag="second"):
@@ -97,7 +97,7 @@ class RecordedWait(Base, frozen=True, kw_only=True):
     below: tuple[str, ...] = ()
     """The devices at or below ``device`` that get requests."""
     fstype: str = ""
-    """Of a filesystem without a block device."""
+    """Only for a filesystem without a block device."""
     mount_point: str = ""
     syncs: int = 0
     waited_ms: int = 0
@@ -150,7 +150,7 @@ class Mover(Base, frozen=True, kw_only=True):
     written: int
     cgroup: str = ""
     devices: tuple[str, ...] = ()
-    """The disks below the files that it had open for writing."""
+    """The disks that hold the files that the process had open for writing."""
 
 
 class Window(Stamped, frozen=True, kw_only=True, tag="window"):
@@ -190,7 +190,7 @@ class Incident(Base, frozen=True, kw_only=True):
     device: str = ""
     latency_ms: float | None = None
     typical_ms: float | None = None
-    """The latency of the device's writes: in the worst second of the incident, and otherwise."""
+    """Latency of the device's writes outside the incident. ``latency_ms`` is the latency in its worst second."""
     culprit: str = ""
     """The other program that caused it."""
     culprit_pid: int | None = None
@@ -209,7 +209,8 @@ class Bucket(Base, frozen=True, kw_only=True):
     read_bytes: int = 0
     flushes: int = 0
     latency_ms: float | None = None
-    """Mean time of its writes and flushes. If requests are in flight and none was completed: their time so far."""
+    """Mean time of its writes and flushes. If requests are in flight and none was completed: how long they have taken
+    so far."""
     cpu: float | None = None
     """The share of the time in which a process waited for a CPU, for I/O, or for memory."""
     io: float | None = None

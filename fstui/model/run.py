@@ -17,7 +17,7 @@ from fstui.model.storage import MediumClass, Target
 SCHEMA = "fstui.run/2"
 
 RunStatus = Literal["finished", "stopped", "failed", "running"]
-"""A saved document says "stopped" until its run has ended, because that is what a killed run leaves."""
+"""Until a run has ended, its saved document says "stopped". So if the run is killed, its document is right."""
 
 
 class ScenarioRef(Base, frozen=True, kw_only=True):
@@ -32,7 +32,7 @@ class Round(Base, frozen=True, kw_only=True):
     series: str
     """The same for all runs of the series."""
     side: Count
-    """From 0: the directories in the order of the command line."""
+    """The place of its directory on the command line, from 0."""
     number: Count
     """From 1."""
     of: Count
@@ -122,7 +122,7 @@ class Run(Evidence, frozen=True, kw_only=True):
     fit: tuple[Fit, ...] = ()
     """For each product whose operation was measured."""
     digest: str = ""
-    """Of the rest of the document (``fstui.model.documents``); empty in old documents."""
+    """The digest of all other fields (``fstui.model.documents``); empty in old documents."""
 
     def judged(self, found: Judgement) -> Run:
         """Return the run with the result of the rules."""

@@ -20,9 +20,9 @@ class Amounts(NamedTuple):
 
     written: int
     held: int
-    """In use at one time."""
+    """The most that is in use at the same time."""
     left: int = 0
-    """The part of ``held`` that stays for later steps that share its data."""
+    """The part of ``held`` that is not removed after the step, because later steps use the same data."""
 
 
 class CommitSettings(NamedTuple):
@@ -33,17 +33,17 @@ class CommitSettings(NamedTuple):
     settings: tuple[str, ...] = ()
     """The settings that decide whether a commit is durable, as ``name = value``."""
     lossy: tuple[str, ...] = ()
-    """Those with which a commit may be lost."""
+    """Those of these settings with which a commit may be lost."""
     durable: bool = False
     """According to the database's documentation, every commit is durable when it returns."""
     counted: bool = True
-    """They write to the measured filesystem, so the counters of its devices include them."""
+    """The commits are written to the measured filesystem, so the counters of its devices include them."""
     existing: bool = False
     """The database existed before the run, and its settings belong to its owner."""
     located: bool = True
-    """Its process was found on this host, so the filesystem of its data is known."""
+    """The database's process was found on this host, so the filesystem of its data is known."""
     log_flags: tuple[OpenFlag, ...] = ()
-    """How its log is opened; empty if it is written and then synced."""
+    """The flags with which the log is opened; empty if it is synced by a call after each write."""
     preloads: tuple[str, ...] = ()
     """Libraries in its process that stub syncs."""
 
@@ -54,7 +54,7 @@ class Silence(NamedTuple):
     since_s: float
     until_s: float
     lasts: bool
-    """It still went on when the program last reported."""
+    """The program had still completed nothing when it last reported."""
 
 
 class Figures:
@@ -103,7 +103,8 @@ class Settings:
     operations: ClassVar[str | None] = None
     """The name of its operations, if they are more than one write."""
     reports_itself: ClassVar[bool] = False
-    """Whether an external program reports once a second; the counters of the devices are newer."""
+    """Whether an external program reports the operations once a second. Then the devices' counters are newer than the
+    number of operations."""
     program: ClassVar[str | None] = None
     """The external program that it needs, which may not be installed."""
     wants_server: ClassVar[bool] = False
@@ -130,7 +131,7 @@ class Settings:
 
     @property
     def existing_server(self) -> str | None:
-        """The existing server that stores what it writes; None if that is written here."""
+        """The existing server that stores what the step writes; None if the step writes to the target itself."""
         return None
 
     @property
@@ -141,7 +142,7 @@ class Settings:
 
     @property
     def syncs_rarely(self) -> bool:
-        """Whether some of its operations are not synced; their sync takes no time."""
+        """Whether only some of its operations are synced. For the others, the time of the sync is 0."""
         return False
 
     @property
@@ -194,7 +195,10 @@ class Settings:
         return figures.written_bytes
 
     def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:
-        """Return how many operations were to be durable. ``timed_syncs`` of them have a separate sync."""
+        """Return how many operations should be durable when they return.
+
+        ``timed_syncs``: how many operations have a separate sync.
+        """
         return timed_syncs
 
     def commit_settings(self, figures: Figures) -> CommitSettings | None:

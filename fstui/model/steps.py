@@ -14,8 +14,8 @@ StepStatus = Literal["finished", "failed", "skipped", "stopped", "disturbed"]
 
 
 STARVED_SHARE = 0.1
-"""If a step waited for a CPU for more than this share of its time, its rate says little about the storage: the kernel
-threads that do its I/O had to wait as well."""
+"""If a step waited for a CPU for more than this share of its time, its rate says little about the storage. The kernel
+threads that do its I/O had to wait, too."""
 
 
 class Failure(Base, frozen=True, kw_only=True):
@@ -80,7 +80,7 @@ class CounterInterval(Base, frozen=True, kw_only=True):
     ops: Count
     """Operations that started after the first reading and returned before the second, so the counters include them."""
     flushes: dict[str, Count] = {}
-    """By layer, if it counts flushes."""
+    """By layer. Layers that do not count flushes are missing."""
     written_bytes: dict[str, Count] = {}
 
     @property
@@ -100,7 +100,7 @@ class Step(Base, frozen=True, kw_only=True):
     status: StepStatus = "finished"
     error: Failure | None = None
     changed: tuple[str, ...] = ()
-    """One line for each setting of the stack that differed from before the run when the step began or ended."""
+    """One line for each setting of the stack that was no longer as before the run when the step began or ended."""
     reason: str | None = None
     """Why it was skipped, or why it ran shorter or longer than planned."""
     ops: Count = 0
@@ -112,11 +112,11 @@ class Step(Base, frozen=True, kw_only=True):
     delayed_ns: Count = msgspec.field(default=0, name="held_ns")
     """How long the probe was blocked while it handed over its samples."""
     cpu_wait_ns: Count | None = None
-    """How long a writer was runnable and had no CPU; of several writers, the longest. None: unknown."""
+    """How long a writer was ready to run and had no CPU. With several writers: the longest of these times."""
     longest_cpu_wait_ns: Count | None = None
     """The longest such wait within one operation, or within 50 ms of operations."""
     stolen_ns: Count | None = None
-    """How long the hypervisor took a CPU away (steal time); of several CPUs, the longest."""
+    """How long the hypervisor took a CPU away (steal time). With several CPUs: the longest of these times."""
     rate_per_s: Amount = 0.0
     latency_ns: Latency | None = None
     write_ns: Latency | None = None
@@ -125,10 +125,11 @@ class Step(Base, frozen=True, kw_only=True):
     """(upper bound in ns, count) of whole operations."""
     stalls: StallSummary = StallSummary()
     unanswered: PendingOperation | None = None
-    """The operation that had not returned when fstui stopped waiting: a sample of that age, not part of ``ops``."""
+    """The operation that had not returned when fstui stopped waiting. Its time so far counts as a sample, but ``ops``
+    does not include it."""
     timeline: tuple[TimelinePoint, ...] = ()
     counters: tuple[DeviceCounters, ...] = ()
-    """Differences between the messages ``ready`` and ``done``, for each layer that has counters."""
+    """What each layer with counters counted between the probe's messages ``ready`` and ``done``."""
     turns: tuple[CounterInterval, ...] = ()
     """The counters of a few short intervals of a step with one writer. They show a layer that drops flushes briefly."""
     trace: tuple[DeviceTrace, ...] | None = None

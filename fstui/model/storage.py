@@ -39,7 +39,7 @@ class Medium(Base, frozen=True, kw_only=True):
     rpm: int | None = None
     write_cache: MediumCache = "unknown"
     ephemeral: bool | None = None
-    """The data is lost when the instance ends. This does not affect durability of a sync."""
+    """The data is lost when the cloud instance ends. Whether a sync is durable does not depend on this."""
     declared: bool = False
     because: str = ""
 
@@ -108,7 +108,7 @@ class Space(Base, frozen=True, kw_only=True):
 
 
 SIMULATED = "simulated:"
-"""With this the identity of simulated storage begins."""
+"""The identity of simulated storage begins with this word."""
 
 
 class Target(Base, frozen=True, kw_only=True):
@@ -126,7 +126,7 @@ class Target(Base, frozen=True, kw_only=True):
     space: Space | None = None
     """None if unknown, or if the filesystem states no size."""
     silent_s: float | None = None
-    """How long the call of statvfs has not returned, because the server or the disk hangs. None if it has returned."""
+    """For how long statvfs(3) has not returned, because the server or the disk hangs; None if it has returned."""
     pseudo: bool = False
     """It cannot hold files (proc, sysfs, cgroup …)."""
 

@@ -31,7 +31,7 @@ class Waiting(Base, frozen=True, kw_only=True):
     """Its path in the program's namespace; None if the file was closed before the path could be read."""
     inode: int | None
     files: int
-    """Files without a known path are counted together."""
+    """How many files this row is about. Files without a known path share a row."""
     device: str | None
     """The block device of its filesystem."""
     syncs: int
@@ -39,13 +39,13 @@ class Waiting(Base, frozen=True, kw_only=True):
     waited_ns: int
     """The sum over all syncs; several threads may wait at once."""
     latency_ns: DeviceTimes | None
-    """Of one sync. None if the filesystem has no event for the end of a sync."""
+    """The durations of its syncs. None if the filesystem has no event for the end of a sync."""
     device_ns: int | None
     """The time of one sync that is spent in the devices, on average over all programs."""
     cpu_ns: int
     """Upper bound of the part of ``waited_ns`` in which the threads waited for a CPU."""
     in_flight_ns: int | None
-    """Age of the sync that has not returned; of several, the oldest."""
+    """How long the oldest sync that has not returned has taken so far."""
     failed: dict[int, int] = {}
     """By errno: how many syncs failed."""
 
@@ -81,7 +81,7 @@ class WatchedDevice(Base, frozen=True, kw_only=True):
     """FUA writes among the traced requests."""
     flush_ns: DeviceTimes | None = None
     write_ns: DeviceTimes | None = None
-    """The device's own time, for synchronous requests."""
+    """The device's own time for synchronous writes."""
 
 
 class JournalCommits(Base, frozen=True, kw_only=True):
@@ -107,7 +107,7 @@ class Watched(Base, frozen=True, kw_only=True):
 
     elapsed_s: float = 0.0
     looked_s: float = 0.0
-    """The part of that time in which the devices' requests were traced; less if there are too many."""
+    """The part of that time in which the devices' requests were traced. With too many requests it is shorter."""
     lost: int = 0
     """Events that did not fit into the kernel's buffers and are missing from the counts."""
     cpu_pressure_s: float | None = None
