@@ -50,7 +50,8 @@ class Mount(NamedTuple):
     super_options: tuple[str, ...]
     """Options of the filesystem, which all its mounts share."""
     line: int = 0
-    """Its number among the lines of mountinfo. A later mount is further down; mount numbers are reused."""
+    """Its place among the lines of mountinfo. It shows which of two mounts is later. ``number`` does not, because mount
+    numbers are reused."""
 
     @property
     def all_options(self) -> tuple[str, ...]:
@@ -142,7 +143,7 @@ def parse_mounts(data: bytes) -> Iterator[Mount]:
 
 
 def stubs_syncs(path: str) -> bool:
-    """Return whether the only purpose of a library is to skip syncs (libeatmydata, nosync …), by its file name."""
+    """Return whether the file name of a library says that it exists to skip syncs (libeatmydata, nosync …)."""
     return re.search(_STUBS, path.rpartition("/")[2], re.IGNORECASE) is not None
 
 
@@ -155,13 +156,14 @@ class IoLimit(NamedTuple):
 
 
 def cgroups(text: str) -> dict[str, str]:
-    """Return the cgroup for each controller from a /proc/PID/cgroup file; that of the unified hierarchy has no name."""
+    """Return the cgroup for each controller from a /proc/PID/cgroup file. The key of the unified hierarchy is empty."""
     lines = [line.split(":", 2) for line in text.split("\n") if line.count(":") >= 2]
     return {controller: path for _, controllers, path in lines for controller in controllers.split(",")}
 
 
 def io_cgroup(text: str) -> str | None:
-    """Return the cgroup whose io limits apply, from /proc/PID/cgroup: that of blkio (v1), else the unified one."""
+    """Return the cgroup whose io limits apply, from a /proc/PID/cgroup file: the one of blkio (v1) if there is one,
+    else the one of the unified hierarchy (v2)."""
     by_controller = cgroups(text)
     return by_controller.get("blkio", by_controller.get(""))
 
@@ -179,7 +181,7 @@ def io_limits(mounts_: Iterable[Mount], text: str, read: Callable[[str], str]) -
 
 
 def cgroup_directories(mount: Mount, path: str) -> Iterator[str]:
-    """Yield the group's directory and those above it, up to the mount, because their limits apply too."""
+    """Yield the directory of a cgroup and those of its ancestors, up to the mount. The ancestors' limits apply, too."""
     inside = path.removeprefix(mount.root) if mount.root != "/" else path
     while inside not in ("", "/"):
         yield f"{mount.mount_point}{'' if inside.startswith('/') else '/'}{inside}"
@@ -212,7 +214,10 @@ def meminfo(text: str | None = None) -> dict[str, int]:
 
 
 def pressure_us(what: str) -> list[int]:
-    """Return how long some processes, and all of them, have waited for ``what`` since boot; empty without PSI."""
+    """Return for how long at least one process ("some") and all processes ("full") have waited for ``what`` since boot.
+
+    Empty if the kernel has no pressure stall information.
+    """
     return [int(line.rpartition("total=")[2]) for line in read_text(f"/proc/pressure/{what}").splitlines()]
 
 
@@ -222,7 +227,7 @@ def boot_id() -> str:
 
 
 def device_number(text: str) -> int:
-    """Return the number that the kernel has for the device ``major:minor``."""
+    """Return the kernel's own number of ``major:minor``, as in trace events. stat(2) has another encoding."""
     major, _, minor = text.partition(":")
     return int(major) << 20 | int(minor)
 

@@ -30,7 +30,8 @@ _MESSAGES = (
 
 
 def command_line(program: str, connect_s: int) -> list[str]:
-    """Return ssh with its options. The user's come first, as the first one counts (ssh_config(5))."""
+    """Return ssh with its options. The user's options come first, because ssh uses the first value of an option
+    (ssh_config(5))."""
     return [*shlex.split(program), "-a", "-x", "-T", "-oBatchMode=yes", f"-oConnectTimeout={connect_s}", *_ALIVE]
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 TEMPORARY = ".tmp"
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _MAX_PARTS = 400
-"""Most names in a path, including those of its links, which may lead in a circle."""
+"""Most names in a path, with the names in its links. There is a limit because links may form a circle."""
 MAX_BYTES = 256 << 20
 """Far more than any document has, and little enough to read into memory."""
 
@@ -37,8 +37,8 @@ def read_regular(path: Path, flags: int = 0) -> tuple[bytes, os.stat_result]:
 def open_parent(path: Path) -> tuple[int, str]:
     """Return a descriptor (O_PATH) of the directory of a file that a user named, and the name of the file in it.
 
-    Follows no link that another user could have placed as a trap. The kernel refuses these only in sticky directories,
-    and only with fs.protected_symlinks=1 (proc_sys_fs(5)). Raises OSError.
+    A link that another user may have placed as a trap is not followed. The kernel refuses such links only in sticky
+    directories, and only with fs.protected_symlinks=1 (proc_sys_fs(5)). Raises OSError.
     """
     directory, rest = os.open("/", _DIRECTORY), _parts(path.absolute())
     try:
@@ -79,14 +79,16 @@ def _parts(path: Path) -> list[str]:
 
 
 def _in_proc(directory: int) -> bool:
-    """Return whether links there may lead to no path, as /dev/stdout does (proc(5))."""
+    """Return whether the directory is in /proc. A link there, such as /proc/self/fd/1, may stand for a pipe, which has
+    no path (proc(5))."""
     with suppress(OSError):
         return os.fstat(directory).st_dev == Path("/proc").stat().st_dev
     return False
 
 
 def _check_link(link: int, directory: int) -> None:
-    """Raises OSError for a link that may be a trap: root follows only its own links."""
+    """Raises OSError for a link that may be a trap. Root follows only links of root. Other users also follow links of
+    other users, but not in a shared sticky directory such as /tmp."""
     owner, above = os.fstat(link).st_uid, os.fstat(directory)
     shared = above.st_mode & stat.S_ISVTX and above.st_mode & stat.S_IWOTH and above.st_uid != owner
     if owner not in (0, os.geteuid()) and (shared or os.geteuid() == 0):
@@ -96,7 +98,8 @@ def _check_link(link: int, directory: int) -> None:
 def open_named(path: Path, flags: int, mode: int = 0o666) -> int:
     """Open a file that a user named, without the links that ``open_parent`` refuses. Raises OSError.
 
-    A file is not opened if it has several names, in a directory where others may create them.
+    A file with several names is not opened if it is in a directory where other users may create names: one of them may
+    have linked another file of this user there.
     """
     directory, name = open_parent(path)
     try:
@@ -189,7 +192,7 @@ def _sweep_one(path: Path) -> None:
 
 
 def sync_directory(directory: Path) -> None:
-    """Sync a directory: a new name in it is durable only then (fsync(2))."""
+    """Sync a directory. Only after that are new names in it durable (fsync(2))."""
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         _sync(fd, directory)
@@ -198,7 +201,8 @@ def sync_directory(directory: Path) -> None:
 
 
 def _sync(fd: int, path: Path) -> None:
-    """Sync a descriptor. Raises OSError, which names the fsync: the reason is not a missing permission to write."""
+    """Sync a descriptor. Raises OSError. Its message names fsync, so that the user does not look for a missing
+    permission to write."""
     try:
         os.fsync(fd)
     except OSError as error:

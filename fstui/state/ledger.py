@@ -43,25 +43,28 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     """The owner: the process that is to remove it."""
     started: int
-    """The owner's start time in clock ticks since boot, which tells it apart from a later process with this pid."""
+    """The owner's start time in clock ticks since boot. A later process may have the same pid, but not the same start
+    time."""
     boot: str
-    """/proc/sys/kernel/random/boot_id. All processes of another boot of this host are dead."""
+    """/proc/sys/kernel/random/boot_id. If this host has booted since, the owner is dead."""
     host: str
     """The host name. The state directory may be on a share, and processes of other hosts cannot be checked."""
     machine: str = ""
     """/etc/machine-id, which stays when the host is renamed; empty in old entries and where there is none."""
     pid_namespace: str
-    """Inode of the owner's pid namespace: a pid has no meaning in another one."""
+    """Inode of the owner's pid namespace. A pid has no meaning in another namespace."""
     time_namespace: str = ""
     """Inode of the owner's time namespace, in which start times are counted (time_namespaces(7))."""
     mount_point: str = ""
-    """The mount point of its filesystem. If nothing is mounted there, the thing is out of sight and not gone."""
+    """The mount point of the thing's filesystem. If nothing is mounted there now, the thing cannot be seen, but it may
+    still exist."""
     device: str = ""
-    """``major:minor`` of that filesystem, unless it is an anonymous device. It is valid in the same boot only."""
+    """``major:minor`` of that filesystem, which is valid until the next boot; empty for an anonymous device."""
     fsid: int = 0
     """statvfs(3) f_fsid of that filesystem. ext4 and btrfs derive it from their UUID."""
     above: int = 0
-    """Inode of the directory that contains it. If another inode has that path now, the directory was moved."""
+    """Inode of the directory that contains the thing. If the directory at this path has another inode now, the earlier
+    one was moved or removed."""
 
 
 def enter(
@@ -69,7 +72,7 @@ def enter(
 ) -> LedgerEntry:
     """Write an entry and sync it, before the thing is made. Raises OSError, and then the thing must not be made.
 
-    ``pid``: the process that is to remove it, by default this one.
+    ``pid``: the process that is to remove the thing, by default this process.
     """
     owner = pid or os.getpid()
     directory = make_private(paths.ledger_dir())
@@ -98,7 +101,7 @@ def enter(
 async def record(run: str, kind: Kind, what: str, mount_point: str = "", device: str = "") -> LedgerEntry:
     """Write an entry in a child process. Raises OSError, and then the thing must not be made.
 
-    If the task is cancelled, the entry is removed again, because nothing is made then.
+    If the task is cancelled, the entry is removed again, because then the thing is never made.
     """
     entering = partial(enter, run, kind, what, mount_point, pid=os.getpid(), device=device)
     writing = asyncio.ensure_future(in_child(entering, timeout_s=_CHILD_S, where=str(paths.ledger_dir())))
@@ -120,7 +123,7 @@ async def strike_out(entry: LedgerEntry) -> None:
 
 
 async def remove(entry: LedgerEntry, removing: Awaitable[object]) -> str | None:
-    """Wait for the removal of what an entry names, then remove the entry. Returns None, or why it was not removed."""
+    """Wait for the removal of what an entry names, then remove the entry. Returns None, or why the removal failed."""
     try:
         await removing
     except NoAnswer as silence:
@@ -212,15 +215,16 @@ def _owner_lives(entry: LedgerEntry) -> bool | None:
     if entry.pid_namespace != _namespace("pid"):  # it was written in a container, or by the host of this container
         return False if _is_empty(entry.pid_namespace) else None
     started = start_time(entry.pid)
+    # a time namespace may shift start times, so those of two namespaces cannot be compared
     if started is not None and entry.time_namespace != _namespace("time"):
         return None
     return started == entry.started
 
 
 def _is_empty(pid_namespace: str) -> bool:
-    """Return whether no process lives in a pid namespace.
+    """Return whether it is certain that no process lives in a pid namespace.
 
-    That is known only in the first pid namespace, and only if ``hidepid`` does not hide the first process.
+    Only the first pid namespace shows all processes, and only if ``hidepid`` does not hide those of other users.
     """
     if _namespace("pid") != _FIRST_PID_NAMESPACE or not Path("/proc/1").exists():
         return False
@@ -237,7 +241,7 @@ def _pid_namespace_of(process: Path) -> str:
         return str((process / "ns/pid").readlink())
     except (FileNotFoundError, ProcessLookupError):
         return ""
-    except PermissionError:  # another user's process; with a single number it is in the first namespace
+    except PermissionError:  # another user's process; if it has only one pid, it is in the first namespace
         status = (process / "status").read_text(errors="replace")
         if re.search(r"^NSpid:\t\d+$", status, re.MULTILINE) is None:
             raise
@@ -247,7 +251,8 @@ def _pid_namespace_of(process: Path) -> str:
 def _read(path: Path) -> LedgerEntry | None:
     """Return the entry in a file, or None if it is not a valid entry of this user.
 
-    With ``sudo -E`` the state directory is another user's, who could otherwise make root remove any path.
+    With ``sudo -E`` the state directory belongs to another user. With an entry of their own, this user could otherwise
+    make root remove any path.
     """
     try:
         data, found = read_regular(path, os.O_NOFOLLOW)

@@ -35,7 +35,8 @@ def directory() -> Path:
 
 
 def read(start: float = 0.0, end: float = inf) -> Recording:
-    """Read the records between two times, and the headers. Of two recordings, read the one that began last.
+    """Read the records between two times, and all headers of the files in which they are. If this user and the systemd
+    unit have a recording, read the one whose newest file began last.
 
     Raises Refused, OSError.
     """
@@ -54,7 +55,8 @@ def read(start: float = 0.0, end: float = inf) -> Recording:
 
 
 def _overlapping(files: list[Path], start: float, end: float) -> list[Path]:
-    """Return the files that may have records of the period, and the last file. A file ends where the next begins."""
+    """Return the files that may have records of the period, and always the last file, which shows the end of the
+    recording. A file covers the time until the next file begins."""
     ends = map(sorted, pairwise([*map(ring.began, files), inf]))  # sorted: the clock may have been set back
     kept = [path for path, (first, last) in zip(files, ends, strict=True) if first <= end and last >= start]
     return kept if kept[-1:] == files[-1:] else [*kept, files[-1]]

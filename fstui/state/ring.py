@@ -1,8 +1,8 @@
 """The recording on disk: a ring of files with one record per line. Standard library only, because a child writes it.
 
 A record is the CRC-32 of a JSON object in hexadecimal, a space, and the object. Each file is a gzip stream that is
-flushed after every record, so a recorder that is killed, or a power cut, costs only the last records of one file. When
-all files together are larger than the limit, the oldest ones are removed.
+flushed after every record. So if the recorder is killed or the power is cut, only the last records of one file are
+lost. When all files together are larger than the limit, the oldest files are removed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FILE_S = 600.0
 FREE_BYTES = 64 * MIB
 """If less space than this is free, no record is written, so that other programs can use it."""
 READ_BYTES = 512
-"""A file is read in pieces of this size. At a damaged place, the whole piece is lost."""
+"""A file is read in pieces of this size. If a piece is damaged, the whole piece and the rest of the file are lost."""
 _NAME = re.compile(r"(\d{8})-(\d+)\.gz")
 """The number of a file, and when its first record was taken, in seconds since 1970."""
 
@@ -69,13 +69,13 @@ class Ring:
         text = json.dumps(record, separators=(",", ":")).encode()
         line = b"%08x %s\n" % (zlib.crc32(text), text)
         data = self._stream.compress(line) + self._stream.flush(zlib.Z_SYNC_FLUSH)
-        while data:  # on a full disk, a part may be written
+        while data:  # write(2) may write only a part before the disk is full
             written = os.write(self._fd, data)
             self._bytes += written
             data = data[written:]
 
     def _open(self, at: float) -> None:
-        """Begin a file, after removing the oldest ones until there is room for it."""
+        """Begin a file. Remove the oldest files first, until there is room for the new one."""
         found = files(self._directory)
         number = int(found[-1].name[:8]) + 1 if found else 1
         while sum(path.stat().st_size for path in files(self._directory)) > self._max_bytes * (1 - 2 / PARTS):

@@ -24,7 +24,7 @@ from fstui.state.outlines import Outline, Read, RunNotFound, Survived, decode, r
 _NAME = re.compile(r"(?P<time>\d{8}-\d{6})-(?P<id>[^/]+)\.json")
 NEWEST = "last"
 MAX_BASELINES, SEARCHED = 20, 200
-"""A run is compared with at most 20 of the newest 200."""
+"""Among the newest SEARCHED runs, at most MAX_BASELINES comparable ones are used."""
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -134,7 +134,8 @@ def read_all(path: Path) -> list[LoadedRun]:
 def history(most: int | None = None, limit_s: float = math.inf) -> list[Summary]:
     """Return a summary of every saved run, newest first, also of files that cannot be read.
 
-    ``most``: only this many of the newest. Raises Unfinished after ``limit_s``, which only a first reading takes.
+    ``most``: only this many of the newest. Raises Unfinished after ``limit_s``. Only the first reading of many runs
+    takes that long, because later readings use the index.
     """
     notes, saved, running = user_data.notes(), _files(), ledger.running()
     return [_summary(one, notes.get(_id(one.path), ""), running) for one in read_outlines(saved[:most], saved, limit_s)]
@@ -179,7 +180,8 @@ def _as_earlier(read: Read, run: Run) -> EarlierRun | None:
 
 
 def _question(run: Outline | Run) -> object:
-    """Return the scenario and its settings, encoded because a document has lists where a run has tuples."""
+    """Return the scenario and its settings. They are encoded as JSON so that they can be compared: where a run has
+    tuples, a document has lists."""
     return run.scenario and (run.scenario.name, msgspec.json.encode(run.scenario.settings, order="sorted"))
 
 
@@ -188,6 +190,7 @@ def _storage_of(run: Outline | Run) -> object:
 
 
 def _status(run: Outline | Run, running: Collection[str]) -> RunStatus:
+    # until a run ends, its document says "stopped"
     if run.status not in ("stopped", "running"):
         return run.status
     return "running" if run.id in running else "stopped"
@@ -223,7 +226,8 @@ def _summary(read: Read, note: str, running: Collection[str]) -> Summary:
 
 
 def _files() -> list[Path]:
-    """Return the files of saved runs, newest first, and then files with foreign names: ``last`` must be a run."""
+    """Return the files of saved runs, newest first, and after them the files with other names. So the first file, which
+    ``last`` names, is a run if there is one."""
     try:
         found = [path for path in paths.runs_dir().iterdir() if path.suffix == ".json" and path.name[0] != "."]
     except OSError:

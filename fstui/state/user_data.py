@@ -60,7 +60,7 @@ _REFERENCES = _File("references.json", tuple[OwnReference, ...], _NO_REFERENCES)
 
 
 def declarations() -> dict[str, Declaration]:
-    """Return what the user declared of each storage, by the target's identity."""
+    """Return what the user declared about each storage, by the target's identity."""
     return {identity: replace(declaration, remembered=True) for identity, declaration in _DECLARATIONS.read().items()}
 
 
@@ -75,7 +75,8 @@ def declare(identity: str, declaration: Declaration) -> None:
 
 
 def notes() -> dict[str, str]:
-    """Return the user's notes on saved runs, by run id. A document cannot contain them, as a digest seals it."""
+    """Return the user's notes on saved runs, by run id. They are not in the documents, because a document that is
+    changed no longer matches its digest."""
     return _NOTES.read()
 
 

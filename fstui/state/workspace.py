@@ -33,7 +33,7 @@ LITTLE_BYTES, ENOUGH_LEFT_BYTES = 2 << 20, 64 << 20
 _ANSWER_S = 10.0
 _REMOVE_S = 15.0
 _FSID_FROM_UUID = frozenset({"ext2", "ext3", "ext4", "btrfs", "zfs"})
-"""Filesystems whose f_fsid identifies them, and not only their device."""
+"""Filesystems whose f_fsid stays the same when their device number changes."""
 
 
 class HeldDirectory(NamedTuple):
@@ -70,9 +70,9 @@ _STOPPED = "The filesystem has stopped, or its device is gone: see the kernel's 
 
 
 async def inspect(directory: str, *, trusting: bool = False) -> TargetDirectory:
-    """Resolve a directory and see whether it can be written. Raises Refused if it is not a directory.
+    """Resolve a directory and find out whether a run may write there. Raises Refused if it is not a directory.
 
-    ``trusting``: root writes there although another user could rename what is written.
+    ``trusting``: allow root to write there although another user could replace what root writes.
     """
     try:
         found = await call_helper("measure.helpers.directory.inspect", directory, timeout_s=_ANSWER_S, where=directory)
@@ -203,7 +203,8 @@ class Workspace(RunDirectory):
 async def _forget(entry: ledger.LedgerEntry, answer: dict[str, Any]) -> None:
     """Remove the entry of a directory that could not be made.
 
-    The keeper may have been killed after it made the directory: then the directory is removed as well.
+    If the path existed before, only the entry is removed. Otherwise the keeper may have been killed after it made the
+    directory, so the directory is removed as well.
     """
     if answer.get("errno") == errno.EEXIST:
         await ledger.strike_out(entry)
@@ -239,7 +240,8 @@ def _mounted() -> dict[str, Mount]:
 
 
 def _mount_of(path: str) -> tuple[str, str]:
-    """Return the mount point and the device number, which is empty if it is anonymous: it changes with each mount."""
+    """Return the mount point and the device number. An anonymous number is left out, because it changes with each
+    mount."""
     found = holder(path, _mounted())
     if found is None:
         return "", ""
@@ -247,7 +249,10 @@ def _mount_of(path: str) -> tuple[str, str]:
 
 
 def _is_hidden(entry: ledger.LedgerEntry, fsid: int) -> bool:
-    """Return whether another filesystem is mounted where the entry's filesystem was. ``fsid``: of the one there now."""
+    """Return whether another filesystem is mounted where the entry's filesystem was.
+
+    ``fsid``: the f_fsid of the filesystem that is there now.
+    """
     there = _mounted().get(entry.mount_point)
     if there is None:
         return False
