@@ -175,6 +175,7 @@ class Timeline:
     """
 
     def __init__(self, length_s: float | None, points: int = 60) -> None:
+        # without a known length, begin with short stretches: they become longer when there are too many
         self.width_ns = int(length_s * 1e9 / points) if length_s else 250_000_000
         self.most = 2 * points
         self._whole = Histogram()

@@ -40,6 +40,7 @@ def main() -> None:
     fd = os.open(device, os.O_RDONLY | os.O_NONBLOCK)
     if action == "smart-log":
         data = ctypes.create_string_buffer(HEALTH_BYTES)
+        # cdw10: the size in 4-byte words minus 1, and the number of the log page
         submit(fd, GET_LOG_PAGE, (HEALTH_BYTES // 4 - 1) << 16 | HEALTH, data, EVERY_NAMESPACE)
         print(
             json.dumps({name: int.from_bytes(data.raw[at : at + n], "little") for name, (at, n) in HEALTH_AT.items()})

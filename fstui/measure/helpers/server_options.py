@@ -17,7 +17,7 @@ from itertools import pairwise
 MYSQL_FILES = ("/etc/my.cnf", "/etc/mysql/my.cnf")
 MYSQL_GROUPS = re.compile(r"(mysqld|server|mariadb|mariadbd)([-.]\d.*)?$")
 DEEPEST = 4
-"""Nesting of files that include files."""
+"""Most levels of files that include other files. There is a limit because files may include each other."""
 MAX_BYTES = 1 << 20
 OPENAT2, RESOLVE_NO_MAGICLINKS, RESOLVE_IN_ROOT = 437, 0x02, 0x10
 """The system call has the same number on every architecture (openat2(2), Linux 5.6)."""
@@ -65,7 +65,7 @@ def postgresql(words: list[str], data: str, root: str) -> dict[str, str]:
         if flag == "-c":
             name, _, value = word.partition("=")
             given[plain(name)] = value
-    if "-F" in words:
+    if "-F" in words:  # short for fsync=off
         given["fsync"] = "off"
     found: dict[str, str] = {}
     for file in (given.get("config_file", f"{data}/postgresql.conf"), f"{data}/postgresql.auto.conf"):

@@ -16,7 +16,7 @@ _TIMES = 10
 """A step writes at most this many times the size of its file: (1 + 4 + 16 + 32) MiB in two patterns and three rounds
 are 318 MiB for a file of 32 MiB."""
 _MAX = 1e18
-"""ns: about 30 years."""
+"""Largest time in ns, about 30 years. A document with a longer time is damaged."""
 
 
 class DirtyFlush(StepSettings, frozen=True, kw_only=True, tag="dirty_flush"):

@@ -68,7 +68,7 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
     """Acknowledged records that must exist, because no newer record was written in their place."""
     present: Count = 0
     newer: Count = 0
-    """Present records that are newer: the witness did not see their acknowledgement."""
+    """Of the present records: those with a newer record in their place, whose acknowledgement did not arrive."""
     missing: Count = 0
     stale: Count = 0
     """An older record is in its place."""

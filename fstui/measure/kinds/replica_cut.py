@@ -70,7 +70,7 @@ class ReplicaCutFigures(StepFigures, frozen=True, kw_only=True, tag="replica_cut
     title: str = ""
     """``MariaDB 10.11.19``."""
     primary_settings: tuple[str, ...] = ()
-    """``name = value``, before the end."""
+    """``name = value``, before the cut."""
     replica_settings: tuple[str, ...] = ()
     acknowledged: Count = 0
     on_primary: Count | None = None
@@ -102,5 +102,5 @@ class ReplicaCutFigures(StepFigures, frozen=True, kw_only=True, tag="replica_cut
 
     @property
     def promised(self) -> bool:
-        """According to the primary's settings an acknowledged commit survives a power cut."""
+        """Whether an acknowledged commit survives a power cut according to the primary's settings: all are 1."""
         return bool(self.primary_settings) and all(setting.endswith(" = 1") for setting in self.primary_settings)

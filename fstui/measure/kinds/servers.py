@@ -152,7 +152,8 @@ COMMANDS = {
     "clickhouse-serv": "clickhouse",
     "ceph-osd": "ceph",
 }
-"""Programs that sync what they store for others, by command name, as in /proc/PID/comm (at most 15 characters)."""
+"""Kind of each program that stores and syncs data for other programs, by command name. /proc/PID/comm shows at most 15
+characters of a name."""
 DURABLE_OPTIONS = frozenset(name for kind in KINDS.values() for name in kind.durable)
 """Options that decide whether a commit is durable, and nothing else."""
 DECISIVE = DURABLE_OPTIONS | {name for kind in KINDS.values() for name in kind.methods} | {"log_bin"}
@@ -190,7 +191,7 @@ class Server(Base, frozen=True, kw_only=True):
     """False: the server's process was not found on this machine, so where its data is stored is not known."""
     variables: dict[str, str] = {}
     preloads: tuple[str, ...] = ()
-    """Sync-stubbing libraries in its memory map."""
+    """Libraries that stub syncs, from the memory map of its process."""
 
     @property
     def _kind(self) -> ServerKind:
@@ -207,8 +208,8 @@ class Server(Base, frozen=True, kw_only=True):
 
     @property
     def binary_log_turned_on(self) -> bool:
-        """fstui turned on the binary log of this throwaway server: it is off by default, and then sync_binlog has no
-        effect."""
+        """Whether fstui turned on the binary log of this throwaway server. By default the log is off, and then
+        sync_binlog would have no effect."""
         return self._kind.log_off_by_default and self.where == "throwaway"
 
     @property

@@ -73,8 +73,8 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
     login_path: str = ""
     """A group of ~/.my.cnf, a login path, or a service of PostgreSQL: each names host, port, socket and user."""
     session: Literal["own", "shared"] = "own"
-    """Whether server and clients have their own sessions or that of fstui. The kernel distributes processors among
-    sessions (sched(7), autogroup)."""
+    """Whether server and clients run in sessions of their own or in that of fstui. The kernel first divides CPU time
+    among sessions (sched(7), autogroup), so in one session they share the time of a single session."""
 
     @property
     def kind(self) -> ServerKind:
@@ -249,7 +249,8 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
     others_cpu_share: Share | None = None
     """The part of ``host_cpu_share`` that processes other than server and clients used."""
     autogroup: bool | None = None
-    """The kernel distributes processors among sessions first (sched(7), autogroup)."""
+    """Whether the kernel first divides CPU time among sessions (sched(7), autogroup). If it does, programs in one
+    session get less of it when other sessions are busy."""
 
     @property
     def ops(self) -> int:

@@ -24,7 +24,8 @@ SHUTDOWN, NO_LOG_FLUSH = 0x8004587D, 2
 """``EXT4_IOC_SHUTDOWN``: the filesystem writes nothing more, not even what its journal had not written yet
 (linux/fs/ext4/ioctl.c, ext4_force_shutdown)."""
 MOUNT_POINTS = ("/media", "/mnt", "/srv")
-"""Directories that every user may walk through. Their contents are hidden from this process and its servers alone."""
+"""Directories that every user may enter. The first that exists is mounted over, but only for this process and its
+children: all other processes still see its contents."""
 PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 
 
@@ -60,7 +61,8 @@ def set_apart() -> str:
         )
     flags = ctypes.c_ulong(MS_NOSUID | MS_NODEV)
     _check(libc.mount(b"fstui", directory.encode(), b"tmpfs", flags, b"mode=755,size=1m"), "mount")
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:  # netdevice(7)
+    # turn on the loopback device, which is off in a new network namespace; any socket serves (netdevice(7))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         request = struct.pack("16sH14x", b"lo", 0)
         (flag,) = struct.unpack_from("H", fcntl.ioctl(any_socket, SIOCGIFFLAGS, request), 16)
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", flag | IFF_UP))
