@@ -38,6 +38,7 @@ def _encodable(value: Any) -> Any:
 
 
 def sealed(run: Run) -> Run:
+    # digest is the last field of a run
     body, _, _ = encode(replace(run, digest="")).rpartition(_KEY)
     return replace(run, digest=_digest(body + b"}"))
 

@@ -34,6 +34,7 @@ class Setting(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The value that means "not set". A key with this value is not passed on, so the receiver's own default applies."""
 
     def is_set_by(self, value: Scalar) -> bool:
+        # with the types, because Python considers 1 and True equal
         return self.absent is None or (type(value), value) != (type(self.absent), self.absent)
 
 

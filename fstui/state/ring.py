@@ -78,6 +78,7 @@ class Ring:
         """Begin a file. Remove the oldest files first, until there is room for the new one."""
         found = files(self._directory)
         number = int(found[-1].name[:8]) + 1 if found else 1
+        # two parts: one for the new file, which may become a little larger than a part
         while sum(path.stat().st_size for path in files(self._directory)) > self._max_bytes * (1 - 2 / PARTS):
             self._remove_oldest()
         path = self._directory / f"{number:08}-{int(at)}.gz"

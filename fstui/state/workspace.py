@@ -139,7 +139,7 @@ class RunDirectory:
     untorn_bytes: int = 0
     """The largest write that RWF_ATOMIC keeps whole there, as the filesystem states; 0: none."""
     file_flags: str = ""
-    """Flags of a small file there, as letters of lsattr(1): S for synced writes, N for data in the inode."""
+    """Flags of a new file there, as letters of lsattr(1). S: every write is synced; C: btrfs overwrites in place."""
 
     def __init__(self, held: HeldDirectory) -> None:
         self.held = held
