@@ -20,7 +20,7 @@ from fstui.measure.children import command
 from fstui.state import ledger
 from fstui.trace import child as tracing
 from fstui.trace.child import RunTrace, Untraceable
-from fstui.trace.reader import tracefs
+from fstui.trace.reader import record, tracefs
 from fstui.trace.reader.flush_counter import FlushCounter, device_of
 from tests.trace.instances import is_there
 
@@ -212,3 +212,9 @@ def test_the_buffers_are_a_small_part_of_the_memory(cpus: int, available_gib: fl
 def test_every_kind_of_loss_is_counted() -> None:
     stats = "entries: 7\noverrun: 1\ncommit overrun: 2\nbytes: 9\nnow ts:  2.5\ndropped events: 4\nread events: 8\n"
     assert tracefs.lost_events(stats) == 7
+
+
+def test_removal_says_the_kernels_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record, "find", lambda: str(tmp_path))
+    with pytest.raises(FileNotFoundError, match="No such file or directory"):
+        record.remove("fstui-1")

@@ -34,11 +34,15 @@ def make(path: str) -> int:
     try:
         os.mkdir(name, 0o700, dir_fd=above)
         held = os.open(name, OWN, dir_fd=above)
-        if os.fstat(held).st_dev != os.fstat(above).st_dev or os.listdir(held) or not is_own(held):
-            raise NotOwn(errno.ESTALE, "another directory has taken its place", path)
+        try:
+            if os.fstat(held).st_dev != os.fstat(above).st_dev or os.listdir(held) or not is_own(held):
+                raise NotOwn(errno.ESTALE, "another directory has taken its place", path)
+            os.close(os.open(MARK, NEW, 0o600, dir_fd=held))
+        except BaseException:
+            os.close(held)
+            raise
     finally:
         os.close(above)
-    os.close(os.open(MARK, NEW, 0o600, dir_fd=held))
     return held
 
 
@@ -84,6 +88,7 @@ def hold(path: str) -> int:
     finally:
         os.close(above)
     if not is_own(held):
+        os.close(held)
         raise NotOwn(None, OTHER)
     return held
 

@@ -61,7 +61,9 @@ def remove(name: str) -> None:
     except TracefsError as problem:
         raise OSError(None, str(problem)) from None
     except OSError as error:
-        raise OSError(error.errno, "another process uses it") from None if error.errno == errno.EBUSY else error
+        if error.errno == errno.EBUSY:
+            raise OSError(error.errno, "another process uses it") from None
+        raise
 
 
 if __name__ == "__main__":

@@ -422,3 +422,13 @@ def test_removal_is_tried_again_while_a_program_ends(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(own_directory, "remove", remove)
     directory.remove_held(7)
     assert answers == []
+
+
+def test_a_directory_that_is_not_own_leaves_no_descriptor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_directory, "is_own", lambda _: False)
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(NotOwn):
+        make(str(tmp_path / "new"))
+    with pytest.raises(NotOwn):
+        own_directory.hold(str(tmp_path / "new"))
+    assert os.listdir("/proc/self/fd") == before
