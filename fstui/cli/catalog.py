@@ -55,7 +55,7 @@ async def _all() -> Report:
 
 
 async def _planned(name: str, scenario: Scenario) -> tuple[Scenario, Plan]:
-    session = Session.nowhere()
+    session = Session.nowhere()  # its plan shows the placeholder DIR
     return scenario, await session.plan(scenario, await session.look_up("DIR"), {}, called=name)
 
 

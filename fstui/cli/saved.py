@@ -113,7 +113,7 @@ def show(reference: str, again: bool, format_: str, output: Path | None) -> None
 
 
 def _show_campaign(directory: Path, format_: str, output: Path | None) -> None:
-    from fstui.report import campaign  # noqa: PLC0415  it needs no history
+    from fstui.report import campaign  # noqa: PLC0415  the list of runs needs no campaigns
 
     if format_ in formats.OF_RUNS:
         raise Refused(f"--format {format_} shows runs, and {directory} is a campaign")
@@ -144,7 +144,7 @@ def replay(reference: str, speed: float) -> int:
 
 
 def _judge_again(saved: SavedRun, format_: str, output: Path | None) -> None:
-    from fstui.runs.rules import judged_again  # noqa: PLC0415  listing runs needs no rules
+    from fstui.runs.rules import judged_again  # noqa: PLC0415  the list of runs needs no rules
 
     run, _, altered = saved
     again = judged_again(run, altered=altered)
@@ -210,7 +210,10 @@ async def _all_found(references: Sequence[str]) -> list[Run]:
 
 
 async def _print_list(words: str, format_: str, output: Path | None, of: Callable[[list[Summary]], Report]) -> bool:
-    """Return whether there was something to print: asyncio.run would spend longer on the repr of a long report."""
+    """Return whether there was something to print.
+
+    It does not return the report itself: asyncio.run may format a task's result, which is slow for a long report.
+    """
     every = await history.listed()
     found = history.matching(every, words)
     if not every:

@@ -27,7 +27,8 @@ def wants_programs(steps: Iterable[PlannedStep]) -> bool:
 def arranged(steps: tuple[PlannedStep, ...], installed: Installed, *, chosen_by_user: bool) -> tuple[PlannedStep, ...]:
     """Return the steps that can run on this host. For each server that is not installed, one skipped step is left.
 
-    Raises Refused if sysbench is missing, if the user chose a server that is missing, or if all servers are missing.
+    Without sysbench, steps of sysbench fileio are skipped. For steps with a database server, raises Refused if sysbench
+    is missing, if the user chose a server that is missing, or if all servers are missing.
     """
     if any(isinstance(step.settings, SysbenchFileio) for step in steps):
         if installed.sysbench:

@@ -25,13 +25,14 @@ _VARIABLES = {
     "passfile": "PGPASSFILE",
     "connect_timeout": "PGCONNECT_TIMEOUT",
 }
-"""Words of a service file for which sysbench has no option (https://www.postgresql.org/docs/current/libpq-envars.html)."""
+"""Keywords of a service file without an option of sysbench, and libpq's environment variables for them
+(https://www.postgresql.org/docs/current/libpq-envars.html)."""
 _WRITTEN = "SUM(writes), {}, SUM(fsyncs), SUM(write_time) * 1000000, SUM(fsync_time) * 1000000 FROM pg_stat_io"
 _BLOCKS = "buffers_checkpoint + buffers_clean + buffers_backend"
 
 
 class PostgreSQL:
-    """The same as ``MySQL`` for this server."""
+    """PostgreSQL's side of the interface that ``MySQL`` documents."""
 
     users = ("postgres", "nobody")
     end_signal = "SIGQUIT"
@@ -62,7 +63,8 @@ class PostgreSQL:
             "unix_socket_directories": str(Path(socket).parent),
             "port": self.port,
             "shared_buffers": f"{settings.pool_bytes >> 10}kB",
-            # files among its data; those in /dev/shm, which root's server has for itself, would outlive a kill
+            # mmap: shared memory in the data directory, which fstui removes. Segments in /dev/shm would outlive a
+            # kill; as root the server has a private /dev/shm.
             **({} if os.geteuid() == 0 else {"dynamic_shared_memory_type": "mmap"}),
             **({"track_wal_io_timing": "on"} if program.version >= (14,) else {}),
             **settings.options,
@@ -89,13 +91,15 @@ class PostgreSQL:
         )
 
     def questions(self, further: Iterable[str]) -> list[str]:
-        """Return the query. It has the values as ``SHOW`` prints them, with their units."""
+        """Return the query for the settings. It returns the values as ``SHOW`` prints them, with their units."""
         names = ", ".join(f"'{name}'" for name in (*self.variables, *further))
         return [f"SELECT name, current_setting(name) FROM pg_settings WHERE name IN ({names})"]
 
     def waits(self, kind: str, version: str) -> list[str]:
-        """Return the queries. pg_stat_wal has the figures in 14 to 17, pg_stat_io since 16. Before 16 the syncs
-        of the data are not counted (https://www.postgresql.org/docs/current/monitoring-stats.html)."""
+        """Return queries for the writes and fsyncs of the WAL and of the data: name, writes, bytes, fsyncs, ns of both.
+        pg_stat_wal has those of the WAL in 14 to 17, pg_stat_io those of the data since 16 and of both since 18.
+        Before 16 the fsyncs of the data are not counted
+        (https://www.postgresql.org/docs/current/monitoring-stats.html)."""
         major = int(version.partition(".")[0]) if version.partition(".")[0].isdecimal() else 0
         if major >= 18:
             written = _WRITTEN.format("SUM(write_bytes)")
@@ -148,7 +152,7 @@ class PostgreSQL:
         return ""
 
     def tables(self, database: str) -> tuple[str, bool]:
-        """Return the query, which must run in the database: its tables are not visible from any other."""
+        """Return the query for the tables. It must run in their database, as no other one shows them."""
         return "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'", True
 
     def socket_path(self, connection: Connection) -> str:

@@ -51,7 +51,10 @@ def products() -> tuple[Product, ...]:
 
 
 def fits(case: Case) -> Iterator[Fit]:
-    """Yield the answer for each product whose operation was measured; none if syncs make nothing durable."""
+    """Yield the answer for each product whose operation was measured.
+
+    There is none if syncs make nothing durable or the run's rate was limited.
+    """
     if case.configuration.breaks_sync or case.evidence.rate_limit or case.configuration.stub_signs:
         return
     measured = {operation: done for done in reversed(case.steps.measured) if (operation := _operation(done))}
@@ -61,7 +64,7 @@ def fits(case: Case) -> Iterator[Fit]:
 
 
 def with_products(speed: Speed, fit: Sequence[Fit]) -> Speed:
-    """Add to an answer about speed which products the storage is fast enough for, and one of them to its headline."""
+    """Add the products that the storage is fast enough for to the answer about speed, one of them to its headline."""
     enough = [one.product for one in fit if one.answer in ("fits", "light-load")]
     too_slow = [one.product for one in fit if one.answer == "does-not-fit"]
     if speed.answer not in ("normal", "slow") or not (enough or too_slow):
@@ -129,7 +132,8 @@ def _fit(product: Product, done: SyncStep) -> Fit:
         answer = "within-limit"
     elif limits:
         answer = "fits" if done.step.rate_per_s >= recommended else "light-load"
-    required = [limit.required for limit in limits] + [f"recommended {recommended:g}/s"] * bool(recommended)
+    required = [limit.required for limit in limits]
+    required += [f"recommended {recommended:g}/s"] if recommended else []
     measured = [limit.measured + ("" if limit.met else f" ({limit.times:.1f} × the limit)") for limit in limits]
     measured = measured or [f"{rate(done.step.rate_per_s / product.syncs_per_commit)}/s"]
     if answer == "not-known":

@@ -21,7 +21,10 @@ Scalar = bool | int | float | str
 
 
 class Setting(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One setting. Its type is that of its default value; a list makes one step per value."""
+    """One setting. Its type is that of its default value; a list makes one step per value.
+
+    A setting with choices may also be given as a list.
+    """
 
     value: Scalar | list[Scalar]
     unit: str = ""
@@ -75,7 +78,7 @@ def _parse(key: str, setting: Setting, text: str) -> Scalar | list[Scalar]:
     listed = isinstance(setting.value, list)
     example = as_list(setting.value)[0]
     values = [_scalar(key, example, item.strip(), setting.unit) for item in text.split(",")]
-    if len(values) > 1 and not listed and not setting.choices:
+    if len(values) > 1 and not listed and not setting.choices:  # several choices make one step each
         raise Refused(f"{key} takes one value, not '{text}'")
     for value in values:
         check_value(key, setting, value)
@@ -83,7 +86,7 @@ def _parse(key: str, setting: Setting, text: str) -> Scalar | list[Scalar]:
 
 
 def size_of(text: str) -> int | None:
-    """Return the bytes of ``16K`` or ``1.5 MiB``, or None without such a unit. Raise OverflowError."""
+    """Return the bytes of ``16K`` or ``1.5 MiB``, or None without such a unit. Raises OverflowError."""
     size = _SIZE.fullmatch(text)
     return int(float(size[1]) * _UNITS[size[2].upper()]) if size else None
 
@@ -114,7 +117,7 @@ def _scalar(key: str, example: Scalar, text: str, unit: str) -> Scalar:
 
 
 def check_value(key: str, setting: Setting, value: Scalar) -> None:
-    """Raises Refused if the setting does not allow the value."""
+    """Check that the setting allows the value. Raises Refused."""
     if setting.choices is not None and value not in setting.choices:
         allowed = ", ".join(map(str, setting.choices))
         raise Refused(f"{key} takes {allowed}; not '{value}'")

@@ -40,7 +40,7 @@ class Ack(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """Why the writer ended without a power cut."""
+    """Why the writer stopped by itself."""
 
     reason: str
     failed: bool = False

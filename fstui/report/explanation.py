@@ -30,7 +30,7 @@ _INDENT = 8
 _LINK = re.compile(r"\[([^\]]+)\]\(([\w-]+)\.md(?:#[^)]*)?\)")
 _THEME = Theme({"markdown.code": "cyan", "markdown.code_block": "cyan"})
 _LONG_ROW = 3
-"""Lines that a row would fill if it were text."""
+"""A table is printed as a list if one of its rows, as running text, fills more lines than this."""
 _DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
@@ -117,7 +117,7 @@ def document(markdown: str, width: int) -> str:
 
     def kept(long: re.Match[str]) -> str:
         whole.append(long[0])
-        return chr(_FIRST_WHOLE + len(whole) - 1) * room
+        return chr(_FIRST_WHOLE + len(whole) - 1) * room  # as wide as a line, so that it gets one of its own
 
     rows: list[str] = []
     in_code = False

@@ -101,6 +101,7 @@ def axis(timeline: Sequence[TimelinePoint], marks: Sequence[Mark] = (), stall_ns
         return LogScale(1e4, 1e8)
     lowest, highest = min(seen), max(*seen, stall_ns)
     near = [mark.ns for mark in marks if lowest / _FAR < mark.ns < highest * _FAR]
+    # the lower end of a cell may lie slightly below a round value: do not add a whole step for that
     low, high = _edges(max(min([lowest * 1.02, *near]), 1))[0], _edges(max([highest, *near]))[1]
     return LogScale(low, max(high, low * 10))
 

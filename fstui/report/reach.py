@@ -1,4 +1,4 @@
-"""How far data has come when a call returns, and whether a power cut at that moment would lose it.
+"""How far data has got when a call returns, and whether a power cut at that moment would lose it.
 
 This follows from the settings of a step and the configuration of the layers, before anything is measured.
 """
@@ -22,7 +22,7 @@ class DataPlace(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """The place, by its number, of the data of an operation when the operation returns."""
+    """Where the data of an operation is when the operation returns: an index into ``places``."""
 
     reached: int
     note: str = ""

@@ -44,7 +44,8 @@ def unread(node: Node) -> tuple[str, ...]:
 def health(node: Node) -> str:
     """Return what the drive reports of its health: ``3 % used, unsafe shutdowns: 40``; empty if it was not asked."""
     said = [form.format(value) for what, form in _HEALTH.items() if (value := node.value(what)) is not None]
-    said += ["capacitor failed"] if backup_failed(node) and node.reading("backup") is None else []  # NVMe: a bit
+    # NVMe reports it as a bit of critical_warning, not as a value
+    said += ["capacitor failed"] if backup_failed(node) and node.reading("backup") is None else []
     return ", ".join(said)
 
 

@@ -76,7 +76,10 @@ def columns(rows: Sequence[Sequence[str]], align: str) -> list[str]:
 
 
 def hanging(rows: Sequence[Sequence[str]], width: int = WIDTH, align: str = "", at: int = -1) -> list[str]:
-    """Return columns, left-aligned without ``align``, with the last one, or column ``at``, wrapped within its width."""
+    """Return aligned columns, with column ``at`` (by default the last) wrapped so that the lines fit in ``width``.
+
+    Without ``align`` all are left-aligned.
+    """
     if not rows:
         return []
     count = len(rows[0])
@@ -109,12 +112,12 @@ def _in_margin(label: str, lines: Sequence[str]) -> list[str]:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Break safe text at spaces. A longer word stays whole, so that a path can be copied."""
+    """Escape text and break it at spaces. A longer word stays whole, so that a path can be copied."""
     return _broken(text, width, break_long_words=False)
 
 
 def fold(text: str, width: int, first: str = "", indent: str = "") -> list[str]:
-    """Break safe text at spaces, and longer words too. ``first`` starts the first line, ``indent`` the others."""
+    """Escape text and break it, longer words too. ``first`` starts the first line, ``indent`` the others."""
     return _broken(text, width, first, indent, break_long_words=True)
 
 
@@ -133,7 +136,7 @@ def _broken(text: str, width: int, first: str = "", indent: str = "", *, break_l
 
 
 def cut_left(text: str, width: int) -> str:
-    """Cut safe text at its beginning: the end of a path distinguishes it."""
+    """Escape text and cut it at its beginning: the end of a path distinguishes it."""
     text = escape_controls(text)
     return text if cell_len(text) <= width else "…" + set_cell_size(text[::-1], max(width - 1, 0))[::-1]
 

@@ -55,7 +55,7 @@ class Watching(ABC):
         """Watch for this time, or until the stop. Raises Refused, and OSError if the child program has died."""
 
     async def _passed(self, seconds: float | None) -> bool:
-        """Wait for this time. Returns True if the stop came first."""
+        """Wait for this time. Return True if the stop came first."""
         try:
             await asyncio.wait_for(self._stopping.wait(), seconds)
         except TimeoutError:

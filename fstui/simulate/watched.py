@@ -62,6 +62,7 @@ class Observation:
         self._requests: dict[tuple[str, str], Histogram] = {}
 
     def request(self, device: str, what: str, took_ns: int) -> None:
+        """Note the time of a request. ``what``: the counter that it adds to, such as ``flush_ms``."""
         self._requests.setdefault((device, what), Histogram()).add([took_ns])
 
     def seen(self) -> Watched:

@@ -65,7 +65,7 @@ def _hypervisor(tree: Tree, dmi: Mapping[str, str]) -> str | None:
     if _firecracker(tree):
         return "firecracker"
     if not guest:
-        # Apple's virtualization, ARM and crosvm set no flag: the devices that only a hypervisor makes tell
+        # Apple's virtualization, ARM and crosvm set no flag: look for buses that exist only under a hypervisor
         return "unknown hypervisor" if any(tree.names(f"/sys/bus/{bus}/devices") for bus in _GUEST_BUSES) else None
     clocks = tree.word("/sys/devices/system/clocksource/clocksource0/available_clocksource") or ""
     return "kvm" if "kvm-clock" in clocks else "microsoft" if "hyperv" in clocks else "unknown hypervisor"

@@ -28,8 +28,9 @@ def _parsed(data: bytes) -> tuple[Mount, ...]:
 def visible(mounts: Sequence[Mount]) -> tuple[Mount, ...]:
     """Return the mounts that a path can reach, in the order of mountinfo.
 
-    A mount cannot be reached below a directory on which a later mount of the same parent is (an earlier one would
-    itself be the parent), nor below a mount that cannot be reached. Another mount on its own root covers it.
+    A mount is out of reach if a sibling (a mount with the same parent) is mounted on a directory above it. That sibling
+    must be the later one: otherwise it would be the parent. Mounts below such a mount are out of reach too. Of several
+    mounts on one path, the last covers the others.
     """
     children: dict[int, list[Mount]] = defaultdict(list)
     for mount in mounts:

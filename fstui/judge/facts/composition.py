@@ -1,6 +1,6 @@
 """How many of a filesystem's flushes and bytes arrived below it, composed from the counters of any stack.
 
-A layer with counters: they are read. What a layer without counters received follows from the layers below it: the
+If a layer has counters, they are used. What a layer without counters received follows from the layers below it: the
 minimum over members that each receive everything, and the sum over members that share it. A range stays open where
 this cannot be known. An open range shows neither that flushes are missing nor that they arrived.
 """
@@ -21,12 +21,13 @@ from fstui.storage.layers.forwarding import AT_TIMES, Forwarded, How, Member
 from fstui.storage.layers.kinds import kind
 
 Quantity = Literal["flushes", "fua", "bytes"]
-"""Empty flushes; FUA writes, as the flushes that they become at a device without FUA; bytes."""
+"""``flushes``: empty flushes. ``fua``: FUA writes, each of which a device without FUA counts as a flush. ``bytes``:
+bytes written."""
 Requested = Callable[[Node], float | None]
 """Returns the flushes and FUA writes that the kernel's trace saw at a layer; None for a layer without a trace."""
 OPEN = Range(inf, 0)
-"""Nothing is known. With ``low`` infinite nothing is missing, and with ``high`` 0 nothing arrived. The minimum and the
-maximum over members ignore both."""
+"""Unknown. A flush is reported missing only if ``low`` is small, and as arrived only if ``high`` is large, so this
+inverted range supports neither. The minimum of ``low`` and the maximum of ``high`` over members ignore it."""
 TOOK_PART = 0.1
 """A member with less than this share of the busiest member's bytes contains no data of the step."""
 
@@ -57,8 +58,8 @@ class Composition:
     def arrived(self, what: Quantity) -> Range:
         """Return how much arrived.
 
-        ``high``: the best member's count. ``low``: the worst member's count, an upper bound because other processes
-        may have added to it. They are equal if no flush was dropped and no other process used the devices.
+        ``low``, ``high``: the lowest and the highest count of a member. Both may include flushes of other processes, so
+        no more than that arrived. They are equal if no flush was dropped and no other process used the devices.
         """
         paths = Counter(end.id for end in self._ends(self._filesystem, what))
         return self._arrived(self._filesystem, what, paths, {})
@@ -82,7 +83,8 @@ class Composition:
         )
 
     def holding(self) -> tuple[Node, ...]:
-        """Return the lowest layers that may hold the bytes: no spare, and none with only copies."""
+        """Return the lowest layers that may hold the only copy of a byte: no spares, no caches of what is also
+        elsewhere."""
         return tuple({end.id: end for end in self._holding(self._filesystem)}.values())
 
     def taking_part(self, node: Node, what: Quantity) -> list[Edge]:
@@ -106,7 +108,8 @@ class Composition:
                     edge._replace(forwarded=AT_TIMES) if edge.forwarded.with_writes else edge for edge in edges
                 )
             data = [edge for edge in edges if edge.forwarded.bytes in ("each", "shared")]
-            took = [edge for edge in data if self._bytes_below(edge.node) > 0] or data  # a segment may hold none
+            # a member that got all the bytes, because the other segments got none, received every write
+            took = [edge for edge in data if self._bytes_below(edge.node) > 0] or data
             complete = took if len(took) == 1 else [edge for edge in data if edge.forwarded.bytes == "each"]
             self._gets_all |= {edge.node.id for edge in complete if gets_all and not kind(node.kind).reduces}
             self._edges[node.id] = edges
@@ -176,6 +179,7 @@ class Composition:
 
     def _own_bytes(self, node: Node) -> Range | None:
         counters = flush_counters(node, self._step)
+        # only at the end of the path: bytes counted above it may be duplicated or split below
         written = counters.written_bytes if counters and not self._within.intersection(node.below) else None
         return None if written is None else Range(written, written)
 
@@ -226,6 +230,7 @@ def received(stack: Stack, level: Level, step: Step | Snapshot, *, fua: bool) ->
         devices=composed.counting(what) or level.devices,
         flushes=_known(composed.arrived(what)),
         written=_written(composed, step),
+        # FUA writes that are counted themselves need no allowance for those that reach only one device
         fua_reaches_all=what == "fua" or composed.fua_reaches_all(),
     )
 

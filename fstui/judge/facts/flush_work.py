@@ -27,7 +27,7 @@ ARRIVED = 0.95
 FASTEST_BYTES_PER_NS = 10.0
 """10 GB/s. A faster flush copied memory: a loop device in tmpfs took 46 to 82 µs over 256 MiB."""
 GROWN = 1.5
-"""A flush grows if each of the two largest amounts takes this many times as long as every smaller one. A write of
+"""Flush time grows if each of the two largest amounts takes this many times as long as every smaller one. A write of
 another process may slow down one of them, but hardly both."""
 OWN_SHARE, OWN_MS = 0.25, 2
 """A device does work if its own flushes account for this share of the growth, and at least this many ms (its counters
@@ -44,11 +44,13 @@ class FlushGrowth(NamedTuple):
 
     @property
     def rises(self) -> bool:
+        """Whether the largest amount took ``GROWN`` times as long, with or without evidence from the devices."""
         *smaller, _, last = self.points
         return last.sync_ns >= GROWN * max(point.sync_ns for point in smaller)
 
     @property
     def flat(self) -> bool:
+        """Whether one of the two largest amounts shows no work by the device."""
         *smaller, _, _ = self.points
         return self.device_flat or not all(self._grown(point, smaller) for point in self.points[-_LARGEST:])
 
@@ -158,7 +160,7 @@ class LowestDevices:
         return bool(self.all) and not self.unverified
 
     def doubt(self, known: Iterable[Node] = ()) -> str:
-        """Return a sentence, after a space, about the unverified devices that are neither memory nor ``known``.
+        """Return a sentence with a leading space about the unverified devices that are neither memory nor ``known``.
 
         If there are none, but a virtual disk is unverified, the sentence says what the hypervisor is known to do.
         """

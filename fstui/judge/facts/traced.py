@@ -7,7 +7,8 @@ That layer need not count flushes. Below it, and below a loop device, worker thr
 - Flushes of kernel threads may be fstui's own: a journal thread commits for every process, and a worker sends bios
   that a cgroup's io limit delayed (``blk_throtl_dispatch_work_fn``). They show nothing in either direction.
 - Flushes of other programs are not fstui's own on a filesystem whose caller requests the flush (an overwrite with
-  fdatasync on ext4 and XFS). On others a single commit serves all who wait, so another program may have requested it.
+  fdatasync on ext4 and XFS). On other filesystems one commit serves every waiting program, so another program may
+  have requested the flush that served fstui.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ def traced(stack: Stack, level: Level, done: SyncStep, expected: ExpectedFlushes
     """Return what the trace attributes to fstui; None without a trace, or if the kernel drops flushes before it."""
     seen, (first, traced_at) = _seen(done.step), _first_layers(stack, level)
     passes = all(stack.drops_flushes(level, device) is False for device in level.devices)
+    # two partitions of one disk cannot be told apart in its trace
     known = traced_at <= seen.keys() and len(traced_at) == len(first) > 0
     if expected is None or done.sync is None or not (known and passes):
         return None
@@ -136,6 +138,7 @@ def _own(found: DeviceTrace) -> int:
 def _possibly_own(found: DeviceTrace) -> int:
     if found.asked_by_kernel_threads is None:  # in a pid namespace, kernel threads count as others
         return _all(found)
+    # FUA writes are counted as fstui's or not: the rest may be a kernel thread's, such as a journal's
     return (found.asked_by_us or 0) + found.asked_by_kernel_threads + (found.fua_writes or 0)
 
 

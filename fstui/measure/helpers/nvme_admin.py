@@ -24,7 +24,7 @@ CONTROLLER, VOLATILE_WRITE_CACHE = 1, 6
 VWC_AT = 525
 """Byte of the volatile write cache in Identify Controller (NVM Express base specification)."""
 HEALTH, HEALTH_BYTES, EVERY_NAMESPACE = 2, 512, 0xFFFFFFFF
-"""The log page on health, and its size."""
+"""The log page on health, its size, and the namespace ID that means all."""
 HEALTH_AT = {
     "critical_warning": (0, 1),
     "percent_used": (5, 1),
@@ -56,7 +56,7 @@ def main() -> None:
 def submit(
     fd: int, opcode: int, cdw10: int, data: ctypes.Array[ctypes.c_char] | None = None, namespace: int = 0
 ) -> int:
-    """Submit a command and return its result. Raises OSError, including if the controller answers with an error."""
+    """Submit a command and return its result. Raises OSError, also for an error status of the controller."""
     address, size = (ctypes.addressof(data), len(data)) if data is not None else (0, 0)
     request = bytearray(
         COMMAND.pack(opcode, 0, 0, namespace, 0, 0, 0, address, 0, size, cdw10, 0, 0, 0, 0, 0, TIMEOUT_MS, 0)

@@ -70,7 +70,7 @@ class ServerKind(NamedTuple):
     version_arguments: tuple[str, ...] = ("--no-defaults", "--version")
     """Without --no-defaults MySQL would first read option files from the home directory, which may hang."""
     version_word: str = ""
-    """Part of the output of ``--version`` and of the variable ``version_comment`` of this server and of no other."""
+    """A word that only this server prints in ``--version`` and ``version_comment``."""
     login: str = "login path"
     """What the setting ``login_path`` names."""
     keeps_old_rows: bool = False

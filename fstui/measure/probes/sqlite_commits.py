@@ -52,8 +52,8 @@ class Committer(WriteLoop):
 
     @staticmethod
     def prepare(settings: dict[str, Any]) -> None:
-        # SQLite makes absolute paths and opens its journals by them at any time. With the run's directory as its root
-        # it stays there even if a user replaces that directory. Only root is able to do that, and only root needs it.
+        # SQLite resolves its paths to absolute ones and may open its journals at any time. chroot into the run's
+        # directory keeps them there even if a user replaces it. Only root can chroot, and only root is at risk.
         with suppress(PermissionError):
             os.chroot(".")
         try:

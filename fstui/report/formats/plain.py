@@ -58,9 +58,10 @@ def _table(section: Section, width: int | None) -> Sequence[str]:
     whole = columns(rows, align)
     if width is None or _widest(whole) <= width:
         return whole
-    at = len(align) - 1
+    at = len(align) - 1  # the column to wrap: the last one, or the widest text if that is numbers
     if align[at] == ">":
-        at = max(range(at), default=at, key=lambda each: (align[each] == "<") * _widest([row[each] for row in rows]))
+        texts = (each for each, how in enumerate(align) if how == "<")
+        at = max(texts, default=0, key=lambda each: _widest([row[each] for row in rows]))
     others = columns([(*row[:at], *row[at + 1 :]) for row in rows], align[:at] + align[at + 1 :])
     if len(align) > 1 and _widest(others) + GAP + NARROWEST <= width:
         return hanging(rows, width, align=align, at=at)

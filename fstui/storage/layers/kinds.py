@@ -81,7 +81,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
     takes_unaligned_direct: bool = False
     """The filesystem accepts O_DIRECT writes that are smaller than statx(2) requires, and caches them."""
     copies_on_write: bool = False
-    """The filesystem writes several bytes for each byte that it receives, so byte counts prove nothing."""
+    """The filesystem is copy-on-write: it also writes new metadata for each block, so byte counts prove nothing."""
     may_cache: bool = False
     """Something other than the devices below, such as a cache, may acknowledge a write."""
     spreads: Spread = "one"
@@ -92,6 +92,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
     """Such a block device is listed even if no filesystem is on it."""
     in_memory: bool = False
     networked: bool = False
+    """A block device whose data is on another host."""
     remote: bool = False
     """A filesystem that another host or a program in user space provides."""
     answered_by: str = "the server"
@@ -162,7 +163,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
         return self.known and len(gone) > min(self.tolerates(node, len(members)), max(0, len(members) - 1))
 
     def corrects(self, node: Node, members: int) -> int:
-        """Return how many members may come back without their newest writes, and no data is lost.
+        """Return how many members may come back without their newest writes without loss of data.
 
         The layer must recognise a stale copy. A mirror without checksums may read it.
         """

@@ -29,7 +29,7 @@ ENDS_LINES = 8
 DRAW_S = 0.25
 """Time between two updates of the terminal."""
 _OVERRUN = 1.02
-"""A step that takes this much longer than planned is drawn on the same axis."""
+"""A step that takes up to this factor longer than planned is drawn on the same axis."""
 PAUSE = Command("run.hold", "space", "pause", "pause view", "Pause the view. The measurement continues.")
 PLUG = Command("run.plug", "p", "plug", "pull plug", "Cut the simulated disk's power, and see what it lost.")
 CHANGE = Command("run.turn", "t", "change", "change", "Change a parameter of the simulated disk during the run.")
@@ -118,7 +118,7 @@ class RunScreen(BaseScreen):
             self.action_result()
 
     def draw_changes(self) -> None:
-        """Draw changes, unless the view is paused or the line to the terminal is behind."""
+        """Draw changes, unless the view is paused or the terminal has not kept up."""
         if self._changed and not self.paused and self.line_is_free():
             self._changed = False
             self.redraw()

@@ -128,7 +128,7 @@ def _statement(node: Node, host: Host) -> Statement | None:
         return Statement(document.says, document.promise or "", because, (document.ask or words.FORCE_STOP,))
     if service is not None and service.promise:
         return Statement(service.title, service.promise, (f"documented: {service.source}",), (service.ask,))
-    if row is not None and row.cloud != (host.cloud if row.cloud else None):
+    if row is not None and row.cloud and row.cloud != host.cloud:
         return None  # the disk has the name of another cloud
     if row is not None and row.grade == "array":
         return Statement(row.says, "It is durable if that cache is protected as its maker states", (), (_ARRAY,))

@@ -89,7 +89,8 @@ class Btrfs(LayerKind, frozen=True, kw_only=True):
         return max(0, whole - sum(trouble.what == "missing" for trouble in node.state))
 
     def corrects(self, node: Node, members: int) -> int:
-        """Return what may be lost if each block has copies, because checksums tell which is right; else 0."""
+        """Return how many members may come back stale: as many as may fail, if every block has a second copy and a
+        checksum that identifies the right one; else 0."""
         copied = all(node.value(what) in _COPIES for what, _ in _LEVEL_OF)
         unchecked = node.reading("checksums") or node.reading("nocow_flag")  # chattr +C
         return self.tolerates(node, members) if copied and not unchecked else 0

@@ -103,7 +103,7 @@ class Pools:
         self.properties = properties(sources.claims)
 
     def below(self, dataset: str) -> LayerDescription:
-        """Return the pool of a dataset or volume as the layer below it, with the vdevs that are no block devices."""
+        """Return the pool of a dataset or volume as the layer below it, with the vdevs that are not block devices."""
         name = dataset.partition("/")[0]
         if name not in self._read:
             self._read[name] = self._pool(name)
@@ -142,7 +142,7 @@ class Members:
     def __init__(self, sources: Sources, pool: str) -> None:
         self._sources, self._pool = sources, pool
         self.layers: list[Node] = []
-        """Those that are no block devices."""
+        """Those that are not block devices."""
         self.roles: dict[str, str] = {}
 
     def add(self, vdev: Vdev, role: str | None) -> str:
@@ -211,11 +211,13 @@ class PoolKind(LayerKind, frozen=True, kw_only=True):
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         """The vdevs that hold the intent log share its writes; the data follows with a transaction group.
 
-        A pool without log devices has its log on its disks, or, since OpenZFS 2.4, on its special vdev.
+        If the dataset uses log devices, only they get the log. Otherwise the other vdevs share it: the disks, and since
+        OpenZFS 2.4 the special vdev.
         """
-        logs = "slog" in roles and _writes_to_log(filesystem)
+        on_slog = "slog" in roles and _writes_to_log(filesystem)
+        has_log = (member.role == "slog") == on_slog
         role = None if member.role == "special" else member.role
-        return by_role(role, INTENT_LOG if logs == (member.role == "slog") else AT_TIMES)
+        return by_role(role, INTENT_LOG if has_log else AT_TIMES)
 
 
 class VdevGroup(LayerKind, frozen=True, kw_only=True):
