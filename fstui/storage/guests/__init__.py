@@ -53,7 +53,8 @@ def read_guests(pids: Sequence[int], root: Path = Path("/")) -> tuple[Guest, ...
     def read(pid: int) -> None:
         try:
             found[pid] = reader.guest(pid)
-        except (AttributeError, KeyError, TypeError, ValueError, OSError):  # nothing that a process says is trusted
+        # the process chose what was read, so any of it may be malformed; QEMU is assumed
+        except (AttributeError, KeyError, TypeError, ValueError, OSError):
             found[pid] = Guest(pid=pid, hypervisor="qemu", trouble="what it says of its disks was not understood")
 
     threads = [threading.Thread(target=read, args=(pid,), daemon=True) for pid in pids]
@@ -104,7 +105,7 @@ class GuestReader:
             unread = f"the QMP monitor {path} gave no answer"
             if answer := sockets.block_devices(self._path_of(pid, path), pid):
                 disks, read_from, unread = qemu.with_answer(disks, *answer), f"its arguments and {path}", ""
-        number = options.get("id", "")
+        number = options.get("id", "")  # Proxmox starts QEMU with "-id 100"
         return Guest(
             pid=pid,
             hypervisor="proxmox" if number.isdecimal() else "libvirt" if by_libvirt else "qemu",
@@ -120,7 +121,10 @@ class GuestReader:
         return f"{self._root}/proc/{pid}/{'root' if path.startswith('/') else 'cwd/'}{path}"
 
     def _file_of(self, pid: int, path: str) -> bytes | None:
-        """Return the content of a file of a process. The path may be a trap: opening a device can have an effect."""
+        """Return the content of a file of a process; None unless it is a regular file.
+
+        The process chose the path, which may be that of a device, and opening a device can have an effect.
+        """
         with _looked_up(self._path_of(pid, path)) as fd:
             regular = fd is not None and stat.S_ISREG(os.fstat(fd).st_mode)
             return Tree().data(f"/proc/self/fd/{fd}", _BYTES) if regular else None
@@ -130,7 +134,7 @@ class GuestReader:
         path = disk.image
         if not path or ":" in path.partition("/")[0]:  # a volume in a network
             return disk
-        # only root and its owner may use the process's own root directory
+        # only root and the owner of the process may follow /proc/PID/root, so the path itself is tried next
         paths = [self._path_of(pid, path), *([self._root + path] if path.startswith("/") else [])]
         with _looked_up(*paths) as fd:
             if fd is None:
@@ -142,14 +146,19 @@ class GuestReader:
             return replace(disk, mount_point=self._mount_point(pid, proc.mount_id(fd)))
 
     def _mount_point(self, pid: int, number: int | None) -> str | None:
-        """Return where this process sees the filesystem of a mount, which may be one of the other process's own."""
+        """Return the mount point at which this process sees the filesystem of the mount ``number``.
+
+        The mount may exist only in the mount namespace of the other process.
+        """
         mounts = proc.parse_mounts(self._tree.data(f"/proc/{pid}/mountinfo", _MOUNTS_BYTES) or b"")
-        theirs = {mount.number: mount.device for mount in mounts}
-        ours = {mount.number: mount.device for mount in self._mounts}
-        device = theirs.get(number or 0) or ours.get(number or 0)
-        if device not in theirs.values():  # for the other process, the path may be that of another file
+        of_other = {mount.number: mount.device for mount in mounts}
+        of_here = {mount.number: mount.device for mount in self._mounts}
+        device = of_other.get(number or 0) or of_here.get(number or 0)
+        # if the other process does not have this filesystem, its path leads to another file than the path here
+        if device not in of_other.values():
             return None
-        same = sorted((mount for mount in self._mounts if mount.device == device), key=lambda one: one.number != number)
+        same = [mount for mount in self._mounts if mount.device == device]
+        same.sort(key=lambda mount: mount.number != number)
         return same[0].mount_point if same else None
 
 

@@ -1,8 +1,8 @@
 """Firecracker and cloud-hypervisor: their disks, from the API socket, else from the arguments or the file they name.
 
-Firecracker offers a flush to its guest only if ``cache_type`` is ``Writeback`` (before its pull request 2702, it
-acknowledged one without doing it): docs/api_requests/block-caching.md. cloud-hypervisor calls fsync(2):
-its pull request 1214.
+Firecracker offers a flush to its guest only if ``cache_type`` is ``Writeback`` (docs/api_requests/block-caching.md).
+Versions before its pull request 2702 acknowledged a flush without executing it. cloud-hypervisor executes a flush as
+fsync(2) (its pull request 1214).
 """
 
 from __future__ import annotations
@@ -21,8 +21,11 @@ VHOST_USER = "the vhost-user process behind it decides: see its arguments"
 def firecracker(
     pid: int, words: Sequence[str], read: Callable[[str], bytes | None], path_of: Callable[[str], str]
 ) -> Guest:
-    """``read``: returns the content of a file of the hypervisor. ``path_of``: translates a path of the hypervisor to
-    one that this process can open."""
+    """Return a guest of Firecracker.
+
+    ``read``: returns the content of a file of the hypervisor. ``path_of``: translates a path of the hypervisor to one
+    that this process can open.
+    """
     given = _values(words, ("--api-sock", "--config-file", "--id"))
     socket, file = given.get("--api-sock", ["/run/firecracker.socket"])[0], given.get("--config-file", [""])[0]
     config, read_from = get(path_of(socket), pid, "/vm/config"), f"its API socket {socket}"
@@ -40,7 +43,7 @@ def _firecracker(drive: Mapping[str, Any]) -> GuestDisk:
     name, path = str(drive.get("drive_id", "")), drive.get("path_on_host")
     if not path:
         return GuestDisk(name=name, image="vhost-user", because=VHOST_USER)
-    cache = str(drive.get("cache_type") or "Unsafe")
+    cache = str(drive.get("cache_type") or "Unsafe")  # Firecracker's default
     return GuestDisk(
         name=name,
         image=str(path),
@@ -51,7 +54,10 @@ def _firecracker(drive: Mapping[str, Any]) -> GuestDisk:
 
 
 def cloud_hypervisor(pid: int, words: Sequence[str], path_of: Callable[[str], str]) -> Guest:
-    """``path_of``: translates a path of the hypervisor to one that this process can open."""
+    """Return a guest of cloud-hypervisor.
+
+    ``path_of``: translates a path of the hypervisor to one that this process can open.
+    """
     given = _values(words, ("--api-socket", "--disk"))
     socket = given.get("--api-socket", [""])[0].removeprefix("path=")
     answer = get(path_of(socket), pid, "/api/v1/vm.info") if socket else None

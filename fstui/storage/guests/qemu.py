@@ -1,8 +1,9 @@
 """QEMU: its disks, and what their settings do with a guest's flush.
 
 A flush becomes an fdatasync(2) of the image unless the lowest block node has ``cache.no-flush``. The nodes above it
-pass the flush on whatever their own setting is (bdrv_co_flush in block/io.c), but a node that is defined inside another
-one inherits its settings. ``-snapshot`` applies to ``-drive`` only.
+pass the flush on whatever their own setting is (bdrv_co_flush in block/io.c). A node that is defined inside another
+node inherits the settings of the outer node; a node that is referenced by its name does not. ``-snapshot`` applies to
+``-drive`` only, so the other disks keep what the guest writes.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ _NO_VALUE = frozenset({
     "s", "sdl", "semihosting", "singlestep", "snapshot", "usb", "version", "win2k-hack", "xen-attach",
     "xen-domid-restrict",
 })  # fmt: skip
+"""Options without a value. The word after such an option is not its value."""
 _IMPLIED = {"device": "driver", "blockdev": "driver", "name": "guest", "chardev": "backend", "mon": "chardev"}
-"""The key of a first word without ``=``."""
+"""The key to which the first word of a value belongs if it has no ``=``: ``driver`` for ``-device virtio-blk,id=a``."""
 _MODES = {
     (True, False, False): "writeback",
     (True, True, False): "none",
@@ -38,6 +40,7 @@ _MODES = {
 }
 """QEMU's names of (cache.writeback, cache.direct, cache.no-flush), as in qemu(1), -drive cache=."""
 _CACHE = {mode: settings for settings, mode in _MODES.items()} | {"off": (True, True, False)}
+"""The same settings by name. ``off`` is an older name of ``none``."""
 _DISKS = ("hda", "hdb", "hdc", "hdd")
 _NO_DISKS = frozenset({"none", "pflash", "mtd", "floppy"})
 """Interfaces of ``-drive`` that attach no disk."""
@@ -49,19 +52,21 @@ _OUTSIDE = {
     "vhost-user": VHOST_USER,
     "vhost-scsi": "the kernel's SCSI target behind it decides: see its backstore in targetcli",
 }
-"""Devices whose disks QEMU does not write to."""
+"""Devices whose disks QEMU does not write to, and what decides the effect of a flush."""
 _FORMATS = frozenset({
     "blkdebug", "blklogwrites", "bochs", "cloop", "compress", "copy-before-write", "copy-on-read", "dmg", "luks",
     "parallels", "preallocate", "qcow", "qcow2", "qed", "quorum", "raw", "replication", "snapshot-access", "throttle",
     "vdi", "vhdx", "vmdk", "vpc",
 })  # fmt: skip
-"""Drivers that store nothing themselves (BlockdevDriver in qapi/block-core.json)."""
+"""Drivers of formats and filters (BlockdevDriver in qapi/block-core.json). They store nothing, so the lowest node of a
+disk has another driver."""
 NO_CACHE: Mapping[str, Any] = {}
 MAX_DEPTH = 32
 PASS_THROUGH = "pass-through"
 _USER = re.compile(r"(?<=:)//[^/@]*@")
+"""The user and password in a URL."""
 _BELOW = ("file", "image")
-"""The child that a format or a filter writes to."""
+"""The keys of the node that a format or a filter writes to."""
 
 
 class BlockNode(NamedTuple):
@@ -73,11 +78,12 @@ class BlockNode(NamedTuple):
     no_flush: bool = False
     read_only: bool = False
     found: bool = True
+    """False: the arguments do not define the node, and ``image`` is its name."""
 
 
 def arguments(words: Sequence[str]) -> list[tuple[str, str]]:
     """Return the options and their values. An image without an option is ``hda``."""
-    found, at = [], 1
+    found, at = [], 1  # the first word is the program
     while at < len(words):
         word = words[at]
         at += 1
@@ -92,7 +98,10 @@ def arguments(words: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def parsed(option: str, text: str) -> Options:
-    """Return the keys of an option's value: JSON, or ``key=value`` with doubled commas."""
+    """Return the keys and values in the text that follows an option.
+
+    The text is JSON, or a list of ``key=value`` in which a comma that belongs to a value is doubled.
+    """
     if text.startswith("{"):
         found = decoded(os.fsencode(text))
         return found if isinstance(found, dict) else {}
@@ -113,6 +122,7 @@ def disks(given: Sequence[tuple[str, str]]) -> list[GuestDisk]:
     found = []
     attached = set()
     for device in devices:
+        # libvirt and Proxmox name the drive of the device scsi0 "drive-scsi0"
         name = str(device.get("id") or str(device.get("drive", "")).removeprefix("drive-") or device.get("driver"))
         source = device.get("drive")
         driver = str(device.get("driver"))
@@ -136,7 +146,7 @@ def disks(given: Sequence[tuple[str, str]]) -> list[GuestDisk]:
 
 
 def monitor(given: Sequence[tuple[str, str]]) -> str:
-    """Return the path of its first QMP socket; empty if it has none."""
+    """Return the path of the first QMP socket in the arguments; empty if there is none."""
     sockets = {}
     for option, text in given:
         if option in ("qmp", "qmp-pretty") and text.startswith("unix:"):
@@ -150,22 +160,27 @@ def monitor(given: Sequence[tuple[str, str]]) -> str:
 
 
 def with_answer(known: Sequence[GuestDisk], backends: Sequence[Any], nodes: Sequence[Any]) -> list[GuestDisk]:
-    """Return the disks with what QMP's ``query-block`` and ``query-named-block-nodes`` say of them now."""
-    lowest = {node["file"]: node["cache"]["no-flush"] for node in nodes if node["drv"] not in _FORMATS}
+    """Return the disks of the arguments, updated by what QMP reports now, and the disks that were added later.
+
+    ``backends``: the answer to ``query-block``. ``nodes``: the answer to ``query-named-block-nodes``.
+    """
+    no_flush = {node["file"]: node["cache"]["no-flush"] for node in nodes if node["drv"] not in _FORMATS}
     found = {disk.name: disk for disk in known}
     for backend in backends:
-        inserted = backend.get("inserted") or {"ro": True}
+        inserted = backend.get("inserted") or {"ro": True}  # without a medium, the guest cannot write
         image = "" if inserted["ro"] else _lowest({"filename": inserted["file"]}, {}).image
-        if not image or image not in lowest:
+        if not image or image not in no_flush:
             continue
+        # /machine/peripheral/ID/… is the path of a device to which the user gave an id
         parts = str(backend.get("qdev") or backend["device"]).split("/")
         name = parts[3] if parts[1:3] == ["machine", "peripheral"] else str(backend["device"] or parts[-1])
         name = next((disk.name for disk in known if name == disk.name or image == disk.image), name)
+        # for a disk with -snapshot and a pass-through disk, the cache mode in the answer has no effect
         if name in found and (found[name].flush == "discarded" or found[name].cache == PASS_THROUGH):
             continue
         cache = inserted["cache"]
         node = BlockNode(
-            image, found[name].format if name in found else str(inserted["drv"]), cache["direct"], lowest[image]
+            image, found[name].format if name in found else str(inserted["drv"]), cache["direct"], no_flush[image]
         )
         found |= {disk.name: disk for disk in _disk(name, node, cache["writeback"])}
     return list(found.values())
@@ -222,6 +237,7 @@ def _of_drive(
     """Return the disk of ``-drive``; none for a CD-ROM."""
     if drive.get("media") == "cdrom":
         return []
+    # cache= sets defaults; cache.direct= and the like replace them, and the device's write-cache replaces writeback
     writeback, direct, no_flush = _CACHE.get(str(drive.get("cache", "writeback")), (True, False, False))
     options = _nested({key: value for key, value in drive.items() if key not in ("cache", "file")})
     child = options.pop("file", {})
@@ -237,6 +253,7 @@ def _of_drive(
 
 
 def _disk(name: str, node: BlockNode, writeback: bool, *, discarded: bool = False) -> list[GuestDisk]:
+    """Return the disk; none if it is read-only. ``discarded``: what the guest writes is lost when QEMU ends."""
     if node.read_only:
         return []
     if not node.found:
@@ -244,8 +261,8 @@ def _disk(name: str, node: BlockNode, writeback: bool, *, discarded: bool = Fals
         return [GuestDisk(name=name, image="", because=because)]
     settings = (writeback, node.direct, node.no_flush)
     cache = _MODES.get(settings) or f"{_MODES[writeback, node.direct, False]} with no-flush"
-    words = {"write-cache": writeback, "cache.direct": node.direct, "cache.no-flush": node.no_flush}
-    because = ", ".join(f"{key}={'on' if value else 'off'}" for key, value in words.items())
+    switches = {"write-cache": writeback, "cache.direct": node.direct, "cache.no-flush": node.no_flush}
+    because = ", ".join(f"{key}={'on' if value else 'off'}" for key, value in switches.items())
     flush: GuestFlush = "ignored" if node.no_flush else "passed" if writeback else "each write"
     if discarded:
         cache, flush, because = "snapshot", "discarded", "snapshot=on: the guest writes to a temporary file"
@@ -255,9 +272,10 @@ def _disk(name: str, node: BlockNode, writeback: bool, *, discarded: bool = Fals
 def _lowest(
     node: object, nodes: Mapping[str, Options], cache: Mapping[str, Any] = NO_CACHE, format_: str = "", depth: int = 0
 ) -> BlockNode:
-    """Return the lowest node below this one, which is a name or is defined in place.
+    """Return the lowest node below ``node``, which is given by its name or by its options.
 
-    ``cache``: the settings that it inherits. ``format_``: the driver of the node above.
+    ``cache``: the settings that ``node`` inherits if it is given by its options. ``format_``: the driver of the node
+    above.
     """
     options = nodes.get(node) if isinstance(node, str) else node
     if not isinstance(options, dict) or depth > MAX_DEPTH:
@@ -266,7 +284,7 @@ def _lowest(
     cache = {**(NO_CACHE if isinstance(node, str) else cache), **(own if isinstance(own, dict) else {})}
     name = options.get("filename")
     child = next((options[key] for key in _BELOW if options.get(key)), None)
-    if isinstance(name, str) and name.startswith("json:"):
+    if isinstance(name, str) and name.startswith("json:"):  # the options of a node in place of a file name
         child = parsed("blockdev", name.removeprefix("json:"))
     if child is None:
         found = BlockNode(_image(options), format_, _switch(cache.get("direct")), _switch(cache.get("no-flush")))
@@ -278,6 +296,7 @@ def _lowest(
 def _image(options: Options) -> str:
     """Return the path of the image, or the name of a volume in a network, without passwords."""
     if name := str(options.get("filename") or ""):
+        # rbd:POOL/IMAGE:KEY=VALUE…: a value may be a password
         name = ":".join(name.split(":")[:2]) if name.startswith("rbd:") else _USER.sub("//", name)
         return name.removeprefix("file:").removeprefix("host_device:")
     server = options.get("server")

@@ -22,7 +22,7 @@ _LISTENS, _CONNECTED = "01", "03"
 
 
 def get(path: str, pid: int, resource: str) -> Any:
-    """Return the JSON that the HTTP server of a process answers at a socket; None without an answer."""
+    """Return the JSON that a process answers to a GET request at its socket; None if there is no answer or an error."""
     try:
         with _connected(path, pid) as client:
             client.sendall(f"GET {resource} HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n\r\n".encode())
@@ -47,7 +47,7 @@ def in_use(tree: Tree, pid: int, path: str) -> bool | None:
 def block_devices(path: str, pid: int) -> tuple[list[Any], list[Any]] | None:
     """Return the answers to QMP's ``query-block`` and ``query-named-block-nodes``; None without an answer.
 
-    QEMU serves one client at a time. The connection lasts a few milliseconds, and only asks.
+    QEMU serves one client at a time, so another client waits for a few milliseconds. The commands change nothing.
     """
     try:
         with _connected(path, pid) as client:
@@ -72,9 +72,9 @@ def _lines(client: socket.socket) -> Iterator[Any]:
 
 
 def _connected(path: str, pid: int) -> socket.socket:
-    """Connect to a socket at which a process listens. Raises OSError, including if it belongs to another process.
+    """Connect to a socket at which the process ``pid`` listens. Raises OSError, also if another process listens there.
 
-    The path comes from the arguments of the process, whose owner must not make root talk to other servers.
+    The path comes from the arguments of the process. Its owner must not be able to make root talk to other servers.
     """
     client = socket.socket(socket.AF_UNIX)
     client.settimeout(_ANSWER_S)
