@@ -1,9 +1,11 @@
 """ZFS datasets, and the properties that decide what a sync costs and whether it is durable.
 
-The tool ``zfs`` reports ``sync``, ``logbias``, ``recordsize``, ``compression``, ``primarycache`` and ``atime``; the
-path of such a reading ends in its source: "(inherited from tank)". Every user can read ``zil_commit_count``, and
-``zfs_nocacheflush`` and ``zil_nocacheflush`` (0 | 1) of the module, in /proc and /sys. OpenZFS 2.2 and later count ZIL
-commits per dataset, earlier ones for the whole host.
+The tool ``zfs`` reports ``sync``, ``logbias``, ``recordsize``, ``compression``, ``primarycache`` and ``atime``. The
+path of such a reading ends with where the value comes from: "(inherited from tank)".
+
+Every user can read the others in /proc and /sys: ``zil_commit_count``, and the parameters ``zfs_nocacheflush`` and
+``zil_nocacheflush`` (0 | 1) of the module. OpenZFS 2.2 and later count ZIL commits per dataset, earlier versions per
+host.
 """
 
 from __future__ import annotations
@@ -71,7 +73,7 @@ class DatasetReader(FilesystemReader):
         return None
 
     def _counting(self, pool: str) -> Mapping[str, str]:
-        """Return the files that count the commits of each dataset of a pool, which is read once."""
+        """Return the files that count the commits of each dataset of a pool. They are looked up once per survey."""
         if pool not in self._counters:
             directory = f"{KSTAT}/{pool}"
             paths = (f"{directory}/{name}" for name in self.tree.names(directory) if name.startswith("objset-"))
@@ -81,7 +83,7 @@ class DatasetReader(FilesystemReader):
 
 
 def barrier(tree: Tree) -> tuple[Reading, ...]:
-    """Return ``barrier`` (barrier | nobarrier) with the path of the parameter, which may change during a run."""
+    """Return ``barrier`` (barrier | nobarrier). Its path is the parameter, because that may change during a run."""
     readings = parameters(tree)
     if not readings:
         return ()
@@ -99,8 +101,10 @@ class ZfsDataset(LayerKind, frozen=True, kw_only=True):
         return sync_path(node, "sync")
 
     def expected_flushes(self, node: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:
-        """Return one flush for each device that holds the write of the intent log: OpenZFS 2.1, with and without a
-        SLOG."""
+        """Return one flush, at each device to which the intent log was written.
+
+        This holds for OpenZFS 2.1, with and without a SLOG.
+        """
         return ONE_FLUSH
 
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:

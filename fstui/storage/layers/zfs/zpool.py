@@ -1,6 +1,7 @@
 """ZFS pools as layers: the pool, its vdevs, their disks and the role of each, as ``zpool status`` prints them.
 
-A pool has ``ashift`` and the module's parameters. Vdevs are layers of pools too, of kind mirror, raidz …
+Readings of a pool: ``ashift``, and the parameters of the kernel module that drop flushes. A vdev of several disks is a
+layer of its own, of kind mirror, raidz …
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from fstui.storage.tree import Tree
 
 PARAMETERS = "/sys/module/zfs/parameters"
 GROUPS = ("mirror", "raidz", "draid", "replacing", "spare", "indirect")
+"""The beginnings of the names of vdevs that are neither a disk nor a file."""
 _SECTIONS = {"logs": "slog", "cache": "l2arc", "spares": "spare", "special": "special", "dedup": "special"}
 _HEALTHY = frozenset({"ONLINE", "AVAIL", "INUSE"})
 _STATUS = r"^\t( *)(\S+)(?: +(\S+))?(?: +(\S+) +(\S+) +(\S+))?(?: {2}(.*))?"
+"""A line of the list of vdevs: indentation, name, state, three numbers of errors, a note."""
 
 
 class Vdev(NamedTuple):
@@ -29,6 +32,7 @@ class Vdev(NamedTuple):
 
     name: str
     role: str | None
+    """None: it holds data."""
     trouble: tuple[Reading, ...]
     children: list[Vdev]
 
@@ -64,9 +68,10 @@ def _status(command: str, output: str) -> Status:
             continue
         if depth == 0 and match[2] in _SECTIONS and not match[3]:  # sections have the same depth as the pool itself
             role = _SECTIONS[match[2]]
-        elif depth == 0:
+        elif depth == 0:  # the pool itself
             trouble = _trouble(match, command)
         else:
+            # each level belongs to the last vdev of the level above
             siblings = vdevs
             for _ in range(depth - 1):
                 siblings = siblings[-1].children if siblings else siblings
@@ -74,7 +79,7 @@ def _status(command: str, output: str) -> Status:
     state = fields.get("state", "")
     if state and state not in _HEALTHY and not trouble:
         trouble = (Reading(what="state", value=state, path=command),)
-    # the scan's further lines are indented; only its first says what goes on
+    # the first line of the scan says what is under way; the lines after it are not in ``fields["scan"]``
     if "in progress" in fields.get("scan", ""):
         trouble = (*trouble, Reading(what="scan", value=fields["scan"].partition(" since")[0], path=command))
     return Status(fields.get("pool", ""), vdevs, trouble)
@@ -112,8 +117,8 @@ class Pools:
     def _pool(self, name: str) -> LayerDescription:
         status = self._statuses.get(name)
         members = Members(self._sources, name)
-        dropping = parameters(self._sources.tree)
-        dropped = next((reading for reading in dropping if reading.value == "1"), None)
+        nocacheflush = parameters(self._sources.tree)
+        drops_flushes = next((reading for reading in nocacheflush if reading.value == "1"), None)
         below: tuple[str, ...] = ()
         unread: tuple[Reading, ...] = ()
         if status is None:
@@ -128,21 +133,21 @@ class Pools:
             f"pool:{name}",
             name,
             below=below,
-            sync="stops" if dropped else "passes" if below else "unknown",
-            because=f"{dropped.what}=1" if dropped else because,
+            sync="stops" if drops_flushes else "passes" if below else "unknown",
+            because=f"{drops_flushes.what}=1" if drops_flushes else because,
             state=status.state if status else (),
-            readings=(*self.properties.get(name, ()), *dropping, *unread),
+            readings=(*self.properties.get(name, ()), *nocacheflush, *unread),
         )
         return LayerDescription((pool.id,), others=(pool, *members.layers), roles=members.roles)
 
 
 class Members:
-    """The vdevs of one pool, gathered from the top."""
+    """Collects the layers and the roles of the vdevs of one pool."""
 
     def __init__(self, sources: Sources, pool: str) -> None:
         self._sources, self._pool = sources, pool
         self.layers: list[Node] = []
-        """Those that are not block devices."""
+        """The layers that are not block devices: groups, files and missing disks."""
         self.roles: dict[str, str] = {}
 
     def add(self, vdev: Vdev, role: str | None) -> str:
@@ -159,8 +164,9 @@ class Members:
     def _layer(self, vdev: Vdev, role: str | None) -> Node:
         if vdev.group is None and vdev.name.startswith("/") and not vdev.name.startswith("/dev/"):
             return file_layer(self._sources, vdev.name)
-        within = role if role not in (None, "stripe") else "mirror leg" if vdev.group == "mirror" else "stripe"
-        below = tuple(self.add(child, within) for child in vdev.children)
+        # the disks of a mirrored log device are log devices too
+        child_role = role if role not in (None, "stripe") else "mirror leg" if vdev.group == "mirror" else "stripe"
+        below = tuple(self.add(child, child_role) for child in vdev.children)
         of_children = (
             Reading(what=f"{reading.what} of {child.name}", value=reading.value, path=reading.path)
             for child in vdev.children
@@ -178,12 +184,15 @@ class Members:
 
 
 def parameters(tree: Tree) -> tuple[Reading, ...]:
-    """Return the parameters of the module that drop flushes of every pool, to the disks or to the log."""
+    """Return two parameters of the module. 1 drops the flushes of every pool: to its disks, or to its intent log."""
     return without_none(tree.reading(name, f"{PARAMETERS}/{name}") for name in ("zfs_nocacheflush", "zil_nocacheflush"))
 
 
 def properties(claims: Claims) -> Mapping[str, tuple[Reading, ...]]:
-    """Return the known properties by dataset or pool; the path of each names its source."""
+    """Return the properties that the tools reported, by dataset or pool.
+
+    The path of such a reading also names where the value comes from, such as "(inherited from tank)".
+    """
     found: dict[str, tuple[Reading, ...]] = {}
     for command, answer in claims.items():
         tool = command.partition(" ")[0]
@@ -221,7 +230,7 @@ class PoolKind(LayerKind, frozen=True, kw_only=True):
 
 
 class VdevGroup(LayerKind, frozen=True, kw_only=True):
-    """The row of a vdev of several disks, which each get every flush."""
+    """The row of a vdev that consists of several disks."""
 
     def tolerates(self, node: Node, members: int) -> int:
         """Return the number in the name: 2 for ``raidz2-0``; 1 for ``raidz`` and ``draid`` without a number."""
@@ -231,7 +240,10 @@ class VdevGroup(LayerKind, frozen=True, kw_only=True):
         return int(parity[1]) if parity else int(self.name.startswith(("raidz", "draid")))
 
     def corrects(self, node: Node, members: int) -> int:
-        """The checksum of every block is in the block that points to it (zpoolconcepts(7))."""
+        """Return as many as may fail, because ZFS recognises a stale block.
+
+        Its checksum differs from the one in the block that points to it (zpoolconcepts(7)).
+        """
         return self.tolerates(node, members)
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:

@@ -1,8 +1,8 @@
 """Volumes of a ZFS pool: block devices that answer a flush as a dataset answers a sync.
 
 ``volume`` is the name in the pool, from the links that udev makes below /dev/zvol. The tool ``zfs`` reports ``sync``
-and ``logbias`` (zfsprops(7)), the module ``zil_replay_disable`` and ``barrier`` (barrier | nobarrier: flushes are
-dropped).
+and ``logbias`` (zfsprops(7)). The parameters of the module give ``zil_replay_disable`` and ``barrier`` (barrier |
+nobarrier: flushes are dropped).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fstui.storage.layers.zfs.zpool import PARAMETERS, Pools
 
 LINKS = "/dev/zvol"
 _MAX_DEPTH = 50
-"""The depth of names in a pool is limited by ZFS_MAX_DATASET_NAME_LEN."""
+"""Greatest depth of the directories that are searched for links. ZFS limits the depth of names in a pool too."""
 
 
 class VolumeReader(DeviceReader):
@@ -59,8 +59,11 @@ class Volume(LayerKind, frozen=True, kw_only=True):
         return sync_path(node, "flush")
 
     def keeps_each_write(self, node: Node) -> bool:
-        """With sync=always each write is in the intent log before it is acknowledged (zfsprops(7)), and on the disks
-        unless the module sends them no flushes. After a power cut the log is read unless that is disabled."""
+        """Return whether sync=always is in effect.
+
+        Each write is then in the intent log before it is acknowledged (zfsprops(7)). It survives a power cut only if
+        the module flushes the disks, and if reading the log at the next import is not disabled.
+        """
         return node.value("sync") == "always" and node.value(REPLAY) != "1" and not barriers_off(node)
 
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
@@ -71,7 +74,8 @@ class Volume(LayerKind, frozen=True, kw_only=True):
         return tuple(dict.fromkeys((*of_pools, *of_volumes)))
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        """A flush with nothing to commit writes and flushes nothing; the data follows with a transaction group."""
+        """No number of flushes can be expected: a flush with nothing to commit causes none, and the data is written
+        later, with a transaction group."""
         return AT_TIMES
 
     def waits_for(self, node: Node, below: Sequence[Node], filesystem: Node) -> tuple[Node, ...] | None:
