@@ -29,7 +29,8 @@ from fstui.storage.layers.readers import DeviceReader, LayerDescription, without
 _WRITES_PAST = "writes_past"
 """A reading of a dm-writecache that accepts no new blocks (cleaner) or only metadata. Other writes, and every flush, go
 straight to the slow device (drivers/md/dm-writecache.c: writecache_map_write, num_flush_bios)."""
-_WRITTEN_PAST = Forwarded("each", "sometimes", "shared")
+_BYPASSED = Forwarded("each", "sometimes", "shared")
+"""The slow device of such a dm-writecache: every flush and a part of the writes."""
 
 
 class Cached(LayerKind, frozen=True, kw_only=True):
@@ -44,17 +45,20 @@ class Cached(LayerKind, frozen=True, kw_only=True):
         later = self._written_later(node)
         below = super().waits_for(node, below, filesystem) or ()
         used = tuple(child for child in below if node.below_roles.get(child.id) != later)
-        return used if later and len(used) < len(below) else None
+        return used if later and len(used) < len(below) else None  # no layer below with the role: roles are unknown
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        """Both devices get each flush, except one that is always written later; ``cache_mode`` says which one gets a
-        write."""
+        """Return what the member gets.
+
+        Both devices get each flush, except a slow device that is always written later. ``cache_mode`` decides which
+        device a write goes to before it is acknowledged.
+        """
         later = self._written_later(node)
         if self.always_writeback and (past := node.value(_WRITES_PAST)) is not None:
-            # whether a cleaner still holds data is only in its status
+            # a cleaner's cache may be empty already, which only its status shows, so no flush is expected there
             cache = COPIES_NOTED if past == "cleaner" else BYTES_ALONE
-            return by_role(member.role, cache if member.role == "cache" else _WRITTEN_PAST)
-        if (later, member.role) == ("cache", "metadata"):
+            return by_role(member.role, cache if member.role == "cache" else _BYPASSED)
+        if (later, member.role) == ("cache", "metadata"):  # in a write-through cache, all blocks are copies
             return COPIES_NOTED
         if later is None or member.role not in ("cache", "origin"):
             return by_role(member.role, AT_TIMES)

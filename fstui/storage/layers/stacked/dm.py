@@ -79,10 +79,12 @@ class Thin(DmTarget, frozen=True, kw_only=True):
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         known = {"pool": ALL, "origin": ONLY_READ}
+        # without an external origin, the pool is the only layer below
         return ALL if len(roles) == 1 else known.get(member.role or "", AT_TIMES)
 
 
 PVMOVE = "pvmove"
+"""A reading of the state of a device that LVM uses to move volumes to another disk (pvmove(8))."""
 
 
 class DmReader(DeviceReader):
@@ -105,21 +107,26 @@ class DmReader(DeviceReader):
         )
 
     def _trouble(self, directory: str, label: str) -> Iterator[Reading]:
-        """Yield a reading if the device is suspended, and one if LVM uses it to move volumes to another disk
-        (pvmove(8))."""
+        """Yield a reading if the device is suspended, and ``PVMOVE`` if LVM moves volumes with it."""
         yield from without_none([self.tree.reading("suspended", f"{directory}/suspended", only=("1",))])
         if re.search(r"-pvmove\d+$", label):
             yield Reading(what=PVMOVE, value="under way", path=f"{directory}/name")
 
     def _requests(self, name: str, kind: str) -> tuple[Reading, ...]:
-        """Return ``request_based`` (yes | no): multipath is, unless its table says ``queue_mode bio``."""
+        """Return ``request_based`` (yes | no). A request-based device has hardware queues in mq/.
+
+        A multipath device is request-based unless its table contains ``queue_mode bio``.
+        """
         if kind not in ("dm", "dm-multipath"):
             return ()
         path = f"/sys/block/{name}/mq"
         return (Reading(what="request_based", value="yes" if self.tree.exists(path) else "no", path=path),)
 
     def with_answers(self, node: Node, roles: Mapping[str, str]) -> tuple[Node, Mapping[str, str]]:
-        """Replace target and roles by those of the table, which is more exact than names."""
+        """Replace the target and the roles by those of the table, which is more reliable than names.
+
+        Roles by name are kept only if the names identified the right target.
+        """
         name = dm_tables.unmangled(self.tree.word(f"/sys/block/{node.id}/dm/name") or "")
         table = self._tables.get(name)
         if table is None:
@@ -140,7 +147,7 @@ class DmReader(DeviceReader):
         return (claims.missing("the device-mapper table", [dm_tables.COMMAND], self.sources.claims),)
 
 
-# of two bases, msgspec takes the defaults of the first one, which is not the target
+# if a class has two bases, msgspec takes the defaults of the first, which here is not DmTarget
 _raid = partial(Raid, layer="block", sync="passes", repeats_commits=True)
 _cached = partial(CachedTarget, layer="block", sync="passes", repeats_commits=True, may_cache=True)
 _COMMITS = "a flush commits the pool's metadata and is forwarded"

@@ -5,7 +5,7 @@ thin-provisioning, dm-raid, snapshot, striped, log). dmsetup prints no encryptio
 kept here.
 
 Without the table, the prefix of the uuid names the tool that made the device (libdevmapper, cryptsetup,
-multipath-tools), and the names of LVM's hidden volumes below tell the target and their roles.
+multipath-tools). The target and the roles then follow from the names of LVM's hidden volumes below.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from fstui.storage.tree import integer
 COMMAND: Command = ("dmsetup", "table")
 PATH = claims.line(COMMAND)
 _LINE = r"(.+?): \d+ \d+ (\S+)(?: (.*))?"
+"""``<name>: <start> <length> <target> <arguments>``."""
 _NUMBER = r"\d+:\d+"
 _CACHE_MODES = frozenset({"writeback", "writethrough", "passthrough"})
 _PAST_WRITECACHE = ("cleaner", "metadata_only")
@@ -32,7 +33,7 @@ _KINDS = {"striped": "stripe"}
 
 
 class Segment(NamedTuple):
-    """One line of a table."""
+    """One line of a table: the target and its arguments."""
 
     target: str
     words: tuple[str, ...]
@@ -42,19 +43,19 @@ class DmTable(NamedTuple):
     kind: str
     readings: tuple[Reading, ...]
     roles: dict[str, str]
-    """By the major:minor of a device below."""
+    """The role of each device below, by its major:minor."""
 
 
-def read(found: Claims) -> Mapping[str, DmTable]:
+def read(answers: Claims) -> Mapping[str, DmTable]:
     segments: dict[str, list[Segment]] = {}
-    for line in (claims.answer(found, COMMAND) or "").split("\n"):
+    for line in (claims.answer(answers, COMMAND) or "").split("\n"):
         if match := re.fullmatch(_LINE, line):
             segments.setdefault(match[1], []).append(Segment(match[2], tuple((match[3] or "").split(" "))))
-    return {name: _table(found) for name, found in segments.items()}
+    return {name: _table(lines) for name, lines in segments.items()}
 
 
 def _table(segments: list[Segment]) -> DmTable:
-    # a volume may have segments of several kinds: the one that is not linear matters
+    # a volume may have segments of several kinds: the first that is not linear decides
     first = next((segment for segment in segments if segment.target != "linear"), segments[0])
     targets = ", ".join(dict.fromkeys(segment.target for segment in segments))
     values = {"target": targets, **_settings(first)}
@@ -74,9 +75,10 @@ def _settings(segment: Segment) -> dict[str, str]:
     if segment.target == "writecache":
         past = next((word for word in words[4:] if word in _PAST_WRITECACHE), None)
         return {} if past is None else {"writes_past": past}
-    if segment.target in ("snapshot", "snapshot-merge") and len(words) > 2:
+    if segment.target in ("snapshot", "snapshot-merge") and len(words) > 2:  # <origin> <store> <P | PO | N> …
         return {"persistent": "no" if words[2].startswith("N") else "yes"}
     if segment.target == "raid":
+        # raid5_ls is raid5 with a layout; a member whose data device is a dash is missing
         missing = sum(word == "-" for word in _raid_devices(words)[1::2])
         return {"level": words[0].partition("_")[0], **({"missing_members": str(missing)} if missing else {})}
     return {}
@@ -103,7 +105,9 @@ _BY_PLACE: Mapping[str, Mapping[int, str]] = {
     "snapshot-merge": {0: "origin", 1: "cow"},
     "snapshot-origin": {0: "origin"},
 }
+"""Roles of devices by their places among the arguments of the target."""
 _ALL = {"multipath": "path", "striped": "stripe"}
+"""Targets whose devices all have the same role."""
 
 
 def _raid(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
@@ -140,6 +144,7 @@ def _mirror(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 
 def named_roles(table: DmTable, name_of: Callable[[str], str | None]) -> dict[str, str]:
+    """Return the roles by the kernel names of the devices below."""
     return {name: role for number, role in table.roles.items() if (name := name_of(number)) is not None}
 
 
@@ -152,7 +157,9 @@ _BY_UUID = (
     ("DMRAID-", "dm-raid"),
     ("part", "dm-linear"),  # kpartx
 )
+"""Kinds by the beginning of the uuid."""
 _BY_LVM_SUFFIX = (("-tpool", "dm-thin-pool"), ("-real", "dm-linear"), ("-cow", "dm-linear"), ("-vpool", "dm-vdo"))
+"""Kinds of LVM's hidden volumes, by the end of the uuid."""
 _BY_LVM_BELOW = (
     (r"_corig$|[_-]cdata$", "dm-cache"),
     (r"_wcorig$", "dm-writecache"),
@@ -165,6 +172,7 @@ _BY_LVM_BELOW = (
     (r"-cow$", "dm-snapshot"),
     (r"-real$", "dm-snapshot-origin"),
 )
+"""Kinds of LVM's other volumes, by the names of the devices below."""
 _LVM_ROLES = (
     (r"[_-]cdata$|_cvol$", "cache"),
     (r"_w?corig$|-real$", "origin"),
@@ -175,6 +183,7 @@ _LVM_ROLES = (
     (r"-cow$", "cow"),
     (r"-tpool$", "pool"),
 )
+"""Roles by the names that LVM gives to hidden volumes."""
 _WITH_ROLES = frozenset({
     "dm-cache", "dm-writecache", "dm-thin", "dm-thin-pool", "dm-raid", "dm-mirror", "dm-snapshot", "dm-snapshot-origin",
 })  # fmt: skip
@@ -189,7 +198,7 @@ def unmangled(name: str) -> str:
 
 
 def target_of(uuid: str, names_below: Collection[str]) -> str:
-    """Return the kind by names, as ``dm-crypt``; plain ``dm`` if they do not tell."""
+    """Return the kind by names, such as ``dm-crypt``; ``dm`` if the names do not identify it."""
     if not uuid.startswith("LVM-"):
         return next((kind for prefix, kind in _BY_UUID if uuid.startswith(prefix)), "dm")
     by_suffix = (kind for suffix, kind in _BY_LVM_SUFFIX if uuid.endswith(suffix))

@@ -1,7 +1,7 @@
 """Loop devices: a file that serves as a disk.
 
-Readings: ``backing_file``, ``named`` (the file's own name ends in the kernel's mark of a deleted file), ``dio``
-(1 | 0), ``offset``, ``ro``.
+Readings: ``backing_file``, ``named``, ``dio`` (1 | 0), ``offset``, ``ro``. The kernel appends " (deleted)" to the path
+of a deleted file. ``named`` is there if the file is not deleted and its own name ends like that.
 """
 
 from __future__ import annotations
@@ -20,22 +20,24 @@ from fstui.storage.layers.kinds import LayerKind, kind
 from fstui.storage.layers.readers import DeviceReader, LayerDescription, Sources, without_none
 
 _MEMFD = "/memfd:"
-"""A file in memory without a name (memfd_create(2))."""
+"""The beginning of the path of a file in memory (memfd_create(2)), which has no name in any directory."""
 _DELETED = " (deleted)"
 BACKING = ("losetup", "--list", "--noheadings", "--raw", "--output", "NAME,BACK-MAJ:MIN,BACK-INO")
-"""Prints the filesystem of each file, by device number, and the file's inode, from the loop device itself
-(LOOP_GET_STATUS64, loop(4))."""
+"""Prints the device number of the filesystem of each file, and the inode of the file. They come from the loop device
+itself (LOOP_GET_STATUS64, loop(4)), so they are right even if the path leads to another file."""
 _AT_PATH = r"(?a)(\d{1,15}) (\d{1,20}) ([0-9a-f]{1,8}):([0-9a-f]{1,8})(?: (\d{1,20}))?"
+"""What ``stat_command`` prints."""
 _ABSENT = "No such file or directory"
 """The message of stat(1) in the C locale."""
 _SECTOR = 512
 _ANONYMOUS = "0:"
-"""Device numbers without a block device, such as those of tmpfs. Each subvolume of btrfs and each layer of an overlay
-has its own, and mountinfo shows another one."""
+"""The beginning of the device numbers of filesystems without a block device, such as tmpfs. A subvolume of btrfs and a
+layer of an overlay have such a number of their own, and mountinfo shows a different number for them. So a difference
+between two such numbers proves nothing."""
 
 
 class Identity(NamedTuple):
-    """Which file it is."""
+    """A file, whatever its path is."""
 
     device: str
     """``major:minor`` of its filesystem."""
@@ -49,7 +51,7 @@ def direct_io(node: Node) -> bool:
 
 
 def deleted(node: Node) -> Reading | None:
-    """Return the file if the name that the loop was set up with is gone. It may have a second hard link."""
+    """Return ``backing_file`` if that name was deleted. The file may still have another name (a hard link)."""
     file = node.reading("backing_file")
     if file is None or node.reading("named") is not None or file.value.startswith(_MEMFD):
         return None
@@ -88,7 +90,7 @@ class LoopReader(DeviceReader):
         return without_none(
             [
                 Reading(what="backing_file", value=file, path=path) if file else None,
-                self._named(name, file) if file else None,
+                self._named_deleted(name, file) if file else None,
                 self.tree.reading("dio", f"/sys/block/{name}/loop/dio"),
                 self.tree.reading("offset", f"/sys/block/{name}/loop/offset"),
                 self.tree.reading("ro", f"/sys/block/{name}/ro", only=("1",)),
@@ -99,22 +101,25 @@ class LoopReader(DeviceReader):
         device = self.sources.names.at(file) or self._node_elsewhere(name, file)
         if device is not None:
             return (device,), ()
-        path = file if self._named(name, file) else file.removesuffix(_DELETED)
+        path = file if self._named_deleted(name, file) else file.removesuffix(_DELETED)
         if path.startswith(_MEMFD):
             memory = kind("tmpfs").node(f"memory:{path}", "memory", layer="memory")
             return (memory.id,), (memory,)
         layer = self._elsewhere(name, path) or file_layer(self.sources, path)
         return (layer.id,), (layer,)
 
-    def _named(self, name: str, file: str) -> Reading | None:
-        """Return a reading if the file is really named " (deleted)": the loop's file is at that path."""
+    def _named_deleted(self, name: str, file: str) -> Reading | None:
+        """Return a reading if " (deleted)" is part of the file's own name: the loop's file is at that path."""
         identity, found = self._identities.get(name), self._found(file)
         if not file.endswith(_DELETED) or identity is None or found is None or found[0] != identity:
             return None
         return Reading(what="named", value=file, path=claims.line(stat_command(file)))
 
     def _node_elsewhere(self, name: str, file: str) -> str | None:
-        """Return the block device whose node is outside /dev, or not called by the kernel's name, as in a container."""
+        """Return the block device that backs the loop device, if its path is that of a device node.
+
+        In a container, the node may be outside /dev, or may not have the kernel's name of the device.
+        """
         identity, found = self._identities.get(name), self._found(file)
         if found is None or (identity is not None and found[0] != identity):
             return None
@@ -124,7 +129,7 @@ class LoopReader(DeviceReader):
         return re.fullmatch(_AT_PATH, (claims.answer(self.sources.claims, stat_command(path)) or "").strip())
 
     def _found(self, file: str) -> tuple[Identity, str] | None:
-        """Return what is at that path, and its own device number if it is a device node; 0:0 for a file."""
+        """Return the file at a path, and the number of the device if the file is a device node, else 0:0."""
         if (match := self._stat(file)) is None:
             return None
         number, inode, major, minor = int(match[1]), match[2], int(match[3], 16), int(match[4], 16)
@@ -156,14 +161,17 @@ class LoopReader(DeviceReader):
             return _backing_file(path, (), because) if self._is_another_file(name, path) else None
         if here is None or identity.device == here.device:
             return None
-        if identity.device.startswith(_ANONYMOUS) and here.device.startswith(_ANONYMOUS) and self._lies_at(path, name):
+        if identity.device.startswith(_ANONYMOUS) and here.device.startswith(_ANONYMOUS) and self._is_at(path, name):
             return None
         holder = self.sources.mounted(identity.device)
         because = f"its filesystem ({identity.device}) is not the one that its path leads to here"
         return _backing_file(path, (f"mount:{holder.mount_point}",) if holder else (), because)
 
-    def _lies_at(self, path: str, name: str) -> bool:
-        """Return whether the loop's file is at that path, although mountinfo has another number for its filesystem."""
+    def _is_at(self, path: str, name: str) -> bool:
+        """Return whether the loop's file is at that path, although mountinfo has another number for its filesystem.
+
+        Without an answer of stat(1), this is assumed on btrfs, whose subvolumes have such numbers.
+        """
         identity, found, holder = self._identities[name], self._found(path), self.sources.holder(path)
         if found is not None:
             return found[0] == identity if identity.inode else found[0].device == identity.device
@@ -172,6 +180,7 @@ class LoopReader(DeviceReader):
     @cached_property
     def _identities(self) -> Mapping[str, Identity]:
         """The file of each loop device, if losetup answered."""
+        # losetup writes the blanks that align the columns as \x20
         output = (claims.answer(self.sources.claims, BACKING) or "").replace("\\x20", " ")
         lines = (line.split() for line in output.split("\n"))
         return {words[0].removeprefix("/dev/"): Identity(words[1], "".join(words[2:])) for words in lines if words[1:]}
@@ -183,7 +192,10 @@ def _backing_file(path: str, below: tuple[str, ...], because: str) -> Node:
 
 class Loop(LayerKind, frozen=True, kw_only=True):
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
-        """One list has all files. The paths matter only for devices that are written to."""
+        """Request the list of the files of all loop devices, and what is at the path of each file.
+
+        The paths of read-only devices are left out, because no write reaches their files.
+        """
         files = (node.value("backing_file") for node in nodes if not is_read_only(node))
         paths = (file for file in files if file is not None and not file.startswith(_MEMFD))
         return (BACKING, *map(stat_command, paths))

@@ -1,7 +1,7 @@
 """Software RAID (md), and the RAID levels that it shares with dm-raid.
 
-Readings: ``level``, ``journal_mode``, ``consistency_policy``, and ``written_behind`` for each such member. See
-Documentation/admin-guide/md.rst.
+Readings: ``level``, ``journal_mode``, ``consistency_policy``, and ``written_behind`` for each member that writes do not
+wait for. See Documentation/admin-guide/md.rst.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ _SPREADS: dict[str, Spread] = {"linear": "one", "raid1": "raid1", "raid10": "rai
 _PARITY = {"raid4": 1, "raid5": 1, "raid6": 2}
 """Members that an array of that level can lose."""
 _TOO_FEW = ("degraded", "missing_members")
+"""Readings whose value is a number of missing members: of md, and of dm-raid."""
 
 
 class Array(LayerKind, frozen=True, kw_only=True):
@@ -37,12 +38,18 @@ class Array(LayerKind, frozen=True, kw_only=True):
         return _SPREADS.get(node.value("level") or "", "stripe")
 
     def tolerates(self, node: Node, members: int) -> int:
-        """With parity, subtract the members that are already missing. A mirror does not list missing members."""
+        """Return how many members may fail.
+
+        With parity, subtract the members that are already missing. Of a mirror, ``members`` does not include them.
+        """
         return max(0, parity - _missing(node)) if (parity := _parity(node)) else super().tolerates(node, members)
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        """With a journal, only the journal receives an empty flush. The members are flushed when it frees space
-        (drivers/md/raid5-cache.c). Measured: 173 syncs caused 173 flushes at the journal and none at the members."""
+        """Return what the member gets. With a journal, a sync causes flushes at the journal only.
+
+        The members are flushed later, when the journal frees space (drivers/md/raid5-cache.c). Measured: 173 syncs
+        caused 173 flushes at the journal and none at the members.
+        """
         if "journal" in roles:
             return LOGGED_FIRST if member.role == "journal" else AT_TIMES
         return by_role(member.role, PARITY) if _parity(node) else super().forwards(node, member, roles, filesystem)
@@ -53,7 +60,7 @@ def _parity(node: Node) -> int:
 
 
 def _missing(node: Node) -> int:
-    """Return how many members are missing: ``degraded`` of md, or those with a dash in the table of dm-raid."""
+    """Return how many members are missing, as md or dm-raid reports."""
     return sum(integer(reading.value) or 0 for reading in (*node.state, *node.readings) if reading.what in _TOO_FEW)
 
 
@@ -110,7 +117,7 @@ class MdReader(DeviceReader):
 
 class Md(Array, frozen=True, kw_only=True):
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
-        """A flush goes to the journal first (drivers/md/raid5-cache.c)."""
+        """Return what happens to a sync. With a journal, a flush goes there first (drivers/md/raid5-cache.c)."""
         policy = node.value("consistency_policy")
         if node.reading("journal_mode") is not None and (policy is None or "journal" in policy):
             return "passes", "a flush goes to the journal, then to the members"
@@ -141,9 +148,10 @@ class Md(Array, frozen=True, kw_only=True):
         return node.value("level") not in _WITHOUT_PARITY
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        """Return nothing for a faulty member, and copies for one that is written behind.
+        """Return what the member gets.
 
-        With a partial parity log, the members are flushed at times of its own.
+        A faulty member gets nothing. A member that is written behind gets copies that no sync waits for. With a partial
+        parity log, the driver flushes the members later, not once for each flush.
         """
         failed = member.id in (trouble.value for trouble in node.state if trouble.what == "faulty")
         if failed:
