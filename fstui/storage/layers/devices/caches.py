@@ -21,7 +21,8 @@ _RAID_DRIVERS = frozenset({
     "3w-9xxx", "3w-sas", "3w-xxxx", "aacraid", "hpsa", "hptiop", "ipr", "ips", "megaraid", "megaraid_legacy",
     "megaraid_sas", "mpi3mr", "mvumi", "myrb", "myrs", "pmcraid", "smartpqi", "stex",
 })  # fmt: skip
-"""Drivers of controllers that may have a memory with a battery (drivers/scsi), which they use for volumes only."""
+"""Drivers (drivers/scsi) of controllers that may have a cache with a battery. They use it for volumes only, not for
+disks that are passed through."""
 _ANSWERS_FOR_DISKS = "arcmsr"
 """The driver of Areca's controllers, whose cache may also answer for a disk that is passed through under its own
 name."""
@@ -35,7 +36,7 @@ _STATES = {
     "cache_type": {"write back": True, "write through": False},
     "ID_ATA_WRITE_CACHE_ENABLED": {"1": True, "0": False},
 }
-"""Readings that say whether there is a volatile write cache and it is on."""
+"""Readings about the volatile write cache. True: the value means that there is one that may be on."""
 
 
 class CacheReport(NamedTuple):
@@ -55,9 +56,9 @@ def _report(node: Node, what: str) -> CacheReport | None:
 def volatile_cache(node: Node) -> CacheReport | None:
     """Return whether the device has a volatile write cache and uses it; None: unknown.
 
-    The drive's answer now is better than the driver's reading, which may be a "temporary" setting, and that is better
-    than udev's, which was read when the drive was found. An NVMe drive with a cache whose state is not known is assumed
-    to use it, as the kernel does, whatever the kernel was set to later.
+    The best source that answers is used: the drive now; the driver, whose reading may be a "temporary" setting; udev,
+    which read the setting when the drive was found. If the state of an NVMe drive's cache is not known, the cache is
+    assumed to be on, even if the kernel was set to write through later.
     """
     for what in ("drive_cache", "vwc"):
         if found := _report(node, what):
@@ -68,8 +69,10 @@ def volatile_cache(node: Node) -> CacheReport | None:
 
 
 def has_cache(node: Node) -> bool | None:
-    """Return whether flushes matter: by the kernel's setting, or if it has none (before Linux 4.7, or the file cannot
-    be read) by the device's own report; None: unknown."""
+    """Return whether the device needs flushes; None: unknown.
+
+    The kernel's setting decides. Before Linux 4.7, or if the file cannot be read, the device's own report does.
+    """
     if node.write_cache is not None:
         return node.write_cache == "write back"
     report = volatile_cache(node)
@@ -77,16 +80,18 @@ def has_cache(node: Node) -> bool | None:
 
 
 def protected_cache(node: Node) -> bool:
-    """Return whether its write cache is said to survive a power cut: that of a controller with a battery, of an array,
-    of a drive with capacitors."""
+    """Return whether the write cache is said to survive a power cut.
+
+    It is the cache of a RAID controller, which may have a battery, of an array, or of a drive with capacitors.
+    """
     array = node.value("grade") == "array"
     return array or protects_by_controller(node) or (node.medium is not None and node.medium.write_cache == "plp")
 
 
 def safe_drive(node: Node) -> bool:
-    """Return whether the drive loses nothing whatever it does with a flush, by its model or as declared by the user.
+    """Return whether the drive loses nothing, whatever it does with a flush, by its model or as declared by the user.
 
-    A RAID controller counts only if it is declared: its battery may be dead, which no model shows.
+    A RAID controller counts only if the user declares it, because its battery may be dead, and no model shows that.
     """
     medium = node.medium
     if medium is None or (medium.class_ == "raid-cache" and not medium.declared):
@@ -95,17 +100,17 @@ def safe_drive(node: Node) -> bool:
 
 
 def is_optane(node: Node) -> bool:
-    """Return whether it has no volatile cache because its medium needs none."""
+    """Return whether it is an Optane drive, which needs no volatile cache."""
     return node.medium is not None and node.medium.class_ == "optane"
 
 
 def outlives_power_cut(node: Node) -> bool:
-    """Return whether the device may acknowledge a flush at once because of its medium."""
+    """Return whether the device is said to lose nothing in a power cut. It may then acknowledge a flush at once."""
     return protected_cache(node) or safe_drive(node)
 
 
 def protects_by_controller(node: Node) -> bool:
-    """Return whether the cache of its RAID controller may have a battery, by its model or as declared."""
+    """Return whether it is behind a RAID controller whose cache may have a battery, by its model or as declared."""
     return node.medium is not None and node.medium.class_ == "raid-cache"
 
 
@@ -118,10 +123,11 @@ def behind_raid_controller(node: Node) -> bool:
 def reports_no_cache(node: Node) -> tuple[str, ...]:
     """Return a line for each source that reports that the volatile write cache is absent or off.
 
-    Return nothing if a source contradicts, or if the kernel flushes it.
+    Return nothing if a source contradicts, or if the kernel sends flushes to the device.
     """
     found = [report for what in _STATES if (report := _report(node, what))]
     off = [report.reading for report in found if not report.value]
+    # an NVMe drive that has a cache and has switched it off is no contradiction
     present_but_off = {report.reading.what: report.value for report in found} == {"vwc": True, "drive_cache": False}
     if has_cache(node) is not False or (len(off) < len(found) and not present_but_off):
         return ()
@@ -129,15 +135,16 @@ def reports_no_cache(node: Node) -> tuple[str, ...]:
 
 
 def answers_for_disks(node: Node) -> bool:
-    """Return whether the cache of its controller may answer for it, although it has a drive's own name."""
+    """Return whether the cache of its controller may answer for the disk, although the disk has a drive's own name."""
     return node.value("controller") == _ANSWERS_FOR_DISKS and not _is_declared(node)
 
 
 def hidden_by_controller(node: Node) -> bool:
-    """Return whether a cache with a battery may answer for the device, or a drive's cache without one.
+    """Return whether it is not known which cache answers for the device: one with a battery, or one without.
 
-    It is a volume of an unknown name, of a RAID controller or reached by Fibre Channel. A drive that is passed through
-    reports its form factor (Linux 5.19) or answered udev; older kernels show a SAS drive like a volume.
+    This is so for a volume of a RAID controller, or reached by Fibre Channel, whose name is not known. A drive that is
+    passed through is recognised, because it reports its form factor (Linux 5.19) or answered udev. Older kernels show a
+    SAS drive like a volume.
     """
     if _is_declared(node) or protected_cache(node) or node.value("grade") in _VOLUMES:
         return False
@@ -148,7 +155,7 @@ def hidden_by_controller(node: Node) -> bool:
 
 
 def may_be_protected(node: Node) -> bool:
-    """Return whether it is an SSD of a name that the model table does not know, which may protect its cache."""
+    """Return whether it is an SSD that is not in the model table. Such a drive may protect its cache."""
     ssd = node.medium is not None and node.medium.class_ == "ssd"
     return ssd and not _is_declared(node) and node.reading("grade") is None
 
@@ -158,7 +165,7 @@ def _is_declared(node: Node) -> bool:
 
 
 def may_outlive_power_cut(node: Node) -> bool:
-    """Return whether what it has in a cache survives a power cut, or whether that is not known."""
+    """Return whether the device is said to lose nothing in a power cut, or whether that is not known."""
     return outlives_power_cut(node) or hidden_by_controller(node)
 
 
@@ -183,8 +190,10 @@ def cache_readings(node: Node, claims: Claims) -> tuple[Reading, ...]:
     for command in commands:
         output = answer(claims, command)
         reading = _read(command, output) if output is not None else None
+        # of several tools that report the same reading, the first counts
         if reading is not None and all(reading.what != earlier.what for earlier in found):
             found.append(reading)
+    # vwc=present does not show whether the cache is on
     stated = any(each.what == "drive_cache" or (each.what, each.value) == ("vwc", "absent") for each in found)
     if commands and not stated:
         found.append(missing("the drive's report of its write cache", commands, claims))

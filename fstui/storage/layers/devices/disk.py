@@ -1,9 +1,9 @@
 """Disks and their partitions.
 
-Readings from sysfs, and from udev if it runs: ``cache_type`` (the driver's; "temporary" never shows there),
-``ID_ATA_WRITE_CACHE_ENABLED`` (udev's, when the drive was found), ``rpm``, ``form_factor``, ``zoned``, ``F_FLUSH`` and
-``CONFIG_WCE`` (yes | no, virtio-blk), ``vmbus_id`` and ``lun`` (Hyper-V), ``card`` (MMC | SD), ``grade`` (consumer |
-data centre | cloud | raid | array | virtual | hard disk, by the model table).
+Readings from sysfs, and from udev if it runs: ``cache_type`` (from the driver, which never shows "temporary"),
+``ID_ATA_WRITE_CACHE_ENABLED`` (what udev read when the drive was found), ``rpm``, ``form_factor``, ``zoned``,
+``F_FLUSH`` and ``CONFIG_WCE`` (yes | no, virtio-blk), ``vmbus_id`` and ``lun`` (Hyper-V), ``card`` (MMC | SD),
+``grade`` (consumer | data centre | cloud | raid | array | virtual | hard disk, by the model table).
 
 The flush of an MMC or SD card is counted like any other. The driver receives it as a request and flushes the card's own
 cache (CMD6, EXT_CSD FLUSH_CACHE) if the card has one that is on. A card without a cache also reports "write back" if it
@@ -46,18 +46,21 @@ def is_attached_here(node: Node) -> bool:
     between = controller or (node.medium is not None and node.medium.class_ in {"network", "raid-cache"})
     fabric = node.value("transport") in nvme.PRIVATE
     declared = node.medium is not None and node.medium.declared
+    # drives on such a link report their form factor, so a device that reports none may be an array
     array = link(node.link).drives_state_form and not declared and number(node, "form_factor") is None
     return link(node.link).direct and not (is_virtual(node) or between or fabric or array)
 
 
 def is_passed_through(node: Node) -> bool:
-    """Return whether it is a drive that a controller passes through: it reports its form factor."""
+    """Return whether it is a drive that a controller passes through. Such a drive reports its form factor."""
     return link(node.link).may_be_an_array and number(node, "form_factor") is not None and not is_virtual(node)
 
 
 def writes(node: Node) -> models.Writes:
-    """Return the method by which a hard disk writes, by its model. An unknown model may have a log, for example a drive
-    that is sold under the name of a server vendor."""
+    """Return the method by which a hard disk writes, by its model.
+
+    A model that is not in the table may be a drive that a server vendor sells under another name, so a log is assumed.
+    """
     row = models.known(node.model)
     if row is not None:
         return row.writes
@@ -78,13 +81,13 @@ class DiskReader(DeviceReader):
         tree, directory = self.tree, f"/sys/block/{name}"
         path = links.path_of(tree, name)
         attached = links.link_of(path, name)
-        number = tree.word(f"{directory}/dev") or ""
-        properties, database = udev_properties(tree, number), f"{DATABASE}/b{number}"
+        device_number = tree.word(f"{directory}/dev") or ""
+        properties, database = udev_properties(tree, device_number), f"{DATABASE}/b{device_number}"
         model = _model(tree, directory) or properties.get("ID_MODEL", "").replace("_", " ") or None
         row, enabled = models.known(model), properties.get("ID_ATA_WRITE_CACHE_ENABLED")
         state = tree.reading("state", f"{directory}/device/state", unless=("running", "live"))
         firmware = [tree.reading("firmware", f"{directory}/device/{file}") for file in ("rev", "firmware_rev")]
-        # a device without hardware, or with hardware of its own such as flash, is no disk on a known link
+        # a device without hardware, or on a link that is not known, is not taken for a disk: its name gives the kind
         unknown_driver = "/virtual/block/" in path or (path and attached is None)
         own = (
             _cache_type(tree, directory, name),
@@ -118,7 +121,7 @@ class DiskReader(DeviceReader):
 
 
 def _features(tree: Tree, directory: str) -> tuple[Reading, ...]:
-    """Return whether the host offers a flush, and lets the guest switch its cache."""
+    """Return whether the host offers a flush, and whether it lets the guest switch the cache of the disk."""
     path = f"{directory}/device/features"
     bits = tree.word(path) or ""
     if not bits or set(bits) - {"0", "1"} or len(bits) <= max(_FEATURES.values()):
@@ -128,7 +131,7 @@ def _features(tree: Tree, directory: str) -> tuple[Reading, ...]:
 
 
 def _on_vmbus(path: str, directory: str) -> tuple[Reading, ...]:
-    """Return Hyper-V's id of the controller and the unit, which distinguish Azure's disks."""
+    """Return Hyper-V's id of the controller, and the LUN. Azure's kinds of disk are recognised by these."""
     match = _VMBUS.search(path)
     values = zip(("vmbus_id", "lun"), match.groups(), strict=True) if match else ()
     return tuple(Reading(what=what, value=value, path=directory) for what, value in values)
@@ -167,7 +170,8 @@ def _cache_type(tree: Tree, directory: str, name: str) -> Reading | None:
 def _form_and_rate(tree: Tree, directory: str, name: str, udev_rate: str | None, database: str) -> Iterator[Reading]:
     """Yield the form factor and the rotation rate by SCSI VPD page B1, else the rate that udev read from the drive.
 
-    The form factor is 1 to 5 for 5.25 to under 1.8 inches; arrays state none. The rate is 0 if nothing rotates.
+    The form factor is 1 (5.25 inches) to 5 (less than 1.8 inches); arrays report none. The rate is 0 if nothing
+    rotates.
     """
     path = f"{directory}/device/vpd_pgb1"
     page = (tree.data(path, 64) or b"") if name.startswith("sd") else b""

@@ -29,6 +29,7 @@ _ATTRIBUTES = {
 }
 """The attributes of SATA drives, by the names that smartmontools' drivedb.h gives them."""
 _CAPACITOR = "Power_Loss_Cap|Capacitor_Health"
+# the names of all readings of this module
 HEALTH = (*dict.fromkeys((*_OF_NVME, *_ATTRIBUTES)), "smart_status", "backup", "grown_defects")
 
 
@@ -68,14 +69,14 @@ def _of_smartctl(found: Mapping[str, Any]) -> dict[str, Any]:
     for attribute in found.get("ata_smart_attributes", {}).get("table", ()):
         what = next((what for what, name in _ATTRIBUTES.items() if re.search(name, attribute["name"])), None)
         if what:
-            # as smartctl prints it: 3 of "3 (237 447)", where the value is one number of all three
+            # the text "3 (237 447)" means 3, but the number next to it combines all three
             values.setdefault(what, int(attribute["raw"]["string"].split()[0]))
         if re.search(_CAPACITOR, attribute["name"]):
             values["backup"] = "failed" if attribute["when_failed"] == "now" else "good"
     errors = found.get("scsi_error_counter_log")
     if errors:
         values["media_errors"] = sum(
-            errors[way]["total_uncorrected_errors"] for way in ("read", "write") if way in errors
+            errors[kind]["total_uncorrected_errors"] for kind in ("read", "write") if kind in errors
         )
     used = found.get("endurance_used", {}).get("current_percent")
     values["percent_used"] = found.get("scsi_percentage_used_endurance_indicator", used)

@@ -3,9 +3,9 @@
 Readings: ``link_rate`` ("6.0 Gbps", "8.0 GT/s × 4"); ``payload_mb_s``, the most that this rate can carry;
 ``usb_bridge``; ``controller``, the driver of a SCSI host.
 
-The payload accounts for the line code only, not for protocol overhead, so that no correct rate exceeds it: 8b/10b for
-SATA, SAS to 12 Gb/s, USB 5 Gb/s and PCIe 1 and 2; 128b/130b for PCIe 3 to 5, 242B/256B for PCIe 6 (PCI Express Base),
-128b/132b for USB 10 Gb/s and more (USB 3.2), 128b/150b for SAS 22.5 Gb/s (SPL-4).
+The payload accounts for the line code only, not for protocol overhead, so no true measurement exceeds it. Line codes:
+8b/10b for SATA, SAS to 12 Gb/s, USB 5 Gb/s and PCIe 1 and 2; 128b/130b for PCIe 3 to 5, 242B/256B for PCIe 6 (PCI
+Express Base); 128b/132b for USB 10 Gb/s and more (USB 3.2); 128b/150b for SAS 22.5 Gb/s (SPL-4).
 """
 
 from __future__ import annotations
@@ -23,15 +23,17 @@ class Link(Base, frozen=True, kw_only=True):
 
     name: str
     virtual: bool = False
-    """A hypervisor, or this kernel, made the disk: its rotational flag means nothing."""
+    """A hypervisor or this kernel provides the disk, so its rotational flag means nothing."""
     writes_through: bool = False
-    """The host may write each write through to its own disk, whether it is marked FUA or not."""
+    """The host may write each write through to its own disk, whether it is marked FUA or not. So a FUA write that is as
+    fast as any other may be durable."""
     hides_drive: bool = False
     """A bridge answers for the drive."""
     direct: bool = False
-    """Nothing with its own memory is in between: the time is that of the drive."""
+    """Nothing with its own memory is in between, so a measured time is that of the drive."""
     drives_state_form: bool = False
-    """Every drive reports its form factor (SCSI VPD page B1). An array, which has its own memory, reports none."""
+    """Every drive reports its form factor (SCSI VPD page B1). A device that reports none may be an array, which has its
+    own memory."""
     may_be_an_array: bool = False
     """Behind it may be one disk, or an array or a controller with its own memory."""
     arrays: bool = False
@@ -77,6 +79,7 @@ _BY_PATH = (
     (re.compile(r"/devices/virtual/"), "virtual"),
 )
 """The first pattern that matches the device's path in /sys/devices names the link."""
+# used if no pattern matches the path, or if the path is not known
 _BY_NAME = (("vd", "virtio"), ("nvme", "nvme"), ("mmcblk", "mmc"), ("xvd", "xen"))
 
 _ATA = r"/ata(\d+)/"
@@ -110,6 +113,7 @@ def readings(tree: Tree, path: str, link: str | None) -> tuple[Reading, ...]:
     if link == "sas" and (match := re.match(_SAS_PORT, path)):
         phys = [name for name in tree.names(match[1]) if name.startswith("phy-")]
         rate = f"/sys/class/sas_phy/{phys[0]}/negotiated_linkrate" if phys else ""
+        # all phys of a wide port carry data at the same time
         return _rated(tree.reading("link_rate", rate), lambda gbit: _sas(gbit) * len(phys)) if phys else ()
     if link == "nvme" and (match := re.match(_PCI, path)):
         return _pcie(tree, match[1])
@@ -135,7 +139,7 @@ def _sas(gbit: float) -> float:
 
 
 def _lane_mb_s(gigatransfers: float) -> float:
-    """Return the payload of one lane of PCIe, without the line code."""
+    """Return the payload of one lane of PCIe in MB/s."""
     code = 8 / 10 if gigatransfers <= 5 else 128 / 130 if gigatransfers <= 32 else 242 / 256
     return gigatransfers * 1000 * code / 8
 

@@ -5,8 +5,8 @@ udev, the model (``models``), and for root what the drive reports.
 
 A cloud's disk is recognised by two names that must agree: that of the host in DMI (``Host.cloud``: Amazon EC2, Google
 Compute Engine, Azure's chassis asset tag …), and that of the disk: its NVMe model, its SCSI vendor and model, or the
-place of its controller on Hyper-V's bus. Anyone who runs a hypervisor can set both. models.toml has what each provider
-documents, with its source.
+place of its controller on Hyper-V's bus. This is no proof, because anyone who runs a hypervisor can set both names.
+models.toml has what each provider documents, with its source.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ def documented_model(node: Node, host: Host) -> Model | None:
     row = provided_model(node, host)
     if row is None:
         row = models.known(node.model)
+        # the row must be for the hypervisor of this host, and the host in no cloud
         if row is None or row.platform is None or (row.platform, None) != (host.virtualization, host.cloud):
             return None
     return row if row.promise else None

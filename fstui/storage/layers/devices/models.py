@@ -16,7 +16,7 @@ Writes = Literal["in place", "log", "flash"]
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the model of a disk tells. ``class_`` is unknown if it does not tell the medium."""
+    """What is known of disks with a model. ``class_`` is unknown if the model does not show the medium."""
 
     pattern: str
     class_: MediumClass = msgspec.field(default="unknown", name="class")
@@ -43,11 +43,11 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Drives with published reports that they lose what their cache holds, although it was flushed."""
+    """Drives that, according to published reports, lose data of their cache although it was flushed."""
 
     pattern: str
     firmware: str
-    """A pattern of the revision as the kernel shows it. Of a SATA drive's revision it keeps four characters."""
+    """A pattern of the revision as the kernel shows it, which is only four characters for a SATA drive."""
     says: str
     source: str
 

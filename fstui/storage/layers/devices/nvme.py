@@ -1,7 +1,7 @@
 """NVMe: controllers, multipath heads and their paths, from /sys/block and /sys/class/nvme-subsystem.
 
 A path device has the numbers of the subsystem, the controller and the namespace in its name (``nvme0c1n1``), and no
-device file. The reading ``transport`` (pcie, tcp, rdma, fc, loop) is that of a drive's controller.
+device file. A drive's reading ``transport`` (pcie, tcp, rdma, fc, loop) comes from its controller.
 """
 
 from __future__ import annotations
@@ -22,13 +22,16 @@ _NAME = r"nvme(\d+)(?:c(\d+))?n(\d+)$"
 
 
 def controller_of(name: str) -> str | None:
-    """Return the controller of a path device; None for any other device."""
+    """Return the number of the controller of a path device; None for any other device."""
     match = re.fullmatch(_NAME, name)
     return match[2] if match is not None else None
 
 
 def nvme_device(node: Node) -> str | None:
-    """Return the device file of an NVMe drive (of its controller, for a multipath path); None if it is not NVMe."""
+    """Return the device file of an NVMe drive; None for another device.
+
+    A path device has no file of its own, so return that of its controller.
+    """
     if node.link != "nvme" or not node.id.startswith("nvme"):
         return None
     controller = controller_of(node.id)
@@ -68,7 +71,7 @@ KINDS = (
         device_names="nvme",
         sync="passes",
         because="a flush takes one of the paths",
-        accounting="none",  # in older kernels; its paths count
+        accounting="none",  # older kernels count nothing for a head; its paths are counted
         adds_bytes=False,
         spreads="path",
     ),

@@ -1,6 +1,6 @@
 """What hypervisors and storage services do with a flush. The data, with its sources, is in platforms.toml.
 
-It is not part of models.toml because the first screen needs it to name the host.
+The data is not in models.toml, because the first screen needs it to name the host and must not wait for the models.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     model: str | None = None
     """A pattern of the model of a disk that it serves."""
     recognised: str
+    """By what it is recognised."""
     habit: str
+    """What it does with a flush by default."""
     drops_flushes: bool = False
     """Its default is documented to acknowledge flushes without passing them on."""
     leaves_in_drive: bool = False
