@@ -1,6 +1,6 @@
 """btrfs: members, ``level``, ``metadata_level`` and errors, from /sys/fs/btrfs (ch-sysfs of btrfs-progs).
 
-mountinfo shows only one member and an anonymous device number.
+mountinfo is not enough: it shows only one member and an anonymous device number.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fstui.storage.layers.readers import FilesystemReader, without_none
 from fstui.storage.tree import integer
 
 EXCLUSIVE = "exclusive_operation"
-"""device replace | balance | device remove …: one at a time (ch-sysfs)."""
+"""The operation that is under way: device replace, balance, device remove … There is only one at a time (ch-sysfs)."""
 _DIRECTORY = "/sys/fs/btrfs"
 _AT_REST = frozenset({"none", "balance paused"})
 _LEVELS = frozenset({"single", "dup", "raid0", "raid1", "raid1c3", "raid1c4", "raid10", "raid5", "raid6"})
@@ -36,17 +36,20 @@ class BtrfsReader(FilesystemReader):
         return self.tree.names(f"{_DIRECTORY}/{uuid}/devices") if uuid is not None else named
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
-        """Return ``barrier``; ``checksums`` if there are none; ``level`` and ``metadata_level``, the profiles of data
-        and metadata. They have several words during a conversion."""
+        """Return ``barrier``, ``checksums`` (off), and the profiles of data and metadata.
+
+        ``checksums`` is missing if they are on. The profiles, ``level`` and ``metadata_level``, have several words
+        during a conversion.
+        """
         off = _UNCHECKED.intersection(mount.super_options)
         unchecked = (Reading(what="checksums", value="off", path=MOUNTINFO),) if off else ()
-        levels = (self._level(what, kept, device) for what, kept in _LEVEL_OF)
+        levels = (self._level(what, contents, device) for what, contents in _LEVEL_OF)
         return (*super().settings(mount, device), *unchecked, *(level for level in levels if level))
 
-    def _level(self, what: str, kept: str, device: str) -> Reading | None:
+    def _level(self, what: str, contents: str, device: str) -> Reading | None:
         """Return the profile of data or of metadata. ``mkfs.btrfs --mixed`` stores both in block groups of one kind."""
         home = f"{_DIRECTORY}/{self._uuid_of.get(device)}/allocation"
-        for directory in (f"{home}/{kept}", f"{home}/mixed"):
+        for directory in (f"{home}/{contents}", f"{home}/mixed"):
             levels = sorted(_LEVELS.intersection(self.tree.names(directory)))
             if levels:
                 return Reading(what=what, value=" ".join(levels), path=directory)
@@ -82,8 +85,11 @@ class Btrfs(LayerKind, frozen=True, kw_only=True):
         return _EXPECTED
 
     def tolerates(self, node: Node, members: int) -> int:
-        """Return the lower number of the profiles of data and metadata (mkfs.btrfs(8)), less the members that are
-        missing."""
+        """Return how many members may fail.
+
+        The weaker of the profiles of data and metadata decides (mkfs.btrfs(8)). Members that are missing already are
+        subtracted.
+        """
         levels = [node.value(what) for what, _ in _LEVEL_OF]
         whole = min((_TOLERATES.get(level, 0) for level in levels if level is not None), default=0)
         return max(0, whole - sum(trouble.what == "missing" for trouble in node.state))

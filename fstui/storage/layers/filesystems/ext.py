@@ -18,7 +18,7 @@ from fstui.storage.tree import Tree
 _DATA_JOURNAL = ExpectedFlushes(Range(2, 3), Range(1, 3))
 """Without FUA: 2 flushes, both of the commit (Linux 6.1); one more after it on 6.18. With FUA: 1 to 3, not tested."""
 _CUT = 15
-"""Kernels before 5.17 truncate the name of a thread to this length."""
+"""Kernels before 5.17 truncate the name of a thread to this length, so a name of this length may be incomplete."""
 
 
 def journals_data(node: Node) -> bool:
@@ -31,6 +31,7 @@ def without_journal(node: Node) -> bool:
 
 
 def journal_apart(node: Node) -> bool:
+    """Return whether the journal has a device of its own."""
     return "journal" in node.below_roles.values()
 
 
@@ -62,10 +63,10 @@ class ExtReader(FilesystemReader):
 
 
 def _journal_name(tree: Tree, device: str) -> str:
-    """Return the device in the name of the journal's thread; empty if it cannot be read in full.
+    """Return what the name of the journal's thread says after ``jbd2/``; empty if it cannot be read in full.
 
-    ``jbd2/sdb1`` is a journal on a device of its own. ``jbd2/sda1-8``, which is no device, is one within the filesystem
-    (8 is its inode).
+    For a journal on a device of its own, this is the name of that device: ``sdb1``. For a journal within the filesystem
+    it is no name of a device: ``sda1-8``, where 8 is the inode of the journal.
     """
     task = tree.integer(_journal_task(device))
     name = (tree.word(f"/proc/{task}/comm") or "") if task is not None and task > 0 else ""
@@ -79,9 +80,9 @@ def _journal(tree: Tree, device: str, data: str | None, options_path: str) -> tu
     task = _journal_task(device)
     if (tree.integer(task) or 0) > 0:  # on a device of its own
         return (Reading(what="journal", value="yes", path=task),)
-    if options_path == MOUNTINFO:
+    if options_path == MOUNTINFO:  # not the full list
         return ()
-    # the data mode is part of the full list wherever there is a journal
+    # the full list has the data mode if and only if there is a journal
     return (Reading(what="journal", value="yes" if data is not None else "no", path=options_path),)
 
 
@@ -97,7 +98,10 @@ class Ext(InPlace, frozen=True, kw_only=True):
         return self.name == "ext2" or without_journal(node)
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        """With data=journal a sync ends in the journal. The data's own device gets the data at a checkpoint."""
+        """Return what the member gets. With data=journal, a sync writes to the journal only.
+
+        If the journal has a device of its own, the other device gets the data later, at a checkpoint.
+        """
         if journals_data(node) and "journal" in roles:
             return ALL if member.role == "journal" else AT_TIMES
         return super().forwards(node, member, roles, filesystem)

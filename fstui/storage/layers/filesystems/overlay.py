@@ -22,6 +22,7 @@ from fstui.storage.layers.readers import FilesystemReader, LayerDescription
 from fstui.storage.mounts import parents
 
 _NOWHERE = ("No such file or directory", "Not a directory")
+"""Messages of stat(1) if a path does not exist."""
 _TIME = r"(\d{1,12}\.\d{9})"
 _DIRECTORY = rf"(\d{{1,20}}) {_TIME} {_TIME}(?: {_TIME})?"
 
@@ -46,7 +47,7 @@ class OverlayReader(FilesystemReader):
         # in a container, the path of the upper directory on the host seems to be on the overlay itself
         if below is None or below.mount_point == mount.mount_point:
             return LayerDescription((), readings)
-        if below.line > mount.line:
+        if below.line > mount.line:  # mounted later than the overlay
             why, source = f"{upper} as it was: {below.mount_point} was mounted over it", MOUNTINFO
         elif self._nothing_at(upper):
             why, source = f"{upper}: nothing is there", line(stat_command(upper))
@@ -58,21 +59,25 @@ class OverlayReader(FilesystemReader):
 
     def _is_shown(self, mount: Mount, upper: str) -> bool | None:
         """Return whether the overlay shows that directory; None if unknown, as for a bind mount of a subdirectory."""
-        there, shown = (_directory(self.sources.claims, path) for path in (upper, mount.mount_point))
-        return _is_same(there, shown) if there and shown and mount.root == "/" else None
+        upper_now, shown = (_directory(self.sources.claims, path) for path in (upper, mount.mount_point))
+        return _is_same(upper_now, shown) if upper_now and shown and mount.root == "/" else None
 
     def _nothing_at(self, upper: str) -> bool:
-        """Return whether the path does not exist. The filesystem was unmounted or moved, but the overlay still uses
-        it."""
+        """Return whether the path of the upper directory does not exist.
+
+        Its filesystem was then unmounted or moved, and the overlay still uses it.
+        """
         found = self.sources.claims.get(line(stat_command(upper)))
         return found is not None and (found.error or "").endswith(_NOWHERE)
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
-        options = (option for option in mount.super_options if option in ("volatile", "fsync=volatile"))
-        return (*super().settings(mount, device), *(Reading(what="volatile", value=o, path=MOUNTINFO) for o in options))
+        options = [option for option in mount.super_options if option in ("volatile", "fsync=volatile")]
+        volatile = (Reading(what="volatile", value=option, path=MOUNTINFO) for option in options)
+        return (*super().settings(mount, device), *volatile)
 
 
 def upper_path(node: Node) -> str | None:
+    """Return the absolute path of the upper directory; None if it was not found."""
     known = (node.value(what) for what in ("upperdir_at", "upperdir"))
     return next((path for path in known if path and path.startswith("/")), None)
 
@@ -102,7 +107,10 @@ def _directory(claims: Claims, path: str) -> _Directory | None:
 
 
 def _is_same(upper: _Directory, shown: _Directory) -> bool | None:
-    """Return whether the overlay shows that directory; None if unknown, because it may be written to just now."""
+    """Return whether the overlay shows that directory.
+
+    None: unknown, because the times may have changed between the two readings.
+    """
     if upper.born and shown.born and upper.born != shown.born:
         return False
     if (upper.modified, upper.changed) == (shown.modified, shown.changed):

@@ -1,7 +1,8 @@
 """Filesystems that another host or a program provides: NFS, SMB, 9p, virtiofs, FUSE.
 
-fstui cannot see what a server does with a sync, only how the client is mounted: ``sync_option`` (sync | async),
-``strict_sync`` (no: nostrictsync of SMB), ``vers``, ``hard`` (hard | soft), ``cache`` (SMB and 9p), ``trans`` (9p).
+fstui cannot see what a server does with a sync, only how this host mounted the filesystem: ``sync_option`` (sync |
+async), ``strict_sync`` (no: nostrictsync of SMB), ``vers``, ``hard`` (hard | soft), ``cache`` (SMB and 9p), ``trans``
+(9p).
 ``commit_count`` is the number of NFS COMMIT calls so far.
 """
 
@@ -20,7 +21,7 @@ from fstui.storage.tree import Tree, integer
 
 MOUNTSTATS = "/proc/self/mountstats"
 OPTIONS = ("vers", "sync_option", "hard", "strict_sync", "cache", "trans")
-"""Readings that say how it is mounted."""
+"""Readings of mount options."""
 _OTHERS = ("smbfs", "ncpfs", "ceph", "lustre", "afs", "coda", "orangefs", "beegfs", "gpfs")
 _FUSE = "Look up whether the program implements fsync, and run fsync-rate on what it stores its data in."
 
@@ -28,20 +29,22 @@ _FUSE = "Look up whether the program implements fsync, and run fsync-rate on wha
 _STATS_BYTES = 16 << 20
 _SERVER_WRITE = 5
 """The place in the line ``bytes:`` of the bytes sent to the server, after those that programs read and wrote."""
-_SHOWN = {"vers": "vers", "cache": "cache", "trans": "trans", "cache_mode": "cache"}
+_READING_OF = {"vers": "vers", "cache": "cache", "trans": "trans", "cache_mode": "cache"}
+"""The reading of each mount option."""
 _NFS, _CIFS = ("nfs", "nfs4"), ("cifs", "smb3")
-_SOCKETS, _SERVER = ("tcp", "unix", "fd", "rdma"), "the server"
+_SOCKETS = ("tcp", "unix", "fd", "rdma")
 """Values of ``trans`` (9p) that reach a server."""
+_SERVER = "the server"
 
 
 def answered_by(node: Node) -> str:
-    """Return who answers syncs: for 9p a server behind a socket, or the host behind a device of the guest."""
+    """Return who answers syncs. For 9p, ``trans`` decides: a server at a socket, or the host of this guest."""
     return _SERVER if node.value("trans") in _SOCKETS else kind(node.kind).answered_by
 
 
 class RemoteReader(FilesystemReader):
     def read_below(self, mount: Mount) -> LayerDescription:
-        """Return the server or program, and the device of this host that a FUSE program may use."""
+        """Return the server or the program. A program of the type fuseblk uses a device of this host."""
         fuse = self.row.name.startswith("fuse")
         because = "a program of a user answers" if fuse else "the server answers; it cannot be seen from here"
         device = self.sources.names.of(mount.device) if self.row.name == "fuseblk" else None
@@ -60,8 +63,8 @@ class RemoteReader(FilesystemReader):
         options: dict[str, str] = {}
         for option in mount.all_options:
             name, equals, value = option.partition("=")
-            if equals and name in _SHOWN:
-                options[_SHOWN[name]] = value
+            if equals and name in _READING_OF:
+                options[_READING_OF[name]] = value
         if self.row.name in _NFS:
             options["sync_option"] = "sync" if "sync" in mount.all_options else "async"
             options["hard"] = "soft" if {"soft", "softerr"}.intersection(mount.super_options) else "hard"
@@ -78,7 +81,7 @@ class RemoteReader(FilesystemReader):
 
 
 def nfs_counts(tree: Tree) -> Mapping[str, DeviceCounters]:
-    """Return COMMIT calls, WRITE calls and bytes sent of each NFS mount, by mount point (statvers 1.0 and 1.1)."""
+    """Return COMMIT calls, WRITE calls and bytes sent by mount point, for each NFS mount (statvers 1.0 and 1.1)."""
     found = {}
     for block in (tree.data(MOUNTSTATS, _STATS_BYTES) or b"").split(b"\ndevice "):
         head, _, body = block.partition(b"\n")
@@ -105,10 +108,10 @@ def _at(numbers: Mapping[bytes, list[bytes]], name: bytes, place: int) -> int | 
 
 class Remote(LayerKind, frozen=True, kw_only=True):
     def skipped_sync(self, node: Node) -> SkippedSync | None:
-        if (loose := switched_off(node, "strict_sync")) is None:
+        if (not_strict := switched_off(node, "strict_sync")) is None:
             return None
         return SkippedSync(
-            reading=loose,
+            reading=not_strict,
             option="nostrictsync",
             misses="flush",
             means="sends the data and requests no flush from the server",

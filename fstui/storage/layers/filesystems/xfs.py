@@ -1,7 +1,7 @@
 """XFS, whose log and real-time data may have devices of their own (``logdev``, ``rtdev``).
 
-If the path of the real-time device does not exist here, as in a container, files may be on a device that is not seen:
-``device_unseen``.
+In a container, the path of the real-time device may not exist. Files may then be on a device that is not in the stack,
+which the reading ``device_unseen`` reports.
 """
 
 from __future__ import annotations
@@ -37,7 +37,11 @@ class XfsReader(FilesystemReader):
 
 class Xfs(InPlace, frozen=True, kw_only=True):
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        """A file is on the real-time device or on the data device, and its sync flushes that one (xfs_file_fsync)."""
+        """Return what the member gets.
+
+        A file is on the real-time device or on the data device. Its sync flushes the device that it is on
+        (xfs_file_fsync).
+        """
         if "realtime" in roles and member.role in (None, "realtime"):
             return ONE_PATH
         return super().forwards(node, member, roles, filesystem)
