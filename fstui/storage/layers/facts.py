@@ -7,7 +7,8 @@ from fstui.model.storage import Node, Reading
 UNTORN = "atomic_write_unit_max_bytes"
 """A reading of a device or a filesystem: the largest write that it states to keep whole."""
 DEVICE_UNSEEN = "device_unseen"
-"""A reading of a filesystem: the path of one of its devices, which does not exist here."""
+"""A reading of a filesystem: the path of one of its devices, which does not exist here. So that device is not in the
+stack, although data may be on it."""
 _OFF = frozenset({"nobarrier", "no", "0", "off"})
 
 
@@ -27,10 +28,10 @@ def barriers_off(filesystem: Node) -> Reading | None:
 
 
 def synced_by_mount(filesystem: Node) -> bool:
-    """Return whether ``-o sync`` makes every write one with O_DSYNC."""
+    """Return whether ``-o sync`` makes every write an O_DSYNC write."""
     return filesystem.value("sync_option") == "sync"
 
 
 def is_read_only(device: Node) -> bool:
-    """Return whether a loop device is read-only. It then says "write through", whatever is below."""
+    """Return whether a loop device is read-only. The kernel then reports "write through", whatever is below it."""
     return device.value("ro") == "1"

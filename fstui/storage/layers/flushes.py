@@ -27,12 +27,12 @@ class Sync(NamedTuple):
 
     @property
     def by_call(self) -> bool:
-        """Whether a call after the writes syncs them, and not the writes themselves."""
+        """Whether a separate call syncs the writes; False: each write syncs itself."""
         return self.call in ("fsync", "fdatasync")
 
 
 class Range(NamedTuple):
-    """A closed interval: of an expected number, or of counted ones from the worst member to the best."""
+    """A closed interval: the limits of an expected number, or the counts of the worst and of the best member."""
 
     low: float
     high: float
@@ -53,7 +53,7 @@ class ExpectedFlushes(NamedTuple):
     fua: Range
 
     def at(self, fua: bool | None) -> Range:
-        """Return what such a device counts; None: it does not say whether it supports FUA."""
+        """Return what a device counts. ``fua``: whether it has FUA; None: unknown."""
         return self.plain | self.fua if fua is None else self.fua if fua else self.plain
 
     def shared_by(self, writers: int) -> ExpectedFlushes:
@@ -70,6 +70,7 @@ class ExpectedFlushes(NamedTuple):
         return ExpectedFlushes(Range(self.plain.low, self.plain.high + more), self.fua)
 
     def and_at_most(self, more: float) -> ExpectedFlushes:
+        """Return the flushes with up to ``more`` in addition."""
         return ExpectedFlushes(*(Range(each.low, each.high + more) for each in self))
 
 
@@ -90,18 +91,20 @@ def expected_flushes(filesystem: Node, sync: Sync, claims_fua: bool | None) -> E
         return ExpectedFlushes(NOTHING, NOTHING)
     expected = kind(filesystem.kind).expected_flushes(filesystem, sync, claims_fua)
     if expected and sync.by_call and every_write_synced(filesystem):
-        return expected.and_at_most(2 * sync.every)  # every write has been synced once already
+        return expected.and_at_most(2 * sync.every)  # each write was already synced by itself, with up to 2 flushes
     return expected
 
 
 def expected_of_backing(filesystem: Node) -> Range | None:
-    """Return the flushes below for each flush of a loop device, which is an fsync of its backing file; None:
-    unknown."""
+    """Return the flushes below for each flush of a loop device; None: unknown.
+
+    ``filesystem`` holds the backing file, and each flush is an fsync of that file.
+    """
     return NOTHING if barriers_off(filesystem) else kind(filesystem.kind).expected_of_backing(filesystem)
 
 
 def every_write_synced(filesystem: Node) -> bool:
-    """Return whether ``-o sync`` or ``chattr +S`` makes every write one with O_DSYNC."""
+    """Return whether ``-o sync`` or ``chattr +S`` makes every write an O_DSYNC write."""
     synced = synced_by_mount(filesystem) or filesystem.reading("sync_flag") is not None
     return kind(filesystem.kind).sync_mount and synced
 
@@ -120,7 +123,8 @@ class InPlace(LayerKind, frozen=True, kw_only=True):
     def expected_flushes(self, node: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:
         """Return the flushes of the data, and of the journal if the metadata changed too."""
         if not sync.overwrites:
-            return ONE_OR_TWO_FLUSHES  # two with a journal, whose commit record needs its own; one without, or with FUA
+            # two with a journal, because the commit record needs a flush of its own; one without a journal or with FUA
+            return ONE_OR_TWO_FLUSHES
         if sync.call in {"fsync", "O_SYNC"}:
             # a changed timestamp (granularity 1 to 4 ms) adds a commit of the journal: 1.05 flushes per sync back to
             # back, 2.0 on a slow disk

@@ -1,8 +1,9 @@
 """What a layer forwards to each layer below it: flushes, FUA writes, bytes.
 
 The kernel's rules: device mapper and md send an empty flush to every device below (``num_flush_bios``,
-``md_flush_request``), and a write only to the devices that hold its block. Multiple paths take one request each. Each
-member of a mirror gets a copy. No number can be expected of what is sent only with commits or as a cache decides.
+``md_flush_request``), and a write only to the devices that hold its block. Of several paths, one takes a request. Each
+member of a mirror gets a copy. Some requests are sent only with commits, or when a cache decides to send them: their
+number cannot be predicted.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 How = Literal["each", "shared", "sometimes", "never"]
-"""``each``: every member gets it. ``shared``: one of the members gets it, by its place or in turn. ``sometimes``: the
-number is not known."""
+"""``each``: every member gets it. ``shared``: one of the members gets it, by its place or in turn. ``sometimes``: it is
+not known how often a member gets it."""
 
 
 class Forwarded(NamedTuple):
@@ -22,12 +23,12 @@ class Forwarded(NamedTuple):
     """Writes marked FUA."""
     bytes: How
     copies: int = 1
-    """How many of the members that share a write get it, at least."""
+    """If the members share the writes: the least number of members that get a write."""
     only_read: bool = False
     """It holds data, but nothing is written to it, so no flush is expected."""
     with_writes: bool = False
-    """It is flushed with each write that it gets, and not by flushes. The number of its flushes is not known if it gets
-    only a part of the writes."""
+    """It is flushed with each write that it gets, and not by flushes. If it gets only a part of the writes, the number
+    of its flushes is therefore not known."""
 
 
 class Member(NamedTuple):
@@ -44,19 +45,20 @@ PART = Forwarded("each", "shared", "shared")
 HALVES = Forwarded("each", "shared", "shared", copies=2)
 """RAID10: every flush; each write goes to at least two members."""
 WRITTEN_LATER = Forwarded("each", "each", "shared")
-"""The fast device of a cache that always writes to the slow device later: it also gets each FUA write."""
+"""The fast device of a cache that always writes to the slow device later. It gets each flush and each FUA write."""
 PARITY = Forwarded("each", "sometimes", "shared")
 """RAID 4, 5 and 6: what a FUA write becomes depends on the stripe cache."""
 ONE_PATH = Forwarded("shared", "shared", "shared")
 """One of several paths."""
 FLUSHES_ONLY = Forwarded("each", "sometimes", "sometimes")
+"""A disk of a RAID-Z group: every flush, and a part of the writes that is not known."""
 INTENT_LOG = Forwarded("shared", "shared", "sometimes")
 """ZFS writes its log to one vdev after the other, and flushes those that it wrote to."""
 COPY = Forwarded("each", "sometimes", "never")
-"""Every flush, and copies of data that no sync waits for: the fast device of a write-through cache, a member that is
-written behind."""
+"""The fast device of a write-through cache, or a member that is written behind: every flush, and copies of data that no
+sync waits for."""
 COPIES_NOTED = Forwarded("sometimes", "sometimes", "never")
-"""The list of cached blocks, which are all copies. Without it, the data is still on the slow device."""
+"""The list of cached blocks, if all of them are copies. If the list is lost, the data is still on the slow device."""
 BYTES_ALONE = Forwarded("sometimes", "sometimes", "shared")
 """A share of the writes, later: the slow device of a cache."""
 CLONES = Forwarded("sometimes", "shared", "shared")

@@ -34,6 +34,7 @@ class SkippedSync(NamedTuple):
     """An option that makes a layer acknowledge syncs without forwarding them."""
 
     reading: Reading
+    """The reading that shows the option."""
     option: str
     misses: str
     """The request that the layer does not send: a flush, a commit."""
@@ -41,8 +42,10 @@ class SkippedSync(NamedTuple):
     """What an fsync does instead: a phrase that follows "an fsync there"."""
     undo: str
     how: str = "mounted"
+    """How the option was chosen: "mounted" or "set up" with it."""
     flushed_later: bool = False
-    """Only the flush is late: the data is on the layers below when the sync is answered, so their caches decide."""
+    """Only the flush comes later: the data is on the layers below when the sync is acknowledged. Whether it survives a
+    power cut then depends on their caches."""
 
 
 class LayerKind(Base, frozen=True, kw_only=True):
@@ -51,12 +54,13 @@ class LayerKind(Base, frozen=True, kw_only=True):
     name: str
     layer: Layer
     known: bool = True
-    """False: it is unknown how the layer handles writes and flushes. Then no flush is expected below it, and none that
-    it received is reported as lost."""
+    """False: it is unknown how the layer handles writes and flushes. Then no flush is expected below it, and a flush
+    that does not arrive there is not reported as lost."""
     label: str | None = None
     """The name shown in a stack; None: ``name``."""
     device_names: str | None = None
-    """Prefix of the kernel's names of such devices, such as ``dm-``; empty for devices that match no other kind."""
+    """Prefix of the kernel's names of such devices, such as ``dm-``. Empty: devices that match no other kind. None: no
+    device is recognised by its name as one of this kind."""
     sync: SyncPath = "unknown"
     because: str = ""
     settings: tuple[str, ...] = ()
@@ -115,9 +119,10 @@ class LayerKind(Base, frozen=True, kw_only=True):
     sync_ends_traced: bool = False
     """The filesystem has trace events for the start and the end of each sync."""
     sync_mount: bool = False
-    """``mount -o sync`` makes every write an O_DSYNC write: the driver uses ``iocb_is_dsync``. Measured."""
+    """``mount -o sync`` makes every write an O_DSYNC write, because the driver uses ``iocb_is_dsync``. This was
+    measured."""
     barriers_on: str | None = "barrier"
-    """The mount option that enables barriers; None: a module parameter does, if 0 is written to its file."""
+    """The mount option that enables barriers; None: writing 0 to the file of a module parameter enables them."""
 
     def node(self, node_id: str, name: str, **more: Any) -> Node:
         fields = {"layer": self.layer, "sync": self.sync, "because": self.because, **more}
@@ -159,20 +164,23 @@ class LayerKind(Base, frozen=True, kw_only=True):
         return {"raid1": members - 1, "raid10": 1}.get(self.spread(node), 0)
 
     def loses(self, node: Node, members: Collection[str], gone: Collection[str]) -> bool:
-        """Return whether data is lost if the members in ``gone`` fail."""
+        """Return whether data is lost if the members in ``gone`` fail; False for an unknown layer.
+
+        A layer never survives the loss of all its members, whatever it tolerates.
+        """
         return self.known and len(gone) > min(self.tolerates(node, len(members)), max(0, len(members) - 1))
 
     def corrects(self, node: Node, members: int) -> int:
         """Return how many members may come back without their newest writes without loss of data.
 
-        The layer must recognise a stale copy. A mirror without checksums may read it.
+        It is 0 unless the layer recognises a stale copy. A mirror without checksums may read one.
         """
         return 0
 
     def waits_for(self, node: Node, below: Sequence[Node], filesystem: Node) -> tuple[Node, ...] | None:
         """Return the layers below that a sync waits for; None if they are unknown.
 
-        ``filesystem``: the topmost one of the stack; its options may exclude layers.
+        ``filesystem``: the topmost filesystem of the stack. Its options may exclude layers.
         """
         if not self.known:
             return None
@@ -181,7 +189,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
         """Return the commands that report on all layers of this kind.
 
-        ``nodes``: these layers. ``sources``: the sources of the mounts among them.
+        ``nodes``: the layers of this kind. ``sources``: the sources of the mounts among them.
         """
         return ()
 
@@ -191,11 +199,13 @@ class LayerKind(Base, frozen=True, kw_only=True):
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         """Return what this layer forwards to ``member``, one of the layers below.
 
-        ``roles``: the roles of all layers below. ``filesystem``: the one that writes; its options may exclude members.
+        ``roles``: the roles of all layers below. ``filesystem``: the filesystem that writes. Its options may exclude
+        members.
         """
         if not self.known:
             return AT_TIMES
         if self.spread(node) == "one":
+            # the only layer below gets everything; each of several segments gets its own part
             return by_role(member.role, ALL if len(roles) == 1 else PART)
         return by_role(member.role, _BY_SPREAD[self.spread(node)])
 
@@ -213,7 +223,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
 
 
 def sync_of(node: Node) -> tuple[SyncPath, str]:
-    """Return what happens to a sync in that layer, and why, according to the layer alone."""
+    """Return what happens to a sync in a layer, and why. The layers below are not considered."""
     if barriers_off(node):
         return "stops", "nobarrier"
     return kind(node.kind).sync_of(node)
@@ -221,7 +231,11 @@ def sync_of(node: Node) -> tuple[SyncPath, str]:
 
 @lru_cache(maxsize=1024)
 def kind(name: str) -> LayerKind:
-    """Return the row of that kind, or of the part before its dot (``fuse.sshfs``); else a row for an unknown layer."""
+    """Return the row of a kind.
+
+    A kind such as ``fuse.sshfs`` may have the row of the part before the dot. For other kinds without a row, return a
+    row for an unknown layer.
+    """
     rows = _rows()
     return (
         rows.get(name)
@@ -232,6 +246,7 @@ def kind(name: str) -> LayerKind:
 
 @cache
 def modules() -> tuple[ModuleType, ...]:
+    """Return the modules with rows."""
     found = pkgutil.walk_packages(fstui.storage.layers.__path__, "fstui.storage.layers.")
     return tuple(module for each in found if hasattr(module := importlib.import_module(each.name), "KINDS"))
 

@@ -1,8 +1,10 @@
 """How one survey reads layers: the readings that all block devices and filesystems have, and the base of all readers.
 
-Any filesystem: ``barrier`` (barrier | nobarrier), ``compress``, ``sync_option`` (sync), ``root`` (of a bind mount or
-subvolume); for a file of the run ``sync_flag`` (S: chattr +S) and ``nocow_flag`` (C). Any block device: ``write_cache``
-(write back | write through, the kernel's view), ``fua``, ``rotational``, ``iostats``.
+Readings of any filesystem: ``barrier`` (barrier | nobarrier), ``compress``, ``sync_option`` (sync), ``root`` (of a bind
+mount or subvolume); for a file of the run ``sync_flag`` (S: chattr +S) and ``nocow_flag`` (C).
+
+Readings of any block device: ``write_cache`` (write back | write through, the kernel's view), ``fua``, ``rotational``,
+``iostats``.
 
 A reader reads the layers of one kind. It lives as long as the survey, so a table or statistics file that covers all of
 them is read once. Readings are shown and saved in the order in which they are returned.
@@ -49,13 +51,13 @@ class LayerDescription(NamedTuple):
     readings: tuple[Reading, ...] = ()
     state: tuple[Reading, ...] = ()
     roles: Mapping[str, str] = {}
-    """By the ids of layers below: what they are for the layer directly above."""
+    """By the ids of layers below: what the layer directly above uses them for."""
     others: tuple[Node, ...] = ()
     """Layers below that are neither devices nor filesystems: a file, memory, a server, a pool with its groups."""
     identity: str = ""
-    """What distinguishes a device from others of its kind and every user can read: serial, wwid, uuid."""
+    """What distinguishes a device from others of its kind: serial, wwid, uuid. Every user can read it."""
     kind: str = ""
-    """Empty: that of the reader."""
+    """Empty: the reader's kind."""
     label: str = ""
     """Empty: the device's kernel name."""
     model: str | None = None
@@ -82,7 +84,7 @@ class DeviceReader:
         return LayerDescription(self.slaves(name), self.queue(name))
 
     def with_answers(self, node: Node, roles: Mapping[str, str]) -> tuple[Node, Mapping[str, str]]:
-        """Return the device and the roles of the devices below, with readings from the output of tools."""
+        """Return the device and the roles of the devices below, completed by what tools reported."""
         return node, roles
 
     def slaves(self, name: str) -> tuple[str, ...]:
@@ -106,13 +108,14 @@ class FilesystemReader:
     def read(self, mount: Mount) -> LayerDescription:
         found = self.read_below(mount)
         device = found.below[0] if found.below else ""
+        # for a bind mount or a subvolume, another directory than / of the filesystem
         root = (Reading(what="root", value=mount.root, path=MOUNTINFO),) if mount.root != "/" else ()
         readings = (
             *found.readings,
             *self.settings(mount, device),
-            *_special(mount),
+            *_compression(mount),
             *self.more(mount),
-            *root,  # a bind mount, or a subvolume
+            *root,
         )
         gone = () if found.below else self._gone(mount)
         state = (*gone, *self.trouble(device), *_forced_read_only(mount, self.row))
@@ -123,12 +126,13 @@ class FilesystemReader:
         number."""
         without_device = mount.device.partition(":")[0] == NO_DEVICE_MAJOR
         found = without_device or self.sources.names.of(mount.device) is not None
+        # an empty /sys/dev/block proves nothing: sysfs may not be mounted
         if found or not self.row.known or not self.tree.names("/sys/dev/block"):
             return ()
         return (Reading(what="device", value="gone", path=f"/sys/dev/block/{mount.device}"),)
 
     def read_below(self, mount: Mount) -> LayerDescription:
-        """Return what is below, with the options that name it."""
+        """Return the layers below, and readings of the mount options that name them."""
         if self.row.in_memory:
             memory = self.row.node(f"memory:{mount.fstype}", "memory", layer="memory")
             return LayerDescription((memory.id,), others=(memory,))
@@ -160,18 +164,18 @@ class Readers:
 
     def __init__(self, sources: Sources) -> None:
         self.sources = sources
-        self._devices = [(row.device_names or "", reads(row, sources)) for row, reads in _device_readers()]
+        self._devices = [(row.device_names or "", reader(row, sources)) for row, reader in _device_readers()]
         self._filesystems: dict[str, FilesystemReader] = {}
 
     def of_device(self, name: str) -> DeviceReader:
-        named = (reader for start, reader in self._devices if name.startswith(start))
+        named = (reader for prefix, reader in self._devices if name.startswith(prefix))
         return next(reader for reader in named if reader.recognises(name))
 
     def of_filesystem(self, fstype: str) -> FilesystemReader:
         row = kind(fstype)
         if row.name not in self._filesystems:
-            reads = _filesystem_readers().get(row.name, FilesystemReader)
-            self._filesystems[row.name] = reads(row, self.sources)
+            reader_class = _filesystem_readers().get(row.name, FilesystemReader)
+            self._filesystems[row.name] = reader_class(row, self.sources)
         return self._filesystems[row.name]
 
 
@@ -205,8 +209,8 @@ def _filesystem_readers() -> dict[str, type[FilesystemReader]]:
     }
 
 
-def _special(mount: Mount) -> Iterator[Reading]:
-    """Yield options that change what arrives below, or whether it can be counted."""
+def _compression(mount: Mount) -> Iterator[Reading]:
+    """Yield ``compress`` if an option enables it. Fewer bytes may then arrive below than were written."""
     for option in mount.super_options:
         name, _, value = option.partition("=")
         if name in ("compress", "compress-force", "compress_algorithm"):
@@ -216,6 +220,7 @@ def _special(mount: Mount) -> Iterator[Reading]:
 def _forced_read_only(mount: Mount, row: LayerKind) -> tuple[Reading, ...]:
     """Return a reading if the kernel made the filesystem read-only: after an error, or when it was shut down."""
     found = [option for option in mount.super_options if option in ("emergency_ro", "shutdown")]
+    # the super options are those of the filesystem, the others those of this mount
     if not found and "ro" in mount.super_options and "rw" in mount.options and not row.read_only:
         found = ["mounted rw, now ro"]
     return tuple(Reading(what="forced read-only", value=value, path=MOUNTINFO) for value in found[:1])
