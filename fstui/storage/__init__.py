@@ -2,6 +2,6 @@
 
 In: ``/proc``, ``/sys``, udev, and the answers of tools that a child process runs (``claims``). Out: an ``Inventory``
 with a stack for each filesystem (``survey``), counters (``counters``), processes that write (``process``), hot-plug
-events. ``layers`` says for each kind what a sync becomes and how many flushes are expected. It must not touch a
-filesystem, and it does not judge.
+events. ``layers`` says for each kind what a sync becomes and how many flushes are expected. The package does not judge.
+It touches no filesystem, except ``guests``, which runs in a child process because it may hang.
 """

@@ -48,6 +48,7 @@ def answer(claims: Claims, command: Command) -> str | None:
 def missing(what: str, commands: Sequence[Command], claims: Claims) -> Reading:
     """Return a reading that says what could not be read, and why."""
     lines = [line(command) for command in commands]
+    # if no command was run, the last one stands for all
     no_answer = "root only, or not asked yet" if commands[-1][0] in ROOT_ONLY else "not asked yet"
     errors = [(each, found.error or "does not report it") for each in lines if (found := claims.get(each)) is not None]
     # the message of an installed tool is more useful than the absence of another
@@ -59,7 +60,7 @@ def missing(what: str, commands: Sequence[Command], claims: Claims) -> Reading:
 def decode(answer: Any) -> Claims:
     """Decode one line of the child; empty if it has another form."""
     try:
-        return {str(answer["command"]): msgspec.convert({**answer, "command": None}, Answer)}
+        return {str(answer["command"]): msgspec.convert(answer, Answer)}
     except (TypeError, KeyError, msgspec.ValidationError):
         return {}
 

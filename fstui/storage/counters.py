@@ -36,9 +36,10 @@ def _device(node: Node, stat: bytes | None) -> DeviceCounters | None:
     if stat is None:
         return None
     accounting = kind(node.kind).accounting
-    silent = accounting == "queue" and node.value("iostats") == "0"
+    switched_off = accounting == "queue" and node.value("iostats") == "0"
+    # the file had 11 fields until Linux 4.18 added discards (15 fields) and 5.5 flushes (17 fields)
     fields = _numbers(stat)
-    if silent or accounting == "none" or len(fields) < 9:
+    if switched_off or accounting == "none" or len(fields) < 9:
         return DeviceCounters(device=node.id)
     flushes = node.counted and len(fields) >= 17
     return DeviceCounters(

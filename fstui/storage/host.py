@@ -58,7 +58,7 @@ def _hypervisor(tree: Tree, dmi: Mapping[str, str]) -> str | None:
     if dmi["sys_vendor"] == "Microsoft Corporation" and "Virtual Machine" in dmi["product_name"]:
         return "microsoft"
     named = platforms.named_by(dmi=" ".join(dmi.values()))
-    # a bare-metal instance carries its cloud's name as well; only an x86 flag tells it from a guest
+    # a bare-metal instance has its cloud's name as well; on x86, the flag "hypervisor" shows a guest
     x86 = cpus is not None and re.search(r"^flags\b", cpus, re.MULTILINE) is not None
     if named is not None and (guest or not x86):
         return named
@@ -72,8 +72,11 @@ def _hypervisor(tree: Tree, dmi: Mapping[str, str]) -> str | None:
 
 
 def _firecracker(tree: Tree) -> bool:
-    """Return whether this is a guest of Firecracker. It has no DMI: its ACPI tables name it (root only), otherwise its
-    usual kernel command line does."""
+    """Return whether this is a guest of Firecracker.
+
+    Such a guest has no DMI. Root can read Firecracker's name in an ACPI table. For other users, the usual kernel
+    command line is the only sign.
+    """
     table = tree.data("/sys/firmware/acpi/tables/DSDT", 36)
     if table is not None:
         return table[10:16] == b"FIRECK"  # the OEM id of the table header

@@ -1,7 +1,7 @@
 """Whether anything was mounted, unmounted, plugged in or removed.
 
-For mounts, this uses the kernel's flag. For devices, it compares their names and, if udev runs, waits for its events:
-they come when udev's properties of a new device exist, and also when a medium or a property changes.
+For mounts, this polls the kernel's flag on mountinfo. For devices, it compares their names. If udev runs, it also reads
+udev's events: they come when udev has the properties of a new device, and when a medium or a property changes.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ class Watch:
 
     def changed(self) -> bool:
         """Return whether anything changed since the last call, or since the watch began."""
+        # read all sources each time: what one of them reports must not be reported again by the next call
         raised, plugged = self._flag_is_raised(), self._udev_reported()
         before, self._seen = self._seen, self._state()
         return raised or plugged or before != self._seen
@@ -64,7 +65,7 @@ class Watch:
             try:
                 if self._events.poll(0) is None:
                     break
-            except OSError:  # ENOBUFS: the kernel dropped some of too many events
+            except OSError:  # ENOBUFS: the kernel dropped events because there were too many, so there were some
                 pass
             seen = True
         return seen

@@ -51,16 +51,20 @@ def visible(mounts: Sequence[Mount]) -> tuple[Mount, ...]:
 
 
 def covered(every: Sequence[Mount], shown: Sequence[Mount]) -> tuple[Mount, ...]:
-    """Return the other mounts, which are still in use. Each gets a name of its own, because its mount point is that of
-    the mount that covers it."""
+    """Return the mounts that no path reaches. They may still be in use.
+
+    Each gets a mount point that no other mount has, because a visible mount may have the same mount point.
+    """
     reached = frozenset(mount.number for mount in shown)
     others = (mount for mount in every if mount.number not in reached)
     return tuple(mount._replace(mount_point=f"{mount.mount_point} (covered {mount.number})") for mount in others)
 
 
 def holder(path: str, by_mount_point: Mapping[str, Mounted]) -> Mounted | None:
-    """Return the mount that holds an absolute path: the one with the longest mount point that is a prefix of the path.
-    Touches no file."""
+    """Return the mount that holds an absolute path, without touching a file.
+
+    Its mount point is the longest that is the path or a directory above it.
+    """
     return next((by_mount_point[above] for above in (path, *parents(path)) if above in by_mount_point), None)
 
 

@@ -19,6 +19,7 @@ FLUSH_FIELDS = 17
 """Fields of ``stat`` since Linux 5.5: the last two are flushes completed and milliseconds flushing."""
 
 
+# any other text of the kernel counts as unknown
 _WRITE_CACHES: dict[str, Literal["write back", "write through"]] = {
     "write back": "write back",
     "write through": "write through",
@@ -30,7 +31,7 @@ class FoundNode(NamedTuple):
 
     node: Node
     identity: str
-    """What distinguishes it from others of its kind: serial, wwid, uuid, cache settings."""
+    """What distinguishes the layer from others of its kind: serial, wwid, uuid, cache settings."""
     roles: Mapping[str, str] = {}
     others: tuple[Node, ...] = ()
 
@@ -43,8 +44,9 @@ def block_device(name: str, readers: Readers) -> FoundNode:
     tree, reader = readers.sources.tree, readers.of_device(name)
     read = reader.read(name)
     read = read._replace(kind=read.kind or reader.row.name)
+    # reversed: of two readings with the same name, the first counts
     values = {reading.what: reading.value for reading in reversed(read.readings)}
-    # the medium was taken out, or the other side is gone
+    # a size of 0: the medium was taken out, or the server of the device is gone
     empty = tree.reading("size", f"/sys/block/{name}/size", only=("0",))
     node = Node(
         id=name,
@@ -70,9 +72,9 @@ def block_device(name: str, readers: Readers) -> FoundNode:
 
 
 def worth_listing(name: str, node: Node, readers: Readers) -> bool:
-    """Return whether the device has a size, and its reader lists such a device."""
-    part = readers.sources.names.whole(name) != name
-    return bool(node.size_bytes) and (part or readers.of_device(name).worth_listing(node))
+    """Return whether the device is not empty, and is a partition or a device that its reader lists."""
+    is_partition = readers.sources.names.whole(name) != name
+    return bool(node.size_bytes) and (is_partition or readers.of_device(name).worth_listing(node))
 
 
 def _partition(name: str, whole: str, tree: Tree) -> FoundNode:
@@ -105,7 +107,7 @@ def _flag(value: str | None) -> bool | None:
 
 
 _SINGLE_FILES = frozenset({"/etc/hosts", "/etc/hostname", "/etc/resolv.conf"})
-"""Container engines mount a file over each of these, so such a mount is not a directory."""
+"""Container engines mount a file over each of these, so such a mount is a file and not a directory."""
 
 
 def mounted(mount: Mount, readers: Readers) -> FoundNode:
@@ -126,6 +128,7 @@ def mounted(mount: Mount, readers: Readers) -> FoundNode:
 
 
 def nodev(tree: Tree) -> frozenset[str]:
+    """Return the types of filesystems for which the kernel needs no block device."""
     lines = (tree.text("/proc/filesystems") or "").split("\n")
     return frozenset(line.removeprefix("nodev").strip() for line in lines if line.startswith("nodev"))
 
@@ -133,7 +136,8 @@ def nodev(tree: Tree) -> frozenset[str]:
 def is_pseudo(mount: Mount, without_device: frozenset[str]) -> bool:
     """Return whether the mount cannot hold files: an interface of the kernel, or a mount for such interfaces.
 
-    An unknown type is one if the kernel needs no device for it and its source names neither a path nor a server.
+    A mount of an unknown type is pseudo if the kernel needs no device for the type, and the source of the mount is
+    neither a path nor a server.
     """
     row = kind(mount.fstype)
     if row.pseudo or mount.mount_point.startswith(("/proc/", "/sys/")) or mount.mount_point in _SINGLE_FILES:

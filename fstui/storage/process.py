@@ -53,7 +53,7 @@ def mapped_stubs(pid: int) -> tuple[Reading, ...]:
 def _process(tree: Tree, pid: str, *, system_wide: bool) -> Process:
     environ, preload = f"/proc/{pid}/environ", "/etc/ld.so.preload"
     found = [*_mapped(tree, pid), *_stubs(environ, preloaded(tree.text(environ) or ""))]
-    if system_wide:  # another process may have another root directory
+    if system_wide:  # another process may have another root directory, so this file may not apply to it
         found += _stubs(preload, re.split(r"[ :\t\n]", tree.text(preload) or ""))
     groups = tree.text(f"/proc/{pid}/cgroup") or ""
     seccomp = re.search(r"^Seccomp:\s+([012])$", tree.text(f"/proc/{pid}/status") or "", re.MULTILINE)
@@ -110,13 +110,13 @@ def writers(before: Processes, after: Processes, own: frozenset[int] = frozenset
 
 
 def io_limits(tree: Tree, text: str) -> tuple[Reading, ...]:
-    """Return every limit that applies to a process with that /proc/PID/cgroup: ``253:0 wiops`` = ``100``."""
+    """Return every limit of a process, such as ``253:0 wiops`` with value ``100``. ``text``: its /proc/PID/cgroup."""
     found = proc.io_limits(mounts.read_mounts(tree), text, lambda path: tree.text(path) or "")
     return tuple(dict.fromkeys(Reading(what=limit.what, value=limit.value, path=limit.path) for limit in found))
 
 
 def members_file(tree: Tree, text: str) -> str | None:
-    """Return the ``cgroup.procs`` of the group whose io limits apply to a process with that /proc/PID/cgroup."""
+    """Return the ``cgroup.procs`` of the group whose io limits apply to a process. ``text``: its /proc/PID/cgroup."""
     by_controller = proc.cgroups(text)
     for mount in mounts.read_mounts(tree):
         v1 = mount.fstype == "cgroup" and "blkio" in mount.super_options and "blkio" in by_controller

@@ -84,6 +84,7 @@ class Graph:
         self._nodes: dict[str, Node] = {}
         self._identities: dict[str, str] = {}
         self._open: set[str] = set()
+        """Layers that are being built. One that is met again is below itself: a cycle."""
 
     def stack(self, node_id: str) -> tuple[Node, ...]:
         """Return that layer and all those below it, each once, topmost first."""
@@ -124,7 +125,7 @@ class Graph:
     def _draft(self, node_id: str) -> Node:
         if node_id in self._others:
             other = self._others[node_id]
-            # a file is known by the loop device above it
+            # the identity of the loop device above has the path of the file already
             self._identities[node_id] = other.kind if other.layer == "file" else f"{other.kind} {other.name}"
             return other
         if node_id.startswith("mount:"):
@@ -152,9 +153,10 @@ class Graph:
         if node.layer != "block" or node.write_cache != "write through" or needs_no_flush:
             return None
         below = [lower for child in node.below for lower in self.stack(child)]
+        # no flush from above is expected below a layer that keeps each write
         keeping = (lower for lower in below if kind(lower.kind).keeps_each_write(lower))
-        answered = {each.id for lower in keeping for each in self.stack(lower.id)}
-        return next((lower for lower in below if lower.write_cache == "write back" and lower.id not in answered), None)
+        safe = {each.id for lower in keeping for each in self.stack(lower.id)}
+        return next((lower for lower in below if lower.write_cache == "write back" and lower.id not in safe), None)
 
 
 def _with_roles(node: Node, roles: Mapping[str, str]) -> Node:
@@ -189,6 +191,7 @@ def _unused(graph: Graph, every: Sequence[Mount], targets: Sequence[Target]) -> 
     """Return the devices that no mounted filesystem uses. A partition is listed only if its disk is in use."""
     names = graph.readers.sources.names
     used = {node.id for target in targets for node in target.stack}
+    # devices of covered mounts: no path reaches them, but they are in use
     hidden = {name for mount in every if (name := names.of(mount.device)) is not None and name not in used}
     used.update(node.id for name in hidden for node in graph.stack(name))
     found = []
@@ -201,7 +204,10 @@ def _unused(graph: Graph, every: Sequence[Mount], targets: Sequence[Target]) -> 
 
 
 def commands(inventory: Inventory, root: bool | None = None) -> tuple[Command, ...]:
-    """Return the commands to run about everything here: only read-only ones, and root's only for root."""
+    """Return the commands that report on this host's storage. They change nothing.
+
+    ``root``: whether to include commands that only root may run; None: if this process is root's.
+    """
     root = os.geteuid() == 0 if root is None else root
     nodes = {node.id: node for target in inventory.filesystems for node in target.stack}
     nodes.update({node.id: node for node in inventory.unused})

@@ -1,7 +1,7 @@
 """The system's files below a root: /proc, /sys, names of block devices, udev's database.
 
 A file that cannot be read is None, never an exception. The root is prefixed to every path, so that tests can use a
-made-up /proc and /sys. Paths in results and readings never contain it.
+made-up /proc and /sys. Paths in results and readings never contain the root.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Tree:
 
     def data(self, path: str, limit_bytes: int = SMALL_BYTES) -> bytes | None:
         try:
-            # plain descriptors: the counters are read many times a second; O_NONBLOCK: do not wait for a fifo
+            # a file object would be slower, and counters are read many times a second; O_NONBLOCK: a fifo cannot block
             descriptor = os.open(self._root + path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except (OSError, ValueError):  # ValueError: a NUL in the name
             return None
@@ -57,7 +57,10 @@ class Tree:
     def reading(
         self, what: str, path: str, *, only: Collection[str] = (), unless: Collection[str] = ()
     ) -> Reading | None:
-        """Return the word in a file; None if it is not among ``only`` or is among ``unless``, as for a normal state."""
+        """Return the word in a file; None if it is not among ``only``, or is among ``unless``.
+
+        ``unless`` has the words for a normal state, which need no mention.
+        """
         word = self.word(path)
         if word is None or word in unless or (only and word not in only):
             return None
@@ -104,6 +107,7 @@ def _rest(descriptor: int, limit_bytes: int) -> bytes:
 
 
 _PARTITION = re.compile(r"(?<=\d)p\d+$|(?<=\D)\d+$")
+"""The end of a partition's name: ``p1`` of ``nvme0n1p1``, ``1`` of ``sda1``."""
 
 
 class BlockDeviceNames:
@@ -129,7 +133,7 @@ class BlockDeviceNames:
         for _ in range(8):
             if not path.startswith("/dev/"):
                 return None
-            name = path.removeprefix("/dev/").replace("/", "!")
+            name = path.removeprefix("/dev/").replace("/", "!")  # the kernel's names have ! in place of /
             if name in self.all:
                 return name
             link = self._tree.link(path)
@@ -140,8 +144,11 @@ class BlockDeviceNames:
 
     @cached_property
     def _by_label(self) -> dict[str, str]:
-        """Kernel names of device-mapper devices by the nodes that dmsetup makes if no udev runs, as in a container or
-        an initial RAM disk: these are no links, and only sysfs has their names."""
+        """Kernel names of device-mapper devices, by the paths of their nodes.
+
+        If no udev runs, as in a container or an initial RAM disk, dmsetup makes nodes and no links. A node does not
+        lead to the kernel name, so sysfs is searched for it.
+        """
         labels = ((name, self._tree.word(f"/sys/block/{name}/dm/name")) for name in self.wholes)
         return {f"/dev/mapper/{label}": name for name, label in labels if label}
 
