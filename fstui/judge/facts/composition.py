@@ -49,11 +49,10 @@ class Composition:
         self, stack: Stack, level: Level, step: Step | Snapshot, requested: Requested = lambda _: None
     ) -> None:
         """``requested`` is preferred to counters."""
-        self._stack, self._filesystem, self._step, self._requested = stack, level.filesystem, step, requested
+        self._stack, self._level, self._step, self._requested = stack, level, step, requested
+        self._filesystem = level.filesystem
         self._within = {node.id for node in level.path}
         self._edges: dict[str, tuple[Edge, ...]] = {}
-        self._gets_all = {level.filesystem.id} if stack.gets_every_write(level) else set()
-        """Layers that are known to receive every write."""
 
     def arrived(self, what: Quantity) -> Range:
         """Return how much arrived.
@@ -95,25 +94,34 @@ class Composition:
         return [edge for edge in each if written[edge.node.id] >= least]
 
     def edges(self, node: Node) -> tuple[Edge, ...]:
-        """Return the edges to the layers directly below.
-
-        Call it for a layer before the layers below, as every walk from the filesystem does: only then is it known
-        whether they receive every write.
-        """
+        """Return the edges to the layers directly below."""
         if node.id not in self._edges:
-            gets_all = node.id in self._gets_all
             edges = self._all_edges(node)
-            if not gets_all:
+            if any(edge.forwarded.with_writes for edge in edges) and not self._gets_every_write(node):
                 edges = tuple(
                     edge._replace(forwarded=AT_TIMES) if edge.forwarded.with_writes else edge for edge in edges
                 )
-            data = [edge for edge in edges if edge.forwarded.bytes in ("each", "shared")]
-            # a member that got all the bytes, because the other segments got none, received every write
-            took = [edge for edge in data if self._bytes_below(edge.node) > 0] or data
-            complete = took if len(took) == 1 else [edge for edge in data if edge.forwarded.bytes == "each"]
-            self._gets_all |= {edge.node.id for edge in complete if gets_all and not kind(node.kind).reduces}
             self._edges[node.id] = edges
         return self._edges[node.id]
+
+    def _gets_every_write(self, node: Node) -> bool:
+        """Return whether a layer is known to receive every write; False if it may receive only a part of them."""
+        if node.id == self._filesystem.id:
+            return self._stack.gets_every_write(self._level)
+        return any(
+            node.id in self._complete(above) and self._gets_every_write(above)
+            for above in (self._filesystem, *self._level.path)
+        )
+
+    def _complete(self, node: Node) -> set[str]:
+        """Return the layers directly below that receive every write of a layer."""
+        if kind(node.kind).reduces:
+            return set()
+        data = [edge for edge in self._all_edges(node) if edge.forwarded.bytes in ("each", "shared")]
+        # if the other segments got no bytes, this member received every write
+        written = [edge for edge in data if self._bytes_below(edge.node) > 0] or data
+        complete = written if len(written) == 1 else [edge for edge in data if edge.forwarded.bytes == "each"]
+        return {edge.node.id for edge in complete}
 
     def _all_edges(self, node: Node) -> tuple[Edge, ...]:
         """Return the edges as if the layer received every write."""

@@ -10,10 +10,10 @@ from fstui.judge import Case
 from fstui.judge.facts.account import FlushAccount
 from fstui.model.counters import DeviceTrace
 from fstui.model.steps import Step
-from fstui.model.storage import Target
+from fstui.model.storage import Node, Target
 from tests.factories.evidence import busy, evidence
 from tests.factories.steps import step, traced
-from tests.factories.storage import block, disk, filesystem, on_disk, target
+from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
 
 SYNCS = 2000
 ON_LVM = target(filesystem(below=("dm-0",)), block("dm-0", "dm-linear", "sda"), disk())
@@ -108,3 +108,21 @@ def test_layer_without_data_is_not_expected_to_receive_flushes() -> None:
     found = (traced("dm-0", us=SYNCS), traced("sda"), traced("sdb", us=SYNCS))
     done = step(flushes={"sda": 0, "sdb": 1}, share={"sda": 0, "sdb": 2}, changes={"trace": found})
     assert Case(evidence(snapshot, done)).flushes.withheld == ()
+
+
+@pytest.mark.parametrize(
+    ("above", "named"),
+    [
+        pytest.param(None, True, id="filesystem on the array"),
+        pytest.param(block("dm-0", "dm-linear", "md0"), True, id="LVM between"),
+        pytest.param(block("dm-0", "dm-stripe", "md0", "sdd"), False, id="the array receives a part of the writes"),
+    ],
+)
+def test_journal_of_an_array_that_got_no_flush_is_named(above: Node | None, named: bool) -> None:
+    roles = {"sda": "stripe", "sdb": "stripe", "sdc": "journal"}
+    md = block("md0", "md", *roles, readings=readings(level="raid5"), below_roles=roles)
+    layers = (above, md) if above else (md,)
+    disks = (*roles, "sdd")
+    storage = target(filesystem(below=(layers[0].id,)), *layers, *map(disk, disks))
+    found = pairs(storage, [traced("md0", us=SYNCS), *map(traced, disks)])
+    assert found == ["md0: fstui requested 2\xa0000 flushes, sdc received 0 (the kernel's trace)"] * named
