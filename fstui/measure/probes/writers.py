@@ -16,7 +16,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from fstui.measure.probes import sync_path
 from fstui.measure.probes.files import make_file, offsets, remove
@@ -217,20 +217,30 @@ class BlockWriter(WriteLoop):
             self.least_ops, self.most_ops = 0, min(self.most_ops, -(-enough // settings["writers"]))
 
 
-def fork_writer(
-    make: Callable[[int], WriteLoop], number: int, shared: Shared, gate: tuple[int, int], lifeline: int
-) -> int:
-    """Fork a writer that waits at the gate. Its end of the lifeline closes when it ends. Returns its pid."""
+class Pipes(NamedTuple):
+    """The pipes between coordinator and writers: the end to read from, the end to write to."""
+
+    start: tuple[int, int]
+    """The coordinator closes it to start the writers."""
+    ready: tuple[int, int]
+    """A writer writes a letter when it is ready, and closes it. One that fails before only closes it."""
+    lifeline: tuple[int, int]
+    """It is closed when all writers have ended."""
+
+
+def fork_writer(make: Callable[[int], WriteLoop], number: int, shared: Shared, pipes: Pipes) -> int:
+    """Fork a writer and return its pid. The writer waits until the coordinator closes ``pipes.start``."""
     pid = os.fork()
     if pid:
         return pid
-    os.close(gate[1])  # otherwise the gate would stay shut when the coordinator closes its end
+    os.close(pipes.start[1])  # otherwise the pipe would stay open when the coordinator closes its end
     status = 1
     try:
         writer = make(number)
         gc.disable()  # a collection would look like a slow disk, and the loop makes no reference cycles
-        os.write(lifeline, b".")
-        os.read(gate[0], 1)  # returns when the coordinator closes its end
+        os.write(pipes.ready[1], b".")
+        os.close(pipes.ready[1])
+        os.read(pipes.start[0], 1)
         if not shared.stopping:
             writer.run()
         status = 0
@@ -249,25 +259,22 @@ def measure(kind: type[WriteLoop], settings: dict[str, Any]) -> bool:
     """
     writers = settings["writers"]
     shared = Shared(writers)
-    gate = os.pipe()
-    watched, lifeline = os.pipe()
+    pipes = Pipes(os.pipe(), os.pipe(), os.pipe())
     make = partial(kind, settings, shared)
-    pids = [fork_writer(make, number, shared, gate, lifeline) for number in range(writers)]
-    os.close(lifeline)
+    pids = [fork_writer(make, number, shared, pipes) for number in range(writers)]
+    os.close(pipes.ready[1])
+    os.close(pipes.lifeline[1])
     commands = CommandLines()
-    waiting = writers
-    while waiting and (letters := os.read(watched, waiting)):  # one letter per writer; none: all writers have ended
-        waiting -= len(letters)
-    if waiting:  # a writer ended before it was ready, and reported why
-        shared.stop()
-    else:
+    with os.fdopen(pipes.ready[0], "rb") as letters:
+        all_ready = len(letters.read()) == writers
+    if all_ready:
         send("ready")
-        if not commands.wait_for("go"):
-            shared.stop()
-    os.close(gate[1])
-    watch(pids, watched, shared, commands)
+    if not all_ready or not commands.wait_for("go"):
+        shared.stop()
+    os.close(pipes.start[1])
+    watch(pids, pipes.lifeline[0], shared, commands)
     reap(pids)
-    if waiting:
+    if not all_ready:
         return False
     send_done([shared.of(number) for number in range(writers)])
     return True

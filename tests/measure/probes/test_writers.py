@@ -1,9 +1,16 @@
-"""The loop that all writers share, with a clock of its own."""
+"""The loop that all writers share, with a clock of its own, and the coordinator of several writers."""
+
+import errno
+import os
+import signal
+from typing import Any
 
 import pytest
 
 from fstui.measure.probes import writers
 from fstui.measure.probes.writers import HAND_OVER_NS, MAX_PENDING, Batch, Shared, WriteLoop
+from fstui.measure.wire.frames import Decoder, Frame
+from fstui.measure.wire.stdio import CallError
 
 BATCH_NS = 10_000_000
 
@@ -43,3 +50,37 @@ def test_many_samples_are_handed_over_before_the_pipe_is_full(monkeypatch: pytes
     played.run()
     assert played.handed_over_ns[0] < HAND_OVER_NS
     assert len(played.handed_over_ns) == 1_000_000_000 // writers.LOOK_NS + 1  # and once at the end
+
+
+class SecondOfThree(WriteLoop):
+    """Of these writers, the second does not get ready."""
+
+    def __init__(self, settings: dict[str, Any], shared: Shared, number: int) -> None:
+        super().__init__(settings, shared, number)
+        if number == 1:
+            self.fail()
+
+    def fail(self) -> None:
+        raise CallError("open", OSError(errno.EMFILE, "Too many open files"))
+
+    def batch(self) -> Batch:
+        raise AssertionError("no writer may begin")
+
+
+class KilledSecond(SecondOfThree):
+    def fail(self) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(("kind", "reason"), [
+    (SecondOfThree, ("open", errno.EMFILE, "[Errno 24] Too many open files", 1)),
+    (KilledSecond, ("probe", None, "a writer was ended by signal 9 too early", 1)),
+])  # fmt: skip
+def test_writer_that_fails_before_ready_ends_all_with_its_reason(
+    capfdbinary: pytest.CaptureFixture[bytes], kind: type[WriteLoop], reason: tuple[object, ...]
+) -> None:
+    assert not writers.measure(kind, {"seconds": 1, "writers": 3})
+    (error,) = Decoder().feed(capfdbinary.readouterr().out)
+    assert isinstance(error, Frame) and error.kind == "error"
+    assert tuple(error.fields[name] for name in ("call", "errno", "message", "writer")) == reason
