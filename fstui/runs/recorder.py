@@ -24,7 +24,6 @@ DELAYED_SHARE = 0.01
 """If the probe waited for a reader for more than this share of its time, its rate is invalid."""
 MIN_INTERVALS = 16
 SHORTEST_NS = 100_000_000
-LONGEST_LOOK_S = 0.25
 
 
 class InFlight(Base, frozen=True, kw_only=True):
@@ -83,11 +82,6 @@ class StepRecorder:
     def whole(self) -> Histogram:
         """The durations of whole operations: write and sync together."""
         return self.timeline.whole
-
-    @property
-    def look_s(self) -> float:
-        """The time between two readings of the counters. Only a step with one writer needs short intervals."""
-        return self.intervals.look_s if self.settings.writers == 1 else LONGEST_LOOK_S
 
     @property
     def ops(self) -> int:
@@ -300,10 +294,6 @@ class Intervals:
         self._readings: list[_Reading] = []
         self._ops = 0
         self.shortest_ns = SHORTEST_NS
-
-    @property
-    def look_s(self) -> float:
-        return min(LONGEST_LOOK_S, max(self.shortest_ns / 1e9, LONGEST_LOOK_S / 2))
 
     def read(self, counters: Counters, *, last: bool = False) -> None:
         """Add a reading, which ends an interval unless that would be too short."""

@@ -28,7 +28,10 @@ from fstui.state.workspace import HeldDirectory
 if TYPE_CHECKING:
     from fstui.runs.serving import Processors
 
-DRAW_S = 0.25
+LOOK_S = 0.25
+"""How often the counters are read."""
+DRAW_S = 0.5
+"""How often a snapshot is sent. Each wake-up of this process can delay the operation that the probe measures."""
 STUCK_S = 1.0
 """How long the operation in flight may take after a stop."""
 SILENT_S = 1.0
@@ -95,7 +98,7 @@ class StepRunner:
         listening = asyncio.ensure_future(self._listen(self._probe))
         try:
             while not listening.done() and not self._stuck():
-                await asyncio.wait({listening}, timeout=self._recorder.look_s)
+                await asyncio.wait({listening}, timeout=LOOK_S)
                 self._look()
         finally:
             listening.cancel()

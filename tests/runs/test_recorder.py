@@ -127,11 +127,6 @@ def test_a_step_of_one_writer_has_its_turns(writers: int, turns: int) -> None:
     assert [turn.ops for turn in begun.step("finished", 0.0).turns] == [2] * turns
 
 
-@pytest.mark.parametrize(("writers", "look_s"), [(1, 0.125), (4, 0.25)])
-def test_only_one_writer_needs_more_than_four_readings(writers: int, look_s: float) -> None:
-    assert recorder(writers=writers).look_s == look_s
-
-
 def test_saved_turns_are_played_again() -> None:
     saved = (CounterInterval(elapsed_s=0.1, ops=7, flushes={"sda": 1}, written_bytes={"sda": 16384}),)
     begun = recorder()
