@@ -66,8 +66,8 @@ class Flags:
 
 
 def _without_names(target: Target) -> tuple[bytes, set[str]]:
-    """Return what is left of a filesystem without its names, and these names."""
+    """Return what is left of a filesystem without its names, and these names. No rule reads the source of a mount."""
     top = tuple(replace(node, id="", name="") for node in target.stack[:1])
-    content = replace(target, path="", mount_point="", identity="", stack=(*top, *target.stack[1:]))
+    content = replace(target, path="", mount_point="", source="", identity="", stack=(*top, *target.stack[1:]))
     names = {target.path, target.mount_point, target.identity, *(node.name for node in target.stack[:1])}
     return encode(content), names - {""}
