@@ -52,6 +52,6 @@ class Case:
     @cached_property
     def lowest_devices(self) -> LowestDevices:
         """The devices that hold the data, and which of them were observed to do work."""
-        grown = (growth.working for growth in self.flush_growth if not growth.flat)
+        grown = (growth.working for growth in self.flush_growth if not growth.shows_no_work)
         working = self.rotation.working.union(*(grown if self.flushes.complete_at_lowest else ()))
         return LowestDevices(self.host, self.stack, working)

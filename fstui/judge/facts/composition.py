@@ -1,8 +1,7 @@
-"""How many of a filesystem's flushes and bytes arrived below it, composed from the counters of any stack.
+"""Calculate how many of a filesystem's flushes and bytes arrived below it, from the counters of the layers.
 
-If a layer has counters, they are used. What a layer without counters received follows from the layers below it: the
-minimum over members that each receive everything, and the sum over members that share it. A range stays open where
-this cannot be known. An open range shows neither that flushes are missing nor that they arrived.
+What a layer without counters received follows from the layers below it: the range of the counts of members that each
+receive everything, and the sum over members that share it.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ Quantity = Literal["flushes", "fua", "bytes"]
 bytes written."""
 Requested = Callable[[Node], float | None]
 """Returns the flushes and FUA writes that the kernel's trace saw at a layer; None for a layer without a trace."""
-OPEN = Range(inf, 0)
-"""Unknown. A flush is reported missing only if ``low`` is small, and as arrived only if ``high`` is large, so this
-inverted range supports neither. The minimum of ``low`` and the maximum of ``high`` over members ignore it."""
-TOOK_PART = 0.1
-"""A member with less than this share of the busiest member's bytes contains no data of the step."""
+UNKNOWN = Range(inf, 0)
+"""Flushes are reported missing only if ``low`` is small, and as arrived only if ``high`` is large, so this inverted
+range supports neither. The minimum of ``low`` and the maximum of ``high`` over members ignore it."""
+MIN_SHARE = 0.1
+"""A member with less than this share of the busiest member's bytes was idle in the step."""
 
 
 class Edge(NamedTuple):
-    """From one layer to a layer below."""
+    """A layer below another, and what the upper one forwards to it."""
 
     node: Node
     forwarded: Forwarded
@@ -51,7 +50,7 @@ class Composition:
         """``requested`` is preferred to counters."""
         self._stack, self._level, self._step, self._requested = stack, level, step, requested
         self._filesystem = level.filesystem
-        self._within = {node.id for node in level.path}
+        self._path_ids = {node.id for node in level.path}
         self._edges: dict[str, tuple[Edge, ...]] = {}
 
     def arrived(self, what: Quantity) -> Range:
@@ -64,9 +63,9 @@ class Composition:
         return self._arrived(self._filesystem, what, paths, {})
 
     def counting(self, what: Quantity) -> tuple[Node, ...]:
-        """Return the layers that count the flushes or bytes; where none counts, those at the end of the path."""
+        """Return the layers that count the flushes or bytes; if none does, those at the ends of the paths."""
         ends = {end.id: end for end in self._ends(self._filesystem, what)}
-        known = tuple(end for end in ends.values() if self._own(end, what) != OPEN)
+        known = tuple(end for end in ends.values() if self._own(end, what) != UNKNOWN)
         return known or tuple(ends.values())
 
     def fua_reaches_all(self, node: Node | None = None) -> bool:
@@ -87,10 +86,10 @@ class Composition:
         return tuple({end.id: end for end in self._holding(self._filesystem)}.values())
 
     def taking_part(self, node: Node, what: Quantity) -> list[Edge]:
-        """Return the edges to members that receive everything and hold data of the step: no failed or idle one."""
+        """Return the edges to members that receive everything, without those that were idle in the step or failed."""
         each = [edge for edge in self.edges(node) if edge.how(what) == "each"]
-        written = {edge.node.id: self._bytes_below(edge.node) for edge in each}
-        least = TOOK_PART * max((amount for amount in written.values() if amount < inf), default=0)
+        written = {edge.node.id: self._received_bytes(edge.node) for edge in each}
+        least = MIN_SHARE * max((amount for amount in written.values() if amount < inf), default=0)
         return [edge for edge in each if written[edge.node.id] >= least]
 
     def edges(self, node: Node) -> tuple[Edge, ...]:
@@ -119,13 +118,13 @@ class Composition:
             return set()
         data = [edge for edge in self._all_edges(node) if edge.forwarded.bytes in ("each", "shared")]
         # if the other segments got no bytes, this member received every write
-        written = [edge for edge in data if self._bytes_below(edge.node) > 0] or data
+        written = [edge for edge in data if self._received_bytes(edge.node) > 0] or data
         complete = written if len(written) == 1 else [edge for edge in data if edge.forwarded.bytes == "each"]
         return {edge.node.id for edge in complete}
 
     def _all_edges(self, node: Node) -> tuple[Edge, ...]:
         """Return the edges as if the layer received every write."""
-        below = [child for child in self._stack.children(node) if child.id in self._within]
+        below = [child for child in self._stack.children(node) if child.id in self._path_ids]
         members = [Member(child.id, node.below_roles.get(child.id)) for child in below]
         roles, forwards = tuple(member.role for member in members), kind(node.kind).forwards
         return tuple(
@@ -149,22 +148,22 @@ class Composition:
             for edge in self._sharing(node, what)
         ]
         parts = [*each, *([_sum(shared)] if shared else [])]
-        return Range(min(part.low for part in parts), max(part.high for part in parts)) if parts else OPEN
+        return Range(min(part.low for part in parts), max(part.high for part in parts)) if parts else UNKNOWN
 
     def _sharing(self, node: Node, what: Quantity) -> list[Edge]:
         """Return the edges to members that share the flushes or bytes. A member without bytes received no FUA write."""
         sharing = [edge for edge in self.edges(node) if edge.how(what) == "shared"]
-        return [edge for edge in sharing if what != "fua" or self._bytes_below(edge.node) > 0]
+        return [edge for edge in sharing if what != "fua" or self._received_bytes(edge.node) > 0]
 
-    def _bytes_below(self, node: Node) -> float:
-        """Return the bytes that one layer received; infinite if a device does not count them."""
+    def _received_bytes(self, node: Node) -> float:
+        """Return the bytes that a layer received; infinite if a device does not count them."""
         own = self._own(node, "bytes")
         if own is not None:
             return own.low
-        amounts = [(edge.forwarded, self._bytes_below(edge.node)) for edge in self._all_edges(node)]
+        amounts = [(edge.forwarded, self._received_bytes(edge.node)) for edge in self._all_edges(node)]
         copies = [amount for forwarded, amount in amounts if forwarded.bytes == "each"]
         parts = sum(amount / forwarded.copies for forwarded, amount in amounts if forwarded.bytes != "each")
-        return max(*copies, parts) if copies else parts if amounts else inf
+        return max([parts, *copies]) if amounts else inf
 
     def _own(self, node: Node, what: Quantity) -> Range | None:
         """Return what the layer itself counts; None if the layers below it count instead."""
@@ -175,20 +174,20 @@ class Composition:
 
     def _own_flushes(self, node: Node, what: Quantity) -> Range | None:
         if node.write_cache == "write through":
-            return OPEN  # the kernel drops flushes here
+            return UNKNOWN  # the kernel drops flushes here
         counters = flush_counters(node, self._step)
         if counters is None or counters.flushes is None:
             return None
         if node.write_cache is None:
-            return OPEN  # it is not known whether the kernel sends flushes
+            return UNKNOWN  # it is not known whether the kernel sends flushes
         if what == "fua" and node.fua is not False:  # FUA writes are not counted, but may be flushes further down
-            return None if self.edges(node) else OPEN
+            return None if self.edges(node) else UNKNOWN
         return Range(counters.flushes, counters.flushes)
 
     def _own_bytes(self, node: Node) -> Range | None:
         counters = flush_counters(node, self._step)
         # only at the end of the path: bytes counted above it may be duplicated or split below
-        written = counters.written_bytes if counters and not self._within.intersection(node.below) else None
+        written = counters.written_bytes if counters and not self._path_ids.intersection(node.below) else None
         return None if written is None else Range(written, written)
 
     def _ends(self, node: Node, what: Quantity) -> Iterator[Node]:
@@ -231,7 +230,7 @@ class Received(NamedTuple):
 
 
 def received(stack: Stack, level: Level, step: Step | Snapshot, *, fua: bool) -> Received:
-    """Return what the filesystem sent down, by the counters. ``fua``: each write is marked FUA if the device can."""
+    """Return what the counters show. ``fua``: each write of the step is marked FUA if the device supports it."""
     composed = Composition(stack, level, step)
     what: Quantity = "fua" if fua and level.claims_fua is not False else "flushes"
     return Received(
@@ -244,14 +243,14 @@ def received(stack: Stack, level: Level, step: Step | Snapshot, *, fua: bool) ->
 
 
 def counted_at(devices: tuple[Node, ...], step: Step | Snapshot) -> Range | None:
-    """Return the sum of what the devices counted; None if one of them does not count flushes."""
+    """Return the sum of the devices' flushes; None if one of them does not count flushes."""
     flushes = [found.flushes if (found := flush_counters(node, step)) else None for node in devices]
     total = sum(number for number in flushes if number is not None)
     return None if None in flushes or not flushes else Range(total, total)
 
 
 def flush_counters(node: Node, step: Step | Snapshot) -> DeviceCounters | None:
-    """Return the layer's counters; None if it does not count flushes, whatever its stat file says."""
+    """Return the layer's counters; None if it counts no flushes. Its stat file may contain a 0 even then."""
     return next((found for found in step.counters if found.device == node.id), None) if node.counted else None
 
 

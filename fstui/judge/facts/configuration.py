@@ -32,10 +32,11 @@ from fstui.storage.layers.facts import barriers_off, is_read_only, switched_off
 from fstui.storage.layers.stacked import dm, loop
 
 _FEW_COMMITS = 0.05
-"""At most this many ZIL commits per sync are hardly any. With sync=disabled zil_commit returns before it counts; other
-processes only add commits."""
+"""With at most this many ZIL commits per sync, syncs did not commit: with sync=disabled, zil_commit returns before it
+counts. Other processes only add commits."""
 _THROUGH = "write through"
 _MIN_TRIED, _MIN_LEFT = 2, 2
+"""Minimum number of syncs that were tried, and of those that left their file dirty, to conclude anything from them."""
 
 
 class FoundDefect(NamedTuple):
@@ -160,7 +161,7 @@ def _barriers_off(evidence: Evidence, stack: Stack, _: Steps) -> Iterator[Hit]:
     for layer, reading in off:
         below = [node for node in stack.flushed_below(layer) if stack.is_device(node)]  # md always claims a cache
         yield Hit(
-            _caches(below) if layer in stale else "copied",
+            _cache_outcome(below) if layer in stale else "copied",
             layer,
             (words.reading(layer, reading), *map(_cache_line, below)),
             {
@@ -173,15 +174,16 @@ def _barriers_off(evidence: Evidence, stack: Stack, _: Steps) -> Iterator[Hit]:
 
 
 def _is_on(node: Node) -> bool:
-    return bool(has_cache(node) or _contradicts(node))
+    return bool(has_cache(node) or _reported_cache(node))
 
 
 def _is_off(node: Node) -> bool:
     return has_cache(node) is False and not _is_on(node)
 
 
-def _caches(below: Sequence[Node]) -> str:
-    on, without = list(filter(_is_on, below)), list(filter(_is_off, below))
+def _cache_outcome(below: Sequence[Node]) -> str:
+    """Return the outcome of a defect, by what is known about the caches of the devices below."""
+    on, off = list(filter(_is_on, below)), list(filter(_is_off, below))
     if not all(may_outlive_power_cut(node) or _behind_server(node) for node in on):
         return "volatile_cache"
     if any(map(_behind_server, on)):
@@ -190,8 +192,9 @@ def _caches(below: Sequence[Node]) -> str:
         return "unknown_controller"
     if on:
         return "protected_cache"
-    known = below and len(without) == len(below) and not any(switched_off(node, "F_FLUSH") for node in without)
-    return "no_cache" if known else "unknown_cache"  # a host that offers no flush does not say whether it has a cache
+    # a host that does not offer flushes may have a cache
+    all_off = below and len(off) == len(below) and not any(switched_off(node, "F_FLUSH") for node in off)
+    return "no_cache" if all_off else "unknown_cache"
 
 
 def _behind_server(node: Node) -> bool:
@@ -214,12 +217,13 @@ def _barriers_on(filesystem: Node, barrier: Reading) -> str:
 def _cache_line(node: Node) -> str:
     protected = f", {node.medium.because or node.medium.class_}" if node.medium and protected_cache(node) else ""
     fact = volatile_cache(node) if node.write_cache is None else None
-    reading = _contradicts(node) if not has_cache(node) else None
+    reading = _reported_cache(node) if not has_cache(node) else None
     reading = reading or (fact.reading if fact else None)
     return (words.reading(node, reading) if reading else words.write_cache(node)) + protected
 
 
-def _contradicts(node: Node) -> Reading | None:
+def _reported_cache(node: Node) -> Reading | None:
+    """Return the reading by which the drive itself reports a volatile cache."""
     fact = volatile_cache(node)
     return fact.reading if fact and fact.value else None
 
@@ -246,7 +250,7 @@ def _drops_flushes(node: Node, evidence: Evidence, stack: Stack) -> bool:
     """Return whether flushes that the device would need end there during the whole run."""
     safe = node in stack.in_memory or outlives_power_cut(node) or kind(node.kind).keeps_each_write(node)
     dropped = node.write_cache == _THROUGH and not evidence.changed(node.id, "write cache")
-    return dropped and not (safe or _is_only_read(node, evidence) or _gets_requests(node, evidence, stack))
+    return dropped and not (safe or _is_only_read(node, evidence) or _only_below_multipath(node, evidence, stack))
 
 
 def _is_only_read(node: Node, evidence: Evidence) -> bool:
@@ -255,8 +259,8 @@ def _is_only_read(node: Node, evidence: Evidence) -> bool:
     return is_read_only(node) and not any(each is not None and each.written_bytes for each in counters)
 
 
-def _gets_requests(node: Node, evidence: Evidence, stack: Stack) -> bool:
-    """Return whether only multipath devices use it: their flushes ignore the setting of the path itself."""
+def _only_below_multipath(node: Node, evidence: Evidence, stack: Stack) -> bool:
+    """Return whether only request-based multipath devices use it. Their flushes ignore the path's own setting."""
     above = [each for each in stack.nodes if node.id in each.below]
     return bool(above) and all(
         dm.sends_requests(each) and each.write_cache != _THROUGH and not evidence.changed(each.id, "write cache")
@@ -265,7 +269,8 @@ def _gets_requests(node: Node, evidence: Evidence, stack: Stack) -> bool:
 
 
 def _contradictions(node: Node, evidence: Evidence, stack: Stack) -> Iterator[tuple[str, Node]]:
-    if reading := _contradicts(node):
+    """Yield each sign that a cache is on despite the kernel's setting: a line of evidence, the layer with the cache."""
+    if reading := _reported_cache(node):
         yield words.reading(node, reading), node
     below = [
         each
@@ -299,7 +304,7 @@ def _syncs_not_sent(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
             below = [each for each in stack.flushed_below(node) if stack.is_device(each)]
             caches = map(_cache_line, below) if skipped.flushed_later else ()
             because = (words.reading(node, skipped.reading), *caches)
-            safe = _caches(below) in {"protected_cache", "no_cache"}
+            safe = _cache_outcome(below) in {"protected_cache", "no_cache"}
             outcome = "skipped" if not skipped.flushed_later else "late_but_safe" if safe else "late"
             yield Hit(outcome, node, because, {**texts, "below": words.devices(below)})
 

@@ -22,14 +22,14 @@ NETWORK_PER_S = 10_000
 A round trip within a zone takes 50 to 250 µs, and a cloud's volume writes several copies before it answers.
 """
 NAND_PER_S = 10_000
-"""Most flushed writes per second by one writer on a drive without protection, which go to NAND."""
+"""Most flushed writes per second of one writer on a drive without power-loss protection, which must program NAND."""
 CACHE_PER_S = 100_000
 """Most writes per second that a protected cache behind a bus completes for one writer."""
 NAND_PROGRAM_NS = 200_000
 """The time that SLC takes to program a page; MLC and TLC take 600 µs and more."""
 MEAN_TO_MEDIAN = 3
-"""Above this ratio a few slow operations take most of the time, so the mean is the typical time: on a throttled disk
-the median was 245 µs at 50/s."""
+"""Above this ratio the mean is the typical time, because a few slow operations take most of it: on a throttled disk,
+the median was 245 µs at 50 operations per second."""
 
 
 class Cost(NamedTuple):
@@ -96,6 +96,7 @@ def typical_ns(latency: Latency) -> int:
 
 
 def added(write: Cost, flushed: Cost) -> str:
+    """Return the time that a flush adds to a write, as text."""
     extra_ns = flushed.ns - write.ns
     return duration_ns(extra_ns) if extra_ns > 0 else "nothing"
 

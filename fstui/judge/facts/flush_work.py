@@ -43,13 +43,13 @@ class FlushGrowth(NamedTuple):
     points: tuple[GrowthPoint, ...]
 
     @property
-    def rises(self) -> bool:
+    def looks_growing(self) -> bool:
         """Whether the largest amount took ``GROWN`` times as long, with or without evidence from the devices."""
         *smaller, _, last = self.points
         return last.sync_ns >= GROWN * max(point.sync_ns for point in smaller)
 
     @property
-    def flat(self) -> bool:
+    def shows_no_work(self) -> bool:
         """Whether one of the two largest amounts shows no work by the device."""
         *smaller, _, _ = self.points
         return self.device_flat or not all(self._grown(point, smaller) for point in self.points[-_LARGEST:])
@@ -95,9 +95,9 @@ class FlushGrowth(NamedTuple):
         shares = [point.arrived_share for point in self.points[-_LARGEST:] if point.arrived_share is not None]
         arrived = f"; {ratio(min(shares))} had arrived before" if shares else ""
         own = ", ".join(f"{device} {ms:g} ms" for device, ms in sorted((self.points[-1].flush_ms or {}).items()))
-        by_counters = f"; the last at the device: {own}" if own else ""
+        by_counters = f"; of the last, the device's own flushes: {own}" if own else ""
         longest_ns = self._longest_traced_ns
-        by_trace = "" if longest_ns is None else f"; a device's longest: {duration_ns(longest_ns)} ({TRACE})"
+        by_trace = "" if longest_ns is None else f"; longest flush of a device: {duration_ns(longest_ns)} ({TRACE})"
         return f"{self.pattern}: {times}{arrived}{by_counters}{by_trace}"
 
     @property
@@ -144,7 +144,7 @@ class LowestDevices:
     """
 
     def __init__(self, host: Host, stack: Stack, working: frozenset[str]) -> None:
-        """``working``: the devices whose own time shows that a flush does work there."""
+        """``working``: ids of the devices whose own time shows that a flush does work there."""
         self._host, self._stack, self._working = host, stack, working
         self.all = stack.holding
 

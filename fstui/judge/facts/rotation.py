@@ -94,35 +94,35 @@ class Platters(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """How fast one step was compared with the platter."""
+    """The rate of one step, and the rate that the platter allows for it."""
 
     step: Step
     platter: Platters
     offsets: str
 
     @property
-    def same(self) -> bool:
+    def one_block(self) -> bool:
         return self.offsets == "same"
 
     @property
     def limit_per_s(self) -> float:
-        """Allow one revolution for a write of the same block, half a revolution on average for other offsets.
+        """One write per revolution if it rewrites the same block, two on average at other offsets.
 
         Between random offsets, moving forward takes some share of a revolution and moving back takes the rest, and both
         are equally frequent. The next block in sequence has already passed the head when the write before it is
         acknowledged. It takes nearly a whole revolution, but half of one is allowed.
         """
         waits_for_block = self.platter.writes == "in place"
-        return self.platter.per_s * (1 if self.same or not waits_for_block else 2)
+        return self.platter.per_s * (1 if self.one_block or not waits_for_block else 2)
 
     @property
-    def times(self) -> float:
+    def times_limit(self) -> float:
         return self.step.rate_per_s / self.limit_per_s
 
     @property
     def allowance(self) -> str:
         """``7200 rpm allows 240/s at random offsets, half a revolution per write``"""
-        whole = self.same or self.platter.writes != "in place"
+        whole = self.one_block or self.platter.writes != "in place"
         half = "" if whole else f" at {self.offsets} offsets, half a revolution per write"
         return f"{self.platter.text} allows {rate(self.limit_per_s)}/s{half}"
 
@@ -130,7 +130,7 @@ class Pace(NamedTuple):
     def answered_early(self) -> str:
         return (
             f"Writes with O_DIRECT and no sync were acknowledged {rate(self.step.rate_per_s)} times a second in "
-            f"{words.time_measured([self.step])}, {self.times:.1f} × the limit ({self.allowance})"
+            f"{words.time_measured([self.step])}, {self.times_limit:.1f} × the limit ({self.allowance})"
         )
 
     @property
@@ -175,12 +175,12 @@ class Rotation:
     @cached_property
     def same_block(self) -> tuple[Pace, ...]:
         """The steps that rewrote and synced one block in place, as fast as they could."""
-        return tuple(pace for pace in self._bound if pace.same and pace.platter.writes == "in place")
+        return tuple(pace for pace in self._paces if pace.one_block and pace.platter.writes == "in place")
 
     @cached_property
     def too_fast(self) -> tuple[Pace, ...]:
         """The steps of synced writes that are faster than a platter, wherever they write."""
-        return tuple(pace for pace in self._bound if pace.times > BEYOND)
+        return tuple(pace for pace in self._paces if pace.times_limit > BEYOND)
 
     @cached_property
     def working(self) -> frozenset[str]:
@@ -207,7 +207,7 @@ class Rotation:
             and done.settings.offsets in {"same", "random"}
             and done.settings.prefill == "written"
         )
-        return tuple(pace for pace in paces if pace.times > BEYOND and pace.step.name not in buffered)
+        return tuple(pace for pace in paces if pace.times_limit > BEYOND and pace.step.name not in buffered)
 
     @property
     def switch_cache_off(self) -> tuple[str, ...]:
@@ -219,8 +219,11 @@ class Rotation:
         return (f"Switch the drive's write cache off ('hdparm -W 0 {device}'), then run again.",)
 
     @cached_property
-    def _bound(self) -> tuple[Pace, ...]:
-        """The steps that synced each write before the next one, as fast as they could."""
+    def _paces(self) -> tuple[Pace, ...]:
+        """The steps that synced each write before the next one, as fast as they could.
+
+        A step that rewrites one block is left out if the block was not on the disk before.
+        """
         if self.platter is None:
             return ()
         return tuple(
@@ -235,6 +238,7 @@ class Rotation:
         return tuple(done for done in steps if done.settings.offsets == "same" and done.overwrites_alone)
 
     def _busy(self, done: SyncStep) -> Iterator[str]:
+        """Yield the devices whose own flushes or writes took ``OWN_SHARE`` of the step, if nothing else wrote there."""
         if any(
             each.others_wrote or each.outcome == "missing" or each.lacks_bytes for each in self._flushes.accounts(done)
         ):
@@ -263,13 +267,14 @@ class Rotation:
 
 
 def fastest(paces: Sequence[Pace]) -> Pace:
-    return max(paces, key=lambda pace: pace.times)
+    return max(paces, key=lambda pace: pace.times_limit)
 
 
 def _speed(node: Node, host: Host) -> tuple[int, str] | None:
+    """Return the rpm and the evidence for it; None if it is unknown or a cache answers instead of the platter."""
     medium = node.medium
     if protected_cache(node) or answers_for_disks(node):
-        return None  # a cache answers, not the platter
+        return None
     speed = rpm(medium) if medium else None
     known_hard_disk = node.value("grade") == "hard disk"
     if speed:
@@ -277,7 +282,7 @@ def _speed(node: Node, host: Host) -> tuple[int, str] | None:
         may_be_array = medium is not None and not medium.declared and link(node.link).may_be_an_array
         return None if may_be_array and not known_hard_disk else (speed, words.medium(node))
     real = host.virtualization is None and not is_virtual(node)
-    # a known model: the kernel also calls flash rotating if it states nothing, and any drive behind a USB bridge
+    # only a known model: the kernel also reports flash as rotating if it states nothing or is behind a USB bridge
     if real and known_hard_disk and node.rotational and (medium is None or medium.class_ == "unknown"):
         unstated = f"{node.id}: a rotating {node.link} disk that does not state its rotational speed"
         return ASSUMED_RPM, f"{unstated}: {rotation(ASSUMED_RPM)} assumed"

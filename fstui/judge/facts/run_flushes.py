@@ -42,13 +42,13 @@ class RunFlushes:
         self._accounts: dict[int, LevelAccounts] = {}
 
     def accounts(self, done: SyncStep) -> LevelAccounts:
-        """Return the accounts of a step, whatever the configuration is. They are computed once."""
+        """Return the accounts of a step, even if the configuration explains missing flushes. They are computed once."""
         if id(done.step) not in self._accounts:
             self._accounts[id(done.step)] = self.compute(done)
         return self._accounts[id(done.step)]
 
     def compute(self, done: SyncStep) -> LevelAccounts:
-        """Return the accounts, not kept, of a step that is not one of the run, such as commits treated as syncs."""
+        """Compute the accounts of a step that is not in the run, such as commits treated as syncs."""
         return accounts_of(self._stack, done, self._others)
 
     @cached_property
@@ -62,14 +62,14 @@ class RunFlushes:
     def missing_flushes(self) -> tuple[FlushAccount, ...]:
         """For each step with missing flushes, the account of the topmost level that lacks them.
 
-        If the whole step has enough, but a turn does not, it is the account of the turn with the fewest flushes: over
-        the whole step a short interruption would not be noticed.
+        If the whole step has enough, but a turn does not, it is the account of the turn with the fewest flushes. The
+        whole step would hide a short interruption.
         """
         if self._configuration.breaks_sync:
             return ()
-        alone = (_topmost_missing(self.accounts(done)) or self._worst_turn(done) for done in self._steps.synced)
-        together = (_topmost_missing(self.accounts(done)) for done in self._steps.synced_by_several)
-        return tuple(account for account in (*alone, *together) if account)
+        by_one = (_topmost_missing(self.accounts(done)) or self._worst_turn(done) for done in self._steps.synced)
+        by_several = (_topmost_missing(self.accounts(done)) for done in self._steps.synced_by_several)
+        return tuple(account for account in (*by_one, *by_several) if account)
 
     @cached_property
     def missing_bytes(self) -> tuple[FlushAccount, ...]:
@@ -82,16 +82,16 @@ class RunFlushes:
 
     @cached_property
     def not_direct(self) -> tuple[FlushAccount, ...]:
-        """O_DIRECT steps without a sync that a layer kept in memory.
+        """O_DIRECT steps without a sync whose bytes did not reach the device, because a layer kept them in memory.
 
-        Their bytes did not reach the device. With a loop device without direct I/O, all such steps are returned: if
-        their bytes arrived, the kernel wrote them back during the step by chance.
+        With a loop device without direct I/O, all such steps are returned: if their bytes arrived, the kernel wrote
+        them back during the step by chance.
         """
         if self._configuration.breaks_sync:
             return ()
         steps = [accounts for accounts in map(self.accounts, self._steps.direct_alone) if accounts]
         if self.buffering_loop:
-            return tuple(next(iter(_missing_bytes([accounts])), accounts[-1]) for accounts in steps)
+            return tuple(_topmost_lacking_bytes(accounts) or accounts[-1] for accounts in steps)
         return _missing_bytes(steps)
 
     @cached_property
@@ -166,10 +166,11 @@ class RunFlushes:
 
     def is_temporary(self, missing: FlushAccount) -> bool:
         """Return whether the flushes were missing only in some turns of the step."""
+        if missing.step not in self._steps.all:  # it is a turn of a step that has enough
+            return True
         turns = next((self._missing_turns(done) for done in self._steps.synced if done.step is missing.step), ())
         fewer = any(turn and turn.per_sync < _INTERRUPTED * missing.per_sync for turn in turns)
-        is_turn = missing.step not in self._steps.all
-        return is_turn or (fewer and None in turns)
+        return fewer and None in turns
 
     def synced_by_flag(self, step: Step) -> bool:
         """Return whether a quiet device received a flush for each write, although no sync is visible (chattr +S)."""
@@ -191,7 +192,8 @@ class RunFlushes:
 
     @cached_property
     def few_per_sync(self) -> str:
-        """``9 120 syncs a second, and no flush reached loop2`` of the worst step; empty if all have enough."""
+        """Text about the step with the fewest flushes, such as ``9 120 syncs a second, and no flush reached loop2``;
+        empty if all have enough."""
         counted = [account for done in self._without_fua for account in self.accounts(done) if account.counted]
         worst = min(counted, key=lambda account: account.arrival.per_sync, default=None)
         if worst is None or worst.arrival.per_sync >= ENOUGH:
@@ -215,6 +217,7 @@ class RunFlushes:
         return min(missing, key=lambda account: account.per_sync, default=None)
 
     def _missing_turns(self, done: SyncStep) -> tuple[FlushAccount | None, ...]:
+        """Return for each turn of a step the account that lacks flushes; None for a turn with enough."""
         return tuple(_topmost_missing(self.compute(turn)) for turn in done.turns)
 
 
@@ -232,8 +235,11 @@ def _topmost_missing(accounts: LevelAccounts) -> FlushAccount | None:
 
 
 def _missing_bytes(steps: Iterable[LevelAccounts]) -> tuple[FlushAccount, ...]:
-    topmost = (next((account for account in accounts if account.lacks_bytes), None) for accounts in steps)
-    return tuple(account for account in topmost if account)
+    return tuple(account for account in map(_topmost_lacking_bytes, steps) if account)
+
+
+def _topmost_lacking_bytes(accounts: LevelAccounts) -> FlushAccount | None:
+    return next((account for account in accounts if account.lacks_bytes), None)
 
 
 def _proven_depth(steps: tuple[LevelAccounts, ...]) -> int:

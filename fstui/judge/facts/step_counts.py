@@ -1,6 +1,7 @@
-"""What the kernel counted of fstui's own flushes and bytes in one step, for people who read the figures of every step.
+"""fstui's own flushes and bytes in one step, as the tables of a report show them.
 
-The level is the one that the findings are about. The kernel's trace tells flushes apart, but not bytes.
+They are counted at the level that the findings are about. The kernel's trace attributes flushes to processes, but not
+bytes.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from fstui.storage.layers.flushes import Range
 class StepCounts:
     """A figure is None if it is not known, for example because other processes also wrote.
 
-    ``settings`` are those of the step: a snapshot does not have them.
+    ``settings``: those of the step, which a snapshot does not contain.
     """
 
     def __init__(self, case: Case) -> None:
@@ -60,7 +61,7 @@ class StepCounts:
         return tuple(shared)
 
     def shared_with_others(self, step: Step) -> bool:
-        """Return whether over 5 % of the flushes may be those of others, by the trace or the idle devices."""
+        """Return whether more than 5 % of the flushes may be those of other processes."""
         found = self._all(step, step.settings)
         if found is None or found.flushes is None:
             return False
@@ -86,14 +87,15 @@ class StepCounts:
         account = next((one for one in self._accounts(seen) if one.level is level), None)
         if account and (account.lacks_flushes or account.lacks_bytes):
             return found
-        few, complete = TOLERANCE * max(seen.syncs, MIN_SYNCS), account is not None and account.complete_by_counters
-        others_flushed = not complete and self._of_others(seen, found) > few
+        complete = account is not None and account.complete_by_counters
+        tolerated = TOLERANCE * max(seen.syncs, MIN_SYNCS)
+        others_flushed = not complete and self._of_others(seen, found) > tolerated
         others_wrote = others_flushed or (account is not None and account.others_wrote)
         if others_wrote:
             found = found._replace(flushes=self._traced(seen, level))
         idle_bytes = self._case.others.bytes_per_s(found.devices) * seen.elapsed_s
-        enough = found.written is not None and found.written.low > seen.bytes
-        if enough and (others_wrote or idle_bytes > max(TOLERANCE * seen.bytes, COMMIT_BYTES)):
+        surplus = found.written is not None and found.written.low > seen.bytes
+        if surplus and (others_wrote or idle_bytes > max(TOLERANCE * seen.bytes, COMMIT_BYTES)):
             found = found._replace(written=None)
         return found
 

@@ -19,13 +19,14 @@ SYNC_CALLS = frozenset({"fsync", "fdatasync", "msync"})
 WRITE_CALLS = frozenset({"write", "pwrite", "pwritev", "pwritev2"})
 """The names by which a failed step reports its calls."""
 MIN_SYNCS = 20
-"""Least number of syncs for a statement about a rate or a ratio."""
+"""Minimum number of syncs for a statement about a rate or a ratio."""
 MIN_IN_TURN = 8
-"""Least number of operations in a turn for a statement about their flushes."""
+"""Minimum number of operations in a turn for a statement about their flushes. A turn is a short part of a step between
+two readings of the counters."""
 
 
 class SyncStep(NamedTuple):
-    """A step that writes and syncs, with the settings that the mount options bring into effect."""
+    """A step that writes and syncs. Its settings include O_DSYNC if the mount option ``sync`` adds that."""
 
     step: Step
     settings: SyncWrites
@@ -160,7 +161,7 @@ def _is_valid(step: Step) -> bool:
 
 
 def has_rate(step: Step) -> bool:
-    """Return whether the rate of the step is valid. If the probe itself was delayed, only the counters are."""
+    """Return whether the rate of the step is valid. If the probe was delayed, only the counters are valid."""
     return step.status != "disturbed"
 
 

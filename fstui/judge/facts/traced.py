@@ -5,7 +5,8 @@ That layer need not count flushes. Below it, and below a loop device, worker thr
 
 - Flushes that fstui's own threads requested are fstui's own. If there are as many as expected, they all arrived.
 - Flushes of kernel threads may be fstui's own: a journal thread commits for every process, and a worker sends bios
-  that a cgroup's io limit delayed (``blk_throtl_dispatch_work_fn``). They show nothing in either direction.
+  that a cgroup's io limit delayed (``blk_throtl_dispatch_work_fn``). They prove neither that flushes arrived nor that
+  flushes are missing.
 - Flushes of other programs are not fstui's own on a filesystem whose caller requests the flush (an overwrite with
   fdatasync on ext4 and XFS). On other filesystems one commit serves every waiting program, so another program may
   have requested the flush that served fstui.
@@ -33,11 +34,11 @@ TRACE = "the kernel's trace"
 
 class Traced(NamedTuple):
     devices: tuple[Node, ...]
-    """The devices to which the filesystem submitted them."""
+    """The devices to which the filesystem submitted the flushes."""
     expected: Range
-    """The expected number per sync."""
+    """Expected flushes per sync."""
     own: Range
-    """From those that fstui's threads requested to all that can be fstui's own."""
+    """``low``: the flushes that fstui's threads requested. ``high``: all that may be fstui's own."""
     others: int
     """Flushes that other programs requested of the same devices."""
     kernel_threads: int
@@ -47,11 +48,13 @@ class Traced(NamedTuple):
 
 def traced(stack: Stack, level: Level, done: SyncStep, expected: ExpectedFlushes | None) -> Traced | None:
     """Return what the trace attributes to fstui; None without a trace, or if the kernel drops flushes before it."""
-    seen, (first, traced_at) = _seen(done.step), _first_layers(stack, level)
+    seen = _seen(done.step)
+    first = [node for node in stack.children(level.filesystem) if node in level.path]
+    traced_at = {_traced_at(stack, node).id for node in first}
+    all_seen = bool(first) and traced_at <= seen.keys()
+    distinct = len(traced_at) == len(first)  # two partitions cannot be told apart in the trace of their disk
     passes = all(stack.drops_flushes(level, device) is False for device in level.devices)
-    # two partitions of one disk cannot be told apart in its trace
-    known = traced_at <= seen.keys() and len(traced_at) == len(first) > 0
-    if expected is None or done.sync is None or not (known and passes):
+    if expected is None or done.sync is None or not (all_seen and distinct and passes):
         return None
     what: Quantity = "fua" if done.writes_fua and level.claims_fua is not False else "flushes"
     by_caller = kind(level.filesystem.kind).caller_flushes(level.filesystem, done.sync)
@@ -107,13 +110,7 @@ def withheld(stack: Stack, level: Level, done: SyncStep) -> Iterator[Withheld]:
 
 def _seen(step: Step) -> dict[str, DeviceTrace]:
     """Return the traces by device, without those that lost events."""
-    return {found.device: found for found in step.trace or () if not found.lost}
-
-
-def _first_layers(stack: Stack, level: Level) -> tuple[list[Node], set[str]]:
-    """Return the layers to which the filesystem submits its bios, and the devices where these are traced."""
-    nodes = [node for node in stack.children(level.filesystem) if node in level.path]
-    return nodes, {_traced_at(stack, node).id for node in nodes}
+    return {trace.device: trace for trace in step.trace or () if not trace.lost}
 
 
 def _composed(

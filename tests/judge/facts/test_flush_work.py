@@ -44,7 +44,7 @@ GROWN = (300, 700, 1900, 6600, 12900)
 @pytest.mark.parametrize(("arrived", "flat"), [(0.95, False), (0.94, True), (None, True)])
 def test_growth_counts_only_if_the_bytes_had_arrived_before(arrived: float | None, flat: bool) -> None:
     found = growth(GROWN, arrived)
-    assert found.flat is flat and found.rises
+    assert found.shows_no_work is flat and found.looks_growing
 
 
 @pytest.mark.parametrize(("longest_us", "flat"), [(12_000, False), (3_200, False), (3_000, True)])
@@ -52,9 +52,9 @@ def test_trace_decides_if_the_device_counts_no_time(longest_us: int, flat: bool)
     own = DeviceTimes(p50=50_000, p99=None, max=longest_us * 1000)
     measured = msgspec.structs.replace(step(), trace=(traced(device_flush_ns=own), traced("dm-0")))
     found = growth(GROWN)._replace(step=measured)
-    assert (found.flat, found.device_flat) == (flat, flat)
-    assert found.because.endswith(f"; a device's longest: {duration_ns(longest_us * 1000)} (the kernel's trace)")
-    assert growth(GROWN, own={"sda": 0.0})._replace(step=measured).flat
+    assert (found.shows_no_work, found.device_flat) == (flat, flat)
+    assert found.because.endswith(f"; longest flush of a device: {duration_ns(longest_us * 1000)} (the kernel's trace)")
+    assert growth(GROWN, own={"sda": 0.0})._replace(step=measured).shows_no_work
 
 
 @pytest.mark.parametrize(("longest_us", "flat"), [(12_000, False), (3_000, True)])
@@ -62,8 +62,9 @@ def test_trace_decides_below_dm_multipath(longest_us: int, flat: bool) -> None:
     """dm itself counts the flushes that it sends to its paths."""
     own = DeviceTimes(p50=50_000, p99=None, max=longest_us * 1000)
     uncounted = growth(GROWN, own={})
-    assert (uncounted.has_device_times, uncounted.flat) == (False, False)
-    assert uncounted._replace(step=msgspec.structs.replace(step(), trace=(traced(device_flush_ns=own),))).flat is flat
+    assert (uncounted.has_device_times, uncounted.shows_no_work) == (False, False)
+    by_trace = uncounted._replace(step=msgspec.structs.replace(step(), trace=(traced(device_flush_ns=own),)))
+    assert by_trace.shows_no_work is flat
 
 
 def test_device_that_was_as_slow_before_does_not_work_longer() -> None:

@@ -50,7 +50,7 @@ def flush_cost(case: Case) -> Iterator[Conclusion]:
     patterns = case.flush_growth
     if not patterns or case.steps.mounted_sync:  # then every write has been flushed before
         return
-    grown = [growth for growth in patterns if not growth.flat]
+    grown = [growth for growth in patterns if not growth.shows_no_work]
     proven = case.flushes.complete_at_lowest
     if grown and proven:
         yield _works(case, grown, words.devices(proven.devices))
@@ -82,7 +82,7 @@ def _works(case: Case, grown: Sequence[FlushGrowth], lowest: str) -> Conclusion:
 def _flat(case: Case, patterns: Sequence[FlushGrowth], write: Cost, flushed: Cost) -> Conclusion:
     largest = max(patterns, key=lambda growth: growth.points[-1].bytes)
     extra = added(write, flushed)
-    rises = all(growth.rises for growth in patterns)
+    rises = all(growth.looks_growing for growth in patterns)
     how = "and its growth is not the device's own" if rises else "however much data is unsynced"
     return Conclusion(
         title=f"a flush adds {'' if extra == 'nothing' else 'about '}{extra}, {how}",

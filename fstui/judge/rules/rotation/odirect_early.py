@@ -39,7 +39,7 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
             sentence=f"{worst.answered_early}, although the disk {stated} no write cache. A layer "
             "below acknowledges early.",
             verdict="suspicious",
-            confidence="high" if worst.times > FAR_BEYOND and worst.platter.declared else "medium",
+            confidence="high" if worst.times_limit > FAR_BEYOND and worst.platter.declared else "medium",
             steps=[pace.step for pace in paces],
             because=(
                 *(pace.because for pace in paces),
@@ -81,7 +81,7 @@ def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
             sentence=f"{worst.answered_early}: most writes were acknowledged before the platter had them."
             f"{_compared_with_synced(case, worst)}",
             verdict="not-durable",
-            confidence="high" if worst.times > FAR_BEYOND else "medium",
+            confidence="high" if worst.times_limit > FAR_BEYOND else "medium",
             scope="step",
             steps=[pace.step for pace in paces],
             because=(*(pace.because for pace in paces), *worst.platter.because),
@@ -93,7 +93,7 @@ def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
 
 
 def _compared_with_synced(case: Case, pace: Pace) -> str:
-    offsets = "same" if pace.same else "random"
+    offsets = "same" if pace.one_block else "random"
     synced = [done for done in case.steps.synced if done.settings.offsets == offsets and done.step.rate_per_s > 0]
     if not synced:
         return ""

@@ -43,7 +43,7 @@ WITHIN = 1.1
 @rule(order=10)
 def same_block_rotation(case: Case) -> Iterator[Conclusion]:
     if case.rotation.too_fast:
-        same = tuple(pace for pace in case.rotation.too_fast if pace.same)
+        same = tuple(pace for pace in case.rotation.too_fast if pace.one_block)
         yield _too_fast(case, same or case.rotation.too_fast)
     elif case.rotation.same_block:
         yield _no_faster(case, fastest(case.rotation.same_block))
@@ -52,7 +52,7 @@ def same_block_rotation(case: Case) -> Iterator[Conclusion]:
 def _no_faster(case: Case, pace: Pace) -> Conclusion:
     paces = case.rotation.same_block
     held_back = case.evidence.process.io_limits or case.others.busy_while_idle
-    low = pace.times > WITHIN or pace.platter.assumed or held_back or not case.lowest_devices.verified
+    low = pace.times_limit > WITHIN or pace.platter.assumed or held_back or not case.lowest_devices.verified
     per_s = rate(pace.step.rate_per_s)
     return Conclusion(
         title=f"{per_s}/s, {pace.allowance}",
@@ -70,12 +70,12 @@ def _no_faster(case: Case, pace: Pace) -> Conclusion:
 def _too_fast(case: Case, paces: Sequence[Pace]) -> Conclusion:
     worst = fastest(paces)
     step, platter = worst.step, worst.platter
-    certain = worst.times > FAR_BEYOND and case.flushes.as_expected(step) and platter.declared
+    certain = worst.times_limit > FAR_BEYOND and case.flushes.as_expected(step) and platter.declared
     per_s = rate(step.rate_per_s)
     return Conclusion(
         title=f"{per_s}/s, {worst.allowance}",
         sentence=f"{_rewritten(worst)} synced {per_s} times a second in {words.time_measured([step])}, "
-        f"{worst.times:.1f} × the limit ({worst.allowance}). {_who_answers(case, worst)}",
+        f"{worst.times_limit:.1f} × the limit ({worst.allowance}). {_who_answers(case, worst)}",
         verdict="suspicious",
         confidence="high" if certain else "medium",
         steps=[pace.step for pace in paces],
@@ -87,7 +87,9 @@ def _too_fast(case: Case, paces: Sequence[Pace]) -> Conclusion:
 def _rewritten(pace: Pace) -> str:
     block = size(pace.step.bytes / max(pace.step.ops, 1))
     return (
-        f"One {block} block was rewritten and" if pace.same else f"{block} blocks ({pace.step.name}) were written and"
+        f"One {block} block was rewritten and"
+        if pace.one_block
+        else f"{block} blocks ({pace.step.name}) were written and"
     )
 
 
