@@ -23,7 +23,7 @@ class DefectOutcome(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     title: str
     sentence: str
     missing: Mapping[str, str] = {}
-    """Words for readings that the layer does not have."""
+    """Replacements in the sentence for readings that the layer does not have."""
     next: tuple[str, ...]
 
 
@@ -33,7 +33,9 @@ class Defect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     name: str
     kinds: tuple[str, ...] = ()
     reading: str | None = None
+    """The reading whose value selects the outcome."""
     condition: str | None = None
+    """A key of ``facts.configuration.CONDITIONS``, if more than one reading decides."""
     page: str
     """In Markdown."""
     outcomes: dict[str, DefectOutcome]
@@ -46,7 +48,7 @@ class Hit(NamedTuple):
     layer: Node
     because: tuple[str, ...]
     words: Mapping[str, str] = {}
-    """Additional words for the templates."""
+    """Additional replacements in the sentences."""
     steps: tuple[str, ...] = ()
 
 

@@ -113,12 +113,13 @@ _OPERATIONS: dict[Operation, tuple[int, Callable[[SyncStep], bool]]] = {
 
 
 class _Limit(NamedTuple):
-    """A threshold, the figure that it limits, and by what factor the figure exceeds it."""
+    """A threshold, and the figure that it limits."""
 
     required: str
     measured: str
     met: bool
-    times: float
+    factor: float
+    """How many times the limit was measured, or how many times the measured rate is required."""
 
 
 def _fit(product: Product, done: SyncStep) -> Fit:
@@ -134,7 +135,7 @@ def _fit(product: Product, done: SyncStep) -> Fit:
         answer = "fits" if done.step.rate_per_s >= recommended else "light-load"
     required = [limit.required for limit in limits]
     required += [f"recommended {recommended:g}/s"] if recommended else []
-    measured = [limit.measured + ("" if limit.met else f" ({limit.times:.1f} × the limit)") for limit in limits]
+    measured = [limit.measured + ("" if limit.met else f" ({limit.factor:.1f} × the limit)") for limit in limits]
     measured = measured or [f"{rate(done.step.rate_per_s / product.syncs_per_commit)}/s"]
     if answer == "not-known":
         measured.append("the host was short of CPU")
@@ -151,7 +152,8 @@ def _fit(product: Product, done: SyncStep) -> Fit:
 
 def _limits(product: Product, sync: Latency, per_s: float) -> Iterator[_Limit]:
     if product.p99_ms is not None:
-        name, ns = ("longest", sync.max) if sync.p99 is None else ("p99", sync.p99)  # of fewer than 100, the longest
+        # fewer than 100 syncs have no p99
+        name, ns = ("longest", sync.max) if sync.p99 is None else ("p99", sync.p99)
         yield _Limit(f"p99 < {product.p99_ms:g} ms", f"{name} {duration_ns(ns)}", *_below(ns, product.p99_ms))
     if product.longest_ms is not None:
         required = f"each < {product.longest_ms / 1000:g} s, else {product.beyond}"
@@ -162,4 +164,5 @@ def _limits(product: Product, sync: Latency, per_s: float) -> Iterator[_Limit]:
 
 
 def _below(ns: float, limit_ms: float) -> tuple[bool, float]:
+    """Return ``met`` and ``factor``."""
     return ns < limit_ms * 1e6, ns / (limit_ms * 1e6)

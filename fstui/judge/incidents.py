@@ -15,7 +15,7 @@ from fstui.model.quantities import counted, duration_ns, percent, rate, size
 from fstui.model.recording import Bucket, Cause, Incident, Mover, Record, RecordedWait, Second, Window
 
 MIN_WINDOWS = 6
-"""Windows in which a program must have synced before a rise of its typical wait counts."""
+"""A program has a typical sync time if it synced in at least this many windows, of ten seconds each."""
 NOTICED, NOTICED_MS = 0.2, 5.0
 """A slowdown counts only if syncs take at least this share of a program's time, and at least this long each."""
 RISE, RISE_MS = 5.0, 5.0
@@ -30,20 +30,23 @@ BEFORE_S = 30.0
 """The kernel keeps written data in memory for about this time, and writes it to the device later."""
 MUCH_BYTES_PER_S = 4 << 20
 SHARE = 0.3
-"""A program counts as the cause if it did at least this share of what the device did, or waited for this share."""
+"""A program counts as the cause if it did at least this share of the device's work, or waited for at least this share
+of the time of the program that it slowed down."""
 MANY_SYNCS_PER_S = 10
 MORE = 2.0
 """A program whose syncs did not become this many times more frequent is not the cause."""
 SHORT_OF_MEMORY = 0.2
+"""Memory is the cause if processes waited for it in at least this share of the time."""
 ALL_CPU = 0.9
 """If the device seems slow, lack of CPU is the cause only if it took this share of the wait. A program that lacks CPU
 time also submits its requests late, so that the device seems slow."""
 MINUTE_S = 60.0
-NOTICED_S = 0.5
+MIN_WAITED_S = 0.5
 """Waits of less time together are not reported."""
 _CPU, _IO, _IO_FULL, _MEMORY, _MEMORY_FULL = range(5)
+"""Indexes of ``Second.pressure_ms``."""
 MAX_BUCKETS = 60
-_WIDTHS = (10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400)
+_WIDTHS_S = (10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400)
 WRITE_LIMITS = ("wbps", "wiops", "write_bps", "write_iops")
 
 
@@ -56,6 +59,13 @@ class Wait(NamedTuple):
     """The devices; for a filesystem without one, its mount point or type."""
     row: RecordedWait | None = None
     waited_s: float = 0.0
+
+
+class _Latency(NamedTuple):
+    """Latency of a device's writes: the median of several seconds, and the worst of them."""
+
+    median_ms: float
+    worst_ms: float
 
 
 class Records(NamedTuple):
@@ -94,12 +104,13 @@ def incidents(records: Records, start: float, end: float, most: int) -> list[Inc
     """Return what was unusual between two times, the longest waits first."""
     parts = _grouped(wait for wait in _waits(records) if wait.start < end and wait.end > start)
     covered = [(part[0].place, part[0].start, _end(part)) for part in parts]
+    # a slow device is an incident of its own only if no program waited for it at that time
     for part in _grouped(wait for wait in _slow_devices(records) if wait.start < end and wait.end > start):
         begin, until = part[0].start, _end(part)
         overlapping = (place for place, since, to in covered if since - APART_S < until and begin < to + APART_S)
         if until - begin >= ALONE_S and not any(set(part[0].place) & set(place) for place in overlapping):
             parts.append(part)
-    noticed = [part for part in parts if _waited_s(part) >= NOTICED_S or not part[0].row]
+    noticed = [part for part in parts if _waited_s(part) >= MIN_WAITED_S or not part[0].row]
     noticed.sort(key=lambda part: (-_waited_s(part), part[0].start - _end(part)))
     return [_incident(IncidentFacts(records, part)) for part in noticed[:most]]
 
@@ -114,6 +125,8 @@ def _waited_s(part: Sequence[Wait]) -> float:
 
 def _waits(records: Records) -> Iterator[Wait]:
     """Yield the stalls, and the windows in which all syncs of a program took far longer than in most others."""
+    # A wait in progress is in each window until it ends, longer each time. Only the last of them is yielded, and none
+    # if the wait is then among the stalls.
     open_: dict[tuple[str, int, str], Wait] = {}
     for window in records.windows:
         was_open, open_ = open_, {}
@@ -134,7 +147,7 @@ def _waits(records: Records) -> Iterator[Wait]:
                 was_open.pop(key, None)
             elif stalls:
                 was_open.pop(key, None)
-        yield from was_open.values()  # those that were never seen to return
+        yield from was_open.values()
     yield from open_.values()
 
 
@@ -169,12 +182,12 @@ class IncidentFacts:
             if wait.row:
                 self.waited[wait.row.program, wait.row.file] += wait.waited_s
         before = [window for window in records.windows if start - MINUTE_S < window.at <= start]
-        self.usual: dict[str, float] = defaultdict(float)
-        """The programs that also synced in the minute before, and how many times per second."""
+        self.usual_syncs_per_s: dict[str, float] = defaultdict(float)
+        """By program, for those that also synced in the minute before."""
         for window in before:
             for row in window.waits:
-                self.usual[row.program] += row.syncs / sum(one.elapsed_s for one in before)
-        main = max(self.waited, key=lambda key: (key[0] in self.usual, self.waited[key]), default=("", ""))
+                self.usual_syncs_per_s[row.program] += row.syncs / sum(one.elapsed_s for one in before)
+        main = max(self.waited, key=lambda key: (key[0] in self.usual_syncs_per_s, self.waited[key]), default=("", ""))
         rows = (wait.row for wait in reversed(waits) if wait.row and (wait.row.program, wait.row.file) == main)
         self.row = next(rows, None)
         """The last row of the program and file that waited longest. A program that also synced in the minute before
@@ -190,11 +203,12 @@ class IncidentFacts:
         self.own = [row for row in self.rows if self.row and row.program == self.row.program]
         self.memory = pressure(self.seconds, _MEMORY)
         latencies = {name: ms for name in self.devices if (ms := _latency_ms(self.seconds, name))}
-        rise = {name: ms[0] / max(records.typical_ms.get(name, 1.0), 0.1) for name, ms in latencies.items()}
+        rise = {name: ms.median_ms / max(records.typical_ms.get(name, 1.0), 0.1) for name, ms in latencies.items()}
         self.device = max(rise, key=lambda name: rise[name], default="")
         """The device whose latency rose most."""
-        slowest: tuple[float | None, float | None] = latencies.get(self.device, (None, None))
-        self.median_ms, self.worst_ms = slowest
+        latency = latencies.get(self.device)
+        self.median_ms = latency.median_ms if latency else None
+        self.worst_ms = latency.worst_ms if latency else None
         outside = [
             per_write
             for second in records.seconds
@@ -206,6 +220,7 @@ class IncidentFacts:
 
     @property
     def slow_device(self) -> bool:
+        """Whether the device's writes took far longer than usual."""
         if self.median_ms is None:
             return False
         return self.median_ms >= (ALONE_MS if self.typical_ms is None else max(RISE_MS, RISE * self.typical_ms))
@@ -265,17 +280,14 @@ def _overlap(second: Second, wait: Wait) -> bool:
     return second.at - second.elapsed_s < wait.end + AFTER_S and second.at > wait.start
 
 
-def _latency_ms(seconds: Sequence[Second], device: str) -> tuple[float, float] | None:
-    """Return the latency of the device's writes: the median of all seconds, and the worst second.
-
-    If it completed nothing for a while, both are at least that time.
-    """
+def _latency_ms(seconds: Sequence[Second], device: str) -> _Latency | None:
+    """Return the latency of the device's writes. If it completed nothing for a while, it is at least that time."""
     found = [(second, one) for second in seconds for one in second.devices if one.device == device]
     stuck_ms = sum(second.elapsed_s * 1000 for second, one in found if one.stuck)
     each = [ms for _, one in found if (ms := one.ms_per_write) is not None]
     if not each:
-        return (stuck_ms, stuck_ms) if stuck_ms else None
-    return max(median(each), stuck_ms), max(*each, stuck_ms)
+        return _Latency(stuck_ms, stuck_ms) if stuck_ms else None
+    return _Latency(max(median(each), stuck_ms), max(*each, stuck_ms))
 
 
 def _why(case: IncidentFacts) -> Why:
@@ -338,8 +350,10 @@ def _other_program(case: IncidentFacts) -> Why | None:
     return None
 
 
-def _is_much(case: IncidentFacts, moved: int, whole_kib: int) -> bool:
-    return whole_kib * 1024 >= max(MUCH_BYTES_PER_S * case.elapsed_s, 1) and moved >= SHARE * whole_kib * 1024
+def _is_much(case: IncidentFacts, moved_bytes: int, device_kib: int) -> bool:
+    """Return whether the device moved much, and the program a large share of it."""
+    device_bytes = device_kib * 1024
+    return device_bytes >= max(MUCH_BYTES_PER_S * case.elapsed_s, 1) and moved_bytes >= SHARE * device_bytes
 
 
 def _discards(case: IncidentFacts) -> Why | None:
@@ -380,10 +394,11 @@ def _other_syncs(case: IncidentFacts) -> Why | None:
         program
         for program in syncs
         if program != own
-        and syncs[program] / windows_s >= MORE * case.usual.get(program, 0.0)
+        and syncs[program] / windows_s >= MORE * case.usual_syncs_per_s.get(program, 0.0)
         and (
             syncs[program] >= max(MANY_SYNCS_PER_S * windows_s, syncs[own])
-            or (program not in case.usual and waited[program] >= SHARE * waited[own])  # few, because they are slow, too
+            # a new program may sync rarely only because its syncs are slow, too
+            or (program not in case.usual_syncs_per_s and waited[program] >= SHARE * waited[own])
         )
     ]
     if not suspects:
@@ -398,7 +413,8 @@ def _short_of_cpu(case: IncidentFacts) -> Why | None:
         return None
     busy = pressure(case.seconds, _CPU)
     longest_s = max((cpu_ms / 1000 for row in case.own for _, _, cpu_ms in row.slow), default=0.0)
-    if busy is not None and busy * case.elapsed_s < ALL_CPU * longest_s:  # it waited for a CPU at other times
+    # too little for the longest wait: the program waited for a CPU outside these seconds
+    if busy is not None and busy * case.elapsed_s < ALL_CPU * longest_s:
         return None
     host = f" (some process of this host did in {percent(busy)} of the time)" if busy is not None else ""
     return Why("cpu", f"it waited for a CPU{host}, not for the disk")
@@ -455,7 +471,7 @@ def longest(windows: Iterable[Window]) -> RecordedWait | None:
 
 def buckets(records: Records, start: float, end: float, width_s: float | None = None) -> list[Bucket]:
     """Return the rows of a timeline, each of ``width_s``; if None, of a width that makes at most MAX_BUCKETS rows."""
-    width = width_s or next((one for one in _WIDTHS if (end - start) / one <= MAX_BUCKETS), _WIDTHS[-1])
+    width = width_s or next((one for one in _WIDTHS_S if (end - start) / one <= MAX_BUCKETS), _WIDTHS_S[-1])
     seconds: dict[int, list[Second]] = defaultdict(list)
     windows: dict[int, list[Window]] = defaultdict(list)
 
@@ -477,7 +493,7 @@ def buckets(records: Records, start: float, end: float, width_s: float | None = 
 def _bucket(start: float, end: float, seconds: list[Second], windows: list[Window]) -> Bucket:
     names = {device.device for second in seconds for device in second.devices}
     latencies = {name: ms for name in names if (ms := _latency_ms(seconds, name)) is not None}
-    device = max(latencies, key=lambda name: latencies[name][0], default="")
+    device = max(latencies, key=lambda name: latencies[name].median_ms, default="")
     of_device = [one for second in seconds for one in second.devices if one.device == device]
     traced = [window for window in windows if window.traced_s is not None]
     worst = longest(traced)
@@ -489,7 +505,7 @@ def _bucket(start: float, end: float, seconds: list[Second], windows: list[Windo
         written_bytes=sum(one.written_kib for one in of_device) * 1024,
         read_bytes=sum(one.read_kib for one in of_device) * 1024,
         flushes=sum(one.flushes for one in of_device),
-        latency_ms=latencies[device][0] if device else None,
+        latency_ms=latencies[device].median_ms if device else None,
         cpu=pressure(seconds, _CPU),
         io=pressure(seconds, _IO),
         memory=pressure(seconds, _MEMORY),

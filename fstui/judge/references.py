@@ -25,8 +25,8 @@ Operation = Literal[
     "O_DIRECT", "ioping",
 ]  # fmt: skip
 NEVER_SYNCED: tuple[Operation, ...] = ("O_DIRECT", "ioping")
-ENOUGH = 8
-"""Least number of published rates of durable writes that describe a class of medium."""
+MIN_PUBLISHED = 8
+"""Minimum number of published rates of durable writes that describe a class of medium."""
 _BY_SETTINGS: dict[tuple[tuple[str, ...], str], Operation] = {
     ((), "fdatasync"): "fdatasync",
     ((), "fsync"): "fsync",
@@ -65,6 +65,8 @@ class PublishedClass(NamedTuple):
 
 
 class Placement(NamedTuple):
+    """A rate of the run, and the references for the same operation."""
+
     operation: Operation
     per_s: float
     block_bytes: int
@@ -112,7 +114,7 @@ def class_of(media: frozenset[MediumClass]) -> PublishedClass | None:
     """Return the published class of these media, or None if one of them is unknown or has few references."""
     compared = comparable(media)
     found = [one for one in _durable() if one.medium in compared]
-    if len(found) < ENOUGH:
+    if len(found) < MIN_PUBLISHED:
         return None
     names = ", ".join(sorted(media)) if compared == media else "rotating disks"
     slowest = min(found, key=lambda one: one.per_s)

@@ -40,34 +40,37 @@ _ARRAY = (
 _CONFIDENCE: tuple[Confidence, ...] = ("high", "medium", "low")
 _FIRST: tuple[Verdict, ...] = (*NOT_DURABLE, "kept", "suspicious")
 """If there is one of these, the first in this order is the verdict. Among the others the most confident one is."""
+_Reason = tuple[str, str, tuple[str, ...]]
+"""Why no rule could judge the run: title, sentence, next steps."""
 
 
 def judge(evidence: Evidence) -> Judgement:
     """Return the findings, worst first, and the verdict. Without steps, the configuration alone decides."""
     case = Case(evidence)
     rules = all_rules(with_steps=bool(case.steps.all))
-    made = (finding for rule in rules for finding in rule(case))
-    found = order_of_findings(msgspec.structs.replace(each, next=_next(evidence, each.next)) for each in made)
-    ground = decisive(found)
-    before = [finding for finding in found if finding.rule in _said_first() and finding.verdict is None]
-    first = " ".join(finding.sentence for finding in before)
+    found = (finding for rule in rules for finding in rule(case))
+    findings = order_of_findings(msgspec.structs.replace(each, next=_safe_next(evidence, each.next)) for each in found)
+    ground = decisive(findings)
+    first_notes = [finding for finding in findings if finding.rule in _said_first() and finding.verdict is None]
+    said_first = " ".join(finding.sentence for finding in first_notes)
     verdict: Verdict = (ground and ground.verdict) or "cannot-tell"
     why = ground or _undecided(evidence, case)
     fit = tuple(fits(case))
     answer = speed(case, verdict)
-    answer = msgspec.structs.replace(answer, next=_next(evidence, answer.next))
+    answer = msgspec.structs.replace(answer, next=_safe_next(evidence, answer.next))
     return Judgement(
         verdict=verdict,
         confidence=why.confidence,
-        sentence=f"{first} {why.sentence}".strip(),
-        findings=found if ground or not case.steps.all else (*found, why),
+        sentence=f"{said_first} {why.sentence}".strip(),
+        findings=findings if ground or not case.steps.all else (*findings, why),
         speed=with_products(answer, fit),
         fit=fit,
     )
 
 
-def _next(evidence: Evidence, steps: tuple[str, ...]) -> tuple[str, ...]:
-    """Return next steps that do no harm if they are pasted: a simulated disk may be called sda, like a real one."""
+def _safe_next(evidence: Evidence, steps: tuple[str, ...]) -> tuple[str, ...]:
+    """Replace the names of a simulated disk, which may also be those of a real one, in commands that a user may
+    paste."""
     target = evidence.target
     if target is None or target.simulated is None:
         return steps
@@ -114,13 +117,13 @@ def _said_first() -> frozenset[str]:
 
 def _undecided(evidence: Evidence, case: Case) -> Finding:
     title, sentence, steps = _reasons(case)
-    next_steps = _next(evidence, steps)
+    next_steps = _safe_next(evidence, steps)
     return Finding(
         rule=UNDECIDED, verdict=None, confidence="low", scope="storage", title=title, sentence=sentence, next=next_steps
     )
 
 
-def _reasons(case: Case) -> tuple[str, str, tuple[str, ...]]:
+def _reasons(case: Case) -> _Reason:
     if not case.stack.nodes:
         for unseen in (each.promised for each in case.commits.all if each.promised.existing):
             settings = f" Its settings: {', '.join(unseen.settings)}." if unseen.settings else ""
@@ -151,7 +154,7 @@ def _reasons(case: Case) -> tuple[str, str, tuple[str, ...]]:
     return title, f"{established} Not established: {why}", (*steps, words.UNTIL_THEN)
 
 
-def _why(case: Case) -> tuple[str, str, tuple[str, ...]]:
+def _why(case: Case) -> _Reason:
     top = case.stack.levels[0] if case.stack.levels else None
     if top is None or not top.devices:
         why = "what arrived, because no device on this host is known to count flushes for it."
@@ -163,7 +166,7 @@ def _why(case: Case) -> tuple[str, str, tuple[str, ...]]:
     return _of_topmost_level(case, top, tops)
 
 
-def _of_topmost_level(case: Case, level: Level, accounts: list[FlushAccount]) -> tuple[str, str, tuple[str, ...]]:
+def _of_topmost_level(case: Case, level: Level, accounts: list[FlushAccount]) -> _Reason:
     where = words.devices(level.devices)
     through = tuple(device for device in level.devices if device.write_cache == "write through")
     if through == level.devices or (through and any(account.counted is not None for account in accounts)):

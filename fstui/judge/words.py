@@ -60,7 +60,7 @@ def capital(words: str) -> str:
 
 
 def command(text: str) -> str:
-    """Put a command in quotes, so that its ends are seen and no line breaks within it, unless it has quotes itself."""
+    """Put a command in quotes, which also keep it on one line. Leave it as it is if it contains quotes."""
     return text if "'" in text else f"'{text}'"
 
 
@@ -97,7 +97,7 @@ def time_measured(steps: Iterable[Step]) -> str:
 
 
 def time_judged(steps: Iterable[Step]) -> str:
-    """Return the time of the steps that a verdict is based on: a run has others."""
+    """Return the time of the steps that a verdict is based on: ``3.0 s of measurement``."""
     return f"{_time(steps)} of measurement"
 
 
@@ -167,7 +167,7 @@ def hypervisor(host: Host) -> tuple[str, ...]:
 
 
 def served_by(nodes: Iterable[Node]) -> tuple[str, ...]:
-    """Return who can tell what the services that provide these devices do with a flush."""
+    """Return whom to ask what the services that provide these devices do with a flush."""
     services = (platforms.service(node.kind, node.name, node.model) for node in nodes)
     return tuple(dict.fromkeys(service.ask for service in services if service))
 

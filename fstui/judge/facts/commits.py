@@ -3,8 +3,8 @@
 A commit is at least one sync of a growing log. Commits of many clients share a sync, so only those of one client are
 counted. For comparison, the evidence quotes fstui's own syncs with the same call and flags on the same filesystem.
 
-The counters decide, and the kernel's trace if the server's processes are known. A journal commits for all who wait, so
-the trace shows missing flushes only if those of all processes together are too few.
+The counters decide, and the kernel's trace if the server's processes are known. A journal thread commits for every
+waiting process, so the trace shows missing flushes only if those of all processes together are too few.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class CommitStep(NamedTuple):
 
     @property
     def countable(self) -> bool:
-        done = self.step.status not in {"failed", "skipped"} and self.step.ops >= MIN_SYNCS
-        return done and self.step.writers == 1 and self.promised.counted
+        measured = self.step.status not in {"failed", "skipped"} and self.step.ops >= MIN_SYNCS
+        return measured and self.step.writers == 1 and self.promised.counted
 
 
 class CountedCommits(NamedTuple):
@@ -94,6 +94,7 @@ class DatabaseCommits:
         return tuple(commits for commits in self.counted if commits.lacks_flushes)
 
     def comparison(self, commits: CountedCommits) -> tuple[str, ...]:
+        """Return the evidence from fstui's own syncs with the same flags, if their flushes arrived."""
         wanted = CommitStep(commits.step, commits.promised).as_syncs
         per_sync = self._reference(wanted)
         if per_sync is None:

@@ -43,7 +43,7 @@ RECORD_A_BASELINE = (
 def speed(case: Case, verdict: Verdict) -> Speed:
     """Return the answer. Stalls take precedence over slow. Neither is reported if fstui lacked CPU time. Normal needs a
     yardstick."""
-    if not any(step.settings.in_scenarios for step in case.steps.all):  # A power cut has no speed.
+    if not any(step.settings.in_scenarios for step in case.steps.all):  # only power cuts
         return Speed()
     if case.evidence.rate_limit:
         return _unknown(
@@ -113,8 +113,9 @@ def _device(stalled: StalledStep) -> str:
     found = slowest_device(stalled.step)
     if found is None:
         return ""
-    device, took = found[0], duration_ns(found[1])
-    if found[1] >= IN_THE_DEVICE * stalled.ns:
+    device, longest_ns = found
+    took = duration_ns(longest_ns)
+    if longest_ns >= IN_THE_DEVICE * stalled.ns:
         return f" {device} itself took {took} to answer."
     return f" {device} itself never took longer than {took}: the delay was in a layer above, or for lack of a CPU."
 
@@ -209,6 +210,8 @@ def _unknown(title: str, sentence: str) -> Speed:
 
 
 def _lines(found: Sequence[Yardstick], *first: tuple[StepComparison, str]) -> tuple[str, ...]:
+    """Return the evidence, one line per step. ``first``: comparisons to begin with, with the names of their
+    yardsticks."""
     lines: dict[str, dict[str, None]] = {}
     for one, name in (*first, *((yardstick.worst, yardstick.name) for yardstick in found)):
         lines.setdefault(f"{one.step.name}: {one.did}", {})[f"{one.evidence} ({name})"] = None

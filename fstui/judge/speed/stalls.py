@@ -91,6 +91,7 @@ def _waits_for_storage(done: SyncStep) -> bool:
 
 
 def slowest_device(step: Step) -> tuple[str, int] | None:
+    """Return the device with the longest request in the trace, and the time of that request in ns."""
     times = (
         (seen.device, part.max)
         for seen in step.trace or ()

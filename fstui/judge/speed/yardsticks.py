@@ -21,7 +21,7 @@ FAR = 2
 """How many times slower than the slowest reference a step must be to be called slow."""
 MIN_PER_S = 50
 """Even etcd, which writes little, requires this many commits per second."""
-ENOUGH_BEFORE = 3
+MIN_EARLIER_RUNS = 3
 MAX_BLOCK_BYTES = 65536
 """Published blocks have 512 bytes to 16 KiB. In much larger ones the bytes take the time, not the sync."""
 MAX_REVOLUTIONS = 10
@@ -151,10 +151,10 @@ def _with_own(case: Case, done: SyncStep) -> StepComparison | None:
 
 
 def _with_earlier(case: Case, done: SyncStep) -> StepComparison | None:
-    """Compare with earlier runs: below half of the lower quartile is slow. Where rates vary, the quartile is low,
-    so the limit is too."""
+    """Compare with earlier runs: below half of the lower quartile is slow. If rates vary, the quartile is low, and so
+    is the limit."""
     means = [mean for run in case.evidence.before if (mean := run.mean_ns.get(done.step.name))]
-    if len(means) < ENOUGH_BEFORE:
+    if len(means) < MIN_EARLIER_RUNS:
         return None
     # the upper quartile of the times is the lower quartile of the rates
     floor = 1e9 / quantiles(means, n=4, method="inclusive")[2] / FAR

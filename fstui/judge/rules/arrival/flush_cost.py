@@ -1,4 +1,4 @@
-"""*consistent, medium or low confidence, if a flush takes longer for more data; a note, if in a guest it does not*
+"""*consistent, medium or low confidence, if a flush takes longer for more data; in a guest, a note if it does not*
 
 ## What it means
 A flush that has work to do takes longer the more unsynced data there is. In a guest, a flush that never takes longer
@@ -17,8 +17,8 @@ A flush whose time does not grow (a flat one) is reported only in a guest, if al
 than twice the time of an O_DIRECT write, and the medium is neither known nor declared to be protected.
 
 ## What it proves, and what it does not
-Growth shows that the flush does work; only a power cut proves more. A flat flush does not show whether the host is
-honest. On real hardware, protected drives are flat as well.
+Growth shows that the flush does work; only a power cut proves more. A flat flush does not show whether the host
+ignores flushes. On real hardware, protected drives are flat as well.
 
 ## What to do next
 Ask the administrator of the host. Declare what you know (`--medium ssd-plp`). To be certain, run `fstui powercut` and
@@ -48,7 +48,7 @@ CHEAP = 2
 @rule(order=40)
 def flush_cost(case: Case) -> Iterator[Conclusion]:
     patterns = case.flush_growth
-    if not patterns or case.steps.mounted_sync:  # then every write has been flushed before
+    if not patterns or case.steps.mounted_sync:  # with -o sync, no data is left for the flush
         return
     grown = [growth for growth in patterns if not growth.shows_no_work]
     proven = case.flushes.complete_at_lowest

@@ -24,7 +24,7 @@ arrive, or if the device, while fstui is idle, receives flushes at more than 5 %
 If other processes write, stop them or use another disk. To be certain, run a power-cut test.
 
 ## Details
-- Tolerated: one sync or 0.2 % missing (10 % if several are expected)
+- Tolerated: one sync or 0.2 % missing (10 % if no exact number is expected)
 - Each member of a stripe or mirror receives every flush; paths share them.
 - The trace includes FUA writes and layers without counters (dm, md).
 """
@@ -57,7 +57,7 @@ def _arrived(case: Case, proven: Proven) -> Conclusion:
     lowest = proven.depth - 1
     complete = [accounts for accounts in proven.steps if accounts[lowest].outcome == "complete"]
     noisy = [accounts for accounts in complete if accounts[lowest].others_wrote]
-    # counted flushes are preferred; FUA writes, which no device counts, have a line of evidence
+    # prefer steps with counted flushes; FUA writes, which no device counts, only add lines of evidence
     steps = noisy or [accounts for accounts in complete if accounts[lowest].complete_by_counters] or complete
     last = [accounts[lowest] for accounts in steps]
     first, arrival = last[0], last[0].arrival
@@ -103,7 +103,7 @@ def _witness(case: Case, last: Sequence[FlushAccount]) -> str:
 
 
 def _bytes(case: Case, accounts: Sequence[FlushAccount]) -> str:
-    # a copy-on-write filesystem writes 3 to 9 times as many bytes, so that enough of them show nothing
+    # a copy-on-write filesystem writes 3 to 9 times as many bytes, so a sufficient number proves nothing
     copies = kind(accounts[0].level.filesystem.kind).copies_on_write
     counts = StepCounts(case)
     if any(counts.bytes_ratio(account.step) is None for account in accounts):  # others may have written them

@@ -74,11 +74,13 @@ def _may_be_kept(case: Case) -> bool:
 
 
 def _served(stack: Stack) -> Node | None:
+    """Return the filesystem that a server or a program provides."""
     bottoms = {node.id for node in stack.nodes if node.layer == "remote"}
     return next((node for node in stack.nodes if bottoms.intersection(node.below)), None)
 
 
 def _sent(case: Case, filesystem: Node) -> Iterator[tuple[SyncStep, int]]:
+    """Yield each synced step with the number of its COMMITs, if they were counted."""
     for done in case.steps.synced:
         counters = done.step.device(filesystem.id)
         if counters and counters.commits is not None:

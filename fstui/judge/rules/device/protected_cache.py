@@ -56,7 +56,6 @@ def protected_cache(case: Case) -> Iterator[Conclusion]:
 
 def _confidence(case: Case) -> Confidence:
     """Return low if a lower device is not known to be safe, or if bytes may be in memory above the drive."""
-    bottom = case.flushes.bytes_complete_at_lowest
-    if not case.lowest_devices.verified or not bottom:
+    if not case.lowest_devices.verified or not case.flushes.bytes_complete_at_lowest:
         return "low"
     return "medium" if any(node.medium and node.medium.declared for node in case.lowest_devices.all) else "high"

@@ -142,7 +142,7 @@ def _statement(node: Node, host: Host) -> Statement | None:
 def _of_drive(node: Node, row: models.Model | None) -> Statement | None:
     reported = reports_no_cache(node)
     if row is not None and row.ephemeral and has_cache(node) is False:
-        return Statement(row.says, "It reports no volatile write cache, as the kernel sees it", reported, (_STORE,))
+        return Statement(row.says, "According to the kernel, it has no volatile write cache", reported, (_STORE,))
     if safe_drive(node) and not reported:
         says = f"a drive with {'no volatile' if is_optane(node) else 'a protected'} cache"
         return Statement(says, "It is durable if that is true", (words.medium(node),), (words.check_health(node),))

@@ -15,7 +15,7 @@ from fstui.model.quantities import count, duration_ns, rate, ratio, size
 
 DEARER = 1.5
 MORE_FLUSHES = 1.2
-"""How many times the flushes of fdatasync fsync must send. Other processes add at most 5 % where anything is proven."""
+"""fsync must send this many times the flushes of fdatasync. Undetected, other processes add at most 5 %."""
 
 
 @rule()
@@ -44,18 +44,20 @@ def fsync_dearer(case: Case) -> Iterator[Conclusion]:
     if case.configuration.breaks_sync:
         return
     overwrites = [done for done in case.steps.synced if done.overwrites_alone and done.step.rate_per_s]
-    for whole in overwrites:
-        data = next((done for done in overwrites if _differ_only_in_call(whole, done)), None)
+    for by_fsync in overwrites:
+        by_fdatasync = next((done for done in overwrites if _differ_only_in_call(by_fsync, done)), None)
         if (
-            data
-            and data.step.rate_per_s >= DEARER * whole.step.rate_per_s
-            and _sends_more(case, whole, data)
-            and not any(account.others_wrote for done in (whole, data) for account in case.flushes.accounts(done)[:1])
+            by_fdatasync
+            and by_fdatasync.step.rate_per_s >= DEARER * by_fsync.step.rate_per_s
+            and _sends_more(case, by_fsync, by_fdatasync)
+            and not any(
+                account.others_wrote for done in (by_fsync, by_fdatasync) for account in case.flushes.accounts(done)[:1]
+            )
         ):
-            times = data.step.rate_per_s / whole.step.rate_per_s
-            steps = [whole.step, data.step]
+            times = by_fdatasync.step.rate_per_s / by_fsync.step.rate_per_s
+            steps = [by_fsync.step, by_fdatasync.step]
             slow, quick = (f"{rate(step.rate_per_s)}/s" for step in steps)
-            which = size(whole.settings.block_bytes) + " O_DIRECT" * whole.direct
+            which = size(by_fsync.settings.block_bytes) + " O_DIRECT" * by_fsync.direct
             yield Conclusion(
                 title=f"{which}: fsync {slow}, fdatasync {quick}",
                 sentence=f"fdatasync did {quick} and fsync of the same writes {slow}, in {words.time_measured(steps)}. "
@@ -65,22 +67,22 @@ def fsync_dearer(case: Case) -> Iterator[Conclusion]:
                 steps=steps,
                 because=(
                     f"{done.step.name}: {speed}, {ratio(case.flushes.per_sync(done) or 0)} flushes each"
-                    for done, speed in ((whole, slow), (data, quick))
+                    for done, speed in ((by_fsync, slow), (by_fdatasync, quick))
                 ),
                 next=("PostgreSQL: wal_sync_method = fdatasync. MySQL 8.0.26 or later: innodb_use_fdatasync = ON.",),
             )
 
 
-def _differ_only_in_call(whole: SyncStep, data: SyncStep) -> bool:
-    one, other = whole.settings, data.settings
+def _differ_only_in_call(by_fsync: SyncStep, by_fdatasync: SyncStep) -> bool:
+    one, other = by_fsync.settings, by_fdatasync.settings
     return (
-        (whole.call, data.call) == ("fsync", "fdatasync")
+        (by_fsync.call, by_fdatasync.call) == ("fsync", "fdatasync")
         and (one.open_flags, one.offsets, one.block_bytes) == (other.open_flags, other.offsets, other.block_bytes)
     )  # fmt: skip
 
 
-def _sends_more(case: Case, whole: SyncStep, data: SyncStep) -> bool:
-    flushes, fewer = case.flushes.per_sync(whole), case.flushes.per_sync(data)
+def _sends_more(case: Case, by_fsync: SyncStep, by_fdatasync: SyncStep) -> bool:
+    flushes, fewer = case.flushes.per_sync(by_fsync), case.flushes.per_sync(by_fdatasync)
     return flushes is not None and fewer is not None and flushes >= MORE_FLUSHES * fewer > 0
 
 

@@ -209,7 +209,7 @@ def _still_ns(step: Step) -> int:
         longest, least = step.latency_ns.max - without_cpu_ns(step), step.elapsed_s * 1e9 / 2
     else:
         return 0
-    usual_ns = step.latency_ns.p50 if step.latency_ns and step.ops > 2 else 0
+    usual_ns = step.latency_ns.p50 if step.latency_ns and step.ops > 2 else 0  # of two, the median is not usual
     return longest if longest >= max(LONG_NS, least, UNUSUAL * usual_ns) else 0
 
 

@@ -13,6 +13,8 @@ from fstui.storage.layers.devices import media
 
 
 class _Scratch(NamedTuple):
+    """A place whose data is deleted with its owner: the reading of a mount, and a pattern in its value."""
+
     reading: str
     pattern: re.Pattern[str]
     what: str

@@ -18,6 +18,7 @@ from fstui.model.steps import Step
 MIN_S = 10.0
 """Changes within a shorter step are noise."""
 TIMES = 2.0
+"""A change is a difference of the medians by more than this factor."""
 _NEXT_TO_NOTHING = 1e-3
 BEFORE, AFTER = 5, 10
 """Minimum number of intervals before and after a change. A step has 60 to 120. The later rate must last longer."""
@@ -48,7 +49,7 @@ def sync_latency(case: Case) -> Iterator[Conclusion]:
     - with requests in flight at the device, look at the device or its host
     - without them, look at the filesystem's journal or a limit
     """
-    if case.evidence.rate_limit:  # A rate limit paces every step, so that the pace is not the scenario's.
+    if case.evidence.rate_limit:  # then the limit sets the pace, not the scenario
         return
     for done in case.steps.measured:
         step, took = done.step, done.step.latency_ns
@@ -140,8 +141,8 @@ def rate_change(synced: SyncStep) -> RateChange | None:
     low, high = sorted((before, after), key=median)
     if median(high) <= TIMES * median(low) or _quartiles(high)[0] <= _quartiles(low)[1]:
         return None
-    done = sum(ops for _, ops, _ in points[:at])
-    return RateChange(median(before), median(after), points[at][0], done * settings.block_bytes)
+    ops_before = sum(ops for _, ops, _ in points[:at])
+    return RateChange(median(before), median(after), points[at][0], ops_before * settings.block_bytes)
 
 
 def _intervals(step: Step) -> list[tuple[float, int, float]]:

@@ -18,7 +18,7 @@ def mounted_sync(case: Case) -> Iterator[Conclusion]:
 
     ## What it means
     The kernel syncs every write before it returns, as with O_DSYNC. A step without a sync is therefore durable too, and
-    a step with a sync does the work of two.
+    a step with a sync syncs twice.
 
     ## How it was measured
     - the filesystem is mounted with `-o sync` (`/proc/self/mountinfo`)
@@ -40,8 +40,8 @@ def mounted_sync(case: Case) -> Iterator[Conclusion]:
     how, undo = ("mounted with -o sync", "mount -o remount,async") if by_mount else ("marked by chattr +S", "chattr -S")
     yield Conclusion(
         title=f"{how}: every write is synced",
-        sentence=f"{where} is {how}, so the kernel syncs every write, also of programs that never call fsync. A "
-        "program that calls fsync as well does the work twice.",
+        sentence=f"{where} is {how}, so the kernel syncs every write, even of programs that never call fsync. A "
+        "program that also calls fsync syncs twice.",
         because=words.readings(filesystem, "sync_option", "sync_flag"),
         next=(f"To measure each call by itself, first run: {words.command(f'{undo} {shlex.quote(where)}')}",),
     )

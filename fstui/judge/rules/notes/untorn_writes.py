@@ -39,12 +39,12 @@ def untorn_writes(case: Case) -> Iterator[Conclusion]:
         return
     amounts = ", ".join(f"{words.named(node)} {size(each)}" for node, each in stated)
     filesystem = case.stack.nodes[0]
-    complete = filesystem.reading(UNTORN) is not None
+    by_filesystem = filesystem.reading(UNTORN) is not None
     named = words.named(filesystem)
-    without = "" if complete else f" {named} itself states nothing, so programs there cannot rely on it."
+    without = "" if by_filesystem else f" {named} itself states nothing, so programs there cannot rely on it."
     yield Conclusion(
         title=f"untorn writes of up to {size(min(each for _, each in stated))}, as stated"
-        if complete
+        if by_filesystem
         else "untorn writes stated by the device only",
         sentence=f"The kernel states which writes with RWF_ATOMIC are untorn: {amounts}. That is reported, not "
         f"proven.{without}",

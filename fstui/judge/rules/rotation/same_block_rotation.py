@@ -38,6 +38,7 @@ from fstui.judge.facts.rotation import FAR_BEYOND, Pace, fastest
 from fstui.model.quantities import rate, ratio, size
 
 WITHIN = 1.1
+"""Above this many times the limit, confidence is low."""
 
 
 @rule(order=10)
