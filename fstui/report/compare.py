@@ -19,21 +19,21 @@ from fstui.report.sections import Cell, Report, Section, records, right, verdict
 from fstui.report.stack import medium, stack_line
 from fstui.report.text import GLYPHS, NONE, SPEEDS, moment
 
-_STEP = ("", "RATE/S", "", "RATIO", "P50", "P99", "FLUSH/SYNC")
+STEP = ("", "RATE/S", "", "RATIO", "P50", "P99", "FLUSH/SYNC")
 _BAR = 16
-_LEGEND = ("", "RUN", "VERDICT", "STARTED", "HOST", "WHERE")
+_LEGEND = ("", "RUN", "VERDICT", "STARTED")
 _OF_SIDE = ("target", "stack", "hostname", "verdict", "speed")
 _HOUR_S = 3600
 
 
 def of_runs(runs: Sequence[Run], per_hour: Mapping[str, float] = MappingProxyType({})) -> Report:
-    """Return what each run is, and a ranking for each step. ``per_hour`` is the price of a run by its id."""
+    """Return who was faster, what each run is, and a table for each step. ``per_hour``: prices by the ids of runs."""
     found = Comparison(runs)
     sides = tuple(map(_side, found.sides))
     steps = tuple(step for name in found.step_names for step in _steps(found, name))
     sections = (
+        Section("", lines=(found.answer,) if found.answer else ()),
         _legend(found),
-        _run_rows(found),
         *(_step(found, name) for name in found.step_names),
         databases.workloads_compared(found),
         _prices(runs, per_hour),
@@ -44,21 +44,36 @@ def of_runs(runs: Sequence[Run], per_hour: Mapping[str, float] = MappingProxyTyp
 
 
 def _legend(found: Comparison) -> Section:
-    rows = []
-    for side in found.sides:
-        run = side.run
+    """Return a row for each side, in which equal figures of all sides are left out, and a sentence with these."""
+    runs = [side.run for side in found.sides]
+    facts = {title: [value(side) for side in found.sides] for title, value in _FACTS.items()}
+    chosen = [run.scenario.settings if run.scenario else {} for run in runs]
+    for key in dict.fromkeys(key for settings in chosen for key in settings):
+        values = [_words(settings.get(key, NONE)) for settings in chosen]
+        if len(set(values)) > 1 and all(key in settings for settings in chosen):
+            facts[key] = values
+    equal = {title: values[0] for title, values in facts.items() if len(runs) > 1 and len(set(values)) == 1}
+    differing = {title: values for title, values in facts.items() if title not in equal and any(values)}
+    rows: list[tuple[Cell | str, ...]] = []
+    for at, (side, run) in enumerate(zip(found.sides, runs, strict=True)):
         limited = ["rate limited by fstui"] * bool(run.rate_limit)
         word = verdict(run.verdict, *limited, *([f"simulated: {run.simulated}"] if run.simulated else []))
         shown = word._replace(text=f"{GLYPHS[run.verdict]} {word.text}")
         started = moment(side.rounds[0].started_at)
-        rows.append((side.letter, side.name, shown, started, run.host.hostname, side.location))
+        rows.append((side.letter, side.name, shown, started, *(values[at] or NONE for values in differing.values())))
     common = any(sum(side.step(name) is not None for side in found.sides) > 1 for name in found.step_names)
     apart = "" if common else "The runs have no step in common, so nothing is compared."
-    return Section("", _LEGEND, tuple(rows), tuple(filter(None, (found.meaning, apart))))
+    same = " · ".join(f"{title} {value}" for title, value in equal.items() if value)
+    return Section(
+        "",
+        (*_LEGEND, *(title.upper() for title in differing)),
+        tuple(rows),
+        tuple(filter(None, (f"{'both' if len(runs) == 2 else 'all'}: {same}" if same else "", found.meaning, apart))),
+    )
 
 
 def _step(found: Comparison, name: str) -> Section:
-    """Return the sides that measured the step, the fastest first."""
+    """Return the sides that measured the step, in their order."""
     measured = {side.letter: one for side in found.sides if (one := side.step(name))}
     latencies = tuple(_latencies(found, name))
     if any(figures.words(one.step) for one in measured.values()):
@@ -67,16 +82,16 @@ def _step(found: Comparison, name: str) -> Section:
     ranking = found.ranking(name)
     ranked = {one.side.letter: one for one in ranking}
     rows: list[tuple[Cell | str, ...]] = []
-    for letter in dict.fromkeys((*ranked, *measured)):
-        one = measured[letter]
+    for letter, one in measured.items():
         counts = found.counts(one.run)
         _, per_s, p50, p99, *_ = figures.step_cells(one.step, counts)  # with the median rate of all rounds
         per_sync = figures.step_cells(one.measured, counts)[5]  # of the middle round, as it was measured
         place = ranked.get(letter)
-        drawn = bar(one.step.rate_per_s / ranking[0].step.rate_per_s, _BAR) if place else ""
+        share = one.step.rate_per_s / ranking[0].step.rate_per_s if place else 0.0
+        drawn = Cell(bar(share, _BAR) if place else "", share)
         times = place.words if place else NONE
         rows.append((letter, right(per_s), drawn, *map(right, (times, p50, p99, per_sync))))
-    return Section(name, _STEP, tuple(rows), tuple(remarks(ranking)), figures=latencies)
+    return Section(name, STEP, tuple(rows), tuple(remarks(ranking)), figures=latencies)
 
 
 def _side(side: Side) -> ComparedSide:
@@ -148,7 +163,7 @@ _OTHERS = ("by others: ", "others write: ", "other processes write: ")
 def _other_writers(run: Run) -> str:
     note = next((finding.title for finding in run.findings if finding.rule == "other-writers"), "")
     beginning = next((words for words in _OTHERS if note.startswith(words)), "")
-    return note.removeprefix(beginning)
+    return note.removeprefix(beginning).removesuffix(" while fstui was idle")
 
 
 def _media(target: Target | None) -> str:
@@ -156,25 +171,16 @@ def _media(target: Target | None) -> str:
     return " + ".join(dict.fromkeys(medium(node) or "unknown" for node in lowest)) or NONE
 
 
-_RUN_ROWS: tuple[tuple[str, Callable[[Run], str]], ...] = (
-    ("confidence", lambda run: run.confidence),
-    ("speed", lambda run: f"{SPEEDS[run.speed.answer]} {run.speed.answer}" if run.speed.title else ""),
-    ("status", lambda run: "" if run.status == "finished" else run.status),
-    ("scenario", lambda run: run.scenario.name if run.scenario else NONE),
-    ("medium", lambda run: _media(run.target)),
-    ("other writers", _other_writers),
-)
-
-
-def _run_rows(found: Comparison) -> Section:
-    runs = [side.run for side in found.sides]
-    rows = [(label, *values) for label, value in _RUN_ROWS if any(values := [value(run) for run in runs])]
-    chosen = [run.scenario.settings if run.scenario else {} for run in runs]
-    for key in dict.fromkeys(key for settings in chosen for key in settings):
-        values = [_words(settings.get(key, NONE)) for settings in chosen]
-        if len(set(values)) > 1 and all(key in settings for settings in chosen):
-            rows.append((key, *values))
-    return Section("", ("", *(f"{side.letter} {side.name}" for side in found.sides)), tuple(rows), labelled=True)
+_FACTS: dict[str, Callable[[Side], str]] = {
+    "scenario": lambda side: side.run.scenario.name if side.run.scenario else "",
+    "confidence": lambda side: side.run.confidence,
+    "speed": lambda side: f"{SPEEDS[side.run.speed.answer]} {side.run.speed.answer}" if side.run.speed.title else "",
+    "status": lambda side: "" if side.run.status == "finished" else side.run.status,
+    "host": lambda side: side.run.host.hostname,
+    "medium": lambda side: _media(side.run.target),
+    "where": lambda side: side.location,
+    "other writers": lambda side: _other_writers(side.run),
+}
 
 
 def _words(value: object) -> str:

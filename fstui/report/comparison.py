@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from fstui.model.judgement import NOT_DURABLE, VERDICTS
-from fstui.model.quantities import count, duration_ns, rate, ratio
+from fstui.model.quantities import count, counted, duration_ns, rate, ratio
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report.figures import Counts
@@ -170,6 +170,39 @@ class Comparison:
             f"(low–high): the ratios of {fewest} rounds. By chance alone, such an interval excludes 1 at most 1 time "
             f"in {2 ** (fewest - 1)}."
         )
+
+    def _lead(self, name: str) -> Ratio | None:
+        """Return how many times as fast as the next side the fastest one was in that step, if it was clearly faster."""
+        ranking = self.ranking(name)
+        times = ratio_of(ranking[1].side, ranking[0].side, name) if len(ranking) > 1 else None
+        return times if times and times.times >= _SAME and not times.undecided else None
+
+    @property
+    def widest(self) -> str | None:
+        """The step in which one side was ahead most."""
+        leads = {name: lead.times for name in self.step_names if (lead := self._lead(name))}
+        return max(leads, key=leads.__getitem__, default=None)
+
+    @property
+    def answer(self) -> str:
+        """Say in how many steps each side was faster than the next one, and by how much."""
+        rankings = {name: found for name in self.step_names if len(found := self.ranking(name)) > 1}
+        wins: dict[str, list[float]] = {}
+        for name, (first, *_) in rankings.items():
+            if lead := self._lead(name):
+                wins.setdefault(first.side.letter, []).append(lead.times)
+        if not wins:
+            return f"No clear difference in {counted(len(rankings), 'step')}." if rankings else ""
+        doubtful = {found[0].side.letter for found in rankings.values() if found[0].not_durable}
+        parts: list[str] = []
+        for letter, times in sorted(wins.items(), key=lambda one: -len(one[1])):
+            by = " to ".join(dict.fromkeys(f"{each:.2f}" for each in (min(times), max(times))))
+            faster = " was faster" if len(self.sides) == 2 else " was fastest"
+            verb, of_all = ("", "") if parts else (faster, f" of {counted(len(rankings), 'step')}")
+            durability = " but is not durable" if letter in doubtful else ""
+            parts.append(f"{letter}{verb} in {len(times)}{of_all} ({by} ×){durability}")
+        unclear = len(rankings) - sum(map(len, wins.values()))
+        return ", ".join(parts) + (f"; no clear difference in {unclear}." if unclear else ".")
 
     def ranking(self, name: str) -> list[Ranked]:
         """Return the sides in that step, the fastest first; empty unless there are two, or one with several rounds."""

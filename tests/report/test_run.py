@@ -258,13 +258,11 @@ def test_every_format_shows_the_speed() -> None:
 def test_an_older_document_shows_no_speed() -> None:
     assert "slow?" not in printed_run(RUN).lower()
     assert "fstui_speed" not in str(formats.render("prometheus", RUN))
-    assert not any(line.startswith("speed") for line in printed(compare.of_runs([RUN, RUN])).splitlines())
+    assert "speed" not in printed(compare.of_runs([RUN, RUN])).lower()
 
 
 def test_a_comparison_and_the_history_show_the_speed() -> None:
-    assert any(
-        line.split() == ["speed", "!", "slow"] for line in printed(compare.of_runs([RUN, SLOW_RUN])).splitlines()
-    )
+    assert "SPEED" in (compared := printed(compare.of_runs([RUN, SLOW_RUN]))) and "! slow" in compared
     line = Summary(path="/x", id="k3f9a1", started_at="2026-11-20T03:12:44+01:00", verdict="consistent")
     _, first, second = printed(history.of_summaries([replace(line, speed="stalls"), line])).splitlines()
     assert "▲ stalls" in first and "stalls" not in second

@@ -5,7 +5,8 @@ from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from fstui.report import compare, explanation
-from fstui.tui.drawing.report import report_lines
+from fstui.tui.drawing.cells import cards
+from fstui.tui.drawing.compare import blocks
 from fstui.tui.screens.page_screen import PageScreen, explain_screen
 from fstui.tui.styles import DOUBT
 from tests.factories import busy, screens
@@ -17,8 +18,8 @@ RUNS = [busy.run_of_the_queue(f"aaa11{at}", 1 + at, times) for at, times in enum
 
 @pytest.mark.parametrize("width", [50, 80, 120, 200])
 def test_comparison_shows_every_step_and_fits_the_width(width: int) -> None:
-    lines = report_lines(compare.of_runs(RUNS), width)
-    bars = [bar for text in lines for bar in re.findall("█+", text.plain)]
+    lines = cards(blocks(compare.of_runs(RUNS)), width)
+    bars = [bar for text in lines for bar in re.findall("━+╸?|╸", text.plain)]
     assert len(bars) == sum(len(run.steps) for run in RUNS)
     assert max(text.cell_len for text in lines) <= width
 
@@ -26,13 +27,13 @@ def test_comparison_shows_every_step_and_fits_the_width(width: int) -> None:
 @pytest.mark.parametrize("width", [120, 200])
 def test_a_long_path_does_not_break_the_frames(width: int) -> None:
     target = replace(screens.DATA, path="/srv/" + 200 * "x")
-    lines = report_lines(compare.of_runs([replace(run, target=target) for run in RUNS]), width)
+    lines = cards(blocks(compare.of_runs([replace(run, target=target) for run in RUNS])), width)
     assert {text.cell_len for text in lines} == {width}
     assert all(text.plain[-1] in "╮│┤╯ " for text in lines)
 
 
 def test_verdicts_of_a_comparison_have_their_colour() -> None:
-    lines = report_lines(compare.of_runs(RUNS), 80)
+    lines = cards(blocks(compare.of_runs(RUNS)), 80)
     coloured = [text for text in lines if any(span.style == DOUBT for span in text.spans)]
     assert coloured and all("! suspicious" in text.plain for text in coloured)
 

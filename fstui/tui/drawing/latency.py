@@ -66,8 +66,8 @@ def step_view(run: Run, step: Step) -> LatencyView:
     return LatencyView(step.timeline, step.elapsed_s, max(step.elapsed_s, 1e-3), marks, step.latency_ns, None, failed)
 
 
-def heat_map(view: LatencyView, width: int, height: int) -> list[Text]:
-    """Draw the map, highest latency first, and the time axis below it.
+def heat_map(view: LatencyView, width: int, height: int, axis: LogScale | None = None) -> list[Text]:
+    """Draw the map, highest latency first, and the time axis below it. ``axis``: that of several maps to compare.
 
     A braille dot marks where operations lie, with 2 × 4 dots per cell. The style of a cell shows its share of the
     operations in its column (see ``LEGEND``); red is a stall, yellow is faster than the device can be. A step of known
@@ -76,7 +76,7 @@ def heat_map(view: LatencyView, width: int, height: int) -> list[Text]:
     ladder_width = LADDER if width >= LADDER_FROM else 0
     cells, rows = max(width - LABEL - ladder_width, 4), max(height - 1, 1)
     stalled_ns = view.stall.elapsed_s * 1e9 if view.stall else 0.0
-    axis = latency_map.axis(view.timeline, view.marks, stalled_ns)
+    axis = axis or latency_map.axis(view.timeline, view.marks, stalled_ns)
     window = _window(view, cells)
     drawn = _cells(view, axis, window, rows)
     labels, ladder = _labels(axis, rows), _ladder(view, axis, rows) if ladder_width else {}

@@ -92,9 +92,11 @@ def report_screen(name: str, report: Report) -> PageScreen:
 def comparison_screen(runs: Sequence[Run]) -> PageScreen:
     """Return a page that compares the runs, the oldest first."""
     from fstui.report import compare  # noqa: PLC0415
+    from fstui.tui.drawing import compare as drawing  # noqa: PLC0415
 
     oldest_first = sorted(runs, key=lambda run: run.started_at)
-    return report_screen("compare", compare.of_runs(oldest_first))
+    report = compare.of_runs(oldest_first)
+    return PageScreen("compare", lambda width: [*drawing.answer(report, width), *cards(drawing.blocks(report), width)])
 
 
 def explain_screen(rule_name: str) -> PageScreen:

@@ -1,0 +1,83 @@
+"""A comparison of runs: who was faster, what each run is, and a table of all steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from msgspec.structs import replace
+from rich.cells import cell_len
+from rich.text import Text
+
+from fstui.report import compare, latency_map
+from fstui.report.comparison import Comparison
+from fstui.report.latency_map import LogScale
+from fstui.report.sections import Report, Section, text, value
+from fstui.tui.drawing import latency
+from fstui.tui.drawing.cells import Card, Column, distinct, meter, paragraph, rule, shown, table
+from fstui.tui.drawing.report import section_lines
+from fstui.tui.styles import AREA, DOUBT, FAINT, HEAD
+
+_BAR, _MAP_LINES = " ", 18
+STEPS = (
+    Column("STEP", gap=0, cut="middle"),
+    Column("", 1),
+    Column("RATE/S", 7, right=True),
+    Column(_BAR, gap=2),
+    Column("RATIO", right=True),
+    Column("P50", 7, right=True, gap=2, from_width=60),
+    Column("P99", 7, right=True, gap=2, from_width=60),
+    Column("FLUSH/SYNC", 10, right=True, gap=2, from_width=76),
+)
+
+
+def blocks(report: Report) -> list[Card]:
+    """Return what each run is, a table of all steps, and latencies of the step in which the runs differ most."""
+    legend, *others = [section for section in report.without_figures[1:] if not section.in_documents]
+    steps = [section for section in others if section.header == compare.STEP]
+    more = [section for section in others if section not in steps]
+    return [
+        ("", lambda width: [*section_lines(legend, width), rule(width), *_steps(steps, width)]),
+        *_maps(Comparison(report.runs)),
+        *((section.title, partial(section_lines, section._replace(title=""))) for section in more),
+    ]
+
+
+def answer(report: Report, width: int) -> list[Text]:
+    return paragraph(" ".join(report.sections[0].lines), width - 1, " ", HEAD)
+
+
+def _maps(found: Comparison) -> Iterator[Card]:
+    """Yield a heat map for each side, all with the same axis."""
+    if (name := found.widest) is None:
+        return
+    measured = [(side, one) for side in found.sides if (one := side.step(name))]
+    views = [latency.step_view(one.run, one.measured) for _, one in measured]
+    axis = latency_map.axis([point for view in views for point in view.timeline])
+    for (side, _), view in zip(measured, views, strict=True):
+        yield f"{side.letter} {side.name}: {name}", partial(_map, view, axis)
+
+
+def _map(view: latency.LatencyView, axis: LogScale, width: int) -> list[Text]:
+    return latency.heat_map(view, width, _MAP_LINES, axis)
+
+
+def _steps(steps: Sequence[Section], width: int) -> list[Text]:
+    """Draw a row for each side of each step, with bars that take the free cells, and below them remarks."""
+    names = [step.title for step in steps]
+    ratios = [cell_len(text(row[3])) for step in steps for row in step.rows]
+    widths = {"STEP": min(max(map(cell_len, names), default=0), width * 3 // 10), "RATIO": max(ratios, default=0)}
+    columns = [replace(one, width=widths.get(one.title, one.width)) for one in STEPS]
+    room = next(one.width for one in shown(columns, width - 2) if one.title == _BAR)
+    drawn = table(columns, (), width)
+    for name, step in zip(distinct(names, widths["STEP"]), steps, strict=True):
+        rows = []
+        for at, (letter, per_s, share, *figures) in enumerate(step.rows):
+            drawn_bar = "".join(words for words, _ in meter(float(value(share) or 0), room, "")) if text(share) else ""
+            rows.append(("" if at else name, letter, per_s, drawn_bar, *figures))
+        drawn += table(columns, [tuple(map(text, row)) for row in rows], width)[1:]
+        drawn += [part for remark in step.lines for part in paragraph(remark, width - 1, "    ", DOUBT)]
+    for row in drawn:
+        row.highlight_regex("[━╸]+", AREA)
+        row.highlight_regex("─+", FAINT)
+    return drawn
