@@ -17,6 +17,8 @@ from tests.lab.recipe import Recipe
 
 RUN_TOOLS = ("qemu-system-x86_64", "nbdkit", "mke2fs")
 BUILD_TOOLS = ("debootstrap", "apt-get")
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fstui-lab"
+"""Found at import, because each test has a home directory of its own."""
 KEPT_S = 86400
 """How long an image of another recipe is kept, as another checkout may use it."""
 
@@ -31,9 +33,7 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
 
 def cache_directory() -> Path:
     """Return the directory of the images: FSTUI_LAB_CACHE, or one in the XDG cache directory."""
-    if given := os.environ.get("FSTUI_LAB_CACHE"):
-        return Path(given)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fstui-lab"
+    return Path(os.environ.get("FSTUI_LAB_CACHE") or CACHE)
 
 
 def missing_tools(tools: Sequence[str] = RUN_TOOLS) -> list[str]:

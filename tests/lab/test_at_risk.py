@@ -22,8 +22,6 @@ from tests.real.test_at_risk_cut import NEW_BYTES, READ, WRITE
 
 KERNEL: Kernel = "6.12"
 """The older one has no cachestat."""
-IMAGE = cached(RECIPES[KERNEL]["base"])
-"""Found now, because each test has a home directory of its own."""
 PATIENCE = 5.0
 ATTACH = dict(zip(AT_RISK, ("mount -o commit=300 $a $data", "mount $a $data"), strict=True))
 """The journal's commit every 5 s would flush the disk."""
@@ -34,11 +32,11 @@ TODAY = selection(date.today(), {name: load(name) for name in names()}, proven()
 @pytest.mark.root
 @pytest.mark.timeout(1800)
 @pytest.mark.skipif(TODAY is None, reason="the laboratory cuts the power of other machines today")
-def test_a_power_cut_of_a_guest_takes_what_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    if lacking := [*missing_tools(), *([] if IMAGE else [f"python -m tests.lab build --kernel {KERNEL}"])]:
+def test_a_power_cut_of_a_guest_takes_what_is_reported() -> None:
+    image = cached(RECIPES[KERNEL]["base"])
+    if lacking := [*missing_tools(), *([] if image else [f"python -m tests.lab build --kernel {KERNEL}"])]:
         pytest.skip(f"THE LABORATORY DID NOT RUN: missing: {', '.join(lacking)}")
-    assert IMAGE is not None and TODAY is not None
-    monkeypatch.setenv("FSTUI_LAB_CACHE", str(IMAGE.root.parent.parent))
+    assert TODAY is not None
     machine = load(TODAY)
     stack = msgspec.structs.replace(machine.stack, attach=[ATTACH[TODAY]])
     machine = msgspec.structs.replace(machine, stack=stack)

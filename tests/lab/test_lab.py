@@ -66,8 +66,8 @@ class RunInProgress:
 
     def __init__(self, lab: Laboratory, pool: ThreadPoolExecutor, began_s: float) -> None:
         self._ends_s = max(began_s + MAX_S, time.monotonic() + MIN_S)
-        self._measured = {name: pool.submit(_measure, lab, name) for name in TODAY.measured if _ready(lab, name)}
-        self._cut = {name: pool.submit(self._begin_cut, lab, name) for name in TODAY.cut if _ready(lab, name)}
+        self._measured = {name: pool.submit(_measure, lab, name) for name in TODAY.measured if _ready(name)}
+        self._cut = {name: pool.submit(self._begin_cut, lab, name) for name in TODAY.cut if _ready(name)}
 
     def measured(self, name: str) -> Measured:
         return self._wait(name, self._measured)
@@ -89,14 +89,9 @@ class RunInProgress:
             pytest.skip("THE LABORATORY RAN OUT OF TIME: python -m tests.lab run runs all machines")
 
 
-def _ready(lab: Laboratory, name: str) -> bool:
-    """Return whether the machine's image exists. Images that compile kernel modules take longer than all tests.
-
-    Open it now, because each test has its own home directory with an empty cache.
-    """
-    kind = load(name).image
-    there = cached(RECIPES[TODAY.kernel][kind]) is not None
-    return there and lab.image(kind) is not None
+def _ready(name: str) -> bool:
+    """Return whether the machine's image exists. Images that compile kernel modules take longer than all tests."""
+    return cached(RECIPES[TODAY.kernel][load(name).image]) is not None
 
 
 def _measure(lab: Laboratory, name: str) -> Measured:
@@ -265,6 +260,12 @@ def test_compressed_module_is_unpacked_for_the_initrd(tmp_path: Path) -> None:
     archive = gzip.decompress(initrd(tmp_path, "6", ("top",)))
     assert b"lib/top.ko\0" in archive
     assert b"as it is" in archive
+
+
+def test_images_outlive_the_home_of_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise each run of the tests would build its image again, which takes more than a minute."""
+    monkeypatch.delenv("FSTUI_LAB_CACHE", raising=False)
+    assert Path.home() not in cache_directory().parents
 
 
 def test_existing_image_does_not_wait_for_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
