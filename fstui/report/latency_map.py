@@ -52,8 +52,15 @@ class LogScale(NamedTuple):
     def holds(self, value: float) -> bool:
         return self.low <= value <= self.high
 
-    def decades(self) -> range:
-        return range(ceil(log10(self.low) - 1e-9), floor(log10(self.high) + 1e-9) + 1)
+    def ticks(self) -> list[float]:
+        """Return the powers of ten below the upper end; with fewer than two of them, also their double and half."""
+        powers = range(floor(log10(self.low) - 1e-9), ceil(log10(self.high) + 1e-9))
+        for steps in ((1,), (1, 2, 5)):
+            found = [step * 10.0**power for power in powers for step in steps]
+            found = [value for value in found if self.low * 0.999999 <= value < self.high * 0.999999]
+            if len(found) > 1:
+                break
+        return found
 
 
 def is_stall(ns: float, latency: Latency | None) -> bool:
@@ -176,10 +183,10 @@ def _y(scale: LogScale, ns: float) -> float:
 
 
 def _grid(scale: LogScale) -> Iterator[str]:
-    for decade in scale.decades():
-        y = _y(scale, 10.0**decade)
+    for ns in scale.ticks():
+        y = _y(scale, ns)
         yield f'<line x1="{_LEFT}" x2="{_LEFT + _WIDTH}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>'
-        yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{duration_ns(10.0**decade)}</text>'
+        yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{duration_ns(ns)}</text>'
 
 
 def _cells(step: Step, scale: LogScale, whole_s: float) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from math import ceil, floor
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 import msgspec
@@ -18,6 +19,8 @@ _COUNTERS = ("reads", "writes", "written_bytes", "write_ms", "flushes", "flush_m
 _SUMS = ("reads", "writes", "written_bytes", "write_ms", "flushes", "flush_ms", "syncs", "sync_ns")
 _MAX_SAMPLES = 600
 """One per second: more than the widest chart shows."""
+_FIRST_S = 2
+"""A chart of less than one cell grows by this time."""
 _MIN_SAMPLES, _MAX_DEVICE_SAMPLES = 60, 30_000
 """A host with a thousand devices keeps fewer samples, so that it takes no more memory."""
 
@@ -94,22 +97,31 @@ class Recent(Generic[Sample]):
         while len(self._samples) > max(_MIN_SAMPLES, _MAX_DEVICE_SAMPLES // max(devices, 1)):
             self._samples.popleft()
 
+    def shown_s(self, cell_s: int, number: int) -> tuple[float, float]:
+        """Return the first and the last second of a chart with this many half cells.
+
+        The chart ends at the last whole cell. It begins where the samples begin, until these are too many for it.
+        """
+        known_from_s = self._samples[0][0] if self._samples else 0.0
+        end_s = self._end_s // cell_s * cell_s or self._end_s // _FIRST_S * _FIRST_S
+        return min(max(end_s - cell_s * number / 2, ceil(known_from_s / cell_s) * cell_s), end_s), end_s
+
     def series(self, cell_s: int, number: int) -> list[list[Sample]]:
-        """Return the samples of each half cell, up to the last whole cell.
+        """Return the samples of each half cell.
 
         A sample belongs to the half cell in which its middle lies. A sample that is longer than a half cell, because
-        nothing was read for a while, also fills those that it covers.
+        nothing was read for a while or the chart has just begun, also fills those that it covers.
         """
-        half_s = cell_s / 2
-        first = int(self._end_s // cell_s) * 2 - number
+        first_s, last_s = self.shown_s(cell_s, number)
+        half_s = (last_s - first_s) / number or 1.0
         found: list[list[Sample]] = [[] for _ in range(number)]
         covering: list[list[Sample]] = [[] for _ in range(number)]
         for start_s, end_s, sample in self._samples:
-            middle = int((start_s + end_s) / 2 // half_s) - first
-            if 0 <= middle < number:
+            begin, end = (start_s - first_s) / half_s, (end_s - first_s) / half_s
+            if 0 <= (middle := floor((begin + end) / 2)) < number:
                 found[middle].append(sample)
             # The half cells whose middles lie within the sample
-            for at in range(max(round(start_s / half_s) - first, 0), min(round(end_s / half_s) - first, number)):
+            for at in range(max(round(begin), 0), min(round(end), number)):
                 covering[at].append(sample)
         return [part or cover for part, cover in zip(found, covering, strict=True)]
 

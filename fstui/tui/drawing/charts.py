@@ -122,18 +122,15 @@ OF_SYNCS = (
 
 
 class Layout(NamedTuple):
-    """Area charts side by side: how many, and the cells and seconds of each."""
+    """Area charts side by side: how many, and the cells of each."""
 
     columns: int
     chart_width: int
     cells: int
     """Cells for dots; the rest is labels."""
     cell_s: int
-    """Seconds of one cell. A chart is sent once per cell, so a small terminal, whose line may be slow, has more."""
-
-    @property
-    def span_s(self) -> int:
-        return self.cells * self.cell_s
+    """Seconds of one cell of a full chart. A chart is sent once in this time: less often on a small terminal, whose line
+    may be slow."""
 
 
 def layout(width: int) -> Layout:
@@ -155,13 +152,20 @@ def last_minutes(
     if height < MIN_AREA_LINES:
         return ()
     room = layout(width)
+    first_s, last_s = recent.shown_s(room.cell_s, 2 * room.cells)
     series = tuple(join(samples) if samples else None for samples in recent.series(room.cell_s, 2 * room.cells))
-    return areas(name, figures, series, width, height)
+    return areas(name, figures, series, last_s - first_s, width=width, height=height)
 
 
 @lru_cache(maxsize=2)  # the series changes only when a cell is full, but the screen is drawn every second
 def areas(
-    name: str, figures: tuple[tuple[Figure, ...], ...], series: tuple[IoStats | None, ...], width: int, height: int
+    name: str,
+    figures: tuple[tuple[Figure, ...], ...],
+    series: tuple[IoStats | None, ...],
+    span_s: float,
+    *,
+    width: int,
+    height: int,
 ) -> tuple[Text, ...]:
     """Draw area charts in at most this many lines; return no lines if there is nothing to draw.
 
@@ -178,13 +182,11 @@ def areas(
         return ()
     rows = min(max((height - 2) // 4, 1), ceil(len(counted) / room.columns))
     chart_height = min((height - 2) // rows, _MAX_CHART_LINES)
-    lines = [rule(width, name, f"the last {_minutes(room.span_s)}")]
+    lines = [rule(width, name, f"the last {_minutes(span_s)}")]
     for first in range(0, min(rows * room.columns, len(counted)), room.columns):
         charts = [_area(figure, series, room.cells, chart_height) for figure in counted[first : first + room.columns]]
-        if not first:
-            _say_why_blank(charts[0], series)
         lines += [line(*(run for chart in charts for run in chart[at])) for at in range(chart_height)]
-    times = fit(f"{_minutes(room.span_s)} ago", room.cells - 4) + " now"
+    times = fit(f"{_minutes(span_s)} ago", room.cells - 4) + " now"
     return (*lines, line((fit(" " * (_LABEL + 1) + times, room.chart_width) * room.columns, FAINT)))
 
 
@@ -204,15 +206,6 @@ def _area(figure: Figure, series: Sequence[IoStats | None], cells: int, height: 
         style = DOUBT if (row + 0.5) / rows * top >= figure.doubtful else shade
         drawn.append([(f"{label:>{_LABEL - 1}} {'┤' if label else '│'}", FAINT), (area, style), (" ", "")])
     return drawn
-
-
-def _say_why_blank(chart: list[list[Run]], series: Sequence[IoStats | None]) -> None:
-    """Write into the left part of a chart that fstui was not running yet."""
-    blank = next((at for at, sample in enumerate(series) if sample is not None), 0) // 2
-    words, middle = "before fstui started", chart[(len(chart) + 1) // 2]
-    if blank > len(words) + 1:
-        area, style = middle[1]
-        middle[1:2] = [(fit(words.center(blank), blank), FAINT), (area[blank:], style)]
 
 
 def _dots(value: float | None, top: float, row: int, rows: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import groupby
 from math import floor
 
 import msgspec
@@ -20,7 +21,7 @@ from fstui.tui.drawing.charts import axis_labels
 from fstui.tui.styles import BAD, DOUBT, FAINT, TIME, shades
 
 LABEL = 9
-LADDER = 17
+LADDER = 20
 """Width of the percentiles and reference values to the right of the map."""
 LADDER_FROM = 54
 COLUMN_S = 1.0
@@ -33,6 +34,7 @@ HEAT = shades(TIME)
 LEGEND = (("few ", FAINT), *(("⣿", style) for style in HEAT), (" many", FAINT))
 """What the brightness of a map means."""
 _REFERENCES = ("limit", "last", "usual", "idle")
+_UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 _RISING = ("p50", "p90", "p99", "p99.9", "max")
 
 
@@ -179,23 +181,27 @@ def _runs(cells: Sequence[Words]) -> list[Words]:
 
 def _labels(axis: LogScale, rows: int) -> list[str]:
     labels = [" " * (LABEL - 1) + "│"] * rows
-    for exponent in axis.decades():
-        if axis.position(10.0**exponent) < 1:
-            labels[_row_of(axis, 10.0**exponent * 1.001, rows)] = f"{_decade(exponent):>{LABEL - 2}} ┤"
+    for ns in axis.ticks():
+        labels[_row_of(axis, ns * 1.001, rows)] = f"{_tick(ns):>{LABEL - 2}} ┤"
     return labels
 
 
-def _decade(exponent: int) -> str:
-    unit, power = {0: ("ns", 0), 1: ("µs", 3), 2: ("ms", 6), 3: ("s", 9)}[min(exponent // 3, 3)]
-    return f"{10 ** (exponent - power)} {unit}"
+def _tick(ns: float) -> str:
+    unit, scale = next((unit, scale) for unit, scale in _UNITS if ns >= scale * 0.999)
+    return f"{ns / scale:.0f} {unit}"
 
 
 def _ladder(view: LatencyView, axis: LogScale, rows: int) -> dict[int, list[Words]]:
-    """Return percentiles and reference values by row, each as near to its own row as the others allow."""
-    percentiles = latency_map.ladder(view.latency)
+    """Return percentiles and reference values by row, each as near to its own row as the others allow.
+
+    Percentiles of one row share a label.
+    """
+    known = latency_map.ladder(view.latency)
     marks = [mark for mark in view.marks if axis.holds(mark.ns)]
-    chosen = [*percentiles[:3], *marks, *percentiles[3:]][:rows]
-    chosen.sort(key=lambda mark: (mark.ns, mark.name in _RISING and _RISING.index(mark.name)))
+    percentiles = _grouped(known, axis, rows)
+    if len(percentiles) + len(marks) > rows:  # the first three matter most
+        percentiles = _grouped(known[:3], axis, rows)
+    chosen = sorted([*percentiles, *marks][:rows], key=lambda mark: mark.ns)
     places = [_row_of(axis, mark.ns, rows) for mark in chosen]
     for at in range(1, len(places)):
         places[at] = max(places[at], places[at - 1] + 1)
@@ -204,10 +210,17 @@ def _ladder(view: LatencyView, axis: LogScale, rows: int) -> dict[int, list[Word
     return {row: _rung(mark) for row, mark in zip(places, chosen, strict=True)}
 
 
+def _grouped(percentiles: Sequence[Mark], axis: LogScale, rows: int) -> list[Mark]:
+    """Join the percentiles that lie in one row: ``p50–p99``, with the time of the highest."""
+    rising = sorted(percentiles, key=lambda mark: _RISING.index(mark.name))
+    groups = [list(group) for _, group in groupby(rising, lambda mark: _row_of(axis, mark.ns, rows))]
+    return [Mark("–".join(dict.fromkeys((group[0].name, group[-1].name))), group[-1].ns) for group in groups]
+
+
 def _rung(mark: Mark) -> list[Words]:
     is_reference = mark.name in _REFERENCES
     sign = ("╌" if mark.name == "limit" else "·") if is_reference else "◂"
-    return [(f" {sign}{fit(mark.name, 6)}", FAINT), (f"{duration_ns(mark.ns):>8}", FAINT if is_reference else "")]
+    return [(f" {sign}{fit(mark.name, 9)}", FAINT), (f"{duration_ns(mark.ns):>8}", FAINT if is_reference else "")]
 
 
 def _time_axis(window: MapWindow) -> str:

@@ -239,6 +239,7 @@ def table(
     cells = next((column.width for column in columns if column.title == _TREND), 0)
     half_s = _WIDE_HALF_S if width >= _WIDE else _HALF_S
     samples = recent.series(2 * half_s, cells) if cells else []
+    first_s, last_s = recent.shown_s(2 * half_s, cells)
     drawn: set[tuple[str, ...]] = set()
 
     def draw(at: int) -> Text:
@@ -248,7 +249,7 @@ def table(
         trend = "" if repeated else _trend(entry, samples)
         return _row(entry, columns, stats_of(entry, stats), trend, repeated=repeated, selected=at == selected)
 
-    titles = {one.title: one.title for one in columns} | {_TREND: f"LAST {cells * half_s} S"}
+    titles = {one.title: one.title for one in columns} | {_TREND: f"LAST {last_s - first_s:.0f} S"}
     return [_heads(columns, titles), *window(len(rows), draw, selected, height - 1)]
 
 
