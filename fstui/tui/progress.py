@@ -75,8 +75,15 @@ class Progress:
 
     @property
     def shown(self) -> int | None:
-        """The step whose latencies are drawn: the running one, else the last finished one."""
+        """The running step, else the last finished one."""
         return self.current if self.current is not None else max(self.done, default=None)
+
+    @property
+    def drawn(self) -> int | None:
+        """The step whose latencies are drawn: the running one as soon as it has any, else the last finished one."""
+        seen = self.snapshot
+        has_some = seen is not None and bool(seen.timeline or seen.figures or seen.stall)
+        return self.shown if has_some or not self.done else max(self.done)
 
     @property
     def left_s(self) -> float | None:

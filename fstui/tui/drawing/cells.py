@@ -5,6 +5,7 @@ Functions that measure or cut a text escape its control characters first, becaus
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import takewhile, zip_longest
@@ -148,8 +149,14 @@ def selectable(runs: Sequence[Run], *, selected: bool, glyph: Run = (" ", "")) -
     return line((_SELECTED_MARGIN if selected else " ", HEAD), (f"{glyph[0]} ", glyph[1]), *body)
 
 
-def heading(columns: Sequence[Column], margin: str = "  ") -> Text:
-    return line((margin + row(columns, {column.title: column.title for column in columns}), FAINT))
+def heading(columns: Sequence[Column]) -> Text:
+    return line(("  " + row(columns, {column.title: column.title for column in columns}), FAINT))
+
+
+def top(columns: Sequence[Column], width: int) -> Text:
+    """Draw the heads of columns within a horizontal line, which is also the top of a frame."""
+    words = f"── {row(columns, {column.title: column.title for column in columns})}".ljust(width)
+    return line((re.sub("(?<= ) +(?= |$)", lambda found: "─" * len(found[0]), words), FAINT))
 
 
 def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int) -> list[Text]:

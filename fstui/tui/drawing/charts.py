@@ -129,8 +129,8 @@ class Layout(NamedTuple):
     cells: int
     """Cells for dots; the rest is labels."""
     cell_s: int
-    """Seconds of one cell of a full chart. A chart is sent once in this time: less often on a small terminal, whose line
-    may be slow."""
+    """Seconds of one cell of a full chart. A chart is sent once in this time, which is longer on a small terminal: its
+    line may be slow."""
 
 
 def layout(width: int) -> Layout:

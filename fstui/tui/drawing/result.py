@@ -25,7 +25,6 @@ from fstui.tui.drawing.cells import (
     distinct,
     drawn_width,
     fit,
-    heading,
     labelled,
     line,
     paragraph,
@@ -35,10 +34,11 @@ from fstui.tui.drawing.cells import (
     shown,
     styled_row,
     title_line,
+    top,
     window,
 )
 from fstui.tui.drawing.report import Detail
-from fstui.tui.drawing.run import CURVE, PERCENTILES, numbers, percentile, with_long_curves, words_row
+from fstui.tui.drawing.run import CURVE, PERCENTILES, numbers, percentile, step_columns, words_row
 from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD, TIME, speed_style, step_style, verdict_style
 
 STEPS = (
@@ -190,7 +190,7 @@ def findings(found: Sequence[Finding], selected: int | None, width: int, height:
 def steps(run: Run, more: Sequence[Detail], selected: int | None, width: int, height: int) -> list[Text]:
     """Draw a line for each step and for each further section."""
     names = [step.name for step in run.steps]
-    columns = shown(with_long_curves(STEPS, names, width), width - 4)
+    columns = step_columns(STEPS, names, width - 4)
     counts = Counts(run)
     names = distinct(names, columns[0].width)
     rows = [
@@ -198,14 +198,13 @@ def steps(run: Run, more: Sequence[Detail], selected: int | None, width: int, he
         for index, (step, name) in enumerate(zip(run.steps, names, strict=True))
     ]
     rows += [report.row(part, width, selected=index == selected) for index, part in enumerate(more, len(run.steps))]
-    titles = heading(columns, margin="── ").plain
     shared = ", ".join(counts.shared_devices(run.steps))
     note = (
         [line((fit(f"   {NONE}: other processes also wrote to {shared}", width), FAINT))]
         if shared and len(rows) + 2 <= height
         else []
     )
-    return [line((titles, FAINT)), *window(len(rows), rows.__getitem__, selected or 0, height - 1 - len(note)), *note]
+    return [top(columns, width), *window(len(rows), rows.__getitem__, selected or 0, height - 1 - len(note)), *note]
 
 
 def saved(run: Run, saved_to: str | None, save_error: str | None, width: int) -> Text:

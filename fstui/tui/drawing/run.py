@@ -16,7 +16,7 @@ from fstui.model.storage import Node, Target
 from fstui.report import figures
 from fstui.report.findings import leading
 from fstui.report.findings import title as finding_title
-from fstui.report.text import NONE, origin
+from fstui.report.text import NONE, origin, verdict_word
 from fstui.tui.drawing import charts, io_path, latency
 from fstui.tui.drawing.cells import (
     Column,
@@ -25,13 +25,13 @@ from fstui.tui.drawing.cells import (
     fit,
     fit_middle,
     fit_right,
-    heading,
     line,
     row,
     rule,
     shown,
     styled_row,
     title_line,
+    top,
     window,
 )
 from fstui.tui.drawing.cells import Run as Words
@@ -47,7 +47,7 @@ STEPS = (
     Column("P50", 8, right=True),
     Column("P99", 8, right=True, from_width=60),
     Column("MAX", 8, right=True, from_width=70),
-    Column("FLUSH/SYNC", 10, right=True),
+    Column("FLUSH/SYNC", 10, right=True, gap=2),
 )
 ENDS = (
     Column("LAYER", gap=0),
@@ -58,7 +58,7 @@ ENDS = (
     Column("PER SYNC", 8, right=True, gap=2),
 )
 COUNTED = ("WRITES", "BYTES", "FLUSHES", "PER SYNC")
-_BUSY, _VERY_BUSY, _LONG_CURVES = 0.01, 0.1, 150
+_BUSY, _VERY_BUSY = 0.01, 0.1
 PERCENTILES = {"P50": "p50", "P90": "p90", "P99": "p99", "P99.9": "p99_9", "MAX": "max"}
 
 
@@ -72,50 +72,55 @@ def title(progress: Progress, simulated: str | None, width: int) -> Text:
 def steps(progress: Progress, width: int, height: int) -> list[Text]:
     """Draw a row for each planned step. The numbers of the running step change in place."""
     names = [step.name for step in progress.plan.steps]
-    columns = shown(with_long_curves(STEPS, names, width), width - 5)
+    columns = step_columns(STEPS, names, width - 5)
     names = distinct(names, columns[0].width)
 
     def draw(at: int) -> Text:
         return _step(progress, at, names[at], columns)
 
-    return [_heading(columns), *window(len(names), draw, progress.shown or 0, height - 1)]
+    return [top(columns, width), *window(len(names), draw, progress.shown or 0, height - 1)]
 
 
-def _heading(columns: Sequence[Column]) -> Text:
-    """Return heads of columns that are also the top of a frame."""
-    return heading(columns, margin="── ")
-
-
-def with_long_curves(columns: Sequence[Column], names: Sequence[str], width: int) -> Sequence[Column]:
-    """On a wide screen, let the curve take the room that is left, instead of the names of the steps."""
-    if width < _LONG_CURVES:
-        return columns
-    longest = max(map(cell_len, names), default=0)
-    return (replace(columns[0], width=max(longest, 20)), replace(columns[1], width=0), *columns[2:])
+def step_columns(columns: Sequence[Column], names: Sequence[str], width: int) -> tuple[Column, ...]:
+    """Return the columns that fit. The curve, if there is one, takes the room that is left, instead of the names."""
+    if width >= columns[1].from_width:
+        longest = max(map(cell_len, names), default=0)
+        columns = (replace(columns[0], width=max(longest, 20)), replace(columns[1], width=0), *columns[2:])
+    return shown(columns, width)
 
 
 def map_rule(progress: Progress, paused: bool, width: int) -> Text:
-    """Say which step the map shows, what its signs mean, and how far the step is."""
-    index = progress.shown
+    """Say which step the map shows, what its signs mean, how far the step is, and what is done before the next one."""
+    index = progress.drawn
     pause = "" if not paused else "paused: Space shows the result" if progress.run else "paused: Space continues"
     if index is None:
         time = f"for {progress.idle.elapsed_s:.1f} s" if progress.idle else "first"
         return rule(width, f"counting other processes' writes {time}", pause)
+    preparing = _preparing(progress)
+    if preparing and not progress.done:
+        return rule(width, preparing, pause)
     planned = progress.plan.steps[index]
-    name = planned.name
-    if (preparing := progress.preparing) and preparing.server_s:
-        return rule(width, f"{name} · starting the server", pause or seconds(preparing.server_s))
-    if preparing:
-        done = f"{size(preparing.done)} of {size(preparing.total)}" if preparing.total else ""
-        return rule(width, f"{name} · preparing its file", pause or done)
     sign = " · p95 of each second" if planned.settings.reports_itself else ""
     limit = f" ╌ limit {duration_ns(planned.limit_ns)}, one revolution" if planned.limit_ns and width >= 70 else ""
     # The elapsed time is on the left, because a line is sent up to its last changed cell.
-    return rule(width, f"{name} · {_elapsed(progress, index)}{sign}{limit}", pause, latency.LEGEND)
+    words = f"{planned.name} · {_elapsed(progress, index)}{sign}{limit}"
+    return rule(width, words, pause or preparing, latency.LEGEND)
+
+
+def _preparing(progress: Progress) -> str:
+    """Return what is done before the next step begins; empty if nothing is."""
+    preparing = progress.preparing
+    if preparing is None or progress.current is None:
+        return ""
+    name = progress.plan.steps[progress.current].name
+    if preparing.server_s:
+        return f"{name} · starting the server {seconds(preparing.server_s)}"
+    done = f" {size(preparing.done)} of {size(preparing.total)}" if preparing.total else ""
+    return f"{name} · preparing its file{done}"
 
 
 def both_ends(progress: Progress, width: int, height: int) -> list[Text]:
-    """Draw what fstui requested and what each layer counted.
+    """Draw what fstui requested, what each layer counted, and what other processes did before the start.
 
     The lowest devices are always shown; layers above them are left out if there is too little room. Each layer has its
     row from the start, so that nothing moves when the counting begins.
@@ -126,7 +131,9 @@ def both_ends(progress: Progress, width: int, height: int) -> list[Text]:
         seen = progress.done[max(progress.done)]
     settings = progress.plan.steps[progress.shown].settings if progress.shown is not None else Settings()
     layers = [node for node in progress.target.stack[1:] if node.lowest or node.layer == "block"]
-    while len(layers) > max(height - 2, 1) and any(not node.lowest for node in layers):
+    others = _others(progress, width)
+    room = max(height - 2 - len(others), 1)
+    while len(layers) > room and any(not node.lowest for node in layers):
         layers.remove(next(node for node in layers if not node.lowest))
     syncs = 0 if seen is None or (settings.reports_itself and progress.snapshot is seen) else seen.syncs
     shared = bool(syncs) and settings.uniform and _is_shared(progress, seen, settings)
@@ -134,14 +141,14 @@ def both_ends(progress: Progress, width: int, height: int) -> list[Text]:
     if seen is not None:
         requested |= {"WRITES": count(seen.ops), "SYNCS": count(seen.syncs)}
         requested |= {} if settings.reports_itself else {"BYTES": size(seen.bytes)}
-    lines = [_heading(columns), line("   " + row(columns, requested))]
-    for node in layers[: max(height - 2, 1)]:
+    lines = [top(columns, width), line("   " + row(columns, requested))]
+    for node in layers[:room]:
         counted = next((device for device in seen.counters if device.device == node.id), None) if seen else None
         values = {"LAYER": f"{node.id}, all processes" if shared else _label(node, progress.target)}
         if counted is not None:
             values |= dict(zip(COUNTED, figures.counter_cells(counted, 0 if shared else syncs, settings), strict=True))
         lines.append(line("   " + row(columns, values).rstrip()))
-    return lines
+    return lines + others
 
 
 def _is_shared(progress: Progress, seen: Step | Snapshot | None, settings: Settings) -> bool:
@@ -176,19 +183,17 @@ def finding(progress: Progress, width: int) -> Text:
         found: list[Words | str] = [(" nothing found so far", FAINT)]
     else:
         glyph, style = verdict_style(worst.verdict)
-        found = [(f" {glyph} ", style), fit(f"{worst.verdict} so far: {finding_title(worst)}", width - 3).rstrip()]
+        found = [(f" {glyph} {verdict_word(worst.verdict)} so far ", f"reverse {style}"), f" {finding_title(worst)}"]
     answer = progress.judgement.speed.answer
-    if answer not in TOO_SLOW:
-        return line(*found)
-    glyph, style = speed_style(answer)
-    return ends(found, f"{glyph} {answer}", width, style)
+    glyph, style = speed_style(answer) if answer in TOO_SLOW else ("", "")
+    return ends(found, f"{glyph} {answer}" if glyph else "", width, style)
 
 
-def others(progress: Progress, width: int) -> Text:
+def _others(progress: Progress, width: int) -> list[Text]:
     """Say what other processes did to the lowest devices while fstui did nothing, and which wrote most."""
     idle = progress.idle
     if idle is None or not idle.elapsed_s:
-        return line()
+        return []
     did = []
     for device in figures.lowest(idle.counters, progress.target):
         counted = (("writes", device.writes), ("flushes", device.flushes))
@@ -196,10 +201,10 @@ def others(progress: Progress, width: int) -> Text:
         if done:
             did.append(f"{device.device} {', '.join(done)}")
     if not did:
-        return line()
+        return []
     # The names come first, because the line may be cut.
     parts = filter(None, [figures.names_of(idle.writers), *did])
-    return line((fit(f"   other writers before the start: {'; '.join(parts)}", width).rstrip(), FAINT))
+    return [line((fit(f"   other writers before the start: {'; '.join(parts)}", width).rstrip(), FAINT))]
 
 
 def busy(stats: dict[str, IoStats], target: Target) -> Words:
@@ -244,7 +249,8 @@ def _step(progress: Progress, index: int, name: str, columns: Sequence[Column]) 
         values |= numbers(progress.snapshot, planned.settings, counts, columns) if progress.snapshot else {}
     else:
         glyph, style = ("–", FAINT) if planned.skip else ("·", FAINT)
-    styles = {CURVE: TIME, "STEP": HEAD if index == progress.current else ""}
+    running, waiting = index == progress.current, step is None
+    styles = {CURVE: TIME, "STEP": HEAD if running else FAINT if waiting else ""}
     return line(" ", (glyph, style), " ", *styled_row(columns, values, styles))
 
 
@@ -269,7 +275,7 @@ def numbers(
     curve = next((column.width for column in columns if column.title == CURVE), 0)
     return {
         CURVE: charts.sparkline(seen.timeline, curve) if curve else "",
-        "RATE/S": rate(seen.rate_per_s),
+        "RATE/S": rate(seen.rate_per_s) if seen.ops else NONE,
         "FLUSH/SYNC": NONE if per_sync is None else ratio(per_sync),
         **{title: percentile(seen.latency_ns, field) for title, field in PERCENTILES.items()},
     }
@@ -288,8 +294,10 @@ def _label(node: Node, target: Target) -> str:
 
 
 def _elapsed(progress: Progress, index: int) -> str:
+    if index in progress.done:
+        return "done"
     if progress.snapshot is None:
-        return "done" if index in progress.done else "starting"
+        return "starting"
     elapsed, length = progress.snapshot.elapsed_s, progress.snapshot.length_s
     if length is None or elapsed > length:  # a step goes on until it has enough operations
         return f"{elapsed:.1f} s" + (f", planned {length:g} s" if length else "")

@@ -19,13 +19,11 @@ from fstui.runs.runner import RunInProgress
 from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, Command
 from fstui.tui.drawing import latency
 from fstui.tui.drawing import run as drawing
-from fstui.tui.drawing.cells import rule
 from fstui.tui.drawing.latency import LatencyView
 from fstui.tui.progress import Progress
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.widgets.lines import Slices
 
-ENDS_LINES = 8
 DRAW_S = 0.25
 """Time between two updates of the terminal."""
 _OVERRUN = 1.02
@@ -51,13 +49,14 @@ class RunScreen(BaseScreen):
     )
     SCROLLED = "ends"
     HELP_TEXT = (
-        "At the top is each step with its operations per second, the latency of a whole operation (write and sync), "
-        "and the flushes that the lowest device completed per requested sync. In the middle is latency over time. A "
-        "dot marks the latency of operations, and its colour shows how many. Red is a stall; yellow is faster than the "
-        "device can be. Horizontal lines are references: limit is one revolution of the disk, last is the previous "
-        "run, usual is the median of published results, idle is a flush of other processes. At the right are the "
-        "percentiles. Below are both ends: what fstui requested, and what the kernel counted at each layer. The kernel "
-        "also counts the I/O of other processes."
+        "At the top is the verdict so far. Below is each step with its operations per second, the latency of a whole "
+        "operation (write and sync), and the flushes that the lowest device completed per requested sync. In the "
+        "middle is latency over time. A dot marks the latency of operations, and its colour shows how many. Red is a "
+        "stall; yellow is faster than the device can be. Horizontal lines are references: limit is one revolution of "
+        "the disk, last is the previous run, usual is the median of published results, idle is a flush of other "
+        "processes. At the right are the percentiles. At the bottom, or at the right of a wide screen, are both ends: "
+        "what fstui requested, and what the kernel counted at each layer. The kernel also counts the I/O of other "
+        "processes."
     )
 
     def __init__(self, running: RunInProgress, plan: Plan, target: Target) -> None:
@@ -71,14 +70,13 @@ class RunScreen(BaseScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
+        yield self.lines("finding", lambda width, height: [drawing.finding(self.progress, width)], classes="line")
         with Horizontal(id="top"):
             yield self.lines("table", lambda width, height: drawing.steps(self.progress, width, height), frame=True)
-            yield self.lines("so-far", self._draw_so_far, classes="huge", frame=True)
+            yield self.lines("beside", self._draw_ends, classes="huge", frame=True)
         yield self.lines("rule", self._draw_rule, classes="line", frame=True)
         yield Slices(lambda width, height: latency.heat_map(self._view(), width, height), id="map")
-        yield self.lines("ends", lambda width, height: drawing.both_ends(self.progress, width, height), frame=True)
-        yield self.lines("finding", lambda width, height: [drawing.finding(self.progress, width)], classes="line")
-        yield self.lines("others", lambda width, height: [drawing.others(self.progress, width)], classes="line")
+        yield self.lines("ends", self._draw_ends, frame=True)
         yield self.footer_lines()
 
     def on_mount(self) -> None:
@@ -174,21 +172,20 @@ class RunScreen(BaseScreen):
     def _draw_rule(self, width: int, height: int) -> list[Text]:
         return [drawing.map_rule(self.progress, self.paused, width)]
 
-    def _draw_so_far(self, width: int, height: int) -> list[Text]:
-        seen = self.progress
-        found = (rule(width, "so far"), drawing.finding(seen, width), drawing.others(seen, width))
-        return [*drawing.both_ends(seen, width, ENDS_LINES), *found]
+    def _draw_ends(self, width: int, height: int) -> list[Text]:
+        return drawing.both_ends(self.progress, width, height)
 
     def _view(self) -> LatencyView:
         progress = self.progress
-        index = progress.shown
+        index = progress.drawn
         if index is None:
             return LatencyView()
         planned = progress.plan.steps[index]
-        seen = progress.snapshot or progress.done.get(index)
+        running = progress.snapshot if index == progress.current else None
+        seen = running or progress.done.get(index)
         length_s = None if progress.plan.seconds is None else planned.settings.seconds
-        if progress.snapshot is not None:
-            length_s = progress.snapshot.length_s
+        if running is not None:
+            length_s = running.length_s
         marks = self._marks_of(index)
         if seen is None:
             return LatencyView(length_s=length_s, marks=marks)
@@ -196,8 +193,8 @@ class RunScreen(BaseScreen):
         while length_s and length_s * _OVERRUN < seen.elapsed_s:
             length_s += planned_s / 4  # a step that takes longer changes the axis seldom, and little
         timeline = (seen.figures.timeline() if seen.figures else ()) or seen.timeline
-        stall = progress.snapshot.stall if progress.snapshot else None
-        failed = progress.snapshot is None and progress.done[index].error is not None
+        stall = running.stall if running else None
+        failed = running is None and progress.done[index].error is not None
         return LatencyView(timeline, seen.elapsed_s, length_s, marks, seen.latency_ns, stall, failed)
 
     def _marks_of(self, index: int) -> tuple[Mark, ...]:
