@@ -177,6 +177,11 @@ class FstuiApp(App[int]):
         self.leave(0)
 
     def action_interrupt(self) -> None:
+        """Copy the text that is selected with the mouse, as in every Textual app; else quit."""
+        if isinstance(self.screen, BaseScreen) and (selected := self.screen.get_selected_text()) is not None:
+            self.screen.clear_selection()
+            self.screen.copy(selected)
+            return
         self.leave(128 + signal.SIGINT)
 
     def on_key(self, event: Key) -> None:

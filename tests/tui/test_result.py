@@ -193,7 +193,7 @@ async def test_another_saved_run_is_compared_with_this_one() -> None:
         lines = await pressed(pilot, "enter")
         assert isinstance(pilot.app.screen, PageScreen)
         assert lines[1].startswith(" B was faster in 7 of 7 steps")
-        assert [line.split()[:2] for line in lines[3:5]] == [["A", "a1b2c3"], ["B", "k3f9a1"]]
+        assert [line.split()[:2] for line in lines[4:6]] == [["A", "a1b2c3"], ["B", "k3f9a1"]]
         assert any("2.00 ×" in line and line.split()[0] == "B" for line in lines)
         assert max(map(len, shown(pilot.app))) <= 80
         await pilot.press("escape", "escape")
@@ -209,7 +209,7 @@ async def test_a_comparison_in_the_history_can_be_cancelled() -> None:
         assert any("This is the same run" in line for line in await pressed(pilot, "enter"))
         assert "history" in (await pressed(pilot, "escape"))[0]
         lines = await pressed(pilot, "c", "down", "c")
-        assert [line.split()[1] for line in lines[3:5]] == ["a1b2c3", "k3f9a1"]
+        assert [line.split()[1] for line in lines[4:6]] == ["a1b2c3", "k3f9a1"]
 
 
 STALLED = Speed(

@@ -24,8 +24,8 @@ Run = tuple[str, str]
 """Text and its style."""
 ROW, ACTION = "row", "act"
 """Marks of a cell that can be clicked: the number of the row to select, or the action to run."""
-FRAMES_FROM, TWO_CARDS_FROM = 110, 150
-"""Narrower screens have no cells for frames, or for two cards side by side."""
+FRAMES_FROM = 110
+"""Narrower screens have no cells for frames."""
 _SELECTED_MARGIN = "▌"
 
 
@@ -195,19 +195,6 @@ def framed(texts: Sequence[Text], width: int, height: int) -> list[Text]:
         text.truncate(width - 2, overflow="ellipsis", pad=True)
         lines.append(line((left, style)).append_text(text).append(right, style))
     return [*lines, line(("╰" + "─" * (width - 2) + "╯", style))]
-
-
-def cards(blocks: Sequence[Card], width: int) -> list[Text]:
-    """Draw blocks below their titles: on a wide screen in frames, on a very wide one in two columns."""
-    if width < FRAMES_FROM:
-        parts = ([*([rule(width, title)] if title else []), *draw(width), line()] for title, draw in blocks)
-        return [text for part in parts for text in part][:-1]
-    columns: list[list[Text]] = [[], []] if width >= TWO_CARDS_FROM else [[]]
-    each = width // len(columns)
-    for title, draw in blocks:
-        texts = [rule(each - 2, title), *draw(each - 2)]
-        min(columns, key=len).extend(framed(texts, each, len(texts) + 1))
-    return [Text.assemble(*parts, end="") for parts in zip_longest(*columns, fillvalue=line(" " * each))]
 
 
 def wrapped(text: str, width: int, indent: str = "   ", first: str | None = None) -> list[str]:

@@ -16,7 +16,7 @@ from fstui.report.sections import Report, Section, text, value
 from fstui.tui.drawing import latency
 from fstui.tui.drawing.cells import Card, Column, distinct, meter, paragraph, rule, shown, table
 from fstui.tui.drawing.report import section_lines
-from fstui.tui.styles import AREA, DOUBT, FAINT, HEAD
+from fstui.tui.styles import AREA, DOUBT, FAINT
 
 _BAR, _MAP_LINES = " ", 18
 STEPS = (
@@ -41,10 +41,6 @@ def blocks(report: Report) -> list[Card]:
         *_maps(Comparison(report.runs)),
         *((section.title, partial(section_lines, section._replace(title=""))) for section in more),
     ]
-
-
-def answer(report: Report, width: int) -> list[Text]:
-    return paragraph(" ".join(report.sections[0].lines), width - 1, " ", HEAD)
 
 
 def _maps(found: Comparison) -> Iterator[Card]:

@@ -15,7 +15,7 @@ from fstui.report.database_details import notes
 from fstui.report.formats import plain
 from fstui.report.sections import Report, Section
 from fstui.report.text import GLYPHS
-from fstui.tui.drawing.cells import cards, fit, labelled, line, paragraph, selectable
+from fstui.tui.drawing.cells import Card, fit, labelled, line, paragraph, selectable
 from fstui.tui.styles import AREA, FAINT, HEAD, verdict_style
 
 IS_IT_SLOW = "is-it-slow"
@@ -31,9 +31,9 @@ class Detail(NamedTuple):
     """The rule's page that explains it."""
 
 
-def report_lines(report: Report, width: int) -> list[Text]:
+def report_cards(report: Report) -> list[Card]:
     sections = (section for section in report.without_figures if not section.in_documents)
-    return cards([(section.title, _drawn(section._replace(title=""))) for section in sections], width)
+    return [(section.title, _drawn(section._replace(title=""))) for section in sections]
 
 
 def section_lines(section: Section, width: int) -> list[Text]:

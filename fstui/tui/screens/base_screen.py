@@ -14,7 +14,7 @@ from fstui.tui.commands import PALETTE, Command
 from fstui.tui.drawing.cells import paragraph
 from fstui.tui.styles import HEAD
 from fstui.tui.terminal import PressDriver
-from fstui.tui.widgets.lines import Draw, DrawnLines, DrawnText
+from fstui.tui.widgets.lines import Draw, DrawnLines, DrawnText, Footer
 
 if TYPE_CHECKING:
     from textual.events import Click
@@ -67,7 +67,7 @@ class BaseScreen(Screen[None]):
         return part
 
     def footer_lines(self) -> DrawnLines:
-        return self.lines("footer", self._draw_footer)
+        return Footer(self._draw_footer, id="footer")
 
     def part(self, id: str) -> DrawnLines:  # noqa: A002
         return self.query_one(f"#{id}", DrawnLines)

@@ -3,25 +3,61 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
 from msgspec.structs import replace
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.containers import VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 
 from fstui.model.run import Run
 from fstui.report.sections import Report, Section, right
 from fstui.tui.commands import BACK, COPY, EVERYWHERE, HELP, LIST, PALETTE, QUIT, Command, key_names
-from fstui.tui.drawing.cells import Card, cards, line, title_line
-from fstui.tui.drawing.report import report_lines, section_lines
+from fstui.tui.drawing.cells import Card, line, paragraph, rule, title_line
+from fstui.tui.drawing.report import report_cards, section_lines
 from fstui.tui.screens.base_screen import BaseScreen
-from fstui.tui.styles import FAINT, KEY
+from fstui.tui.styles import FAINT, HEAD, KEY
+from fstui.tui.widgets.lines import DrawnLines
 
 COPIED_WIDTH = 80
-"""Too narrow for frames and cards side by side, which are no use in a ticket."""
+TWO_COLUMNS_FROM = 150
+"""A narrower screen has no cells for two cards side by side."""
+
+
+class Cards(VerticalScroll):
+    """Cards below each other, on a very wide screen in two columns that are about as long."""
+
+    def __init__(self, cards: Sequence[Card]) -> None:
+        super().__init__(id="page")
+        self._cards = cards
+
+    def compose(self) -> ComposeResult:
+        width = self.app.size.width // self._columns
+        columns: list[list[Card]] = [[] for _ in range(self._columns)]
+        lengths = [0] * self._columns
+        for card in self._cards:
+            shortest = lengths.index(min(lengths))
+            columns[shortest].append(card)
+            lengths[shortest] += len(card_lines(card, width))
+        for column in columns:
+            with Vertical():
+                for card in column:
+                    yield DrawnLines(partial(card_lines, card), frame=True)
+
+    def on_resize(self) -> None:
+        if len(self.children) != self._columns:
+            self.refresh(recompose=True)
+
+    @property
+    def _columns(self) -> int:
+        return 2 if self.app.size.width >= TWO_COLUMNS_FROM else 1
+
+
+def card_lines(card: Card, width: int, height: int = 0) -> list[Text]:
+    title, draw = card
+    return [rule(width, title), *draw(width)]
 
 
 class PageScreen(BaseScreen):
@@ -29,24 +65,29 @@ class PageScreen(BaseScreen):
     SCROLLED = "page"
     HELP_TEXT = "A page to read."
 
-    def __init__(self, name: str, page: Callable[[int], list[Text]], subject: str = "") -> None:
-        """``page`` returns the lines for a width."""
+    def __init__(self, name: str, cards: Sequence[Card], subject: str = "", answer: str = "") -> None:
         super().__init__(name)
-        self._page = page
+        self.cards = cards
         self._subject = subject
+        self._answer = answer
 
     def compose(self) -> ComposeResult:
         title = (self.name or "", self._subject, "")
         yield self.lines("title", lambda width, height: [title_line(*title, width)], classes="line")
-        with VerticalScroll(id="page"):
-            yield self.lines("drawn", lambda width, height: self._page(width))
+        if self._answer:
+            yield self.lines("answer", lambda width, height: paragraph(self._answer, width - 1, " ", HEAD))
+        yield Cards(self.cards)
         yield self.footer_lines()
 
     def action_move(self, by: int) -> None:
         self.action_scroll(by)
 
     def action_copy(self) -> None:
-        self.copy("\n".join(text.plain.rstrip() for text in self._page(COPIED_WIDTH)))
+        cards = ("\n".join(text.plain.rstrip() for text in card_lines(card, COPIED_WIDTH)) for card in self.cards)
+        self.copy("\n\n".join([*([self._answer] if self._answer else []), *cards]))
+
+    def action_explain(self, rule_name: str) -> None:
+        self.app.push_screen(explain_screen(rule_name))
 
 
 class HelpScreen(PageScreen):
@@ -68,7 +109,7 @@ def help_screen(screen: BaseScreen, keymap: Mapping[str, str]) -> PageScreen:
         return lines
 
     top: list[Card] = [("this screen", partial(section_lines, Section(lines=(screen.HELP_TEXT,)))), ("keys", draw_keys)]
-    return HelpScreen("help", partial(cards, [*top, *map(_meaning, _words_of(screen))]))
+    return HelpScreen("help", [*top, *map(_meaning, _words_of(screen))])
 
 
 def glossary_screen(screen: BaseScreen) -> PageScreen:
@@ -76,7 +117,7 @@ def glossary_screen(screen: BaseScreen) -> PageScreen:
     from fstui.report import glossary  # noqa: PLC0415
 
     names = dict.fromkeys((*_words_of(screen), *glossary.entries()))
-    return PageScreen("glossary", partial(cards, list(map(_meaning, names))), "the words of this screen first")
+    return PageScreen("glossary", list(map(_meaning, names)), "the words of this screen first")
 
 
 def _words_of(screen: BaseScreen) -> tuple[str, ...]:
@@ -86,7 +127,7 @@ def _words_of(screen: BaseScreen) -> tuple[str, ...]:
 
 
 def report_screen(name: str, report: Report) -> PageScreen:
-    return PageScreen(name, partial(report_lines, report))
+    return PageScreen(name, report_cards(report))
 
 
 def comparison_screen(runs: Sequence[Run]) -> PageScreen:
@@ -96,7 +137,7 @@ def comparison_screen(runs: Sequence[Run]) -> PageScreen:
 
     oldest_first = sorted(runs, key=lambda run: run.started_at)
     report = compare.of_runs(oldest_first)
-    return PageScreen("compare", lambda width: [*drawing.answer(report, width), *cards(drawing.blocks(report), width)])
+    return PageScreen("compare", drawing.blocks(report), answer=" ".join(report.sections[0].lines))
 
 
 def explain_screen(rule_name: str) -> PageScreen:
@@ -111,7 +152,7 @@ def explain_screen(rule_name: str) -> PageScreen:
     name, _, note = head.partition("\n")
     (first, _, text), *others = (part.partition("\n") for part in parts)
     found = [(first, partial(draw, f"{note}\n{text}")), *((title, partial(draw, text)) for title, _, text in others)]
-    return PageScreen("explain", partial(cards, [*found, *map(_meaning, words)]), name)
+    return PageScreen("explain", [*found, *map(_meaning, words)], name)
 
 
 def _meaning(word: str) -> Card:

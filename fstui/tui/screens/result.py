@@ -175,9 +175,13 @@ class ResultScreen(BaseScreen):
         from fstui.tui.screens.page_screen import PageScreen  # noqa: PLC0415
 
         chosen = self.chosen
-        self.app.push_screen(
-            PageScreen("result", lambda width: [*_named(chosen, width), *self._explained(chosen, width, UNBOUNDED)])
-        )
+        finding = chosen if isinstance(chosen, Finding) else None
+
+        def draw(width: int) -> list[Text]:
+            title = paragraph(finding.title, width - 2, " ", HEAD) if finding else []
+            return [*title, *self._explained(chosen, width, UNBOUNDED)]
+
+        self.app.push_screen(PageScreen("result", [(finding.rule if finding else "", draw)]))
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
         if not self.part("detail").has_frame:
@@ -224,9 +228,3 @@ def _name(chosen: Finding | Step | Detail | None) -> str:
     if isinstance(chosen, Finding):
         return chosen.rule
     return chosen.name if isinstance(chosen, Step) else chosen.title if chosen else ""
-
-
-def _named(chosen: Finding | Step | Detail | None, width: int) -> list[Text]:
-    if not isinstance(chosen, Finding):
-        return []
-    return [rule(width, chosen.rule), *paragraph(chosen.title, width - 2, " ", HEAD)]

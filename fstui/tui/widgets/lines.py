@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from rich.text import Span, Text
 from textual.app import ComposeResult
 from textual.events import Click
 from textual.geometry import Region, Size
+from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -21,6 +23,8 @@ Draw = Callable[[int, int], Sequence[Text]]
 UNBOUNDED = 10_000
 _WHEEL_LINES = 3
 _PIECES = 14
+_EDGES = re.compile("^[╭│├╰]|[ ─╮│┤╯]+$", re.MULTILINE)
+"""Frames and blanks at both ends of lines, which are not copied."""
 
 
 class DrawnText(Widget):
@@ -66,7 +70,21 @@ class DrawnText(Widget):
             widget.refresh()
 
     def render_line(self, y: int) -> Strip:
-        return _line(self.strips, y) or Strip.blank(self.size.width, self._background)
+        strip = _line(self.strips, y) or Strip.blank(self.size.width, self._background)
+        if not self.allow_select:
+            return strip
+        span = selection.get_span(y) if (selection := self.text_selection) else None
+        if span and y < len(self._texts):
+            text, (start, end) = self._texts[y].copy(), span
+            style = self.screen.get_component_rich_style("screen--selection")
+            text.stylize(style, start, end if end >= 0 else len(text))
+            strip = self._strip_of(text)
+        return strip.apply_offsets(0, y)
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        if selection.start and selection.start.y >= len(self._texts):
+            return None
+        return _EDGES.sub("", selection.extract("".join(f"{text.plain}\n" for text in self._texts))), "\n"
 
     def draw_texts(self, width: int, height: int) -> Sequence[Text]:
         return self._draw(width, height)
@@ -91,7 +109,7 @@ class DrawnText(Widget):
         self._texts = texts
 
     def _strip_of(self, text: Text) -> Strip:
-        strip = Strip(text.render(self.app.console)).simplify().adjust_cell_length(self.size.width)
+        strip = Strip(text.render(self.app.console)).adjust_cell_length(self.size.width).simplify()
         return strip.apply_style(background) if (background := self._background) else strip
 
 
@@ -115,6 +133,7 @@ class DrawnLines(DrawnText):
         self._offset = 0
         self._height_drawn = 0
         self._marks: list[list[tuple[Span, dict[str, Any]]]] = []
+        self._has_rows = False
 
     def redraw(self) -> None:
         width = self.size.width
@@ -134,13 +153,20 @@ class DrawnLines(DrawnText):
             shown[-1] = Text(f"   … {left + 1} more (PgDn)", style=FAINT, end="")
         shown = framed(shown, width, max(height, 2))[:height] if frame else shown
         self._marks = [list(_marks(text)) for text in shown]
+        self._has_rows = any(ROW in mark for marks in self._marks for _, mark in marks)
         return [_without_marks(text) for text in shown]
+
+    @property
+    def allow_select(self) -> bool:
+        """Allow to select text with the mouse where a click does not select a row, as in Textual's own widgets."""
+        return super().allow_select and not self._has_rows
 
     @property
     def has_frame(self) -> bool:
         return self._frame and self.screen.size.width >= FRAMES_FROM
 
     def scroll_lines(self, by: int) -> None:
+        self.screen.clear_selection()
         self._offset = max(self._offset + by, 0)
         self.redraw()
 
@@ -164,7 +190,7 @@ class DrawnLines(DrawnText):
 
     async def _turn(self, by: int) -> None:
         """Move the selection of rows that can be selected, as the keys do; scroll other lines."""
-        if any(ROW in mark for marks in self._marks for _, mark in marks):
+        if self._has_rows:
             await self.app.run_action(f"move({by})", default_namespace=self.screen)
         else:
             self.scroll_lines(by)
@@ -177,6 +203,10 @@ class DrawnLines(DrawnText):
         frame = self.has_frame
         lines = self._full_height() if self._full_height else len(self._draw(width - 2 * frame, UNBOUNDED))
         return lines + frame if lines else 0
+
+
+class Footer(DrawnLines):
+    ALLOW_SELECT = False
 
 
 class Slices(DrawnText):
@@ -202,6 +232,8 @@ class Slices(DrawnText):
 
 class Piece(Widget):
     """Some columns of Slices."""
+
+    ALLOW_SELECT = False
 
     def __init__(self, whole: Slices) -> None:
         super().__init__()
