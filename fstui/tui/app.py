@@ -221,14 +221,18 @@ class FstuiApp(App[int]):
         name = f"fstui-screen-{datetime.now():%Y%m%d-%H%M%S}.svg"
         self.save_files({name: self.export_screenshot().encode()})
 
+    @property
+    def here(self) -> str:
+        """The current directory, not from getcwd(2), which hangs if the disk of the directory does."""
+        return os.environ.get("PWD", ".")
+
     @work(group="export")
     async def save_files(self, files: Mapping[str, bytes]) -> None:
         """Write files into the current directory, or into the home directory if that fails. A child writes them."""
         from fstui.runs.files import write  # noqa: PLC0415
 
         problem = ""
-        # PWD instead of getcwd(2), which hangs if the disk of the directory does
-        for directory in (os.environ.get("PWD", "."), os.environ.get("HOME", "/")):
+        for directory in (self.here, os.environ.get("HOME", "/")):
             results = [await write(f"{directory}/{name}", data) for name, data in files.items()]
             problem = next(filter(None, results), "")
             if not problem:

@@ -126,9 +126,11 @@ def test_a_hostile_name_cannot_choose_the_export_directory() -> None:
     assert files and not any("/" in name or "\0" in name for name in files)
 
 
-async def test_export_writes_one_file_per_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_export_names_the_directory_before_it_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PWD", str(tmp_path))
     async with opened() as pilot:
+        await pilot.press("e", "escape", "e")
+        assert f"files into {tmp_path}" in "".join(shown(pilot.app)[-4:]) and not os.listdir(tmp_path)
         await pilot.press("e")
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from msgspec.structs import replace
 from rich.text import Text
 from textual import work
@@ -9,6 +11,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 
 from fstui.model.judgement import Finding
+from fstui.model.quantities import counted
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report import comparison, formats, replicas
@@ -33,9 +36,7 @@ class ResultScreen(BaseScreen):
         Command("result.again", "r", "again", "again", "Repeat the run on the same directory."),
         Command("result.explain", "x", "explain", "explain", "Explain the rule of the selected finding."),
         Command("result.powercut", "w", "power_cut", "power cut", "Test it with a power cut."),
-        Command(
-            "result.export", "e", "export", "export", "Write the run to the current directory, one file per format."
-        ),
+        Command("result.export", "e", "export", "export", "Write one file per format, after naming the directory."),
         Command("result.compare", "c", "compare", "compare", "Compare with another saved run."),
         Command("result.view", "v", "view", "", "Show the selected row on a page of its own."),
         Command("result.open", "enter", "open", "", "Show the row on a page of its own; press twice the first time."),
@@ -51,9 +52,9 @@ class ResultScreen(BaseScreen):
         "survives. The line below the verdict says whether the storage is slow. Move through the findings, "
         "the steps and the sections below them: changes since the previous run, the I/O path with what was requested, "
         "passed on and dropped, why the storage is slow or not, tables of databases, and a comparison with published "
-        "rates. The selected row is explained at the top; Enter, pressed twice the first time, shows it on a page of "
-        "its own. FLUSH/SYNC is the number of flushes at the lowest devices per requested sync. BYTES is the number of "
-        "bytes that arrived there per byte written."
+        "rates. The selected row is explained at the top; Enter shows it on a page of its own (the first Enter only "
+        "asks). FLUSH/SYNC is the number of flushes at the lowest devices per requested sync. W-AMP (write "
+        "amplification) is the number of bytes that arrived there per byte written."
     )
 
     def __init__(
@@ -131,7 +132,14 @@ class ResultScreen(BaseScreen):
         self.copy(str(formats.render(format_, self.result, self.saved_to)))
 
     def action_export(self) -> None:
-        self.fstui.save_files(formats.files(self.result))
+        files = formats.files(self.result)
+        first, *others = files
+        names = ", ".join((first, *(Path(name).suffix for name in others)))
+        question = f"Press the same key again to write {counted(len(files), 'file')} into {self.fstui.here}: {names}."
+        if self._answered != question:
+            self.ask(question)
+        else:
+            self.fstui.save_files(files)
 
     @work(exclusive=True, group="again")
     async def action_again(self) -> None:
