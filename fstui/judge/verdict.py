@@ -76,7 +76,11 @@ def _safe_next(evidence: Evidence, steps: tuple[str, ...]) -> tuple[str, ...]:
         return steps
     names = "|".join(re.escape(node.id) for node in target.stack)
     real = [re.sub(rf"/dev/(?:{names})\b", "DEVICE", step.replace(target.mount_point, "DIR")) for step in steps]
-    return tuple(step if "simulated" in step else f"On a real disk: {step}" for step in real)
+    here, there = ([step for step in real if ("simulated" in step) is simulated] for simulated in (True, False))
+    if there:  # said once: the first step may be shown alone, and the others are below it
+        first = there[0]
+        there[0] = f"On a real disk{', on' + first[2:] if first.startswith('On the host') else ': ' + first}"
+    return (*here, *there)
 
 
 def decisive(findings: Sequence[Finding]) -> Finding | None:

@@ -10,7 +10,7 @@ from fstui.measure.kinds.servers import COMMANDS
 from fstui.model.host import Host, OtherWriter, Process
 from fstui.model.quantities import duration_ns, rate, ratio, seconds
 from fstui.model.steps import Step
-from fstui.model.storage import Node, Reading
+from fstui.model.storage import SIMULATED, Node, Reading
 from fstui.storage.layers.devices import platforms
 from fstui.storage.layers.devices.caches import behind_raid_controller, is_optane
 from fstui.storage.layers.flushes import Range
@@ -131,7 +131,7 @@ def _expected(flushes: float) -> str:
 
 def read(node: Node, what: str, value: str, path: str) -> str:
     """Return a line of evidence: the node, what was read, its value and its file."""
-    return f"{node.id} {what}: {value}" + (f" ({path})" if path else "")
+    return f"{named(node)} {what}: {value}" + (f" ({path})" if path and not path.startswith(SIMULATED) else "")
 
 
 def write_cache(node: Node) -> str:
@@ -153,7 +153,7 @@ def medium(node: Node) -> str:
     # The text before the colon says when it was declared: "declared by you (remembered): …"
     declared = known.because.partition(":")[0] or "declared by you"
     who = declared if known.declared else known.because or "read"
-    return f"{node.id} medium, write cache: {known.class_}, {known.write_cache}: {who}"
+    return f"{node.id}: medium {known.class_}, write cache {known.write_cache} ({who})"
 
 
 def hypervisor(host: Host) -> tuple[str, ...]:

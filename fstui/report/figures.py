@@ -44,7 +44,7 @@ def counter_cells(device: DeviceCounters, syncs: int, settings: Settings) -> tup
     )
 
 
-STEP_HEADER = ("STEP", "RATE/S", "P50", "P99", "MAX", "FLUSH/SYNC", "BYTES")
+STEP_HEADER = ("STEP", "RATE/S", "P50", "P99", "MAX", "FLUSH/SYNC", "W-AMP")
 
 
 def step_cells(step: Step, counts: Counts) -> tuple[str, ...]:

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from fstui.judge.words import listed
-from fstui.measure.kinds.dirty_flush import DirtyFlushFigures
+from fstui.judge.words import command, listed
 from fstui.model.quantities import count, counted, duration_ns, seconds, size
 from fstui.model.run import Run
 from fstui.model.settings import UnknownSettings
@@ -21,7 +20,6 @@ from fstui.report.stack import medium, stack_line
 from fstui.report.text import NONE, moment, simulated_words, speed_words, verdict_words
 
 _FINDINGS = ("", "FINDING", "VERDICT", "CONFIDENCE", "WHAT")
-_GROWTH = ". This is the time of a flush, and what each MiB of unsynced data adds to it."
 BELOW = "The filesystem below: "
 _LATENCIES = (("latency", "latency_ns"), ("write", "write_ns"), ("sync", "sync_ns"))
 
@@ -103,7 +101,7 @@ def _steps(run: Run, counts: figures.Counts) -> Section:
         if set(numbers) != {NONE} or not figures.words(step):
             rows.append((name, *map(right, numbers)))
     notes = [
-        f"{step.name}: {words}{_GROWTH * isinstance(step.figures, DirtyFlushFigures)}"
+        f"{step.name}: {words}{' (MiB of unsynced data)' * ('/MiB' in words)}"
         for step in run.steps
         if (words := figures.words(step))
     ]
@@ -117,7 +115,9 @@ def _steps(run: Run, counts: figures.Counts) -> Section:
         if reason := figures.failure(step):
             status = "" if step.status == "finished" else f" {step.status}"
             alike.setdefault(f"{status}: {reason}", []).append(step.name)
-    notes += [f"{'; '.join(names)}{reason}" for reason, names in alike.items()]
+    for reason, names in alike.items():
+        every = len(names) == len(run.steps) > 1
+        notes.append(f"{'all steps' if every else ', '.join(map(command, names)) if names[1:] else names[0]}{reason}")
     if shared := counts.shared_devices(run.steps):
         notes.append(f"{NONE}: not known, because other processes, or a layer between, also wrote to {listed(shared)}")
     return Section("", figures.STEP_HEADER, tuple(rows), tuple(notes))

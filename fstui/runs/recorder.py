@@ -229,7 +229,7 @@ class StepRecorder:
         if elapsed_s < 0.9 * self.length_s:
             return "ended early, having written all that the plan allows"
         if elapsed_s > 1.1 * self.length_s and self.ops <= 50 + self.settings.writers:
-            return f"took {elapsed_s:.1f} s to complete {self.ops} operations"
+            return f"ran {elapsed_s:.1f} s instead of {self.length_s:g} s, to complete {self.ops} operations"
         return None
 
     def _stall(self, now_ns: int) -> PendingOperation | None:

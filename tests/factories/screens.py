@@ -244,7 +244,7 @@ TOO_FAST = Finding(
     because=(
         "same block, fdatasync: 812/s, limit 120/s; p50 1.2 ms, turn 8.3 ms",
         "sda: 1\xa0622 flushes for 1\xa0624 syncs",
-        "medium, write cache: hdd-7200, none: declared by you",
+        "vda: medium hdd-7200, write cache none (declared by you)",
     ),
     next=(
         "VirtualBox: set IgnoreFlush to 0 for this disk, then r (run again).",

@@ -43,7 +43,7 @@ def test_the_whole_result_in_plain_text() -> None:
         "!  same-block-rotation  suspicious  high        840/s, 7200 rpm allows 120",
         "   odirect-alone        note        high        0 flushes: not durable by itself",
         "",
-        "STEP             RATE/S     P50     P99      MAX  FLUSH/SYNC  BYTES",
+        "STEP             RATE/S     P50     P99      MAX  FLUSH/SYNC  W-AMP",
         "write, no sync  211\xa0402  1.2 ms  5.9 ms  28.0 ms           –   0.00",
         "fdatasync           840  1.2 ms  5.9 ms  28.0 ms        1.00   1.00",
         "",
@@ -87,8 +87,9 @@ def test_a_step_that_ended_at_its_number_of_syncs_says_so() -> None:
 
 def test_steps_that_ended_alike_are_named_in_one_line() -> None:
     early = [replace(step, status="finished", reason="ended early") for step in RUN.steps[:2]]
-    names = "; ".join(step.name for step in early)
-    assert f"{names}: ended early" in printed_run(replace(RUN, steps=tuple(early)))
+    names = ", ".join(f"'{step.name}'" for step in early)
+    assert f"{names}: ended early" in printed_run(replace(RUN, steps=(*early, replace(SYNCED, reason=None))))
+    assert "all steps: ended early" in printed_run(replace(RUN, steps=tuple(early)))
 
 
 def test_simulation_and_leftovers_are_named() -> None:

@@ -101,7 +101,7 @@ def test_a_snapshot_has_the_current_state() -> None:
     [
         (1000, 500, None),
         (800, 500, "ended early, having written all that the plan allows"),
-        (3000, 50, "took 3.0 s to complete 50 operations"),
+        (3000, 50, "ran 3.0 s instead of 1 s, to complete 50 operations"),
     ],
 )
 def test_a_step_says_why_it_ran_shorter_or_longer(elapsed_ms: int, ops: int, reason: str | None) -> None:

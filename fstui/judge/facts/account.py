@@ -197,7 +197,7 @@ class FlushAccount(NamedTuple):
         arrived, where = f"{self.step.name}: {size(self.arrived_bytes)}", words.devices(self.devices)
         if not self.expected_bytes.low:  # the bytes may have gone to another device of the pool
             return f"{arrived} at {where}"
-        return f"{arrived} of {size(self.expected_bytes.low)} at {where} ({ratio(self.byte_share)})"
+        return f"{arrived} at {where}, {size(self.expected_bytes.low)} expected ({ratio(self.byte_share)})"
 
     @property
     def _exceeds_flushes(self) -> bool:

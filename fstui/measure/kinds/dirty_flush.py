@@ -90,9 +90,10 @@ class DirtyFlushFigures(StepFigures, frozen=True, kw_only=True, tag="dirty_flush
 
     @property
     def words(self) -> str:
-        """``flush 124 µs, +400 µs/MiB, scattered +1.2 ms/MiB``."""
+        """``flush 124 µs, +400 µs/MiB, scattered +1.2 ms/MiB``; ``flush 1 µs, no growth`` if both are alike."""
         if not self.patterns:
             return ""
         (_, first), *others = self.patterns.items()
         start = f"flush {duration_ns(first.intercept_ns)}," if first.intercept_ns > 0 else "flush"
-        return ", ".join([f"{start} {first.slope}", *(f"{pattern} {growth.slope}" for pattern, growth in others)])
+        grown = [f"{pattern} {growth.slope}" for pattern, growth in others if growth.slope != first.slope]
+        return ", ".join([f"{start} {first.slope}", *grown])

@@ -52,7 +52,7 @@ STEPS = (
     Column("MAX", 8, right=True, from_width=70),
     Column("STALLS", 7, right=True, from_width=130),
     Column("FLUSH/SYNC", 10, right=True),
-    Column("BYTES", 7, right=True, from_width=76),
+    Column("W-AMP", 7, right=True, from_width=76),
 )
 _NAME, _WIDE = 20, 90
 """A terminal that is not wide cuts the names of rules, to leave room for their titles."""
@@ -239,7 +239,7 @@ def _step(step: Step, name: str, counts: Counts, columns: Sequence[Column], sele
         arrived = counts.bytes_ratio(step)
         values |= numbers(step, step.settings, counts, columns)
         values["STALLS"] = count(step.stalls.count) if step.stalls.count else NONE
-        values["BYTES"] = NONE if arrived is None else ratio(arrived)
+        values["W-AMP"] = NONE if arrived is None else ratio(arrived)
     else:
         values["RATE/S"] = step.status
     runs = styled_row(columns, values, {CURVE: TIME})

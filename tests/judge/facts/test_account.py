@@ -34,7 +34,7 @@ def test_too_few_own_flushes_are_reported_with_possible_ones() -> None:
 
 def test_line_of_evidence() -> None:
     assert account(0.5).flush_line == "fdatasync: 1\xa0000 flushes for 2\xa0000 syncs at sda (0.50, 1 expected)"
-    assert account(1.0, 0.5).byte_line == "fdatasync: 15.6 MiB of 31.2 MiB at sda (0.50)"
+    assert account(1.0, 0.5).byte_line == "fdatasync: 15.6 MiB at sda, 31.2 MiB expected (0.50)"
     none_expected = account()._replace(expected_bytes=Range(0, 1 << 30))
     assert none_expected.byte_line == "fdatasync: 31.2 MiB at sda"
 

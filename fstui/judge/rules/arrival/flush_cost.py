@@ -67,7 +67,7 @@ def _works(case: Case, grown: Sequence[FlushGrowth], lowest: str) -> Conclusion:
     known = all(growth.has_device_times for growth in grown)
     where = words.listed(sorted(set().union(*(growth.working for growth in grown)))) if known else lowest
     return Conclusion(
-        title=f"a flush takes {duration_ns(steepest.per_mib_ns)} longer per MiB",
+        title=f"each unsynced MiB adds {duration_ns(steepest.per_mib_ns)} to a flush",
         sentence=f"A flush at {where} takes longer the more unsynced data it finds: {steepest.summary}, in "
         f"{words.time_measured(steps)}. So the flush writes something; only a power cut proves "
         f"more.{case.lowest_devices.doubt()}",

@@ -56,6 +56,8 @@ _DRIVE = "Ask the drive again after its next power cycle (smartctl -g wcache): m
 _STORE = "Only the provider can confirm it, and the data is gone with the instance in any case."
 _ARRAY = "Check the array: its battery, and that its write cache is mirrored or off without it."
 
+_DOCUMENTED, _NO_CACHE = "its documentation is right", "it has no volatile cache"
+
 
 class Statement(NamedTuple):
     """Why what a device has acknowledged may be durable, although no flush could be counted."""
@@ -64,6 +66,8 @@ class Statement(NamedTuple):
     """What the device is: ``a volume of a RAID controller``."""
     condition: str
     """A sentence without its end: what was stated, or on what it depends."""
+    provided: str
+    """The condition in the title: ``durable, if the controller's cache is protected``."""
     because: tuple[str, ...]
     next: tuple[str, ...]
 
@@ -80,7 +84,7 @@ def stated_durable(case: Case) -> Iterator[Conclusion]:
     kinds = words.listed(dict.fromkeys(each.says for each in stated))
     conditions = ". ".join(dict.fromkeys(each.condition for each in stated))
     yield Conclusion(
-        title=f"{where}: durable, if the statement about it is true",
+        title=f"{where}: durable, if {words.listed(dict.fromkeys(each.provided for each in stated))}",
         sentence=f"{where} is {kinds}. {conditions}. Nothing in "
         f"{words.time_measured(account.step for account in written)} contradicts that, and nothing here can confirm it."
         f"{case.lowest_devices.doubt(known=case.stack.commit_devices)}",
@@ -125,28 +129,40 @@ def _statement(node: Node, host: Host) -> Statement | None:
     if document is not None:
         names = (f"the host: {host.cloud or host.virtualization} ({DMI})", media.recognised_by(node))
         because = (*names, f"documented: {document.source}")
-        return Statement(document.says, document.promise or "", because, (document.ask or words.FORCE_STOP,))
+        return Statement(
+            document.says, document.promise or "", _DOCUMENTED, because, (document.ask or words.FORCE_STOP,)
+        )
     if service is not None and service.promise:
-        return Statement(service.title, service.promise, (f"documented: {service.source}",), (service.ask,))
+        return Statement(
+            service.title, service.promise, _DOCUMENTED, (f"documented: {service.source}",), (service.ask,)
+        )
     if row is not None and row.cloud and row.cloud != host.cloud:
         return None  # the disk has the name of another cloud
     if row is not None and row.grade == "array":
-        return Statement(row.says, "It is durable if that cache is protected as its maker states", (), (_ARRAY,))
+        condition = "It is durable if that cache is protected as its vendor states"
+        return Statement(row.says, condition, "the array's cache is protected", (), (_ARRAY,))
     if behind_raid_controller(node):
         says = row.says if row is not None and row.grade == "raid" else "a volume of a RAID controller"
         condition = "It is durable if the battery or capacitor is healthy and the drives' own caches are off"
-        return Statement(says, condition, (words.medium(node),), words.CHECK_CONTROLLER)
+        return Statement(
+            says, condition, "the controller's cache is protected", (words.medium(node),), words.CHECK_CONTROLLER
+        )
     return _of_drive(node, row)
 
 
 def _of_drive(node: Node, row: models.Model | None) -> Statement | None:
     reported = reports_no_cache(node)
     if row is not None and row.ephemeral and has_cache(node) is False:
-        return Statement(row.says, "According to the kernel, it has no volatile write cache", reported, (_STORE,))
+        condition = "According to the kernel, it has no volatile write cache"
+        return Statement(row.says, condition, _NO_CACHE, reported, (_STORE,))
     if safe_drive(node) and not reported:
-        says = f"a drive with {'no volatile' if is_optane(node) else 'a protected'} cache"
-        return Statement(says, "It is durable if that is true", (words.medium(node),), (words.check_health(node),))
+        optane = is_optane(node)
+        says = f"a drive with {'no volatile' if optane else 'a protected'} cache"
+        provided = _NO_CACHE if optane else "its cache is protected"
+        return Statement(
+            says, "It is durable if that is true", provided, (words.medium(node),), (words.check_health(node),)
+        )
     alone = is_attached_here(node) or is_passed_through(node)
     if reported and alone and not over_own_network(node):
-        return Statement("a drive", "By its own report, it has no volatile write cache", reported, (_DRIVE,))
+        return Statement("a drive", "By its own report, it has no volatile write cache", _NO_CACHE, reported, (_DRIVE,))
     return None

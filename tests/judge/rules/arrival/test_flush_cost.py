@@ -118,7 +118,7 @@ def test_growing_flush_is_consistent_and_low_in_a_guest(host: Host, confidence: 
     found = finding(judgement, "flush-cost")
     assert (found.verdict, found.confidence) == ("consistent", confidence)
     assert (judgement.verdict, judgement.confidence) == ("consistent", confidence)
-    assert "394 µs longer per MiB" in found.title
+    assert "MiB adds 394 µs" in found.title
     assert "only a power cut proves more." in found.sentence
     assert ("What the host does with data for sda" in found.sentence) is (host is GUEST)
 

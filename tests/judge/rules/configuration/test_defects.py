@@ -219,12 +219,12 @@ def test_loop_in_memory_is_not_durable_although_flushes_arrive() -> None:
         (
             disk(medium=Medium(class_="memory", because="the model says so")),
             "in memory (sda)",
-            "sda medium, write cache: memory, unknown: the model says so",
+            "sda: medium memory, write cache unknown (the model says so)",
         ),
         (
             disk(medium=Medium(class_="memory", declared=True)),
             "in memory (sda)",
-            "sda medium, write cache: memory, unknown: declared by you",
+            "sda: medium memory, write cache unknown (declared by you)",
         ),
         (disk(kind="zram", medium=Medium(class_="hdd-7200", declared=True)), "in memory (zram)", "sda: zram"),
     ],

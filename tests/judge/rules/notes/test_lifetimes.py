@@ -21,7 +21,7 @@ def test_layer_of_a_container_is_deleted_with_it(box: Box, upper: str) -> None:
     box.mount("overlay", "/srv", "overlay", super_options=f"rw,lowerdir=/image,upperdir={upper}")
     found = finding(judge(evidence(look(box))), "container-layer")
     assert (found.verdict, found.title) == (None, "/srv: deleted with its container")
-    assert found.because == (f"mount:/srv upperdir: {upper} (/proc/self/mountinfo)",)
+    assert found.because == (f"overlay /srv upperdir: {upper} (/proc/self/mountinfo)",)
 
 
 def test_empty_dir_is_deleted_with_its_pod(box: Box) -> None:
