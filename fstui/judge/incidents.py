@@ -43,7 +43,7 @@ time also submits its requests late, so that the device seems slow."""
 MINUTE_S = 60.0
 MIN_WAITED_S = 0.5
 """Waits of less time together are not reported."""
-_CPU, _IO, _IO_FULL, _MEMORY, _MEMORY_FULL = range(5)
+CPU, IO, IO_FULL, MEMORY, MEMORY_FULL = range(5)
 """Indexes of ``Second.pressure_ms``."""
 MAX_BUCKETS = 60
 _WIDTHS_S = (10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400)
@@ -201,7 +201,7 @@ class IncidentFacts:
         self.earlier = [window for window in ended if window.at > start - BEFORE_S]
         self.rows = [row for window in self.windows for row in window.waits if not row.kernel]
         self.own = [row for row in self.rows if self.row and row.program == self.row.program]
-        self.memory = pressure(self.seconds, _MEMORY)
+        self.memory = pressure(self.seconds, MEMORY)
         latencies = {name: ms for name in self.devices if (ms := _latency_ms(self.seconds, name))}
         rise = {name: ms.median_ms / max(records.typical_ms.get(name, 1.0), 0.1) for name, ms in latencies.items()}
         self.device = max(rise, key=lambda name: rise[name], default="")
@@ -243,7 +243,7 @@ class Why(NamedTuple):
 def _incident(case: IncidentFacts) -> Incident:
     row, why = case.row, _why(case)
     culprit = why.culprit
-    busy = pressure(case.seconds, _CPU) or 0.0
+    busy = pressure(case.seconds, CPU) or 0.0
     cpu = "not CPU" if busy < NOTICED else f"its threads had a CPU, though others waited for one ({percent(busy)})"
     excluded = [
         words
@@ -411,7 +411,7 @@ def _other_syncs(case: IncidentFacts) -> Why | None:
 def _short_of_cpu(case: IncidentFacts) -> Why | None:
     if case.cpu is None or case.cpu < (ALL_CPU if case.slow_device else CPU_EXPLAINS):
         return None
-    busy = pressure(case.seconds, _CPU)
+    busy = pressure(case.seconds, CPU)
     longest_s = max((cpu_ms / 1000 for row in case.own for _, _, cpu_ms in row.slow), default=0.0)
     # too little for the longest wait: the program waited for a CPU outside these seconds
     if busy is not None and busy * case.elapsed_s < ALL_CPU * longest_s:
@@ -506,9 +506,9 @@ def _bucket(start: float, end: float, seconds: list[Second], windows: list[Windo
         read_bytes=sum(one.read_kib for one in of_device) * 1024,
         flushes=sum(one.flushes for one in of_device),
         latency_ms=latencies[device].median_ms if device else None,
-        cpu=pressure(seconds, _CPU),
-        io=pressure(seconds, _IO),
-        memory=pressure(seconds, _MEMORY),
+        cpu=pressure(seconds, CPU),
+        io=pressure(seconds, IO),
+        memory=pressure(seconds, MEMORY),
         dirty_bytes=max((sum(second.memory_kib) * 1024 for second in seconds), default=0),
         longest_ms=worst.longest_so_far_ms if worst else (0 if traced else None),
         program=worst.program if worst else "",

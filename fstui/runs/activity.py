@@ -24,7 +24,10 @@ MAX_WRITERS = 8
 
 
 async def read_activity() -> AsyncGenerator[HostActivity]:
-    """Yield every 2 seconds who writes and which databases run. A child reads it, as it may hang. Raises OSError."""
+    """Yield every 2 seconds who writes and which databases run. A child reads this, because it may hang.
+
+    Raises OSError.
+    """
     child = await Child.start("measure.helpers.activity")
     try:
         drivers = {name: kind.driver for name, kind in KINDS.items()}
@@ -44,7 +47,7 @@ def _with_unsafe_settings(found: RunningDatabase) -> RunningDatabase:
 
 
 class IdleWatch:
-    """Adds up what the devices do while fstui does nothing. It is reported, and never subtracted from a result."""
+    """Adds up the activity of the devices while fstui is idle. It is reported, and never subtracted from a result."""
 
     def __init__(self, machine: Machine, stack: tuple[Node, ...], seen: Idle | None = None) -> None:
         """``seen``: what was watched before, of these devices and possibly of others."""
@@ -56,6 +59,7 @@ class IdleWatch:
         self._written = Counter({(one.pid, one.name): one.written_bytes for one in self.seen.writers})
 
     async def watch(self, seconds: float, stop: asyncio.Event) -> None:
+        """Watch for this time, or until ``stop`` is set."""
         written_before = self._machine.written_so_far()
         before = self._machine.counters(self._stack)
         waiting = asyncio.ensure_future(self._machine.wait(seconds))

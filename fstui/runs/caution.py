@@ -61,7 +61,7 @@ async def check(
 def concerns(
     session: Session, site: Site, busy: Mapping[str, float], room_bytes: int, writes_bytes: int = 0
 ) -> tuple[str, ...]:
-    """Return the reasons not to run there, each with its number; none for a replay, or if the environment says yes.
+    """Return the reasons not to run there, each with its figure; none for a replay, or if the environment says yes.
 
     ``writes_bytes``: the total that is written; 0 if it is unknown. If it is small, memory is the only concern.
     """

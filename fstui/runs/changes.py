@@ -47,15 +47,16 @@ def _changed(before: Node, later: list[Node | None]) -> Iterator[str]:
     if len(there) < len(later):
         yield f"{before.id}: gone"
         return
-    for (what, value), *newer in zip(_properties(before), *map(_properties, there), strict=True):
-        values = [different for different, _ in groupby([value, *(later_value for _, later_value in newer)])]
+    for readings in zip(*map(_properties, (before, *there)), strict=True):
+        values = [value for value, _ in groupby(value for _, value in readings)]  # without repetitions
         if len(values) > 1:
-            yield f"{before.id}: {what} {' → '.join(values)}"
+            yield f"{before.id}: {readings[0][0]} {' → '.join(values)}"
     moves = (work for node in there for work in node.state if work.what in _MOVES)
     yield from dict.fromkeys(f"{before.id}: {work.what} {work.value}" for work in moves)
 
 
 def _properties(node: Node) -> Iterator[tuple[str, str]]:
+    """Yield the name and the value of each property, in a fixed order."""
     yield "write cache", node.write_cache or "not stated"
     yield "FUA", "yes" if node.fua else "no"
     yield "counted", "yes" if node.counted else "no"

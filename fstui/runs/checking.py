@@ -22,14 +22,12 @@ from fstui.storage.layers import kind
 CHECK = "check"
 FIT = "fit"
 ENOUGH_TRACED = 200
-"""Syncs of a step if the trace says who requested flushes."""
+"""So many syncs per step suffice if the trace shows who requested each flush."""
 MAX_BYTES = {CHECK: caution.SMALL_BYTES, FIT: 200_000_000}
 """The most that is written, and removed again, per filesystem."""
 TIMEOUT_S = 20.0
-"""The most time for a filesystem: two seconds, and the time before and after on a slow host."""
-
-
-NO_FLAGS: Mapping[str, Judgement] = {}
+"""Time limit per filesystem. A check measures for two seconds; a slow host also needs time before and after."""
+_NO_JUDGEMENTS: Mapping[str, Judgement] = {}
 _NAME_IT = "name it to have it checked"
 
 
@@ -91,10 +89,10 @@ class Checkup:
             site.check_open()
             self.subjects.append(Subject(site.read.path, site))
 
-    async def choose(self, filesystems: Sequence[Target], flags: Mapping[str, Judgement] = NO_FLAGS) -> None:
+    async def choose(self, filesystems: Sequence[Target], judgements: Mapping[str, Judgement] = _NO_JUDGEMENTS) -> None:
         """Choose the filesystems that can be written to, each once.
 
-        ``flags``: judgements of configurations, by mount point.
+        ``judgements``: those of the configurations, by mount point.
         """
         mounts = [target.mount_point for target in filesystems]
         seen: dict[object, str] = {}
@@ -107,7 +105,7 @@ class Checkup:
                 reason = f"the same filesystem as {first}"
             if reason:
                 silent = target.silent_s is not None and not target.pseudo
-                if not is_repeated and (known := _by_configuration(flags.get(target.mount_point))):
+                if not is_repeated and (known := _by_configuration(judgements.get(target.mount_point))):
                     reason = f"{known}; {_NAME_IT if reason.endswith(_NAME_IT) else reason}"
                 self.left_out.append(SkippedFilesystem(target.mount_point, reason, trouble=silent))
             else:
@@ -146,6 +144,7 @@ async def followed(running: RunInProgress) -> AsyncIterator[Event]:
 
 
 def grouped(left_out: Iterable[SkippedFilesystem]) -> Iterator[tuple[str, list[str]]]:
+    """Yield each reason with the names of the filesystems that have it."""
     reasons: dict[str, list[str]] = {}
     for one in left_out:
         reasons.setdefault(one.reason, []).append(one.name)

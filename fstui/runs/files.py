@@ -16,12 +16,12 @@ WRITE_S = 10.0
 
 
 async def check(path: Path) -> None:
-    """See that the file of ``--output`` can be written before anything else is done. Raises Refused."""
+    """Check that the file of ``--output`` can be written, before anything else is done. Raises Refused."""
     await in_child(check_file, path, where=str(path))
 
 
 async def is_stream(path: Path) -> bool:
-    """Return whether it is a pipe or a device. Raises OSError, Refused."""
+    """Return whether the path is a pipe or a device. Raises OSError, Refused."""
     return await in_child(_is_stream, path, where=str(path))
 
 
@@ -42,7 +42,7 @@ async def write(path: str, data: bytes) -> str:
 
 
 def check_file(path: Path) -> None:
-    """See that the file can be written. Raises Refused."""
+    """Check that the file can be written. Raises Refused."""
     if path.is_dir():
         raise Refused(f"--output {path} is a directory: name a file in it")
     if not path.parent.is_dir():

@@ -21,7 +21,7 @@ __all__ = ["ALTERED", "Summary"]
 MAX_NOTE_LENGTH = 200
 """Characters."""
 READING_S = 20.0
-"""Time of one child process to read thousands of documents that are not in the index yet."""
+"""Time limit of one child process. Thousands of documents that are not in the index yet take longer."""
 
 
 class SavedRun(NamedTuple):
@@ -40,7 +40,7 @@ async def listed(most: int | None = None) -> list[Summary]:
     while True:
         try:
             return await in_home(runs.history, most, READING_S)
-        except Unfinished:
+        except Unfinished:  # the next child continues where this one stopped
             continue
 
 

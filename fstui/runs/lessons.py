@@ -70,11 +70,13 @@ class Claim(LessonTable, frozen=True, kw_only=True):
     """The sentence, with ``{value}``, ``{of}`` and ``{over}``."""
     figure: Literal["rate", "flushes"] = "rate"
     of: str = ""
-    """``run/step``."""
+    """The step with the figure, as ``run/step``."""
     over: str = ""
+    """The step whose figure is the divisor; empty if the figure itself is claimed."""
     least: float = 0.0
     most: float = float("inf")
     run: str = ""
+    """The run with the verdict."""
     verdict: Verdict | None = None
 
 
@@ -163,7 +165,7 @@ def _without_end(step: PlannedStep) -> PlannedStep:
     return replace(step, settings=replace(step.settings, seconds=0.0))
 
 
-def found(claim: Claim, runs: Mapping[str, Run]) -> CheckedClaim:
+def check(claim: Claim, runs: Mapping[str, Run]) -> CheckedClaim:
     if claim.verdict is not None:
         return CheckedClaim(claim.says, runs[claim.run].verdict == claim.verdict)
     of = _figure(claim.figure, _step(claim.of, runs))

@@ -47,10 +47,10 @@ def plan(
     steps = planning.arranged(expanded, installed, chosen_by_user="server" in settings)
     if rate_limit.bytes_per_s:
         steps = _limited_to(steps, rate_limit.bytes_per_s)
-    done = [step.settings for step in steps if not step.skip]
-    here = [settings for settings in done if settings.existing_server is None]
-    there = [settings for settings in done if settings.existing_server]
-    room_bytes = planning.room_bytes(here)
+    measured = [step.settings for step in steps if not step.skip]
+    on_site = [settings for settings in measured if settings.existing_server is None]
+    on_server = [settings for settings in measured if settings.existing_server]
+    room_bytes = planning.room_bytes(on_site)
     site.check(room_bytes)
     return Plan(
         scenario=reference,
@@ -58,11 +58,11 @@ def plan(
         help=scenario.help.strip(),
         steps=tuple(with_limit(step, site.target) for step in steps),
         seconds=_seconds(steps, rate_limit),
-        max_bytes=sum(settings.amounts().written for settings in here),
+        max_bytes=sum(settings.amounts().written for settings in on_site),
         room_bytes=room_bytes,
-        server=next((settings.existing_server for settings in done if settings.existing_server), None),
-        server_bytes=sum(settings.amounts().written for settings in there),
-        server_room_bytes=planning.room_bytes(there),
+        server=next((settings.existing_server for settings in on_server), None),
+        server_bytes=sum(settings.amounts().written for settings in on_server),
+        server_room_bytes=planning.room_bytes(on_server),
         bytes_per_s=max((step.settings.bytes_per_s for step in steps if not step.settings.seconds), default=None),
         rate_limit=rate_limit,
         command=_command(called or scenario.name, settings, site, rate_limit),
@@ -93,11 +93,11 @@ def with_limit(step: PlannedStep, target: Target) -> PlannedStep:
 def _seconds(steps: tuple[PlannedStep, ...], rate_limit: RateLimit) -> float | None:
     if any(not step.settings.seconds for step in steps):
         return None
-    done = [step.settings for step in steps if not step.skip]
-    filled = sum(settings.prefill_bytes for settings in done)
-    filling_s = filled / rate_limit.bytes_per_s if rate_limit.bytes_per_s else 0.0
-    measured = sum(settings.seconds for settings in done)
-    return IDLE_S + measured + len(steps) * (PAUSE_S + START_S) + planning.preparing_s(steps) + filling_s
+    measured = [step.settings for step in steps if not step.skip]
+    filled_bytes = sum(settings.prefill_bytes for settings in measured)
+    filling_s = filled_bytes / rate_limit.bytes_per_s if rate_limit.bytes_per_s else 0.0
+    measured_s = sum(settings.seconds for settings in measured)
+    return IDLE_S + measured_s + len(steps) * (PAUSE_S + START_S) + planning.preparing_s(steps) + filling_s
 
 
 def _command(scenario: str, settings: Mapping[str, str], site: Site, rate_limit: RateLimit) -> str:

@@ -24,10 +24,11 @@ DELAYED_SHARE = 0.01
 """If the probe waited for a reader for more than this share of its time, its rate is invalid."""
 MIN_INTERVALS = 16
 SHORTEST_NS = 100_000_000
+"""Minimum length of an interval, until there are too many."""
 
 
 class InFlight(Base, frozen=True, kw_only=True):
-    """A call that a writer has been in since that time."""
+    """A system call of a writer that has not returned."""
 
     writer: Count
     since_ns: Count
@@ -112,7 +113,7 @@ class StepRecorder:
         if samples.parts == 2:
             synced = samples.durations_ns(1)
             self.writes.add(durations)
-            # of rare syncs, most operations have none: a duration of 0
+            # if syncs are rare, most operations have none, and a duration of 0 instead
             self.sync_parts.add(list(filter(None, synced)) if self._rare_syncs else synced)
             durations = list(map(add, durations, synced))
         self.intervals.add(samples.begins_ns, ends)
@@ -247,6 +248,8 @@ def _sum(values: list[int | None]) -> int | None:
 
 
 class Reported:
+    """The figures that a probe reports itself, in one or more frames."""
+
     def __init__(self, probe: str) -> None:
         self._fields: dict[str, Any] = {measures.TAG: probe}
         self.figures: Figures | None = None
@@ -270,12 +273,14 @@ class Reported:
 
 
 class _Reading:
-    """A reading of the counters. ``begun``: operations that began before it ended. ``ended``: operations that ended
-    before it began."""
+    """A reading of the counters, which takes from ``since_ns`` to ``until_ns``."""
 
     def __init__(self, counters: Counters, until_ns: int, ops: int) -> None:
         self.counters, self.since_ns, self.until_ns = counters, counters.monotonic_ns, until_ns
-        self.begun = self.ended = ops
+        self.begun = ops
+        """Operations that began before the reading ended."""
+        self.ended = ops
+        """Operations that ended before the reading began."""
 
     def add(self, begins: Sequence[int], ends: Sequence[int]) -> None:
         self.begun += bisect_left(begins, self.until_ns)
@@ -285,9 +290,9 @@ class _Reading:
 class Intervals:
     """A step as a few short intervals, each with the operations in it and the flushes that were counted.
 
-    A reading of the counters takes time, and operations go on in the meantime. So an interval has only the operations
-    that began after one reading had ended and ended before the next one began. Each of their flushes was counted within
-    it. Neighbours are merged when there are more than twice ``MIN_INTERVALS``. One writer only.
+    A reading of the counters takes time, and operations go on during it. So an interval has only the operations that
+    began after one reading had ended, and that ended before the next one began. Each of their flushes was counted
+    within the interval. Neighbours are merged when there are more than twice ``MIN_INTERVALS``. One writer only.
     """
 
     def __init__(self) -> None:

@@ -43,6 +43,7 @@ GAP_S, JUMP_S = 2.5, 2.0
 """A longer time without records is a gap. If the clock gained or lost more than this, it was set."""
 MAX_INCIDENTS = 10
 PRESSED = 0.5
+"""A wait of some process for a CPU, I/O or memory is mentioned from this share of the time on."""
 _DAYS = {"today": 0, "yesterday": 1}
 _CLOCK = re.compile(r"\d{1,2}:\d{2}(:\d{2})?")
 
@@ -266,7 +267,7 @@ def _sentence(
 
 
 def _pressures(found: Sequence[Second]) -> Iterator[str]:
-    for which, what in ((0, "a CPU"), (1, "I/O"), (3, "memory")):
+    for which, what in ((incidents.CPU, "a CPU"), (incidents.IO, "I/O"), (incidents.MEMORY, "memory")):
         share = incidents.pressure(found, which)
         if share is not None and share >= PRESSED:
             yield f" Some process waited for {what} for {percent(share)} of the time."

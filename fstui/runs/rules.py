@@ -25,8 +25,9 @@ def judged_again(run: Run, *, altered: bool = False) -> Run:
     return sealed(again) if run.digest and again != run and not altered else again
 
 
-class Flags:
-    """Judgements of all filesystems, which are kept while a filesystem does not change: there may be thousands."""
+class JudgementCache:
+    """Judgements of the configuration of filesystems. Only filesystems that changed are judged again: a host may have
+    thousands."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[Evidence, Judgement]] = {}

@@ -47,9 +47,10 @@ from fstui.state import paths
 from fstui.state.workspace import RunDirectory
 
 LASTING = frozenset({errno.EIO, errno.ETIMEDOUT})
-"""Errors that the next step would meet as well: the disk is broken, or too slow to write the file."""
+"""Errors that end the run, because the next step would meet them as well: the disk is broken, or too slow to write the
+file."""
 SILENT_S = 0.25
-"""Extra time for a system call that has not returned."""
+"""Time to remove the run's directory if the storage has not answered the last step's call."""
 
 
 class RunInProgress:
@@ -221,7 +222,7 @@ class RunInProgress:
             self._update(process=_with_facts(self._run.process, facts))
         self._update(written_bytes=self._run.written_bytes + written + step.bytes)
         self._add(index, step)
-        if self._save_error is None and not self._stopping.is_set():  # after an error it is tried once more, at the end
+        if self._save_error is None and not self._stopping.is_set():  # after an error, only the last save tries again
             _, self._save_error = await self._save()
 
     def _reason_elsewhere(self, planned: PlannedStep) -> str | None:

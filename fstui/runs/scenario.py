@@ -34,7 +34,7 @@ from fstui.model.run import ScenarioRef
 
 _FIELD = re.compile(r"\{(\w+)\}")
 MAX_STEPS = 1000
-"""The most steps of one table, because a mistake in a list of values should not make a plan for a year."""
+"""Maximum number of steps of one table, so that a mistake in a list of values does not make a plan for a year."""
 _MEASURED_TIME = "{seconds}"
 WORD_KEY = "*"
 """The key for all keys of a word."""
@@ -65,25 +65,25 @@ def expand(scenario: Scenario, overrides: Mapping[str, str]) -> tuple[ScenarioRe
     """Return the chosen settings, and every step with its values. Raises Refused."""
     values = chosen(scenario, overrides)
     _check_several(scenario, {key: values[key] for key in overrides})
-    made = [(table, list(_steps_of(scenario, table, values))) for table in scenario.steps]
-    steps = [step for _, found in made for step in found]
+    by_table = [(table, list(_steps_of(scenario, table, values))) for table in scenario.steps]
+    steps = [step for _, found in by_table for step in found]
     if not steps:
         raise Refused("no step is left with these settings")
-    of_all = [_MEASURED_TIME, msgspec.to_builtins(scenario.server)]
-    only_in_unused = _named([table for table, found in made if not found]) - _named(
-        [*of_all, *(table for table, found in made if found)]
-    )
-    if without_effect := [key for key in overrides if key in only_in_unused]:
+    for_all_steps = [_MEASURED_TIME, msgspec.to_builtins(scenario.server)]
+    used = _named([*for_all_steps, *(table for table, found in by_table if found)])
+    unused = _named([table for table, found in by_table if not found]) - used
+    if without_effect := [key for key in overrides if key in unused]:
         raise Refused(f"--set {without_effect[0]}={overrides[without_effect[0]]} has no effect: no step uses it")
     name, times = Counter(step.name for step in steps).most_common(1)[0]
     if times > 1:  # findings refer to steps by name
         raise Refused(f"{times} steps are named '{name}': each needs a name of its own")
     # leave out settings without effect here, such as flush_method for PostgreSQL
-    used = {key: value for key, value in values.items() if key not in only_in_unused}
-    return ScenarioRef(name=scenario.name, title=scenario.title, settings=used), tuple(steps)
+    settings = {key: value for key, value in values.items() if key not in unused}
+    return ScenarioRef(name=scenario.name, title=scenario.title, settings=settings), tuple(steps)
 
 
 def _named(value: Any) -> set[str]:
+    """Return the settings to which a value of a scenario file refers."""
     if isinstance(value, dict):
         return _named(list(value.values())) | set(value.get("for_each", ()))
     if isinstance(value, list | tuple):
@@ -92,7 +92,7 @@ def _named(value: Any) -> set[str]:
 
 
 def _check_several(scenario: Scenario, given: Mapping[str, Any]) -> None:
-    """Raises Refused if the user gives several values for a setting that takes one."""
+    """Raise Refused if the user gives several values for a setting that takes one."""
     varied = {key for table in scenario.steps for key in table.get("for_each", ())}
     for key, value in given.items():
         if isinstance(value, list) and len(value) > 1 and key not in varied:

@@ -77,7 +77,7 @@ async def text_of_own(name: str) -> str:
 
 
 def check(scenario: Scenario, settings: Mapping[str, str]) -> None:
-    """Raises Refused if the scenario cannot have these settings."""
+    """Raise Refused if the scenario cannot have these settings."""
     expand(scenario, settings)
 
 
@@ -154,7 +154,7 @@ def _read(path: Path) -> Scenario:
 
 
 def _check_file(scenario: Scenario, file: str) -> None:
-    """Raises Refused if a setting or a step of the file is not valid."""
+    """Raise Refused if a setting or a step of the file is not valid."""
     for key, setting in scenario.settings.items():
         for value in as_list(setting.value):
             try:

@@ -28,6 +28,9 @@ from fstui.model.storage import Target
 from fstui.runs.machine.base import Served, Servers
 from fstui.state.workspace import HeldDirectory
 
+_UNKNOWN_DATA = (0, 0, 0)
+"""Filling the tables was interrupted."""
+
 
 class Serving(Servers):
     def __init__(self, run_id: str, workspace: HeldDirectory, begun: Callable[[int], None] = lambda pid: None) -> None:
@@ -36,9 +39,11 @@ class Serving(Servers):
         self._run_id = run_id
         self._begun = begun
         self._workspace = workspace
-        self._wanted: Sysbench | None = None
         self._server: Throwaway | Existing | None = None
+        self._wanted: Sysbench | None = None
+        """The settings for which the server runs."""
         self._filled: tuple[int, ...] | None = None
+        """The size of the tables, as ``Sysbench.data``; None if fstui has made none."""
         self._started = 0
         self._sync_s = 0.0
 
@@ -79,7 +84,7 @@ class Serving(Servers):
 
     def fill_again(self) -> None:
         if self._filled is not None:
-            self._filled = _NO_DATA
+            self._filled = _UNKNOWN_DATA
 
     async def stop(self) -> None:
         server, self._server, self._wanted, self._filled = self._server, None, None, None
@@ -144,9 +149,6 @@ def _elsewhere(server: Server) -> Target | None:
     if server.on_target:
         return None
     return Target(path=server.reached, mount_point=server.data_directory or "", fstype=server.kind, source=server.title)
-
-
-_NO_DATA = (0, 0, 0)
 
 
 class Processors:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # these are not needed for the first screen, and take time to
     from fstui.model.plan import Plan
     from fstui.model.run import Round, Run
     from fstui.runs.machine.base import Machine
-    from fstui.runs.rules import Flags
+    from fstui.runs.rules import JudgementCache
     from fstui.runs.runner import RunInProgress
     from fstui.runs.scenarios import Scenario
     from fstui.runs.site import Site
@@ -48,7 +48,7 @@ class Session:
     def __init__(self, machine: Machine, rate_limit: RateLimit = UNLIMITED) -> None:
         self.machine = machine
         self._rate_limit = rate_limit
-        self._flags: Flags | None = None
+        self._judgements: JudgementCache | None = None
         self._declared: dict[str, Declaration] | None = None
         """By target identity; None until they were read."""
         self.trouble = ""
@@ -187,7 +187,7 @@ class Session:
         identity = site.read.identity
         if identity and declaration.words != self.remembered(site).words:
             self._declared = {**(self._declared or {}), identity: replace(declaration, remembered=bool(declaration))}
-            async with self._remembering:  # in the order of the calls
+            async with self._remembering:  # saves them in the order of the calls
                 await self.machine.remember(identity, declaration)
 
     async def _recall(self) -> None:
@@ -205,11 +205,11 @@ class Session:
                 self.home_trouble = str(trouble) if isinstance(trouble, NoAnswer) else ""
 
     def _judged(self, inventory: Inventory) -> Survey:
-        from fstui.runs.rules import Flags  # noqa: PLC0415  imports all rules, which takes long
+        from fstui.runs.rules import JudgementCache  # noqa: PLC0415  imports all rules, which takes long
 
         known = self._with_declared(inventory)
-        self._flags = self._flags or Flags()
-        return Survey(known, self._flags.of(known))
+        self._judgements = self._judgements or JudgementCache()
+        return Survey(known, self._judgements.of(known))
 
     def _with_declared(self, inventory: Inventory) -> Inventory:
         saved = self._declared or {}

@@ -1,4 +1,4 @@
-"""The directory in which a run writes, with everything that a plan needs to know of it."""
+"""The directory in which a run writes, with everything that a plan needs to know about it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FLAGS = {"S": "sync_flag", "C": "nocow_flag"}
 
 
 class Site(Base, frozen=True, kw_only=True):
-    """Where a run writes. The alignment of O_DIRECT is not known here, because the kernel reports it for files only."""
+    """Where a run writes. The alignment of O_DIRECT is missing, because the kernel reports it only for files."""
 
     directory: TargetDirectory
     read: Target
@@ -44,11 +44,11 @@ class Site(Base, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, read=_resolved(read, self.directory))
 
     def check_open(self) -> None:
-        """Raises Refused if nothing can be written there."""
+        """Raise Refused if nothing can be written there."""
         check_open(self.directory, self.read)
 
     def check(self, room_bytes: int) -> None:
-        """Raises Refused if nothing can be written there, or if the filesystem would become too full."""
+        """Raise Refused if nothing can be written there, or if the filesystem would become too full."""
         check_open(self.directory, self.read)
         check_room(self.directory, room_bytes)
 
@@ -60,7 +60,7 @@ async def look_up(directory: str, machine: Machine) -> Site:
 
 
 def check_alignment(steps: Iterable[PlannedStep], wanted_bytes: int | None, target: Target) -> None:
-    """Raises Refused if the O_DIRECT writes of a step do not have the alignment that the directory needs."""
+    """Raise Refused if the O_DIRECT writes of a step do not have the alignment that the directory needs."""
     if target.stack and kind(target.stack[0].kind).takes_unaligned_direct:
         return
     for step in steps:

@@ -1,7 +1,8 @@
-"""Run one step: start its probe, read the counters between ``ready`` and ``go`` and after ``done``, and see it end.
+"""Run one step: start its probe, read the counters before and after it measures, and see it end.
 
-The preparation of a step never counts. A stall is shown while it lasts. A probe that is stuck in the kernel is
-abandoned, and what it has measured is kept.
+The probe reports ``ready`` when it has prepared its file. The counters are then read, and it is told to ``go``. They
+are read again when it reports ``done``. A probe that is stuck in the kernel is abandoned, and what it has measured is
+kept.
 """
 
 from __future__ import annotations
@@ -166,7 +167,7 @@ class StepRunner:
         now = time.monotonic()
         if self._ready_at is not None and not self._recorder.done:
             self._recorder.count(self._machine.counters(self._stack))
-        if now - self._drawn_at >= 0.9 * DRAW_S:
+        if now - self._drawn_at >= 0.9 * DRAW_S:  # a wake-up may come slightly early
             self._drawn_at = now
             self._draw()
 
@@ -195,7 +196,7 @@ class StepRunner:
             recorder.error = Failure(call="probe", errno=None, message=_early_end(status))
 
     async def _read_trace(self) -> None:
-        """Read the trace up to the time of the counters. It is useless if the processes of a server are unknown."""
+        """Read the trace up to the time of the counters, and drop it if the processes of a server are unknown."""
         if self._recorder.newest is not None:
             traced = await self._trace.end(self._recorder.newest.monotonic_ns)
             self._recorder.trace = traced if self._own is not None else None
@@ -229,7 +230,7 @@ class _Preparing(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class _Figures(Base, frozen=True, kw_only=True):
-    """Fields that are not figures of one kind of step."""
+    """The fields that every kind of step may report."""
 
     histogram: tuple[tuple[Amount, Count], ...] = ()
     """Rows of (ms, count)."""
@@ -249,7 +250,7 @@ _KINDS: dict[str, type] = {
 def content_of(frame: Frame) -> Any:
     """Return the content of a frame; for figures, its fields. Raises BadFrame if it is not valid.
 
-    It may not be the probe's own: a library in the probe's process may print into its output.
+    A library in the probe's process may print into its output, so a frame may not be the probe's own.
     """
     try:
         content: Any = msgspec.convert(frame.fields, _KINDS.get(frame.kind, dict[str, Any]))

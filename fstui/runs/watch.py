@@ -54,8 +54,8 @@ class Watching(ABC):
     def events(self, seconds: float | None = None) -> AsyncGenerator[WatchEvent, None]:
         """Watch for this time, or until the stop. Raises Refused, and OSError if the child program has died."""
 
-    async def _passed(self, seconds: float | None) -> bool:
-        """Wait for this time. Return True if the stop came first."""
+    async def _stopped_within(self, seconds: float | None) -> bool:
+        """Wait for this time. Return whether the watch was stopped."""
         try:
             await asyncio.wait_for(self._stopping.wait(), seconds)
         except TimeoutError:
@@ -63,7 +63,8 @@ class Watching(ABC):
         return True
 
     def _ending(self, child: RunningWatch | AtRiskChild, seconds: float | None) -> asyncio.Future[bool]:
-        ending = asyncio.ensure_future(self._passed(seconds))
+        """Request the child's result after this time, or when the watch is stopped."""
+        ending = asyncio.ensure_future(self._stopped_within(seconds))
         ending.add_done_callback(lambda _: child.end())
         return ending
 
@@ -107,7 +108,7 @@ class WatchingWaits(Watching):
         stopped = False
         while not stopped and (left is None or left > 0):
             second = ProcSpan(self._machine, nodes)
-            stopped = await self._passed(SECOND_S if left is None else min(SECOND_S, left))
+            stopped = await self._stopped_within(SECOND_S if left is None else min(SECOND_S, left))
             left = None if left is None else left - SECOND_S
             yield second.seen()
         yield Ended(whole.seen(), ())

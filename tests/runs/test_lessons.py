@@ -34,7 +34,7 @@ async def results(lesson: Lesson) -> dict[str, Run]:
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 async def test_the_claims_of_lessons_hold(lesson: Lesson) -> None:
     runs = await results(lesson)
-    assert [found for claim in lesson.claims if not (found := lessons.found(claim, runs)).holds] == []
+    assert [found for claim in lesson.claims if not (found := lessons.check(claim, runs)).holds] == []
     assert all(run.simulated for run in runs.values())
     for run in runs.values():
         if run.verdict == "lost":

@@ -13,7 +13,7 @@ from fstui.model.storage import Space, Target
 from fstui.runs.activity import IdleWatch
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.machine.replay import ReplayMachine
-from fstui.runs.rules import Flags
+from fstui.runs.rules import JudgementCache
 from tests.factories import storage
 from tests.factories.evidence import HONEST_PROCESS
 from tests.factories.runs import counted, saved, target
@@ -43,7 +43,7 @@ def test_flags_are_by_mount_point() -> None:
         storage.target(storage.filesystem(name="/off", barrier="nobarrier"), storage.disk()), path="/off"
     )
     pseudo = msgspec.structs.replace(off, mount_point="/proc", pseudo=True)
-    found = Flags().of(Inventory(filesystems=(target(), off, pseudo), process=HONEST_PROCESS))
+    found = JudgementCache().of(Inventory(filesystems=(target(), off, pseudo), process=HONEST_PROCESS))
     assert sorted(found) == ["/off", "/srv"]
     assert found["/off"].verdict == "not-durable"
     assert [finding.rule for finding in found["/off"].findings] == ["barriers-off"]
@@ -59,7 +59,7 @@ def test_an_unchanged_filesystem_is_not_judged_again(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr("fstui.runs.rules.judge", counted)
     both = (target(), msgspec.structs.replace(target(), path="/other", mount_point="/other"))
-    seen = Flags()
+    seen = JudgementCache()
     first = seen.of(Inventory(filesystems=both))
     fuller = msgspec.structs.replace(both[0], space=Space(total_bytes=1, free_bytes=1), silent_s=3.0)
     assert seen.of(Inventory(filesystems=(fuller, both[1]))) == first
@@ -82,7 +82,7 @@ def test_filesystems_with_the_same_content_are_judged_once(monkeypatch: pytest.M
 
     monkeypatch.setattr("fstui.runs.rules.judge", counted)
     every = (*map(mounted, ("/a1", "/a2", "/a3")), *(mounted(path, barrier="nobarrier") for path in ("/b1", "/b2")))
-    found = Flags().of(Inventory(filesystems=every))
+    found = JudgementCache().of(Inventory(filesystems=every))
     assert judged == ["/a1", "/b1", "/b2"]
     for path in ("/b1", "/b2"):  # what to do there names the filesystem
         assert path in found[path].findings[0].next[0]

@@ -4,7 +4,7 @@ from fstui.model.host import Inventory
 from fstui.model.judgement import Finding
 from fstui.report import inventory
 from fstui.report.findings import ordered
-from fstui.runs.rules import Flags
+from fstui.runs.rules import JudgementCache
 from fstui.tui.drawing import storage
 from fstui.tui.screens.result import ResultScreen
 from tests.factories.screens import RUN
@@ -15,7 +15,7 @@ QUIET = replace(served("ext4"), mount_point="/quiet", stack=())
 HERE = Inventory(
     filesystems=(QUIET, replace(served(), mount_point="/mnt/nfs"), replace(BRIDGED, mount_point="/mnt/usb"))
 )
-FLAGS = {mount: judgement for mount, judgement in Flags().of(HERE).items() if mount != "/quiet"}
+FLAGS = {mount: judgement for mount, judgement in JudgementCache().of(HERE).items() if mount != "/quiet"}
 
 
 def test_list_and_app_flag_the_same_filesystems() -> None:

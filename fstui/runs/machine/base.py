@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 
 class RunningProbe(ABC):
-    """A probe from its start to its end. By default no process runs it.
+    """A probe from its start to its end.
 
-    Without a process, ``frames`` measures from the time when ``_started`` is set, until ``_stopped``.
+    By default it has no process: ``frames`` measures from the time when ``_started`` is set, until ``_stopped``.
     """
 
     pid: int | None = None
@@ -66,7 +66,7 @@ class ProbeRequest(NamedTuple):
     directory: HeldDirectory
     stack: tuple[Node, ...]
     facts: bool
-    """It reports on its own sync path first."""
+    """Whether the probe first reports on its own sync path."""
     extra: Mapping[str, Any]
     """Settings that are not in the run document."""
 
@@ -216,7 +216,7 @@ class Machine(Protocol):
         """Start a step's probe. Raises OSError."""
 
     async def wait(self, seconds: float) -> None:
-        """Let time pass."""
+        """Wait, in the time of this machine."""
 
     def pull_plug(self) -> None:
         """Cut the power of a simulated disk. Raises Refused on any other."""
@@ -231,7 +231,7 @@ class Machine(Protocol):
         return None
 
     async def remember(self, identity: str, declaration: Declaration) -> None:
-        """Save the user's declaration of a storage. By default it lasts for this session. Raises Refused, OSError."""
+        """Save what the user declares about a filesystem. By default for this session only. Raises Refused, OSError."""
         return
 
     async def baselines(self, run: Run) -> Baselines:

@@ -40,9 +40,10 @@ if TYPE_CHECKING:
     from fstui.trace.at_risk import AtRiskChild
 
 CLAIMS_S, RECENT_S = 60.0, 5.0
-"""The greatest age of tools' answers in a list, and before a run."""
+"""Maximum age of the answers of tools in a list, and before a run."""
 START_S = 30.0
-"""Time for a child program to print its first line: without one, it had no CPU. Later silence is due to the storage."""
+"""A child program that has printed nothing after this time got no CPU. If it is silent later, the storage is the
+cause."""
 SILENT_S = 1.0
 """A filesystem that has not answered statvfs is silent when no other one has answered for this long either. On a busy
 host thousands of answers take time."""
@@ -92,10 +93,10 @@ class LocalMachine(Machine):
             self._watch = Watch(self._root)
         return self._watch.changed()
 
-    async def _run_tools(self, inventory: Inventory, older_than_s: float) -> Inventory | None:
+    async def _run_tools(self, inventory: Inventory, max_age_s: float) -> Inventory | None:
         """Return a new survey with the answers of tools; None if nothing changed and the answers are newer."""
         commands = survey.commands(inventory) if self._root == Path("/") else ()
-        if not commands or (commands == self._commands and time.monotonic() - self._commands_at < older_than_s):
+        if not commands or (commands == self._commands and time.monotonic() - self._commands_at < max_age_s):
             return None
         self._commands_at = time.monotonic()
         self._claims = await run_tools(commands)
@@ -282,14 +283,14 @@ class OtherCgroup:
     """The I/O cgroup of a process (``--like``)."""
 
     def __init__(self, pid: int, root: Path = Path("/")) -> None:
-        """Raises Refused if there is no such process, or if its cgroup cannot be joined."""
+        """Raise Refused if there is no such process, or if its cgroup cannot be joined."""
         self.process: Process = process.read_process_of(pid, root)
         groups = Tree(root).text(f"/proc/{pid}/cgroup") or ""
         self._members = process.members_file(Tree(root), groups)
         if self._members is None:
             raise Refused(f"process {pid}: its I/O cgroup cannot be found. Is the cgroup filesystem mounted?")
         try:
-            with Path(self._members).open("a"):
+            with Path(self._members).open("a"):  # raises OSError if this user may not join
                 pass
         except OSError as error:
             raise Refused(

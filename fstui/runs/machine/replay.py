@@ -180,6 +180,7 @@ def _reported_histogram(step: Step) -> dict[str, list[tuple[float, int]]]:
 
 
 def _with_ends(step: Step) -> Iterable[tuple[TimelinePoint, float]]:
+    """Return the points of the timeline, each with the end of its interval in s. The last ends with the step."""
     if not step.timeline:
         return ()
     starts = [point.t_s for point in step.timeline[1:]]

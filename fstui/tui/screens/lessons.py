@@ -290,7 +290,7 @@ class LessonScreen(BaseScreen):
             case "run":
                 return drawing.runs(lesson.runs, self._started, self._disks, width)
             case "compare":
-                claims = [lessons.found(claim, self.results) for claim in lesson.claims]
+                claims = [lessons.check(claim, self.results) for claim in lesson.claims]
                 return drawing.comparison(lesson.predict, self.predicted, claims, width)
             case "explain":
                 return drawing.explanation(lesson, width)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from fstui.model.host import Inventory
-from fstui.runs.rules import Flags
+from fstui.runs.rules import JudgementCache
 from fstui.storage.claims import Answer, Claims
 from fstui.storage.layers.devices.health import health_readings
 from tests.factories.evidence import HONEST_PROCESS, finding, rules, verdict
@@ -109,5 +109,5 @@ def test_failed_capacitor_of_a_sata_drive_is_suspicious() -> None:
 def test_known_fault_is_flagged_in_the_list() -> None:
     """Before a byte is written: the list judges the configuration alone."""
     drive = disk(model="WDC WD40EFRX-68WT0N0", readings=readings(firmware="0A80"), write_cache="write back")
-    found = Flags().of(Inventory(filesystems=(on_disk(None, drive),), process=HONEST_PROCESS))["/srv"]
+    found = JudgementCache().of(Inventory(filesystems=(on_disk(None, drive),), process=HONEST_PROCESS))["/srv"]
     assert found.findings[0].rule == "known-fault"
