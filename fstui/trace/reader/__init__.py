@@ -1,8 +1,9 @@
 """Child programs that read the kernel's trace.
 
-``record`` serves a run, ``recorder`` ``fstui record``; ``watch`` and ``at_risk`` serve ``fstui watch``.
+The programs: ``record`` for a run, ``recorder`` for ``fstui record``, ``watch`` for ``fstui watch``, and ``at_risk``
+for ``fstui watch --at-risk``. Each creates a private tracefs instance (``tracefs``), enables events in it, and reads
+them (``recording``, ``events``). ``devices`` and ``waits`` add the events up. ``processes`` and ``files`` find the
+names of threads and files.
 
-A program (``program``) makes a tracefs instance (``tracefs``), enables events and reads pages (``recording``,
-``events``), and adds them up (``devices``, ``waits``). ``processes`` and ``files`` name the threads and files of
-events. Imports the standard library and what child programs share with their parents.
+Must import only the standard library and what child programs share with their parents.
 """

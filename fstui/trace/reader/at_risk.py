@@ -1,8 +1,10 @@
 """Program: report what each program would lose if the power failed now, without writing or syncing anything.
 
-stdin: a line of JSON with "name" of the trace instance and "entry", the file in the ledger; both null for no trace, and
-"untraced" with the reason; "pid" (only this process and its descendants) or null; and "device" (major << 20 | minor of
-a filesystem) or null.
+stdin: a line of JSON:
+"name"      of the trace instance; "entry": its file in the ledger; both null: do not trace
+"untraced"  why not, as a sentence
+"pid"       null, or only this process and its descendants
+"device"    null, or only the filesystem with this device number (major << 20 | minor)
 stdout: {"ready": true, "untraced": null or a sentence} or {"error": "…"}, then {"second": {…}} every second, with the
 largest amounts and ages so far. After stdin has closed: {"whole": {…}}, the state at the end.
 """
@@ -18,7 +20,7 @@ from typing import Any
 
 from fstui import proc
 from fstui.measure.wire.stdio import say
-from fstui.trace.reader.exposure import Bytes, Exposure, Totals, WriteCaches
+from fstui.trace.reader.exposure import DatedBytes, Exposure, Totals, WriteCaches
 from fstui.trace.reader.files import block_device, request_devices
 from fstui.trace.reader.new_names import NewNames, expire_s, find_directory
 from fstui.trace.reader.open_files import EVERYTHING, CachestatError, Opener, OpenFile, OpenFiles, Scope
@@ -26,31 +28,35 @@ from fstui.trace.reader.processes import ProcessCache, TracedProcess, in_outermo
 from fstui.trace.reader.program import serve
 from fstui.trace.reader.syncs import FileNumber, Syncs
 from fstui.trace.reader.tracefs import PREFIX, TracefsError
-from fstui.trace.reader.watch import NESTED, SECOND, closed_within
+from fstui.trace.reader.watch import IN_CONTAINER, SECOND, closed_within
 
 POLL_S = 0.1
 MAX_ROWS = 40
-MAX_BYTES = 200_000
+MAX_LINE_BYTES = 200_000
 MIN_SYNCS = 3
-"""A file that is synced less often is not named as the one that a program syncs most."""
+"""Least number of syncs of the file that is named as the one that a program syncs most."""
 MAX_OWNERS = 1000
-"""With more programs, those that have ended or have nothing at risk are forgotten."""
+"""If there are more programs, those that have ended or have nothing at risk are forgotten."""
 MAX_NAMES = 500
 MAX_SEARCHES = 20
-"""Directories whose path is searched per second."""
+"""Maximum number of directories to search for per second."""
 THREADS_S = 10.0
 """Time until the programs of threads are looked up again, because thread numbers are reused."""
 
 
 class Owner(Totals):
+    """A program."""
+
     def __init__(self, name: str, pid: int) -> None:
         super().__init__()
         self.name, self.pid = name, pid
         self.direct: dict[int, int] = {}
-        """By device number: its files that are open with O_DIRECT."""
+        """By device number: how many files it has open with O_DIRECT."""
 
 
 class RiskRow(Exposure):
+    """A file."""
+
     def __init__(self, file: OpenFile) -> None:
         super().__init__()
         self.file = file
@@ -59,10 +65,10 @@ class RiskRow(Exposure):
 
 
 class AtRiskTracker:
-    """Everything that is at risk, and since when."""
+    """What is at risk, and since when. Times are seconds of CLOCK_MONOTONIC."""
 
     def __init__(self, scope: Scope, syncs: Syncs | None, untraced: str | None = None) -> None:
-        """``untraced``: why there are no syncs. Raises CachestatError."""
+        """``untraced``: why there are no syncs. Raises CachestatError if neither bytes nor syncs can be seen."""
         self.untraced = untraced
         self._begun = self._now = time.monotonic()
         self._scope, self._syncs = scope, syncs
@@ -82,7 +88,7 @@ class AtRiskTracker:
         self._threads: dict[int, TracedProcess] = {}
         self._forget_threads_at = 0.0
         self._running: dict[FileNumber, float] = {}
-        """Since when the oldest sync of a file is running."""
+        """By file: the start of its oldest running sync."""
 
     def poll(self) -> None:
         self._caches.poll()
@@ -93,7 +99,7 @@ class AtRiskTracker:
             self._open.scan()
         if self._syncs:
             self._syncs.read()
-        self._caches.poll()  # after the syncs: the flushes of those that have ended are counted
+        self._caches.poll()  # after the syncs were read, so that the flushes of ended syncs are counted
         if self._syncs:
             self._end_unseen(self._syncs)
             self._running = {}
@@ -101,10 +107,10 @@ class AtRiskTracker:
                 self._running[key] = min(began_ns / 1e9, self._running.get(key, began_ns / 1e9))
         for owner in self._owners.values():
             owner.direct = {}
-        ended = self._syncs.ended if self._syncs else {}
+        synced = self._running.keys() | (self._syncs.ended.keys() if self._syncs else set())
         for file in self._open.files.values() if self._open else ():
             row = self._rows.get(file)
-            is_synced = bool(ended or self._running) and (key_of(file) in ended or key_of(file) in self._running)
+            is_synced = bool(synced) and key_of(file) in synced
             if file.dirty or file.writeback or file.direct or (row and row.total) or is_synced:
                 self._update(row or self._rows.setdefault(file, RiskRow(file)), since)
         if self._syncs:
@@ -115,12 +121,16 @@ class AtRiskTracker:
         return self._as_dict()
 
     def _end_unseen(self, syncs: Syncs) -> None:
-        """End those of ended threads, and those without an event once the file is written and its disks are flushed."""
+        """End the running syncs whose end no event will report.
+
+        These are the syncs of threads that have ended. A sync without an end event ends when its file is not being
+        written and its disks were flushed since it began.
+        """
         for thread, (key, began_ns, has_end) in list(syncs.running.items()):
             file = self._open_file(key)
-            is_over = not has_end and not (file and file.writeback)
-            if is_over and file:
-                is_over = self._flushed_at(file) >= began_ns / 1e9
+            is_over = not has_end and (
+                file is None or (not file.writeback and self._flushed_at(file) >= began_ns / 1e9)
+            )
             if is_over or not os.path.exists(f"/proc/{thread}"):
                 syncs.end(began_ns, thread)
 
@@ -139,28 +149,29 @@ class AtRiskTracker:
     def _update(self, row: RiskRow, since: float) -> None:
         file = row.file
         if file.openers:
-            row.owners, row.closed_at = {self._owner(one) for one in file.openers}, None
+            row.owners, row.closed_at = {self._owner_of_process(one) for one in file.openers}, None
         elif row.closed_at is None:
             row.closed_at = self._now
-        for owner in row.owners if file.direct and file.openers else ():
-            owner.direct[file.number] = owner.direct.get(file.number, 0) + 1
-        synced = self._syncs.ended.get(key_of(file)) if self._syncs else None
-        if synced:
-            row.synced(synced[0] / 1e9, synced[1] / 1e9, self._now)
+        if file.direct and file.openers:
+            for owner in row.owners:
+                owner.direct[file.number] = owner.direct.get(file.number, 0) + 1
+        sync_began = 0.0
+        if self._syncs and (synced_ns := self._syncs.ended.get(key_of(file))):
+            sync_began, sync_ended = synced_ns[0] / 1e9, synced_ns[1] / 1e9
+            row.synced(sync_began, sync_ended, self._now)
         flushed_at = self._flushed_at(file)
         dirty = file.dirty + file.writeback
-        if row.closed_at is not None and (
-            (synced and synced[0] / 1e9 > row.closed_at) or self._now - row.closed_at > expire_s()
-        ):
+        # the pages of a closed file are not counted any more; a later sync, or the kernel after a time, writes them
+        if row.closed_at is not None and (sync_began > row.closed_at or self._now - row.closed_at > expire_s()):
             dirty = 0
         if row.is_being_synced(self._now, self._running.get(key_of(file))):
             dirty = 0
-            row.in_memory = Bytes()
+            row.in_memory = DatedBytes()
         row.update(dirty, since, limit=self._caches.not_flushed(disks_of(file.number)), flushed_at=flushed_at)
         if file.deleted:
             row.forget()
 
-    def _owner(self, process: Opener) -> Owner:
+    def _owner_of_process(self, process: Opener) -> Owner:
         first = process.first
         owner = self._owners.get((first.pid, first.started))
         if owner is None:
@@ -176,7 +187,7 @@ class AtRiskTracker:
         self._threads.update(self._programs.of(threads - self._threads.keys()))
         rows = {key_of(file): row for file, row in self._rows.items()}
         for (thread, device, inode), times in syncs.counts.items():
-            owner, row = self._owner_of(thread), rows.get((device, inode))
+            owner, row = self._owner_of_thread(thread), rows.get((device, inode))
             if owner and self._scope.device in (None, device, row.file.number if row else None):
                 owner.count_syncs(self._now, times)
             if row:
@@ -185,11 +196,11 @@ class AtRiskTracker:
         syncs.clear()
 
     def _add_names(self, syncs: Syncs) -> None:
-        """Add the new names of this second, and drop those that are durable by now."""
+        """Add the new names of this second, and drop those that are durable."""
         searches = MAX_SEARCHES
         for (thread, directory), (count, last_ns) in syncs.entries.items():
             began_ns, _ = syncs.ended.get(directory, (0, 0))
-            owner = self._owner_of(thread)
+            owner = self._owner_of_thread(thread)
             if not owner or began_ns >= last_ns or self._scope.device not in (None, directory[0]):
                 continue
             if directory not in self._directories and searches:
@@ -206,12 +217,12 @@ class AtRiskTracker:
         if len(self._directories) > MAX_NAMES:
             self._directories.clear()
 
-    def _owner_of(self, thread: int) -> Owner | None:
-        """Return the program of a thread, which may have ended; None if it is not wanted."""
+    def _owner_of_thread(self, thread: int) -> Owner | None:
+        """Return the program of a thread, which may have ended; None if it is not in the scope."""
         program = self._threads[thread]
         process = self._open.processes.get(program.pid) if self._open else None
         if process:
-            return self._owner(process) if process.wanted else None
+            return self._owner_of_process(process) if process.wanted else None
         if self._scope.pid in (None, program.pid):
             return self._owners.setdefault((program.pid, 0), Owner(program.name, program.pid))
         return None
@@ -255,7 +266,8 @@ class AtRiskTracker:
 
     def _program(self, owner: Owner, rows: list[RiskRow], names: list[NewNames]) -> dict[str, Any]:
         log = max(rows, key=lambda row: row.syncs, default=None)
-        log = log if log and log.syncs >= MIN_SYNCS and not log.file.direct else None  # what is not counted is not 0
+        # writes with O_DIRECT are not counted, so the amount at risk in such a file is not known
+        log = log if log and log.syncs >= MIN_SYNCS and not log.file.direct else None
         direct = {disk for number in owner.direct for disk in disks_of(number)}
         return {
             "program": owner.name,
@@ -286,14 +298,14 @@ class AtRiskTracker:
         return {
             "dirty_bytes": sum(row.in_memory.total for row in rows),
             "cached_bytes": sum(row.in_cache.total for row in rows),
-            # they may have been written after this second's scan began
+            # not negative: the bytes may have been written after this second's scan began
             "oldest_s": None if oldest is None else max(0.0, self._now - oldest),
-            "at_least": oldest == self._begun,
+            "at_least": oldest == self._begun,  # they were there when the watch began
             **totals.as_dict(traced=self._syncs is not None),
         }
 
     def _new_names(self) -> list[dict[str, Any]]:
-        """Return a row for each program and directory; directories without a known path are counted together."""
+        """Return a row for each program and directory. Directories of unknown path are counted together."""
         found: dict[tuple[Owner, int, str | None], list[NewNames]] = defaultdict(list)
         for owner, one in self._names:
             found[owner, one.directory[0], one.path].append(one)
@@ -335,7 +347,7 @@ class AtRiskTracker:
 
 
 def key_of(file: OpenFile) -> FileNumber:
-    """Return device and inode as the events show them."""
+    """Return device and inode as events contain them."""
     return (0 if file.fstype == "btrfs" else file.number), file.key[1]
 
 
@@ -349,8 +361,8 @@ def disks_of(number: int) -> tuple[str, ...]:
 
 
 def say_state(kind: str, state: dict[str, Any]) -> None:
-    """Print the state. The parent reads lines of limited length, and paths may be long."""
-    while len(line := json.dumps({kind: state}).encode() + b"\n") > MAX_BYTES:
+    """Print the state, with fewer rows if the line would be too long for the parent."""
+    while len(line := json.dumps({kind: state}).encode() + b"\n") > MAX_LINE_BYTES:
         for rows in ("programs", "files", "names"):
             state[rows] = state[rows][: len(state[rows]) // 2]
     os.write(1, line)
@@ -358,7 +370,7 @@ def say_state(kind: str, state: dict[str, Any]) -> None:
 
 def watch(at_risk: AtRiskTracker) -> None:
     say(ready=True, untraced=at_risk.untraced)
-    at_risk.end_second()  # what is dirty now
+    at_risk.end_second()  # count what is dirty at the start
     due = time.monotonic()
     closed = False
     while not closed:
@@ -389,7 +401,7 @@ def syncs_of(name: str, device: int | None) -> tuple[Syncs | None, str | None]:
     """Return the trace of syncs, or why there is none."""
     try:
         if not in_outermost_namespace():
-            raise TracefsError(NESTED)
+            raise TracefsError(IN_CONTAINER)
         return Syncs(PREFIX + name, device), None
     except (TracefsError, OSError) as problem:
         return None, str(problem)

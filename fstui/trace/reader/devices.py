@@ -1,9 +1,9 @@
 """The counters of block devices, and their requests according to the trace.
 
-The letters of ``rwbs``, from left to right (kernel: blk_fill_rwbs in kernel/trace/blktrace.c): ``F`` before the
-operation is a flush that must be done first. The operation is ``W`` for a write, or missing for a flush that the
-kernel's flush machinery issues itself. ``F`` after the operation is FUA. So ``FWS`` without sectors is an empty flush,
-``FWFS`` a flush, a write and FUA, and ``WFS`` FUA alone.
+Block events describe a request by the letters of the field ``rwbs`` (kernel: blk_fill_rwbs in
+kernel/trace/blktrace.c). ``F`` before the operation is a flush that must be done first. The operation is ``W`` for a
+write; it is missing in a flush that the kernel's flush machinery issues itself. ``F`` after the operation is FUA. So
+``WFS`` is a FUA write, ``FWFS`` is a flush and then a FUA write, and ``FWS`` without sectors is an empty flush.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from fstui.trace.reader.durations import Durations
 from fstui.trace.reader.recording import EventRecording, Wanted
 
 FLUSH_FIRST, WRITE, FUA = 1, 2, 4
-IN_FLIGHT = 65536
-"""At most this many requests per device are remembered until they complete; no device has more in flight."""
+MAX_IN_FLIGHT = 65536
+"""Maximum number of requests per device that are remembered until they complete. No device has more in flight."""
 SECTOR = 512
 EVENTS_PER_S = 8000
-"""At most this many request events are read per second. If there are more, only a part of each second is recorded."""
+"""Maximum number of request events to read per second. If there are more, only a part of each second is recorded."""
 MIN_SHARE = 0.02
+"""Least part of a second to record."""
 WAITED_FOR = 'rwbs ~ "*F*" || rwbs ~ "*WS*"'
 """Filter for flushes, FUA writes and synchronous writes: requests that a process waits for."""
 
@@ -35,17 +36,17 @@ def meaning(rwbs: bytes) -> int:
     operation = text[1:2] if first else text[:1]
     if operation != b"W":
         return FLUSH_FIRST if first else 0
-    behind = text[2:] if first else text[1:]
-    return WRITE | (FLUSH_FIRST if first else 0) | (FUA if b"F" in behind else 0)
+    after = text[2:] if first else text[1:]
+    return WRITE | (FLUSH_FIRST if first else 0) | (FUA if b"F" in after else 0)
 
 
 class Requests:
-    """The requests that the driver of one device received, and the time until each was complete."""
+    """The requests that the driver of one device received, and how long each took."""
 
     def __init__(self) -> None:
         self.flushes, self.writes = Durations(), Durations()
         self.flushes_issued = self.fua_issued = 0
-        self._flushing: deque[int] = deque(maxlen=IN_FLIGHT)
+        self._flushing: deque[int] = deque(maxlen=MAX_IN_FLIGHT)
         self._writing: dict[int, int] = {}
 
     def issued(self, time_ns: int, sector: int, rwbs: bytes) -> None:
@@ -54,13 +55,14 @@ class Requests:
         if means & FLUSH_FIRST:
             self.flushes_issued += 1
             self._flushing.append(time_ns)
-        elif means & WRITE and len(self._writing) < IN_FLIGHT:
+        elif means & WRITE and len(self._writing) < MAX_IN_FLIGHT:
             self._writing[sector] = time_ns
 
     def completed(self, time_ns: int, sector: int, rwbs: bytes) -> None:
         """Record that the device completed a request.
 
-        The events do not identify a flush. It is taken for the oldest one in flight; the sum of all times is correct.
+        Events do not tell which flush was completed, so the oldest one in flight is used. Single times may be wrong;
+        their sum is correct.
         """
         means = meaning(rwbs)
         if means & FLUSH_FIRST and self._flushing:
@@ -92,12 +94,13 @@ class DiskCounters(NamedTuple):
     def minus(self, before: DiskCounters) -> DiskCounters:
         return DiskCounters(*(now - then for now, then in zip(self, before, strict=True)))
 
-    def plus(self, others: DiskCounters) -> DiskCounters:
-        return DiskCounters(*(one + other for one, other in zip(self, others, strict=True)))
+    def plus(self, other: DiskCounters) -> DiskCounters:
+        return DiskCounters(*(one + more for one, more in zip(self, other, strict=True)))
 
 
 def read_disks() -> dict[str, list[int]]:
-    """Read the counters of every whole disk that gets requests. dm, md and partitions pass them on."""
+    """Return by name the fields of /proc/diskstats of every disk that gets requests. dm, md and partitions do not: they
+    pass requests on."""
     found = {}
     for line in proc.read_text("/proc/diskstats").splitlines():
         words = line.split()
@@ -111,13 +114,14 @@ def read_counters() -> dict[str, DiskCounters]:
 
 
 class DeviceRecording(EventRecording):
-    """The requests of all devices, recorded in an instance that can be paused."""
+    """The requests of all devices, in an instance that can be paused."""
 
     def __init__(self, name: str) -> None:
         """Raises TracefsError."""
         self.share = 1.0
-        """Share of the time in which requests are recorded."""
+        """Part of the time in which requests are recorded."""
         self._requests: dict[int, Requests] = {}
+        """By device number."""
         self._seen = 0
         super().__init__(name, self._enable)
 
@@ -127,6 +131,7 @@ class DeviceRecording(EventRecording):
         self.enable(Wanted("block/block_rq_complete", fields, WAITED_FOR))
 
     def switch(self, on: bool) -> None:
+        """Record or pause. After a pause the ends of requests in flight are unknown, so they are forgotten."""
         self.instance.write("tracing_on", str(int(on)))
         if not on:
             self.read()
@@ -137,11 +142,12 @@ class DeviceRecording(EventRecording):
         until_ns = self.collect()
         for time_ns, number, (device, sector, rwbs) in self.events(until_ns):
             requests = self._requests.setdefault(device, Requests())
-            (requests.issued if number == self._issue else requests.completed)(time_ns, sector, rwbs)
+            handle = requests.issued if number == self._issue else requests.completed
+            handle(time_ns, sector, rwbs)
             self._seen += 1
 
     def take(self, seconds: float) -> dict[int, Requests]:
-        """Return the requests of the last ``seconds`` by device number, and choose the share of the next ones."""
+        """Return the requests of the last ``seconds`` by device number. Choose ``share`` for the next seconds."""
         self.read()
         per_s = self._seen / (self.share * seconds)
         self.share = max(MIN_SHARE, min(1.0, EVENTS_PER_S / per_s)) if per_s else 1.0

@@ -1,4 +1,5 @@
-"""Percentiles of many durations in little memory: 64 buckets per octave, so none is off by more than 1.6 %."""
+"""Percentiles of many durations in little memory: each power of two has 64 buckets, so a percentile is at most 1.6 %
+too low."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ MIN_FOR_P99 = 100
 
 
 class Durations:
-    """Durations in ns."""
+    """Durations in ns, counted in buckets. The key of a bucket is its lower bound."""
 
     def __init__(self) -> None:
         self.buckets: dict[int, int] = {}
@@ -44,7 +45,7 @@ class Durations:
         return self.longest
 
     def as_dict(self) -> dict[str, int | None] | None:
-        """Return p50, p99 (None for fewer than 100 durations) and the maximum; None if there are no durations."""
+        """Return p50, p99 (None if there are fewer than 100 durations) and max; None if there are no durations."""
         if not self.count:
             return None
         p99 = self.percentile(0.99) if self.count >= MIN_FOR_P99 else None

@@ -1,9 +1,9 @@
-"""Decode pages of the kernel's ring buffer into events, by the formats that this kernel declares.
+"""Decode pages of the kernel's ring buffer into events.
 
 Offsets and sizes change between kernels, so they are read from ``events/*/format`` and ``events/header_page``. A page
-(include/linux/ring_buffer.h, kernel/trace/ring_buffer.c) begins with its time and the number of its data bytes. Flags
-in the high bits of this number mark that events were lost before the page. The events follow. Each begins with 32 bits:
-a length or type, and the time in ns since the event before it.
+(include/linux/ring_buffer.h, kernel/trace/ring_buffer.c) begins with a time and the number of its data bytes. High bits
+of this number are flags: events were lost before the page. The events follow. Each begins with a word of 32 bits: its
+length or type, and the ns since the previous event.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ FIELD = re.compile(
 NUMBERS = {1: "b", 2: "h", 4: "i", 8: "q"}
 """The struct letter of a signed number, by its size in bytes; the upper-case letter is unsigned."""
 COMMITTED = 0xFFFFF
-"""Mask of the number of data bytes in the second word of a page."""
+"""Mask of the number of data bytes, without the flags."""
 MAX_DATA, PADDING, TIME_EXTEND, TIME_STAMP = 28, 29, 30, 31
-"""Event types. 1 to 28 are lengths in words; for type 0 the length is in the next word."""
+"""Event types. 1 to 28 are lengths in words. If the type is 0, the length in bytes is in the next word."""
 DELTA_BITS = 27
 DELTA = (1 << DELTA_BITS) - 1
 LITTLE = sys.byteorder == "little"
 KIND_AT, DELTA_AT, ID_AT = (0, 5, 0) if LITTLE else (27, 0, 16)
 """Bit positions of the type, the time delta and the event id in their words."""
 STAMP = (1 << 59) - 1
-"""Mask of an absolute time stamp; the five bits above it are those of the previous time."""
+"""Mask of an absolute time stamp. It has 59 bits; the five higher bits stay those of the previous time."""
 Event = tuple[int, int, tuple[Any, ...]]
-"""Time (ns, the buffer's clock), event id, and the requested fields. A plain tuple, because there are many."""
+"""Time (ns of the buffer's clock), event id, requested fields. A plain tuple, because there are many."""
 Reader = struct.Struct
 """Unpacks the requested fields of one kind of event."""
 
@@ -46,8 +46,8 @@ class Field(NamedTuple):
     at: int
     size: int
     signed: bool
-    text: bool
-    """A character array, terminated by a NUL byte or its size."""
+    is_text: bool
+    """Whether it is a character array, which ends at a NUL byte or at its size."""
 
 
 class EventFormat(NamedTuple):
@@ -56,7 +56,7 @@ class EventFormat(NamedTuple):
     fields: dict[str, Field]
 
     def reader(self, *names: str) -> Reader:
-        """Return a struct that unpacks these fields, named in the order of their offsets. Raises TracefsError."""
+        """Return a struct that unpacks these fields, given in the order of their offsets. Raises TracefsError."""
         form, at = "=", 0
         for name in names:
             field = self.fields.get(name)
@@ -71,7 +71,7 @@ class EventFormat(NamedTuple):
 
 
 def struct_letter(field: Field) -> str:
-    if field.text:
+    if field.is_text:
         return f"{field.size}s"
     if field.size not in NUMBERS:
         raise TracefsError(f"a field of {field.size} bytes is not a number")
@@ -85,8 +85,8 @@ def fields_of(text: str) -> dict[str, Field]:
         if not words:
             continue
         name, bracket, _ = words[-1].partition("[")
-        text_array = bool(bracket) and "char" in words and "__data_loc" not in words
-        found[name] = Field(int(match["at"]), int(match["size"]), match["signed"] == "1", text_array)
+        is_text = bool(bracket) and "char" in words and "__data_loc" not in words
+        found[name] = Field(int(match["at"]), int(match["size"]), match["signed"] == "1", is_text)
     return found
 
 
@@ -103,9 +103,10 @@ class PageLayout(NamedTuple):
     """The layout of a buffer page, from ``events/header_page``."""
 
     commit: Field
+    """The number of data bytes, and flags."""
     data_at: int
     bytes: int
-    """Size of a page: a read of this many bytes returns exactly one."""
+    """Size of a page. A read of this many bytes returns exactly one page."""
 
 
 def parse_page_layout(text: str) -> PageLayout:
@@ -118,7 +119,7 @@ def parse_page_layout(text: str) -> PageLayout:
 
 
 def time_of(page: bytes) -> int:
-    """Return when the page was begun, in ns; 0 if the page is too short."""
+    """Return the time at which the page begins, in ns."""
     return int.from_bytes(page[:8], sys.byteorder)
 
 
@@ -128,7 +129,7 @@ def data_end(page: bytes, layout: PageLayout) -> int:
 
 
 def decode(page: bytes, layout: PageLayout, readers: Mapping[int, Reader]) -> list[Event]:
-    """Return the events of a page that have a reader, in their order. Raises Garbled."""
+    """Return the events of a page for which there is a reader (by event id). Raises Garbled."""
     begin, now = layout.data_at, time_of(page)
     count = (data_end(page, layout) - begin) // 4
     if begin + 4 * count > len(page) or count < 0:
@@ -170,5 +171,5 @@ def _decode_unusual(words: tuple[int, ...], at: int, now: int) -> tuple[int, int
         return (now & ~STAMP) | (delta + (word << DELTA_BITS) & STAMP), at + 2, at + 2
     if word < 4:
         raise Garbled("an event of the trace buffer has no length")
-    behind = at + 1 + (word + 3) // 4
-    return now + delta, behind if kind == PADDING else at + 2, behind
+    next_at = at + 1 + (word + 3) // 4
+    return now + delta, next_at if kind == PADDING else at + 2, next_at

@@ -1,4 +1,7 @@
-"""The bytes of one file that a power failure would lose now, their age, and how much the caches of disks may hold."""
+"""The bytes of one file that a power failure would lose now, their age, and the bytes in the caches of disks.
+
+Times are seconds of CLOCK_MONOTONIC.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +15,20 @@ from fstui import proc
 from fstui.trace.reader.devices import SECTOR
 
 GAP_S = 0.1
-"""A program whose next sync begins less than this long after its last one ended syncs without a pause."""
+"""A program syncs without a pause if less time than this passes between two syncs."""
 MAX_SYNC_S = 1.0
+"""The data of a sync that takes longer counts as at risk."""
 MAX_MARKS = 4096
 WRITTEN, FLUSHES = 6, 15
 """Fields of /sys/block/*/stat (Documentation/block/stat.rst)."""
 
 
-class Bytes:
-    """Amounts with the time at which each was written, the oldest first."""
+class DatedBytes:
+    """A number of bytes, and when they were written."""
 
     def __init__(self) -> None:
         self._marks: deque[tuple[float, int]] = deque()
+        """Time of a write and number of its bytes, the oldest first."""
         self.total = 0
 
     @property
@@ -31,7 +36,8 @@ class Bytes:
         return self._marks[0][0] if self._marks else None
 
     def set(self, total: int, since: float) -> list[tuple[float, int]]:
-        """Set the amount. An increase was written at ``since``; return what a decrease took, the oldest first."""
+        """Set the total. New bytes were written at ``since``. If the total shrinks, remove the oldest bytes and return
+        them: time and number."""
         taken: list[tuple[float, int]] = []
         self.add(since, total - self.total)
         while self.total > total:
@@ -53,14 +59,14 @@ class Bytes:
         self._marks.append((time, amount))
 
     def not_before(self, time: float) -> None:
-        """Everything written before this time is durable: what is left was written at this time or later."""
+        """Date older bytes to ``time``: what was written before is durable, so these bytes were written again since."""
         if self._marks and self._marks[0][0] < time:
             older = sum(amount for at, amount in self._marks if at < time)
             self._marks = deque([(time, older), *((at, amount) for at, amount in self._marks if at >= time)])
 
 
 class Totals:
-    """The largest amount and age of a file or a program, and its syncs. Times are seconds of CLOCK_MONOTONIC."""
+    """The largest amount and age so far of a file or a program, and its syncs."""
 
     def __init__(self) -> None:
         self.most_bytes = self.syncs = 0
@@ -85,40 +91,43 @@ class Totals:
 
 
 class Exposure(Totals):
+    """The bytes of a file at risk: in memory, and in the caches of its disks."""
+
     def __init__(self) -> None:
         super().__init__()
-        self.in_memory, self.in_cache = Bytes(), Bytes()
+        self.in_memory, self.in_cache = DatedBytes(), DatedBytes()
         self._sync_began = self._synced_until = self._synced_at = -1.0
 
     def synced(self, began: float, ended: float, now: float) -> None:
-        """A sync has ended: everything that was written before it began is durable."""
+        """Count a sync that has ended: what was written before it began is durable."""
         self._synced_at = now
         self._sync_began = max(self._sync_began, began)
         self._synced_until = max(self._synced_until, ended)
         self.in_memory.not_before(self._sync_began)
 
     def is_being_synced(self, now: float, running_since: float | None) -> bool:
-        """Return whether the program syncs without a pause (``GAP_S``), and no sync takes ``MAX_SYNC_S``."""
+        """Return whether the program syncs without a pause (GAP_S), and the running sync takes less than MAX_SYNC_S."""
         if running_since is not None and now - running_since >= MAX_SYNC_S:
             return False
         return (running_since or now) - self._synced_until < GAP_S
 
     def update(self, dirty: int, since: float, *, limit: int, flushed_at: float) -> None:
-        """``dirty``: bytes that are not written back, an increase at the earliest ``since``.
+        """Set the bytes in memory to ``dirty``. Those that are not there any more went to the caches of the disks.
 
-        ``limit``: bytes that the disks' caches may hold. ``flushed_at``: when they were flushed last.
+        ``since``: the last update; new bytes were written later. ``limit``: bytes that the caches may hold.
+        ``flushed_at``: when they were flushed last.
         """
-        written = self.in_memory.set(dirty, max(since, self._sync_began))
-        if self._synced_at >= since and flushed_at >= self._sync_began:  # by the sync
+        written_back = self.in_memory.set(dirty, max(since, self._sync_began))
+        if self._synced_at >= since and flushed_at >= self._sync_began:  # the sync flushed the caches
             self.in_cache.set(0, since)
         else:
-            for time, amount in written:
+            for time, amount in written_back:
                 self.in_cache.add(time, amount)
         self.in_cache.set(min(self.in_cache.total, limit), since)
 
     def forget(self) -> None:
         """Drop all bytes, because the file was deleted."""
-        self.in_memory, self.in_cache = Bytes(), Bytes()
+        self.in_memory, self.in_cache = DatedBytes(), DatedBytes()
 
     @property
     def total(self) -> int:
@@ -133,17 +142,17 @@ class Exposure(Totals):
 
 
 class WriteCache:
-    """How much of what was written to a disk its volatile cache may still hold: the bytes since its last flush.
+    """How many bytes the volatile cache of a disk may hold: those written since its last flush.
 
-    The counters do not show whether the flush or the writes came first. So these bytes are an upper bound: everything
-    that was written between the two readings around the flush is included. Frequent readings keep it close.
+    This is an upper bound. The counters do not show whether a flush or the writes came first, so all that was written
+    between the two readings around the flush is included. Frequent readings keep the bound close.
     """
 
     def __init__(self, name: str) -> None:
         self._path = f"/sys/block/{name}/stat"
         self.volatile = proc.read_text(f"/sys/block/{name}/queue/write_cache").strip() != "write through"
         self.not_flushed = 0
-        """Bytes written since the last flush; since the start if there was none."""
+        """Bytes written since the last flush, or since the start."""
         self.flushed_at = 0.0
         self._written, self._flushes = self._read() or (0, 0)
 
@@ -152,8 +161,7 @@ class WriteCache:
         return (int(words[WRITTEN]) * SECTOR, int(words[FLUSHES])) if len(words) > FLUSHES else None
 
     def poll(self) -> None:
-        """Read the counters."""
-        written, flushes = self._read() or (self._written, self._flushes)  # it may be unplugged
+        written, flushes = self._read() or (self._written, self._flushes)  # the disk may be unplugged
         if flushes > self._flushes:
             self.not_flushed, self.flushed_at = 0, monotonic()
         self.not_flushed += written - self._written
@@ -161,10 +169,9 @@ class WriteCache:
 
 
 class WriteCaches:
-    """The caches of the disks that are in use."""
-
     def __init__(self) -> None:
         self.disks: dict[str, WriteCache] = {}
+        """The disks in use."""
 
     def add(self, names: Iterable[str]) -> None:
         for name in names:
@@ -176,10 +183,10 @@ class WriteCaches:
             disk.poll()
 
     def not_flushed(self, names: Iterable[str]) -> int:
-        """Return how many bytes these disks may lose together."""
+        """Return how many bytes the caches of these disks may lose together."""
         return sum(self.disks[name].not_flushed for name in names if self.disks[name].volatile)
 
     def flushed_at(self, names: Iterable[str]) -> float:
-        """Return when one of these disks was flushed last; inf if none has a volatile cache, which needs no flush."""
+        """Return when one of these disks was flushed last; inf if none has a volatile cache, so none needs a flush."""
         disks = [self.disks[name] for name in names]
         return max((disk.flushed_at for disk in disks if disk.volatile), default=inf)

@@ -17,36 +17,38 @@ from fstui.trace.reader.processes import TracedProcess
 from fstui.trace.reader.waits import SyncedFile
 
 SEARCH_S = 0.05
-"""CPU time per second for searching open files: a database server may have thousands."""
+"""CPU time per second for the search in lists of open files. A database server may have thousands."""
 AGAIN_S = 5.0
-"""Time until a file is searched again, because it was not found or because PostgreSQL, for example, renamed it."""
+"""Time until a file is searched again, because it was not found or may have been renamed (as PostgreSQL does)."""
 MAX_NAMES = 4096
 LOOP_GET_STATUS64 = 0x4C05
 STATUS_BYTES = 232
-"""Size of struct loop_info64, which begins with the device and inode of the backing file (uapi/linux/loop.h)."""
+"""Size of struct loop_info64, whose first fields are the backing file's device and inode (uapi/linux/loop.h)."""
 
 
 class FileLocation(NamedTuple):
-    """The path of a file and its device."""
+    """Where a file is."""
 
     path: str | None = None
-    """The path that the program sees."""
+    """As the program sees it."""
     device: int = 0
-    """The kernel's number (major << 20 | minor) of the filesystem's device; 0 if unknown."""
+    """Number (major << 20 | minor) of the filesystem's device; 0 if unknown."""
 
 
 class FileLocations:
     def __init__(self) -> None:
         self._known: dict[tuple[TracedProcess, SyncedFile], FileLocation] = {}
         self._by_name: dict[tuple[str, int, int], FileLocation] = {}
-        """By program name, device and inode: processes of a server share files, and some have ended already."""
+        """By program name, device and inode, because the processes of a server share files and some have ended."""
         self._searched_at: dict[tuple[TracedProcess, SyncedFile], float] = {}
         self._open: dict[int, dict[int, list[tuple[str, dict[str, int]]]]] = {}
+        """By pid and inode: the descriptors of an open file, each with its fdinfo."""
         self._mounts: dict[int, int] = {}
+        """By mount number: the device number."""
         self._until = 0.0
 
     def begin(self) -> None:
-        """Start a new second: read the mounts again, and allow SEARCH_S of searching."""
+        """Begin a second: read the mounts, and allow the search to take SEARCH_S."""
         self._open.clear()
         self._mounts = device_numbers()
         self._until = time.thread_time() + SEARCH_S
@@ -55,7 +57,7 @@ class FileLocations:
                 cache.clear()
 
     def locate(self, program: TracedProcess, file: SyncedFile) -> FileLocation:
-        """Return where the file is, as far as that is known or can be found in the time that is left."""
+        """Return where a file is, if that is known or can be found in the remaining time."""
         key, shared = (program, file), (program.name, file.device, file.inode)
         known = self._known.get(key) or self._by_name.get(shared) or FileLocation(None, file.device)
         now = time.monotonic()
@@ -64,7 +66,7 @@ class FileLocations:
         found = self._find(program, file)
         if found.path is None and self._time_is_up:
             return known
-        if found.path is None or file.inode:  # a descriptor alone may be another file's a moment later
+        if found.path is None or file.inode:  # without an inode, the descriptor may soon lead to another file
             self._searched_at[key] = now
         if found.path is None:
             return known
@@ -81,17 +83,17 @@ class FileLocations:
     def _find(self, program: TracedProcess, file: SyncedFile) -> FileLocation:
         if program.is_kernel and (path := backing_files().get((file.device, file.inode))):
             return FileLocation(path, file.device)
-        number = self._descriptor(program, file)
-        if number is None:
+        fd = self._descriptor(program, file)
+        if fd is None:
             return FileLocation(None, file.device)
-        return FileLocation(path_of(program, number), file.device or self._device_of(program, fdinfo(program, number)))
+        return FileLocation(path_of(program, fd), file.device or self._device_of(program, fdinfo(program, fd)))
 
     def _descriptor(self, program: TracedProcess, file: SyncedFile) -> str | None:
-        """Return the descriptor of the file in the program: that of the call, or one with the same inode."""
+        """Return the program's descriptor of the file: that of the call, or one with the same inode."""
         if file.fd >= 0 and (not file.inode or self._matches(program, fdinfo(program, str(file.fd)), file)):
             return str(file.fd)
         found = self._open_files(program).get(file.inode, ()) if file.inode else ()
-        return next((number for number, info in found if self._matches(program, info, file)), None)
+        return next((fd for fd, info in found if self._matches(program, info, file)), None)
 
     def _open_files(self, program: TracedProcess) -> Mapping[int, list[tuple[str, dict[str, int]]]]:
         """Return the open files of a program by inode. They are listed at most once per second."""
@@ -99,28 +101,29 @@ class FileLocations:
         if found is None:
             found = self._open[program.pid] = defaultdict(list)
             with contextlib.suppress(OSError):
-                for number in os.listdir(f"/proc/{program.pid}/fd"):
-                    info = fdinfo(program, number)
-                    found[info.get("ino", 0)].append((number, info))
+                for fd in os.listdir(f"/proc/{program.pid}/fd"):
+                    info = fdinfo(program, fd)
+                    found[info.get("ino", 0)].append((fd, info))
                     if self._time_is_up:
                         break
         return found
 
     def _matches(self, program: TracedProcess, info: dict[str, int], file: SyncedFile) -> bool:
-        """Compare inode and device. The inode is in fdinfo since Linux 5.14, so the filesystem is not accessed."""
+        """Compare inode and device without access to the filesystem: since Linux 5.14 fdinfo contains the inode."""
         return info.get("ino") == file.inode and (not file.device or self._device_of(program, info) in (0, file.device))
 
     def _device_of(self, program: TracedProcess, info: dict[str, int]) -> int:
-        """Return the device of the mount, which may be in the mount namespace of the program; 0 if it is unknown."""
-        number = info.get("mnt_id", 0)
-        if number not in self._mounts:
+        """Return the number of the device on which an open file is; 0 if it is not known."""
+        mount = info.get("mnt_id", 0)
+        if mount not in self._mounts:  # it is in the mount namespace of the program
             self._mounts.update(device_numbers(program.pid))
-        return self._mounts.setdefault(number, 0)
+        return self._mounts.setdefault(mount, 0)
 
 
-def fdinfo(program: TracedProcess, number: str) -> dict[str, int]:
+def fdinfo(program: TracedProcess, fd: str) -> dict[str, int]:
+    """Return ``mnt_id`` and ``ino`` of an open file, as far as the kernel shows them."""
     found = {}
-    with contextlib.suppress(OSError, ValueError), open(f"/proc/{program.pid}/fdinfo/{number}", "rb") as file:
+    with contextlib.suppress(OSError, ValueError), open(f"/proc/{program.pid}/fdinfo/{fd}", "rb") as file:
         for line in file:
             name, _, value = line.partition(b":")
             if name in (b"mnt_id", b"ino"):
@@ -128,18 +131,18 @@ def fdinfo(program: TracedProcess, number: str) -> dict[str, int]:
     return found
 
 
-def path_of(program: TracedProcess, number: str) -> str | None:
-    """None if it was closed, or is now a pipe or a socket."""
+def path_of(program: TracedProcess, fd: str) -> str | None:
+    """Return the path of an open file; None if it was closed, or is a pipe or a socket."""
     with contextlib.suppress(OSError):
-        path = os.readlink(f"/proc/{program.pid}/fd/{number}")
+        path = os.readlink(f"/proc/{program.pid}/fd/{fd}")
         return path if path.startswith("/") else None
     return None
 
 
 def backing_files() -> dict[tuple[int, int], str]:
-    """Return the backing files of loop devices, which a kernel worker syncs, by device and inode.
+    """Return the backing files of loop devices, by device and inode: ``/srv/image (loop0)``.
 
-    The loop's name follows the path in brackets. The files themselves are not accessed.
+    They are needed because a kernel worker syncs them. The files themselves are not accessed.
     """
     found = {}
     for path in glob.glob("/sys/block/loop*/loop/backing_file"):
@@ -161,14 +164,13 @@ def loop_status(loop: str) -> tuple[int, int]:
 
 
 def device_numbers(pid: int | None = None) -> dict[int, int]:
-    """Return the device number of each mount that this process, or another one, sees, by mount id."""
+    """Return the device number of each mount by mount number, in the mount namespace of a process (None: this one)."""
     return {mount.number: proc.device_number(mount.device) for mount in proc.mounts(pid)}
 
 
 def block_device(number: int) -> str | None:
-    """Return the kernel name of a filesystem's block device.
-
-    btrfs makes up a device number; then the name of the device that was mounted is returned.
+    """Return the kernel name of a filesystem's block device. The number of a btrfs is invented: for it, return the name
+    of the device that was mounted.
     """
     with contextlib.suppress(OSError):
         return os.path.basename(os.readlink(f"/sys/dev/block/{number >> 20}:{number & 0xFFFFF}"))
@@ -179,9 +181,8 @@ def block_device(number: int) -> str | None:
 
 
 def request_devices(device: str) -> set[str]:
-    """Return the devices at or below this one whose drivers get requests.
-
-    That is the disk of a partition, and the members of a dm or md device.
+    """Return the devices whose drivers receive the requests for this one: itself; for a partition, its disk; for dm and
+    md, those of the members.
     """
     path = os.path.realpath(f"/sys/class/block/{device}")
     if os.path.isdir(f"{path}/mq"):

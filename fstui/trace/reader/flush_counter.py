@@ -1,4 +1,4 @@
-"""Count who requested flushes at the devices of a run, for each measured step."""
+"""Count for each step of a run which processes requested flushes at its devices."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from fstui.trace.reader.devices import FLUSH_FIRST, FUA, Requests, meaning
 from fstui.trace.reader.events import Event
 from fstui.trace.reader.processes import KTHREADD, Lineage, Owner, family, in_outermost_namespace, outermost_numbers
 from fstui.trace.reader.recording import EventRecording, Wanted
-from fstui.trace.reader.tracefs import MIB, SHARE_OF_MEMORY
+from fstui.trace.reader.tracefs import MEMORY_DIVISOR, MIB
 
 LATE_NS = 1_000_000_000
-"""If many pages are kept, events older than this are added up. The start of a step is reported sooner than that, so
-none of its events are among them."""
+"""Events older than this are added up if many pages are kept. They belong to no step that is still to be announced,
+because a step is announced within this time after its start."""
 FIRST_LOOK_S = 0.05
-"""Time from the start of a step until the buffers are read for the first time."""
+"""Time from the start of a step to the first read of the buffers."""
 MAX_KEPT_BYTES = 6 * MIB
 NICE = 19
-"""Lowest priority while a step is measured, after the first look, so that the measurement gets the CPU first."""
+"""The lowest priority, used while a step is measured, so that the measurement gets the CPU first."""
 MAX_FILTERED = 128
-"""Devices that a filter can name: its text must fit into a page."""
+"""Maximum number of devices in a filter, because its text must fit into a page."""
 FLUSHES, WRITES = 'rwbs ~ "*F*"', '(rwbs ~ "*F*" || rwbs ~ "*W*")'
 """The kernel also matches bytes after the end of the string, so some other events pass the filter."""
 REQUESTS = ("block/block_rq_issue", "block/block_rq_complete")
-"""A sync causes four of these events at each device, which cost about 2 µs. The event of its flush costs 0.6 µs (Linux
-6.18 in a virtual machine)."""
+"""A sync causes four of these events at each device; together they cost about 2 µs. The event that counts its flush
+costs 0.6 µs (Linux 6.18 in a virtual machine)."""
 MAX_BYTES_PER_S = 500_000
-"""About 8 000 events per second. If a step causes more, its requests are not recorded, because that would slow it down
-by up to 15 %. Its flushes are still counted."""
+"""About 8 000 events per second. If a step causes more, its requests are no longer recorded, because that would slow
+it down by up to 15 %. Its flushes are still counted."""
 
 
 class TracedDevice(NamedTuple):
@@ -39,11 +39,11 @@ class TracedDevice(NamedTuple):
     number: int
     """The kernel's number: major << 20 | minor."""
     makes_requests: bool
-    """False for dm and md, which pass bios on and never issue requests."""
+    """False for dm and md, which pass bios on to the devices below them."""
 
 
 def device_of(name: str) -> TracedDevice | None:
-    """Return a block device by its kernel name; None if it is gone."""
+    """Return a block device by its kernel name; None if it does not exist."""
     number = proc.read_text(f"/sys/class/block/{name}/dev")
     if not number:
         return None
@@ -51,6 +51,8 @@ def device_of(name: str) -> TracedDevice | None:
 
 
 class DeviceSums:
+    """The counts of one device in a step."""
+
     def __init__(self, device: TracedDevice) -> None:
         self.device = device
         self.requests = Requests()
@@ -63,7 +65,7 @@ class DeviceSums:
         self._fua[owner] += bool(means & FUA)
 
     def as_dict(self, lost: int, kernel_threads_known: bool, timed: bool) -> dict[str, Any]:
-        """Return the counts, or None for each if events were lost: a count that is too small would be misleading.
+        """Return the counts. If events were lost, return None for each, because the counts may be too small.
 
         ``timed``: all requests of the step were recorded.
         """
@@ -81,10 +83,10 @@ class DeviceSums:
 
 
 class FlushCounter(EventRecording):
-    """Records the block events of a run, and adds them up for each step."""
+    """Record the block events of a run, and add them up for each step."""
 
     def __init__(self, name: str, own: list[int], devices: list[TracedDevice]) -> None:
-        """``own``: the processes of fstui, whose descendants count as well. Raises TracefsError."""
+        """``own``: the processes that, with their descendants, count as fstui's own. Raises TracefsError."""
         self._devices = devices
         self._sums: dict[int, DeviceSums] = {}
         self._from_ns: int | None = None
@@ -95,7 +97,7 @@ class FlushCounter(EventRecording):
         self._began_bytes = 0
         self._lineage = Lineage()
         self._outermost = in_outermost_namespace()
-        self._most_kept = min(MAX_KEPT_BYTES, proc.meminfo().get("MemAvailable", 0) // SHARE_OF_MEMORY)
+        self._most_kept = min(MAX_KEPT_BYTES, proc.meminfo().get("MemAvailable", 0) // MEMORY_DIVISOR)
         super().__init__(name, lambda: self._enable(own))
 
     def _enable(self, own: list[int]) -> None:
@@ -129,7 +131,7 @@ class FlushCounter(EventRecording):
             self._lineage.add("own", outermost_numbers(f"{self.name}-numbers", family(pids)))
 
     def read(self) -> None:
-        """Empty the kernel's buffers, record no more requests if there are many, and add events up if many are kept."""
+        """Empty the kernel's buffers. Stop recording requests if there are many; add events up if many are kept."""
         now_ns = self.collect()
         if self._from_ns is not None:
             os.setpriority(os.PRIO_PROCESS, 0, NICE)
@@ -143,7 +145,7 @@ class FlushCounter(EventRecording):
         self._sums = {device.number: DeviceSums(device) for device in self._devices}
         self.collect()
         self._from_ns, self._began_bytes = from_ns, self.collected_bytes
-        self._missed = int(from_ns < self._added_until_ns)
+        self._missed = int(from_ns < self._added_until_ns)  # some of its events were added up before
 
     def end(self, until_ns: int) -> list[dict[str, Any]]:
         os.setpriority(os.PRIO_PROCESS, 0, 0)
@@ -175,4 +177,5 @@ class FlushCounter(EventRecording):
             device, sector, rwbs = fields
             if device in self._sums:
                 requests = self._sums[device].requests
-                (requests.issued if number == self._issued else requests.completed)(time_ns, sector, rwbs)
+                handle = requests.issued if number == self._issued else requests.completed
+                handle(time_ns, sector, rwbs)

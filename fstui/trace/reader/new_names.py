@@ -1,4 +1,4 @@
-"""Names that programs gave to files, and that a power failure may take: neither directory nor journal was written."""
+"""New names of files that a power failure may undo, because neither the directory nor the journal was written since."""
 
 from __future__ import annotations
 
@@ -15,34 +15,40 @@ from fstui.trace.reader.files import block_device
 from fstui.trace.reader.syncs import FileNumber
 
 COMMIT_S = 1.5
-"""A journal commit that ends this long after a change contains it; an earlier one may have begun before it."""
+"""A journal commit that ends this long after a change contains it. One that ends earlier may have begun before it."""
 COMMIT_INTERVAL_S = 5.0
-"""ext4 commits at the latest after this time, unless it is mounted with ``commit=``."""
+"""Time until ext4 commits, unless it is mounted with ``commit=``."""
 
 
 class Journal(NamedTuple):
-    """An ext4 journal (jbd2): the file with its statistics, and the longest time until it commits."""
+    """An ext4 journal (jbd2)."""
 
     file: str
+    """Its statistics in /proc."""
     interval_s: float
+    """The longest time until it commits."""
 
     def commits(self) -> int:
+        """Return the number of commits since the mount."""
         found = re.match(r"\d+", proc.read_text(self.file))
         return int(found[0]) if found else 0
 
 
 class NewNames:
-    """The names that one program made in a directory in one second."""
+    """The names that a program made in a directory in one second."""
 
     def __init__(self, directory: FileNumber, path: str | None, count: int, since: float) -> None:
         self.directory, self.path, self.count, self.since = directory, path, count, since
         self.journal = journal_of(directory[0])
         self._commits = self.journal.commits() if self.journal else 0
         self._first_commit_s: float | None = None
-        """The age at which the first commit was seen."""
+        """Age of the names when the first commit was seen."""
 
     def is_committed(self, now: float, commits: Mapping[Journal, int]) -> bool:
-        """Return whether the journal was committed, or the kernel has written the directory in the background."""
+        """Return whether the journal was committed or, without a journal, the kernel has written the directory back.
+
+        ``commits``: the number of commits of each journal so far.
+        """
         age_s = now - self.since
         if self.journal is None:
             return age_s > expire_s()
@@ -54,7 +60,7 @@ class NewNames:
 
 
 def find_directory(pid: int, inode: int, near: Iterable[str]) -> str | None:
-    """Return the path of a directory, if it is the working directory of the program or one of those ``near``."""
+    """Return the path of a directory if it is the working directory of the process or one of ``near``."""
     with contextlib.suppress(OSError):
         near = [os.readlink(f"/proc/{pid}/cwd"), *near]
     for path in near:
@@ -66,7 +72,7 @@ def find_directory(pid: int, inode: int, near: Iterable[str]) -> str | None:
 
 @cache
 def journal_of(number: int) -> Journal | None:
-    """Return the journal of an ext4; None if it has none, or another filesystem is on the device."""
+    """Return the journal of the ext4 on a device; None if there is none."""
     device = block_device(number)
     files = glob.glob(f"/proc/fs/jbd2/{glob.escape(device)}-*/info") if device else ()
     mounted = (mount for mount in proc.mounts() if proc.device_number(mount.device) == number)

@@ -1,9 +1,9 @@
 """Count the bytes in the page cache of files that programs have open for writing, without changing anything.
 
-cachestat(2) requires a descriptor. pidfd_getfd(2) returns a duplicate of the program's: no file is opened, so no lease
-is broken. The duplicate is closed at once, because it keeps a deleted file on the disk, a flock(2) held and a
-filesystem mounted. Closing it has an effect on filesystems with a flush method, such as NFS, SMB and FUSE: it writes
-the file back. So only the filesystems in ``COVERED``, which have none, are examined.
+cachestat(2) requires a descriptor. pidfd_getfd(2) duplicates that of the program: no file is opened, so no lease is
+broken. The duplicate is closed at once, because it keeps a deleted file on the disk, a flock(2) held and a filesystem
+mounted. On filesystems with a flush method, such as NFS, SMB and FUSE, closing it would write the file back. So only
+the filesystems in ``COVERED``, which have no such method, are examined.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ PIDFD_GETFD, CACHESTAT = 438, 451
 """System call numbers since Linux 5.6 and 6.5, the same on every architecture (asm-generic/unistd.h)."""
 COVERED = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "jfs", "nilfs2", "vfat", "exfat", "ntfs3"})
 IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs", "devpts", "proc", "sysfs", "cgroup2", "tracefs"})
-"""Their files are lost in any case."""
+"""A crash loses their files in any case, so they are not examined."""
 SCAN_S = 0.008
 """CPU time per scan. If there are more files, the next scan continues with the others."""
 QUIET_SCANS = 8
-"""All descriptors of a process that writes nothing are examined in one of these scans."""
+"""A process that writes nothing has all its descriptors examined only in one of this many scans."""
 RECENT_NS = 20_000_000
-"""Older kernels round the time of a change down to a timer tick of at most 10 ms."""
+"""If a file was changed within this time, a later change may leave its modification time as it is, because older
+kernels round that time down to a timer tick of at most 10 ms."""
 PAGE = resource.getpagesize()
 _ARGUMENTS = struct.Struct("=2Q5Q")
-"""struct cachestat_range and struct cachestat (uapi/linux/mman.h)."""
+"""struct cachestat_range and, from byte 16, struct cachestat (uapi/linux/mman.h)."""
 _memory = ctypes.create_string_buffer(_ARGUMENTS.size)
 
 
@@ -45,54 +46,51 @@ class CachestatError(TracefsError):
     """The kernel has no cachestat(2), or does not allow it. The message is one sentence for the user."""
 
 
-def not_written(fd: int) -> tuple[int, int]:
-    """Return the bytes of a file's dirty pages, and of those that are being written. Raises OSError."""
+def dirty_and_writeback(fd: int) -> tuple[int, int]:
+    """Return the bytes of a file's dirty pages, and of its pages that are being written. Raises OSError."""
     system_call(CACHESTAT, fd, ctypes.byref(_memory), ctypes.byref(_memory, 16), 0)
     _, _, _, dirty, writeback, _, _ = _ARGUMENTS.unpack_from(_memory)
     return dirty * PAGE, writeback * PAGE
 
 
 class Opener:
-    """A process, and what its descriptors were at the last scan."""
+    """A process, and its descriptors at the last scan."""
 
     def __init__(self, pid: int, found: proc.Stat) -> None:
         self.pid, self.started, self.name = pid, found.start, found.name
-        self.above: Opener | None = None
-        """Its parent."""
+        self.parent: Opener | None = None
         self.wanted = False
-        self.descriptors: dict[str, tuple[str, OpenFile | str | None]] = {}
-        """By number: the link in /proc/PID/fd, and the file, or the type of a filesystem that is not covered.
-
-        None: open only for reading; an empty string: nothing to examine.
-        """
+        """Whether it is in the scope."""
+        self.descriptors: dict[str, Descriptor] = {}
+        """By number."""
         self.directory = self.pidfd = -1
         self._moved: tuple[int, int] | None = None
 
     @property
     def first(self) -> Opener:
-        """The first examined process of a server whose processes have the same name: PostgreSQL's postmaster."""
-        same = self.above is not None and self.above.wanted and self.above.name == self.name
-        return self.above.first if same and self.above is not None else self
+        """This process, or the topmost of its ancestors with the same name, such as PostgreSQL's postmaster."""
+        parent = self.parent
+        return parent.first if parent is not None and parent.wanted and parent.name == self.name else self
 
     def has_written(self) -> bool:
-        """Return whether it may have made pages dirty since the last call."""
+        """Return whether the process may have made pages dirty since the last call."""
         before, self._moved = self._moved, proc.io_bytes(self.pid)
         return self._moved is None or self._moved != before
 
     def read_name(self) -> None:
-        """Read its name again, which execve(2) changes."""
+        """Read the name of the process again, because execve(2) changes it."""
         found = proc.stat(self.pid)
         if found and found.start == self.started:
             self.name = found.name
 
     def open(self) -> int:
-        """Return a descriptor of its /proc/PID/fd, which stays that of this process. Raises OSError."""
+        """Return a descriptor of /proc/PID/fd, which never shows another process with that PID. Raises OSError."""
         if self.directory < 0:
             self.directory = os.open(f"/proc/{self.pid}/fd", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         return self.directory
 
     def duplicate(self, name: str) -> int:
-        """Return a duplicate of one of its descriptors. Raises OSError."""
+        """Return a duplicate of a descriptor of the process. Raises OSError."""
         if self.pidfd < 0:
             self.pidfd = os.pidfd_open(self.pid)
         return system_call(PIDFD_GETFD, self.pidfd, int(name), 0)
@@ -103,34 +101,43 @@ class Opener:
 
 
 class OpenFile:
-    """A file that processes have open for writing, or had."""
+    """A file that a process has or had open for writing."""
 
     def __init__(self, key: tuple[int, int], number: int, path: str, fstype: str) -> None:
+        """``key``: st_dev (on btrfs that of the subvolume) and inode. ``number``: the filesystem's device in events."""
         self.key, self.number, self.path, self.fstype = key, number, path, fstype
-        """``key``: st_dev, of a subvolume as well, and inode. ``number``: that of the filesystem's device in events."""
         self.openers: Counter[Opener] = Counter()
-        self.direct = self.deleted = False
-        """Some process opened it with O_DIRECT and without O_DSYNC; it has no name any more."""
+        self.direct = False
+        """Whether a process opened it with O_DIRECT and without O_DSYNC."""
+        self.deleted = False
         self.dirty = self.writeback = 0
-        self.scan = self.settled_ns = -1
-        """The last scan in which it was examined. ``settled_ns``: while its modification time is this, it has no dirty
-        pages."""
+        self.scan = -1
+        """The last scan in which it was examined."""
+        self.settled_ns = -1
+        """As long as this is the modification time, the file has no dirty pages."""
 
     def count(self, fd: int, found: os.stat_result) -> None:
-        """Count its pages. Raises OSError."""
+        """Count the dirty pages. Raises OSError."""
         is_regular, now_ns = stat.S_ISREG(found.st_mode), time.time_ns()
         self.deleted = is_regular and not found.st_nlink
-        # nothing of a deleted file is expected after a crash
-        self.dirty, self.writeback = (0, 0) if self.deleted else not_written(fd)
+        # no program expects a deleted file after a crash
+        self.dirty, self.writeback = (0, 0) if self.deleted else dirty_and_writeback(fd)
         is_settled = is_regular and not self.dirty and not self.writeback and found.st_mtime_ns < now_ns - RECENT_NS
         self.settled_ns = found.st_mtime_ns if is_settled else -1
 
 
+Descriptor = tuple[str, OpenFile | str | None]
+"""The link in /proc/PID/fd, and what it leads to: the file; the type of its filesystem if that is not covered; an empty
+string if there is nothing to examine; None if the descriptor is only for reading."""
+
+
 class Scope(NamedTuple):
-    """What to examine: only this process and its descendants, only the filesystem on this device."""
+    """What to examine. None: everything."""
 
     pid: int | None = None
+    """Only this process and its descendants."""
     device: int | None = None
+    """Only the filesystem on this device."""
 
 
 EVERYTHING = Scope()
@@ -145,13 +152,16 @@ class OpenFiles:
         """By st_dev and inode."""
         self.processes: dict[int, Opener] = {}
         self.unreadable = 0
-        """Processes that may not be examined."""
+        """How many processes cannot be examined."""
         self.scans_per_round = 1.0
+        """How many scans it takes to examine every process once."""
         self._scope = scope
-        self._is_limited = os.geteuid() != 0  # root is refused only while a process ends
+        self._is_limited = os.geteuid() != 0  # root gets EACCES only from a process that is ending
         self._scan = 0
         self._waiting: list[Opener] = []
+        """The processes that are still to be examined in this round."""
         self._mounts: dict[int, tuple[int, str]] = {}
+        """By mount number: device number and type of the filesystem, as read in scan ``_mounts_scan``."""
         self._mounts_scan = -1
         self._check()
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -160,7 +170,7 @@ class OpenFiles:
     def _check(self) -> None:
         own = os.open("/proc/self/exe", os.O_RDONLY | os.O_CLOEXEC)
         try:
-            not_written(own)
+            dirty_and_writeback(own)
         except OSError as error:
             if error.errno != errno.ENOSYS:
                 raise CachestatError(
@@ -172,12 +182,12 @@ class OpenFiles:
 
     @property
     def not_covered(self) -> dict[str, int]:
-        """Descriptors on other filesystems, by type."""
-        every = (file for process in self.processes.values() for _, file in process.descriptors.values())
-        return Counter(file for file in every if isinstance(file, str) and file)
+        """The number of descriptors on filesystems that are not covered, by type."""
+        found = (file for process in self.processes.values() for _, file in process.descriptors.values())
+        return Counter(fstype for fstype in found if isinstance(fstype, str) and fstype)
 
     def scan(self) -> None:
-        """Examine every file once, or as many as fit into SCAN_S and the others in the next scans."""
+        """Examine the processes that are still waiting, or all again, for at most SCAN_S."""
         self._scan += 1
         until = time.thread_time() + SCAN_S
         if not self._waiting:
@@ -191,7 +201,7 @@ class OpenFiles:
         self.scans_per_round = max(1.0, total / done) if done else 1.0
 
     def _living(self) -> list[Opener]:
-        """Return the processes that may have files open, and forget those that have ended."""
+        """Return the processes to examine, and forget those that have ended."""
         self.unreadable = 0
         pids = proc.pids()
         for pid in self.processes.keys() - set(pids):
@@ -201,13 +211,13 @@ class OpenFiles:
         return [process for process in self.processes.values() if process.wanted]
 
     def _add(self, pid: int) -> Opener | None:
-        """Return a process; a new one is added after its parent, which decides whether it is wanted."""
+        """Return a process; None if it has ended. Add a new one and, before it, its parent."""
         known = self.processes.get(pid)
         if known is None and pid and (found := proc.stat(pid)):
             known = self.processes[pid] = Opener(pid, found)
-            known.above = self._add(found.parent)
-            of_family = self._scope.pid in (None, pid) or (known.above is not None and known.above.wanted)
-            known.wanted = of_family and not found.flags & KERNEL_THREAD
+            known.parent = self._add(found.parent)
+            in_scope = self._scope.pid in (None, pid) or (known.parent is not None and known.parent.wanted)
+            known.wanted = in_scope and not found.flags & KERNEL_THREAD
         return known
 
     def _forget(self, pid: int) -> None:
@@ -216,8 +226,8 @@ class OpenFiles:
         process.close()
 
     def _visit(self, process: Opener) -> None:
-        """Examine its files: if it has written nothing for a while, only those with dirty pages."""
-        seen: dict[str, tuple[str, OpenFile | str | None]] = {}
+        """Examine the files of a process; only those with dirty pages if it has written nothing since the last scan."""
+        seen: dict[str, Descriptor] = {}
         try:
             directory = process.open()
             if process.has_written() or (self._scan + process.pid) % QUIET_SCANS == 0:
@@ -234,11 +244,11 @@ class OpenFiles:
                     seen[name] = self._look(process, directory, name)
                 except PermissionError:
                     raise
-                except OSError:  # closed at this moment
+                except OSError:  # it was closed in between
                     seen.pop(name, None)
         except PermissionError as error:
             self.unreadable += self._is_limited or error.errno == errno.EPERM
-        except OSError as error:  # it has ended, and its number may be another's in the next round
+        except OSError as error:  # the process has ended, and another may have its pid in the next round
             self.unreadable += error.errno == errno.EMFILE
             self._forget(process.pid)
             return
@@ -246,8 +256,8 @@ class OpenFiles:
             process.read_name()
         self._replace(process, seen)
 
-    def _replace(self, process: Opener, seen: dict[str, tuple[str, OpenFile | str | None]]) -> None:
-        """Replace what is known of a process's descriptors. A file without openers is kept until ``drop``."""
+    def _replace(self, process: Opener, seen: dict[str, Descriptor]) -> None:
+        """Replace the descriptors of a process. A file without openers is kept until ``drop``."""
         if seen == process.descriptors:
             return
         for _, file in process.descriptors.values():
@@ -260,8 +270,8 @@ class OpenFiles:
                 file.openers[process] += 1
         process.descriptors = seen
 
-    def _look(self, process: Opener, directory: int, name: str) -> tuple[str, OpenFile | str | None]:
-        """Return what ``Opener.descriptors`` holds for a descriptor. Count the pages of its file. Raises OSError."""
+    def _look(self, process: Opener, directory: int, name: str) -> Descriptor:
+        """Examine a descriptor, and count the dirty pages of its file. Raises OSError."""
         link = os.readlink(name, dir_fd=directory)
         before, known = process.descriptors.get(name, ("", None))
         if link != before:
@@ -269,7 +279,7 @@ class OpenFiles:
         elif isinstance(known, OpenFile):
             if known.scan == self._scan:
                 return before, known
-            found = os.stat(name, dir_fd=directory)  # of a filesystem that is covered, which asks no server
+            found = os.stat(name, dir_fd=directory)  # quick, because no covered filesystem asks a server
             if (found.st_dev, found.st_ino) != known.key:
                 known = self._classify(process, name, link)
             elif found.st_mtime_ns != known.settled_ns or not found.st_nlink:
@@ -280,16 +290,17 @@ class OpenFiles:
                 finally:
                     os.close(fd)
         elif known is None and link[:1] == "/" and os.lstat(name, dir_fd=directory).st_mode & stat.S_IWUSR:
-            known = self._classify(process, name, link)  # it was open only for reading
+            known = self._classify(process, name, link)  # the same file was open only for reading before
         return link, known
 
     def _classify(self, process: Opener, name: str, link: str) -> OpenFile | str | None:
-        """Return what ``Opener.descriptors`` holds for a new descriptor. Raises OSError."""
+        """Return to what a new descriptor leads, as ``Descriptor`` says. Raises OSError."""
         if not link.startswith("/") or link.startswith("/memfd:"):
             return ""
         mount = proc.mount_id(name, process.pid, writable=True)
         number, fstype = self._mount(process, mount) if mount is not None else (0, "")
-        if not fstype:  # read-only, or the list of mounts lacks it while another is unmounted: look again later
+        # read-only, or the list of mounts was incomplete because of an umount: look again in the next scan
+        if not fstype:
             return None
         if self._scope.device not in (None, number):
             return ""
@@ -305,7 +316,8 @@ class OpenFiles:
             key = (found.st_rdev, 0) if fstype == "block device" else (found.st_dev, found.st_ino)
             file = self.files.get(key)
             if file is None:
-                number = number if key[1] else os.major(key[0]) << 20 | os.minor(key[0])
+                if fstype == "block device":  # not the device of /dev
+                    number = os.major(key[0]) << 20 | os.minor(key[0])
                 file = self.files[key] = OpenFile(key, number, link, fstype)
             file.direct |= bool(flags & os.O_DIRECT) and not flags & os.O_DSYNC
             file.path, file.scan = link, self._scan
@@ -315,14 +327,15 @@ class OpenFiles:
             os.close(fd)
 
     def _mount(self, process: Opener, mount: int) -> tuple[int, str]:
-        """Return the device number and type of the filesystem of a mount; the type is empty if it is not found."""
+        """Return device number and type of the filesystem of a mount; the type is empty if there is no such mount."""
         if self._mounts_scan != self._scan:
             self._mounts, self._mounts_scan = _mounts(None), self._scan
-        if mount not in self._mounts:  # a container's
+        if mount not in self._mounts:  # it is in the mount namespace of a container
             self._mounts = {mount: (0, ""), **_mounts(process.pid), **self._mounts}
         return self._mounts[mount]
 
     def drop(self, is_done: Callable[[OpenFile], bool]) -> None:
+        """Forget the files without openers for which ``is_done`` returns True."""
         for key in [key for key, file in self.files.items() if not file.openers and is_done(file)]:
             del self.files[key]
 

@@ -1,7 +1,7 @@
-"""Find out to which process the thread of an event belongs: fstui's own, a kernel thread, or another program.
+"""Find out whether the thread of an event belongs to fstui, to the kernel, or to another program, and to which one.
 
-/proc lists the threads that exist now, and the kernel's fork events those that are started later. So a thread that
-ended long before its events are read is still known.
+/proc lists the threads that exist now; the kernel's fork events add those that are started later. So a thread is known
+even if it ended long before its events are read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ KTHREADD = 2
 OUTERMOST = "pid:[4026531836]"
 """The first pid namespace (kernel: PROC_PID_INIT_INO). Events always contain its thread numbers."""
 URING_WORKER = b"iou-wrk-"
-"""The name of an io_uring worker; the number of the thread that it works for follows (kernel: io_uring/io-wq.c)."""
+"""Start of the name of an io_uring worker. The number of the thread that it works for follows (kernel:
+io_uring/io-wq.c)."""
 OOM_EVENT = "oom/oom_score_adj_update"
 KERNEL_THREAD = 0x00200000
 """PF_KTHREAD in the flags of /proc/PID/stat."""
@@ -30,7 +31,8 @@ MAX_PROGRAMS = 8192
 
 
 class Lineage:
-    """The owners of threads and of everything they start. Numbers are those of the outermost pid namespace."""
+    """The owners of threads. What a thread starts has the same owner. Thread numbers are those of the outermost pid
+    namespace."""
 
     def __init__(self) -> None:
         self._owners: dict[int, Owner] = {}
@@ -42,7 +44,7 @@ class Lineage:
         return all(self._owners.get(thread) == "own" for thread in threads)
 
     def forked(self, parent: int, child: int) -> None:
-        """Give a new process or thread the owner of its parent. Its number may have been in use before."""
+        """Give a new process or thread the owner of its parent. An earlier thread may have had the same number."""
         owner = self._owners.get(parent)
         if owner is None:
             self._owners.pop(child, None)
@@ -59,21 +61,19 @@ class Lineage:
 
 
 def in_outermost_namespace() -> bool:
-    """Return whether the process numbers that we see are those of the events."""
+    """Return whether the process numbers in /proc are those of the kernel's events."""
     return os.readlink("/proc/self/ns/pid") == OUTERMOST
 
 
 def family(roots: Collection[int]) -> list[int]:
+    """Return the threads of these processes and of their descendants."""
     parents = {pid: found.parent for pid in proc.pids() if (found := proc.stat(pid))}
     return [thread for pid in parents if descends(pid, parents, roots) for thread in threads(pid)]
 
 
 def descends(pid: int, parents: Mapping[int, int], roots: Collection[int]) -> bool:
-    """Return whether a process descends from one of the roots.
-
-    Processes may get a new parent while /proc is read, which can make a loop: the number of steps is limited.
-    """
-    for _ in range(len(parents) + 1):
+    """Return whether a process is one of the roots or descends from one."""
+    for _ in range(len(parents) + 1):  # limited, because parents that changed while /proc was read may form a loop
         if pid in roots:
             return True
         pid = parents.get(pid, 0)
@@ -90,8 +90,8 @@ def threads(pid: int) -> list[int]:
 def outermost_numbers(name: str, threads: Iterable[int]) -> list[int]:
     """Return the numbers that these threads have in the outermost pid namespace. Raises TracefsError.
 
-    In the pid namespace of a container our thread numbers are not those of the events. Writing a thread's
-    oom_score_adj back unchanged has no effect, but makes the kernel emit an event with the outermost number.
+    The numbers in a container are not those of the kernel's events. Writing a thread's oom_score_adj back unchanged has
+    no effect, but the kernel emits an event with the outermost number.
     """
     recording = EventRecording(name)
     try:
@@ -107,7 +107,7 @@ def outermost_numbers(name: str, threads: Iterable[int]) -> list[int]:
 
 
 def rewrite_oom_score(thread: int) -> bool:
-    """Write oom_score_adj back unchanged; False if the thread has ended."""
+    """Write oom_score_adj back unchanged. Returns False if the thread has ended."""
     with contextlib.suppress(OSError), open(f"/proc/{thread}/oom_score_adj", "r+", encoding="ascii") as file:
         value = file.read()
         file.seek(0)
@@ -118,7 +118,7 @@ def rewrite_oom_score(thread: int) -> bool:
 
 
 class TracedProcess(NamedTuple):
-    """A process. The start time tells it apart from a later process with the same number."""
+    """A process. ``started`` tells it apart from a later process with the same pid."""
 
     pid: int
     started: int
@@ -127,7 +127,7 @@ class TracedProcess(NamedTuple):
 
 
 WORKERS = TracedProcess(2, 0, "kworker", is_kernel=True)
-"""All kernel workers together, because the kernel assigns work to any of them."""
+"""Stands for all kernel workers, because the kernel gives any work to any of them."""
 
 
 def process_of(thread: int) -> TracedProcess | None:
@@ -149,9 +149,9 @@ def waited_for_cpu_ns(thread: int) -> int | None:
 
 
 def _ended(thread: int, names: Mapping[str, str]) -> TracedProcess:
-    """Return the program of a thread that has ended, by the name that the kernel kept.
+    """Return the program of a thread that has ended. ``names``: the kernel's list, by thread number.
 
-    An io_uring worker belongs to the program that it worked for.
+    An io_uring worker belongs to the program for which it worked.
     """
     name = names.get(str(thread), "")
     owner = name.removeprefix(URING_WORKER.decode())
@@ -168,7 +168,7 @@ class ProcessCache:
         self._delays: dict[int, int] = {}
 
     def of(self, threads: Iterable[int]) -> dict[int, TracedProcess]:
-        """Return the program of each thread; for a thread that was never seen alive, its number and kept name."""
+        """Return the program of each thread. If a thread has ended and was never seen alive, its number is the pid."""
         now = {thread: process_of(thread) for thread in threads}
         if len(self._known) > MAX_PROGRAMS:
             self._known.clear()

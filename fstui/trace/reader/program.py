@@ -1,4 +1,4 @@
-"""The frame of the programs of a run and of a watch: they trace until stdin closes, and leave nothing behind."""
+"""The main function of ``record``, ``watch`` and ``at_risk``: trace until stdin closes, and leave nothing behind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ Traced = TypeVar("Traced", bound=Removable)
 
 
 def serve(make: Callable[[dict[str, Any]], Traced], follow: Callable[[Traced], None]) -> None:
-    """Make what traces from the settings on stdin, or say why that is impossible, and follow it until stdin closes."""
+    """Read the settings from stdin and start to trace with ``make``, or print why that is impossible. Then call
+    ``follow``, which returns when stdin has closed. At the end remove the trace and its entry in the ledger."""
     ignore_signals()
     gc.disable()  # these programs make few reference cycles, and the collector would scan many tuples
     settings = read_settings()

@@ -1,9 +1,10 @@
 """Program: record the kernel's trace during a run.
 
-stdin: a line of JSON with "name" of the instance, "own" (pids), "devices" (kernel names) and "entry", the file in the
-ledger. Then a line {"own": […], "from_ns": …} when a step begins, and {"until_ns": …} when it has ended, both in
-CLOCK_MONOTONIC. stdout: {"ready": true} or {"error": "…"}, then a line {"devices": […]} for each step. When stdin
-closes, the instance and then its entry are removed.
+stdin: a line of JSON with "name" (of the trace instance), "own" (pids of fstui), "devices" (kernel names) and "entry"
+(the instance's file in the ledger). Then a line {"own": […], "from_ns": …} when a step begins, and {"until_ns": …} when
+it has ended; times are those of CLOCK_MONOTONIC. stdout: {"ready": true} or {"error": "…"}, then a line
+{"devices": […]} for each step. When stdin closes, the instance and then its entry are removed.
+
 ``remove`` is called by ``fstui.measure.children.call_helper``.
 """
 
@@ -21,8 +22,8 @@ from fstui.trace.reader.program import serve
 from fstui.trace.reader.tracefs import PREFIX, Instance, TracefsError, find
 
 MAX_PAUSE_S, MIN_PAUSE_S = 1.0, 0.02
-FULL = 0.125
-"""Share of a CPU's buffer that may be filled between two reads. A read delays several operations, so there are few."""
+TARGET_FILL = 0.125
+"""Share of a CPU's buffer that should be filled at a read. It is not less, because each read delays some operations."""
 
 
 def counter_of(settings: dict[str, Any]) -> FlushCounter:
@@ -31,7 +32,7 @@ def counter_of(settings: dict[str, Any]) -> FlushCounter:
 
 
 def follow(counter: FlushCounter) -> None:
-    """Read the buffers until stdin closes: soon after the start of a step, and then as often as they fill up."""
+    """Read the buffers until stdin closes: soon after the start of a step, and then whenever they reach TARGET_FILL."""
     say(ready=True)
     pause_s = MAX_PAUSE_S
     while True:
@@ -48,11 +49,11 @@ def follow(counter: FlushCounter) -> None:
             say(devices=counter.end(line["until_ns"]))
         counter.read()
         filled = counter.fullest
-        pause_s = min(MAX_PAUSE_S, max(MIN_PAUSE_S, pause_s * FULL / filled)) if filled else MAX_PAUSE_S
+        pause_s = min(MAX_PAUSE_S, max(MIN_PAUSE_S, pause_s * TARGET_FILL / filled)) if filled else MAX_PAUSE_S
 
 
 def remove(name: str) -> None:
-    """Remove the instance of a killed run, and further ones whose names begin with it and "-". Raises OSError."""
+    """Remove the instance of a killed run, and those with this name plus a suffix. Raises OSError."""
     try:
         root = find()
         for one in os.listdir(f"{root}/instances"):

@@ -1,9 +1,12 @@
-"""Program: every second, record counters; every ten seconds, as root, record who waits. Runs until a signal.
+"""Program: record counters every second and, as root, which programs wait every ten seconds (a *window*).
 
-stdin: nothing. argv: a line of JSON with "directory" and "max_bytes" of the ring, "seconds" until the end or null,
-"anonymous", and "name" and "entry" of the trace instance (null if there is to be no trace). It writes through a child,
-because the disk of the state directory may hang; what does not fit into the socket between them is dropped and counted.
-It says on stderr what it does.
+argv: a line of JSON:
+"directory", "max_bytes"  of the ring of files to write (fstui.state.ring)
+"seconds"    null, or the time until the end. The program also ends at a signal
+"anonymous"  whether to leave out the paths of files
+"name"       of the trace instance; "entry": its file in the ledger; both null: do not trace
+stderr: what it does. A child writes the ring, because the disk of the state directory may hang. Records that do not fit
+into the socket to this child are dropped and counted.
 """
 
 from __future__ import annotations
@@ -33,14 +36,14 @@ from fstui.trace.reader.recording import Wanted
 from fstui.trace.reader.spans import Span, WaitRow
 from fstui.trace.reader.tracefs import PREFIX, TracefsError
 from fstui.trace.reader.waits import EVENTS, FUA_WRITES, SyncedFile
-from fstui.trace.reader.watch import Calls
+from fstui.trace.reader.watch import WaitRecording
 
 SECOND, WINDOW_S = 1.0, 10.0
 MAX_TRACED_BYTES = 200_000
-"""About 5000 events. If a window has more, the busiest threads are left out, to use little CPU time."""
+"""About 5000 events. If a window has more, the busiest threads are left out, to save CPU time."""
 MIN_TRACED_S = 0.1
 WALK_SHARE = 0.002
-"""Share of the time that may be spent on reading what every process has read and written."""
+"""Share of the time to spend on reading how much every process has read and written."""
 MAX_DEVICES = 32  # of a second
 MAX_ROWS = 24  # of a window
 MAX_OF_A_PROGRAM = 4  # rows on one device
@@ -48,12 +51,14 @@ MAX_WAITS = 20  # of a row
 MAX_PROCESSES = 8  # of a window
 MAX_FILES = 256  # descriptors of a process
 MAX_LOOKS = 64  # per second, at threads that are left out
-BUSY_SHARE = 0.8  # of all calls, made by the threads that are left out
+BUSY_SHARE = 0.8  # of all syncs: those of the threads that are left out
 MIN_BYTES = 256 << 10
-"""A process that wrote or read less in a window is not recorded."""
+"""A process that read and wrote less than this in a window is not recorded."""
 MAX_RECORD_BYTES = 1 << 20
 END_S = 5.0
+"""Time for the child to write its last records."""
 HEADER_S = 300.0
+"""Time between two headers, because the oldest files of the ring are removed."""
 REFUSED = 2
 """Exit status if recording could not start."""
 DISCARDS = ("common_pid", "dev", "sector", "nr_sector", "rwbs")
@@ -64,31 +69,36 @@ SYNC_CALLS: Mapping[str, frozenset[str]] = {
 """Numbers of the system calls in ``EVENTS["called"]``."""
 _IN_SYNC = SYNC_CALLS.get(os.uname().machine, frozenset())
 _FIELDS, _SECTORS = (0, 2, 4, 6, 7, 15, 16, 11, 13, 14, 8), (2, 6, 13)
-"""Positions in /proc/diskstats after the name (Documentation/admin-guide/iostats.rst)."""
+"""Positions in /proc/diskstats after the name (Documentation/admin-guide/iostats.rst) of the fields to record; those
+that count sectors, which are recorded as KiB. The last of _FIELDS is no counter but the requests in flight."""
 Object = dict[str, Any]
+"""A JSON object."""
 
 
 class LeftOut(NamedTuple):
-    """A thread that is not traced now. ``switches``: how many times it had blocked at the last look."""
+    """A thread that is not traced now, as it was at the last look."""
 
     looked_ns: int
     switches: int | None
+    """How many times it had blocked."""
     file: SyncedFile
+    """The file that it syncs."""
 
 
-class Trace(Calls):
-    """Who waits for which file, and who discards.
+class Trace(WaitRecording):
+    """Record which program waits for which file, and which discards.
 
-    If there are many events, the threads that make most of them are left out until the window ends. They are looked at
-    about once a second: if one of them is blocked, all are traced again.
+    If there are many events, the threads with most of them are left out until the window ends. They are looked at about
+    once a second. If one of them is blocked, all are traced again.
     """
 
     def __init__(self, name: str) -> None:
         """Raises TracefsError or OSError, and then leaves nothing behind."""
         self._call_of: dict[int, str] = {}
         self._discarded: Counter[tuple[int, int]] = Counter()
-        self.first_s = WINDOW_S
-        """How far into the next window the busiest threads are left out."""
+        """Bytes by thread and device number."""
+        self.narrow_after_s = WINDOW_S
+        """When to call ``narrow`` in the next window."""
         self._began_s, self._traced_s = time.monotonic(), 0.0
         self._bytes = self._lost = 0
         self._left_out: dict[int, LeftOut] = {}
@@ -98,10 +108,11 @@ class Trace(Calls):
         """Also record the name of each call, and discards."""
         super()._enable()
         for event, fields in EVENTS["called"].items():
-            self.handle(Wanted(event, fields), self._naming(event.rpartition("_enter_")[2]))
+            self.handle(Wanted(event, fields), self._handler_for(event.rpartition("_enter_")[2]))
         self.handle(Wanted("block/block_bio_queue", DISCARDS, f'{FUA_WRITES} || rwbs ~ "D*"'), self._submitted)
 
-    def _naming(self, name: str) -> Callable[..., None]:
+    def _handler_for(self, name: str) -> Callable[..., None]:
+        """Return a handler for the start of this system call."""
         called, call_of = self.waits.called, self._call_of
 
         def handle(time_ns: int, thread: int, fd: int = -1) -> None:
@@ -121,32 +132,33 @@ class Trace(Calls):
         """Leave out more threads if there are too many events."""
         self._look()
         self.collect()
-        if self.collected_bytes - self._bytes >= MAX_TRACED_BYTES // (1 + bool(self._left_out)):
+        limit = MAX_TRACED_BYTES // 2 if self._left_out else MAX_TRACED_BYTES
+        if self.collected_bytes - self._bytes >= limit:
             self.narrow()
 
     def narrow(self) -> None:
-        """Leave out the threads that make most calls; without that feature of Linux 5.7, stop tracing."""
+        """Leave out the threads that sync most. Before Linux 5.7 that is not possible: then trace nothing more."""
         self.read()
         if not self._left_out:
             self._traced_s = time.monotonic() - self._began_s
             seen = self.collected_bytes - self._bytes
-            self.first_s = max(MIN_TRACED_S, MAX_TRACED_BYTES * self._traced_s / max(seen, 1))
-        calls: Counter[int] = Counter()
+            self.narrow_after_s = max(MIN_TRACED_S, MAX_TRACED_BYTES * self._traced_s / max(seen, 1))
+        syncs: Counter[int] = Counter()
         files: dict[int, SyncedFile] = {}
         for (thread, *file), durations in self.waits.done.items():
             if thread not in self._left_out:
-                calls[thread] += durations.count
+                syncs[thread] += durations.count
                 files[thread] = SyncedFile(*file)
-        threads = busiest_of(calls)
+        threads = busiest_of(syncs)
         try:
             words = " ".join(map(str, [*self._left_out, *threads]))
             self.instance.write("set_event_notrace_pid", words)
         except TracefsError:
             self.instance.write("tracing_on", "0")
-            threads = list(calls)
+            threads = list(syncs)
         self.read()
         for thread in threads:
-            self.waits.forget(thread)  # the end of its call is not traced
+            self.waits.forget(thread)  # the end of its sync is not traced
             self._left_out[thread] = LeftOut(time.monotonic_ns(), switches(thread), files[thread])
         self._bytes = self.collected_bytes
 
@@ -164,12 +176,12 @@ class Trace(Calls):
             now = switches(thread)
             if now == known.switches and is_blocked(thread, known.file):
                 blocked[thread] = known
-            del self._left_out[thread]  # to the end of the queue
+            del self._left_out[thread]  # move it to the end of the queue
             self._left_out[thread] = LeftOut(time.monotonic_ns(), now, known.file)
         if blocked:
             self._resume()
         for thread, (since_ns, before, file) in blocked.items():
-            if switches(thread) == before:  # it returns after now, and that is traced
+            if switches(thread) == before:  # its sync has not ended yet, so the end will be traced
                 if file.fd >= 0:
                     self.waits.called(since_ns, thread, file.fd)
                 if file.inode:
@@ -179,7 +191,7 @@ class Trace(Calls):
         self.read()
         waits = self.waits
         lost, self._lost = self.lost() - self._lost, self.lost()
-        if lost:  # perhaps the end of a call
+        if lost:  # the ends of these syncs may be among the lost events
             for thread, _, _ in list(waits.in_flight()):
                 waits.forget(thread)
         span = Span()
@@ -204,13 +216,13 @@ class Trace(Calls):
         waits.clear()
         self._call_of.clear()
         if not self._left_out:
-            self.first_s = WINDOW_S
+            self.narrow_after_s = WINDOW_S
         self._bytes, self._began_s = self.collected_bytes, time.monotonic()
         self._resume()
         return result
 
     def _discards(self) -> Iterator[Object]:
-        """Yield the programs that discarded most. Those of one name count together: they may be many."""
+        """Yield the programs that discarded most. All programs of one name count together."""
         programs = self._programs.of({thread for thread, _ in self._discarded})
         sums: Counter[tuple[str, str]] = Counter()
         for (thread, number), size in self._discarded.items():
@@ -220,10 +232,11 @@ class Trace(Calls):
         self._discarded.clear()
 
 
-def busiest_of(calls: Counter[int]) -> list[int]:
+def busiest_of(syncs: Counter[int]) -> list[int]:
+    """Return the threads with most syncs, which together make BUSY_SHARE of all syncs."""
     found: list[int] = []
-    left = calls.total() * BUSY_SHARE
-    for thread, number in calls.most_common():
+    left = syncs.total() * BUSY_SHARE
+    for thread, number in syncs.most_common():
         if left <= 0:
             break
         found.append(thread)
@@ -232,7 +245,7 @@ def busiest_of(calls: Counter[int]) -> list[int]:
 
 
 def few_of_each(rows: Iterable[WaitRow]) -> list[WaitRow]:
-    """Return the rows, longest wait first. From the MAX_OF_A_PROGRAM-th on, merge those of a program on a device."""
+    """Return the rows, longest wait first, with at most MAX_OF_A_PROGRAM for a program and device: merge the others."""
     found: dict[tuple[str, bool, str | None], list[WaitRow]] = {}
     for row in sorted(rows, key=_waited_ns, reverse=True):
         alike = found.setdefault((row.key.name, row.key.is_kernel, row.device), [])
@@ -251,23 +264,23 @@ def _waited_ns(row: WaitRow) -> int:
 def _row(row: WaitRow, anonymous: bool) -> Object:
     now_ns = time.monotonic_ns()
     pid = next(iter(row.pids), 0)
-    name = device_at(row.path) if not row.below else None
-    if name:
-        row.device, row.below = name, frozenset(request_devices(name))
+    block_special = device_at(row.path) if not row.below else None
+    if block_special:
+        row.device, row.below = block_special, frozenset(request_devices(block_special))
     device = row.key.file.device
     mounts = () if row.below else (*proc.mounts(pid), *proc.mounts())
     mount = next((mount for mount in mounts if device and proc.device_number(mount.device) == device), None)
-    whole = row.as_dict(None)
+    known = row.as_dict(None)
     slow = sorted(sorted(row.slow, key=lambda one: -one[1])[:MAX_WAITS])
     fields = {
-        "program": whole["program"], "pid": whole["pid"], "processes": whole["processes"], "kernel": whole["kernel"],
-        "call": row.call, "file": "" if anonymous else whole["file"], "inode": whole["inode"],
-        "device": whole["device"], "below": sorted(row.below), "fstype": mount.fstype if mount else "",
+        "program": known["program"], "pid": known["pid"], "processes": known["processes"], "kernel": known["kernel"],
+        "call": row.call, "file": "" if anonymous else known["file"], "inode": known["inode"],
+        "device": known["device"], "below": sorted(row.below), "fstype": mount.fstype if mount else "",
         "mount_point": mount.mount_point if mount and not anonymous else "",
-        "syncs": whole["syncs"], "waited_ms": row.durations.sum_ns // 1_000_000,
+        "syncs": known["syncs"], "waited_ms": row.durations.sum_ns // 1_000_000,
         "longest_ms": row.durations.longest // 1_000_000,
         "p50_us": row.durations.percentile(0.5) // 1000 if row.durations.count else 0,
-        "cpu_ms": whole["cpu_ns"] // 1_000_000, "in_flight_ms": (row.in_flight_ns or 0) // 1_000_000,
+        "cpu_ms": known["cpu_ns"] // 1_000_000, "in_flight_ms": (row.in_flight_ns or 0) // 1_000_000,
         "cgroup": cgroup_of(pid), "limits": limits_of(pid),
         "slow": [
             [round((now_ns - end_ns) / 1e9, 2), took_ns // 1_000_000, delay_ns // 1_000_000]
@@ -278,7 +291,7 @@ def _row(row: WaitRow, anonymous: bool) -> Object:
 
 
 def device_at(path: str | None) -> str | None:
-    """Return the block device with this path in /dev, which is never on a disk."""
+    """Return the block device whose path this is. Only paths in /dev are accessed, because /dev is on no disk."""
     if path and path.startswith("/dev/"):
         with contextlib.suppress(OSError):
             found = os.stat(path)
@@ -294,7 +307,7 @@ def switches(thread: int) -> int | None:
 
 
 def is_blocked(thread: int, file: SyncedFile) -> bool:
-    """Return whether a thread is blocked in a sync. Only a sync made by a system call has a descriptor."""
+    """Return whether a thread is blocked in a sync of a file. Only if a system call syncs it, it has a descriptor."""
     if file.fd >= 0 and _IN_SYNC:
         return proc.read_text(f"/proc/{thread}/syscall").partition(" ")[0] in _IN_SYNC
     found = proc.stat(thread)
@@ -302,7 +315,7 @@ def is_blocked(thread: int, file: SyncedFile) -> bool:
 
 
 def cgroup_of(pid: int) -> str:
-    """Return the cgroup by which an administrator knows a process: that of its service or container."""
+    """Return the path of the cgroup of a process, in the hierarchy that names its service or container."""
     groups = proc.cgroups(proc.read_text(f"/proc/{pid}/cgroup"))
     named = (groups.get(name, "/") for name in ("", "name=systemd", "blkio", "memory", "cpu"))
     return next((path for path in named if path != "/"), "")
@@ -323,7 +336,7 @@ class HostCounters:
         self._disks, self._pressure = read_disks(), read_pressure()
 
     def second(self) -> Object:
-        """Return what was counted since the last call: only devices that did something."""
+        """Return what was counted since the last call, and only devices with requests."""
         disks, pressure = read_disks(), read_pressure()
         moved: list[list[Any]] = []
         for name, now in disks.items():
@@ -332,21 +345,22 @@ class HostCounters:
             change[-1] = now[_FIELDS[-1]]
             if any(change):
                 moved.append([name, *change])
-        moved.sort(key=lambda one: -(one[1] + one[3] + one[5]))
-        host = [
-            None if a is None or b is None else (a - b) // 1000 for a, b in zip(pressure, self._pressure, strict=True)
+        moved.sort(key=lambda row: -(row[1] + row[3] + row[5]))  # by reads, writes and ms of writes
+        pressure_ms = [
+            None if after is None or before is None else (after - before) // 1000
+            for after, before in zip(pressure, self._pressure, strict=True)
         ]
         self._disks, self._pressure = disks, pressure
         memory = proc.meminfo()
         return {
-            "pressure_ms": host,
+            "pressure_ms": pressure_ms,
             "memory_kib": [memory.get(name, 0) >> 10 for name in ("Dirty", "Writeback")],
             "devices": moved[:MAX_DEVICES],
         }
 
 
 def read_pressure() -> list[int | None]:
-    """Return µs since boot: cpu some; io some, full; memory some, full. None without pressure stall information."""
+    """Return the µs of pressure since boot: cpu some; io some, full; memory some, full. None: the kernel has no PSI."""
     found: list[int | None] = []
     for name, kinds in (("cpu", 1), ("io", 2), ("memory", 2)):
         found += proc.pressure_us(name)[:kinds] or [None] * kinds
@@ -354,7 +368,7 @@ def read_pressure() -> list[int | None]:
 
 
 class Processes:
-    """What processes read and write, without those of the recorder."""
+    """How much processes read and write, without those of the recorder."""
 
     def __init__(self, own: set[int]) -> None:
         self._own = own
@@ -362,7 +376,7 @@ class Processes:
         self._cost_s, self._at_s = 0.0, 0.0
 
     def moved(self) -> list[Object] | None:
-        """Return those that read or wrote most since the last reading; None if it is too early for another one."""
+        """Return the processes that read and wrote most since the last call; None if that was too recently."""
         now_s = time.monotonic()
         if now_s - self._at_s < self._cost_s / WALK_SHARE:
             return None
@@ -383,7 +397,7 @@ class Processes:
                 "cgroup": cgroup_of(pid), "devices": written_devices(pid),
             }
             for pid in most[: 2 * MAX_PROCESSES]
-            if (found := proc.stat(pid)) and not found.flags & KERNEL_THREAD  # they write for others
+            if (found := proc.stat(pid)) and not found.flags & KERNEL_THREAD  # those write for other processes
         ][:MAX_PROCESSES]  # fmt: skip
 
 
@@ -391,14 +405,14 @@ def written_devices(pid: int) -> list[str]:
     """Return the disks below the files that a process has open for writing."""
     with contextlib.suppress(OSError):
         mounts = device_numbers(pid)
-        open_ = os.listdir(f"/proc/{pid}/fd")[:MAX_FILES]
-        found = {mounts.get(proc.mount_id(fd, pid, writable=True) or 0) for fd in open_}
+        fds = os.listdir(f"/proc/{pid}/fd")[:MAX_FILES]
+        found = {mounts.get(proc.mount_id(fd, pid, writable=True) or 0) for fd in fds}
         names = {block_device(device) for device in found if device}
         return sorted({disk for name in names if name for disk in request_devices(name)})
     return []
 
 
-class Writer:
+class RingWriter:
     """The child that writes the ring."""
 
     def __init__(self, directory: str, max_bytes: int) -> None:
@@ -426,7 +440,7 @@ class Writer:
         return True
 
     def close(self, entry: str | None) -> None:
-        """Let it write what it has and remove the entry in the ledger, but do not wait for a disk that hangs."""
+        """Let the child write what it has and remove the entry in the ledger. Do not wait for a disk that hangs."""
         self.write({"entry": entry})
         self._socket.close()
         until_s = time.monotonic() + END_S
@@ -450,7 +464,7 @@ def write_ring(records: socket.socket, directory: str, max_bytes: int) -> None:
                 say(f"records are lost: {ring.trouble}")
             complained = bool(ring.dropped)
         ring.close()
-        remove_entry(entry)  # only if the trace was removed, not if the recorder was killed
+        remove_entry(entry)  # None if the trace was not removed, or if the recorder was killed
         status = 0
     finally:
         os._exit(status)
@@ -462,7 +476,7 @@ def say(sentence: str) -> None:
 
 
 def lock(directory: str) -> str:
-    """Lock the directory for this process. Returns why that is not possible, or an empty string."""
+    """Lock the directory for this process. Returns an empty string, or why that is not possible."""
     try:
         fd = os.open(f"{directory}/lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -474,7 +488,7 @@ def lock(directory: str) -> str:
 
 
 class Recorder:
-    def __init__(self, settings: Object, writer: Writer, trace: Trace | None, untraced: str) -> None:
+    def __init__(self, settings: Object, writer: RingWriter, trace: Trace | None, untraced: str) -> None:
         self._settings, self._writer, self._trace = settings, writer, trace
         self._counters = HostCounters()
         self._processes = Processes({os.getpid(), writer.pid})
@@ -492,8 +506,9 @@ class Recorder:
         due_s = began_s = time.monotonic()
         while seconds is None or time.monotonic() - began_s < seconds:
             due_s = max(due_s + SECOND, time.monotonic())
-            if self._trace and self._window_s == self._last_s and self._trace.first_s < SECOND:
-                if signal.sigtimedwait(signals, self._trace.first_s):
+            window_begins = self._window_s == self._last_s
+            if self._trace and window_begins and self._trace.narrow_after_s < SECOND:
+                if signal.sigtimedwait(signals, self._trace.narrow_after_s):
                     return 0
                 self._trace.narrow()
             if signal.sigtimedwait(signals, max(due_s - time.monotonic(), 0.0)):
@@ -532,7 +547,8 @@ def run(settings: Object) -> int:
     """Record until a signal, or until the time is over. Returns the exit status."""
     signals = {s for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(s) is not signal.SIG_IGN}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-    writer = Writer(settings["directory"], settings["max_bytes"])  # before the lock, which this child must not hold
+    # before the lock, which this child must not hold
+    writer = RingWriter(settings["directory"], settings["max_bytes"])
     if refused := lock(settings["directory"]):
         say(refused)
         writer.close(settings["entry"])

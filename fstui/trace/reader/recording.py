@@ -1,4 +1,4 @@
-"""Record events in a tracefs instance, and return them in the order of time over all CPUs."""
+"""Record events in a tracefs instance, and return those of all CPUs sorted by time."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from fstui.trace.reader.events import (
     parse_page_layout,
     time_of,
 )
-from fstui.trace.reader.tracefs import Cpu, Instance, TracefsError, find
+from fstui.trace.reader.tracefs import CpuBuffer, Instance, TracefsError, find
 
 MARKER = "ftrace/print"
+"""The event of text that is written to ``trace_marker``."""
 CLOCK_SLACK_NS = 1_000_000
 PAGES_AT_ONCE = 32
-"""Pages that are decoded at a time: 4 KiB of page become about 80 KiB of Python objects."""
+"""Pages that are decoded together. A page of 4 KiB becomes about 80 KiB of Python objects."""
 TIME = itemgetter(0)
 
 
 class Wanted(NamedTuple):
-    """An event to record: its fields in the order of their offsets, and the kernel's filter expression."""
+    """An event to record, the fields to read, in the order of their offsets, and the kernel's filter expression."""
 
     name: str
     fields: tuple[str, ...]
@@ -40,9 +41,9 @@ class Wanted(NamedTuple):
 
 
 class PageStore:
-    """Pages that were read and not yet decoded.
+    """Pages that were read and are not decoded yet.
 
-    Reading a page is cheap, and decoding takes 1 µs per event. So pages are decoded only when events are requested.
+    Reading is cheap, but decoding takes 1 µs per event. So pages are decoded only when events are requested.
     """
 
     def __init__(self, layout: PageLayout, readers: Mapping[int, Reader]) -> None:
@@ -52,23 +53,26 @@ class PageStore:
         self._layout, self._readers = layout, readers
         self._pages: list[bytes] = []
         self._later: list[Event] = []
+        """Decoded events that are later than the last requested time."""
 
     def add(self, page: bytes) -> int:
+        """Keep a page. Returns the number of its bytes in use."""
         data = page[: data_end(page, self._layout)]
         self._pages.append(data)
         self.bytes += len(data)
         return len(data)
 
     def events(self, until_ns: int) -> Iterator[Event]:
-        """Yield the events up to a time in order, and keep the later ones."""
+        """Yield the events up to a time, sorted by time, and keep the later ones."""
         pages = sorted(self._pages, key=time_of)
-        behind = bisect_right(pages, until_ns, key=time_of)
-        due, self._pages = pages[:behind], pages[behind:]
+        count = bisect_right(pages, until_ns, key=time_of)
+        due, self._pages = pages[:count], pages[count:]
         self.bytes = sum(map(len, self._pages))
-        for first in range(0, max(1, len(due)), PAGES_AT_ONCE):
-            following = due[first + PAGES_AT_ONCE : first + PAGES_AT_ONCE + 1]
-            horizon = min(until_ns, *map(time_of, following)) if following else until_ns
-            yield from self._decode(due[first : first + PAGES_AT_ONCE], horizon)
+        for first in range(0, max(1, len(due)), PAGES_AT_ONCE):  # once even without pages, for events kept earlier
+            after = first + PAGES_AT_ONCE
+            # pages that are not decoded yet have no event from before the time at which the first of them begins
+            complete_ns = min(until_ns, time_of(due[after])) if after < len(due) else until_ns
+            yield from self._decode(due[first:after], complete_ns)
 
     def _decode(self, pages: list[bytes], until_ns: int) -> list[Event]:
         found, self._later = self._later, []
@@ -87,7 +91,7 @@ class EventRecording:
     """A tracefs instance from its creation to its removal."""
 
     def __init__(self, name: str, enable: Callable[[], object] = lambda: None) -> None:
-        """Create the instance, and call ``enable``, which says what to record.
+        """Create the instance and call ``enable``, which enables the events to record.
 
         Raises TracefsError or OSError, and then leaves nothing behind.
         """
@@ -95,26 +99,27 @@ class EventRecording:
         self.instance = Instance(find(), name)
         self.instance.make()
         self.fullest = 0.0
-        """Share of the buffer that was filled at the last read, on the CPU where it was fullest."""
+        """Share of its buffer that the fullest CPU had used at the last read."""
         self.collected_bytes = 0
-        """Bytes of all events that were read so far."""
+        """Bytes of events that were read so far."""
         self.handlers: dict[int, Callable[..., None]] = {}
-        """By the id of an event: called with its time and its fields."""
+        """By event id: a function that is called with the time and the fields of the event."""
         self._readers: dict[int, Reader] = {}
         try:
             self._layout = parse_page_layout(self.instance.read("events/header_page"))
             self._store = PageStore(self._layout, self._readers)
             self._capacity = self.instance.open_buffers()
-            self.thread = self._thread_of_marker()
+            self.thread = self._check_with_marker()
+            """The number that events give to this thread."""
             enable()
         except BaseException:
             self.instance.remove()
             raise
 
-    def _thread_of_marker(self) -> int:
-        """Write a marker and read it back, which shows that the buffer is readable and its clock is CLOCK_MONOTONIC.
+    def _check_with_marker(self) -> int:
+        """Check that the buffer is readable and its clock is CLOCK_MONOTONIC, by writing a marker and reading it back.
 
-        Returns the number that events give to this thread.
+        Returns the thread number in the event of the marker. Raises TracefsError.
         """
         number = self.learn(Wanted(MARKER, ("common_pid",)))
         self.instance.write("options/markers", "1")
@@ -132,7 +137,7 @@ class EventRecording:
         return self._store.bytes
 
     def learn(self, event: Wanted) -> int:
-        """Read the format of an event. Returns its id in the buffer. Raises TracefsError."""
+        """Read the format of an event. Returns the event id in the buffer. Raises TracefsError."""
         try:
             text = self.instance.read(f"events/{event.name}/format")
         except OSError:
@@ -142,7 +147,7 @@ class EventRecording:
         return known.id
 
     def enable(self, event: Wanted) -> int:
-        """Record an event from now on. Returns its id in the buffer. Raises TracefsError."""
+        """Record an event from now on. Returns the event id in the buffer. Raises TracefsError."""
         number = self.learn(event)
         if event.filter:
             self.instance.write(f"events/{event.name}/filter", event.filter)
@@ -154,7 +159,7 @@ class EventRecording:
         self.instance.write(f"events/{name}/enable", str(int(on)))
 
     def handle(self, event: Wanted, handler: Callable[..., None]) -> bool:
-        """Record an event for ``read``. Returns False if this kernel does not have the event or its fields."""
+        """Record an event; ``read`` calls its handler. Returns False if this kernel lacks the event or a field."""
         try:
             self.handlers[self.enable(event)] = handler
         except TracefsError:
@@ -162,7 +167,7 @@ class EventRecording:
         return True
 
     def read(self) -> None:
-        """Call the handlers of the events that happened so far."""
+        """Read the events that happened so far, and call their handlers."""
         handlers = self.handlers
         for time_ns, number, fields in self.events(self.collect()):
             if number in handlers:
@@ -171,28 +176,28 @@ class EventRecording:
     def collect(self) -> int:
         """Read the buffers of all CPUs. Returns the time (ns) up to which all events have been read.
 
-        At most one buffer's size is read per CPU: a CPU may write events as fast as they are read.
+        Read at most one buffer's size per CPU, because a CPU may write events as fast as they are read.
         """
         began_ns = time.monotonic_ns()
-        most = self._capacity // self._layout.bytes + 1
+        max_pages = self._capacity // self._layout.bytes + 1
         self.fullest = 0.0
         for cpu in self.instance.cpus:
-            taken = sum(map(self._store.add, islice(self._pages(cpu), most)))
-            self.fullest = max(self.fullest, taken / self._capacity)
-            self.collected_bytes += taken
+            read_bytes = sum(map(self._store.add, islice(self._pages(cpu), max_pages)))
+            self.fullest = max(self.fullest, read_bytes / self._capacity)
+            self.collected_bytes += read_bytes
         return began_ns
 
-    def _pages(self, cpu: Cpu) -> Iterator[bytes]:
+    def _pages(self, cpu: CpuBuffer) -> Iterator[bytes]:
         with contextlib.suppress(BlockingIOError):
             while page := os.read(cpu.fd, self._layout.bytes):
                 yield page
 
     def command_names(self) -> str:
-        """Return the kernel's short list of recent threads and their names."""
+        """Return the kernel's list of recent threads: a line with number and name for each."""
         return self.instance.read("../../saved_cmdlines")
 
     def lost(self) -> int:
-        """Return how many events are missing so far: dropped by the kernel, or in pages that cannot be decoded."""
+        """Return how many events the kernel has dropped so far, plus the pages that could not be decoded."""
         return self._store.garbled + sum(cpu.lost() for cpu in self.instance.cpus)
 
     def events(self, until_ns: int) -> Iterator[Event]:

@@ -1,4 +1,4 @@
-"""The results of a watch, for one second or all seconds: who waited for which file, and what the devices did."""
+"""Which program waited for which file, and what the devices did, in one second or in all seconds of a watch."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from fstui.trace.reader.waits import SyncedFile
 
 MAX_ROWS = 1000
 MAX_SENT = 200
-"""Rows that are sent, those that waited longest first: the parent reads lines of at most 256 KiB."""
+"""Maximum number of rows to send, longest wait first. The parent reads lines of at most 256 KiB."""
 
 
 class WaitKey(NamedTuple):
-    """Programs of one name and one of their files. A database server may consist of a hundred processes."""
+    """All programs of one name, and a file. A database server may consist of a hundred processes."""
 
     name: str
     is_kernel: bool
@@ -24,7 +24,7 @@ class WaitKey(NamedTuple):
 
 
 class WaitRow:
-    """How these programs waited for this file."""
+    """How the programs of a key waited for its file."""
 
     def __init__(self, key: WaitKey) -> None:
         self.key = key
@@ -33,7 +33,7 @@ class WaitRow:
         self.inodes: set[int] = set()
         self.device: str | None = None
         self.below: frozenset[str] = frozenset()
-        """The devices at or below ``device`` that get requests."""
+        """The devices at or below ``device`` that receive requests."""
         self.durations = Durations()
         self.untimed = 0
         self.failed: Counter[int] = Counter()
@@ -41,8 +41,7 @@ class WaitRow:
         self.in_flight_ns: int | None = None
         self.call = ""
         self.slow: list[tuple[int, int, int]] = []
-        """Of slow syncs: when each returned, how long it took, and how long it may have waited for a CPU, in ns. Only a
-        recording has them."""
+        """Slow syncs, only in a recording: end time, duration, and how long it may have waited for a CPU, in ns."""
 
     def merge(self, later: WaitRow) -> None:
         self.path = later.path or self.path
@@ -60,7 +59,7 @@ class WaitRow:
         self.slow += later.slow
 
     def as_dict(self, device_ns: int | None) -> dict[str, Any]:
-        """``device_ns``: how much of the time of one sync the devices needed, on average."""
+        """``device_ns``: the devices' part of the mean time of a sync."""
         return {
             "program": self.key.name,
             "pid": next(iter(self.pids)) if len(self.pids) == 1 else None,
@@ -91,17 +90,18 @@ class WaitRows:
         return found
 
     def merge(self, later: WaitRows) -> None:
-        """Add the rows of a later second. Only its calls are still in flight."""
+        """Add the rows of a later second. Only syncs of that second are still in flight."""
         for row in self.rows.values():
             row.in_flight_ns = None
         if len(self.rows.keys() | later.rows.keys()) > MAX_ROWS:
             self.rows, later.rows = self.combined(), later.combined()
         for key, row in later.rows.items():
-            room = key in self.rows or len(self.rows) < MAX_ROWS
-            self.row(key if room else key._replace(file=SyncedFile())).merge(row)
+            fits = key in self.rows or len(self.rows) < MAX_ROWS
+            self.row(key if fits else key._replace(file=SyncedFile())).merge(row)
 
     def combined(self) -> dict[WaitKey, WaitRow]:
-        """Return the rows with all unnamed files of a program on one device combined: there may be thousands."""
+        """Return the rows, with all files of unknown path that a program has on one device in one row. There may be
+        thousands of such files."""
         found = WaitRows()
         for key, row in self.rows.items():
             if row.path:
@@ -116,6 +116,7 @@ class DeviceSpan:
         self.counters: DiskCounters | None = None
         self.flushes, self.writes = Durations(), Durations()
         self.fua = 0
+        """FUA writes."""
 
     def merge(self, later: DeviceSpan) -> None:
         if later.counters is not None:
@@ -126,7 +127,7 @@ class DeviceSpan:
 
     @property
     def busy_ns(self) -> int:
-        """The summed time of all recorded requests that a process waited for."""
+        """The sum of the times of all recorded requests for which a process waited."""
         return self.flushes.sum_ns + self.writes.sum_ns
 
     def as_dict(self, device: str) -> dict[str, Any]:
@@ -146,7 +147,7 @@ class Span:
     def __init__(self) -> None:
         self.elapsed_s = 0.0
         self.looked_s = 0.0
-        """The part of that time in which the devices' requests were recorded."""
+        """The part of ``elapsed_s`` in which the devices' requests were recorded."""
         self.lost = 0
         self.cpu_pressure_s: float | None = None
         """The time in which at least one process of this host waited for a CPU."""
@@ -192,13 +193,13 @@ class Span:
         return syncs
 
     def _device_ns(self, row: WaitRow, syncs: Mapping[str, int]) -> int | None:
-        """Return the devices' part of one sync in ns: the time of their requests divided by the syncs.
+        """Return the devices' part of the mean time of a sync, in ns: the time of their requests divided by the syncs.
 
-        It is an average over all programs that sync on these devices, because a request does not name its program. It
-        is never more than the sync took.
+        A request does not name its program, so this is the same for all programs on these devices. It is at most the
+        mean time of this row's syncs.
         """
         if not row.below or not self.looked_s or not row.durations.count:
             return None
-        scale = self.elapsed_s / self.looked_s  # requests are recorded only part of the time
+        scale = self.elapsed_s / self.looked_s  # requests may be recorded only part of the time
         part = sum(self.device(name).busy_ns * scale / syncs[name] for name in row.below if syncs[name])
         return min(int(part), row.durations.sum_ns // row.durations.count)

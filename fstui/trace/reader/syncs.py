@@ -1,6 +1,6 @@
-"""Record which files are synced, and which directories get entries, with as few events as possible.
+"""Record which files are synced, and which directories get new entries.
 
-The events of filesystems are used. Those of system calls would slow down every system call of every program.
+Only events of filesystems are used: those of system calls would slow down every system call of every program.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from fstui.trace.reader.tracefs import TracefsError
 HANDLE_OF_DIRECTORY = 4
 """EXT4_HT_DIR (kernel: fs/ext4/ext4_jbd2.h): the type of a transaction that changes a directory."""
 MAX_PER_S = 2000
-"""Above this rate, the ends of syncs, or the entries of directories, are not recorded for a while."""
+"""If there are more syncs or new entries than this, ends of syncs or new entries are not recorded for a while."""
 PAUSE_READS = 10
-NAMES = (
+"""Number of reads, one per second, for which they are not recorded."""
+NAME_EVENTS = (
     "ext4/ext4_allocate_inode", "ext4/ext4_unlink_enter", "ext4/ext4_journal_start_inode", "xfs/xfs_create",
     "xfs/xfs_rename",
 )  # fmt: skip
-"""New names of files: created, renamed or linked."""
+"""Events of files that are created, renamed or linked."""
 FileNumber = tuple[int, int]
-"""Device number and inode. The device of a btrfs is 0, because its events do not contain it."""
-NO_FILE = (0, 0)
+"""Device number and inode. For btrfs the device is 0, because its events do not contain it."""
 Running = tuple[FileNumber, int, bool]
-"""The file that is being synced, since when (ns of CLOCK_MONOTONIC), and whether an event will report its end."""
+"""File and start (ns of CLOCK_MONOTONIC) of a running sync, and whether an event will report its end."""
 
 
-class Switch:
-    """Events that are switched off for some reads if there are too many."""
+class EventSwitch:
+    """Events that are switched off for PAUSE_READS if there are too many."""
 
     def __init__(self, *events: str) -> None:
         self.events = events
@@ -36,7 +36,8 @@ class Switch:
         self._reads_left = 0
 
     def adapt(self, recording: EventRecording, seen: int) -> bool:
-        """Switch according to the events seen since the last read. Return whether they were switched off just now."""
+        """Switch the events on or off, after ``seen`` events since the last read. Return whether they were switched off
+        just now."""
         self._reads_left = PAUSE_READS if seen > MAX_PER_S else self._reads_left - 1
         before, self.on = self.on, self._reads_left <= 0
         if self.on != before:
@@ -58,16 +59,17 @@ class Syncs(EventRecording):
         self.running: dict[int, Running] = {}
         """By thread."""
         self.entries: dict[tuple[int, FileNumber], tuple[int, int]] = {}
-        """New names, by thread and directory: their number, and the time of the last one."""
+        """New entries, by thread and directory: their number, and the time of the last one."""
         self._unlinking: dict[int, int] = {}
-        self._ends = Switch("ext4/ext4_sync_file_exit", "f2fs/f2fs_sync_file_exit")
+        """By thread: the directory of the unlink that it has announced."""
+        self._ends = EventSwitch("ext4/ext4_sync_file_exit", "f2fs/f2fs_sync_file_exit")
         self._names_seen = 0
-        self._names = Switch(*NAMES)
+        self._names = EventSwitch(*NAME_EVENTS)
         super().__init__(name, lambda: self._enable("" if device is None else f"dev == {device}"))
 
     @property
     def names_recorded(self) -> bool:
-        """Whether entries of directories are recorded now."""
+        """Whether new entries of directories are recorded now."""
         return self._has_names and self._names.on
 
     def _enable(self, only: str) -> None:
@@ -81,13 +83,13 @@ class Syncs(EventRecording):
             raise TracefsError("this kernel has no event of a filesystem that syncs")
         for name in self._ends.events:
             handle(Wanted(name, ("common_pid",), only), self.end)
-        changed = ("common_pid", "ino", "dev"), " && ".join(filter(None, (only, f"type == {HANDLE_OF_DIRECTORY}")))
-        allocates, unlinks, changes, creates, renames = NAMES
+        only_directories = " && ".join(filter(None, (only, f"type == {HANDLE_OF_DIRECTORY}")))
+        allocates, unlinks, changes, creates, renames = NAME_EVENTS
         self._has_names = any(
             [
                 handle(Wanted(allocates, ("common_pid", "dev", "dir"), only), self.entry),
                 handle(Wanted(unlinks, ("common_pid", "parent"), only), self._unlinks),
-                handle(Wanted(changes, *changed), self._changes_directory),
+                handle(Wanted(changes, ("common_pid", "ino", "dev"), only_directories), self._changes_directory),
                 handle(Wanted(creates, ("common_pid", "dev", "dp_ino"), only), self.entry),
                 handle(Wanted(renames, ("common_pid", "dev", "target_dp_ino"), only), self.entry),
             ]
@@ -104,7 +106,8 @@ class Syncs(EventRecording):
         """Begin a sync. This is called for every sync, so it avoids function calls."""
         file = device, inode
         previous = self.running.get(thread)
-        if previous is not None and self.ended.get(previous[0], (0, 0))[0] < previous[1]:  # it has ended by now
+        # a thread that begins a sync has ended its previous one
+        if previous is not None and self.ended.get(previous[0], (0, 0))[0] < previous[1]:
             self.ended[previous[0]] = previous[1], time_ns
         key = thread, device, inode
         self.counts[key] = self.counts.get(key, 0) + 1
@@ -117,7 +120,7 @@ class Syncs(EventRecording):
         self.began(time_ns, thread, 0, inode, has_end=False)
 
     def end(self, time_ns: int, thread: int) -> None:
-        file, began_ns, _ = self.running.pop(thread, (NO_FILE, 0, False))
+        file, began_ns, _ = self.running.pop(thread, ((0, 0), 0, False))
         if self.ended.get(file, (0, 0))[0] < began_ns:
             self.ended[file] = began_ns, time_ns
 
@@ -131,12 +134,12 @@ class Syncs(EventRecording):
         self._unlinking[thread] = directory
 
     def _changes_directory(self, time_ns: int, thread: int, directory: int, device: int) -> None:
-        """Count a rename or a link. After the event of an unlink, the transaction is that of the unlink."""
+        """Count a rename or a link: a transaction of a thread that has not announced an unlink in this directory."""
         if self._unlinking.pop(thread, None) != directory:
             self.entry(time_ns, thread, device, directory)
 
     def clear(self) -> None:
-        """Start anew. Syncs that have not returned are kept."""
+        """Forget everything except the running syncs."""
         for seen in (self.counts, self.entries, self.ended):
             seen.clear()
         self._unlinking.clear()

@@ -1,8 +1,8 @@
 """Find tracefs, and create and remove instances in it.
 
-An instance has its own buffer and its own enabled events, so it does not disturb other tracing. ``rmdir`` removes it
-with everything that was enabled, and fails with EBUSY while a process has one of its files open. So the instance of a
-living process cannot be removed by mistake (kernel: Documentation/trace/ftrace.rst).
+An instance has its own buffer and its own enabled events, so it does not disturb other tracing. ``rmdir`` removes an
+instance and disables its events. It fails with EBUSY while a process has a file of the instance open, so the instance
+of a living process cannot be removed by mistake (kernel: Documentation/trace/ftrace.rst).
 """
 
 from __future__ import annotations
@@ -15,15 +15,17 @@ from typing import Any
 from fstui import proc
 
 PREFIX = "fstui-"
-"""The names of fstui's instances begin with it."""
+"""Start of the names of fstui's instances."""
 FSOPEN, FSCONFIG, FSMOUNT = 430, 431, 432
 """System call numbers since Linux 5.2, the same on every architecture (asm-generic/unistd.h)."""
 CLOEXEC = 1
 FSCONFIG_CMD_CREATE = 6
 KIB, MIB = 1 << 10, 1 << 20
 MIN_BYTES, MAX_BYTES, MAX_TOTAL_BYTES = 256 * KIB, 16 * MIB, 256 * MIB
-"""Buffer size of one CPU, and of all CPUs together. A flush takes about 60 bytes: 16 MiB hold 250 000."""
-SHARE_OF_MEMORY = 32
+"""Least and largest buffer of one CPU, and largest size of all together. An event takes about 60 bytes: 16 MiB hold
+250 000."""
+MEMORY_DIVISOR = 32
+"""The buffers together take at most the available memory divided by this."""
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -46,7 +48,7 @@ def find() -> str:
     try:
         return f"/proc/self/fd/{detached_mount()}"
     except OSError as error:
-        raise TracefsError(f"tracefs cannot be mounted: {error.strerror}{usual_cause()}") from error
+        raise TracefsError(f"tracefs cannot be mounted: {error.strerror}{likely_cause()}") from error
 
 
 def mount_point() -> str | None:
@@ -72,8 +74,8 @@ def system_call(number: int, *arguments: Any) -> int:
     return answer
 
 
-def usual_cause() -> str:
-    """Return the likely reason, in brackets, why root was refused."""
+def likely_cause() -> str:
+    """Return in brackets why the kernel probably refused root."""
     if "[confidentiality]" in proc.read_text("/sys/kernel/security/lockdown"):
         return " (kernel lockdown: confidentiality)"
     return " (a container, or a root without CAP_SYS_ADMIN?)"
@@ -82,22 +84,22 @@ def usual_cause() -> str:
 class Instance:
     def __init__(self, root: str, name: str) -> None:
         self.path = f"{root}/instances/{name}"
-        self.cpus: list[Cpu] = []
+        self.cpus: list[CpuBuffer] = []
 
     def make(self) -> None:
         """Create the instance. Raises TracefsError, and then leaves nothing behind."""
         try:
             os.mkdir(self.path)
         except OSError as error:
-            raise TracefsError(f"the trace instance cannot be created: {error.strerror}{usual_cause()}") from error
+            raise TracefsError(f"the trace instance cannot be created: {error.strerror}{likely_cause()}") from error
 
     def remove(self) -> None:
-        """Remove the instance. Raises OSError, which is EBUSY if another process has one of its files open."""
+        """Remove the instance. Raises OSError: EBUSY if another process has one of its files open."""
         if self.cpus:
             for cpu in self.cpus:
                 os.close(cpu.fd)
             self.cpus = []
-            with contextlib.suppress(TracefsError):  # if it cannot be removed, it at least stops recording
+            with contextlib.suppress(TracefsError):  # if rmdir fails, the instance at least records nothing more
                 self.write("tracing_on", "0")
         os.rmdir(self.path)
 
@@ -106,7 +108,7 @@ class Instance:
             return file.read()
 
     def write(self, name: str, value: str) -> None:
-        """Write one of the instance's files. Raises TracefsError, which names the file."""
+        """Write to a file of the instance. Raises TracefsError, which names the file."""
         try:
             with open(f"{self.path}/{name}", "w", encoding="ascii") as file:
                 file.write(value)
@@ -114,9 +116,9 @@ class Instance:
             raise TracefsError(f"the kernel's trace refuses {value!r} in {name}: {error.strerror}") from error
 
     def open_buffers(self) -> int:
-        """Set the size of the buffers and open that of each CPU. Returns the size in bytes. Raises TracefsError.
+        """Set up the buffers and open them. Returns the size of one in bytes. Raises TracefsError.
 
-        A full buffer keeps what it has and counts the events that it drops.
+        A full buffer drops new events and counts them.
         """
         names = sorted(os.listdir(f"{self.path}/per_cpu"))
         size = bytes_per_cpu(len(names), proc.meminfo().get("MemAvailable", 0))
@@ -124,11 +126,11 @@ class Instance:
         self.write("options/overwrite", "0")
         self.write("trace_clock", "mono")
         for name in names:
-            self.cpus.append(Cpu(f"{self.path}/per_cpu/{name}"))
+            self.cpus.append(CpuBuffer(f"{self.path}/per_cpu/{name}"))
         return size
 
 
-class Cpu:
+class CpuBuffer:
     def __init__(self, path: str) -> None:
         self.stats_path = f"{path}/stats"
         try:
@@ -142,12 +144,12 @@ class Cpu:
 
 
 def lost_events(stats: str) -> int:
-    """Add up the three lines of per_cpu/cpuN/stats that count missing events."""
+    """Return the sum of the three counters of lost events in per_cpu/cpuN/stats."""
     counts = dict(line.split(":", 1) for line in stats.splitlines() if ":" in line)
     return sum(int(counts.get(name, 0)) for name in ("overrun", "commit overrun", "dropped events"))
 
 
 def bytes_per_cpu(cpus: int, available: int) -> int:
-    """Return the buffer size of one CPU: up to 16 MiB, but all together only a small part of the memory."""
-    share = min(available // SHARE_OF_MEMORY, MAX_TOTAL_BYTES) // cpus
+    """Return the buffer size of one CPU. ``available``: free memory in bytes."""
+    share = min(available // MEMORY_DIVISOR, MAX_TOTAL_BYTES) // cpus
     return max(MIN_BYTES, min(share, MAX_BYTES))

@@ -1,8 +1,8 @@
 """Find out from events which threads wait for syncs, of which files, and for how long.
 
 The events of a filesystem also show syncs without a system call: O_DSYNC writes and io_uring. XFS and btrfs have no
-event for the end of a sync. Then the system call around it gives the time; without a system call, the sync is counted
-without a time.
+event for the end of a sync, so the sync takes as long as the system call around it. A sync without such a call has no
+time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fstui.trace.reader.durations import Durations
 NO_FILE = (0, 0, 0)
 _WITH_FILE, _WITHOUT_FILE = ("fsync", "fdatasync", "syncfs", "sync_file_range"), ("msync", "sync")
 FUA_WRITES = 'rwbs ~ "WF*"'
-"""Filter for O_DSYNC writes on a device with FUA. No event of a filesystem shows them."""
+"""Filter for FUA writes: what O_DSYNC writes become on a device with FUA. No event of a filesystem shows them."""
 EVENTS: dict[str, dict[str, tuple[str, ...]]] = {
     "called": {
         **{f"syscalls/sys_enter_{name}": ("common_pid", "fd") for name in _WITH_FILE},
@@ -41,15 +41,17 @@ EVENTS: dict[str, dict[str, tuple[str, ...]]] = {
     "fua_submitted": {"block/block_bio_queue": ("common_pid", "dev", "sector")},
     "fua_completed": {"block/block_bio_complete": ("dev", "sector")},
 }
-"""For each method of Waits, the events that call it and their fields that are its arguments."""
+"""By method of ``SyncWaits``: the events that call it, and the fields that are its arguments."""
 FREQUENT = tuple(f"syscalls/sys_{end}_{name}" for end in ("enter", "exit") for name in ("fsync", "fdatasync"))
-"""Half of all events. They are not needed if the filesystem has events for the start and the end of a sync."""
+"""These are half of all events. They are not needed if the filesystem has events for start and end of a sync."""
 SLOW_NS = 100_000_000
 MAX_SLOW = 1000
+Key = tuple[int, int, int, int]
+"""Thread, device, inode and descriptor. A plain tuple, because there are many."""
 
 
 class SyncedFile(NamedTuple):
-    """The file of a call. Events of a system call show the descriptor, those of a filesystem device and inode."""
+    """The file of a sync. System calls have a descriptor; the events of a filesystem have device and inode."""
 
     device: int = 0
     inode: int = 0
@@ -57,48 +59,45 @@ class SyncedFile(NamedTuple):
 
 
 class SyncWaits:
-    """Calls that returned since the last report, by thread and file, and calls that have not returned.
-
-    Keys are plain tuples, because there are many.
-    """
+    """The syncs that ended since ``clear``, and those in flight."""
 
     def __init__(self) -> None:
-        self.done: dict[tuple[int, int, int, int], Durations] = {}
-        """By thread, device, inode and descriptor."""
-        self.untimed: Counter[tuple[int, int, int, int]] = Counter()
+        self.done: dict[Key, Durations] = {}
+        self.untimed: Counter[Key] = Counter()
         self.failed: Counter[tuple[int, int, int, int, int]] = Counter()
         """By thread, device, inode, descriptor and errno."""
-        self.slow: list[tuple[int, int, tuple[int, int, int, int]]] = []
-        """Calls that took at least SLOW_NS: when each returned, its duration, and its key in ``done``."""
+        self.slow: list[tuple[int, int, Key]] = []
+        """Syncs that took at least SLOW_NS: end time, duration, and key in ``done``."""
         self._calls: dict[int, tuple[int, int]] = {}
-        """By thread: start time of its system call, and its descriptor."""
+        """By thread: start time and descriptor of its system call."""
         self._files: dict[int, tuple[int, int, int]] = {}
-        """By thread: device and inode of the first file that a filesystem syncs for it, and the start time."""
+        """By thread: device, inode and start time of the first file that a filesystem syncs for it."""
         self._fua: dict[tuple[int, int], tuple[int, int]] = {}
+        """FUA writes in flight, by device and sector: start time and thread."""
 
     def called(self, time_ns: int, thread: int, fd: int = -1) -> None:
         self._calls[thread] = (time_ns, fd)
         self._files.pop(thread, None)
 
-    def returned(self, time_ns: int, thread: int, answer: int) -> None:
+    def returned(self, time_ns: int, thread: int, result: int) -> None:
         call = self._calls.pop(thread, None)
         if call is not None:
             device, inode, _ = self._files.pop(thread, NO_FILE)
-            self._add(time_ns, (thread, device, inode, call[1]), time_ns - call[0], answer)
+            self._add(time_ns, (thread, device, inode, call[1]), time_ns - call[0], result)
 
     def sync_began(self, time_ns: int, thread: int, device: int, inode: int) -> None:
-        """Begin the sync of a file. If a call syncs several files, the first one counts."""
+        """Begin the sync of a file. If a system call syncs several files, only the first is kept."""
         if thread not in self._calls or thread not in self._files:
             self._files[thread] = (device, inode, time_ns)
 
-    def sync_ended(self, time_ns: int, thread: int, answer: int = 0) -> None:
+    def sync_ended(self, time_ns: int, thread: int, result: int = 0) -> None:
         if thread not in self._calls:
             file = self._files.pop(thread, None)
             if file is not None:
-                self._add(time_ns, (thread, file[0], file[1], -1), time_ns - file[2], answer)
+                self._add(time_ns, (thread, file[0], file[1], -1), time_ns - file[2], result)
 
     def sync_without_end(self, time_ns: int, thread: int, device: int, inode: int) -> None:
-        """Note the sync of a file whose end has no event."""
+        """Begin the sync of a file on a filesystem that has no event for its end."""
         if thread in self._calls:
             self.sync_began(time_ns, thread, device, inode)
         else:
@@ -117,18 +116,18 @@ class SyncWaits:
         if thread:
             self._add(time_ns, (thread, device, 0, -1), time_ns - since_ns, 0)
 
-    def _add(self, time_ns: int, key: tuple[int, int, int, int], duration_ns: int, answer: int) -> None:
+    def _add(self, time_ns: int, key: Key, duration_ns: int, result: int) -> None:
         durations = self.done.get(key)
         if durations is None:
             durations = self.done[key] = Durations()
         durations.add(max(0, duration_ns))
         if duration_ns >= SLOW_NS and len(self.slow) < MAX_SLOW:
             self.slow.append((time_ns, duration_ns, key))
-        if answer < 0:
-            self.failed[*key, -answer] += 1
+        if result < 0:
+            self.failed[*key, -result] += 1
 
     def in_flight(self) -> Iterator[tuple[int, SyncedFile, int]]:
-        """Yield the calls that have not returned: thread, file, and start in ns."""
+        """Yield thread, file and start (ns) of each sync that has not ended."""
         for thread, (since_ns, fd) in self._calls.items():
             yield thread, SyncedFile(*self._files.get(thread, NO_FILE)[:2], fd), since_ns
         for thread, (device, inode, since_ns) in self._files.items():
@@ -136,15 +135,15 @@ class SyncWaits:
                 yield thread, SyncedFile(device, inode), since_ns
 
     def threads(self) -> set[int]:
-        counted = {key[0] for kind in (self.done, self.untimed, self.failed) for key in kind}
-        return counted | {thread for thread, _, _ in self.in_flight()}
+        ended = {key[0] for by_key in (self.done, self.untimed, self.failed) for key in by_key}
+        return ended | {thread for thread, _, _ in self.in_flight()}
 
     def forget(self, thread: int) -> None:
-        """Drop the open call of a thread that has ended."""
+        """Drop the sync of a thread that is in flight."""
         self._calls.pop(thread, None)
         self._files.pop(thread, None)
 
     def clear(self) -> None:
-        """Start anew. Calls that have not returned are kept."""
+        """Forget the syncs that have ended."""
         for counted in (self.done, self.untimed, self.failed, self.slow):
             counted.clear()

@@ -1,9 +1,12 @@
 """Program: report who waits for which file, and what the devices below do, without writing anything.
 
-stdin: a line of JSON with "name" of the instances, "entry", the file in the ledger, "pid" (only this process and its
-descendants) or null, "device" (major << 20 | minor of a filesystem) or null, and "calls" (record fsync and fdatasync
-calls, not only the events of filesystems). stdout: {"ready": true} or {"error": "…"}, then {"second": {…}} every
-second. After stdin has closed: {"whole": {…}, "errors": […]}.
+stdin: a line of JSON:
+"name"    of the trace instances; "entry": their file in the ledger
+"pid"     null, or only this process and its descendants
+"device"  null, or only the filesystem with this device number (major << 20 | minor)
+"calls"   whether to record fsync and fdatasync calls, not only the events of filesystems
+stdout: {"ready": true} or {"error": "…"}, then {"second": {…}} every second. After stdin has closed:
+{"whole": {…}, "errors": […]}.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from fstui.trace.reader.tracefs import PREFIX, TracefsError
 from fstui.trace.reader.waits import EVENTS, FREQUENT, FUA_WRITES, SyncedFile, SyncWaits
 
 SECOND = 1.0
-NESTED = "the process numbers of a container's pid namespace are not those of the kernel's events"
+IN_CONTAINER = "the process numbers of a container's pid namespace are not those of the kernel's events"
 COMMIT_BEGAN = Wanted("jbd2/jbd2_start_commit", ("dev",))
 COMMIT_ENDED = Wanted("jbd2/jbd2_end_commit", ("dev",))
 ERROR_SET = Wanted("filemap/filemap_set_wb_err", ("i_ino", "s_dev", "errseq"))
@@ -36,17 +39,16 @@ ERRNO = 0xFFF
 """Mask of the errno in an errseq (kernel: lib/errseq.c)."""
 
 
-class Calls(EventRecording):
-    """Records who waits for which file."""
+class WaitRecording(EventRecording):
+    """Record which program waits for which file."""
 
     def __init__(self, name: str, *, pid: int | None, device: int | None, calls: bool) -> None:
-        """``pid``: only this process and its descendants. ``device``: only the filesystem on it, where events allow it.
+        """Begin to record. The parameters are those on stdin.
 
-        ``calls``: record fsync and fdatasync calls, not only the events of filesystems. Raises TracefsError or OSError,
-        and then leaves nothing behind.
+        Raises TracefsError or OSError, and then leaves nothing behind.
         """
         if not in_outermost_namespace():
-            raise TracefsError(NESTED)
+            raise TracefsError(IN_CONTAINER)
         self._pid, self._device, self._calls = pid, device, calls
         self._family: Lineage | None = None
         self.waits = SyncWaits()
@@ -54,19 +56,20 @@ class Calls(EventRecording):
         """How long (ns) each thread has waited for a CPU in this second."""
         self._locations = FileLocations()
         self._programs = ProcessCache(self.command_names)
-        self._shown: dict[int, TracedProcess] = {}
-        """The programs of the threads of this second, its rows, and the row of each thread and file."""
+        self._program_of: dict[int, TracedProcess] = {}
+        """The program of each thread with a wait in this second."""
         self._rows = WaitRows()
+        """The rows of this second."""
         self._row_of: dict[tuple[int, SyncedFile], WaitRow] = {}
         super().__init__(name, self._enable)
 
     def _enable(self) -> None:
-        only = f"dev == {self._device}" if self._device is not None else ""
+        only_device = f"dev == {self._device}" if self._device is not None else ""
         for handler, events in EVENTS.items():
             for name, fields in events.items():
                 if self._calls or name not in FREQUENT:
-                    # a FUA write's device is compared in _new_row
-                    filter_ = FUA_WRITES if name.startswith("block/") else only if "dev" in fields else ""
+                    # FUA writes are not filtered by device here, but in _new_row
+                    filter_ = FUA_WRITES if name.startswith("block/") else only_device if "dev" in fields else ""
                     self.handle(Wanted(name, fields, filter_), getattr(self.waits, handler))
         if not self.handlers:
             raise TracefsError("this kernel has no event of a system call or a filesystem that syncs")
@@ -74,66 +77,70 @@ class Calls(EventRecording):
             self._follow(self._pid)
 
     def _follow(self, pid: int) -> None:
-        """Follow the process and all its descendants, including those that end quickly."""
+        """Follow the process and its descendants, including those that end quickly."""
         self._family = lineage = Lineage()
         if not self.handle(FORK, lambda _, parent, child: lineage.forked(parent, child)):
             raise TracefsError("this kernel has no event of a new process")
         lineage.add("own", family([pid]))
 
     def add_waits(self, span: Span) -> None:
-        """Add the waits since the last call to the rows of a span. The caller clears them afterwards."""
+        """Add ``self.waits`` to the rows of a span. The caller clears them afterwards."""
         self._locations.begin()
-        seen, row = self.waits, self.row
-        self._shown = programs = self._programs.of(seen.threads())
+        waits, row = self.waits, self.row
+        self._program_of = programs = self._programs.of(waits.threads())
         self._rows, self._row_of = span.rows, {}
         self.cpu_delays = self._programs.cpu_delays(programs)
         delays = dict(self.cpu_delays)
-        # those that waited longest come first, because the time for finding names is limited
-        for (thread, *file), durations in sorted(seen.done.items(), key=lambda one: -one[1].sum_ns):
+        # the longest waits first, because the time for finding paths is limited
+        for (thread, *file), durations in sorted(waits.done.items(), key=lambda one: -one[1].sum_ns):
             row(thread, SyncedFile(*file)).durations.merge(durations)
-            if not programs[thread].is_kernel:  # kernel workers also wait for the CPU with unrelated work
-                part = min(delays.get(thread, 0), durations.sum_ns)
-                row(thread, SyncedFile(*file)).cpu_ns += part
-                delays[thread] = delays.get(thread, 0) - part
-        for (thread, *file), count in seen.untimed.items():
+            if not programs[thread].is_kernel:  # a kernel worker also waits for a CPU with unrelated work
+                delay_ns = min(delays.get(thread, 0), durations.sum_ns)
+                row(thread, SyncedFile(*file)).cpu_ns += delay_ns
+                delays[thread] = delays.get(thread, 0) - delay_ns
+        for (thread, *file), count in waits.untimed.items():
             row(thread, SyncedFile(*file)).untimed += count
-        for (thread, *file, errno), count in seen.failed.items():
+        for (thread, *file, errno), count in waits.failed.items():
             row(thread, SyncedFile(*file)).failed[errno] += count
-        for thread, which, since_ns in list(seen.in_flight()):
+        for thread, synced, since_ns in list(waits.in_flight()):
             if os.path.exists(f"/proc/{thread}"):
-                waiting = row(thread, which)
+                waiting = row(thread, synced)
                 waiting.in_flight_ns = max(waiting.in_flight_ns or 0, time.monotonic_ns() - since_ns)
             else:
-                seen.forget(thread)
+                waits.forget(thread)
 
     def row(self, thread: int, file: SyncedFile) -> WaitRow:
-        """Return the row of this second. One that is not wanted is not added to the span."""
+        """Return this second's row for a thread and a file. A row that was not asked for is not in the span."""
         known = self._row_of.get((thread, file))
         if known is None:
             known = self._row_of[thread, file] = self._new_row(thread, file)
         return known
 
     def _new_row(self, thread: int, file: SyncedFile) -> WaitRow:
-        program = self._shown[thread]
-        path, number = self._locations.locate(program, file)
-        inode, fd = (file.inode, -1) if file.inode else (0, file.fd)
-        own_row = path or (file.inode and len(self._rows.rows) < MAX_ROWS)  # a later second may find its name
-        key = WaitKey(program.name, program.is_kernel, SyncedFile(number, inode, fd) if own_row else SyncedFile(number))
-        # a FUA write of a kernel thread belongs to no program
-        is_wanted = not (program.is_kernel and not file.inode and file.fd < 0) and self._device in (None, number)
-        if not is_wanted or (self._family and self._family.owner(thread) != "own"):
+        program = self._program_of[thread]
+        path, device = self._locations.locate(program, file)
+        known = SyncedFile(device, file.inode, -1) if file.inode else SyncedFile(device, 0, file.fd)
+        has_own_row = path or (file.inode and len(self._rows.rows) < MAX_ROWS)  # a later second may find its path
+        key = WaitKey(program.name, program.is_kernel, known if has_own_row else SyncedFile(device))
+        is_fua_write = not file.inode and file.fd < 0
+        is_unwanted = (
+            (program.is_kernel and is_fua_write)  # it belongs to no program
+            or self._device not in (None, device)
+            or (self._family and self._family.owner(thread) != "own")
+        )
+        if is_unwanted:
             return WaitRow(key)
         row = self._rows.row(key)
         row.path = path
         row.pids.add(thread if program is WORKERS else program.pid)
         row.inodes |= {file.inode} if file.inode else set()
-        row.device = block_device(number) if number else None
+        row.device = block_device(device) if device else None
         row.below = frozenset(request_devices(row.device)) if row.device else frozenset()
         return row
 
 
-class WatchSession(Calls):
-    """Two instances: one for calls, and one for devices that is paused if there are too many requests."""
+class WatchSession(WaitRecording):
+    """Two instances: one for waits, and one for the requests of devices, which is paused if there are too many."""
 
     def __init__(self, name: str, *, pid: int | None, device: int | None, calls: bool) -> None:
         """Raises TracefsError or OSError, and then leaves nothing behind."""
@@ -141,8 +148,8 @@ class WatchSession(Calls):
         self._commits: dict[int, Durations] = {}
         self._committing: dict[int, int] = {}
         self._errors: dict[tuple[int, int], list[int]] = {}
-        """Writes that failed in the background, by device and inode: the errno, and how many times it was returned. The
-        next fsync of each open file description returns it once."""
+        """Writes that failed in the background, by device and inode: errno, and how many times it was returned. It is
+        returned once for each open file description, by the next fsync."""
         self._counters = read_counters()
         self._lost = 0
         self._share = 1.0
@@ -174,7 +181,7 @@ class WatchSession(Calls):
             known[1] += 1
 
     def begin_second(self) -> float:
-        """Return the share of the next second to record, after which ``pause_devices`` is called; 1: all of it."""
+        """Return the part of the second after which the caller must call ``pause_devices``; 1: do not call it."""
         self._share = self._devices.share
         if self._share < 1:
             self._devices.switch(on=True)
@@ -231,7 +238,7 @@ class WatchSession(Calls):
 
 
 def closed_within(seconds: float) -> bool:
-    """Wait; return True as soon as stdin has closed."""
+    """Wait for this time, or until stdin closes. Return whether it has closed."""
     return bool(select.select([0], [], [], max(0.0, seconds))[0]) and not os.read(0, 4096)
 
 

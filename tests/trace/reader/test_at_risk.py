@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from fstui.trace.reader import at_risk
-from fstui.trace.reader.exposure import Bytes, Exposure, WriteCaches
+from fstui.trace.reader.exposure import DatedBytes, Exposure, WriteCaches
 from fstui.trace.reader.new_names import Journal, NewNames
 from fstui.trace.reader.open_files import EVERYTHING, CachestatError, OpenFile, OpenFiles, Scope
-from fstui.trace.reader.syncs import Switch, Syncs
+from fstui.trace.reader.syncs import EventSwitch, Syncs
 
 FILE = (7 << 20, 12)
 
@@ -19,7 +19,7 @@ def update(one: Exposure, dirty: int, since: float, *, flushed_at: float = 0.0, 
 
 
 def test_the_oldest_bytes_are_written_first() -> None:
-    amounts = Bytes()
+    amounts = DatedBytes()
     amounts.set(10, 1.0)
     amounts.set(30, 2.0)
     assert (amounts.total, amounts.oldest) == (30, 1.0)
@@ -82,7 +82,7 @@ class PreparedSyncs(Syncs):
         self.counts, self.ended, self.running, self.entries = {}, {}, {}, {}
         self._names_seen = 0
         self._unlinking = {}
-        self._ends = Switch()
+        self._ends = EventSwitch()
 
     def read(self) -> None:
         """There is nothing to read."""

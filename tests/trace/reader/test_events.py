@@ -58,7 +58,7 @@ def test_fields_at_other_offsets_are_read_by_their_format() -> None:
 
 def test_text_stored_elsewhere_is_read_as_its_location() -> None:
     fork = made.format_of("6.18", "sched/sched_process_fork")
-    assert not fork.fields["child_comm"].text
+    assert not fork.fields["child_comm"].is_text
     assert fork.fields["child_pid"].signed
 
 
