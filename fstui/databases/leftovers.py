@@ -52,7 +52,7 @@ def _belongs_to_run(entry: ledger.LedgerEntry) -> bool:
         case "lab":
             return True  # its user chose the name; its own record says who made it
         case "trace":
-            return path.name == Path(tracing.path_of(run)).name
+            return path.name == Path(tracing.instance_path(run)).name
         case _:
             return path.name in (f"{PREFIX}{run}", f"{POWER_CUT}{run}")
 

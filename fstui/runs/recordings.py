@@ -29,7 +29,7 @@ from fstui.state import ledger, recording, ring
 from fstui.state.files import make_private
 from fstui.state.paths import in_home
 from fstui.state.recording import Recording
-from fstui.trace.child import path_of
+from fstui.trace.child import instance_path
 
 READ_S = 20.0
 AROUND_S = 300.0
@@ -115,7 +115,7 @@ async def recorder(*, max_bytes: int, seconds_: float | None, anonymous: bool) -
     name = entry_path = None
     if os.geteuid() == 0:
         name = secrets.token_hex(3)
-        entry_path = str(ledger.path_of(await ledger.record(name, "trace", path_of(name))))
+        entry_path = str(ledger.path_of(await ledger.record(name, "trace", instance_path(name))))
     settings = {
         "directory": directory, "max_bytes": max_bytes, "seconds": seconds_, "anonymous": anonymous, "name": name,
         "entry": entry_path, "version": __version__,

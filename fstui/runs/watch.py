@@ -128,7 +128,7 @@ class WatchingWaits(Watching):
             errors=ended.errors,
             culprit=found.culprit,
             sentence=found.sentence,
-            honest=found_answers.honest,
+            honest=found_answers.durability,
             speed=found_answers.speed,
         )
 

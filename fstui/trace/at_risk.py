@@ -1,4 +1,4 @@
-"""Start the child program that finds out what is at risk, and put its result into sentences."""
+"""Start the child program of ``fstui watch --at-risk``, and put what it reports into sentences."""
 
 from __future__ import annotations
 
@@ -15,28 +15,33 @@ from fstui.model.quantities import count, counted, rate, seconds, size
 from fstui.model.storage import Target
 from fstui.state import ledger
 from fstui.state.ledger import record
-from fstui.trace.child import READY_S, WatchingChild, check_process, device_number, path_of
+from fstui.trace.child import READY_S, WatchingChild, check_process, device_number, instance_path
 
 
 class AtRiskChild(WatchingChild):
-    """The child program of ``fstui watch --at-risk``. It works without the kernel's trace, too."""
+    """The child program. It works without the kernel's trace, too."""
 
     untraced: str | None = None
+    """Why it does not trace, as a sentence."""
 
     @classmethod
     async def start(cls, target: Target | None, pid: int | None) -> AtRiskChild:
-        """Watch one filesystem or all; ``pid``: only a process and its descendants. Raises Refused, OSError."""
+        """Watch ``target``, or all filesystems if it is None. ``pid``: only this process and its descendants.
+
+        Raises Refused, OSError.
+        """
         check_process(pid)
         name, untraced, entry = secrets.token_hex(3), "only root may trace the kernel", None
         child = await Child.start("trace.reader.at_risk")
         if os.geteuid() == 0:
             try:
-                entry = await record(name, "trace", path_of(name))
-            except (OSError, Refused) as problem:  # without an entry, nothing would remove the instance after kill -9
+                entry = await record(name, "trace", instance_path(name))
+            except (OSError, Refused) as problem:  # do not trace: nothing would remove the instance after kill -9
                 untraced = f"the trace cannot be recorded in the state directory: {problem}"
         started = cls(child, entry)
-        device, place = device_number(target.path) if target else None, str(ledger.path_of(entry)) if entry else None
-        started._send(name=name if entry else None, entry=place, untraced=untraced, pid=pid, device=device)
+        device = device_number(target.path) if target else None
+        entry_path = str(ledger.path_of(entry)) if entry else None
+        started._send(name=name if entry else None, entry=entry_path, untraced=untraced, pid=pid, device=device)
         answer = await started._answer(READY_S)
         if "error" in answer:
             await started.stop()
@@ -64,7 +69,7 @@ def _sentence(program: ProgramAtRisk, elapsed_s: float) -> str:
         some = f" ({'all' if shared == program.files else count(shared)} shared)" if shared else ""
         oldest = f"oldest {'≥ ' if program.at_least else ''}{seconds(program.oldest_s or 0.0)}"
         files = "1 shared file" if program.files == program.shared_files == 1 else counted(program.files, "file")
-        risk = f"up to {size(program.bytes)} not durable, in {files}{some}; {oldest}{_log(program)}"
+        risk = f"up to {size(program.bytes)} not durable, in {files}{some}; {oldest}{_part_in_log(program)}"
     elif program.most_bytes:
         longest = seconds(program.longest_s)
         risk = f"nothing at risk now; at most {size(program.most_bytes)}, for at most {longest}, in this watch"
@@ -75,25 +80,25 @@ def _sentence(program: ProgramAtRisk, elapsed_s: float) -> str:
     if program.names:
         kind = "new, renamed or removed name" if program.names == 1 else "new, renamed or removed names"
         age = seconds(program.oldest_name_s or 0.0)
-        but = ", but" if risk.startswith("no bytes") else ";"
-        names = f"{but} {count(program.names)} {kind} in directories that are not synced, oldest {age}"
+        joined_by = ", but" if risk.startswith("no bytes") else ";"
+        names = f"{joined_by} {count(program.names)} {kind} in directories that are not synced, oldest {age}"
     direct = ""
     if program.direct_files:
         files = counted(program.direct_files, "file")
         direct = f"; writes with O_DIRECT to {files} are not counted: the disk's cache holds at most "
         direct += size(program.direct_bytes)
-    return f"{program.who}: {risk}{names}{_often(program, elapsed_s)}{direct}."
+    return f"{program.who}: {risk}{names}{_sync_rate(program, elapsed_s)}{direct}."
 
 
-def _log(program: ProgramAtRisk) -> str:
-    """Return how much of this is in the file that the program syncs most, if other files are at risk too."""
+def _part_in_log(program: ProgramAtRisk) -> str:
+    """Say how many of the bytes are in the file that the program syncs most; nothing if all are."""
     if program.log is None or program.log_bytes == program.bytes:
         return ""
     amount = size(program.log_bytes) if program.log_bytes else "nothing"
     return f" ({amount} in …/{'/'.join(program.log.split('/')[-2:])}, which it syncs most)"
 
 
-def _often(program: ProgramAtRisk, elapsed_s: float) -> str:
+def _sync_rate(program: ProgramAtRisk, elapsed_s: float) -> str:
     if program.syncs is None:
         return ""
     if not program.syncs:
@@ -106,7 +111,7 @@ def _often(program: ProgramAtRisk, elapsed_s: float) -> str:
 
 
 def limits(seen: AtRisk, untraced: str | None) -> Iterator[str]:
-    """Return what fstui could not see, and what the figures do not contain."""
+    """Yield sentences about what fstui could not see and what the figures do not contain."""
     if untraced:
         yield f"Not traced by the kernel: {untraced}. How often programs sync and which names are new is not known."
     if seen.unsupported:

@@ -1,7 +1,7 @@
 """Start the child programs that trace, and turn what they print into model types.
 
-A program removes its instances in tracefs when its stdin closes, which also happens when fstui is killed. The instances
-are in the ledger before they are made.
+A program removes its tracefs instances when its stdin closes, which also happens when fstui is killed. fstui records
+the instances in the ledger before they exist.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from fstui.storage.layers import kind
 from fstui.storage.mounts import holder
 
 INSTANCES = PurePosixPath("/sys/kernel/tracing/instances")
-"""The usual place of instances; used in the ledger and in messages."""
+"""The usual directory of instances, for the ledger and for messages."""
 TRACE = "the kernel's trace"
 READY_S = END_S = REMOVE_S = 10.0
 SUM_S = 30.0
 """Time to add up the events of a step, which takes some microseconds per event."""
 SILENT_S = 20.0
-"""A watch prints a line every second; after this time without one it has failed."""
+"""A watch prints a line every second. If none arrives for this time, it has failed."""
 _BOOT = ("/boot", "/efi", "/boot/efi")
-"""These are synced so seldom that system calls are not recorded for them alone."""
+"""Filesystems that are hardly ever synced, so system calls are not recorded for them alone."""
 
 
 class Untraceable(Exception):  # noqa: N818  an expected outcome, not a fault
@@ -44,26 +44,29 @@ class Untraceable(Exception):  # noqa: N818  an expected outcome, not a fault
 
 
 class Ended(NamedTuple):
-    """The result of a watch, and the writes that failed in the background."""
+    """The result of a watch."""
 
     whole: Watched
     errors: tuple[LostWrite, ...]
+    """The writes that failed in the background."""
 
 
 class TracingChild:
+    """A child program that traces."""
+
     def __init__(self, child: Child, entry: ledger.LedgerEntry | None) -> None:
-        """``entry``: of its instance; None if it does not trace."""
+        """``entry``: of its instance in the ledger; None if it does not trace."""
         self._child = child
         self._entry = entry
 
     @classmethod
     async def _start(cls, name: str, module: str, **settings: Any) -> Self:
-        """Start it. ``name`` names its instance, and further ones begin with it. Raises Untraceable."""
+        """Start the program. The names of its instances begin with ``name``. Raises Untraceable."""
         if os.geteuid() != 0:
             raise Untraceable("only root may trace the kernel")
         try:
             child = await Child.start(module)
-            entry = await record(name, "trace", path_of(name))
+            entry = await record(name, "trace", instance_path(name))
         except OSError as error:  # the child ends when its stdin closes
             raise Untraceable(f"cannot start: {error.filename or 'its program'}: {error.strerror}") from error
         started = cls(child, entry)
@@ -75,7 +78,7 @@ class TracingChild:
         return started
 
     async def stop(self) -> str | None:
-        """End the program, which removes its instances. Returns None, or a sentence that says that they remain."""
+        """End the program, which removes its instances. Returns None, or a sentence if they remain."""
         status = await self._child.end(END_S, "home")
         if status is None:
             self._child.abandon()
@@ -85,7 +88,7 @@ class TracingChild:
         self._child.send(json.dumps(line))
 
     async def _answer(self, timeout_s: float) -> dict[str, Any]:
-        """Return the next line of the program, or the reason why there is none as ``{"error": …}``."""
+        """Return the next line of the program, or ``{"error": …}`` with the reason if there is none."""
         try:
             line = await self._child.answer(timeout_s, TRACE, "home")
         except NoAnswer as silence:
@@ -95,30 +98,31 @@ class TracingChild:
 
 
 class RunTrace(TracingChild):
-    """The trace of a run, which says who requested flushes in each step."""
+    """The trace of a run, which counts who requested flushes in each step."""
 
     refused: str | None = None
+    """Always None. A run without a trace has another object, whose ``refused`` says why."""
 
     @classmethod
     async def start(cls, run_id: str, devices: list[str]) -> RunTrace:
-        """Record the requests of fstui and of others at these block devices. Raises Untraceable."""
+        """Record the requests of all processes at these block devices. Raises Untraceable."""
         if not devices:
             raise Untraceable("no block device is below it")
         return await cls._start(run_id, "trace.reader.record", own=[os.getpid()], devices=devices)
 
     def begin(self, from_ns: int, own: tuple[int, ...]) -> None:
-        """Begin a step at this CLOCK_MONOTONIC time. ``own``: further processes that work for this run."""
+        """Begin a step at this time of CLOCK_MONOTONIC. ``own``: further processes of this run."""
         self._send(from_ns=from_ns, own=list(own))
 
     async def end(self, until_ns: int) -> tuple[DeviceTrace, ...] | None:
-        """End the step. Returns the requests at each device, or None if the program failed."""
+        """End the step. Return the requests at each device, or None if the program failed."""
         self._send(until_ns=until_ns)
         answer = await self._answer(SUM_S)
         return msgspec.convert(answer["devices"], tuple[DeviceTrace, ...]) if "devices" in answer else None
 
 
 class WatchingChild(TracingChild):
-    """A child that reports every second until ``end``."""
+    """A child program that reports every second until ``end``."""
 
     def end(self) -> None:
         self._child.hang_up()
@@ -134,10 +138,7 @@ class WatchTrace(WatchingChild):
 
     @classmethod
     async def start(cls, name: str, *, pid: int | None, device: int | None, calls: bool) -> WatchTrace:
-        """``pid``: only this process and its descendants. ``device``: only the filesystem with this device number.
-
-        ``calls``: record fsync and fdatasync calls, not only the events of filesystems. Raises Untraceable.
-        """
+        """Start a watch. The parameters are those of the program's stdin. Raises Untraceable."""
         return await cls._start(name, "trace.reader.watch", pid=pid, device=device, calls=calls)
 
     async def seconds(self) -> AsyncIterator[Watched | Ended]:
@@ -150,7 +151,7 @@ class WatchTrace(WatchingChild):
 
 
 async def start_watch(target: Target | None, pid: int | None, filesystems: Sequence[Target]) -> WatchTrace:
-    """Watch one filesystem, or all ``filesystems``; ``pid``: only a process and its descendants.
+    """Watch ``target``, or all ``filesystems`` if it is None. ``pid``: only this process and its descendants.
 
     Raises Refused if there is no such process, Untraceable.
     """
@@ -167,27 +168,24 @@ def check_process(pid: int | None) -> None:
 
 
 def _needs_calls(target: Target) -> bool:
-    """Return whether system calls must be recorded, because the filesystem has no events for the end of a sync.
-
-    Read-only filesystems do not need it, nor those whose files are in another filesystem.
-    """
+    """Return whether system calls must be recorded, because the filesystem has no events for the end of a sync."""
     row = kind(target.fstype)
     written = not (target.pseudo or row.in_memory or row.read_only or "ro" in target.mount_options)
     return written and not (row.sync_ends_traced or row.over_filesystem or target.mount_point in _BOOT)
 
 
 def device_number(path: str) -> int | None:
-    """Return the kernel's number of the device of the filesystem that holds a resolved path."""
+    """Return the device number of the filesystem that contains a resolved path."""
     found = holder(path, {mount.mount_point: mount for mount in proc.mounts()})
     return None if found is None else proc.device_number(found.device)
 
 
-def path_of(run_id: str) -> str:
-    return str(INSTANCES / f"fstui-{run_id}")
+def instance_path(name: str) -> str:
+    return str(INSTANCES / f"fstui-{name}")
 
 
 async def remove_left_behind(entry: ledger.LedgerEntry) -> str | None:
-    """Remove the instances that a killed run left. Returns None, or a sentence with the reason why they remain.
+    """Remove the instances that a killed run left. Returns None, or a sentence that says why they remain.
 
     The kernel refuses to remove an instance that a living process reads.
     """

@@ -1,4 +1,4 @@
-"""Conclude from a watch: which program waits, and for what; whether the storage is durable; whether it is slow."""
+"""Say what ``fstui watch`` found: which program waits and why, and whether the storage is durable and fast."""
 
 from __future__ import annotations
 
@@ -20,39 +20,40 @@ from fstui.model.storage import MediumClass, Target
 from fstui.model.watch import Culprit, JournalCommits, Waiting, Watched, WatchedDevice
 
 WAITS = 0.05
-"""A program that waits for a smaller share of the time would not notice a disk that is twice as fast."""
+"""A program that waits for a smaller share of the time would not notice a faster disk."""
 MUCH = 0.5
-"""Quick syncs slow a program down only above this share of its time."""
+"""Quick syncs slow a program down only if they take at least this share of its time."""
 QUICK_NS = 2_000_000
-"""A sync that takes less is not a sign of a slow disk: a program that waits for many of them makes too many."""
+"""Syncs that take at most this long are no sign of a slow disk, but of a program that syncs too often."""
 MAIN_SHARE = 0.5
+"""What takes at least this share of a sync's time is its main cause."""
 CROWDED = 0.5
-"""If some process waited for a CPU for at least this share of the time, that wait may be the cause of a slow sync whose
-time the devices do not account for."""
+"""If some process waited for a CPU for at least this share of the time, that may have made syncs slow."""
 STUCK_NS = 1_000_000_000
 MIN_FLUSHES = 20
-"""Flushes of a device that are needed for a typical time."""
+"""Least number of flushes of a device from which its typical flush time is taken."""
 
 
 class WatchConclusion(NamedTuple):
-    """The main cause of the waiting, and a sentence about it."""
+    """Why programs wait, and a sentence about it."""
 
     culprit: Culprit
     sentence: str
 
 
 class Answers(NamedTuple):
-    honest: str
+    durability: str
     speed: Speed
 
 
 class AwaitedDisk(NamedTuple):
-    """The device that a sync waits for, and how much of the sync's time it takes."""
+    """The device for which a sync waits."""
 
     name: str
     ns: float
+    """How much of the sync's time it takes."""
     above: str | None = None
-    """The loop device whose requests wait for it."""
+    """The loop device above it."""
 
     @property
     def words(self) -> str:
@@ -61,10 +62,10 @@ class AwaitedDisk(NamedTuple):
 
 
 class WaitingProgram(NamedTuple):
-    """The programs of one name, with all their files."""
+    """All programs of one name, with all their files."""
 
     worst: Waiting
-    """The file that it waited for longest."""
+    """The row of the file for which they waited longest."""
     who: str
     where: str
     syncs: int
@@ -72,7 +73,7 @@ class WaitingProgram(NamedTuple):
     timed: int
     """Syncs whose time is known."""
     device_ns: float
-    """Time that the devices needed for one sync, on average."""
+    """The devices' part of the mean time of a sync."""
     cpu_ns: int
 
     @property
@@ -81,9 +82,10 @@ class WaitingProgram(NamedTuple):
 
 
 def conclude(watched: Watched, filesystems: Sequence[Target] = ()) -> WatchConclusion:
-    """Conclude from a trace. Kernel threads are skipped: the programs for which they sync are listed as well.
+    """Return the conclusion from a trace.
 
-    ``filesystems``: those of the host, which show the disks below a loop device.
+    Rows of kernel threads are skipped, because the programs for which they sync have rows as well. ``filesystems``: all
+    of the host, to find the disks below a loop device.
     """
     programs = _programs([row for row in watched.waits if not row.kernel])
     if not programs:
@@ -112,7 +114,7 @@ def conclude(watched: Watched, filesystems: Sequence[Target] = ()) -> WatchConcl
 
 
 def _conclude_of(
-    program: WaitingProgram, per_s: float, share: float, whole: Watched, disk: AwaitedDisk
+    program: WaitingProgram, per_s: float, share: float, watched: Watched, disk: AwaitedDisk
 ) -> WatchConclusion:
     who, where, mean = program.who, program.where, duration_ns(program.mean_ns)
     needs = f"{disk.words} needs {duration_ns(disk.ns)} of that"
@@ -136,28 +138,29 @@ def _conclude_of(
         return WatchConclusion(
             "cpu", f"The CPU is busy: {waits}. Up to {percent(cpu)} of that time may be a wait for a CPU."
         )
-    if _pressure(whole) >= CROWDED:  # the kernel threads that serve the sync may have waited too, which no row shows
-        return WatchConclusion("unknown", f"The cause is not certain: {waits}. {_crowded(whole, cpu)}")
+    # no row shows whether the kernel threads that serve the sync waited for a CPU
+    if _pressure(watched) >= CROWDED:
+        return WatchConclusion("unknown", f"The cause is not certain: {waits}. {_crowded(watched, cpu)}")
     slow = "A layer above the disk is slow" if disk.above else "The filesystem is slow"
-    commits = _commits(program.worst.device, whole.commits, whole.elapsed_s)
+    commits = _commits(program.worst.device, watched.commits, watched.elapsed_s)
     return WatchConclusion("filesystem", f"{slow}: {waits}{commits}.")
 
 
-def _pressure(whole: Watched) -> float:
-    return (whole.cpu_pressure_s or 0.0) / whole.elapsed_s if whole.elapsed_s else 0.0
+def _pressure(watched: Watched) -> float:
+    return (watched.cpu_pressure_s or 0.0) / watched.elapsed_s if watched.elapsed_s else 0.0
 
 
-def _crowded(whole: Watched, cpu: float) -> str:
+def _crowded(watched: Watched, cpu: float) -> str:
     return (
         f"The program waits for a CPU for at most {percent(cpu)} of the time. Some process waited for a CPU for "
-        f"{percent(_pressure(whole))} of the time, so the kernel threads that serve the sync may have waited as well."
+        f"{percent(_pressure(watched))} of the time, so the kernel threads that serve the sync may have waited as well."
     )
 
 
-def _disk_of(program: WaitingProgram, whole: Watched, filesystems: Sequence[Target]) -> AwaitedDisk:
-    """Return the device that a sync waits for. The requests of a loop device also wait for the layers below it."""
+def _disk_of(program: WaitingProgram, watched: Watched, filesystems: Sequence[Target]) -> AwaitedDisk:
+    """Return the device for which a sync waits: the program's own, or the slowest disk below its loop device."""
     top = program.worst.device
-    counters = {device.device: device for device in whole.devices}
+    counters = {device.device: device for device in watched.devices}
     below = [
         AwaitedDisk(node.id, ns, top)
         for target in filesystems
@@ -167,7 +170,7 @@ def _disk_of(program: WaitingProgram, whole: Watched, filesystems: Sequence[Targ
     ]
     own = AwaitedDisk(top or "its device", program.device_ns)
     slowest = max(below, key=lambda disk: disk.ns, default=own)
-    # a disk below cannot take longer than the loop device waited for it: its requests also serve other files
+    # a disk whose requests take longer than those of the loop device also serves other files
     return slowest if slowest.ns < own.ns else own
 
 
@@ -177,7 +180,7 @@ def _is_at_or_above_loop(device: str | None, target: Target) -> bool:
 
 
 def _request_ns(device: WatchedDevice) -> float | None:
-    """Return the mean time of a write and a flush together."""
+    """Return the mean time of a write plus that of a flush, in ns."""
     means = [
         spent_ms * 1e6 / number
         for spent_ms, number in ((device.write_ms, device.writes), (device.flush_ms, device.flushes))
@@ -186,24 +189,20 @@ def _request_ns(device: WatchedDevice) -> float | None:
     return sum(means) if means else None
 
 
-def conclude_from_proc(whole: Watched, why: str) -> WatchConclusion:
-    """Conclude without a trace, from what the devices count and who writes most. ``why``: the reason for that."""
-    busiest = max(whole.devices, key=lambda device: device.flushes or 0, default=None)
+def conclude_from_proc(watched: Watched, why: str) -> WatchConclusion:
+    """Return the conclusion from the counters of devices and processes. ``why``: why there is no trace."""
+    busiest = max(watched.devices, key=lambda device: device.flushes or 0, default=None)
     sentence = f"fstui cannot see who waits: {why}."
     if busiest is not None and busiest.flushes:
-        sentence += f" {busiest.device} did {rate(busiest.flushes / whole.elapsed_s)} flushes/s{_flush_time(busiest)}."
+        took = duration_ns(busiest.flush_ms * 1e6 / busiest.flushes) if busiest.flush_ms is not None else None
+        each = f" of {took} each" if took else ""
+        sentence += f" {busiest.device} did {rate(busiest.flushes / watched.elapsed_s)} flushes/s{each}."
     else:
         sentence += " No device that counts flushes received one."
-    if whole.writers:
-        writer = whole.writers[0]
-        sentence += f" {writer.name} ({writer.pid}) wrote most, {size(writer.written_bytes / whole.elapsed_s)}/s."
+    if watched.writers:
+        writer = watched.writers[0]
+        sentence += f" {writer.name} ({writer.pid}) wrote most, {size(writer.written_bytes / watched.elapsed_s)}/s."
     return WatchConclusion("unknown", sentence)
-
-
-def _flush_time(device: WatchedDevice) -> str:
-    if not device.flushes or device.flush_ms is None:
-        return ""
-    return f" of {duration_ns(device.flush_ms * 1e6 / device.flushes)} each"
 
 
 def _programs(rows: Sequence[Waiting]) -> list[WaitingProgram]:
@@ -219,7 +218,7 @@ def _program(rows: Sequence[Waiting]) -> WaitingProgram:
     worst = max(rows, key=lambda row: row.waited_ns)
     pids = {row.pid for row in rows}
     one_process = len(pids) == 1 and None not in pids
-    # one entry for each file, because several threads may have synced it
+    # each file counts once, although several threads may have synced it
     files = sum({(row.file, row.inode, row.device): row.files for row in rows}.values())
     several = f"{worst.program} ({len(pids)} processes)" if None not in pids else worst.program
     return WaitingProgram(
@@ -249,13 +248,13 @@ def _commits(device: str | None, commits: Sequence[JournalCommits], elapsed_s: f
     )
 
 
-def answers(whole: Watched, inventory: Inventory, watched: Sequence[Target]) -> Answers:
-    """Answer whether the storage is durable and whether it is slow. ``watched``: the filesystems that were watched."""
-    waited_on = {row.device for row in whole.waits}
-    # not those on a loop device whose file is on a filesystem that a program waits for
-    concerned = [target for target in watched if target.stack and waited_on.intersection(target.stack[0].below)]
+def answers(watched: Watched, inventory: Inventory, targets: Sequence[Target]) -> Answers:
+    """Answer whether the storage is durable and whether it is slow. ``targets``: the filesystems that were watched."""
+    waited_on = {row.device for row in watched.waits}
+    # only the devices of the filesystem itself, because a disk below its loop device belongs to another filesystem
+    concerned = [target for target in targets if target.stack and waited_on.intersection(target.stack[0].below)]
     return Answers(
-        _durability(inventory, concerned or (watched if len(watched) == 1 else [])), _speed(whole, concerned)
+        _durability(inventory, concerned or (targets if len(targets) == 1 else [])), _speed(watched, concerned)
     )
 
 
@@ -271,11 +270,11 @@ def _durability(inventory: Inventory, concerned: Sequence[Target]) -> str:
     )
 
 
-def _speed(whole: Watched, concerned: Sequence[Target]) -> Speed:
-    longest = max((row for row in whole.waits if not row.kernel), key=_longest_ns, default=None)
+def _speed(watched: Watched, concerned: Sequence[Target]) -> Speed:
+    longest = max((row for row in watched.waits if not row.kernel), key=_longest_ns, default=None)
     if longest is not None and _longest_ns(longest) >= STALL_NS:
-        return _stalled(longest, whole, concerned)
-    found = [(name, times, media) for name, times, media in _flushed(whole, concerned) if media]
+        return _stalled(longest, watched, concerned)
+    found = _flush_times(watched, concerned)
     if not found:
         sentence = f"Not known: no device whose kind is known completed {MIN_FLUSHES} flushes, so nothing is compared."
         return Speed(title="no reference to compare with", sentence=sentence)
@@ -284,7 +283,7 @@ def _speed(whole: Watched, concerned: Sequence[Target]) -> Speed:
     return _of_class(mount, name, times, media)
 
 
-def _stalled(row: Waiting, whole: Watched, concerned: Sequence[Target]) -> Speed:
+def _stalled(row: Waiting, watched: Watched, concerned: Sequence[Target]) -> Speed:
     took = duration_ns(_longest_ns(row))
     if row.latency_ns is not None and row.cpu_ns >= CPU_EXPLAINS * row.latency_ns.max:
         words = (
@@ -293,7 +292,7 @@ def _stalled(row: Waiting, whole: Watched, concerned: Sequence[Target]) -> Speed
         )
         return Speed(title="this host was short of CPU", sentence=words)
     cpu = row.cpu_ns / max(1, row.waited_ns)
-    crowded = f" {_crowded(whole, cpu)}" if _pressure(whole) >= CROWDED else ""
+    crowded = f" {_crowded(watched, cpu)}" if _pressure(watched) >= CROWDED else ""
     mounts = (f"on {target.mount_point}, " for target in concerned if row.device in target.stack[0].below)
     device = f" On average, the device needed {duration_ns(row.device_ns)} per sync." if row.device_ns else ""
     return Speed(
@@ -320,13 +319,16 @@ def _of_class(mount: str, name: str, times: DeviceTimes, media: frozenset[Medium
     )
 
 
-def _flushed(whole: Watched, concerned: Sequence[Target]) -> list[tuple[str, DeviceTimes, frozenset[MediumClass]]]:
+def _flush_times(
+    watched: Watched, concerned: Sequence[Target]
+) -> list[tuple[str, DeviceTimes, frozenset[MediumClass]]]:
+    """Return name, flush times and kind of each device of known kind with enough flushes."""
     media = {node.id: node.medium.class_ for target in concerned for node in target.stack if node.medium}
     known = {name: frozenset[MediumClass]({class_}) for name, class_ in media.items() if class_ != "unknown"}
     return [
-        (device.device, device.flush_ns, known.get(device.device, frozenset()))
-        for device in whole.devices
-        if device.flush_ns is not None and (device.flushes or 0) >= MIN_FLUSHES
+        (device.device, device.flush_ns, known[device.device])
+        for device in watched.devices
+        if device.device in known and device.flush_ns is not None and (device.flushes or 0) >= MIN_FLUSHES
     ]
 
 

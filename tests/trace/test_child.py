@@ -59,7 +59,7 @@ def refusal(*before: str) -> str:
 @pytest.mark.root
 async def test_an_instance_is_in_the_ledger_until_it_is_removed(own_user: Path) -> None:
     trace = await RunTrace.start("one", [any_disk()])
-    assert is_there(tracing.path_of("one"))
+    assert is_there(tracing.instance_path("one"))
     (entry,) = ledger.entries()
     assert (entry.kind, entry.what) == ("trace", "/sys/kernel/tracing/instances/fstui-one")
     problem = await remove(entry)
@@ -67,7 +67,7 @@ async def test_an_instance_is_in_the_ledger_until_it_is_removed(own_user: Path) 
     assert tracefs.Instance(tracefs.find(), "fstui-one").read("tracing_on") == "1\n", "it still records"
     assert await trace.stop() is None
     assert ledger.entries() == []
-    assert not is_there(tracing.path_of("one"))
+    assert not is_there(tracing.instance_path("one"))
 
 
 RUN = """

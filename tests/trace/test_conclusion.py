@@ -147,7 +147,7 @@ def test_a_stall_names_the_cpu_wait_of_its_own_program() -> None:
 def test_both_answers_name_the_filesystem() -> None:
     for sync_ms in (3, 300):
         found = ended(on_sda(sync_ms))
-        assert "durable? /srv: the configuration" in found.honest and found.speed.title.startswith("on /srv, ")
+        assert "durable? /srv: the configuration" in found.durability and found.speed.title.startswith("on /srv, ")
 
 
 def test_a_sync_without_a_time_adds_no_time() -> None:
@@ -207,12 +207,12 @@ def test_a_filesystem_above_the_waited_for_one_is_not_judged() -> None:
     lying = msgspec.structs.replace(above, stack=(filesystem(barrier="nobarrier", below=("loop0",)), *above.stack[1:]))
     both = Inventory(filesystems=(below, lying))
     honest = answers(watched(on_sda(3)), both, both.filesystems)
-    assert "no defect" in honest.honest
+    assert "no defect" in honest.durability
     accused = answers(watched(waiting(200, 3, 1.0, device="loop0")), both, both.filesystems)
-    assert "/srv: not-durable" in accused.honest
+    assert "/srv: not-durable" in accused.durability
 
 
 def test_the_configuration_answers_is_it_honest() -> None:
-    assert "fstui check" in ended(on_sda(3)).honest
-    assert "/srv: not-durable" in ended(on_sda(3), where=LYING).honest
-    assert "not-durable" not in ended(waiting(1, 1.0, 1.0, device="sdb")).honest
+    assert "fstui check" in ended(on_sda(3)).durability
+    assert "/srv: not-durable" in ended(on_sda(3), where=LYING).durability
+    assert "not-durable" not in ended(waiting(1, 1.0, 1.0, device="sdb")).durability
