@@ -141,10 +141,11 @@ def cut_left(text: str, width: int) -> str:
     return text if cell_len(text) <= width else "…" + set_cell_size(text[::-1], max(width - 1, 0))[::-1]
 
 
-def sparkline(values: Sequence[float | None]) -> str:
-    """Return a block for each value, as high as the value compared with the highest; a space for None."""
-    most = max((value for value in values if value), default=1.0)
-    return "".join(" " if value is None else _BLOCKS[round((len(_BLOCKS) - 1) * value / most)] for value in values)
+def sparkline(values: Sequence[float | None], most: float | None = None) -> str:
+    """Return a block for each value, as high as the value compared with ``most`` or the highest; a space for None."""
+    most = most or max((value for value in values if value), default=1.0)
+    top = len(_BLOCKS) - 1
+    return "".join(" " if value is None else _BLOCKS[min(round(top * value / most), top)] for value in values)
 
 
 def moment(started_at: str, form: str = "%d %b %Y %H:%M") -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from html import escape
 from typing import NamedTuple
@@ -29,6 +29,16 @@ class Chart(NamedTuple):
     value: Callable[[Bucket], float | None]
     words: Callable[[float], str]
     logarithmic: bool = False
+    whole: float | None = None
+    """The end of the scale, if it is not the highest value."""
+
+    def heights(self, values: Iterable[float | None]) -> list[float | None]:
+        """Return each value as a share of the height of the chart."""
+        values = list(values)
+        known = [value for value in values if value]
+        most = self.whole or max(known, default=1.0)
+        scale = LogScale(min(*known, most / 10) / 2, most) if self.logarithmic and known else None
+        return [value and (scale.position(value) if scale else min(value / most, 1.0)) for value in values]
 
 
 def _ms(value: float) -> str:
@@ -48,9 +58,9 @@ CHARTS = (
     Chart("a write takes", lambda bucket: bucket.latency_ms, _ms, logarithmic=True),
     Chart("written", _written_per_s, _per_s),
     Chart("dirty memory", lambda bucket: bucket.dirty_bytes, size),
-    Chart("CPU pressure", lambda bucket: bucket.cpu, percent),
-    Chart("I/O pressure", lambda bucket: bucket.io, percent),
-    Chart("memory pressure", lambda bucket: bucket.memory, percent),
+    Chart("CPU pressure", lambda bucket: bucket.cpu, percent, whole=1.0),
+    Chart("I/O pressure", lambda bucket: bucket.io, percent, whole=1.0),
+    Chart("memory pressure", lambda bucket: bucket.memory, percent, whole=1.0),
 )
 
 
@@ -100,7 +110,7 @@ def timeline(buckets: Sequence[Bucket]) -> Iterator[str]:
         values = [chart.value(bucket) for bucket in buckets]
         most = max((value for value in values if value is not None), default=0.0)
         if most:
-            yield f"{chart.name:>15} {sparkline(values)} highest column {chart.words(most)}"
+            yield f"{chart.name:>15} {sparkline(values, chart.whole)} highest column {chart.words(most)}"
     first, last = (f"{datetime.fromtimestamp(at):%H:%M:%S}" for at in (buckets[0].start, buckets[-1].end))
     yield f"{'':>15} {first}{last:>{max(len(buckets) - len(first), len(last) + 1)}}"
 
@@ -120,16 +130,17 @@ def _row(bucket: Bucket) -> tuple[Cell | str, ...]:
 
 def svg(chart: Chart, buckets: Sequence[Bucket], start: float, end: float) -> str:
     """Draw a bar for each bucket; return an empty string if there is nothing to draw."""
-    known = [(bucket, value) for bucket in buckets if (value := chart.value(bucket))]
-    if not known:
+    values = [chart.value(bucket) for bucket in buckets]
+    if not any(values):
         return ""
-    most = max(value for _, value in known)
-    scale = LogScale(min(*(value for _, value in known), most / 10) / 2, most) if chart.logarithmic else None
+    most = chart.whole or max(filter(None, values))
     width_s = max(end - start, 1e-9)
     shapes = []
-    for bucket, value in known:
+    for bucket, share in zip(buckets, chart.heights(values), strict=True):
+        if not share:
+            continue
         x, until = (_LEFT + _WIDTH * (at - start) / width_s for at in (bucket.start, bucket.end))
-        high = _HEIGHT * (scale.position(value) if scale else value / most)
+        high = _HEIGHT * share
         box = (
             f'x="{x:.1f}" y="{_HEIGHT - high:.1f}" width="{max(until - x - 0.5, 0.5):.1f}" height="{max(high, 1):.1f}"'
         )

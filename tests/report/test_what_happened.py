@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from fstui.model.recording import WhatHappened
-from fstui.report import documents, formats
+from fstui.report import documents, formats, text
 from fstui.report import what_happened as report
 from fstui.runs import recordings
 from fstui.state.recording import Recording
@@ -41,6 +41,14 @@ def test_a_terminal_gets_the_answer_first_and_a_timeline() -> None:
     assert "etcd (pid 812) waited 8.0 s in fdatasync" in " ".join(lines[1:5])
     assert any(line.split()[:2] == ["longest", "wait"] and "highest column 4.0 s" in line for line in lines)
     assert len(lines) < 24
+
+
+def test_pressure_has_a_scale_to_100_percent() -> None:
+    charts = {chart.name: chart for chart in report.CHARTS}
+    assert charts["CPU pressure"].heights([None, 0.0, 0.05, 1.2]) == [None, 0.0, 0.05, 1.0]
+    assert charts["written"].heights([1.0, 4.0]) == [0.25, 1.0]
+    (line,) = (line for line in printed("plain", answer()).splitlines() if "CPU pressure" in line)
+    assert set(line.split()[2]) == {"▁"} and "█" in text.sparkline([1.2], 1.0)
 
 
 def test_documents_have_the_whole_table() -> None:

@@ -1,5 +1,6 @@
 """The screen of a recording: moving through time."""
 
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
@@ -54,6 +55,16 @@ async def test_a_calm_moment_shows_the_calm_figures() -> None:
         text = "\n".join(await pressed(pilot, "home", "right"))
     assert "Nothing unusual at this moment. The recording has 1 incident (n, p)." in text
     assert "etcd (pid 812)" in text and "2.0 ms" in text
+
+
+async def test_strips_fill_their_width_after_a_resize() -> None:
+    async with recorded(INCIDENT) as pilot:
+        for columns in (50, 120, 80):
+            await pilot.resize_terminal(columns, 24)
+            await pilot.app.workers.wait_for_complete()
+            lines = await pressed(pilot)
+            (strip,) = (line for line in lines if "a write takes" in line)
+            assert len(re.findall("[▁-█]", strip)) == min(columns - 2 * (columns >= 110) - 35, 90)
 
 
 async def test_a_gap_is_named() -> None:

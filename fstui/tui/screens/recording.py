@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
+from textual.containers import Container
 
 from fstui.model.errors import Refused
 from fstui.runs import recordings
@@ -20,7 +21,7 @@ from fstui.tui.screens.base_screen import BaseScreen
 
 
 class RecordingScreen(BaseScreen):
-    """Strips over time above, the programs and devices of the chosen moment below."""
+    """Strips over time, and the programs and devices of the chosen moment."""
 
     KEYS = (
         Command("recording.earlier", "left", "move(-1)", "earlier", "One column earlier."),
@@ -39,10 +40,11 @@ class RecordingScreen(BaseScreen):
         PAGE_DOWN,
     )
     HELP_TEXT = (
-        "What 'fstui record' has recorded. Each strip is a figure over time: how long the longest sync and a write "
-        "took, how much was written, and the share of the time in which processes waited for CPU, I/O and memory. ▲ "
-        "marks the chosen moment. Below are the programs that waited in its ten seconds, the processes that wrote and "
-        "read most, and the devices in its second. The last lines describe an incident at that moment. On the command "
+        "What 'fstui record' has recorded. The line below the title describes an incident at the chosen moment. Each "
+        "strip is a figure over time: how long the longest sync and a write took, how much was written and was not yet "
+        "written back, and the share of the time in which processes waited for CPU, I/O and memory. ▲ marks the "
+        "moment, whose figures are on the left; ≤ is the highest figure. The tables show the programs that waited "
+        "in its ten seconds, the processes that wrote and read most, and the devices in its second. On the command "
         "line: fstui what-happened."
     )
 
@@ -53,14 +55,21 @@ class RecordingScreen(BaseScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        yield self.lines("strips", self._draw_strips, frame=True)
-        yield self.lines("waits", self._draw_waits, classes="rest", frame=True)
-        for name, draw in (("devices", drawing.devices), ("sentence", drawing.sentence)):
-            yield self.lines(name, partial(self._draw, draw), frame=True)
+        yield self.lines("sentence", partial(self._draw, drawing.sentence))
+        with Container(id="both"):
+            yield self.lines("strips", self._draw_strips, classes="rest", frame=True)
+            with Container(id="moment"):
+                for draw in (drawing.waits, drawing.devices, drawing.incidents):
+                    yield self.lines(draw.__name__, partial(self._draw, draw), frame=True)
+                yield self.lines("around", self._draw_around, frame=True)
         yield self.footer_lines()
 
     def on_mount(self) -> None:
         self.open_recording()
+
+    def on_resize(self) -> None:
+        if self.view is not None:
+            self.call_after_refresh(self.action_zoom, 0)
 
     @work(exclusive=True, group="read")
     async def open_recording(self) -> None:
@@ -71,6 +80,7 @@ class RecordingScreen(BaseScreen):
             self._empty = str(trouble)
             self.redraw()
             return
+        await self.wait_for_refresh()  # the strips have a width then
         worst = found.incidents[0] if found.incidents else None
         at = (worst.start + worst.end) / 2 if worst else found.end - 2 * ZOOMS[0]
         self.view = drawing.RecordingView(found, at, 0.0)
@@ -81,9 +91,11 @@ class RecordingScreen(BaseScreen):
         assert self.view is not None
         first, last = self.view.found.start, self.view.found.end
         view = replace(self.view, at=min(max(at, first), last - 1), second=None, window=None)
-        number = drawing.cells(self.size.width - 2 * self.part("strips").has_frame)
+        number = drawing.cells(self.part("strips").size.width - 2 * self.part("strips").has_frame)
         if not view.start or not 0 <= view.cell < number:
-            start = view.at // view.cell_s * view.cell_s - number // 2 * view.cell_s
+            cell_s = view.cell_s
+            begin, latest = (at // cell_s * cell_s for at in (first, last - (number - 1) * cell_s))
+            start = max(min(view.at // cell_s * cell_s - number // 2 * cell_s, latest), begin)
             view = replace(view, start=start, buckets={})
         self.view = view
         self.redraw()
@@ -121,7 +133,7 @@ class RecordingScreen(BaseScreen):
 
     def action_copy(self) -> None:
         if self.view is not None:
-            self.copy(" ".join(text.plain.strip() for text in drawing.sentence(self.view, 10_000)[1:]))
+            self.copy(" ".join(text.plain.strip() for text in drawing.sentence(self.view, 10_000)))
 
     def action_scroll(self, by: int) -> None:
         self.part("waits").scroll_lines(by)
@@ -130,12 +142,12 @@ class RecordingScreen(BaseScreen):
         return [drawing.title(self.view, width) if self.view else title_line("recording", "", "", width)]
 
     def _draw_strips(self, width: int, height: int) -> list[Text]:
-        return drawing.strips(self.view, width, 9 if self.size.height >= 30 else 6) if self.view else []
-
-    def _draw_waits(self, width: int, height: int) -> list[Text]:
         if self.view is None:
             return [rule(width), *paragraph(self._empty, width - 1, " ")]
-        return drawing.waits(self.view, width)
+        return drawing.strips(self.view, width, height)
+
+    def _draw_around(self, width: int, height: int) -> list[Text]:
+        return drawing.around(self.view, width, height) if self.view else []
 
     def _draw(self, draw: Callable[[RecordingView, int], list[Text]], width: int, height: int) -> list[Text]:
         return draw(self.view, width) if self.view else []
