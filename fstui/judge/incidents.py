@@ -23,7 +23,7 @@ RISE, RISE_MS = 5.0, 5.0
 ALONE_MS, ALONE_S = 50.0, 2.0
 """A device that no traced program waited for is reported if its writes took this long for this time."""
 APART_S = 10.0
-"""Waits that are less apart belong to one incident."""
+"""Waits for one place belong to one incident if they are at most this far apart."""
 AFTER_S = 0.5
 """A request is counted when it is complete, which may be in the second after a wait."""
 BEFORE_S = 30.0
@@ -73,9 +73,9 @@ class Records(NamedTuple):
 
     seconds: list[Second]
     windows: list[Window]
-    typical_ms: dict[str, float]
+    typical_write_ms: dict[str, float]
     """By device: the median of its latency."""
-    typical_us: dict[tuple[str, str], float]
+    typical_sync_us: dict[tuple[str, str], float]
     """By program and device: the median of the typical sync of a window."""
 
 
@@ -102,25 +102,25 @@ def records_of(records: Iterable[Record]) -> Records:
 
 def incidents(records: Records, start: float, end: float, most: int) -> list[Incident]:
     """Return what was unusual between two times, the longest waits first."""
-    parts = _grouped(wait for wait in _waits(records) if wait.start < end and wait.end > start)
-    covered = [(part[0].place, part[0].start, _end(part)) for part in parts]
+    groups = _grouped(wait for wait in _waits(records) if wait.start < end and wait.end > start)
+    covered = [(group[0].place, group[0].start, _end(group)) for group in groups]
     # a slow device is an incident of its own only if no program waited for it at that time
-    for part in _grouped(wait for wait in _slow_devices(records) if wait.start < end and wait.end > start):
-        begin, until = part[0].start, _end(part)
+    for group in _grouped(wait for wait in _slow_devices(records) if wait.start < end and wait.end > start):
+        begin, until = group[0].start, _end(group)
         overlapping = (place for place, since, to in covered if since - APART_S < until and begin < to + APART_S)
-        if until - begin >= ALONE_S and not any(set(part[0].place) & set(place) for place in overlapping):
-            parts.append(part)
-    noticed = [part for part in parts if _waited_s(part) >= MIN_WAITED_S or not part[0].row]
-    noticed.sort(key=lambda part: (-_waited_s(part), part[0].start - _end(part)))
-    return [_incident(IncidentFacts(records, part)) for part in noticed[:most]]
+        if until - begin >= ALONE_S and not any(set(group[0].place) & set(place) for place in overlapping):
+            groups.append(group)
+    noticed = [group for group in groups if _waited_s(group) >= MIN_WAITED_S or not group[0].row]
+    noticed.sort(key=lambda group: (_waited_s(group), _end(group) - group[0].start), reverse=True)
+    return [_incident(IncidentFacts(records, group)) for group in noticed[:most]]
 
 
-def _end(part: Sequence[Wait]) -> float:
-    return max(wait.end for wait in part)
+def _end(group: Sequence[Wait]) -> float:
+    return max(wait.end for wait in group)
 
 
-def _waited_s(part: Sequence[Wait]) -> float:
-    return sum(wait.waited_s for wait in part)
+def _waited_s(group: Sequence[Wait]) -> float:
+    return sum(wait.waited_s for wait in group)
 
 
 def _waits(records: Records) -> Iterator[Wait]:
@@ -134,7 +134,7 @@ def _waits(records: Records) -> Iterator[Wait]:
             if row.kernel:
                 continue
             key, place = (row.program, row.pid, row.file), row.below or (row.mount_point or row.fstype or row.device,)
-            typical_us = records.typical_us.get((row.program, row.device), 0.0)
+            typical_us = records.typical_sync_us.get((row.program, row.device), 0.0)
             limit_ms = stall_limit_ns(int(typical_us * 1000)) / 1e6
             stalls = [(ago, ms) for ago, ms, _ in row.slow if ms >= limit_ms]
             for ago, ms in stalls:
@@ -154,7 +154,7 @@ def _waits(records: Records) -> Iterator[Wait]:
 def _slow_devices(records: Records) -> Iterator[Wait]:
     for second in records.seconds:
         for device in second.devices:
-            limit_ms = max(ALONE_MS, STALL_TIMES_P50 * records.typical_ms.get(device.device, 0.0))
+            limit_ms = max(ALONE_MS, STALL_TIMES_P50 * records.typical_write_ms.get(device.device, 0.0))
             if device.stuck or (device.ms_per_write or 0.0) >= limit_ms:
                 yield Wait(second.at - second.elapsed_s, second.at, (device.device,))
 
@@ -203,7 +203,9 @@ class IncidentFacts:
         self.own = [row for row in self.rows if self.row and row.program == self.row.program]
         self.memory = pressure(self.seconds, MEMORY)
         latencies = {name: ms for name in self.devices if (ms := _latency_ms(self.seconds, name))}
-        rise = {name: ms.median_ms / max(records.typical_ms.get(name, 1.0), 0.1) for name, ms in latencies.items()}
+        rise = {
+            name: ms.median_ms / max(records.typical_write_ms.get(name, 1.0), 0.1) for name, ms in latencies.items()
+        }
         self.device = max(rise, key=lambda name: rise[name], default="")
         """The device whose latency rose most."""
         latency = latencies.get(self.device)

@@ -227,8 +227,8 @@ def what_happened(found: Recording, period: tuple[float, float] | None) -> WhatH
     inside = Records(
         [one for one in records.seconds if start < one.at <= end + one.elapsed_s],
         [one for one in records.windows if start < one.at <= end + one.elapsed_s],
-        records.typical_ms,
-        records.typical_us,
+        records.typical_write_ms,
+        records.typical_sync_us,
     )
     return WhatHappened(
         version=__version__,

@@ -1,8 +1,9 @@
 """One flush account: the flushes and bytes of one step at one level of the stack, and what they show.
 
 Other processes only add flushes, so nothing is subtracted. Too few flushes are too few, whoever else wrote. Enough
-flushes show something only if no other process wrote: no more than 5 % too many flushes or bytes arrived, and the
-flushes of the idle device, sampled for a second before the run and between steps, would be at most 5 % of the syncs.
+flushes show something only if no other process wrote. For that, at most 5 % too many flushes or bytes may arrive. And
+at the rate of the idle device, sampled for a second before the run and between steps, flushes of other processes may be
+at most 5 % of the syncs.
 
 The kernel's trace attributes flushes to processes, at the topmost level (see ``traced``). If fstui's own flushes are as
 many as expected, they arrived. If they are too few, those of other processes do not help.
@@ -29,8 +30,8 @@ wrote. ``not counted``: neither, because a number is not known, no flush is expe
 ENOUGH = 0.9
 """A number below this share of the expected one is too small."""
 EXACT_SHARE = 0.002
-"""Share of the flushes that may be missing if the expected number is exact, but at least those of one sync. In more
-than 300 such steps on durable storage (ext, XFS, btrfs, ZFS) none was missing. A library that drops every twelfth or
+"""If the expected number is exact, this share of the flushes may be missing, or those of one sync if that is more. In
+over 300 such steps on durable storage (ext, XFS, btrfs, ZFS) none was missing. A library that drops every twelfth or
 twentieth sync would stay above 0.9."""
 TOLERANCE = 0.05
 """A surplus of more than this share of the expected number came from another process."""
@@ -39,6 +40,8 @@ _COMMIT_EVERY_S, _COMMIT_FLUSHES, COMMIT_BYTES = 5, 2, 65536
 
 
 class Arrival(NamedTuple):
+    """The flushes that arrived, according to the counters or the trace."""
+
     devices: tuple[Node, ...]
     flushes: float
     expected: Range | None
@@ -157,14 +160,10 @@ class FlushAccount(NamedTuple):
     @property
     def surplus_bytes(self) -> float:
         """Bytes that the step cannot have caused, with an allowance for the filesystem's own commits."""
-        most = max(
-            self.expected_bytes.high * (1 + TOLERANCE), self.expected_bytes.high + self._own_commits * COMMIT_BYTES
-        )
-        return (
-            self.counted_bytes.high - self.expected_bytes.high
-            if self.counted_bytes and self.counted_bytes.high > most
-            else 0
-        )
+        expected = self.expected_bytes.high
+        most = max(expected * (1 + TOLERANCE), expected + self._own_commits * COMMIT_BYTES)
+        counted = self.counted_bytes.high if self.counted_bytes else 0
+        return counted - expected if counted > most else 0
 
     @property
     def arrival(self) -> Arrival:
@@ -223,7 +222,7 @@ class FlushAccount(NamedTuple):
         return tuple(device for device in self.devices if device.id not in enough) or self.devices
 
     def _too_few(self, arrived: float, expected: Range) -> bool:
-        """The expected number is exact if ``low == high`` or ``low == 1``."""
+        """Return whether too few arrived. The expected number is exact if ``low == high`` or ``low == 1``."""
         exact = expected.low in (1, expected.high)
         tolerated = max(1, EXACT_SHARE * self.syncs) if exact else (1 - ENOUGH) * self.syncs
         return arrived < expected.low * (self.syncs - tolerated)

@@ -41,10 +41,12 @@ _PAGE = 4096
 
 
 class _Sends(NamedTuple):
+    """What a filesystem is expected to send."""
+
     flushes: ExpectedFlushes | None
     """Flushes per sync; None if unknown."""
     bytes: Range
-    """The least number of bytes that must arrive, and the largest that may."""
+    """The fewest bytes that must arrive, and the most that may."""
 
 
 def accounts_of(stack: Stack, done: SyncStep, others: OtherWriters) -> LevelAccounts:
@@ -73,12 +75,12 @@ def _sent_by_step(stack: Stack, done: SyncStep) -> _Sends:
 def _sent_by_backing_filesystems(stack: Stack, above: FlushAccount) -> Iterator[tuple[str, _Sends]]:
     """Yield what the filesystems that hold the files of a level's loop devices are expected to send, by their ids."""
     level = above.level
-    files = {node.id: node for device in level.devices for node in stack.backing(device)}
-    for filesystem in files.values():
-        share = Range(1, 1) if len(files) == 1 else Range(0, 1)
+    filesystems = {node.id: node for device in level.devices for node in stack.backing(device)}
+    for filesystem in filesystems.values():
+        share = Range(1, 1) if len(filesystems) == 1 else Range(0, 1)
         devices = [device for device in level.devices if filesystem in stack.backing(device)]
         loops = all(kind(device.kind).flush_is_fsync for device in devices)
-        certain = share if _is_known(above) else Range(0, share.high)
+        certain = Range(0, share.high) if _may_hold_back(above) else share
         flushes = _passed_on(above, filesystem, certain, len(devices)) if loops else None
         # a disk next to a loop device may hold a part of the data
         partly = kind(filesystem.kind).may_compress(filesystem) or not all(map(stack.backing, level.devices))
@@ -89,15 +91,18 @@ def _account(stack: Stack, level: Level, done: SyncStep, others: OtherWriters, s
     expected = sends.flushes
     as_fua = done.writes_fua and (expected is None or expected.fua.low == 0)  # data=journal sends flushes as well
     found = received(stack, level, done.step, fua=as_fua)
-    each = _expected_at(stack, level, found, expected)
+    expected_each = _expected_at(stack, level, found, expected)
+    counted = found.flushes
+    if counted is None and expected_each and expected_each.low == 0:  # only a surplus of others can be found
+        counted = counted_at(found.devices, done.step)
     is_traced = level is stack.levels[0] and done.settings.writers == 1
     return FlushAccount(
         step=done.step,
         level=level,
         devices=found.devices,
         syncs=done.syncs,
-        expected=each,
-        counted=found.flushes or (counted_at(found.devices, done.step) if each and each.low == 0 else None),
+        expected=expected_each,
+        counted=counted,
         expected_bytes=Range(0, sends.bytes.high) if level.reduces else sends.bytes,
         counted_bytes=found.written,
         by_others_per_s=others.flushes_per_s(found.devices),
@@ -122,9 +127,9 @@ def _expected_at(stack: Stack, level: Level, found: Received, expected: Expected
     return each
 
 
-def _is_known(account: FlushAccount) -> bool:
-    """Return whether the number of flushes is known, or no device counts. Otherwise a layer may hold some back."""
-    return account.counted is not None or not any(device.counted for device in account.level.devices)
+def _may_hold_back(account: FlushAccount) -> bool:
+    """Return whether a layer may hold flushes back: their number is not known, although a device counts."""
+    return account.counted is None and any(device.counted for device in account.level.devices)
 
 
 def _passed_on(account: FlushAccount, filesystem: Node, share: Range, files: int) -> ExpectedFlushes | None:
@@ -146,16 +151,17 @@ def _expected_bytes(level: Level, done: SyncStep, block_bytes: int) -> Range:
     low = 0 if shrinks else _certain_bytes(done)
     data_alone = done.sync and done.sync.overwrites and done.call in {"fdatasync", "O_DSYNC"}
     if data_alone and not _adds_bytes(filesystem, level.path):
-        unit = max(_PAGE, block_bytes)
-        return Range(low, step.ops * -(-settings.block_bytes // unit) * unit)
+        unit_bytes = max(_PAGE, block_bytes)
+        units = -(-settings.block_bytes // unit_bytes)  # rounded up
+        return Range(low, step.ops * units * unit_bytes)
     return Range(low, inf)
 
 
 def _certain_bytes(done: SyncStep) -> int:
-    """Return the bytes that have to be written once the step is over; without a sync, those of O_DIRECT.
+    """Return the bytes that must have been written when the step is over. Without a sync, those are O_DIRECT writes.
 
-    A block that is rewritten between two syncs may be written once, with O_DIRECT too: on a loop device without
-    direct-io, or on ext4 with data=journal. Then one block per sync is certain. Several writers may rewrite the same
+    A block that is rewritten between two syncs may be written once, so one block per sync is certain. That is so with
+    O_DIRECT too: on a loop device without direct-io, or on ext4 with data=journal. Several writers may rewrite the same
     blocks.
     """
     step, settings = done.step, done.settings

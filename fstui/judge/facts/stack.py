@@ -131,7 +131,10 @@ class Stack:
         return tuple(other for other in self.nodes if other.id in node.below)
 
     def flushed_below(self, node: Node) -> tuple[Node, ...]:
-        """Return the layers that have to receive its flushes, nearest first: none below one that keeps each write."""
+        """Return the layers that must receive the flushes of a layer, nearest first.
+
+        Below one that keeps each write, no layer must.
+        """
 
         def passes_to(layer: Node) -> tuple[Node, ...]:
             return () if kind(layer.kind).keeps_each_write(layer) else self.children(layer)
@@ -145,6 +148,7 @@ class Stack:
         return tuple(real for node in (*direct, *holders) for real in self._storing(node))
 
     def gets_every_write(self, level: Level) -> bool:
+        """Return whether no level above compresses or deduplicates."""
         return not any(above.reduces for above in self.levels[: self.levels.index(level)])
 
     def drops_flushes(self, level: Level, device: Node) -> bool | None:
