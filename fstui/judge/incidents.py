@@ -174,20 +174,24 @@ def _grouped(waits: Iterable[Wait]) -> list[list[Wait]]:
 
 
 class IncidentFacts:
+    """What the records show about one incident, which consists of ``waits``."""
+
     def __init__(self, records: Records, waits: Sequence[Wait]) -> None:
         self.start, self.end = start, end = waits[0].start, _end(waits)
-        self.waited: dict[tuple[str, str], float] = defaultdict(float)
+        self.waited_s: dict[tuple[str, str], float] = defaultdict(float)
         """By program and file, in seconds."""
         for wait in waits:
             if wait.row:
-                self.waited[wait.row.program, wait.row.file] += wait.waited_s
+                self.waited_s[wait.row.program, wait.row.file] += wait.waited_s
         before = [window for window in records.windows if start - MINUTE_S < window.at <= start]
         self.usual_syncs_per_s: dict[str, float] = defaultdict(float)
         """By program, for those that also synced in the minute before."""
         for window in before:
             for row in window.waits:
                 self.usual_syncs_per_s[row.program] += row.syncs / sum(one.elapsed_s for one in before)
-        main = max(self.waited, key=lambda key: (key[0] in self.usual_syncs_per_s, self.waited[key]), default=("", ""))
+        main = max(
+            self.waited_s, key=lambda key: (key[0] in self.usual_syncs_per_s, self.waited_s[key]), default=("", "")
+        )
         rows = (wait.row for wait in reversed(waits) if wait.row and (wait.row.program, wait.row.file) == main)
         self.row = next(rows, None)
         """The last row of the program and file that waited longest. A program that also synced in the minute before
@@ -196,9 +200,10 @@ class IncidentFacts:
         self.seconds = [one for one in records.seconds if any(_overlap(one, wait) for wait in waits)]
         self.elapsed_s = sum(second.elapsed_s for second in self.seconds) or 1.0
         self.counted = [one for second in self.seconds for one in second.devices if one.device in self.devices]
-        ended = [window for window in records.windows if window.at - window.elapsed_s < end]
-        self.windows = [window for window in ended if window.at > start]
-        self.earlier = [window for window in ended if window.at > start - BEFORE_S]
+        until_end = [window for window in records.windows if window.at - window.elapsed_s < end]
+        self.windows = [window for window in until_end if window.at > start]
+        self.earlier = [window for window in until_end if window.at > start - BEFORE_S]
+        """Those of the incident, and those in which the data was written that the kernel wrote to the device then."""
         self.rows = [row for window in self.windows for row in window.waits if not row.kernel]
         self.own = [row for row in self.rows if self.row and row.program == self.row.program]
         self.memory = pressure(self.seconds, MEMORY)
@@ -247,28 +252,26 @@ def _incident(case: IncidentFacts) -> Incident:
     culprit = why.culprit
     busy = pressure(case.seconds, CPU) or 0.0
     cpu = "not CPU" if busy < NOTICED else f"its threads had a CPU, though others waited for one ({percent(busy)})"
-    excluded = [
-        words
-        for words, cause, share, limit in (
-            (cpu, "cpu", case.cpu, NOTICED), ("not memory", "memory", case.memory, SHORT_OF_MEMORY)
-        )
-        if why.cause != cause and share is not None and share < limit
-    ]  # fmt: skip
+    excluded = []
+    if why.cause != "cpu" and case.cpu is not None and case.cpu < NOTICED:
+        excluded.append(cpu)
+    if why.cause != "memory" and case.memory is not None and case.memory < SHORT_OF_MEMORY:
+        excluded.append("not memory")
     head = "no program was seen to wait for a sync"
     if row:
-        others = len({program for program, _ in case.waited} - {row.program})
+        others = len({program for program, _ in case.waited_s} - {row.program})
         call = f"in {row.call} of" if row.call else "for a sync of"
         also = f" ({counted(others, 'other program')} too)" if others else ""
-        head = f"{row.who} waited {duration_ns(case.waited[row.program, row.file] * 1e9)} {call} {row.where}{also}"
+        head = f"{row.who} waited {duration_ns(case.waited_s[row.program, row.file] * 1e9)} {call} {row.where}{also}"
     return Incident(
         start=case.start,
         end=case.end,
-        sentence="; ".join([head, why.words, *([", ".join(excluded)] if excluded else [])]) + ".",
+        sentence="; ".join(filter(None, [head, why.words, ", ".join(excluded)])) + ".",
         cause=why.cause,
         program=row.program if row else "",
         pid=row.pid or None if row else None,
         file=row.file if row else "",
-        waited_s=sum(case.waited.values()),
+        waited_s=sum(case.waited_s.values()),
         device=case.device,
         latency_ms=case.worst_ms,
         typical_ms=case.typical_ms,

@@ -22,7 +22,7 @@ from fstui.storage.layers import kind
 CHECK = "check"
 FIT = "fit"
 ENOUGH_TRACED = 200
-"""So many syncs per step suffice if the trace shows who requested each flush."""
+"""This many syncs per step are enough if the trace shows who requested each flush."""
 MAX_BYTES = {CHECK: caution.SMALL_BYTES, FIT: 200_000_000}
 """The most that is written, and removed again, per filesystem."""
 TIMEOUT_S = 20.0

@@ -1,7 +1,7 @@
 """Run one step: start its probe, read the counters before and after it measures, and see it end.
 
-The probe reports ``ready`` when it has prepared its file. The counters are then read, and it is told to ``go``. They
-are read again when it reports ``done``. A probe that is stuck in the kernel is abandoned, and what it has measured is
+The probe reports ``ready`` when it has prepared its file. The counters are then read, and ``go`` starts the
+measurement. They are read again when the probe reports ``done``. A probe that is stuck in the kernel is abandoned, and what it has measured is
 kept.
 """
 
