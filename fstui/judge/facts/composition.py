@@ -1,7 +1,7 @@
 """Calculate how many of a filesystem's flushes and bytes arrived below it, from the counters of the layers.
 
-What a layer without counters received follows from the layers below it: the range of the counts of members that each
-receive everything, and the sum over members that share it.
+What a layer without counters received follows from the layers below it. If each of them receives everything, it is the
+range of their counts. If they share it, it is the sum.
 """
 
 from __future__ import annotations
@@ -56,8 +56,9 @@ class Composition:
     def arrived(self, what: Quantity) -> Range:
         """Return how much arrived.
 
-        ``low``, ``high``: the lowest and the highest count of a member. Both may include flushes of other processes, so
-        no more than that arrived. They are equal if no flush was dropped and no other process used the devices.
+        ``low`` and ``high`` are the lowest and the highest count of a member. They include flushes of other processes,
+        so fstui's own are at most that many. They are equal if no flush was dropped and no other process used the
+        devices.
         """
         paths = Counter(end.id for end in self._ends(self._filesystem, what))
         return self._arrived(self._filesystem, what, paths, {})
@@ -96,6 +97,7 @@ class Composition:
         """Return the edges to the layers directly below."""
         if node.id not in self._edges:
             edges = self._all_edges(node)
+            # with an unknown share of the writes, the number of flushes that accompany them is unknown as well
             if any(edge.forwarded.with_writes for edge in edges) and not self._gets_every_write(node):
                 edges = tuple(
                     edge._replace(forwarded=AT_TIMES) if edge.forwarded.with_writes else edge for edge in edges
@@ -132,31 +134,34 @@ class Composition:
             for child, member in zip(below, members, strict=True)
         )
 
-    def _arrived(self, node: Node, what: Quantity, paths: Counter[str], found: dict[str, Range]) -> Range:
-        if node.id not in found:
+    def _arrived(self, node: Node, what: Quantity, paths: Counter[str], known: dict[str, Range]) -> Range:
+        if node.id not in known:
             own = self._own(node, what)
             if own is None:
-                found[node.id] = self._composed(node, what, paths, found)
+                known[node.id] = self._composed(node, what, paths, known)
             else:  # a device on several paths counts what arrives by each of them
-                found[node.id] = _divided(own, max(1, paths[node.id]))
-        return found[node.id]
+                known[node.id] = _divided(own, max(1, paths[node.id]))
+        return known[node.id]
 
-    def _composed(self, node: Node, what: Quantity, paths: Counter[str], found: dict[str, Range]) -> Range:
-        each = [self._arrived(edge.node, what, paths, found) for edge in self.taking_part(node, what)]
+    def _composed(self, node: Node, what: Quantity, paths: Counter[str], known: dict[str, Range]) -> Range:
+        each = [self._arrived(edge.node, what, paths, known) for edge in self.taking_part(node, what)]
         shared = [
-            _divided(self._arrived(edge.node, what, paths, found), edge.forwarded.copies)
+            _divided(self._arrived(edge.node, what, paths, known), edge.forwarded.copies)
             for edge in self._sharing(node, what)
         ]
         parts = [*each, *([_sum(shared)] if shared else [])]
         return Range(min(part.low for part in parts), max(part.high for part in parts)) if parts else UNKNOWN
 
     def _sharing(self, node: Node, what: Quantity) -> list[Edge]:
-        """Return the edges to members that share the flushes or bytes. A member without bytes received no FUA write."""
+        """Return the edges to members that share it. A member without bytes is left out of FUA writes: it got none."""
         sharing = [edge for edge in self.edges(node) if edge.how(what) == "shared"]
         return [edge for edge in sharing if what != "fua" or self._received_bytes(edge.node) > 0]
 
     def _received_bytes(self, node: Node) -> float:
-        """Return the bytes that a layer received; infinite if a device does not count them."""
+        """Return the bytes that a layer received; infinite if a device does not count them.
+
+        Of copies, the largest counts. Parts are added.
+        """
         own = self._own(node, "bytes")
         if own is not None:
             return own.low
