@@ -1,8 +1,8 @@
 """Run one step: start its probe, read the counters before and after it measures, and see it end.
 
 The probe reports ``ready`` when it has prepared its file. The counters are then read, and ``go`` starts the
-measurement. They are read again when the probe reports ``done``. A probe that is stuck in the kernel is abandoned, and what it has measured is
-kept.
+measurement. They are read again when the probe reports ``done``. A probe that is stuck in the kernel is abandoned, and
+what it has measured is kept.
 """
 
 from __future__ import annotations

@@ -91,12 +91,11 @@ class Configuration:
 
 def stub_signs(process: Process) -> Iterator[str]:
     """Yield a line for each sign that something answers the syncs of this process instead of the kernel."""
-    found = process.left_dirty.items()
-    left_in_all = sum(left for _, (_, left) in found)
+    all_left = sum(left for _, left in process.left_dirty.values())
     if process.pipe_fsync_fails is False and not _cleans_pages(process):
         yield "fsync of a pipe: succeeded; the kernel refuses it with EINVAL"
-    for call, (tried, left) in found:
-        if left and left_in_all >= _MIN_LEFT:  # a single one may be a write that just completed
+    for call, (tried, left) in process.left_dirty.items():
+        if left and all_left >= _MIN_LEFT:  # a single one may be a write that just completed
             yield f"{call}: {left} of {tried} left their file dirty in memory; the system call leaves none"
     if process.dsync_flag_kept is False:
         yield "O_DSYNC: missing on the file that was opened with it (F_GETFL)"

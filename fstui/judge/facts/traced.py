@@ -116,6 +116,8 @@ def _seen(step: Step) -> dict[str, DeviceTrace]:
 def _composed(
     stack: Stack, level: Level, step: Step, seen: Mapping[str, DeviceTrace], number: Callable[[DeviceTrace], int]
 ) -> Composition:
+    """Return a composition of the traced requests, of which ``number`` counts those that matter."""
+
     def requested(node: Node) -> int | None:
         trace = seen.get(_traced_at(stack, node).id)
         return number(trace) if trace else None
@@ -129,6 +131,7 @@ def _traced_at(stack: Stack, node: Node) -> Node:
 
 
 def _own(found: DeviceTrace) -> int:
+    """Return the flushes and FUA writes that fstui's threads requested."""
     return (found.asked_by_us or 0) + (found.fua_writes_by_us or 0)
 
 
@@ -140,5 +143,6 @@ def _possibly_own(found: DeviceTrace) -> int:
 
 
 def _all(found: DeviceTrace) -> int:
+    """Return the flushes and FUA writes of all processes."""
     requested = (found.asked_by_us, found.asked_by_kernel_threads, found.asked_by_others, found.fua_writes)
     return sum(number or 0 for number in requested)
