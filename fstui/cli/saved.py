@@ -109,7 +109,10 @@ def show(reference: str, again: bool, format_: str, output: Path | None) -> None
     if again:
         _judge_again(saved, format_, output)
     else:
-        asyncio.run(deliver(output, formats.render(format_, saved.run, saved_to=saved.path)))
+        document = formats.render(format_, saved.run, saved_to=saved.path)
+        asyncio.run(deliver(output, document))
+        if format_ == "seconds" and len(document.splitlines()) == 1:
+            say(f"fstui: run {saved.run.id} has no database step, so it has no row for each second")
 
 
 def _show_campaign(directory: Path, format_: str, output: Path | None) -> None:

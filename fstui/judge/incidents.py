@@ -46,6 +46,7 @@ MIN_WAITED_S = 0.5
 CPU, IO, IO_FULL, MEMORY, MEMORY_FULL = range(5)
 """Indexes of ``Second.pressure_ms``."""
 MAX_BUCKETS = 60
+_EDGE_S = 0.001
 _WIDTHS_S = (10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400)
 WRITE_LIMITS = ("wbps", "wiops", "write_bps", "write_iops")
 
@@ -483,6 +484,9 @@ def buckets(records: Records, start: float, end: float, width_s: float | None = 
     def cell(record: Record) -> int:
         """Return the number of the row; -1 if the record is outside."""
         into_s = record.at - record.elapsed_s / 2 - start
+        if isinstance(record, Window) and start < record.at < end + record.elapsed_s:
+            # one that is partly outside belongs to the nearest row: the sentence reports its waits as well
+            into_s = min(max(into_s, 0), end - start - _EDGE_S)
         return int(into_s // width) if 0 <= into_s < end - start else -1
 
     for second in records.seconds:

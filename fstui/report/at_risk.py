@@ -8,7 +8,7 @@ from fstui.report.sections import Cell, Report, Section, number, records, right
 from fstui.report.text import NONE
 from fstui.report.watch import MAX_ROWS, figures, more_rows, watched_programs
 
-FILES = ("PROGRAM", "≤ UNWRITTEN", "≤ IN CACHE", "OLDEST", "MOST", "LONGEST", "SYNCS", "FILE")
+FILES = ("PROGRAM", "≤ UNWRITTEN", "≤ IN CACHE", "OLDEST", "PEAK", "MAX AGE", "SYNCS", "FILE")
 NAMES = ("PROGRAM", "NEW NAMES", "OLDEST", "DIRECTORY")
 _RECORDS = (
     "programs", "path", "device", "dirty_bytes", "cached_bytes", "oldest_s", "at_least", "most_bytes", "longest_s",
@@ -32,7 +32,7 @@ def of_at_risk(report: AtRiskReport) -> Report:
          row.most_bytes, row.longest_s, row.syncs, row.sync_every_s)
         for row in whole.files
     )  # fmt: skip
-    head = f"data at risk in a power failure: {watched_programs(report)}, watched for {seconds(whole.elapsed_s)}"
+    head = f"data at risk in a power cut: {watched_programs(report)}, watched for {seconds(whole.elapsed_s)}"
     return Report(head, sections, report, records(_RECORDS, rows))
 
 

@@ -269,7 +269,7 @@ DOCUMENTS: dict[str, tuple[type[msgspec.Struct], str]] = {
     "fit": (FitDocument, "The products that the storage is fast enough for: fstui fit"),
     "list": (ListDocument, "The filesystems of a host with their stacks and defects: fstui list"),
     "watch": (WatchReport, "The result of fstui watch"),
-    "at-risk": (AtRiskReport, "What a power failure would lose: fstui watch --at-risk"),
+    "at-risk": (AtRiskReport, "What a power cut would lose: fstui watch --at-risk"),
     "what-happened": (WhatHappened, "The answer of fstui what-happened"),
     "plan": (Plan, "What a run will do: fstui run --plan"),
     "scenarios": (ScenariosDocument, "What can be run: fstui scenarios"),

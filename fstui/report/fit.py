@@ -16,7 +16,7 @@ from fstui.report.sections import Cell, Report, Section, records
 from fstui.report.text import GLYPHS, verdict_words
 
 ANSWERS: dict[Fitness, str] = {
-    "fits": "✓ fits", "light-load": "~ light load", "within-limit": "~ below its limit", "does-not-fit": "✗ too slow",
+    "fits": "✓ fits", "light-load": "~ light load", "within-limit": "✓ within its limit", "does-not-fit": "✗ too slow",
     "not-known": "? not known",
 }  # fmt: skip
 _HEADER = ("PRODUCT", "", "MEASURED", "REQUIRED")

@@ -108,9 +108,11 @@ def trend(runs: Sequence[Summary]) -> Section:
     simulated = " · SIMULATED" if last.simulated else ""
     rates = [run.rate_per_s for run in runs]
     words = (
-        f"{counted(len(runs), 'run')} since {moment(first.started_at)}: {rate(rates[0])}/s first, "
-        f"{rate(rates[-1])}/s last ({rates[-1] / rates[0]:.2f} ×), {rate(min(rates))} to {rate(max(rates))}/s"
+        f"{counted(len(runs), 'run')} since {moment(first.started_at)}: first {rate(rates[0])}/s, last "
+        f"{rate(rates[-1])}/s ({rates[-1] / rates[0]:.2f} ×)"
     )
+    if {min(rates), max(rates)} != {rates[0], rates[-1]}:
+        words += f"; lowest {rate(min(rates))}/s, highest {rate(max(rates))}/s"
     verdicts = "".join(GLYPHS[run.verdict or "cannot-tell"] for run in recent)
     title = f"{last.target} · {last.scenario} · {last.rate_of}{simulated}"
     return Section(title, lines=(words,), drawn=(bars(recent), verdicts))

@@ -93,7 +93,11 @@ def _record(target: Target, judgements: Judgements) -> tuple[Value, ...]:
 
 
 def _media(target: Target) -> str:
-    return " + ".join(dict.fromkeys(medium(node) or node.link or node.layer for node in target.lowest))
+    return " + ".join(dict.fromkeys(medium(node) or _unknown(node) for node in target.lowest))
+
+
+def _unknown(node: Node) -> str:
+    return f"unknown ({node.link})" if node.link else node.layer
 
 
 def _reasons(shown: Sequence[Target], judgements: Judgements) -> list[tuple[list[str], Finding]]:

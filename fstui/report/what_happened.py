@@ -15,7 +15,7 @@ from fstui.report.latency_map import LogScale, ticks
 from fstui.report.sections import Cell, Report, Section, number, records, right
 from fstui.report.text import NONE, sparkline
 
-TABLE = ("TIME", "DEVICE", "A WRITE TAKES", "WRITTEN/S", "CPU", "I/O", "MEMORY", "LONGEST WAIT", "WHO WAITED")
+TABLE = ("TIME", "DEVICE", "A WRITE TAKES", "WRITTEN/S", "CPU PSI", "I/O PSI", "MEM PSI", "LONGEST WAIT", "WHO WAITED")
 MAX_ROWS = 10
 """Of the table on a terminal; a longer one would scroll the answer away."""
 _LEFT, _WIDTH, _HEIGHT, _BELOW = 70, 780, 80, 22

@@ -107,7 +107,7 @@ def conclude(watched: Watched, filesystems: Sequence[Target] = ()) -> WatchConcl
         )
     disk = _disk_of(program, watched, filesystems)
     if not disk.ns and watched.looked_s < watched.elapsed_s:
-        waits = f"{program.who} waits {duration_ns(program.mean_ns)} for a sync of {program.where}"
+        waits = f"{program.who} waits {duration_ns(program.mean_ns)} per sync ({program.where})"
         untraced = "The devices had too many requests to trace them all, so their times are not known."
         return WatchConclusion("unknown", f"{waits}. {untraced}")
     return _conclude_of(program, per_s, share, watched, disk)
@@ -129,10 +129,10 @@ def _conclude_of(
     if disk.ns >= MAIN_SHARE * program.mean_ns:
         sentence = (
             f"The program waits for the disk: {disk.name} itself takes {duration_ns(disk.ns)} of the {mean} that {who} "
-            f"waits for a sync of {where}."
+            f"waits per sync ({where})."
         )
         return WatchConclusion("disk", sentence)
-    waits = f"{who} waits {mean} for a sync of {where}, and {needs}"
+    waits = f"{who} waits {mean} per sync ({where}), and {needs}"
     cpu = program.cpu_ns / max(1, program.waited_ns)
     if cpu >= MAIN_SHARE:
         return WatchConclusion(
@@ -276,7 +276,7 @@ def _speed(watched: Watched, concerned: Sequence[Target]) -> Speed:
         return _stalled(longest, watched, concerned)
     found = _flush_times(watched, concerned)
     if not found:
-        sentence = f"Not known: no device whose kind is known completed {MIN_FLUSHES} flushes, so nothing is compared."
+        sentence = f"No device whose kind is known completed {MIN_FLUSHES} flushes, so nothing is compared."
         return Speed(title="no reference to compare with", sentence=sentence)
     name, times, media = max(found, key=lambda one: one[1].p50)
     mount = next(target.mount_point for target in concerned if name in {node.id for node in target.stack})

@@ -44,6 +44,7 @@ def test_a_saved_run(fstui: Fstui, hostile_run: Run, format_: str) -> None:
     assert_text(done)
     # of seconds a run without a database has only the heading
     assert (b"errors_per_s" if format_ == "seconds" else b"odirect-truth") in done.stdout
+    assert (b"has no database step" in done.stderr) == (format_ == "seconds")
 
 
 def test_saved_runs(fstui: Fstui, hostile_run: Run) -> None:

@@ -202,6 +202,12 @@ def test_a_bucket_shows_the_slowest_device_and_the_longest_wait() -> None:
     assert (row.device, row.latency_ms, row.longest_ms, row.program) == ("vdb", 30.0, 700, "etcd")
 
 
+def test_a_window_partly_outside_is_in_the_nearest_row() -> None:
+    records: list[Record] = [second(1, disk()), window(9, ETCD, stalled(ms=700))]
+    rows = incidents.buckets(incidents.records_of(records), BEGIN, BEGIN + 2)
+    assert [row.longest_ms for row in rows] == [700]
+
+
 def test_without_records_a_timeline_is_empty() -> None:
     assert incidents.buckets(incidents.records_of([]), BEGIN, BEGIN + 10) == []
 

@@ -427,7 +427,7 @@ def test_the_text_ends_with_a_sentence_for_each_program(workshop: Path) -> None:
         writer.do("write 2")
         done = headless.call("watch", "--at-risk", "--seconds", "1", "--pid", str(writer.process.pid))
     text = done.stdout.decode()
-    assert text.startswith(f"data at risk in a power failure: process {writer.process.pid}"), done.stderr.decode()
+    assert text.startswith(f"data at risk in a power cut: process {writer.process.pid}"), done.stderr.decode()
     assert f"({writer.process.pid}): up to 2.0 MiB not durable, in 1 file; oldest ≥" in " ".join(text.split())
 
 

@@ -34,8 +34,8 @@ def watched(*rows: Waiting, **more: object) -> Watched:
 @pytest.mark.parametrize(
     ("rows", "culprit", "words"),
     [
-        ([waiting(200, 40.0, 38.0)], "disk", "sda1 itself takes 38.0 ms of the 40.0 ms that mariadbd (50) waits for a"),
-        ([waiting(200, 40.0, 2.0)], "filesystem", "/var/lib/mysql/ib_logfile0, and the device needs 2.0 ms of that."),
+        ([waiting(200, 40.0, 38.0)], "disk", "sda1 itself takes 38.0 ms of the 40.0 ms that mariadbd (50) waits per"),
+        ([waiting(200, 40.0, 2.0)], "filesystem", "/var/lib/mysql/ib_logfile0), and the device needs 2.0 ms of that."),
         ([waiting(80_000, 0.12, 0.09)], "program", "ib_logfile0 and spends 96\xa0% of its time"),
         ([waiting(300, 40.0, 2.0, cpu_ns=9_000 * MS)], "cpu", "Up to 75\xa0% of that time may be a wait for a CPU"),
         ([waiting(8_000, 0.12, 0.09)], "nobody", "Programs wait little: mariadbd (50) makes 800 syncs/s of"),

@@ -1,4 +1,4 @@
-"""The bytes of one file that a power failure would lose now, their age, and the bytes in the caches of disks.
+"""The bytes of one file that a power cut would lose now, their age, and the bytes in the caches of disks.
 
 Times are seconds of CLOCK_MONOTONIC.
 """

@@ -1,4 +1,4 @@
-"""New names of files that a power failure may undo, because neither the directory nor the journal was written since."""
+"""New names of files that a power cut may undo, because neither the directory nor the journal was written since."""
 
 from __future__ import annotations
 

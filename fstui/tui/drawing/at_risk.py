@@ -1,4 +1,4 @@
-"""What a power failure would lose: the files, the new names, and a sentence for each program."""
+"""What a power cut would lose: the files, the new names, and a sentence for each program."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ FILES = (
     Column("≤ UNWRITTEN", 13, right=True),
     Column("≤ IN CACHE", 10, right=True),
     Column("OLDEST", 9, right=True),
-    Column("MOST", 9, right=True, from_width=96),
-    Column("LONGEST", 9, right=True, from_width=104),
+    Column("PEAK", 9, right=True, from_width=96),
+    Column("MAX AGE", 9, right=True, from_width=104),
     Column("SYNCS", 9, right=True, from_width=88),
     Column("FILE", gap=2, cut="middle"),
 )

@@ -26,7 +26,7 @@ WAITS = (
     Column("PROGRAM", 18, gap=0),
     Column("SYNCS", 6, right=True),
     Column("P50", 7, right=True),
-    Column("LONGEST", 7, right=True, gap=2),
+    Column("MAX", 7, right=True, gap=2),
     Column("WAITED", 7, right=True, from_width=56),
     Column("CPU WAIT ≤", 10, right=True, gap=2, from_width=100),
     Column("CGROUP", 20, gap=2, cut="left", from_width=110),
