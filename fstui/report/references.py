@@ -55,7 +55,7 @@ def _headings(placement: Placement) -> Iterator[str]:
         if every == 1:
             faster = f"{'faster' if placement.slower else 'slower'} than the only published rate"
         elif placement.per_s < placement.published[0].per_s:
-            faster = f"slower than the slowest of {every} published rates"
+            faster = f"{placement.per_s / placement.published[0].per_s:.2f} × the slowest of {every} published rates"
         unknown = "compared with all media, because the kind of this device is not known"
         yield f"{faster} for {classes}" if placement.media else f"{unknown}: {faster}"
 

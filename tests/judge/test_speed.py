@@ -87,8 +87,8 @@ def test_filesystem_with_more_flushes_may_be_slower() -> None:
         (49, "slow", "slower than the 50/s that etcd requires"),
         (70, "normal", "about as fast as rotating disks"),
         (400, "normal", "between rotating disks and SSDs"),
-        (3269, "normal", "faster than typical SSDs without power-loss protection, slower than those with it"),
-        (40000, "normal", "faster than typical SSDs with power-loss protection"),
+        (3269, "normal", "between SSDs without and with PLP"),
+        (40000, "normal", "faster than typical SSDs with PLP"),
     ],
 )
 def test_unknown_class_is_compared_with_every_kind(rate: float, answer: str, place: str) -> None:

@@ -37,7 +37,7 @@ def test_a_rate_is_shown_between_its_neighbours() -> None:
 
 def test_a_rate_below_all_published_rates() -> None:
     title = references.compared(placement(50, 100, 10_000)).title
-    assert title == "fsync: slower than the slowest of 2 published rates for ssd"
+    assert title == "fsync: 0.50 × the slowest of 2 published rates for ssd"
 
 
 def test_only_the_ends_and_the_nearest_of_many_are_drawn() -> None:

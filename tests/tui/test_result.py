@@ -14,6 +14,7 @@ from fstui.model.judgement import Finding, Fit, Speed
 from fstui.model.run import Run
 from fstui.model.steps import Failure, Step
 from fstui.report import formats
+from fstui.report.findings import ordered
 from fstui.state import runs
 from fstui.tui.drawing import result as drawing
 from fstui.tui.screens.history import HistoryScreen
@@ -55,7 +56,7 @@ async def test_published_rates_are_below_the_steps() -> None:
         assert not any("Samsung" in line for line in shown(pilot.app))
         await pilot.press("end")
         lines = shown(pilot.app)
-        assert any(line.startswith("▌  ") and "published rates for" in line for line in lines)
+        assert any(line.startswith("▌+ published rates") for line in lines)
         assert "published rates for" in lines[2]
         await pilot.press("v")
         page = shown(pilot.app)
@@ -304,6 +305,18 @@ def test_unknown_parts_of_counts_are_explained() -> None:
     assert not any("other processes" in line.plain for line in drawing.steps(alone, (), 0, 80, 12))
 
 
+def test_the_map_shows_the_step_of_the_speed() -> None:
+    speed = Speed(answer="normal", title="fsync 797/s", because=("fsync: 797/s; 83/s is slow",))
+    run = msgspec.structs.replace(screens.RUN, speed=speed)
+    first, *others = ordered(run)
+    for finding in (None, first):
+        step = drawing.step_of(run, finding)
+        assert step and step.name == "fsync"
+    other = msgspec.structs.replace(others[0], steps=("O_DIRECT",))
+    step = drawing.step_of(run, other)
+    assert step and step.name == "O_DIRECT"
+
+
 async def test_a_wide_terminal_shows_full_rule_names() -> None:
     finding = Finding(
         rule="odirect-before-platter", verdict="not-durable", confidence="high", scope="step", title="O_DIRECT 820/s"
@@ -312,7 +325,7 @@ async def test_a_wide_terminal_shows_full_rule_names() -> None:
     async with app.run_test(size=(200, 60)) as pilot:
         app.open_result(msgspec.structs.replace(screens.RUN, findings=(finding,)), None, None)
         await pilot.pause()
-        assert any(line.startswith("│▌  odirect-before-platter note") for line in shown(app))
+        assert any(line.startswith("│▌  odirect-before-platter  note") for line in shown(app))
 
 
 @pytest.mark.parametrize(("simulated", "why"), [("hdd-7200", "simulated disk"), (None, "the replay of a saved run")])

@@ -30,10 +30,9 @@ NO_REASON = "No cause was found."
 LOOK_AT_DMESG = "Look for errors of the device in the kernel's log: 'dmesg'."
 _RANKS = (
     "about as fast as rotating disks", "between rotating disks and SSDs",
-    "faster than typical SSDs without power-loss protection, slower than those with it",
-    "faster than typical SSDs with power-loss protection",
+    "between SSDs without and with PLP", "faster than typical SSDs with PLP",
 )  # fmt: skip
-"""Where a rate is, by the number of typical rates that it reaches."""
+"""Where a rate is, by the number of typical rates that it reaches. PLP is power-loss protection."""
 RECORD_A_BASELINE = (
     "Run this scenario three times while the system is healthy, to record a baseline. Or declare the medium, for "
     "example '--medium ssd'."

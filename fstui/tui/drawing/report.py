@@ -64,7 +64,7 @@ def details(run: Run, before: Run | None = None) -> list[Detail]:
     if run.speed.sentence:
         points = (("because", run.speed.because), ("next", run.speed.next))
         why = Section(lines=(run.speed.sentence,), points=points)
-        found.append(Detail(f"is it slow? {run.speed.title}", _drawn(why), IS_IT_SLOW))
+        found.append(Detail("is it slow?", _drawn(why), IS_IT_SLOW))
     if run.fit:
         limited, others = products.sections(run)
         if not limited.empty:
@@ -72,14 +72,13 @@ def details(run: Run, before: Run | None = None) -> list[Detail]:
         if not others.empty:
             found.append(Detail("commits per second per product", _drawn(others)))
     servers = Section("about these servers", lines=notes(run))
-    for section in (io_path.section(run), *report.tables(run), servers, references.of_run(run)):
-        if not section.empty:
-            found.append(Detail(section.title, _drawn(section)))
-    return found
+    named = [("I/O path", io_path.section(run)), *((section.title, section) for section in report.tables(run))]
+    named += [(servers.title, servers), ("published rates", references.of_run(run))]
+    return found + [Detail(name, _drawn(section)) for name, section in named if not section.empty]
 
 
 def row(detail: Detail, width: int, *, selected: bool) -> Text:
-    return selectable([(fit(detail.title, width - 4), FAINT)], selected=selected)
+    return selectable([(fit(detail.title, width - 4), FAINT)], selected=selected, glyph=("+", FAINT))
 
 
 def _drawn(section: Section) -> Callable[[int], list[Text]]:

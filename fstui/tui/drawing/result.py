@@ -51,16 +51,16 @@ STEPS = (
     Column("P99.9", 8, right=True, from_width=110),
     Column("MAX", 8, right=True, from_width=70),
     Column("STALLS", 7, right=True, from_width=130),
-    Column("FLUSH/SYNC", 10, right=True),
+    Column("FLUSH/SYNC", 10, right=True, gap=2),
     Column("W-AMP", 7, right=True, from_width=76),
 )
 _NAME, _WIDE = 20, 90
 """A terminal that is not wide cuts the names of rules, to leave room for their titles."""
 FINDINGS = (
     Column("RULE", _NAME, gap=0),
-    Column("VERDICT", 11),
-    Column("CONFIDENCE", 10, from_width=60),
-    Column("TITLE"),
+    Column("VERDICT", 11, gap=2),
+    Column("CONFIDENCE", 6, gap=2, from_width=60),
+    Column("TITLE", gap=2),
 )
 
 
@@ -135,9 +135,16 @@ def picture(run: Run, step: Step | None, width: int, height: int) -> list[Text]:
 
 
 def step_of(run: Run, chosen: Finding | None) -> Step | None:
-    """Return the step to draw next to a finding: one that the finding names, else the one with most syncs."""
-    named = [step for step in run.steps if chosen and step.name in chosen.steps and step.timeline]
-    return max(named or [step for step in run.steps if step.timeline], key=lambda step: step.syncs, default=None)
+    """Return the step to draw.
+
+    It is the step of the answer to "is it slow?", unless the finding is another one and names only other steps. Without
+    such a step, it is the one with most syncs of those that the finding names.
+    """
+    timed = [step for step in run.steps if step.timeline]
+    named = [step for step in timed if chosen and step.name in chosen.steps] or timed
+    answer = next((line.partition(": ")[0] for line in run.speed.because), "")
+    of_answer = [step for step in (named if chosen and chosen is not leading(run) else timed) if step.name == answer]
+    return max(of_answer or named, key=lambda step: step.syncs, default=None)
 
 
 def io_path_of(run: Run, step: Step | None, width: int) -> list[Text]:
@@ -178,7 +185,8 @@ def step_detail(step: Step, run: Run, width: int) -> list[Text]:
 
 def findings(found: Sequence[Finding], selected: int | None, width: int, height: int) -> list[Text]:
     """Draw a line for each finding: the rule, the verdict, the confidence and the title."""
-    named = max([_NAME, *(len(finding.rule) for finding in found if width >= _WIDE)])
+    longest = max((len(finding.rule) for finding in found), default=0)
+    named = longest if width >= _WIDE else min(longest, _NAME)
     columns = shown([replace(FINDINGS[0], width=named), *FINDINGS[1:]], width - 3)
     rows = [_finding(finding, columns, index == selected) for index, finding in enumerate(found)]
     return [

@@ -92,7 +92,7 @@ class ResultScreen(BaseScreen):
         with Horizontal(id="found"):
             yield self.lines("findings", self._draw_findings, frame=True)
             yield self.lines("path", self._draw_io_path, classes="huge", frame=True)
-        yield self.lines("steps", self._draw_steps, classes="rest", frame=True)
+        yield self.lines("steps", self._draw_steps, frame=True)
         yield self.lines("saved", self._draw_saved, classes="line")
         yield self.footer_lines()
 
