@@ -46,10 +46,10 @@ FIGURES = (
     Column("TIME", 8, gap=0),
     Column("WRITE", 8, right=True),
     Column("WRITTEN/S", 11, right=True),
-    Column("CPU", 5, right=True),
-    Column("I/O", 5, right=True),
-    Column("MEMORY", 7, right=True),
-    Column("LONGEST", 8, right=True),
+    Column("CPU PSI", 7, right=True),
+    Column("I/O PSI", 7, right=True),
+    Column("MEM PSI", 7, right=True),
+    Column("MAX", 8, right=True),
     Column("WAITED", gap=2),
 )
 
