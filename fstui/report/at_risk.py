@@ -76,6 +76,21 @@ def caches(seen: AtRisk) -> tuple[str, ...]:
     )
 
 
+def total(seen: AtRisk) -> str:
+    """Return what the listed files and names add up to. The kernel's trace may know more of them than are listed."""
+    exposed = [file for file in seen.files if file.bytes]
+    found = []
+    if exposed:
+        oldest = max(exposed, key=lambda file: file.oldest_s or 0.0)
+        amount = size(sum(file.bytes for file in exposed))
+        found.append(f"up to {amount} in {counted(len(exposed), 'listed file')}, oldest {age(oldest)}")
+    if seen.names:
+        found.append(f"{counted(sum(row.count for row in seen.names), 'new, renamed or removed name')}")
+    if seen.unsupported:
+        return f"Not durable: {found[-1]}." if seen.names else ""
+    return f"Not durable: {'; '.join(found)}." if found else "Nothing that is counted is at risk."
+
+
 def line(seen: AtRisk) -> str:
     """Return one second in one line, with the program that has most at risk."""
     exposed = [program for program in seen.programs if program.bytes]

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from fstui.model.at_risk import AtRisk, AtRiskReport
 from fstui.model.host import Host
-from fstui.report.at_risk import line, of_at_risk
+from fstui.report.at_risk import line, of_at_risk, total
 from fstui.report.formats import render_report
 from fstui.trace.at_risk import limits, sentences
 from tests.factories.at_risk import SECOND, STATE, program
@@ -97,3 +97,13 @@ def test_an_old_kernel_shows_syncs_alone() -> None:
 
 def test_names_without_a_sync_have_no_limit_sentence() -> None:
     assert not any("New names" in limit for limit in SECOND.limits)
+
+
+def test_the_total_adds_up_what_is_listed() -> None:
+    assert total(STATE) == (
+        "Not durable: up to 48.0 MiB in 3 listed files, oldest 1 m 58 s; 2 new, renamed or removed names."
+    )
+    assert total(replace(STATE, files=STATE.files[3:], names=())) == "Nothing that is counted is at risk."
+    unsupported = replace(STATE, files=(), unsupported="the kernel is too old")
+    assert total(unsupported) == "Not durable: 2 new, renamed or removed names."
+    assert total(replace(unsupported, names=())) == ""

@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec.structs import replace
 from rich.text import Text
 
-from fstui.model.at_risk import AtRisk
+from fstui.model.at_risk import AtRisk, FileAtRisk
 from fstui.model.quantities import clock, count, seconds
 from fstui.model.storage import Target
 from fstui.report import at_risk
 from fstui.tui.drawing import io_path
-from fstui.tui.drawing.cells import Column, line, paragraph, rule, table, title_line
-from fstui.tui.styles import FAINT, HEAD
+from fstui.tui.drawing.cells import Column, line, meter, paragraph, rule, table, title_line
+from fstui.tui.styles import AREA, FAINT, HEAD
 
-FILES = (
-    Column("PROGRAM", 20, gap=0),
-    Column("≤ UNWRITTEN", 13, right=True),
-    Column("≤ IN CACHE", 10, right=True),
-    Column("OLDEST", 9, right=True),
-    Column("PEAK", 9, right=True, from_width=96),
-    Column("MAX AGE", 9, right=True, from_width=104),
-    Column("SYNCS", 9, right=True, from_width=88),
+_BAR, _BAR_CELLS = " ", 8
+ROWS = (
+    Column("PROGRAM", 18, gap=0, cut="middle"),
+    Column("≤ UNWRITTEN", 11, right=True, gap=2),
+    Column("≤ IN CACHE", 10, right=True, gap=2),
+    Column(_BAR, _BAR_CELLS, gap=2, from_width=100),
+    Column("OLDEST", 8, right=True, gap=2, from_width=58),
+    Column("PEAK", 9, right=True, from_width=140),
+    Column("MAX AGE", 9, right=True, from_width=140),
+    Column("SYNCS", 7, right=True, from_width=88),
     Column("FILE", gap=2, cut="middle"),
 )
-NAMES = (
-    Column("PROGRAM", 20, gap=0),
-    Column("NEW NAMES", 13, right=True),
-    Column("OLDEST", 10, right=True),
-    Column("DIRECTORY NOT SYNCED", gap=2, cut="middle"),
-)
+_WIDE, _LONG_NAME = 100, 24
 
 
 class RiskView(msgspec.Struct, frozen=True):
@@ -45,17 +43,48 @@ def title(view: RiskView, width: int) -> Text:
     return title_line("at risk", io_path.path(view.target), elapsed, width)
 
 
-def files(view: RiskView, width: int) -> list[Text]:
-    """Draw the files with most at risk first, then the directories with new names."""
-    if view.state is None:
-        return [line(("  looking at the open files …", FAINT))]
-    found = table(FILES, map(at_risk.file_cells, view.state.files), width)
-    if not view.state.files:
-        found.append(line(("  no program has written to a file on this filesystem", FAINT)))
-    if view.state.names:
-        names = [(one.program, count(one.count), seconds(one.oldest_s), one.where) for one in view.state.names]
-        found += [line(), *table(NAMES, names, width)]
-    return found
+def total(view: RiskView, width: int) -> list[Text]:
+    words = at_risk.total(view.state) if view.state else "Looking at the open files …"
+    return paragraph(words, width - 1, " ", HEAD)
+
+
+def rows(view: RiskView, width: int) -> list[Text]:
+    """Draw the files with most at risk first, then directories with new names, then files with nothing at risk."""
+    state = view.state or AtRisk()
+    columns = (replace(ROWS[0], width=_LONG_NAME), *ROWS[1:]) if width >= _WIDE else ROWS
+    most = max((one.bytes for one in state.files), default=0)
+    cells = [_file(one, most) for one in state.files if one.bytes or one.direct]
+    cells += [
+        (one.program, f"{count(one.count)} names", "", "", seconds(one.oldest_s), "", "", "", one.where)
+        for one in state.names
+    ]
+    exposed = len(cells)
+    cells += [_file(one, most) for one in state.files if not (one.bytes or one.direct)]
+    drawn = table(columns, cells, width)
+    for at, row in enumerate(drawn[1:]):
+        row.highlight_regex("[━╸]+", AREA)
+        row.highlight_regex("─+", FAINT)
+        row.stylize(FAINT if at >= exposed else "")
+    if view.state and not cells:
+        drawn.append(line(("  no program has written to a file on this filesystem", FAINT)))
+    return drawn
+
+
+def _file(one: FileAtRisk, most: int) -> tuple[str, ...]:
+    _, unwritten, cached, age, most_bytes, longest, syncs, where = at_risk.file_cells(one)
+    first, *others = one.programs or ("ended",)
+    bar = "".join(words for words, _ in meter(one.bytes / most, _BAR_CELLS, "")) if one.bytes else ""
+    return (
+        f"{first} +{len(others)}" if others else first,
+        unwritten,
+        cached,
+        bar,
+        age,
+        most_bytes,
+        longest,
+        syncs,
+        where,
+    )
 
 
 def sentences(view: RiskView, width: int) -> list[Text]:

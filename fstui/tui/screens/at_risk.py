@@ -26,9 +26,10 @@ class AtRiskScreen(FollowingScreen):
     KEYS = (BACK, HELP, QUIT, PAGE_UP, PAGE_DOWN)
     HELP_TEXT = (
         "What each program would lose if the power failed now, on this filesystem. ≤ UNWRITTEN: bytes in the page "
-        "cache. ≤ IN CACHE: bytes that the disk's volatile cache may still hold, because the disk has not been "
-        "flushed since. OLDEST is the age of the oldest of these bytes. NEW NAMES: files that were created or renamed "
-        "and may be missing after a crash. Programs that sync each write show zero. For a database with a write-ahead "
+        "cache, or names of files that were created, renamed or removed in a directory that was not synced: they may "
+        "be missing after a crash. ≤ IN CACHE: bytes that the disk's volatile cache may still hold, because the disk "
+        "has not been flushed since. The bar compares the sum of both with the largest. OLDEST is the age of the "
+        "oldest of these bytes or names. Programs that sync each write show zero. For a database with a write-ahead "
         "log, only the row of its log counts. fstui reads no file and syncs nothing. More: the page at-risk."
     )
 
@@ -38,6 +39,7 @@ class AtRiskScreen(FollowingScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", lambda width, _: [drawing.title(self.view, width)], classes="line")
+        yield self.lines("total", lambda width, _: drawing.total(self.view, width))
         with Container(id="both"):
             yield self.lines("files", self._draw_files, classes="rest", frame=True)
             yield self.lines("sentences", lambda width, _: drawing.sentences(self.view, width), frame=True)
@@ -56,5 +58,5 @@ class AtRiskScreen(FollowingScreen):
             self.part(part).scroll_lines(by)
 
     def _draw_files(self, width: int, height: int) -> list[Text]:
-        top = [rule(width, "not durable")] if self.part("files").has_frame else []
-        return [*top, *drawing.files(self.view, width)]
+        top = [rule(width, "files and directories")] if self.part("files").has_frame else []
+        return [*top, *drawing.rows(self.view, width)]
