@@ -36,13 +36,13 @@ class Product(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     source: str
 
     @property
-    def demanding(self) -> bool:
-        """Return whether a threshold says what is fast enough, not only what is too slow."""
+    def states_enough(self) -> bool:
+        """Whether a threshold states what is fast enough, not only what is too slow."""
         return self.p99_ms is not None or self.least_per_s is not None
 
     @property
-    def limited(self) -> bool:
-        return self.demanding or self.longest_ms is not None
+    def has_threshold(self) -> bool:
+        return self.states_enough or self.longest_ms is not None
 
 
 @cache
@@ -55,7 +55,7 @@ def fits(case: Case) -> Iterator[Fit]:
 
     There is none if syncs make nothing durable or the run's rate was limited.
     """
-    if case.configuration.breaks_sync or case.evidence.rate_limit or case.configuration.stub_signs:
+    if case.configuration.breaks_sync or case.evidence.rate_limit:
         return
     measured = {operation: done for done in reversed(case.steps.measured) if (operation := _operation(done))}
     for product in products():
@@ -64,13 +64,13 @@ def fits(case: Case) -> Iterator[Fit]:
 
 
 def with_products(speed: Speed, fit: Sequence[Fit]) -> Speed:
-    """Add the products that the storage is fast enough for to the answer about speed, one of them to its headline."""
+    """Add to the answer about speed which products it is enough for or too slow for, and one of them to its title."""
     enough = [one.product for one in fit if one.answer in ("fits", "light-load")]
     too_slow = [one.product for one in fit if one.answer == "does-not-fit"]
     if speed.answer not in ("normal", "slow") or not (enough or too_slow):
         return speed
-    demanding = [product.name for product in products() if product.demanding]
-    title = next((f"; too slow for {name}" for name in too_slow if name in demanding), "")
+    stating_enough = [product.name for product in products() if product.states_enough]
+    title = next((f"; too slow for {name}" for name in too_slow if name in stating_enough), "")
     title = title or next((f"; enough for {name}" for name in enough), "")
     lists = (("Too slow for", too_slow), ("Enough for", enough))
     sentences = [f"{words} {', '.join(names)}." for words, names in lists if names]
@@ -129,7 +129,7 @@ def _fit(product: Product, done: SyncStep) -> Fit:
     answer: Fitness = "no-threshold"
     if not all(limit.met for limit in limits):
         answer = "not-known" if starved(done.step) else "does-not-fit"
-    elif limits and not product.demanding:
+    elif limits and not product.states_enough:
         answer = "within-limit"
     elif limits:
         answer = "fits" if done.step.rate_per_s >= recommended else "light-load"

@@ -30,9 +30,9 @@ def named(names: Iterable[str]) -> tuple[str, ...]:
     for name in names:
         known = [product for product in products() if product.name.lower().startswith(name.lower())]
         if not known:
-            every = [product.name for product in products() if product.limited]
+            every = [product.name for product in products() if product.has_threshold]
             raise Refused(f"no product is called '{name}'.{meant(name, every)} Choose one of: {'; '.join(every)}.")
-        limited = [product.name for product in known if product.limited]
+        limited = [product.name for product in known if product.has_threshold]
         if not limited:
             raise Refused(f"{known[0].name} publishes no threshold, so 'fstui fit DIR' shows only its rate")
         found += limited

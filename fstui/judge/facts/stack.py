@@ -178,7 +178,7 @@ class Stack:
         if not stale:
             return ()
         top = self.nodes[0]
-        together = self._fatal(top, stale, returns=True)
+        together = self._fatal(top, stale, returns=True)  # without those below another stale layer
         return tuple(node for node in stale if node in together or self._fatal(top, (node,), returns=True))
 
     def _fatal(self, node: Node, lost: tuple[Node, ...], *, returns: bool = False) -> tuple[Node, ...]:
