@@ -122,7 +122,9 @@ def expected(flushes: Range | None) -> str:
     if flushes is None:
         return "?"
     low, high = _expected(flushes.low), _expected(flushes.high)
-    return low if low == high else f"{low} or more" if flushes.high == inf else f"{low} to {high}"
+    if low == high:
+        return low
+    return f"{low} or more" if flushes.high == inf else f"{low} to {high}"
 
 
 def _expected(flushes: float) -> str:

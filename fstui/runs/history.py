@@ -82,7 +82,8 @@ async def with_rounds(found: Sequence[Run]) -> list[Run]:
 def _shown(one: Summary) -> str:
     words = [one.id, one.started_at, one.scenario, one.target, one.hostname, one.note, one.path]
     words += [word for word in (one.verdict, one.speed, one.status) if word]
-    words += ["simulated"] * (one.simulated is not None) + ["altered"] * one.altered
+    words += ["simulated"] if one.simulated is not None else []
+    words += ["altered"] if one.altered else []
     return " ".join(words).lower()
 
 

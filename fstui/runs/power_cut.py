@@ -14,6 +14,7 @@ from fstui.powercut.records import Stream
 from fstui.powercut.verification import Declared, Verified
 from fstui.powercut.writing import PreparedCut
 from fstui.runs import caution
+from fstui.runs.machine.base import Saved
 from fstui.runs.session import Session
 from fstui.runs.site import Site
 from fstui.state.paths import in_home
@@ -63,8 +64,7 @@ async def verify(session: Session, directory: str, log: bytes, declared: Declare
     return await verification.verify(directory, witnessed, earlier, session.machine, declared, servers=servers)
 
 
-async def save(session: Session, verified: Verified) -> tuple[str | None, str | None]:
-    """Save the run. Returns its path, and the reason if it could not be saved; one of them is None."""
+async def save(session: Session, verified: Verified) -> Saved:
     if verified.saved_to is not None:
-        return verified.saved_to, None
+        return Saved(verified.saved_to)
     return await session.machine.save(verified.run)

@@ -39,7 +39,7 @@ from fstui.model.steps import Failure, Step
 from fstui.model.storage import Node, Target
 from fstui.runs.activity import IdleWatch
 from fstui.runs.changes import changes, still_there
-from fstui.runs.machine.base import Machine, NoTrace, Served, Servers, StepTracing
+from fstui.runs.machine.base import Machine, NoTrace, Saved, Served, Servers, StepTracing
 from fstui.runs.planner import IDLE_S, PAUSE_S
 from fstui.runs.site import Site, check_alignment, flagged
 from fstui.runs.stepping import StepRunner
@@ -223,7 +223,7 @@ class RunInProgress:
         self._update(written_bytes=self._run.written_bytes + written + step.bytes)
         self._add(index, step)
         if self._save_error is None and not self._stopping.is_set():  # after an error, only the last save tries again
-            _, self._save_error = await self._save()
+            self._save_error = (await self._save()).error
 
     def _reason_elsewhere(self, planned: PlannedStep) -> str | None:
         """Return why the step is skipped: a sync here says nothing about a server whose data is elsewhere."""
@@ -276,10 +276,10 @@ class RunInProgress:
 
     async def _finished(self) -> RunFinished:
         self._update(status=self._status())
-        saved_to, save_error = await self._save()
-        return RunFinished(run=self._run, saved_to=saved_to, save_error=save_error)
+        saved = await self._save()
+        return RunFinished(run=self._run, saved_to=saved.path, save_error=saved.error)
 
-    async def _save(self) -> tuple[str | None, str | None]:
+    async def _save(self) -> Saved:
         self._run = sealed(self._run)
         return await self._machine.save(self._run)
 

@@ -27,6 +27,7 @@ from fstui.model.run import Run
 from fstui.model.steps import Failure, Snapshot
 from fstui.model.storage import Medium, Space
 from fstui.runs import runner
+from fstui.runs.machine.base import Saved
 from fstui.runs.machine.replay import ReplayMachine
 from fstui.runs.runner import Mailbox, RunInProgress, sync_s, with_progress
 from fstui.runs.session import Session
@@ -262,9 +263,9 @@ async def test_after_a_save_error_saving_is_tried_once_more_at_the_end() -> None
     saved_steps: list[int] = []
 
     class Homeless(ReplayMachine):
-        async def save(self, run: Run) -> tuple[str | None, str | None]:
+        async def save(self, run: Run) -> Saved:
             saved_steps.append(len(run.steps))
-            return None, "the disk of the home gave no answer"
+            return Saved(error="the disk of the home gave no answer")
 
     before = saved()
     run, events = await finished(RunInProgress(plan_of(before), site_of(before), Homeless(before, 0.0)))

@@ -303,8 +303,10 @@ def _syncs_not_sent(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
             below = [each for each in stack.flushed_below(node) if stack.is_device(each)]
             caches = map(_cache_line, below) if skipped.flushed_later else ()
             because = (words.reading(node, skipped.reading), *caches)
-            safe = _cache_outcome(below) in {"protected_cache", "no_cache"}
-            outcome = "skipped" if not skipped.flushed_later else "late_but_safe" if safe else "late"
+            outcome = "skipped"
+            if skipped.flushed_later:
+                safe = _cache_outcome(below) in {"protected_cache", "no_cache"}
+                outcome = "late_but_safe" if safe else "late"
             yield Hit(outcome, node, because, {**texts, "below": words.devices(below)})
 
 
@@ -316,3 +318,4 @@ CONDITIONS: Mapping[str, Callable[[Evidence, Stack, Steps], Iterator[Hit]]] = {
     "deleted_file": _deleted_file,
     "syncs_not_sent": _syncs_not_sent,
 }
+"""The conditions that ``defects.toml`` names. The docstring of each function states its condition."""

@@ -81,6 +81,13 @@ class Served(NamedTuple):
     """Processes that work for the step and that fstui did not start; None if unknown, as on another host."""
 
 
+class Saved(NamedTuple):
+    """Where a run was saved, and why it could not be saved. Both are None on a machine that saves nothing."""
+
+    path: str | None = None
+    error: str | None = None
+
+
 class Servers:
     """The database servers of a run, one at a time. By default there are none."""
 
@@ -240,9 +247,8 @@ class Machine(Protocol):
 
         return Baselines()
 
-    async def save(self, run: Run) -> tuple[str | None, str | None]:
-        """Return where the run was saved, and why it could not be saved. By default it is not saved: both are None."""
-        return None, None
+    async def save(self, run: Run) -> Saved:
+        return Saved()
 
 
 async def no_activity() -> AsyncGenerator[HostActivity]:

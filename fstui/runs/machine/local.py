@@ -23,7 +23,16 @@ from fstui.model.guests import Guest
 from fstui.model.host import Inventory, Process
 from fstui.model.rate_limit import UNLIMITED, RateLimit
 from fstui.model.storage import Node, Space, Target
-from fstui.runs.machine.base import Machine, NoTrace, ProbeRequest, RunningProbe, RunningWatch, StepTracing, no_activity
+from fstui.runs.machine.base import (
+    Machine,
+    NoTrace,
+    ProbeRequest,
+    RunningProbe,
+    RunningWatch,
+    Saved,
+    StepTracing,
+    no_activity,
+)
 from fstui.state.workspace import HeldDirectory, TargetDirectory, Workspace, inspect
 from fstui.storage import claims, process, survey
 from fstui.storage import counters as device_counters
@@ -245,17 +254,17 @@ class LocalMachine(Machine):
         except (OSError, Refused):
             return await super().baselines(run)
 
-    async def save(self, run: Run) -> tuple[str | None, str | None]:
+    async def save(self, run: Run) -> Saved:
         from fstui.state import runs  # noqa: PLC0415
 
         try:
             path = runs.path_of(run)
             await _write(path, runs.document(run))
         except OSError as error:
-            return None, f"the run could not be saved: {error.filename or path}: {error.strerror}"
+            return Saved(error=f"the run could not be saved: {error.filename or path}: {error.strerror}")
         except Refused as reason:
-            return None, f"the run could not be saved: {reason}"
-        return str(path), None
+            return Saved(error=f"the run could not be saved: {reason}")
+        return Saved(str(path))
 
 
 class LocalProbe(RunningProbe):
