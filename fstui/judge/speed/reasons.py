@@ -35,7 +35,7 @@ def reasons(case: Case, step: Step) -> tuple[Reason, ...]:
 
 def limits_met(case: Case, step: Step) -> tuple[Reading, ...]:
     """Return the I/O limits of the cgroup that slowed the writes of the step down."""
-    process = case.evidence.like or case.evidence.process
+    process = case.evidence.like or case.evidence.process  # with --like, the probes ran in that process's cgroup
     return tuple(limit for limit in process.io_limits if _is_met(limit, step))
 
 

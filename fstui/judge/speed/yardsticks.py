@@ -109,8 +109,8 @@ def best_small(case: Case) -> SyncStep | None:
 
 def per_s(done: SyncStep) -> float:
     """Return operations per second; for a paced step, how many would fit into one second."""
-    paced = done.settings.ops_per_s and done.step.latency_ns
-    return 1e9 / max(1, paced.mean) if paced else done.step.rate_per_s
+    latency = done.step.latency_ns if done.settings.ops_per_s else None
+    return 1e9 / max(1, latency.mean) if latency else done.step.rate_per_s
 
 
 def _is_rate(done: SyncStep) -> bool:
@@ -130,7 +130,7 @@ def yardsticks(case: Case) -> tuple[Yardstick, ...]:
     if known := class_of(case.commit_media):
         found.append(_yardstick(known.name, unpaced, partial(_with_class, case, known)))
     elif best := best_small(case):
-        only_slow.append(_yardstick(f"the {MIN_PER_S}/s that etcd requires", filter(_is_long, [best]), _with_least))
+        only_slow.append(_yardstick(f"the {MIN_PER_S}/s that etcd requires", filter(_is_long, [best]), _with_etcd))
     if slowest_rpm := _slowest_rpm(case):
         found.append(_yardstick(rotation(slowest_rpm), unpaced, partial(_with_revolutions, case, slowest_rpm)))
     return (*(one for one in found if one.comparisons), *(one for one in only_slow if one.slow))
@@ -178,7 +178,7 @@ def _with_class(case: Case, published_class: PublishedClass, done: SyncStep) -> 
     return StepComparison(done, slow_below, normal_from / work, f"slow is below {rate(slow_below)}/s, {known}{more}")
 
 
-def _with_least(done: SyncStep) -> StepComparison:
+def _with_etcd(done: SyncStep) -> StepComparison:
     """Compare with the least that etcd requires: a disk of any kind whose best step does less is slow."""
     floor = float(MIN_PER_S)
     return StepComparison(done, floor, floor, "etcd.io, hardware: at least 50/s")
