@@ -53,7 +53,7 @@ async def check(
     """
     if session.simulated or agreed_before():
         return None, ()
-    idle = await watched(session, [site.read])
+    idle = await watched(session, [site.surveyed])
     small = writes_bytes if writes_bytes <= SMALL_BYTES else 0  # only the app asks about a large total
     return idle, concerns(session, site, idle.busy_shares, room_bytes, small)
 
@@ -69,7 +69,7 @@ def concerns(
         return ()
     if 0 < writes_bytes <= SMALL_BYTES:
         return tuple(_memory())
-    return (*_busy(site.read, busy, writes_bytes), *_room(site, room_bytes), *_memory())
+    return (*_busy(site.surveyed, busy, writes_bytes), *_room(site, room_bytes), *_memory())
 
 
 def agreed_before() -> bool:
@@ -113,7 +113,7 @@ async def other_runs(session: Session, site: Site) -> list[str]:
     return [
         f"fstui already runs there: {entry.what}, process {entry.pid}. The runs share the disk, which distorts both"
         for entry in entries
-        if entry.kind == "directory" and _shared(session, entry, site.read)
+        if entry.kind == "directory" and _shared(session, entry, site.surveyed)
     ]
 
 

@@ -69,7 +69,7 @@ class Checkup:
         else:
             survey = await self._session.with_space(self._session.judged_filesystems().inventory)
             await self.choose(survey.inventory.filesystems, survey.judgements)
-        self.idle = await caution.watched(self._session, (subject.site.read for subject in self.subjects))
+        self.idle = await caution.watched(self._session, (subject.site.surveyed for subject in self.subjects))
         self.subjects = [subject._replace(concerns=self._concerns(subject.site)) for subject in self.subjects]
 
     def leave_out(self, subject: Subject, reason: str) -> None:
@@ -87,7 +87,7 @@ class Checkup:
         for directory in dict.fromkeys(self._directories):
             site = await self._session.look_up(directory)
             site.check_open()
-            self.subjects.append(Subject(site.read.path, site))
+            self.subjects.append(Subject(site.surveyed.path, site))
 
     async def choose(self, filesystems: Sequence[Target], judgements: Mapping[str, Judgement] = _NO_JUDGEMENTS) -> None:
         """Choose the filesystems that can be written to, each once.

@@ -101,8 +101,8 @@ def _seconds(steps: tuple[PlannedStep, ...], rate_limit: RateLimit) -> float | N
 
 
 def _command(scenario: str, settings: Mapping[str, str], site: Site, rate_limit: RateLimit) -> str:
-    simulated = site.read.simulated
-    words = ["fstui", "run", scenario, *(["--simulate", simulated] if simulated else [site.read.path])]
+    simulated = site.surveyed.simulated
+    words = ["fstui", "run", scenario, *(["--simulate", simulated] if simulated else [site.surveyed.path])]
     for key, value in settings.items():
         words += ["--set", f"{key}={value}"]
     declared = site.declaration

@@ -36,7 +36,7 @@ async def make_cut(session: Session, directory: str, settings: Mapping[str, str]
     site = await session.look_up(directory)
     planned = plan(site, settings)
     servers = await _servers(planned.streams)
-    return writing.make_cut(planned, site.read, site.directory.fsid, session.machine.survey(), servers)
+    return writing.make_cut(planned, site.surveyed, site.directory.fsid, session.machine.survey(), servers)
 
 
 async def _servers(streams: Sequence[Stream]) -> dict[str, Any]:

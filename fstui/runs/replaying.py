@@ -48,5 +48,5 @@ def replay(run: Run, speed: float = 1.0) -> Replay:
         room_bytes=0,
         command=f"fstui replay {run.id}",
     )
-    site = Site(directory=TargetDirectory(run.target.path, run.target.space), read=run.target, like=run.like)
+    site = Site(directory=TargetDirectory(run.target.path, run.target.space), surveyed=run.target, like=run.like)
     return Replay(Session.of_machine(machine), plan, RunInProgress(plan, site, machine))

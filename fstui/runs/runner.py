@@ -153,7 +153,7 @@ class RunInProgress:
         inventory = self._machine.survey()
         # read the stack again, because the plan may have waited for its start
         self._target = self._elsewhere or flagged(
-            self._site.read_again(self._machine.target(self._target.path)).target, directory
+            self._site.surveyed_again(self._machine.target(self._target.path)).target, directory
         )
         self._update(host=inventory.host, process=inventory.process, like=self._machine.like(), target=self._target)
         before, own = await self._machine.baselines(self._run)

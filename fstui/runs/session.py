@@ -180,11 +180,11 @@ class Session:
         return self.machine.target((await self.machine.inspect(directory)).path) if directory is not None else None
 
     def remembered(self, site: Site) -> Declaration:
-        return (self._declared or {}).get(site.read.identity, NOTHING)
+        return (self._declared or {}).get(site.surveyed.identity, NOTHING)
 
     async def remember(self, site: Site, declaration: Declaration) -> None:
         """Save the declaration of the storage; an empty one removes it. Raises OSError, Refused."""
-        identity = site.read.identity
+        identity = site.surveyed.identity
         if identity and declaration.words != self.remembered(site).words:
             self._declared = {**(self._declared or {}), identity: replace(declaration, remembered=bool(declaration))}
             async with self._remembering:  # saves them in the order of the calls

@@ -26,37 +26,37 @@ class Site(Base, frozen=True, kw_only=True):
     """Where a run writes. The alignment of O_DIRECT is missing, because the kernel reports it only for files."""
 
     directory: TargetDirectory
-    read: Target
-    """The resolved directory with its stack, as read from this host, and the space there."""
+    surveyed: Target
+    """The resolved directory with its stack and space, as read from this host, without the user's declaration."""
     like: Process | None = None
     """The process in whose I/O cgroup the probes run."""
     declaration: Declaration = NOTHING
 
     @property
     def target(self) -> Target:
-        return declared(self.read, self.declaration)
+        return declared(self.surveyed, self.declaration)
 
     def declare(self, declaration: Declaration) -> Site:
         return msgspec.structs.replace(self, declaration=declaration)
 
-    def read_again(self, read: Target) -> Site:
+    def surveyed_again(self, surveyed: Target) -> Site:
         """Return the site with a newer reading of its filesystem."""
-        return msgspec.structs.replace(self, read=_resolved(read, self.directory))
+        return msgspec.structs.replace(self, surveyed=_resolved(surveyed, self.directory))
 
     def check_open(self) -> None:
         """Raise Refused if nothing can be written there."""
-        check_open(self.directory, self.read)
+        check_open(self.directory, self.surveyed)
 
     def check(self, room_bytes: int) -> None:
         """Raise Refused if nothing can be written there, or if the filesystem would become too full."""
-        check_open(self.directory, self.read)
+        check_open(self.directory, self.surveyed)
         check_room(self.directory, room_bytes)
 
 
 async def look_up(directory: str, machine: Machine) -> Site:
     """Resolve a directory and read its stack, without writing anything. Raises Refused."""
     found = await machine.inspect(directory)
-    return Site(directory=found, read=_resolved(machine.target(found.path), found), like=machine.like())
+    return Site(directory=found, surveyed=_resolved(machine.target(found.path), found), like=machine.like())
 
 
 def check_alignment(steps: Iterable[PlannedStep], wanted_bytes: int | None, target: Target) -> None:
@@ -81,8 +81,8 @@ def flagged(target: Target, directory: RunDirectory) -> Target:
     return msgspec.structs.replace(target, stack=(with_readings(target.stack[0], readings), *target.stack[1:]))
 
 
-def _resolved(read: Target, directory: TargetDirectory) -> Target:
-    return msgspec.structs.replace(read, path=directory.path, space=directory.space)
+def _resolved(surveyed: Target, directory: TargetDirectory) -> Target:
+    return msgspec.structs.replace(surveyed, path=directory.path, space=directory.space)
 
 
 def usual_directories(mount_point: str, mounts: Sequence[str]) -> list[str]:

@@ -237,7 +237,7 @@ class Offers:
         site, settings = self.declared(self.site), self.choices.of(offer.form)
         try:
             if not isinstance(offer.form, Scenario):
-                command = write_command(site.read.path, settings)
+                command = write_command(site.surveyed.path, settings)
                 return replace(offer, plan=power_cut.plan(site, settings), command=command)
             plan = await self._session.plan(offer.form, site, settings, called=offer.name)
         except Refused as refusal:

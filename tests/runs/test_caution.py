@@ -22,7 +22,7 @@ def reasons(
     free_bytes: int = 50 * GIB, total_bytes: int = 100 * GIB, busy: float = 0.5, writes: int = 0
 ) -> tuple[str, ...]:
     site = Site(
-        directory=TargetDirectory("/srv/data", Space(total_bytes=total_bytes, free_bytes=free_bytes)), read=target()
+        directory=TargetDirectory("/srv/data", Space(total_bytes=total_bytes, free_bytes=free_bytes)), surveyed=target()
     )
     return caution.concerns(Session.here(), site, {"sda": busy}, 64 * MIB, writes)
 
@@ -66,7 +66,9 @@ def test_yes_in_the_environment_avoids_concerns(monkeypatch: pytest.MonkeyPatch)
 async def test_a_replay_raises_no_concern() -> None:
     run = saved()
     assert run.target
-    site = Site(directory=TargetDirectory("/srv/data", Space(total_bytes=GIB, free_bytes=100 * MIB)), read=run.target)
+    site = Site(
+        directory=TargetDirectory("/srv/data", Space(total_bytes=GIB, free_bytes=100 * MIB)), surveyed=run.target
+    )
     assert await caution.check(Session(ReplayMachine(run)), site, 64 * MIB) == (None, ())
 
 

@@ -48,7 +48,7 @@ async def test_all_plans_for_a_directory_need_one_child_and_survey(calls: Counte
     for name, scenario in known:
         for settings in ({}, {"seconds": "2"}):
             plan = await session.plan(scenario, site.declare(Declaration(medium="ssd")), settings, called=name)
-            assert plan.command.startswith(f"fstui run {name} {site.read.path}")
+            assert plan.command.startswith(f"fstui run {name} {site.surveyed.path}")
     assert len(known) >= 4 and calls == {}
 
 

@@ -57,7 +57,7 @@ sync = "fsync"
 
 def site_of(run: Run) -> Site:
     assert run.target
-    return Site(directory=TargetDirectory(run.target.path, Space(total_bytes=0, free_bytes=0)), read=run.target)
+    return Site(directory=TargetDirectory(run.target.path, Space(total_bytes=0, free_bytes=0)), surveyed=run.target)
 
 
 def replaying(run: Run, pace: float = 0.0) -> RunInProgress:

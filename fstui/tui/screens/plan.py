@@ -143,7 +143,7 @@ class PlanScreen(BaseScreen):
     @property
     def _target(self) -> Target | None:
         """The target without what the user declares."""
-        return self.offers.site.read if self.offers.site else None
+        return self.offers.site.surveyed if self.offers.site else None
 
     def _show_selected(self) -> None:
         if self.offer:
@@ -249,7 +249,7 @@ class PlanScreen(BaseScreen):
             return
         target = self.offers.declared(site).target
         if isinstance(offer.plan, power_cut.PowerCutPlan):
-            self.fstui.open_power_cut(site.read.path, target, self.offers.choices.of(offer.form))
+            self.fstui.open_power_cut(site.surveyed.path, target, self.offers.choices.of(offer.form))
             return
         if not self._confirmed(offer.plan, site):
             return
