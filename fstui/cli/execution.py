@@ -134,7 +134,10 @@ def _unexpected(sentence: str) -> int:
 
 
 def _help(error: click.UsageError) -> str:
-    from fstui.cli.commands import APP  # noqa: PLC0415
+    from fstui.cli.commands import APP, COMMANDS  # noqa: PLC0415
 
-    called = error.ctx.command_path if error.ctx and error.ctx.info_name != APP else "fstui"
+    if error.ctx is None:  # an option without its value: click does not say of which command
+        called = " ".join(["fstui", *[word for word in sys.argv[1:] if word in COMMANDS][:1]])
+    else:
+        called = "fstui" if error.ctx.info_name == APP else error.ctx.command_path
     return f"See '{called} --help'."

@@ -34,6 +34,7 @@ from fstui.model.run import Round, Run
 from fstui.model.storage import CACHES, MEDIA
 from fstui.powercut import plan as power_cut
 from fstui.report import compare, comparison, formats
+from fstui.runs import scenarios
 
 
 @click.command("run")
@@ -91,14 +92,15 @@ def run(directories: tuple[str, ...], settings: Sequence[str], rounds: int, form
       fstui run fsync-rate /srv/data --set seconds=10 --fail-on suspicious
       fstui run odirect-truth /srv/data /mnt/other --rounds 6
     """
-    if not directories and options["simulate"] is None:
-        raise click.UsageError("Missing argument 'DIR'.")
     if options["pull_plug"] is not None and options["simulate"] is None:
         raise Refused("--pull-plug needs a simulated disk. For real storage, use 'fstui powercut'")
     if "" in directories:  # an unset shell variable; resolved, it would be the current directory
         raise Refused("DIR is empty. Name a directory on the storage to measure")
     if options["scenario"] == power_cut.NAME:
         raise Refused(power_cut.NEEDS_A_PERSON)
+    if not directories and options["simulate"] is None:
+        asyncio.run(scenarios.named(str(options["scenario"])))  # raises Refused if the word is no scenario
+        raise click.UsageError("Missing argument 'DIR'.")
     wanted = msgspec.convert(
         {**options, "directory": next(iter(directories), None), "settings": pairs(settings), "format": format_}, Options
     )

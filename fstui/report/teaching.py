@@ -14,6 +14,8 @@ from fstui.simulate.parameters import ParameterTable, Simulated
 
 _GIVES_AWAY = (".cache.flush", ".cache.fua", ".syncs_stubbed")
 """Parameters that reveal whether a disk is durable."""
+_EXAMPLES = {"disk.platter.rpm": "10000", "disk.command_us": "500"}
+"""Changes that show in a run: the first one that a disk has."""
 
 
 def of_disks(disks: Sequence[Simulated]) -> Report:
@@ -28,7 +30,7 @@ def of_disk(made: Simulated, *, truth: bool) -> Report:
     shown = {key: value for key, value in _parameters(made, "") if truth or not key.endswith(_GIVES_AWAY)}
     words = made.truth if truth else "Whether it is durable: --truth"
     starting = f"fstui --simulate {made.name} starts the app on it."
-    key, value = list(shown.items())[-1]
+    key, value = next(item for item in _EXAMPLES.items() if item[0] in shown)
     changing = f"KEY=VALUE after a comma changes a parameter: {made.name},{key}={value}"
     document = DiskDocument(name=made.name, title=made.title, parameters=shown, truth=words if truth else None)
     table = Section("", ("PARAMETER", "VALUE"), tuple(shown.items()))

@@ -431,3 +431,12 @@ def test_recording_without_space_for_its_state_is_refused(fstui: Fstui, tmp_path
         assert "Set XDG_STATE_HOME to another directory" in refusal(fstui("record", XDG_STATE_HOME=str(tmp_path)))
     finally:
         subprocess.run(["umount", tmp_path], check=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [("compare --price", "See 'fstui compare --help'."), ("run fsync", "Did you mean 'fsync-rate'?")],
+)
+def test_what_is_wrong_is_said_first_and_of_the_command(fstui: Fstui, words: str, said: str) -> None:
+    done = fstui(*words.split())
+    assert done.returncode == 2 and said in done.stderr.decode()
