@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -33,7 +32,7 @@ from fstui.powercut.header import PowerCutHeader, decode_header
 from fstui.powercut.log import BadLog, Log
 from fstui.powercut.power_cuts import EarlierCuts
 from fstui.powercut.records import BY_DATABASE, LOST, PREFIX
-from fstui.state.workspace import TargetDirectory, Workspace
+from fstui.state.workspace import NotInspected, TargetDirectory, Workspace
 from fstui.storage.survey import target_of
 
 READ_S = 30.0
@@ -60,8 +59,9 @@ class ReadBack:
     """What the child program ``powercut.readback`` printed."""
 
     def __init__(self) -> None:
+        self.answered = False
         self.error: str | None = "the program that reads them has ended"
-        """Why the records could not be read, unless it has answered."""
+        """Why the records could not be read; None if they could."""
         self.found = False
         self.ended: str | None = None
         """Why the writer stopped, if it stopped by itself."""
@@ -72,6 +72,7 @@ class ReadBack:
         """Which copy of a database could not be removed, and why."""
 
     def add(self, line: dict[str, Any]) -> None:
+        self.answered = True
         if "writer" in line:
             self.writers[line["writer"]] = line
         elif "error" in line:
@@ -178,9 +179,17 @@ async def _inspected(directory: str, machine: RecordsHost) -> TargetDirectory:
 async def _check_unmountable(directory: str, header: PowerCutHeader, machine: RecordsHost) -> None:
     try:
         inspected = await machine.inspect(directory)
+    except NotInspected:
+        raise
     except Refused:
         return
-    if (await _read_back(inspected, header, {}, {})).found:
+    read = await _read_back(inspected, header, {}, {})
+    if not read.answered:
+        raise Refused(
+            f"{inspected.path} may contain the records: the program that looks for them was killed. Nothing was saved. "
+            "Verify again."
+        )
+    if read.found:
         raise Refused(f"{inspected.path} is mounted and contains the records: verify without --mount-fails")
 
 
@@ -234,7 +243,8 @@ async def _read_back(
     """Read the records in a child, which is killed on cancellation. ``last``: the newest record of each writer."""
     read = ReadBack()
     copied = any(stream.writes in BY_DATABASE and stream.writer in last for stream in header.streams)
-    copies = await _directory_for_copies() if copied else None
+    # a database writes to its files when it recovers, so it recovers a copy
+    copies = await Workspace.make_temporary() if copied else None
     try:
         request = {
             "directory": str(Path(inspected.path) / (PREFIX + header.run)),
@@ -255,15 +265,6 @@ async def _read_back(
     finally:
         read.left = await copies.remove() if copies else None
     return read
-
-
-async def _directory_for_copies() -> Workspace:
-    """Make a directory for copies of databases, which write to their files when they recover. Raises Refused."""
-    try:
-        temporary = await in_child(tempfile.gettempdir, where="the directory for temporary files")
-    except OSError as error:
-        raise Refused(f"a copy of the database cannot be made: {error}. Set TMPDIR to another directory") from None
-    return await Workspace.make(temporary, secrets.token_hex(3))
 
 
 def _figures(witnessed: Witnessed, read: ReadBack, declared: Declared, cuts_before: int) -> PowerCutFigures:

@@ -10,12 +10,14 @@ from __future__ import annotations
 import errno
 import json
 import os
+import secrets
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fstui import proc
-from fstui.measure.children import Child, NoAnswer, call_helper
+from fstui.measure.children import Child, NoAnswer, call_helper, in_child
 from fstui.model.errors import Refused
 from fstui.model.quantities import size
 from fstui.model.storage import Space, Target
@@ -65,6 +67,10 @@ class TargetDirectory(NamedTuple):
     """statvfs(3) f_fsid. ext4 and btrfs derive it from their UUID, so it stays the same after a reboot."""
 
 
+class NotInspected(Refused):
+    """Nothing is known about a directory: its disk hangs, or the process that looked was killed."""
+
+
 _NAME_ANOTHER = "Name an existing directory on the storage in question."
 _STOPPED = "The filesystem has stopped, or its device is gone: see the kernel's log (dmesg)."
 
@@ -77,7 +83,9 @@ async def inspect(directory: str, *, trusting: bool = False) -> TargetDirectory:
     try:
         found = await call_helper("measure.helpers.directory.inspect", directory, timeout_s=_ANSWER_S, where=directory)
     except NoAnswer as silence:
-        raise Refused(f"{silence}. Nothing was written.") from None
+        raise NotInspected(f"{silence}. Nothing was written.") from None
+    except ChildProcessError as killed:
+        raise NotInspected(f"{directory}: {killed.strerror}. Nothing was written. Try again.") from None
     except OSError as error:
         raise Refused(
             f"{directory}: {error.strerror}. {_STOPPED if error.errno == errno.EIO else _NAME_ANOTHER}"
@@ -183,6 +191,15 @@ class Workspace(RunDirectory):
             await _forget(entry, answer)
             raise Refused(f"Cannot make {path}: {answer.get('error', 'its helper process ended')}.")
         return cls(HeldDirectory(path, *answer["identity"]), keeper, entry, answer)
+
+    @classmethod
+    async def make_temporary(cls) -> Workspace:
+        """Make one in the directory for temporary files. Raises Refused."""
+        try:
+            temporary = await in_child(tempfile.gettempdir, where="the directory for temporary files")
+        except OSError as error:
+            raise Refused(f"there is no directory for temporary files: {error}. Set TMPDIR to one") from None
+        return await cls.make(temporary, secrets.token_hex(3))
 
     async def remove(self, timeout_s: float = _REMOVE_S) -> str | None:
         self._keeper.hang_up()

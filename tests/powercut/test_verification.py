@@ -1,6 +1,7 @@
 """A whole verification on this host, with prepared records and the boot id of another boot."""
 
 import asyncio
+import errno
 import os
 import re
 import subprocess
@@ -25,7 +26,7 @@ from fstui.powercut.writing import PreparedCut
 from fstui.runs import power_cut
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.session import Session
-from fstui.state import ledger
+from fstui.state import ledger, workspace
 from tests import prefork
 from tests.powercut.honest import BLOCK, directory_of, lay_down, log_of, put
 from tests.real.headless import FSTUI
@@ -232,6 +233,21 @@ async def test_unmountable_filesystem_is_lost(tmp_path: Path) -> None:
 
 async def test_mounted_filesystem_is_not_unmountable(box: Box) -> None:
     with pytest.raises(Refused, match="contains the records"):
+        await box.check(unmountable=True)
+
+
+async def test_killed_reader_is_no_unmountable_filesystem(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(children, "command", lambda *_: ["sh", "-c", "kill -9 $$"])
+    with pytest.raises(Refused, match="may contain the records"):
+        await box.check(unmountable=True)
+
+
+async def test_uninspected_directory_is_not_unmountable(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def killed(*_: object, **_named: object) -> None:
+        raise ChildProcessError(errno.ECHILD, "the child process was killed")
+
+    monkeypatch.setattr(workspace, "call_helper", killed)
+    with pytest.raises(Refused, match="the child process was killed"):
         await box.check(unmountable=True)
 
 
