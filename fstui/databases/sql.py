@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from fstui.databases.connections import Connection, DatabaseError
 from fstui.databases.mysql import MySQL
 from fstui.databases.postgresql import PostgreSQL
 from fstui.databases.programs import output_of
 from fstui.measure.kinds.servers import Driver
+from fstui.model.errors import Refused
+from fstui.state.workspace import Workspace
 
 Family = MySQL | PostgreSQL
 FAMILIES: dict[Driver, Family] = {"mysql": MySQL(), "pgsql": PostgreSQL()}
@@ -35,34 +36,41 @@ async def query(
     ``within``: the words before sysbench's, for a server whose socket can be reached from the run's directory alone.
     """
     family = family_of(connection)
-    with as_file(files(__package__) / "sql.lua") as script, _tls_directory(connection) as directory:
-        first, *words = (*within, program)
-        status, text = await output_of(
-            first,
-            *words,
-            str(script),
-            *family.sysbench_options(connection),
-            "--config-file=/dev/stdin",
-            "query",
-            stdin=family.secrets(connection),
-            directory=directory,
-            environment={"FSTUI_SQL": "\n".join(statements), **environment(connection)},
-        )
+    with as_file(files(__package__) / "sql.lua") as script:
+        async with _tls_directory(connection) as directory:
+            first, *words = (*within, program)
+            status, text = await output_of(
+                first,
+                *words,
+                str(script),
+                *family.sysbench_options(connection),
+                "--config-file=/dev/stdin",
+                "query",
+                stdin=family.secrets(connection),
+                directory=directory,
+                environment={"FSTUI_SQL": "\n".join(statements), **environment(connection)},
+            )
     if status:
         raise DatabaseError(error_in(text) or f"sysbench ended with status {status}")
     return [tuple(line.split("\t")[1:]) for line in text.splitlines() if line.startswith("row\t")]
 
 
-@contextmanager
-def _tls_directory(connection: Connection) -> Iterator[str | None]:
-    """Yield a directory with links to the files of TLS; None without TLS."""
+@asynccontextmanager
+async def _tls_directory(connection: Connection) -> AsyncIterator[str | None]:
+    """Yield a directory with links to the files of TLS; None without TLS. Raises DatabaseError."""
     if connection.tls is None:
         yield None
         return
-    with TemporaryDirectory(prefix="fstui-") as directory:
+    try:
+        workspace = await Workspace.make_temporary()  # it is in the ledger, and a kill of fstui removes it
+    except Refused as refusal:
+        raise DatabaseError(str(refusal)) from None
+    try:
         for name, path in tls_files(connection).items():
-            Path(directory, name).symlink_to(path)
-        yield directory
+            Path(workspace.held.path, name).symlink_to(path)
+        yield workspace.held.path
+    finally:
+        await workspace.remove()
 
 
 def address(connection: Connection) -> str:

@@ -13,10 +13,11 @@ from fstui.databases.existing import connection_to, known_again
 from fstui.databases.mysql import MySQL
 from fstui.databases.postgresql import PostgreSQL
 from fstui.databases.programs import ServerProgram
-from fstui.databases.sql import FAMILIES, address, environment, error_in, family_of
+from fstui.databases.sql import FAMILIES, address, environment, error_in, family_of, query
 from fstui.measure.kinds.servers import KINDS, ServerName, kind_of
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
+from fstui.state import ledger, paths
 
 SERVICES = """
 # a comment
@@ -175,6 +176,20 @@ def test_unknown_login_path_is_refused(home: Path) -> None:
 def test_tls_needs_all_three_files(home: Path) -> None:
     (home / ".my.cnf").write_text("[client]\nssl-ca=/etc/ca.pem\n")
     assert mysql(host="db7").tls is None
+
+
+async def test_links_to_tls_files_are_in_the_ledger(tmp_path: Path) -> None:
+    sysbench, seen = tmp_path / "sysbench", tmp_path / "seen"
+    sysbench.write_text(f'#!/bin/sh\n(pwd -P; ls; cat {paths.ledger_dir()}/*) >{seen}\n')
+    sysbench.chmod(0o700)
+    tls = Tls(ca="/etc/ca.pem", certificate="/etc/me.pem", key="/etc/me.key")
+    connection = Connection(driver="mysql", host="db7", user="app", database="fstui", tls=tls)
+    await query(str(sysbench), connection, ["SELECT 1"])
+    directory, *names, entry = seen.read_text().splitlines()
+    assert names[:3] == ["cacert.pem", "client-cert.pem", "client-key.pem"]
+    assert msgspec.json.decode(entry)["what"] == directory
+    assert not Path(directory).exists()
+    assert ledger.entries() == []
 
 
 @pytest.fixture
