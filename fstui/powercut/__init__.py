@@ -5,5 +5,6 @@ has returned. Then the power is cut. After the restart, the witness's log lists 
 are compared with those that do exist (``readback``, ``verification``). A campaign repeats that without a person
 (``cutting``).
 
-The children (writer, output, readback) import only the standard library, the wire, records and log.
+The child programs and what they import (``writer``, ``readback``, ``output``, ``server``) use only the standard
+library, ``measure.wire``, ``records`` and ``log``, so that they start fast.
 """

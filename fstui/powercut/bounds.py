@@ -16,17 +16,17 @@ _HALVINGS = 60
 
 
 def interval(lost: int, cuts: int) -> tuple[float, float]:
-    """Return the lowest and the highest share of cuts that lose data. Without a cut, nothing is known."""
+    """Return both ends of the interval for the share of cuts that lose data: 0 and 1 if there was no cut."""
     if cuts == 0:
         return 0.0, 1.0
-    outside = (1 - CONFIDENCE) / (1 if lost in (0, cuts) else 2)
-    low = 0.0 if lost == 0 else _solve(lambda share: 1 - _at_most(lost - 1, cuts, share) > outside)
-    high = 1.0 if lost == cuts else _solve(lambda share: _at_most(lost, cuts, share) < outside)
+    tail = (1 - CONFIDENCE) / (1 if lost in (0, cuts) else 2)
+    low = 0.0 if lost == 0 else _bisect(lambda share: 1 - _at_most(lost - 1, cuts, share) > tail)
+    high = 1.0 if lost == cuts else _bisect(lambda share: _at_most(lost, cuts, share) < tail)
     return low, high
 
 
-def _solve(above: Callable[[float], bool]) -> float:
-    """Return the share from which on ``above`` is true."""
+def _bisect(above: Callable[[float], bool]) -> float:
+    """Return the lowest share for which ``above`` is true. It is true for every higher share, too."""
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2

@@ -1,9 +1,9 @@
-"""A campaign: what it does, and its cuts as they are stored on the witness.
+"""The settings and the cuts of a campaign, and the directory on the witness in which they are stored.
 
-The directory of a campaign contains ``campaign.json`` (the settings) and for each cut ``NUMBER.json`` (its state,
-written again before each step), ``NUMBER.log`` (the acknowledgements) and ``NUMBER.run.json`` (what HOST read back).
-``stopped`` says why the campaign stopped. After a power cut of the witness itself, the same command continues with the
-step that was interrupted.
+A campaign cuts the power of HOST, the tested machine. Its directory contains ``campaign.json`` (the settings) and for
+each cut ``NUMBER.json`` (its state, written again before each step), ``NUMBER.log`` (the acknowledgements) and
+``NUMBER.run.json`` (what HOST read back). ``stopped`` contains the reason why the campaign stopped. After a power cut
+of the witness itself, the same command continues with the step that was interrupted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from fstui.powercut.log import MAX_HEADER, BadLog, parse_header
 from fstui.state.files import make_private, read_regular, write_atomically
 
 Step = Literal["start", "write", "off", "wait", "on", "back", "verify", "done"]
-"""``start``: HOST is being prepared; ``off``, ``on``: the command was started; ``wait``: the power is off."""
+"""``start``: HOST is being prepared; ``write``: the writer runs; ``off``, ``on``: that command was started; ``wait``:
+the power is off; ``back``: HOST is booting; ``verify``: the records are compared."""
 Outcome = Literal["", "intact", "lost", "no-cut", "refused"]
 """``intact``: no acknowledged record was lost. ``no-cut``: nothing was proven. ``refused``: HOST cannot write with this
 pattern."""
@@ -46,8 +47,8 @@ PATTERNS: dict[str, dict[str, str]] = {
     "MariaDB": {"writes": "mariadb"},
     "MySQL": {"writes": "mysql"},
 }
-"""The settings of the writer by the name of the pattern. Cuts take them in this order."""
-_PLUG: dict[Step, str] = {
+"""The settings of the writer by the name of the pattern. The cuts use the patterns in this order."""
+_POWER: dict[Step, str] = {
     "off": "in an unknown state: the off command was running",
     "wait": "off",
     "on": "in an unknown state: the on command was running",
@@ -67,7 +68,7 @@ class CampaignSettings(Base, frozen=True, kw_only=True):
     on: str
     cuts: int
     wait_s: tuple[float, float]
-    """Each cut comes this long after the first acknowledgement, uniform in the range."""
+    """Each cut comes this long after the first acknowledgement: shortest and longest time, uniformly distributed."""
     kind: CutKind
     seed: int
     ssh: str
@@ -79,6 +80,7 @@ class CampaignSettings(Base, frozen=True, kw_only=True):
     """A shell command that makes the filesystem of DIR anew on HOST after a loss; empty: nothing is made anew."""
     root_of: str
     trust_dir: bool
+    """``root_of``, ``trust_dir``: options of ``powercut write`` on HOST."""
     off_s: float
     """The power stays off for this long."""
     back_s: float
@@ -122,7 +124,7 @@ class CampaignCut(Base, frozen=True, kw_only=True):
     @property
     def plug(self) -> str:
         """The state of the power supply, as far as the witness knows."""
-        return _PLUG.get(self.step, "on")
+        return _POWER.get(self.step, "on")
 
 
 class Store:
@@ -133,9 +135,9 @@ class Store:
         self.settings = settings
         self.cuts = cuts
         self.running = False
-        """Another process runs it."""
+        """Whether another process runs the campaign."""
         self._refused_before = sum(cut.outcome == "refused" for cut in cuts)
-        """These patterns are tried again: the user may have changed what was refused."""
+        """Refusals before this start. Their patterns are tried again: the user may have removed the cause."""
         self._lock = lock
         """Held until the process ends."""
 
@@ -204,9 +206,8 @@ class Store:
         if not possible:
             raise Refused(f"{self.settings.host} refuses to write: {next(iter(refused.values()))}")
         number = len(self.cuts) + 1
-        numbers = random.Random(f"{self.settings.seed}/{number}")
         pattern = possible[(number - 1) % len(possible)]
-        wait_s = round(numbers.uniform(*self.settings.wait_s), 3)
+        wait_s = round(random.Random(f"{self.settings.seed}/{number}").uniform(*self.settings.wait_s), 3)
         return CampaignCut(number=number, pattern=pattern, wait_s=wait_s, started_at=now)
 
     def save(self, cut: CampaignCut) -> CampaignCut:
@@ -249,7 +250,7 @@ def _cuts(directory: Path) -> Iterator[CampaignCut]:
 
 
 def _decoded(path: Path, kind: type[_Kind], owner: int | None = None) -> _Kind:
-    """``owner``: the user whose file it must be, because its commands will run."""
+    """Read a file of a campaign. ``owner``: the user who must own it, because its commands will run. Raises Refused."""
     try:
         data, found = read_regular(path)
         if owner not in (None, found.st_uid):

@@ -1,4 +1,4 @@
-"""Cut the power of a host again and again, without a hand on the plug, and verify each cut."""
+"""Run a campaign on the witness: cut the power of HOST repeatedly with the user's commands, and verify each cut."""
 
 from __future__ import annotations
 
@@ -28,10 +28,12 @@ ANSWER_S = 60.0
 """Limit for a short command on HOST."""
 VERIFY_S = 900.0
 FIRST_S = 600.0
-"""Limit for the first acknowledgement: HOST fills the files, or makes a database, before it."""
+"""Limit for the first acknowledgement. Before it, HOST fills the files or makes a database."""
 ALIVE_S = 15.0
 """How long HOST may go on after the off command has returned. Some power strips switch after they have answered."""
-RETRY_S, END_S = 1.0, 2.0
+RETRY_S = 1.0
+END_S = 2.0
+"""How long a writer may take to end after its connection broke."""
 MAX_LOG_BYTES = 200 << 20
 MAX_IN_A_ROW = 3
 """After this many cuts in a row that did not happen, something is wrong with the commands."""
@@ -39,7 +41,7 @@ MAX_REASON, MAX_PRINTED = 500, 200
 VERIFIED = (0, 1)
 """The exit statuses of ``powercut verify`` with a complete document; 1: HOST could not save it."""
 KEPT_LOSSES = 3
-"""The records of the first cuts with a loss stay on HOST."""
+"""The records of this many cuts with a loss stay on HOST, the first ones."""
 NO_DEVICE = "does not exist"
 """What mount(8) prints if there is no such device. That says nothing about the data."""
 _BOOT_ID = re.compile(rb"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.MULTILINE)
@@ -62,7 +64,7 @@ class CutCampaign:
         *,
         mount_fails: bool = False,
     ) -> None:
-        """``show`` is called with what happens now, ``finished`` with each cut that ends."""
+        """``show`` is called with a phrase about the current step, ``finished`` with each cut that ends."""
         self.store = store
         self.cut = self._next()
         self._show = show
@@ -70,7 +72,7 @@ class CutCampaign:
         self._mount_fails = mount_fails
         self._stopping = False
         self._boot = ""
-        """The boot of HOST after the cut before."""
+        """The boot id of HOST after the previous cut; empty if unknown."""
         self._off: ShellCommand | None = None
         self._off_returned: tuple[CommandResult, float] | None = None
 
@@ -98,7 +100,7 @@ class CutCampaign:
         return self.store.current(local_time().isoformat(timespec="seconds"))
 
     def _continue(self, *, resumed: bool) -> None:
-        unsure = resumed and self.cut.step in ("off", "on")
+        interrupted = resumed and self.cut.step in ("off", "on")
         if self.cut.step == "write":
             self._finish("no-cut", "the witness was stopped before the power was cut")
             self._boot = ""  # HOST may have restarted since
@@ -110,7 +112,7 @@ class CutCampaign:
             if not self._write():
                 return
         if self.cut.step in ("off", "wait", "on"):
-            self._switch_on(unsure=unsure)
+            self._switch_on(interrupted=interrupted)
         if self.cut.step == "back":
             self._wait_for_host()
         self._verify()
@@ -153,16 +155,20 @@ class CutCampaign:
                 "command takes effect late"
             )
         if leftover := self._leftover():
-            self._must(f"rm -rf -- {shlex.quote(leftover)}", "the records of the cut before could not be removed")
+            remove = f"rm -rf -- {shlex.quote(leftover)}"
+            self._run_on_host(remove, "the records of the cut before could not be removed")
         if settings.remake and self.store.cuts and self.store.cuts[-1].outcome == "lost":
             self._show("making the filesystem anew")
-            self._must(settings.remake, "the --remake command failed")
+            self._run_on_host(settings.remake, "the --remake command failed")
         if settings.mount:
-            self._must(settings.mount, "the --mount command failed")
+            self._run_on_host(settings.mount, "the --mount command failed")
         self._save("start", boot_before=boot)
 
     def _answering(self, silent: str) -> str:
-        """Wait until HOST answers, and return its boot id. Raises Stopped, with the sentence ``silent``."""
+        """Wait until HOST answers, and return its boot id. Raises Stopped.
+
+        ``silent``: the beginning of the message if it does not answer.
+        """
         began = time.monotonic()
         while True:
             waited_s = time.monotonic() - began
@@ -174,13 +180,14 @@ class CutCampaign:
                 raise Stopped(f"{self.settings.host}: {silent} within {seconds(waited_s)}: {trouble}")
             time.sleep(RETRY_S)
 
-    def _must(self, script: str, failed: str) -> None:
+    def _run_on_host(self, script: str, failed: str) -> None:
+        """Run a shell command on HOST. Raises Stopped with the words ``failed``."""
         answer = self._ask(script, self.settings.command_s)
         if answer.code != 0:
             raise Stopped(f"{self.settings.host}: {failed}: {_trouble(answer)}")
 
     def _leftover(self) -> str | None:
-        """Return the directory with the records of the newest cut, unless they are to stay."""
+        """Return the directory with the records of the newest cut if it is to be removed (KEPT_LOSSES)."""
         newest = next((cut for cut in reversed(self.store.cuts) if cut.outcome != "refused"), None)
         if newest is None:
             return None
@@ -193,7 +200,7 @@ class CutCampaign:
     # the cut
 
     def _write(self) -> bool:
-        """Start the writer, cut the power while it writes, and return whether that was attempted."""
+        """Start the writer and cut the power while it writes. Return whether the off command was started."""
         path = self.store.log(self.cut)
         path.unlink(missing_ok=True)
         words = ["write", self.settings.directory, "--yes"]
@@ -218,7 +225,7 @@ class CutCampaign:
         if self._off is None:
             self._not_cut(witness, ended, spoiled)
             return False
-        while (returned := self._returned()) is None:  # the connection broke while it ran
+        while (returned := self._returned()) is None:  # the connection broke while the off command ran
             time.sleep(LOOK_S)
         off, returned_at = returned
         self._save(
@@ -266,14 +273,14 @@ class CutCampaign:
         return ""
 
     def _elsewhere(self, witness: Witness) -> str:
-        """Return that the records go to another filesystem than before, because DIR is not mounted; else nothing."""
+        """Return a clause if the records go to another filesystem than before, because DIR is not mounted."""
         assert witness.header is not None
         found = witness.header.target.mount_point
         before = next((cut.mount_point for cut in self.store.happened), found)
         return f"the records went to the filesystem of {found}, not of {before}" if found != before else ""
 
     def _returned(self) -> tuple[CommandResult, float] | None:
-        """Return the answer of the off command, and when it was there. Raises Stopped if the command failed."""
+        """Return the result of the off command and when it ended; None while it runs. Raises Stopped if it failed."""
         if self._off_returned is None and self._off and (answer := self._off.poll()) is not None:
             self._check("off", answer)
             self._off_returned = answer, time.monotonic()
@@ -292,7 +299,7 @@ class CutCampaign:
         return ShellCommand(["sh", "-c", command], self.settings.command_s)
 
     def _check(self, name: str, answer: CommandResult) -> None:
-        """Raises Stopped if the off or the on command failed."""
+        """Raises Stopped if this command (off, on) failed."""
         if answer.code is None:
             raise Stopped(f"the {name} command did not end within {seconds(answer.elapsed_s)}: {answer.words}")
         if answer.code:
@@ -300,9 +307,9 @@ class CutCampaign:
 
     # after the cut
 
-    def _switch_on(self, *, unsure: bool) -> None:
-        """``unsure``: the witness was restarted while a command ran, so it may have been done already."""
-        if unsure and self._boot_id()[0]:
+    def _switch_on(self, *, interrupted: bool) -> None:
+        """``interrupted``: the witness was restarted while the off or the on command ran, so HOST may be on already."""
+        if interrupted and self._boot_id()[0]:
             self._save("back")
             return
         if self.cut.step == "wait":
@@ -311,7 +318,7 @@ class CutCampaign:
         self._show("power on")
         self._save("on")
         answer = self._command(self.settings.on).wait()
-        if not unsure or answer.code is None:  # the on command of a host that is on already may fail
+        if not interrupted or answer.code is None:  # the on command may fail if HOST is on already
             self._check("on", answer)
         self._save("back")
 
@@ -355,7 +362,7 @@ class CutCampaign:
         return "" if figures.survived else figures.ended or "no record had to be there"
 
     def _read_back(self) -> tuple[CommandResult, str]:
-        """Return the answer of HOST as soon as DIR is mounted, and why it was not mounted, if it was not."""
+        """Return HOST's verification, and an empty string or the reason why DIR could not be mounted for it."""
         began = time.monotonic()
         while True:
             self._show("verifying")
@@ -386,7 +393,7 @@ class CutCampaign:
 
 
 def _trouble(answer: CommandResult) -> str:
-    """Return in a few words why HOST did not do what it was asked to do."""
+    """Return in a few words why a command on HOST failed."""
     if answer.code is None:
         return f"no answer within {seconds(answer.elapsed_s)}"
     return ssh.message(answer.err) or answer.words.rpartition("fstui: ")[2]

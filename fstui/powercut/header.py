@@ -28,14 +28,14 @@ class PowerCutHeader(Base, frozen=True, kw_only=True):
     run: str
     started_at: str
     boot: str
-    """/proc/sys/kernel/random/boot_id. A different one later means that the host has booted again."""
+    """/proc/sys/kernel/random/boot_id: another one at the verification means that the host has booted again."""
     host: Host
     directory: str
     """The directory with the records."""
     fsid: int
-    """statvfs(3) f_fsid of its filesystem."""
+    """statvfs(3) f_fsid of the directory's filesystem."""
     target: Target
-    """The stack with its settings and its identity before the cut."""
+    """The stack before the cut."""
     scenario: ScenarioRef
     streams: tuple[Stream, ...]
     """One per writer, in order."""
@@ -43,15 +43,15 @@ class PowerCutHeader(Base, frozen=True, kw_only=True):
 
     @property
     def settings(self) -> Settings:
-        """The settings of the writers. Raise msgspec.ValidationError."""
+        """The settings of the writers. Raises msgspec.ValidationError."""
         return measures.settings_from({**self.scenario.settings, measures.TAG: "powercut"})
 
 
 def decode_header(fields: dict[str, Any]) -> PowerCutHeader:
     try:
         header = msgspec.convert(fields, PowerCutHeader)
-        _ = header.settings
-        encode(header)  # it is saved with the run, so numbers and texts that JSON cannot hold are refused
+        _ = header.settings  # raises if they are invalid
+        encode(header)  # raises if it has a number or a text that JSON, and so the run document, cannot hold
     except (msgspec.ValidationError, ValueError, OverflowError, RecursionError) as error:
         raise _no_header(str(error)) from None
     if not _RUN_ID.fullmatch(header.run):

@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 
 FORMAT = "powercut/1"
 GONE = "the reader of its acknowledgements has gone"
-"""The reason for which a writer ends after its connection broke; the host itself is running."""
+"""The reason of a writer that ends because its connection broke. Its host is still running."""
 MAX_HEADER, MAX_LINE = 4 << 20, 4096
 """Bytes. The header contains the whole stack; the reason of an end is one sentence."""
 FAILED = "failed: "
 """Prefix of the reason if the storage returned an error: its power may have been cut."""
 _MAX_DIGITS = 18
-"""Of a number, so that it fits into 64 bits."""
+"""A number with this many digits fits into 64 bits."""
 
 
 class BadLog(Exception):  # noqa: N818  printed as it is
@@ -48,15 +48,18 @@ class Ending(NamedTuple):
 
 
 class Acknowledged:
+    """The acknowledgements of one writer."""
+
     def __init__(self, first: int) -> None:
         self.first = first
+        """The sequence number of the first one. The others follow without a gap."""
         self.at_ms = array("q")
 
     @property
     def last(self) -> int:
         return self.first + len(self.at_ms) - 1
 
-    def when(self, sequence: int) -> int:
+    def time_ms(self, sequence: int) -> int:
         return self.at_ms[sequence - self.first]
 
 

@@ -20,6 +20,7 @@ FLAGS: dict[Sync, int] = {
     "O_DIRECT+O_DSYNC": os.O_DIRECT | os.O_DSYNC,
 }
 SYNCS: dict[Sync, Callable[[int], None]] = {"fsync": os.fsync, "fdatasync": os.fdatasync}
+PUT_ROW = "INSERT OR REPLACE INTO records VALUES (?, ?)"
 _PLAIN = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -32,7 +33,10 @@ def sync_directory(path: str) -> None:
 
 
 def prepare(directory: str, run: str, streams: list[Stream], servers: dict[str, Any]) -> tuple[int, int]:
-    """Create and sync the directory and the files to overwrite. Return device and inode. Raises CallError, Trouble."""
+    """Create and sync the test's directory and the files to overwrite. Raises CallError, Trouble.
+
+    Return the device and the inode of the directory.
+    """
     directory_fd = calling("mkdir", make, directory)
     os.fchdir(directory_fd)
     for stream in streams:
@@ -50,7 +54,7 @@ def prepare(directory: str, run: str, streams: list[Stream], servers: dict[str, 
 
 
 def fill(stream: Stream, home: str, run: str) -> None:
-    """Write the records that are overwritten later. For the other methods, check that a file can be opened."""
+    """Write the records that are overwritten later. For other write methods, check that a file can be opened."""
     fd = calling("open", os.open, f"{home}/0", _PLAIN | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         if stream.overwrites:
@@ -65,6 +69,8 @@ def fill(stream: Stream, home: str, run: str) -> None:
 
 
 class WriterFiles:
+    """The files of one writer that uses no database."""
+
     def __init__(self, run: str, stream: Stream) -> None:
         self.run = run
         self.stream = stream
@@ -80,11 +86,11 @@ class WriterFiles:
         self.fd = -1
 
     def put(self, sequence: int) -> None:
-        """Write and sync the record, after the one before it was acknowledged. Raises CallError."""
+        """Write and sync a record. The previous one must have been acknowledged. Raises CallError."""
         self.remove_old(sequence - 1)
         number, offset = self.stream.position(sequence)
-        new = number != self.number
-        if new:
+        starts_file = number != self.number
+        if starts_file:
             self.open(number)
         self.buffer[:] = self.stream.pack(self.run, sequence)
         calling("pwrite", write_whole, self.fd, self.buffer, offset)
@@ -92,25 +98,22 @@ class WriterFiles:
             calling(self.stream.sync, self.sync, self.fd)
         if self.suffix:
             calling("rename", os.rename, f"{self.home}/{number}{self.suffix}", f"{self.home}/{number}")
-        if new and not self.stream.overwrites and self.stream.syncs_directory:
+        if starts_file and not self.stream.overwrites and self.stream.syncs_directory:
             calling("fsync of the directory", os.fsync, self.home_fd)
 
     def open(self, number: int) -> None:
         if self.fd >= 0:
             os.close(self.fd)
-        new = 0 if self.stream.overwrites else os.O_CREAT | os.O_EXCL
-        self.fd = calling("open", os.open, f"{self.home}/{number}{self.suffix}", self.flags | new, 0o600)
+        creation = 0 if self.stream.overwrites else os.O_CREAT | os.O_EXCL
+        self.fd = calling("open", os.open, f"{self.home}/{number}{self.suffix}", self.flags | creation, 0o600)
         self.number = number
 
     def remove_old(self, sequence: int) -> None:
-        """Remove the file that is no longer needed since this record was acknowledged."""
+        """Remove the file that is not needed once this record has been acknowledged."""
         number, offset = self.stream.position(sequence)
         old = number - self.stream.kept_files
         if offset == 0 and old >= 0 and not self.stream.overwrites:
             calling("unlink", os.unlink, f"{self.home}/{old}")
-
-
-PUT_ROW = "INSERT OR REPLACE INTO records VALUES (?, ?)"
 
 
 def fill_database(stream: Stream, home: str, run: str) -> None:
@@ -126,7 +129,8 @@ def fill_database(stream: Stream, home: str, run: str) -> None:
 
 
 class RecordDatabase:
-    """The SQLite database of one writer. Each record is a transaction, durable with synchronous=FULL (pragma.html)."""
+    """The SQLite database of one writer. Each record is a transaction, which synchronous=FULL makes durable
+    (https://www.sqlite.org/pragma.html)."""
 
     def __init__(self, run: str, stream: Stream) -> None:
         self.run = run

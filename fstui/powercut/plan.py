@@ -68,6 +68,7 @@ class PowerCutPlan(Base, frozen=True, kw_only=True):
 
     @property
     def room_bytes(self) -> int:
+        """The space that the records need."""
         return sum(stream.most_bytes for stream in self.streams)
 
     @property
@@ -77,24 +78,26 @@ class PowerCutPlan(Base, frozen=True, kw_only=True):
     @property
     def max_bytes(self) -> int | None:
         """The most bytes written; None if only the cut ends the test."""
-        each_second = self.bytes_per_s
-        seconds = self.settings.seconds
-        return self.room_bytes + int(seconds * each_second) if seconds and each_second else None
+        seconds, bytes_per_s = self.settings.seconds, self.bytes_per_s
+        return self.room_bytes + int(seconds * bytes_per_s) if seconds and bytes_per_s else None
 
 
 def make_plan(settings: Mapping[str, str]) -> PowerCutPlan:
     """Return the plan for the user's ``key=value`` pairs. Raises Refused for an invalid one."""
     values = chosen(FORM, settings)
     typed = msgspec.convert(values, PowerCut)
-    ways = product(msgspec.convert(typed.sync, tuple[Sync, ...]), msgspec.convert(typed.writes, tuple[Writes, ...]))
-    known: list[tuple[Sync, Writes]] = [
-        ("fdatasync", writes) if writes in BY_DATABASE else (sync, writes) for sync, writes in ways
+    chosen_ways = product(
+        msgspec.convert(typed.sync, tuple[Sync, ...]), msgspec.convert(typed.writes, tuple[Writes, ...])
+    )
+    # a database chooses the sync itself, so its records get only one way
+    ways: list[tuple[Sync, Writes]] = [
+        ("fdatasync", writes) if writes in BY_DATABASE else (sync, writes) for sync, writes in chosen_ways
     ]
-    each = [way for way in dict.fromkeys(known) for _ in range(typed.writers)]
+    way_of_writer = [way for way in dict.fromkeys(ways) for _ in range(typed.writers)]
     return PowerCutPlan(
         scenario=ScenarioRef(name=NAME, title=FORM.title, settings=values),
         settings=typed,
-        streams=tuple(Stream.of(number, *way, typed.block, typed.file) for number, way in enumerate(each)),
+        streams=tuple(Stream.of(number, *way, typed.block, typed.file) for number, way in enumerate(way_of_writer)),
     )
 
 

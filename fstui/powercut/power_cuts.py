@@ -1,7 +1,7 @@
 """Power cuts in the history: verified cuts, survived cuts of a target, and cuts that are not yet verified.
 
-A cut is identified by the id of its writer, so verifying it twice counts once. Survived cuts are counted per target
-identity (at the time of writing), since the last loss of that identity.
+A cut has the run id of its writer, so verifying it twice counts once. Survived cuts are counted per identity of the
+target (as it was before the cut), since the last loss of that identity.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class EarlierCuts(NamedTuple):
 def earlier(cut: str, identity: str) -> EarlierCuts:
     saved = list(verified())
     decided = next((found for found in saved if found.figures.cut == cut and found.figures.is_final), None)
-    return EarlierCuts(decided, _survived(saved, identity, besides=cut))
+    return EarlierCuts(decided, _survived(saved, identity, except_cut=cut))
 
 
 class SoFar(NamedTuple):
@@ -62,21 +62,21 @@ class SoFar(NamedTuple):
 
 
 def so_far(identity: str) -> SoFar:
-    """Return the state for a target; an empty identity means that there is none."""
+    """Return the state of the target with this identity; if that is empty, only the pending cuts."""
     return SoFar(_survived(verified(), identity) if identity else 0, pending())
 
 
-def _survived(saved: Iterable[VerifiedCut], identity: str, besides: str = "") -> int:
-    kept: set[str] = set()
-    for found in saved:
+def _survived(newest_first: Iterable[VerifiedCut], identity: str, except_cut: str = "") -> int:
+    survived: set[str] = set()
+    for found in newest_first:
         figures = found.figures
-        if figures.identity != identity or figures.cut == besides:
+        if figures.identity != identity or figures.cut == except_cut:
             continue
         if figures.any_lost:
             break
         if figures.survived_power_cut:
-            kept.add(figures.cut)
-    return len(kept)
+            survived.add(figures.cut)
+    return len(survived)
 
 
 def pending() -> list[LedgerEntry]:
@@ -87,8 +87,8 @@ def pending() -> list[LedgerEntry]:
 def left_behind() -> list[LedgerEntry]:
     """Return what killed runs and verified cuts left behind: everything that can be removed without asking."""
     stale = ledger.stale()
-    kept = _unverified(stale)
-    return [entry for entry in stale if entry not in kept]
+    unverified = _unverified(stale)
+    return [entry for entry in stale if entry not in unverified]
 
 
 def _unverified(entries: list[LedgerEntry]) -> list[LedgerEntry]:

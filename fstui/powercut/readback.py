@@ -1,13 +1,15 @@
 """Child: reads the records of a power-cut test back, and changes nothing. It is abandoned if the storage hangs.
 
-stdin: one JSON line: ``directory``, ``run``, ``streams``, ``last`` (the newest acknowledged sequence by writer),
-``servers``, see ``fstui.powercut.server``, and ``copies``, the directory for copies of databases and its identity, or
-null if there are none.
-stdout: JSON lines: ``error`` if the records cannot be read; ``found`` with ``ended`` (why the writer stopped by
-itself); then for each writer its counts, ``oldest`` (its oldest lost record) and ``not_recovered``.
+stdin: one JSON line: ``directory``, ``run``, ``streams``, ``last`` (the newest acknowledged sequence number by writer),
+``servers`` (see ``fstui.powercut.server``), and ``copies``: the directory for copies of databases with its identity, or
+null without databases.
+stdout: JSON lines: ``error`` if the records cannot be read; ``found`` (whether the directory exists) with ``ended``
+(why the writer stopped by itself); then for each writer its counts, ``oldest`` (its oldest lost record) and
+``not_recovered`` (why its database server did not start again).
 
 An acknowledged record must exist, or, in an overwritten file, a newer one in its place. One write per writer may have
-been in flight: the place after the newest record may be torn or unreadable, and counts as ``in_flight``.
+been in flight, so the place after the newest record may be torn or unreadable. It counts as ``in_flight``. The missing
+file of a writer that does not sync the directory counts as ``unpromised``.
 """
 
 from __future__ import annotations
@@ -39,6 +41,8 @@ SQLITE_DAMAGED = (1, 11, 26)
 """SQLITE_ERROR (it has no such table), SQLITE_CORRUPT, SQLITE_NOTADB: errors of the content of a database."""
 SERVER_LOCKS = frozenset({"postmaster.pid", "socket.lock"})
 """Files with the process id of the server that the cut ended: another process may have it now."""
+WHOLE_FILE = -1
+"""The offset of a record that stands for every place in its file, because the file could not be read."""
 COPY_BYTES = 1 << 20
 MAX_ENDED_BYTES = 1000
 
@@ -67,6 +71,7 @@ class Files:
         self._blocks: dict[int, dict[int, Record]] = {}
 
     def numbers(self) -> list[int]:
+        """Return the numbers of the existing files."""
         try:
             return sorted(int(name) for name in os.listdir(self.home) if name.isdecimal())
         except OSError:
@@ -75,31 +80,31 @@ class Files:
     def at(self, number: int, offset: int) -> Record:
         if number not in self._blocks:
             self._blocks[number] = dict(self.read(number))
-        everywhere = self._blocks[number].get(-1)
-        return everywhere or self._blocks[number].get(offset, Record("missing"))
+        blocks = self._blocks[number]
+        return blocks.get(WHOLE_FILE) or blocks.get(offset, Record("missing"))
 
     def intact(self) -> Iterator[int]:
-        """Yield the sequence numbers of the writer's intact records that are in the right place."""
+        """Yield the sequence numbers of the writer's intact records in their own places."""
         for number in self.numbers():
             self.at(number, 0)
             for offset, found in self._blocks[number].items():
-                if found.kind == "intact" and self.own(found, number, offset):
+                if found.kind == "intact" and self.belongs_to(found, number, offset):
                     yield found.sequence
 
-    def own(self, found: Record, number: int, offset: int) -> bool:
-        """Return whether the record belongs to this writer and to this place."""
-        here = self.stream.position(found.sequence) == (number, offset)
-        return here and (found.run, found.writer) == (self.run, self.stream.writer)
+    def belongs_to(self, found: Record, number: int, offset: int) -> bool:
+        """Return whether this writer wrote the record, and to this place."""
+        in_place = self.stream.position(found.sequence) == (number, offset)
+        return in_place and (found.run, found.writer) == (self.run, self.stream.writer)
 
     def read(self, number: int) -> Iterator[tuple[int, Record]]:
-        """Yield (offset, record); offset -1 applies to the whole file."""
+        """Yield the offset and the record of each block, or only one record with the offset WHOLE_FILE."""
         try:
             fd = open_to_read(f"{self.home}/{number}")
         except FileNotFoundError:
-            yield -1, Record("no file")
+            yield WHOLE_FILE, Record("no file")
             return
         except OSError:
-            yield -1, Record("unreadable")
+            yield WHOLE_FILE, Record("unreadable")
             return
         try:
             size = os.fstat(fd).st_size if stat.S_ISREG(os.fstat(fd).st_mode) else 0
@@ -129,12 +134,12 @@ class RecoveredRows(Files):
         try:
             rows = self.rows(number)
         except CallError as error:
-            yield -1, Record("no file" if error.errno == errno.ENOENT else "unreadable")
+            yield WHOLE_FILE, Record("no file" if error.errno == errno.ENOENT else "unreadable")
             return
         finally:
             remove_copies()
         if rows is None:
-            yield -1, Record("unreadable")
+            yield WHOLE_FILE, Record("unreadable")
             return
         for place, block in rows:
             if isinstance(place, int) and isinstance(block, bytes):
@@ -143,7 +148,7 @@ class RecoveredRows(Files):
     def rows(self, number: int) -> list[tuple[Any, Any]] | None:
         """Return the rows; None if the database is damaged. Raises CallError if its files cannot be read.
 
-        Any other error says nothing about the disk.
+        Any other error is one of this host, and proves nothing about the disk.
         """
         raise NotImplementedError
 
@@ -204,7 +209,7 @@ class RecoveredServer(RecoveredRows):
 
 
 def remove_copies() -> None:
-    """Remove the copy of a database, and what its server made, from the working directory."""
+    """Remove the copy of a database and the files of its server from the working directory."""
     for path in [name for name in os.listdir() if name.startswith(("copy", "new"))]:
         if os.path.isdir(path):
             shutil.rmtree(path)
@@ -213,7 +218,7 @@ def remove_copies() -> None:
 
 
 def copy_tree(source: str, to: str) -> None:
-    """Copy the directories and the regular files of a server with their owners. Raises CallError, Trouble, OSError."""
+    """Copy the data of a server: directories and regular files, with their owners. Raises as ``copy_file`` does."""
     calling("stat", os.stat, source)
     for path, _, names in os.walk(source, onerror=_raise):
         made = to + path[len(source) :]
@@ -296,6 +301,7 @@ class WriterComparison:
         return range(oldest, self.last + 1)
 
     def kind(self, found: Record, sequence: int) -> str:
+        """Return what was found in the place of a record: ``present``, a kind of loss, or ``no file``."""
         if found.kind != "intact":
             return "missing" if found.kind == "empty" else found.kind
         if found.run != self.run or found.writer != self.stream.writer:

@@ -41,10 +41,11 @@ BLOCK_BYTES = range(4096, (1 << 20) + 1, 4096)
 MAX_FILE_BYTES = 64 << 20
 MAX_WRITERS = 256
 MAX_WAL_BYTES = 16 << 20
-"""Of SQLite's write-ahead log: it is reset after 1000 pages, and the transaction that fills the table is not in it."""
+"""Maximum size of SQLite's write-ahead log: it is reset after 1000 pages, and the transaction that fills the table
+precedes it."""
 
 MAX_SERVER_BYTES = 192 << 20
-"""Of a database server: system tables, logs, and old rows until they are removed."""
+"""Maximum size of a database server's own files: system tables, logs, and old rows until they are removed."""
 
 Sync = Literal["fsync", "fdatasync", "O_DSYNC", "O_DIRECT+O_DSYNC"]
 ServerName = Literal["mariadb", "mysql", "postgresql"]
@@ -54,11 +55,11 @@ Writes = Literal["overwrite", "append", "create", "create-no-dirsync", "rename",
 one row per record, overwritten like the places of *overwrite*; the database syncs it."""
 SERVERS = get_args(ServerName)
 BY_DATABASE = ("sqlite", *SERVERS)
-"""A database syncs these records."""
+"""Write methods whose records a database syncs."""
 LOST = ("missing", "stale", "torn", "misplaced", "unreadable")
 """The kinds of loss."""
 Kind = Literal["intact", "empty", "torn", "missing", "no file", "unreadable"]
-"""The last three mean that no block could be read."""
+"""What was found in the place of a record. With the last three kinds, no block could be read there."""
 
 
 class Record(NamedTuple):
@@ -131,7 +132,8 @@ class Stream(NamedTuple):
 
     @property
     def most_bytes(self) -> int:
-        """The most space that its files use; a new one is started before the oldest is removed."""
+        """The most space that its files use."""
+        # one more, because a new file is started before the oldest is removed
         files = self.kept_files if self.overwrites else self.kept_files + 1
         # the log twice, because the pages of the table are larger than its rows
         database = 2 * MAX_WAL_BYTES if self.writes == "sqlite" else MAX_SERVER_BYTES if self.by_server else 0

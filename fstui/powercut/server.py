@@ -1,9 +1,9 @@
-"""The database server of one writer: its data is in the writer's directory, and each record is a row of its own commit.
+"""The database server of one writer. Its data is in the writer's directory. Each record is a row, committed by itself.
 
 The settings come from ``databases.record_server``: ``user``, ``prepare``, ``argv``, ``socket``, ``ready`` and
 ``signal`` as in ``measure.helpers.serve``; ``client``, the command line of sysbench with ``{home}`` for the data
-directory; ``script``, its program; ``create``, the statements that make the table, and ``begin``, those before all
-others.
+directory; ``script``, the Lua program for sysbench; ``create``, the statements that make the table; ``begin``, the
+first statements of each connection.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from fstui.measure.wire.stdio import Trouble
 from fstui.powercut.records import Stream
 
 START_S = 180.0
-"""For one command of a server, on a slow disk."""
+"""Time limit for the start, the end and each preparing command of a server. A slow disk needs it."""
 MNT_DETACH = 2
 LAST_LINES, MAX_LOG = 6, 800
 
 
 class NoAnswer(Trouble):
-    """It did not answer in time, or waits for space: nothing is known about its data."""
+    """The server did not answer in time, or waits for space. Nothing is known about its data."""
 
 
 class RecordServer:
-    """A server, and sysbench as its client. All methods raise Trouble with their error."""
+    """A server, and sysbench as its client. All methods raise Trouble."""
 
     def __init__(self, settings: dict[str, Any], home: str, run: str, stream: Stream) -> None:
-        """``home``: its data directory, a name in the working directory."""
+        """``home``: the data directory, a name in the working directory."""
         self.settings = settings
         self.home = home
         self.run = run
@@ -52,7 +52,7 @@ class RecordServer:
         time.sleep(POLL_S)
 
     def make(self) -> None:
-        """Make its data with the rows that are overwritten later, end it, and sync the filesystem."""
+        """Make the data with the rows that are overwritten later, end the server, and sync the filesystem."""
         for step in self.settings["prepare"]:
             self.deadline = time.monotonic() + START_S
             self.server.prepare(step)
@@ -66,7 +66,7 @@ class RecordServer:
             raise Trouble(f"syncfs: {os.strerror(ctypes.get_errno())}")
 
     def start(self, *statements: str) -> None:
-        """Start it on its data, connect, and execute the statements."""
+        """Start the server on its data, connect, and execute the statements."""
         with suppress(FileNotFoundError):
             os.unlink(f"{self.home}/{self.settings['socket']}")
         self.deadline = time.monotonic() + START_S
@@ -100,7 +100,7 @@ class RecordServer:
         return [(int(place), decoded(block)) for place, block in self.execute("SELECT place, block FROM records")]
 
     def execute(self, statement: str) -> list[list[str]]:
-        """Execute it in a transaction of its own, unless it is in one. Return its rows."""
+        """Execute a statement, and commit it unless a transaction was begun. Return its rows."""
         assert self.client is not None and self.client.stdin is not None and self.client.stdout is not None
         with suppress(BrokenPipeError):
             self.client.stdin.write(f"{statement}\n")
@@ -118,7 +118,7 @@ class RecordServer:
         raise Trouble(fatal or "its client ended")
 
     def end(self) -> None:
-        """End it with all that was committed."""
+        """End the server so that its data contains all that was committed."""
         self.disconnect()
         assert self.server.process is not None
         self.server.signal(self.settings["signal"])
@@ -142,12 +142,12 @@ class RecordServer:
 
     @property
     def was_killed(self) -> bool:
-        """Whether a process of it was killed, for lack of memory, which says nothing about its data."""
+        """Whether a process of the server was killed, for lack of memory: that proves nothing about its data."""
         process = self.server.process
         return (process is not None and process.poll() == -signal.SIGKILL) or "by signal 9" in self.last_lines()
 
     def last_lines(self) -> str:
-        """Return the end of its log in one line."""
+        """Return the end of the server's log in one line."""
         try:
             with open(self.server.log, "rb") as log:
                 lines = log.read().decode(errors="backslashreplace").splitlines()[-LAST_LINES:]
@@ -157,7 +157,7 @@ class RecordServer:
 
 
 def decoded(block: str) -> bytes:
-    """Return the bytes of a row. Text that is no record stays as it is: it is torn."""
+    """Return the bytes of a row. Text that is not hexadecimal stays as it is, and then counts as torn."""
     try:
         return bytes.fromhex(block)
     except ValueError:

@@ -1,6 +1,6 @@
-"""Run a command of the user, or ssh to the tested host, with a limit for its time and for its output.
+"""Run a command of the user, or ssh to the tested host, with limits for its time and its output.
 
-Each runs in a session of its own, so that Ctrl-C on the terminal ends neither a plug's command nor a connection.
+Each command runs in a session of its own, so that Ctrl-C on the terminal ends no power command and no connection.
 """
 
 from __future__ import annotations
@@ -16,22 +16,23 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 LOOK_S = 0.02
+"""Interval between two looks at a running command."""
 MAX_BYTES = 4 << 20
-"""The run document of a verification has far less."""
+"""Limit for the output. The run document of a verification is far smaller."""
 _TAIL_BYTES = 2000
 
 
 class CommandResult(NamedTuple):
     code: int | None
-    """None: it was killed, because it took too long or printed too much."""
+    """The exit status; None if the command was killed, because it took too long or printed too much."""
     out: bytes
     err: bytes
-    """The end of it."""
+    """The end of stderr."""
     elapsed_s: float
 
     @property
     def printed(self) -> str:
-        """The end of what it printed, in one line."""
+        """The end of stderr, or else of stdout, in one line."""
         return " ".join((self.err or self.out)[-_TAIL_BYTES:].decode(errors="backslashreplace").split())
 
     @property
@@ -40,7 +41,8 @@ class CommandResult(NamedTuple):
 
 
 class ShellCommand:
-    """A running command. Its output goes to files without a name: a child that it leaves behind holds no pipe open."""
+    """A running command. Its output goes to unnamed files, because a process that it leaves behind would keep a pipe
+    open."""
 
     def __init__(
         self, words: Sequence[str], timeout_s: float, stdin: Path | None = None, *, piped: bool = False
@@ -65,7 +67,7 @@ class ShellCommand:
         return self._process.stdout.fileno()
 
     def poll(self) -> CommandResult | None:
-        """Return the answer if the command has ended. It is killed when a limit is exceeded."""
+        """Return the result if the command has ended, or was killed now because it exceeded a limit."""
         code = self._process.poll()
         printed = os.fstat(self._out.fileno()).st_size + os.fstat(self._err.fileno()).st_size
         if code is None and (time.monotonic() - self._began > self._timeout_s or printed > MAX_BYTES):
@@ -79,7 +81,7 @@ class ShellCommand:
         return answer
 
     def kill(self, after_s: float = 0.0) -> CommandResult:
-        """Kill it with its children, unless it ends within this time."""
+        """Kill the command with its children, unless it ends within this time."""
         until = time.monotonic() + after_s
         while self._process.poll() is None and time.monotonic() < until:
             time.sleep(LOOK_S)

@@ -27,9 +27,8 @@ from fstui.model.host import Host, Inventory
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.model.storage import Target
-from fstui.powercut import log as lines
 from fstui.powercut.header import PowerCutHeader, decode_header
-from fstui.powercut.log import BadLog, Log
+from fstui.powercut.log import BadLog, Log, parse
 from fstui.powercut.power_cuts import EarlierCuts
 from fstui.powercut.records import BY_DATABASE, LOST, PREFIX
 from fstui.state.workspace import NotInspected, TargetDirectory, Workspace
@@ -48,7 +47,7 @@ class Witnessed(NamedTuple):
 
 
 class Declared(NamedTuple):
-    """What only the user can know about the cut."""
+    """What the user declares about the cut. ``unmountable``: the filesystem cannot be mounted since then."""
 
     storage_was_cut: bool = False
     unmountable: bool = False
@@ -69,7 +68,7 @@ class ReadBack:
         self.writers: dict[int, dict[str, Any]] = {}
         """The counts of each writer."""
         self.left: str | None = None
-        """Which copy of a database could not be removed, and why."""
+        """Why the directory for copies of databases could not be removed."""
 
     def add(self, line: dict[str, Any]) -> None:
         self.answered = True
@@ -92,10 +91,9 @@ class RecordsHost(Protocol):
 
 
 class Verified(NamedTuple):
-    """The judged run. ``saved_to`` is set if this cut was verified before and its records have been removed since."""
-
     run: Run
     saved_to: str | None = None
+    """The path of the run, if this cut was verified before and its records have been removed since."""
 
 
 async def verify(
@@ -146,7 +144,7 @@ async def read_file(file: str) -> bytes:
 def read_log(data: bytes) -> Witnessed:
     """Parse the witness's log. Raises Refused if it is empty, damaged, or contains no acknowledgement."""
     try:
-        log = lines.parse(data)
+        log = parse(data)
         header = decode_header(log.header)
         _check_complete(log, header)
     except BadLog as bad:
@@ -203,7 +201,7 @@ def _check_host(header: PowerCutHeader, host: Host, declared: Declared) -> None:
 
 def _check_filesystem(header: PowerCutHeader, now: Target, inspected: TargetDirectory) -> None:
     then = header.target
-    # after a lost mkfs the filesystem before it is back, with another f_fsid
+    # If the cut lost a mkfs, the filesystem from before the mkfs is back, with another f_fsid.
     if now.identity == then.identity or (now.fstype, inspected.fsid) == (then.fstype, header.fsid):
         if _within(now) == _within(then):
             return
@@ -271,7 +269,7 @@ def _figures(witnessed: Witnessed, read: ReadBack, declared: Declared, cuts_befo
     log, header, cut_off = witnessed
     now = proc.boot_id()
     oldest = [(writer, found["oldest"]) for writer, found in read.writers.items() if found["oldest"] is not None]
-    ages_ms = [log.last_ms - log.writers[writer].when(sequence) for writer, sequence in oldest]
+    ages_ms = [log.last_ms - log.writers[writer].time_ms(sequence) for writer, sequence in oldest]
     return PowerCutFigures(
         cut=header.run,
         identity=header.target.identity,
@@ -293,6 +291,7 @@ def _figures(witnessed: Witnessed, read: ReadBack, declared: Declared, cuts_befo
 
 
 def _by_claim(log: Log, header: PowerCutHeader, read: ReadBack) -> dict[str, dict[str, int]]:
+    """Return the counts of each combination of sync and write method."""
     claims: dict[str, Counter[str]] = {}
     for stream in header.streams:
         sums = claims.setdefault(f"{stream.sync}, {stream.writes}", Counter())

@@ -21,20 +21,21 @@ from fstui.state.files import open_named, sync_directory
 
 SYNC_S = 0.2
 SILENT_S = 3.0
-"""After this time without a line, the power or the network is gone: the writer prints one every second."""
+"""After this time without a line, the power or the network is gone: the writer prints a line every second."""
 RATE_S = 2.0
+"""The displayed rate is an average over this time."""
 _READ_BYTES = 1 << 16
 
 
 class WitnessState(NamedTuple):
     acknowledged: int
     durable: int
-    """How many of them are synced to the log file."""
+    """How many acknowledgements are synced to the log file."""
     rate_per_s: float
     last: Ack | None
     since_ack_s: float
     since_line_s: float
-    """Since the last line of any kind."""
+    """Time since the last line of any kind."""
 
 
 class LogNotWritten(Exception):  # noqa: N818  printed as it is
@@ -42,6 +43,8 @@ class LogNotWritten(Exception):  # noqa: N818  printed as it is
 
 
 class Witness:
+    """One log, while it is received."""
+
     def __init__(self, path: Path) -> None:
         """Create the file. Raises Refused if it exists or cannot be created."""
         self.path = path
@@ -51,6 +54,7 @@ class Witness:
         self.durable = 0
         self._lines = LineBuffer()
         self._dirty = False
+        """Whether something was written since the last sync."""
         now = time.monotonic()
         self._synced_at = self._line_at = self._ack_at = now
         self._recent: list[tuple[float, int]] = [(now, 0)]
@@ -118,14 +122,14 @@ class Witness:
 
     def _receive(self, data: bytes) -> None:
         self._line_at = time.monotonic()
-        kept = []
+        valid = []
         try:
             for line in self._lines.feed(data, MAX_HEADER if self.log is None else MAX_LINE):
                 self._read(line)
                 if self.log is not None:
-                    kept.append(line + b"\n")
-        finally:  # lines before a damaged one are valid
-            self._write(b"".join(kept))
+                    valid.append(line + b"\n")
+        finally:  # also if a later line is damaged
+            self._write(b"".join(valid))
 
     def _read(self, line: bytes) -> None:
         if self.log is None:

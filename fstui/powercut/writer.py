@@ -1,13 +1,13 @@
 """Child: the writer of the power-cut test. Its stdout goes to a witness on another machine, not to its parent.
 
-Each writer is a process. It writes a record, syncs it, and only then prints its acknowledgement: one write(2) of one
+Each writer is a process. It writes a record, syncs it, and only then prints the acknowledgement: one write(2) of one
 line to the shared stdout. The first process does no I/O on the storage. It prints a sign of life every second and waits
 for the end. ``fstui.powercut.log`` defines the lines, ``fstui.powercut.records`` the records and files.
 
 stdin: settings as one JSON line (``directory`` to create, ``run``, ``header``, ``streams``, ``seconds``, ``pace``,
-``servers``: see ``fstui.powercut.server``), then ``stop REASON``; a closed stdin also stops. stderr, for the parent:
-JSON lines ``ready``, ``refused`` (before the first record), ``ended`` with ``failed``. The directory is kept: it is
-read back after the cut.
+``servers``: see ``fstui.powercut.server``), then ``stop REASON``. A closed stdin also stops the writers. stderr, for
+the parent: JSON lines ``ready``, ``refused`` (before the first record), ``ended`` with ``failed``. The directory stays,
+because it is read back after the cut.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ ALIVE_S = 1.0
 STOP_NS = 2_000_000_000
 """How long to wait for an operation in flight after a stop."""
 NAP_S = 0.05
+"""Interval between two looks at a stop, a child or a clock."""
 
 
 def report(**fields: Any) -> None:
@@ -57,8 +58,8 @@ def write_records(output: Output, began_ns: int, pause_ns: int, stopping: Callab
 
 
 class Coordinator:
-    """The first process: starts the writers, and ends them for whichever comes first: a stop by the parent, the end of
-    the time, a failed writer, a closed stdout."""
+    """The first process: starts the writers and stops them on the first of these: a stop by the parent, the end of the
+    time, a failed writer, a closed stdout."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.directory: str = settings["directory"]
@@ -117,7 +118,7 @@ class Coordinator:
         return 0
 
     def enter(self) -> None:
-        """In a child: enter the directory that was created, even if its name leads elsewhere now."""
+        """In a child: enter the directory that was created. Raises CallError if its name leads elsewhere now."""
         calling("chdir", enter, self.directory, self.identity)
 
     def writer(self, stream: Stream, failures_in: int) -> int:
@@ -144,7 +145,7 @@ class Coordinator:
         return bool(self.stop_flag[0]) or os.getppid() != self.pid
 
     def watch(self, failures: int) -> Ending:
-        """Print signs of life until there is a reason to end."""
+        """Print signs of life until there is a reason to stop, and return that."""
         due = clock()
         while True:
             if clock() >= due:
@@ -182,7 +183,7 @@ class Coordinator:
         self.stop_flag[0] = 1
         until_ns = clock() + STOP_NS
         stuck = [child for child in self.children if not ended(child, until_ns)]
-        if not stuck:  # else the storage hangs, and so would the mark
+        if not stuck:  # otherwise the storage hangs, and so would the mark
             ended(fork(lambda: self.mark(ending.reason)), until_ns + STOP_NS)
         reason = (FAILED if ending.failed else "") + ending.reason.replace("\n", " ")
         self.print_line(b"end %d %s\n" % (self.elapsed_ms(), reason.encode()))
@@ -190,6 +191,7 @@ class Coordinator:
         return 1 if ending.failed else 0
 
     def mark(self, reason: str) -> int:
+        """In a child: write the reason to the file ENDED, because no power was cut while the writers wrote."""
         try:
             self.enter()
             fd = os.open(ENDED, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -237,7 +239,7 @@ def ended(child: int, until_ns: int) -> bool:
 
 
 def main() -> NoReturn:
-    # these are for the parent, which then sends stop. A handler, because a server would inherit an ignored signal
+    # the parent gets them, too, and sends stop. A handler, because a server would inherit an ignored signal
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: None)
     sys.exit(Coordinator(read_settings()).go())

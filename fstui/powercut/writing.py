@@ -30,15 +30,15 @@ class PreparedCut(NamedTuple):
     header: PowerCutHeader
     plan: PowerCutPlan
     on_root: bool
-    """The records go to the root filesystem, so the host may not start again."""
+    """Whether the records go to the root filesystem, so that the host may not start again."""
     servers: Mapping[str, Any]
-    """The settings of the database servers by their names: see ``fstui.powercut.server``."""
+    """The settings of the database servers by name: see ``fstui.powercut.server``."""
 
 
 def make_cut(
     plan: PowerCutPlan, target: Target, fsid: int, inventory: Inventory, servers: Mapping[str, Any]
 ) -> PreparedCut:
-    """Prepare a test; nothing is written yet. ``target`` is the resolved directory, ``fsid`` that of its filesystem."""
+    """Prepare a test without writing anything. ``fsid``: statvfs(3) f_fsid of the target's filesystem."""
     run = secrets.token_hex(8)
     header = PowerCutHeader(
         run=run,
@@ -89,14 +89,14 @@ class Writing:
         return cls(cut, child, entry)
 
     def stop(self, reason: str) -> None:
-        """Request the writer to stop. The second call kills it."""
+        """Tell the writer to stop. The second call kills it."""
         if self._stopping:
             self._child.abandon()
         self._stopping = True
         self._child.send(f"stop {reason}")
 
     async def ready(self) -> None:
-        """Wait until the writer is ready. Raises Refused if it cannot start; nothing is left behind."""
+        """Wait until the writer is ready. If it cannot start, remove what it made and raise Refused."""
         answer = await self._next()
         if answer is None or "refused" in answer:
             await self._end()
@@ -131,5 +131,6 @@ def is_root(target: Target, inventory: Inventory) -> bool:
     root = next((each for each in inventory.filesystems if each.mount_point == "/"), None)
     if target.mount_point == "/" or root is None:
         return target.mount_point == "/"
-    below = [each.stack[0].below if each.stack else () for each in (target, root)]
-    return bool(below[0]) and below[0] == below[1]
+    # two mounts of one filesystem have the same layer below
+    below_target, below_root = (each.stack[0].below if each.stack else () for each in (target, root))
+    return bool(below_target) and below_target == below_root

@@ -11,7 +11,7 @@ def test_log_contains_acknowledgements_and_times() -> None:
     log = parse(HEADER + b"alive 0\nack 0 8 10\nack 1 0 11\nack 0 9 20\nalive 1000\n")
     assert log.acknowledged == 3
     assert (log.writers[0].first, log.writers[0].last) == (8, 9)
-    assert (log.writers[0].when(9), log.writers[1].when(0)) == (20, 11)
+    assert (log.writers[0].time_ms(9), log.writers[1].time_ms(0)) == (20, 11)
     assert (log.last_ms, log.ended) == (20, None)
 
 
