@@ -119,10 +119,10 @@ def run(directories: tuple[str, ...], settings: Sequence[str], rounds: int, form
 
 def _ask_for_password() -> None:
     """Ask for the password of an existing database server, unless the environment contains it. It is never in argv."""
-    from fstui.runs.planner import PASSWORD  # noqa: PLC0415  only for an existing server
+    from fstui.runs.planner import PASSWORD_VARIABLE  # noqa: PLC0415  only for an existing server
 
-    if PASSWORD not in os.environ and is_terminal(sys.stdin):
-        os.environ[PASSWORD] = click.prompt(
+    if PASSWORD_VARIABLE not in os.environ and is_terminal(sys.stdin):
+        os.environ[PASSWORD_VARIABLE] = click.prompt(
             "Password on the database server (empty: its option file, or none)",
             hide_input=True,
             default="",

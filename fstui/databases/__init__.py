@@ -1,5 +1,5 @@
 """Throwaway and existing database servers for the sysbench scenarios.
 
-In: the server's kind and options. Out: a running server with its parameters, its process and the location of its data.
-Everything that is started or created is recorded in the ledger first.
+``Throwaway`` and ``Existing`` take the settings of a step and provide a running server: its connection, its process and
+the facts about it. Everything that is started or created is recorded in the ledger first.
 """

@@ -1,7 +1,4 @@
-"""A connection to a server with one of the two protocols that sysbench speaks: ``mysql`` and ``postgresql`` differ.
-
-A client library would be a second way to a server that sysbench has to reach anyway: see ``fstui.databases.sql``.
-"""
+"""The parameters of a connection to a database server. sysbench makes the connection: see ``fstui.databases.sql``."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from fstui.model.errors import Refused
 
 
 class DatabaseError(Refused):
-    """The error that a server, or the connection to it, reported."""
+    """An error that the server or sysbench reported."""
 
 
 class Tls(Base, frozen=True, kw_only=True):
@@ -25,7 +22,7 @@ class Tls(Base, frozen=True, kw_only=True):
 
 
 class Connection(Base, frozen=True, kw_only=True):
-    """A server and a database on it. The ledger stores it without its password."""
+    """A server and a database on it. The ledger stores all but the password."""
 
     driver: Driver
     socket: str = ""

@@ -1,4 +1,4 @@
-"""A server that is already running: it gets one database for the run, and nothing else on it is changed."""
+"""A server that is already running. It gets one database for the run; nothing else on it is changed."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from fstui.state import ledger
 from fstui.state.ledger import record, strike_out
 
 Result = TypeVar("Result")
-PASSWORD = "FSTUI_DB_PASSWORD"
+PASSWORD_VARIABLE = "FSTUI_DB_PASSWORD"
 MARK = "made_by_fstui"
-"""A table in every database that fstui makes. Only a database with this table, or an empty one, is ever dropped."""
+"""A table in every database that fstui makes. fstui drops only a database with this table, or an empty one."""
 _TRIAL = (
     f"CREATE TABLE {MARK} (id INTEGER)",
     "CREATE TABLE fstui_trial (id INTEGER, k INTEGER)",
@@ -36,37 +36,38 @@ _FILES_S = 5.0
 
 
 def connection_to(settings: Sysbench) -> Connection:
-    """Return the connection to the server's maintenance database.
+    """Return the connection to the server's maintenance database. Raises Refused.
 
-    Other values come from the user's option or service files, then from defaults; the password may come from
-    FSTUI_DB_PASSWORD. Raises Refused.
+    What the settings leave open comes from the user's option or service file, then from defaults. FSTUI_DB_PASSWORD
+    overrides the password of the file.
     """
     driver = settings.kind.driver
     family = FAMILIES[driver]
-    stated = family.options_of(settings.login_path)
-    named = settings.socket or settings.host or settings.port
-    host = settings.host or stated.get("host", "")
+    options = family.options_of(settings.login_path)
+    is_named = settings.socket or settings.host or settings.port
+    host = settings.host or options.get("host", "")
     directory = host if family.socket_name_has_port and host.startswith("/") else ""  # as in libpq
-    socket = settings.socket or directory or ("" if named else stated.get("socket", ""))
-    port = settings.port or int(stated.get("port", "") if stated.get("port", "").isdecimal() else 0)
+    socket = settings.socket or directory or ("" if is_named else options.get("socket", ""))
+    stated_port = options.get("port", "")
+    port = settings.port or (int(stated_port) if stated_port.isdecimal() else 0)
     connection = Connection(
         driver=driver,
         socket=socket,
         host="" if directory else settings.host or ("" if socket else host or "127.0.0.1"),
         port=0 if socket and not family.socket_name_has_port else port,
-        user=settings.user or stated.get("user") or family.default_user(),
-        password=_password(stated),
+        user=settings.user or options.get("user") or family.default_user(),
+        password=_password(options),
         database=family.maintenance,
         login_path=settings.login_path,
     )
-    return family.with_tls(connection, stated)
+    return family.with_client_options(connection, options)
 
 
-def _password(stated: dict[str, str]) -> str:
-    return os.environ.get(PASSWORD) or stated.get("password", "")
+def _password(options: dict[str, str]) -> str:
+    return os.environ.get(PASSWORD_VARIABLE) or options.get("password", "")
 
 
-def _reached(settings: Sysbench) -> tuple[Connection, int | None]:
+def _connection_and_pid(settings: Sysbench) -> tuple[Connection, int | None]:
     connection = connection_to(settings)
     return connection, peer_of(connection)
 
@@ -76,9 +77,9 @@ async def _read_files(function: Callable[..., Result], *arguments: object) -> Re
     return await in_child(function, *arguments, timeout_s=_FILES_S, where="the home directory")
 
 
-async def seen(sysbench: str, settings: Sysbench, *, workspace: str) -> Server:
-    """Return what the server reports about itself; nothing is made there. Raises Refused."""
-    connection, pid = await _read_files(_reached, settings)
+async def server_facts(sysbench: str, settings: Sysbench, *, workspace: str) -> Server:
+    """Return what the server reports about itself, without changing anything there. Raises Refused."""
+    connection, pid = await _read_files(_connection_and_pid, settings)
     try:
         return await read_facts(sysbench, settings.server, connection, pid, where="existing", workspace=workspace)
     except DatabaseError as error:
@@ -87,8 +88,9 @@ async def seen(sysbench: str, settings: Sysbench, *, workspace: str) -> Server:
 
 def _with_hint(connection: Connection, error: DatabaseError) -> DatabaseError:
     message = str(error)
+    # 1045: ER_ACCESS_DENIED_ERROR of MySQL and MariaDB
     refused = any(words in message for words in ("1045", "password authentication", "no password supplied"))
-    hint = f". Give the password in {PASSWORD}" if refused else ""
+    hint = f". Give the password in {PASSWORD_VARIABLE}" if refused else ""
     return DatabaseError(f"{address(connection)}: {message}{hint}{family_of(connection).hint(connection, message)}")
 
 
@@ -106,7 +108,7 @@ class Existing:
     async def open(cls, sysbench: str, settings: Sysbench, *, workspace: str, run_id: str) -> Existing:
         """Make the run's database. Raises DatabaseError if the server refuses or has a database of that name."""
         name = name_of(run_id)
-        maintenance, pid = await _read_files(_reached, settings)
+        maintenance, pid = await _read_files(_connection_and_pid, settings)
         own = msgspec.structs.replace(maintenance, database=name)
         # a person can drop the database by hand with this
         stored = msgspec.json.encode(msgspec.structs.replace(own, password="")).decode()
@@ -130,11 +132,11 @@ class Existing:
         return cls(sysbench, own, entry, facts, pid)
 
     async def ended(self) -> str | None:
-        """fstui does not watch a server that it did not start."""
+        """Return None: fstui does not watch a server that it did not start."""
         return None
 
     async def stop(self) -> str | None:
-        """Drop the run's database. Returns None, or a sentence with the reason why it still exists."""
+        """Drop the run's database. Return None, or a sentence with the reason why it still exists."""
         return await drop(self.sysbench, self.connection, self._entry)
 
 
@@ -143,7 +145,7 @@ async def _make(sysbench: str, maintenance: Connection, name: str) -> None:
     family = family_of(maintenance)
     if await _exists(sysbench, maintenance, name):
         raise DatabaseError(f"it already has a database {name}, which fstui leaves alone")
-    # DROP first: MySQL checks the privilege even if there is no such database; in PostgreSQL the owner always has it
+    # DROP first: MySQL checks the privilege even if there is no such database. In PostgreSQL every owner may drop
     quoted = _quoted(family.quote, name)
     await query(sysbench, maintenance, [f"DROP DATABASE IF EXISTS {quoted}", f"CREATE DATABASE {quoted}"])
 
@@ -153,7 +155,7 @@ async def _exists(sysbench: str, maintenance: Connection, name: str) -> bool:
 
 
 async def drop(sysbench: str, connection: Connection, entry: ledger.LedgerEntry) -> str | None:
-    """Drop a database that a run made. Returns None, or a sentence with the reason why it still exists."""
+    """Drop a database that a run made. Return None, or a sentence with the reason why it still exists."""
     family = family_of(connection)
     what = f"database {connection.database} on {address(connection)}"
     maintenance = msgspec.structs.replace(connection, database=family.maintenance)
@@ -172,8 +174,8 @@ async def _made_by_fstui(sysbench: str, connection: Connection, maintenance: Con
     """Return whether the database is absent, empty or marked: its run may have been killed before it made the mark."""
     if not await _exists(sysbench, maintenance, connection.database):
         return True
-    question, from_inside = family_of(connection).tables(connection.database)
-    found = {table for (table,) in await query(sysbench, connection if from_inside else maintenance, [question])}
+    statement, from_inside = family_of(connection).tables(connection.database)
+    found = {table for (table,) in await query(sysbench, connection if from_inside else maintenance, [statement])}
     return not found or MARK in found
 
 
@@ -186,11 +188,11 @@ def _quoted(mark: str, name: str) -> str:
     return f"{mark}{name.replace(mark, mark * 2)}{mark}"
 
 
-async def known_again(connection: Connection) -> Connection:
-    """Return a connection from the ledger with the current password. Raises Refused."""
+async def with_current_password(connection: Connection) -> Connection:
+    """Add the current password to a connection from the ledger. Raises Refused."""
     return await _read_files(_with_password, connection)
 
 
 def _with_password(connection: Connection) -> Connection:
-    stated = family_of(connection).options_of(connection.login_path)
-    return msgspec.structs.replace(connection, password=_password(stated))
+    options = family_of(connection).options_of(connection.login_path)
+    return msgspec.structs.replace(connection, password=_password(options))

@@ -1,4 +1,4 @@
-"""What a server reports about itself, and what its process shows. The run document keeps it for the judge."""
+"""Find out what a server reports about itself and what its process shows. The run document stores that."""
 
 from __future__ import annotations
 
@@ -43,15 +43,16 @@ async def read_facts(
     title: str = "",
     options: Mapping[str, Any] = MappingProxyType({}),
     within: Sequence[str] = (),
-    making: Sequence[str] = (),
+    first: Sequence[str] = (),
 ) -> Server:
     """Return the server's kind, title, location and the variables that decide its durability.
 
-    ``options``: those that it was started with; ``making``: statements to run first. Raises DatabaseError, also
-    if an option is not in force or the server is of another kind.
+    ``where``: throwaway or existing; ``workspace``: the run's directory; ``options``: those of the server's command
+    line; ``first``: statements to execute before the queries; ``within``: see ``query``. Raises DatabaseError, also if
+    an option is not in force or the server is of another kind.
     """
     family = family_of(connection)
-    rows = await query(sysbench, connection, [*making, *family.questions(options)], within)
+    rows = await query(sysbench, connection, [*first, *family.variable_queries(options)], within)
     variables = {name.lower(): value for name, value in rows}
     if ignored := list(differences(options, variables)):
         raise DatabaseError(f"{title or KINDS[kind].title} did not accept its options: {'; '.join(ignored)}")
@@ -59,6 +60,7 @@ async def read_facts(
     found = kind_of(connection.driver, f"{version} {variables.get('version_comment', '')}")
     if found != kind:
         raise DatabaseError(f"the server is {KINDS[found].title}, not {KINDS[kind].title}: use --set server={found}")
+    # PostgreSQL reports its data directory only to an administrator; it is also its working directory
     data = (variables.get("data_directory") or variables.get("datadir") or _working_directory(pid) or "").rstrip("/")
     return Server(
         kind=kind,
@@ -79,6 +81,7 @@ def _version(variables: Mapping[str, str]) -> str:
 
 
 def probe_settings(sysbench: str, connection: Connection, server: Server) -> dict[str, Any]:
+    """Return the further settings of ``measure.probes.sysbench``."""
     family = family_of(connection)
     return {
         "sysbench": sysbench,
@@ -87,15 +90,15 @@ def probe_settings(sysbench: str, connection: Connection, server: Server) -> dic
         "environment": environment(connection),
         "tls": tls_files(connection),
         "scripts": {name: (files(__package__) / name).read_text() for name in ("sql.lua", "schemas.lua")},
-        "waits": "\n".join(family.waits(server.kind, _version(server.variables))),
+        "waits": "\n".join(family.file_io_queries(server.kind, _version(server.variables))),
     }
 
 
 def peer_of(connection: Connection) -> int | None:
-    """Return the server that answers: at the unix socket (unix(7), SO_PEERCRED), or at a port of this host.
+    """Return the pid of the server that answers at the unix socket (unix(7), SO_PEERCRED) or at a port of this host.
 
-    None if it is on another host, if this user is not allowed to see it, or if the process that answers is no server:
-    it forwards to a container or through a tunnel.
+    None if it is on another host, if this user is not allowed to see it, or if the process that answers only forwards
+    the connection, to a container or through a tunnel.
     """
     if connection.socket:
         pid = _owner(family_of(connection).socket_path(connection))
@@ -134,7 +137,6 @@ def _listener(host: str, port: int) -> int | None:
 
 
 def _working_directory(pid: int | None) -> str | None:
-    """Return the working directory, which is the data directory. PostgreSQL reports it only to an administrator."""
     try:
         return str(Path(f"/proc/{pid}/cwd").readlink()) if pid else None
     except OSError:
@@ -142,16 +144,16 @@ def _working_directory(pid: int | None) -> str | None:
 
 
 def _directories(family: Family, pid: int | None, data: str, variables: Mapping[str, str]) -> list[str]:
-    """Return the directories of its data and of the logs that a commit waits for.
+    """Return the directories of the server's data and of the logs that a commit waits for.
 
-    They are looked up through its process: a server in a container has other names for them. Without the right to look
-    into the process, its names are taken for names of this host.
+    A server in a container has other paths than this host, so they lead through /proc/PID. Without the right to look
+    into the process, its paths are taken for paths of this host.
     """
-    own, root = f"/proc/{pid}/cwd", f"/proc/{pid}/root"
+    cwd, root = f"/proc/{pid}/cwd", f"/proc/{pid}/root"
     paths = [data, *(os.path.normpath(Path(data, log)) for log in family.log_directories(variables))]
-    if not os.access(own, os.X_OK):
+    if not os.access(cwd, os.X_OK):
         return paths
-    return [own + path.removeprefix(data) if _is_in(path, data) else root + path for path in paths]
+    return [cwd + path.removeprefix(data) if _is_in(path, data) else root + path for path in paths]
 
 
 def _is_in(path: str, directory: str) -> bool:
@@ -167,23 +169,25 @@ def _one_filesystem(directories: Iterable[str], workspace: str) -> bool:
 
 
 def differences(options: Mapping[str, Any], in_force: Mapping[str, str]) -> Iterator[str]:
-    """Yield the options that are not in force. Servers clamp, rename and ignore options without an error.
+    """Yield a phrase for each option that is not in force. Servers clamp and ignore options without an error.
 
-    A name that is no variable of the server is not compared.
+    Options that are no variables of the server are not compared.
     """
     for name, value in options.items():
-        has = in_force.get(name.lower())
-        if has is not None and not _same(str(value).lower(), has.lower()):
-            yield f"{name} = {value} was requested, {has} is in force"
+        current = in_force.get(name.lower())
+        if current is not None and not _same(str(value).lower(), current.lower()):
+            yield f"{name} = {value} was requested, {current} is in force"
 
 
-def _same(requested: str, has: str) -> bool:
-    """Return whether the values are equal, or cannot be compared: -1 is the server's choice, and a bare number is in
-    the server's unit."""
-    requested, has = _SWITCH.get(requested, requested), _SWITCH.get(has, has)
-    wanted, found = _QUANTITY.fullmatch(requested), _QUANTITY.fullmatch(has)
+def _same(requested: str, current: str) -> bool:
+    """Return whether two values are equal or cannot be compared.
+
+    A requested -1 lets the server choose. A number without a unit is in the variable's own unit, which is unknown.
+    """
+    requested, current = _SWITCH.get(requested, requested), _SWITCH.get(current, current)
+    wanted, found = _QUANTITY.fullmatch(requested), _QUANTITY.fullmatch(current)
     if not wanted or not found or {wanted[2], found[2]} - _UNITS.keys():
-        return requested == has
+        return requested == current
     if wanted[1] == "-1" or (found[2] and not wanted[2]):
         return True
     return float(wanted[1]) * _UNITS[wanted[2]] == float(found[1]) * _UNITS[found[2]]

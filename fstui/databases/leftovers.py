@@ -1,4 +1,4 @@
-"""Remove what a killed run left: directories, trace instances, databases on existing servers, laboratories."""
+"""Remove what a killed run left behind: directories, trace instances, databases on existing servers, laboratories."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from fstui.trace import child as tracing
 
 
 async def remove(entry: ledger.LedgerEntry) -> str | None:
-    """Remove what an entry of the ledger names. Returns None, or a sentence with the reason why it was not removed."""
+    """Remove what an entry of the ledger names. Return None, or a sentence with the reason why it was not removed."""
     if not _belongs_to_run(entry):
         return f"{named(entry)}: left alone: its name is not one that run {entry.run} would have given it"
     if entry.kind == "database":
         return await _drop(entry)
     if entry.kind == "server":
-        return await _with_its_directory(entry)  # it ended with its keeper; its files are in the run's directory
+        return await _remove_run_directory(entry)  # the server ended with its keeper, so only its files are left
     if entry.kind == "trace":
         return await tracing.remove_left_behind(entry)
     if entry.kind == "lab":
@@ -33,7 +33,7 @@ async def remove(entry: ledger.LedgerEntry) -> str | None:
 
 
 def named(entry: ledger.LedgerEntry) -> str:
-    """Return a directory's path or ``database fstui_k3f9a1 on db7:3306``."""
+    """Return the name for the user: a path, or ``database fstui_k3f9a1 on db7:3306``."""
     if entry.kind != "database":
         return entry.what
     connection = _connection(entry)
@@ -41,7 +41,7 @@ def named(entry: ledger.LedgerEntry) -> str:
 
 
 def _belongs_to_run(entry: ledger.LedgerEntry) -> bool:
-    """Return whether the name contains the run's id. Only a laboratory has another name."""
+    """Return whether the name is one that the run gives. A laboratory's name is chosen by the user."""
     path, run = Path(entry.what), entry.run
     match entry.kind:
         case "database":
@@ -50,7 +50,7 @@ def _belongs_to_run(entry: ledger.LedgerEntry) -> bool:
         case "server":
             return path.parent.name == f"{PREFIX}{run}"
         case "lab":
-            return True  # its user chose the name; its own record says who made it
+            return True  # the laboratory has a record of its own, which names its maker
         case "trace":
             return path.name == Path(tracing.instance_path(run)).name
         case _:
@@ -64,7 +64,7 @@ def _connection(entry: ledger.LedgerEntry) -> Connection | None:
         return None
 
 
-async def _with_its_directory(entry: ledger.LedgerEntry) -> str | None:
+async def _remove_run_directory(entry: ledger.LedgerEntry) -> str | None:
     directory = msgspec.structs.replace(entry, kind="directory", what=str(Path(entry.what).parent))
     problem = await remove_left_behind(directory)
     if problem is None:
@@ -73,12 +73,12 @@ async def _with_its_directory(entry: ledger.LedgerEntry) -> str | None:
 
 
 async def _drop(entry: ledger.LedgerEntry) -> str | None:
-    """Use the current password: the ledger stores none."""
+    """Drop a database with the current password, because the ledger stores none."""
     connection = _connection(entry)
     assert connection is not None
     try:
         sysbench = await programs.find_sysbench()
-        known = await existing.known_again(connection)
+        connection = await existing.with_current_password(connection)
     except Refused as problem:
         return f"{named(entry)}: not dropped: {problem}"
-    return await existing.drop(sysbench, known, entry)
+    return await existing.drop(sysbench, connection, entry)

@@ -1,4 +1,4 @@
-"""MariaDB, MySQL and Percona Server: how to set up, start, reach and query one."""
+"""How to set up, start, reach and query a server of MariaDB, MySQL or Percona Server."""
 
 from __future__ import annotations
 
@@ -21,40 +21,41 @@ from fstui.model.errors import Refused
 DATABASE = "fstui"
 BINARY_LOG_BYTES = 64 << 20
 _GROUP = "client"
-_PRINTED = re.compile(r"--([\w-]+)=(.*)")
-_NOT_IN_A_LINE = re.compile(r"[\s\"'#]")
+_PRINTED_OPTION = re.compile(r"--([\w-]+)=(.*)")
+_NOT_IN_CONFIG_FILE = re.compile(r"[\s\"'#]")
+"""Characters that a value in sysbench's configuration file cannot contain."""
 _SYSTEM_TABLES = ("system_tables.sql", "performance_tables.sql", "system_tables_data.sql")
 _QUICK_END = "--innodb-fast-shutdown=2"
-"""Do not write the buffer pool at shutdown: the data is removed, or recovered from the log after a restart."""
+"""Do not write the buffer pool at shutdown. The data is removed, or recovered from the log after a restart."""
 _OBSERVED = (
     "--performance-schema=ON",
     "--performance-schema-instrument=%=OFF",
     "--performance-schema-instrument=wait/io/file/%=ON",
 )
-"""For MariaDB, whose performance schema is off by default. Only file I/O is counted."""
+"""Options for MariaDB, whose performance schema is off by default. Only file I/O is counted."""
 _BOUNDED = (
     f"--max-binlog-size={BINARY_LOG_BYTES}",
     "--loose-binlog-expire-logs-seconds=1",
     "--loose-slave-connections-needed-for-purge=0",
 )
-"""A full binary log is closed, and purged a second later: the space that a run takes does not depend on its length
+"""A full binary log is closed and purged a second later, so that a long run takes no more space than a short one
 (https://mariadb.com/kb/en/replication-and-binary-log-system-variables/; the third option exists since 11.4)."""
 
 
 class MySQL:
-    """How such servers are made, started, reached and queried; ``PostgreSQL`` has the same members."""
+    """``PostgreSQL`` has the same members."""
 
     users = ("mysql", "nobody")
     """The users that a throwaway server may run as, the preferred one first."""
     end_signal = restart_signal = "SIGTERM"
-    """The signals after which a throwaway server ends, and ends with all that was committed on the disk."""
+    """The signals that end a throwaway server: quickly before its data is removed, and cleanly before a restart."""
     port = 3306
     socket = "socket"
-    """Name of the unix socket among a throwaway server's data."""
+    """Name of the unix socket in a throwaway server's data directory."""
     ready = None
-    """The server is ready when its socket takes connections."""
+    """None: the server is ready when its socket accepts connections."""
     create_statements = (f"CREATE DATABASE IF NOT EXISTS {DATABASE}",)
-    """The statements that create the database that a throwaway server's clients use."""
+    """Statements that create the database for the clients of a throwaway server."""
     maintenance = "information_schema"
     """A database that every server has."""
     database_names = "SELECT schema_name FROM information_schema.schemata"
@@ -74,14 +75,17 @@ class MySQL:
     innodb_flush_method (https://mariadb.com/kb/en/innodb-system-variables/)."""
 
     def command_line(self, program: ServerProgram, data: str, socket: str, settings: Sysbench) -> list[str]:
-        """Also turn on MariaDB's binary log: without it sync_binlog has no effect."""
+        # MariaDB's binary log is off by default, and sync_binlog has no effect without it
         own = ["--skip-networking", "--server-id=1", "--log-bin=binlog", *_BOUNDED, _QUICK_END]
         own += ["--mysqlx=OFF"] if program.kind == "mysql" else _OBSERVED
         options = {"innodb_buffer_pool_size": settings.pool_bytes, **settings.options}
         return [*base(program, data), f"--socket={socket}", *own, *_rendered(options)]
 
     def preparation(self, program: ServerProgram, data: str) -> list[dict[str, Any]]:
-        """Make an administrator without a password: only the server's user and root can reach the socket."""
+        """Return the commands that make the data directory, as ``measure.helpers.serve`` takes them.
+
+        The administrator has no password, because only the server's user and root can reach the socket.
+        """
         if program.kind == "mysql":
             return [{"argv": [*base(program, data), "--initialize-insecure", "--skip-log-bin"]}]
         text = "create database if not exists mysql;\nuse mysql;\nSET @auth_root_socket=NULL;\n"
@@ -92,31 +96,31 @@ class MySQL:
         """Return the connection of a throwaway server's administrator to the run's database."""
         return Connection(driver="mysql", socket=socket, user="root", database=DATABASE)
 
-    def questions(self, further: Iterable[str]) -> list[str]:
-        """Return queries with one row per variable: its name and its value."""
+    def variable_queries(self, further: Iterable[str]) -> list[str]:
+        """Return queries with one row per variable: its name and its value. ``further``: names of more variables."""
         names = ", ".join(f"'{name}'" for name in (*self.variables, *further))
         return [f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})"]
 
-    def waits(self, kind: str, version: str) -> list[str]:
-        """Return queries with one row per kind of file: writes, bytes, syncs, ns in writes, ns in syncs.
+    def file_io_queries(self, kind: str, version: str) -> list[str]:
+        """Return queries with one row per kind of file: name, writes, bytes, syncs, ns in writes, ns in syncs.
 
-        All of them count from the start of the server.
+        The server counts from its start. An unknown figure is NULL.
         """
         events = {name: f"SELECT '{name}', {_COUNTED} FROM {_FILES}{event}'" for name, event in _EVENTS.items()}
         if kind == "mysql":
             return list(events.values())
         # MariaDB's redo log bypasses the performance schema, and its doublewrite pages are in ibdata1
-        syncs = f"{_STATUS.format('data_fsyncs')} - (SELECT count_misc FROM {_FILES}innodb/innodb_data_file')"
-        redo = f"{_STATUS.format('log_writes')}, {_STATUS.format('os_log_written')}, {syncs}, NULL, NULL"
-        columns = _COUNTED.split(", ")
-        twice = ", ".join(map(_SYSTEM.format, columns))
-        once = ", ".join(f"{column} - {_SYSTEM.format(column)}" for column in columns)
         data = f"{_FILES}innodb/innodb_data_file'"
+        redo_syncs = f"{_STATUS.format('data_fsyncs')} - (SELECT count_misc FROM {data})"
+        redo = f"{_STATUS.format('log_writes')}, {_STATUS.format('os_log_written')}, {redo_syncs}, NULL, NULL"
+        columns = _COUNTED.split(", ")
+        in_ibdata1 = ", ".join(map(_SYSTEM.format, columns))
+        not_in_ibdata1 = ", ".join(f"{column} - {_SYSTEM.format(column)}" for column in columns)
         return [
             f"SELECT 'redo log', {redo}",
             events["binary log"],
-            f"SELECT 'doublewrite', {twice}",
-            f"SELECT 'data', {once} FROM {data}",
+            f"SELECT 'doublewrite', {in_ibdata1}",
+            f"SELECT 'data', {not_in_ibdata1} FROM {data}",
         ]
 
     def log_directories(self, variables: Mapping[str, str]) -> list[str]:
@@ -125,9 +129,9 @@ class MySQL:
         return [variables.get("innodb_log_group_home_dir", ""), str(binary.parent)]
 
     def options_of(self, login_path: str) -> dict[str, str]:
-        """Return the options with ``_`` in their names. ``[client]`` of ~/.my.cnf applies to every login path.
+        """Return the options of ``[client]`` in ~/.my.cnf, and those of a login path or of its group there.
 
-        https://dev.mysql.com/doc/refman/8.4/en/option-files.html
+        Their names have ``_``, not ``-``. Raises Refused (https://dev.mysql.com/doc/refman/8.4/en/option-files.html).
         """
         found, group = _from_file(_GROUP), _from_file(login_path) if login_path else {}
         login = _from_login_path(login_path) if login_path else {}
@@ -141,8 +145,8 @@ class MySQL:
     def default_user(self) -> str:
         return getpass.getuser()
 
-    def with_tls(self, connection: Connection, options: Mapping[str, str]) -> Connection:
-        """Use TLS if the options name all three files."""
+    def with_client_options(self, connection: Connection, options: Mapping[str, str]) -> Connection:
+        """Add what else the options say about the connection: TLS, if they name all three files."""
         values = [options.get(name) for name in ("ssl_ca", "ssl_cert", "ssl_key")]
         files = [str(Path(value).expanduser()) for value in values if value]
         tls = Tls(ca=files[0], certificate=files[1], key=files[2]) if len(files) == len(values) else None
@@ -156,23 +160,20 @@ class MySQL:
         return ["--db-driver=mysql", *secured, *(f"--mysql-{name}={value}" for name, value in named.items())]
 
     def secrets(self, connection: Connection) -> str:
-        """Return lines of a sysbench configuration file, which sysbench reads from a pipe: the password.
-
-        One with spaces, quotes or a # is only in the environment.
-        """
-        plain = connection.password and not _NOT_IN_A_LINE.search(connection.password)
+        """Return the password as a line of a configuration file, which sysbench reads from a pipe."""
+        # a password that cannot be written there is only in the environment
+        plain = connection.password and not _NOT_IN_CONFIG_FILE.search(connection.password)
         return f"mysql-password={connection.password}\n" if plain else ""
 
     def socket_path(self, connection: Connection) -> str:
         return connection.socket
 
     def tables(self, database: str) -> tuple[str, bool]:
-        """Return the query for the tables of a database, and whether it must run there: MySQL's databases are schemas
-        of one server."""
+        """Return the query for the tables of a database, and whether it must run in that database."""
         return f"SELECT table_name FROM information_schema.tables WHERE table_schema = '{database}'", False
 
     def hint(self, connection: Connection, message: str) -> str:
-        """Return what the user, or the server's administrator, can do about an error."""
+        """Return what the user or the server's administrator can do about an error, or nothing."""
         if "1045" in message:
             tls = "; if the account requires TLS, set ssl-ca, ssl-cert and ssl-key in [client] of ~/.my.cnf"
             return "" if connection.tls else tls
@@ -182,12 +183,12 @@ class MySQL:
 
 
 def base(program: ServerProgram, data: str) -> list[str]:
-    """Return the words that begin every command line. The server reads no option file of this host."""
+    """Return the first words of every command line. The server reads no option file of this host."""
     return [program.path, "--no-defaults", f"--datadir={data}", f"--tmpdir={data}", f"--pid-file={data}/server.pid"]
 
 
 def _system_tables(program: ServerProgram) -> list[str]:
-    """Return the SQL scripts that mariadb-install-db runs. It is not used itself, as it needs the client's package."""
+    """Return the SQL scripts that mariadb-install-db runs. That program is in the client's package."""
     prefix = Path(program.path).resolve().parent.parent
     for directory in (prefix, Path("/usr")):
         for name in ("mysql", "mariadb"):
@@ -208,8 +209,8 @@ def _rendered(options: Mapping[str, Any]) -> Iterator[str]:
 
 _FILES = "performance_schema.file_summary_by_event_name WHERE event_name = 'wait/io/file/"
 _COUNTED = "count_write, sum_number_of_bytes_write, count_misc, sum_timer_write DIV 1000, sum_timer_misc DIV 1000"
-"""Timers tick in picoseconds. ``misc`` is every operation that neither reads nor writes: the syncs of a file that stays
-open (https://dev.mysql.com/doc/refman/8.4/en/performance-schema-file-summary-tables.html)."""
+"""Timers tick in picoseconds. ``misc`` counts operations other than reads and writes. For a file that stays open, these
+are its syncs (https://dev.mysql.com/doc/refman/8.4/en/performance-schema-file-summary-tables.html)."""
 _EVENTS = {
     "redo log": "innodb/innodb_log_file",
     "binary log": "sql/binlog",
@@ -232,7 +233,7 @@ def _from_file(group: str) -> dict[str, str]:
 
 
 def _from_login_path(name: str) -> dict[str, str]:
-    """Let MySQL's own tool decrypt it. MariaDB's tool of the same name has no login paths."""
+    """Let MySQL's own tool decrypt the login path. MariaDB's tool of the same name has no login paths."""
     tool = shutil.which("my_print_defaults")
     if tool is None:
         return {}
@@ -243,5 +244,5 @@ def _from_login_path(name: str) -> dict[str, str]:
         )
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
         return {}
-    printed = map(_PRINTED.fullmatch, output.splitlines())
+    printed = map(_PRINTED_OPTION.fullmatch, output.splitlines())
     return {found[1].replace("-", "_"): found[2].strip("\"'") for found in printed if found}

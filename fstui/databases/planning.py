@@ -24,11 +24,11 @@ def wants_programs(steps: Iterable[PlannedStep]) -> bool:
     return any(step.settings.program for step in steps)
 
 
-def arranged(steps: tuple[PlannedStep, ...], installed: Installed, *, chosen_by_user: bool) -> tuple[PlannedStep, ...]:
-    """Return the steps that can run on this host. For each server that is not installed, one skipped step is left.
+def adapted(steps: tuple[PlannedStep, ...], installed: Installed, *, chosen_by_user: bool) -> tuple[PlannedStep, ...]:
+    """Return the steps for this host. For each server that is not installed, one skipped step is left.
 
-    Without sysbench, steps of sysbench fileio are skipped. For steps with a database server, raises Refused if sysbench
-    is missing, if the user chose a server that is missing, or if all servers are missing.
+    Without sysbench, steps of sysbench fileio are skipped, but steps with a database server raise Refused. So do they
+    if all servers are missing, or one that the user chose.
     """
     if any(isinstance(step.settings, SysbenchFileio) for step in steps):
         if installed.sysbench:
@@ -38,13 +38,13 @@ def arranged(steps: tuple[PlannedStep, ...], installed: Installed, *, chosen_by_
             msgspec.structs.replace(step, skip=why) if isinstance(step.settings, SysbenchFileio) else step
             for step in steps
         )
-    wanting = [step.settings for step in steps if isinstance(step.settings, Sysbench | ReplicaCut)]
-    if not wanting:
+    with_server = [step.settings for step in steps if isinstance(step.settings, Sysbench | ReplicaCut)]
+    if not with_server:
         return steps
     if installed.no_oltp:
         raise Refused(installed.no_oltp)
-    kinds = tuple(dict.fromkeys(settings.server for settings in wanting))
-    if any(settings.existing_server for settings in wanting):
+    kinds = tuple(dict.fromkeys(settings.server for settings in with_server))
+    if any(settings.existing_server for settings in with_server):
         return tuple(_without(_on_existing(steps, kinds), (), as_root=installed.as_root))
     missing = [kind for kind in kinds if kind not in installed.servers]
     if missing and (chosen_by_user or len(missing) == len(kinds)):
@@ -52,7 +52,7 @@ def arranged(steps: tuple[PlannedStep, ...], installed: Installed, *, chosen_by_
     return tuple(_without(steps, missing, as_root=installed.as_root))
 
 
-def preparing_s(steps: tuple[PlannedStep, ...]) -> float:
+def preparation_s(steps: tuple[PlannedStep, ...]) -> float:
     """Estimate the time to start the servers, fill the tables and warm up."""
     seconds, before = 0.0, None
     for settings in (step.settings for step in steps if not step.skip):
@@ -60,7 +60,11 @@ def preparing_s(steps: tuple[PlannedStep, ...]) -> float:
             seconds += settings.pair.prepare_s
         elif isinstance(settings, Sysbench):
             seconds += settings.warmup_s
-            if before is None or before.at != settings.at or before.started_with != settings.started_with:
+            if (
+                before is None
+                or before.server_key != settings.server_key
+                or before.start_options != settings.start_options
+            ):
                 seconds += _START_S
             if not _shares_data(before, settings):
                 seconds += prod(settings.data) / _ROWS_PER_S
@@ -69,7 +73,8 @@ def preparing_s(steps: tuple[PlannedStep, ...]) -> float:
 
 
 def room_bytes(steps: Iterable[Settings]) -> int:
-    """Return the largest space in use at any time. The rows that a step adds stay until its tables are dropped."""
+    """Return the largest space in use at any time."""
+    # ``left``: the rows that steps added stay until their tables are dropped
     most, left, before = 0, 0, None
     for settings in steps:
         amounts = settings.amounts()
@@ -82,7 +87,7 @@ def room_bytes(steps: Iterable[Settings]) -> int:
 
 
 def _shares_data(before: Sysbench | None, settings: Sysbench) -> bool:
-    return before is not None and (before.at, before.data) == (settings.at, settings.data)
+    return before is not None and (before.server_key, before.data) == (settings.server_key, settings.data)
 
 
 def _without(steps: tuple[PlannedStep, ...], missing: Sequence[str], *, as_root: bool) -> list[PlannedStep]:

@@ -1,4 +1,4 @@
-"""PostgreSQL: how to set up, start, reach and query a server."""
+"""How to set up, start, reach and query a PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _VARIABLES = {
     "passfile": "PGPASSFILE",
     "connect_timeout": "PGCONNECT_TIMEOUT",
 }
-"""Keywords of a service file without an option of sysbench, and libpq's environment variables for them
+"""Keywords of a service file that sysbench has no option for, and libpq's environment variables for them
 (https://www.postgresql.org/docs/current/libpq-envars.html)."""
 _WRITTEN = "SUM(writes), {}, SUM(fsyncs), SUM(write_time) * 1000000, SUM(fsync_time) * 1000000 FROM pg_stat_io"
 _BLOCKS = "buffers_checkpoint + buffers_clean + buffers_backend"
 
 
 class PostgreSQL:
-    """PostgreSQL's side of the interface that ``MySQL`` documents."""
+    """``MySQL`` documents the members."""
 
     users = ("postgres", "nobody")
     end_signal = "SIGQUIT"
@@ -43,7 +43,7 @@ class PostgreSQL:
     socket = f".s.PGSQL.{port}"
     """https://www.postgresql.org/docs/current/runtime-config-connection.html, unix_socket_directories"""
     ready = ("postmaster.pid", "ready")
-    """A file among its data, and the word with which its last line starts when the server is ready
+    """A file in the data directory, and the word with which its last line starts when the server is ready
     (src/include/utils/pidfile.h, PM_STATUS_READY)."""
     create_statements: tuple[str, ...] = ()
     maintenance = "postgres"
@@ -58,7 +58,7 @@ class PostgreSQL:
     """The name of the socket contains the port, and a host that starts with / is the socket's directory."""
 
     def command_line(self, program: ServerProgram, data: str, socket: str, settings: Sysbench) -> list[str]:
-        stated = {
+        options = {
             "listen_addresses": "",
             "unix_socket_directories": str(Path(socket).parent),
             "port": self.port,
@@ -73,11 +73,11 @@ class PostgreSQL:
             os.path.realpath(program.path),
             "-D",
             data,
-            *(word for name, value in stated.items() for word in ("-c", f"{name}={_text(value)}")),
+            *(word for name, value in options.items() for word in ("-c", f"{name}={_text(value)}")),
         ]
 
     def preparation(self, program: ServerProgram, data: str) -> list[dict[str, Any]]:
-        """Trust every local connection: only the server's user and root can reach its socket."""
+        # trust every local connection, because only the server's user and root can reach its socket
         initdb = Path(program.path).resolve().with_name("initdb")
         if not initdb.is_file():
             raise Refused(f"{initdb} is missing: install the whole package of the server")
@@ -90,16 +90,17 @@ class PostgreSQL:
             driver="pgsql", socket=directory, port=self.port, user=ADMINISTRATOR, database=self.maintenance
         )
 
-    def questions(self, further: Iterable[str]) -> list[str]:
+    def variable_queries(self, further: Iterable[str]) -> list[str]:
         """Return the query for the settings. It returns the values as ``SHOW`` prints them, with their units."""
         names = ", ".join(f"'{name}'" for name in (*self.variables, *further))
         return [f"SELECT name, current_setting(name) FROM pg_settings WHERE name IN ({names})"]
 
-    def waits(self, kind: str, version: str) -> list[str]:
-        """Return queries for the writes and fsyncs of the WAL and of the data: name, writes, bytes, fsyncs, ns of both.
-        pg_stat_wal has those of the WAL in 14 to 17, pg_stat_io those of the data since 16 and of both since 18.
-        Before 16 the fsyncs of the data are not counted
-        (https://www.postgresql.org/docs/current/monitoring-stats.html)."""
+    def file_io_queries(self, kind: str, version: str) -> list[str]:
+        """Return queries with one row for the WAL and one for the data.
+
+        WAL: in pg_stat_wal from 14 to 17, in pg_stat_io since 18. Data: in pg_stat_bgwriter without the fsyncs before
+        16, in pg_stat_io since then (https://www.postgresql.org/docs/current/monitoring-stats.html).
+        """
         major = int(version.partition(".")[0]) if version.partition(".")[0].isdecimal() else 0
         if major >= 18:
             written = _WRITTEN.format("SUM(write_bytes)")
@@ -137,7 +138,8 @@ class PostgreSQL:
     def default_user(self) -> str:
         return "postgres"
 
-    def with_tls(self, connection: Connection, options: Mapping[str, str]) -> Connection:
+    def with_client_options(self, connection: Connection, options: Mapping[str, str]) -> Connection:
+        """Add the keywords that sysbench has no option for, as variables of libpq: TLS, passfile, connect_timeout."""
         variables = {_VARIABLES[word]: value for word, value in options.items() if value and word in _VARIABLES}
         return msgspec.structs.replace(connection, libpq=variables)
 

@@ -1,4 +1,4 @@
-"""Find sysbench and the database servers: on PATH and in the usual directories, by their version."""
+"""Find sysbench and the database servers on PATH and in the usual directories, with their versions."""
 
 from __future__ import annotations
 
@@ -63,21 +63,21 @@ async def installed() -> Installed:
 
 
 def find_installed() -> Installed:
-    """Run ``installed`` to its end. Call this in a child process: a directory in PATH may hang."""
+    """Call this in a child process, because a directory in PATH may hang."""
     return asyncio.run(installed())
 
 
 async def find_server(kind: str) -> ServerProgram | None:
-    """Return the newest server of that kind, or None. A more specific name of the program wins over a newer version."""
+    """Return the newest server of that kind, or None. The first name of the program that exists decides."""
     directories = KINDS[kind].directories
-    for name in KINDS[kind].programs:  # stop at the first name of such a server: mysqld --version takes a second
+    for name in KINDS[kind].programs:  # not all names, because mysqld --version takes a second
         if found := [program for path in _candidates(name, directories) if (program := await _identified(kind, path))]:
             return max(found, key=lambda program: program.version)
     return None
 
 
 async def server_and_sysbench(kind: str) -> tuple[ServerProgram, str]:
-    """Return both programs. Raises Refused if one is missing, which was there when the run was planned."""
+    """Return both programs. Raises Refused if one was removed since the run was planned."""
     sysbench, program = await asyncio.gather(find_sysbench(), find_server(kind))
     if program is None:
         raise Refused(missing(kind))
@@ -85,7 +85,7 @@ async def server_and_sysbench(kind: str) -> tuple[ServerProgram, str]:
 
 
 async def find_sysbench() -> str:
-    """Return its path. Raises Refused if it is missing, does not answer, or is too old."""
+    """Return the path of sysbench. Raises Refused if it is missing, does not answer, or is too old."""
     path = shutil.which("sysbench")
     if path is None:
         raise Refused(NO_SYSBENCH)
@@ -106,7 +106,8 @@ async def output_of(
     environment: Mapping[str, str] | None = None,
     directory: str | None = None,
 ) -> tuple[int, str]:
-    """Run a tool. Return its status, and stdout and stderr in one text; status -1 if it took longer than 15 s."""
+    """Run a tool. Return its status, and stdout and stderr in one text. The status is -1 if it took longer than
+    ANSWER_S."""
     import sh  # noqa: PLC0415  slow to import, and only needed for databases
 
     try:
@@ -139,13 +140,13 @@ async def output_of(
 
 
 def _candidates(name: str, directories: Iterable[str]) -> list[str]:
-    """Return distinct programs in the order of the directories; a symbolic link counts as its target."""
+    """Return the distinct programs of that name: first those on PATH, then those in ``directories`` (glob patterns)."""
     found: dict[str, str] = {}
     usual = (match for pattern in directories for match in sorted(Path("/").glob(pattern.lstrip("/")), reverse=True))
     for directory in (*map(Path, os.get_exec_path()), *usual):
         path = directory / name
         if os.access(path, os.X_OK) and path.is_file():
-            found.setdefault(str(path.resolve()), str(path))
+            found.setdefault(str(path.resolve()), str(path))  # a symbolic link is the same program as its target
     return list(found)
 
 

@@ -31,12 +31,12 @@ _OPTIONS: dict[str, dict[str, bool | int | float | str]] = {
         "autovacuum_naptime": 1,
     },
 }
-"""By driver: every commit is durable, and the logs are small."""
+"""Options by driver: every commit is durable, and the logs are small."""
 _TEXT = {"mysql": "LONGTEXT", "pgsql": "TEXT"}
 
 
 async def server_settings(name: str) -> dict[str, Any]:
-    """Raises Refused if the server, sysbench, or a user for the server is missing."""
+    """Return the settings for a server of this kind. Raises Refused if the server, sysbench or its user is missing."""
     kind = KINDS[name]
     family = FAMILIES[kind.driver]
     program, sysbench = await programs.server_and_sysbench(name)

@@ -1,4 +1,4 @@
-"""A primary and its replica for one step, in the words of MariaDB and MySQL: how both are started, joined and queried.
+"""How to start, join and query a primary and its replica of MariaDB or MySQL, for one step.
 
 They use 127.0.0.1 in a network namespace of their own, because replication supports no unix socket
 (https://dev.mysql.com/doc/refman/8.4/en/replication-howto-slaveinit.html). GTID: https://mariadb.com/kb/en/gtid/,
@@ -26,25 +26,27 @@ _EXPECTED = {
     "low": {"sync_binlog": "0", "innodb_flush_log_at_trx_commit": "2"},
 }
 _TIMEOUT_MS = 86_400_000
-"""After this time without its replica a semi-synchronous primary would continue alone."""
+"""After this time without its replica, a semi-synchronous primary continues alone. No step takes this long."""
 _BOTH = ("--skip-name-resolve", "--skip-slave-start", "--innodb-buffer-pool-size=64M")
 
 
 class Replication(NamedTuple):
+    """Options and statements of one kind of server."""
+
     primary: str
-    """The server's word for a primary in its options and statements."""
+    """The word for a primary in them."""
     replica: str
     both: tuple[str, ...]
     primary_semi: tuple[str, ...]
     replica_semi: tuple[str, ...]
     follow: str
     applied: str
-    """The query whose result is 1 once all that was received is applied."""
+    """The query whose result is 1 once the replica has applied all that it received."""
     gtid_primary: str
     gtid_replica: str
     account_method: str = ""
     least_version: tuple[int, ...] = ()
-    """The first version that has these names."""
+    """The first version that has these options and statements."""
 
     def semi_sync(self, variable: str) -> str:
         return f"rpl_semi_sync_{self.primary}_{variable}"
@@ -85,7 +87,7 @@ _KINDS = {
 
 
 async def settings_of(settings: ReplicaCut) -> dict[str, Any]:
-    """Return the further settings of the probe. Raises Refused if a program is missing or old, or no user exists."""
+    """Return the further settings of ``measure.probes.replica_cut``. Raises Refused."""
     program, sysbench = await programs.server_and_sysbench(settings.server)
     kind = _KINDS[settings.server]
     if program.version < kind.least_version:
@@ -110,7 +112,8 @@ async def settings_of(settings: ReplicaCut) -> dict[str, Any]:
         },
         "database": DATABASE,
         "make": [
-            f"CREATE USER 'replica'@'127.0.0.1' IDENTIFIED {kind.account_method}BY ''",  # only the two can connect
+            # no password, because only the two servers can connect
+            f"CREATE USER 'replica'@'127.0.0.1' IDENTIFIED {kind.account_method}BY ''",
             "GRANT REPLICATION SLAVE ON *.* TO 'replica'@'127.0.0.1'",
             f"CREATE DATABASE {DATABASE}",
             f"CREATE TABLE {DATABASE}.commits (client INT, number INT, PRIMARY KEY (client, number)) ENGINE=InnoDB",

@@ -1,9 +1,9 @@
-"""SQL without a client program: sysbench speaks both protocols, and every step on a database needs it anyway."""
+"""Run SQL statements with sysbench as the client, which every step on a database needs anyway."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -21,7 +21,7 @@ FAMILIES: dict[Driver, Family] = {"mysql": MySQL(), "pgsql": PostgreSQL()}
 _FATAL = re.compile(r"^(?:FATAL|ALERT): (.*)$", re.MULTILINE)
 _NO_REASON = re.compile(r"`.*' function failed: |failed query was: ")
 _PREFIX = re.compile(r"error |PQ\w+\(\) failed: \d+ |Connection to database failed: (?:.*FATAL:  )?")
-"""What sysbench and libpq print before the server's own message."""
+"""Text that sysbench and libpq print before the server's own message."""
 
 
 def family_of(connection: Connection) -> Family:
@@ -31,9 +31,9 @@ def family_of(connection: Connection) -> Family:
 async def query(
     program: str, connection: Connection, statements: Sequence[str], within: Sequence[str] = ()
 ) -> list[tuple[str, ...]]:
-    """Run the statements, each on one line, and return the rows of all of them. Raises DatabaseError.
+    """Run the statements and return all their rows. Raises DatabaseError. A statement must not contain a newline.
 
-    ``within``: the words before sysbench's, for a server whose socket can be reached from the run's directory alone.
+    ``within``: words to put before the command line, to start sysbench in the run's directory (``throwaway.within``).
     """
     family = family_of(connection)
     with as_file(files(__package__) / "sql.lua") as script:
@@ -66,11 +66,15 @@ async def _tls_directory(connection: Connection) -> AsyncIterator[str | None]:
     except Refused as refusal:
         raise DatabaseError(str(refusal)) from None
     try:
-        for name, path in tls_files(connection).items():
-            Path(workspace.held.path, name).symlink_to(path)
+        _link(tls_files(connection), workspace.held.path)
         yield workspace.held.path
     finally:
         await workspace.remove()
+
+
+def _link(files_by_name: Mapping[str, str], directory: str) -> None:
+    for name, path in files_by_name.items():
+        Path(directory, name).symlink_to(path)
 
 
 def address(connection: Connection) -> str:
@@ -81,7 +85,7 @@ def address(connection: Connection) -> str:
 
 
 def environment(connection: Connection) -> dict[str, str]:
-    """Return variables that libmariadb or libpq reads; the password is one of them.
+    """Return the variables that libmariadb or libpq reads, with the password.
 
     https://mariadb.com/kb/en/mariadb-environment-variables/,
     https://www.postgresql.org/docs/current/libpq-envars.html
@@ -92,7 +96,7 @@ def environment(connection: Connection) -> dict[str, str]:
 
 
 def tls_files(connection: Connection) -> dict[str, str]:
-    """Return paths by the names that sysbench 1.0 expects in its directory (src/drivers/mysql/drv_mysql.c)."""
+    """Return paths by the names that sysbench 1.0 opens in its working directory (src/drivers/mysql/drv_mysql.c)."""
     tls = connection.tls
     if tls is None:
         return {}

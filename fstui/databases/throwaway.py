@@ -1,6 +1,7 @@
-"""A server for one run: made in the run's own directory, reached by a socket among its data, and removed with the run.
+"""A server for one run. Its data, with its socket, is in the run's directory and is removed with it.
 
-``measure.helpers.serve``, the keeper, is the process that makes, starts and ends it, even if fstui is killed.
+A child program, the keeper (``measure.helpers.serve``), makes, starts and ends the server. It also ends the server if
+fstui is killed.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from fstui.state.workspace import HeldDirectory
 
 START_S, END_S = 90.0, 15.0
 START_SYNCS = 2000
-"""An upper bound of the syncs from an empty directory to the first connection: MySQL 9.7 issues 752, one by one."""
+"""A server needs no more syncs from an empty directory to the first connection: MySQL 9.7 issues 752, one by one."""
 CWD = "/proc/self/cwd"
 """The run's directory, for clients that entered it."""
 _ENTER = """cd -P -- "$1" && [ "$(stat -c %d:%i .)" = "$2" ] || {
@@ -47,16 +48,13 @@ def start_limit_s(sync_s: float) -> float:
 
 
 class _Keeper(NamedTuple):
-    """The keeper's process, and the ledger's entry of the data directory that it makes."""
+    """The keeper's process, and the task that enters its data directory into the ledger."""
 
     child: Child
     recording: asyncio.Future[ledger.LedgerEntry]
 
     async def end(self) -> float | None:
-        """Let the keeper end the server and remove its data. Return None, or the seconds until it was abandoned.
-
-        After a stop, wait for the keeper only as long as the disk works.
-        """
+        """Let the keeper end the server and remove its data. Return None, or the seconds until it was abandoned."""
         self.child.hang_up()
         await asyncio.wait({self.recording})
         began, ended = time.monotonic(), False
@@ -67,7 +65,7 @@ class _Keeper(NamedTuple):
             self.child.abandon()
             return time.monotonic() - began
         if not self.recording.cancelled() and self.recording.exception() is None:
-            await strike_out_if_gone(self.recording.result())  # what was not removed stays in the ledger
+            await strike_out_if_gone(self.recording.result())
         return None
 
 
@@ -75,7 +73,7 @@ class Throwaway:
     def __init__(
         self, program: ServerProgram, sysbench: str, workspace: HeldDirectory, name: str, keeper: _Keeper
     ) -> None:
-        """``name``: its data directory in the run's own."""
+        """``name``: the data directory, within the run's directory."""
         self._family = FAMILIES[KINDS[program.kind].driver]
         self.sysbench = sysbench
         self.connection: Connection = self._family.connection(f"{CWD}/{name}/{self._family.socket}")
@@ -94,9 +92,9 @@ class Throwaway:
         number: int,
         begun: Callable[[int], None] = lambda pid: None,
     ) -> Throwaway:
-        """Start the keeper and find the programs, but make nothing yet.
+        """Start the keeper and find the programs, but make nothing yet. Raises Refused, OSError.
 
-        ``begun`` is called with the keeper's process id. Raises Refused, OSError.
+        ``begun`` is called with the keeper's process id.
         """
         name = f"server-{number}"
         recording = asyncio.ensure_future(record(run_id, "server", f"{workspace.path}/{name}"))
@@ -115,7 +113,7 @@ class Throwaway:
         return cls(program, sysbench, workspace, name, keeper)
 
     async def make(self, settings: Sysbench, limit_s: float = START_S) -> None:
-        """Make and start the server, and wait for its answer. Raises Refused with its error, OSError."""
+        """Make and start the server, and wait until it is ready. Raises Refused, OSError."""
         try:
             await self._start(settings, limit_s, self._first_request())
         except BaseException:
@@ -137,7 +135,7 @@ class Throwaway:
         }
 
     async def restart(self, settings: Sysbench, limit_s: float) -> None:
-        """Restart the server with these options on its data. Raises Refused with its error; then call stop."""
+        """Restart the server with these options on its data. Raises Refused, after which ``stop`` must be called."""
         await self._start(settings, limit_s, {})
 
     async def _start(self, settings: Sysbench, limit_s: float, fields: dict[str, Any]) -> None:
@@ -148,7 +146,10 @@ class Throwaway:
         self.facts = await self._facts(settings, inside)
 
     async def _facts(self, settings: Sysbench, inside: str) -> Server:
-        """``inside``: the data directory as the server names it, which means nothing to other processes."""
+        """Return what the server reports, with paths that other processes can use.
+
+        ``inside``: the data directory as the server names it.
+        """
         workspace, connection = self._workspace, self.connection
         if self._family.create_statements:
             connection = msgspec.structs.replace(connection, database=self._family.maintenance)
@@ -162,7 +163,7 @@ class Throwaway:
             title=self._program.title,
             options=settings.options,
             within=within(workspace),
-            making=self._family.create_statements,
+            first=self._family.create_statements,
         )
         data = f"{workspace.path}/{self._name}"
         variables = {
@@ -173,10 +174,10 @@ class Throwaway:
         return msgspec.structs.replace(found, reached=reached, data_directory=data, variables=variables)
 
     async def _started(self, limit_s: float) -> tuple[int, str]:
-        """Return its process id, and its own name for its data directory."""
+        """Wait for the server. Return its process id, and its own name for its data directory."""
         try:
             async with asyncio.timeout(limit_s):
-                while "ended" in (answer := await self._answer()):  # the server before the restart
+                while "ended" in (answer := await self._answer()):  # that was the server before the restart
                     pass
         except TimeoutError:
             raise DatabaseError(f"{self._program.title} did not start within {limit_s:.0f} s") from None
@@ -210,12 +211,12 @@ class Throwaway:
 
 
 def within(workspace: HeldDirectory) -> list[str]:
-    """Return the words before those of a program that must run in the run's directory."""
+    """Return words to put before a command line, so that the program starts in the run's directory."""
     return ["sh", "-c", _ENTER, "sh", workspace.path, f"{workspace.device}:{workspace.inode}"]
 
 
 def server_user(users: tuple[str, ...]) -> str | None:
-    """Return the first of these users that exists; None without root. Raises Refused."""
+    """Return the first of these users that exists, or None if fstui does not run as root. Raises Refused."""
     if os.geteuid() != 0:
         return None
     for name in users:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from fstui.databases import existing, planning, programs
-from fstui.databases.existing import PASSWORD
+from fstui.databases.existing import PASSWORD_VARIABLE
 from fstui.databases.programs import EVERYTHING, Installed
 from fstui.judge.facts import rotation
 from fstui.measure.kinds.sysbench import Sysbench
@@ -25,7 +25,7 @@ IDLE_S = 1.0
 PAUSE_S = 0.25
 START_S = 0.5
 """Estimated time to start a probe and its trace, without the time to write its file."""
-__all__ = ["EVERYTHING", "PASSWORD"]
+__all__ = ["EVERYTHING", "PASSWORD_VARIABLE"]
 
 
 def wants_programs(scenario: Scenario, settings: Mapping[str, str]) -> bool:
@@ -44,7 +44,7 @@ def plan(
 ) -> Plan:
     """Return the plan. ``called``: the name or the file by which the user named the scenario. Raises Refused."""
     reference, expanded = scenarios.expand(scenario, settings)
-    steps = planning.arranged(expanded, installed, chosen_by_user="server" in settings)
+    steps = planning.adapted(expanded, installed, chosen_by_user="server" in settings)
     if rate_limit.bytes_per_s:
         steps = _limited_to(steps, rate_limit.bytes_per_s)
     measured = [step.settings for step in steps if not step.skip]
@@ -97,7 +97,7 @@ def _seconds(steps: tuple[PlannedStep, ...], rate_limit: RateLimit) -> float | N
     filled_bytes = sum(settings.prefill_bytes for settings in measured)
     filling_s = filled_bytes / rate_limit.bytes_per_s if rate_limit.bytes_per_s else 0.0
     measured_s = sum(settings.seconds for settings in measured)
-    return IDLE_S + measured_s + len(steps) * (PAUSE_S + START_S) + planning.preparing_s(steps) + filling_s
+    return IDLE_S + measured_s + len(steps) * (PAUSE_S + START_S) + planning.preparation_s(steps) + filling_s
 
 
 def _command(scenario: str, settings: Mapping[str, str], site: Site, rate_limit: RateLimit) -> str:
@@ -121,7 +121,7 @@ async def with_server_answer(plan: Plan, site: Site) -> Plan:
     if settings is None:
         return plan
     try:
-        server = await existing.seen(await programs.find_sysbench(), settings, workspace=site.directory.path)
+        server = await existing.server_facts(await programs.find_sysbench(), settings, workspace=site.directory.path)
     except Refused as trouble:
         return msgspec.structs.replace(plan, server_says=(f"the server does not answer: {trouble}",))
     return msgspec.structs.replace(plan, server_says=server.introduction)

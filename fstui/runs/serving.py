@@ -113,10 +113,10 @@ class Serving(Servers):
     async def _server_for(self, settings: Sysbench) -> Throwaway | Existing:
         """Return the running server, restarted if its options differ, or a new one."""
         wanted, server = self._wanted, self._server
-        if server is None or wanted is None or wanted.at != settings.at:
+        if server is None or wanted is None or wanted.server_key != settings.server_key:
             await self.stop()
             self._server = server = await self._start(settings)
-        elif isinstance(server, Throwaway) and wanted.started_with != settings.started_with:
+        elif isinstance(server, Throwaway) and wanted.start_options != settings.start_options:
             try:
                 await server.restart(settings, start_limit_s(self._sync_s))
             except BaseException:

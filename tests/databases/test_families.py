@@ -9,7 +9,7 @@ import pytest
 
 from fstui.databases import existing
 from fstui.databases.connections import Connection, Tls
-from fstui.databases.existing import connection_to, known_again
+from fstui.databases.existing import connection_to, with_current_password
 from fstui.databases.mysql import MySQL
 from fstui.databases.postgresql import PostgreSQL
 from fstui.databases.programs import ServerProgram
@@ -180,7 +180,7 @@ def test_tls_needs_all_three_files(home: Path) -> None:
 
 async def test_links_to_tls_files_are_in_the_ledger(tmp_path: Path) -> None:
     sysbench, seen = tmp_path / "sysbench", tmp_path / "seen"
-    sysbench.write_text(f'#!/bin/sh\n(pwd -P; ls; cat {paths.ledger_dir()}/*) >{seen}\n')
+    sysbench.write_text(f"#!/bin/sh\n(pwd -P; ls; cat {paths.ledger_dir()}/*) >{seen}\n")
     sysbench.chmod(0o700)
     tls = Tls(ca="/etc/ca.pem", certificate="/etc/me.pem", key="/etc/me.key")
     connection = Connection(driver="mysql", host="db7", user="app", database="fstui", tls=tls)
@@ -227,7 +227,7 @@ def test_host_that_is_a_directory_contains_the_socket(services: Path) -> None:
 
 async def test_current_password_is_read_again(services: Path) -> None:
     kept = msgspec.structs.replace(connection_to(postgresql()), password="")
-    assert (await known_again(kept)).password == "p#w=1"
+    assert (await with_current_password(kept)).password == "p#w=1"
 
 
 async def test_waiting_for_a_file_that_hangs_is_bounded(services: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +236,7 @@ async def test_waiting_for_a_file_that_hangs_is_bounded(services: Path, monkeypa
     services.unlink()
     os.mkfifo(services)
     with pytest.raises(Refused, match="did not answer within"):
-        await known_again(kept)
+        await with_current_password(kept)
     with pytest.raises(Refused, match="did not answer within"):
         await existing.Existing.open("sysbench", postgresql(), workspace="/nowhere", run_id="k3f9a1")
 

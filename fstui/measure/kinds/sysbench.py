@@ -107,12 +107,12 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
         return f"{self.server} at {where}{port}{f', as {self.user}' if self.user else ''}"
 
     @property
-    def at(self) -> tuple[str | int, ...]:
+    def server_key(self) -> tuple[str | int, ...]:
         """What steps must have in common to share a server. It is restarted if their options differ."""
         return self.server, self.host, self.port, self.socket, self.user, self.login_path, self.session
 
     @property
-    def started_with(self) -> tuple[object, ...]:
+    def start_options(self) -> tuple[object, ...]:
         """Options that a throwaway server only accepts at its start."""
         return self.pool_bytes, self.options
 
