@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
-import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -12,7 +10,7 @@ from msgspec.structs import replace
 from fstui.model.errors import Refused
 from fstui.model.run import Round
 from fstui.runs.session import Session
-from fstui.simulate.parameters import Simulated, change, load, names
+from fstui.simulate.parameters import Simulated, load, names, parse_change
 from fstui.simulate.stack import mount_point
 
 __all__ = ["Simulated", "load", "mount_point", "names"]
@@ -24,20 +22,20 @@ _SEEDS_APART = 1000
 def named(text: str) -> Simulated:
     """Return a simulated disk by name or file, with changes: ``hdd-7200,disk.platter.rpm=5400``. Raises Refused."""
     name, *changes = text.split(",")
-    made = load(name, dict(map(change, changes)))
-    return replace(made, name=",".join([made.name, *changes]))
+    parameters = load(name, dict(map(parse_change, changes)))
+    return replace(parameters, name=",".join([parameters.name, *changes]))
 
 
-def of_round(made: Simulated, round_: Round) -> Simulated:
+def of_round(parameters: Simulated, round_: Round) -> Simulated:
     """Return the storage with another seed for each round. The first round of the first side keeps the seed."""
-    return replace(made, seed=made.seed + _SEEDS_APART * (round_.number - 1 + round_.of * round_.side))
+    return replace(parameters, seed=parameters.seed + _SEEDS_APART * (round_.number - 1 + round_.of * round_.side))
 
 
-def session(made: Simulated, pace: float = 1.0) -> Session:
+def session(parameters: Simulated, pace: float = 1.0) -> Session:
     """Return a session on that storage. ``pace`` 1: in real time; 0: as fast as possible."""
     from fstui.runs.machine.simulated import SimulatedMachine  # noqa: PLC0415
 
-    return Session.of_machine(SimulatedMachine(made, pace))
+    return Session.of_machine(SimulatedMachine(parameters, pace))
 
 
 @asynccontextmanager
@@ -45,9 +43,9 @@ async def private_directory() -> AsyncIterator[str]:
     """Yield a temporary directory, which is in the ledger: ``fstui clean`` finds it. Raises Refused."""
     from fstui.state.workspace import Workspace  # noqa: PLC0415
 
-    made = await Workspace.make(tempfile.gettempdir(), secrets.token_hex(3))
+    workspace = await Workspace.make_temporary()
     try:
-        yield made.held.path
+        yield workspace.held.path
     finally:
-        if problem := await made.remove():
+        if problem := await workspace.remove():
             raise Refused(problem)

@@ -1,9 +1,9 @@
 """The kernel above a simulated disk: which requests follow from a program's calls, and what each call waits for.
 
-ext4 follows fs/ext4/fsync.c and fs/jbd2/commit.c. The data is written in place. If metadata has changed, the blocks of
-the journal, a flush, and the commit record with FUA (or another flush) follow; otherwise one flush. ZFS follows zil.c:
-the data is written to the intent log, which is flushed, and the transaction group is written seconds later. A disk that
-writes through receives no flush.
+A sync on ext4 (fs/ext4/fsync.c, fs/jbd2/commit.c): the data is written in place. If metadata has changed, the blocks of
+the journal, a flush, and the commit record with FUA (or another flush) follow; otherwise one flush. A sync on ZFS
+(zil.c): the data is written to the intent log, which is flushed. The transaction group is written seconds later. A disk
+that is reported as write through receives no flush.
 """
 
 from __future__ import annotations
@@ -17,41 +17,44 @@ from fstui.simulate.parameters import Front, Simulated
 
 PAGE = 4096
 TICK_NS = 4 * MS
-"""The resolution of timestamps (HZ=250): overwriting a file changes its metadata at most this often."""
+"""The resolution of timestamps (HZ=250): overwriting a file changes its metadata at most once in this time."""
 JOURNAL_BYTES = 64 << 20
 TXG_NS = 5 * S
-"""zfs_txg_timeout."""
+"""Interval between transaction groups (zfs_txg_timeout)."""
 
 
 class FileWrite(NamedTuple):
-    """A write of a program to its file. ``stamp``: its number."""
+    """A write of a program to its file."""
 
     offset: int
     size: int
     stamp: int
+    """The number of the write."""
     new: bool = False
-    """The file grows, or an allocated block is written for the first time."""
+    """Whether the file grows, or an allocated block is written for the first time."""
 
 
 class SyncError(Exception):
+    """A sync failed with EIO at this time."""
+
     def __init__(self, at_ns: float) -> None:
         super().__init__()
         self.at_ns = at_ns
 
 
 class CachedDisk:
-    """A cache device: writes go to it, and a flush commits its map of blocks first."""
+    """A disk with a cache device in front: see ``Front``."""
 
-    def __init__(self, made: Front, front: Disk) -> None:
-        self._made, self._front = made, front
+    def __init__(self, parameters: Front, front: Disk) -> None:
+        self._parameters, self._front = parameters, front
 
     def write(self, at_ns: float, extent: Extent, stamps: dict[int, int], *, forced: bool = False) -> float:
-        return self._front.write(at_ns + self._made.hop_us * US, extent, stamps, forced=forced)
+        return self._front.write(at_ns + self._parameters.hop_us * US, extent, stamps, forced=forced)
 
     def flush(self, at_ns: float) -> float:
-        for _ in range(self._made.map_writes):
-            at_ns = self._front.write(at_ns + self._made.hop_us * US, Extent(1 << 40, PAGE), {})
-        return self._front.flush(at_ns + self._made.hop_us * US)
+        for _ in range(self._parameters.map_writes):
+            at_ns = self._front.write(at_ns + self._parameters.hop_us * US, Extent(1 << 40, PAGE), {})
+        return self._front.flush(at_ns + self._parameters.hop_us * US)
 
 
 BlockTarget = Disk | CachedDisk
@@ -61,24 +64,29 @@ BlockTarget = Disk | CachedDisk
 class SimulatedFile:
     """One file of a filesystem, and the CPU time of its I/O path. Offsets are relative to the file."""
 
-    def __init__(self, made: Simulated, storage: BlockTarget, log: BlockTarget) -> None:
-        self.change(made)
-        platter = made.disk.platter
+    def __init__(self, parameters: Simulated, storage: BlockTarget, log: BlockTarget) -> None:
+        self.change(parameters)
+        platter = parameters.disk.platter
         self._journal_at = platter.tracks // 3 * platter.track_bytes if platter else 1 << 38
         self._storage, self._log = storage, log
-        self._chance = random.Random(made.seed)
+        self._chance = random.Random(parameters.seed)
         self._dirty: dict[int, tuple[int, int]] = {}
+        """The unsynced writes: offset → size and number of the write."""
         self._grown = False
+        """Whether metadata other than timestamps has changed since the last commit."""
         self._tick = 0
+        """The timestamp of the last commit, in ticks."""
         self._logged = 0
+        """Used bytes of the journal."""
         self.commits = 0
 
-    def change(self, made: Simulated) -> None:
-        self._host, self._made, self.stubbed = made.host, made.filesystem, made.host.syncs_stubbed
-        device = made.log or made.front or made.disk
-        self._sends_flushes = made.filesystem.barrier and device.write_cache == "write back"
+    def change(self, parameters: Simulated) -> None:
+        self._host, self._parameters = parameters.host, parameters.filesystem
+        self.stubbed = parameters.host.syncs_stubbed
+        device = parameters.log or parameters.front or parameters.disk
+        self._sends_flushes = parameters.filesystem.barrier and device.write_cache == "write back"
         self._sends_fua = self._sends_flushes and device.fua
-        self._fails_write = made.disk.fails_write
+        self._fails_write = parameters.disk.fails_write
 
     def write(self, at_ns: float, written: FileWrite) -> float:
         self._dirty[written.offset] = (written.size, written.stamp)
@@ -86,9 +94,9 @@ class SimulatedFile:
         return at_ns + (self._host.syscall_us + self._host.copy_us * -(-written.size // PAGE)) * US
 
     def direct(self, at_ns: float, written: FileWrite, *, durable: bool, data_only: bool = True) -> float:
-        """Write with O_DIRECT; ``durable``: and O_DSYNC, or O_SYNC without ``data_only``.
+        """Write with O_DIRECT. ``durable``: also with O_DSYNC (``data_only``) or O_SYNC.
 
-        Linux sends FUA for O_DSYNC alone (fs/iomap/direct-io.c).
+        Linux sends FUA for O_DSYNC, but not for O_SYNC (fs/iomap/direct-io.c).
         """
         durable &= not self.stubbed  # libeatmydata also removes the flag
         at_ns += self._host.syscall_us * US
@@ -98,15 +106,15 @@ class SimulatedFile:
         if not durable or forced:
             return end
         self._grown |= written.new
-        return self._made_durable(end, data_only=data_only)
+        return self._commit_or_flush(end, data_only=data_only)
 
     def sync(self, at_ns: float, *, data_only: bool) -> float:
-        """Run fsync or fdatasync. Raises SyncError if the disk fails: once, because the page is clean afterwards."""
+        """Run fsync or fdatasync. Raises SyncError if a write fails. The next call succeeds: the page is clean then."""
         at_ns += self._host.syscall_us * US
         if self.stubbed:
             return at_ns
         dirty, self._dirty = self._dirty, {}
-        if self._made.data == "journal":
+        if self._parameters.data == "journal":
             return self._commit(at_ns, dirty)
         end = at_ns
         for offset, (size, stamp) in dirty.items():
@@ -115,9 +123,10 @@ class SimulatedFile:
                 end = max(end, self._storage.write(at_ns, Extent(offset, size), {offset: stamp}))
         if self._fails_write in (stamp for _, stamp in dirty.values()):
             raise SyncError(max(end, at_ns))
-        return self._made_durable(end + self._host.complete_us * US if dirty else end, data_only=data_only)
+        return self._commit_or_flush(end + self._host.complete_us * US if dirty else end, data_only=data_only)
 
-    def _made_durable(self, at_ns: float, *, data_only: bool) -> float:
+    def _commit_or_flush(self, at_ns: float, *, data_only: bool) -> float:
+        """Commit the journal if metadata has changed. Otherwise flush the written data."""
         tick = int(at_ns // TICK_NS)
         if self._grown or (tick != self._tick and not data_only):
             self._grown, self._tick = False, tick
@@ -149,6 +158,7 @@ class SimulatedFile:
         return storage.flush(at_ns + self._host.submit_us * US) + self._host.complete_us * US
 
     def _next_logged(self, size: int) -> Extent:
+        """Return the place of the next blocks of the journal."""
         if self._logged + size > JOURNAL_BYTES:
             self._logged = 0
         self._logged += size
@@ -157,6 +167,7 @@ class SimulatedFile:
 
 class ZfsFile(SimulatedFile):
     _group_ends_ns = 0.0
+    """When the next transaction group is written."""
 
     def direct(self, at_ns: float, written: FileWrite, *, durable: bool, data_only: bool = True) -> float:
         """Write buffered: OpenZFS before 2.3 accepts O_DIRECT and ignores it."""
@@ -166,18 +177,18 @@ class ZfsFile(SimulatedFile):
     def sync(self, at_ns: float, *, data_only: bool) -> float:
         """Write all dirty data to the intent log, and flush its disk."""
         at_ns += self._host.syscall_us * US
-        if self.stubbed or self._made.sync == "disabled":
+        if self.stubbed or self._parameters.sync == "disabled":
             self._dirty.clear()
             return at_ns
         dirty, self._dirty = self._dirty, {}
         self.commits += 1
         stamps = {offset: stamp for offset, (_, stamp) in dirty.items()}
         size = PAGE + sum(size for size, _ in dirty.values())
-        at_ns += self._made.hops * self._host.wake_us * US
+        at_ns += self._parameters.hops * self._host.wake_us * US
         at_ns = self._flush(self._log, self._request(self._log, at_ns, self._next_logged(size), stamps))
         if at_ns > self._group_ends_ns:
             self._group_ends_ns = at_ns + TXG_NS
-            for offset, stamp in stamps.items():  # asynchronous
+            for offset, stamp in stamps.items():  # the sync does not wait for these writes
                 self._storage.write(at_ns, Extent(offset, dirty[offset][0]), {offset: stamp})
         return at_ns + self._host.wake_us * US
 

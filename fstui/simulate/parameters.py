@@ -62,16 +62,18 @@ MediumParameters = PlatterParameters | NandParameters | PersistentParameters | N
 
 
 class Cache(ParameterTable, frozen=True, kw_only=True):
+    """The write cache of a disk."""
+
     bytes: int = 64 << 20
     protected: bool = False
-    """Saved by capacitors after a power cut."""
+    """Whether capacitors save its content after a power cut."""
     flush: Literal["honest", "ignored"] = "honest"
-    """``ignored``: acknowledged at once without doing anything."""
+    """``ignored``: the disk acknowledges a flush at once without doing anything."""
     fua: Literal["honest", "ignored"] = "honest"
 
 
 class DiskParameters(ParameterTable, frozen=True, kw_only=True):
-    """One disk: what it reports about itself, then its real properties."""
+    """One disk: first what it reports about itself, from ``command_us`` on its real properties."""
 
     name: str = "sda"
     model: str = ""
@@ -84,13 +86,13 @@ class DiskParameters(ParameterTable, frozen=True, kw_only=True):
     grade: str = ""
     """``consumer``, ``cloud`` or ``hard disk``, if its model is known."""
     command_us: float = 20.0
-    """The duration of a command without any waiting."""
+    """The time for a command when the disk is idle."""
     bytes_per_us: float = 500.0
-    """The speed of its link."""
+    """The speed of the link."""
     flush_us: float = 0.0
     """Additional time for a flush."""
     fails_write: int = 0
-    """The program's write with this number fails with an I/O error (buffered writes on ext4); 0: none."""
+    """The number of the program's write that fails with an I/O error, if it is buffered on ext4; 0: none."""
     platter: PlatterParameters | None = None
     nand: NandParameters | None = None
     persistent: PersistentParameters | None = None
@@ -98,7 +100,7 @@ class DiskParameters(ParameterTable, frozen=True, kw_only=True):
     cache: Cache | None = None
 
     @property
-    def made_of(self) -> MediumParameters:
+    def medium_parameters(self) -> MediumParameters:
         found = self.platter or self.nand or self.persistent or self.network
         assert found is not None, "checked by load()"
         return found
@@ -111,7 +113,7 @@ class Front(DiskParameters, frozen=True, kw_only=True):
     hop_us: float = 20.0
     """The time to hand a request from one thread of the driver to the next."""
     map_writes: int = 2
-    """Sequential writes of its map with each flush."""
+    """Number of sequential writes of its map with each flush."""
 
 
 class FilesystemParameters(ParameterTable, frozen=True, kw_only=True):
@@ -150,7 +152,7 @@ class Simulated(ParameterTable, frozen=True, kw_only=True):
     name: str
     title: str
     truth: str
-    """What it really does; revealed to the students at the end."""
+    """What the disk really does. Students see it at the end."""
     seed: int = 1
     disk: DiskParameters
     log: DiskParameters | None = None
@@ -173,7 +175,7 @@ def load(name: str, changes: dict[str, Any] | None = None) -> Simulated:
     path = _path_of(name)
     try:
         document = msgspec.toml.decode(path.read_bytes())
-        found = msgspec.convert(document, Simulated)
+        msgspec.convert(document, Simulated)  # before the changes, so that an error is one of the file
     except OSError as error:
         raise Refused(f"{path}: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -192,25 +194,25 @@ def load(name: str, changes: dict[str, Any] | None = None) -> Simulated:
     return found
 
 
-def changed(made: Simulated, text: str) -> Simulated:
+def changed(parameters: Simulated, text: str) -> Simulated:
     """Return the disk with ``KEY=VALUE`` applied. Raises Refused if that is invalid or impossible during a run."""
-    key, value = change(text)
-    document = msgspec.to_builtins(made)
+    key, value = parse_change(text)
+    document = msgspec.to_builtins(parameters)
     _put(document, key, value)
     try:
         found = msgspec.convert(document, Simulated)
     except msgspec.MsgspecError as error:
         raise Refused(f"{text}: {_reason(error)}") from None
-    for before, after in zip(made.parts, found.parts, strict=True):
-        if (before and type(before.made_of)) != (after and type(after.made_of)):
+    for before, after in zip(parameters.parts, found.parts, strict=True):
+        if (before and type(before.medium_parameters)) != (after and type(after.medium_parameters)):
             raise Refused(
                 f"{text} changes the kind of medium, which is impossible during a run. Start a new run with it."
             )
     return found
 
 
-def change(text: str) -> tuple[str, Any]:
-    """Split ``KEY=VALUE`` and convert the value. Raises Refused."""
+def parse_change(text: str) -> tuple[str, Any]:
+    """Return the key and the value of ``KEY=VALUE``. Raises Refused."""
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise Refused(f"'{text}' is not KEY=VALUE, for example disk.platter.rpm=5400")

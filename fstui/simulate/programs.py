@@ -1,6 +1,6 @@
-"""The programs of the steps on a simulated host: their calls, operation by operation, and when these return.
+"""The programs of the steps on a simulated host: their calls, operation by operation, and when each call returns.
 
-They behave like the real probes in ``fstui.measure.probes``: when they end, what they count, the parts of an operation.
+They end, count and divide operations into parts as the real probes in ``fstui.measure.probes`` do.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ from fstui.simulate.media import US
 from fstui.simulate.simulated_host import SimulatedHost
 
 MIN_OPS, EXTRA_NS = 50, 5e9
-"""A slow step continues until it has this many operations, for at most this time."""
+"""A slow step continues until it has MIN_OPS operations, for at most EXTRA_NS."""
 PAGE = 4096
 LOG_AT, DIRECTORY_AT = 1 << 30, 1 << 31
-"""Offsets in the only file that represent other files of a database; its table starts at 0."""
+"""A database has one file, in which these offsets stand for its other files. The table starts at 0."""
 CHECKPOINT_COMMITS = 1000
-"""sqlite.org/pragma.html#pragma_wal_autocheckpoint, in pages; each commit writes one."""
+"""sqlite.org/pragma.html#pragma_wal_autocheckpoint counts pages, and each commit writes one."""
+SQLITE_US = 15
+"""CPU time of SQLite for a commit."""
 _AMOUNTS = (0, 1 << 20, 4 << 20, 16 << 20, 32 << 20)
 _PATTERNS = {"sequential": 1 << 20, "scattered": 16 << 10}
 _ROUNDS = 3
@@ -37,12 +39,14 @@ class Done(NamedTuple):
 
     writer: int
     parts: int
+    """Number of parts of an operation."""
     start_ns: int
     marks: list[int]
+    """When each part ended, in ns."""
 
 
 class SimulatedProgram:
-    """The work of one step. ``until`` is called with increasing times of the simulated clock."""
+    """The work of one step."""
 
     def __init__(self, host: SimulatedHost, settings: Any) -> None:
         self.host = host
@@ -52,37 +56,38 @@ class SimulatedProgram:
         self.figures: dict[str, Any] = {}
         self.failed_call = ""
         """The call that returned EIO and ended the program."""
-        self._pause_ns = host.made.host.program_us * US
+        self._pause_ns = host.parameters.host.program_us * US
 
     def begin(self) -> None:
         self.started_ns = self.ended_ns = self.host.now_ns
 
-    def until(self, now_ns: float) -> Iterator[Done]:
-        """Run until then, or to the end of the program (``over``)."""
+    def run_until(self, now_ns: float) -> Iterator[Done]:
+        """Run until this time of the simulated clock, or to the end of the program (``over``)."""
         raise NotImplementedError
 
 
 class SyncWritesProgram(SimulatedProgram):
     def __init__(self, host: SimulatedHost, settings: SyncWrites) -> None:
         super().__init__(host, settings)
-        self._chance = random.Random(f"{settings.offsets} {host.made.seed}")
+        self._chance = random.Random(f"{settings.offsets} {host.parameters.seed}")
         self._blocks = max(1, settings.file_bytes // settings.block_bytes)
         self._flagged = bool({"dsync", "sync"} & set(settings.open_flags))
         self._written: set[int] = set()
         self._ops = [0] * settings.writers
         self._stamp = 0
         self._queue: list[tuple[float, int]] = []
+        """The writers, as a heap, with the times of their next operations."""
         most = int(settings.max_bytes_per_s * settings.seconds // settings.writers // settings.block_bytes)
-        self._most_ops = max(1, most) if settings.seconds else 1 << 62
-        self._least_ops = 0 if settings.ops_per_s else -(-MIN_OPS // settings.writers)
+        self._max_ops = max(1, most) if settings.seconds else 1 << 62
+        self._min_ops = 0 if settings.ops_per_s else -(-MIN_OPS // settings.writers)
         if settings.enough_ops:
-            self._least_ops, self._most_ops = 0, min(self._most_ops, -(-settings.enough_ops // settings.writers))
+            self._min_ops, self._max_ops = 0, min(self._max_ops, -(-settings.enough_ops // settings.writers))
 
     def begin(self) -> None:
         super().begin()
         self._queue = [(self.started_ns, writer) for writer in range(self.settings.writers)]
 
-    def until(self, now_ns: float) -> Iterator[Done]:
+    def run_until(self, now_ns: float) -> Iterator[Done]:
         parts = 1 if self.settings.sync == "none" else 2
         done: dict[int, Done] = {}
         while self._queue and self._queue[0][0] < now_ns:
@@ -101,7 +106,7 @@ class SyncWritesProgram(SimulatedProgram):
             try:
                 end = self._one(at_ns, writer, kept.marks)
             except SyncError as error:
-                kept.marks.pop()  # the write before it
+                kept.marks.pop()  # the write succeeded, but its operation did not
                 end, self.failed_call = error.at_ns, self.settings.sync
                 self._queue.clear()
             else:
@@ -112,11 +117,11 @@ class SyncWritesProgram(SimulatedProgram):
 
     def _is_over(self, elapsed_ns: float, ops: int) -> bool:
         length_ns = self.settings.seconds * 1e9
-        if ops >= self._most_ops:
+        if ops >= self._max_ops:
             return True
         if not length_ns or elapsed_ns < length_ns:
             return False
-        return ops >= self._least_ops or elapsed_ns >= length_ns + EXTRA_NS
+        return ops >= self._min_ops or elapsed_ns >= length_ns + EXTRA_NS
 
     def _one(self, at_ns: float, writer: int, marks: list[int]) -> float:
         settings, filesystem = self.settings, self.host.filesystem
@@ -149,7 +154,7 @@ class SyncWritesProgram(SimulatedProgram):
         try:
             return self.host.filesystem.sync(at_ns, data_only=data_only)
         except SyncError as error:
-            if not self.host.made.host.retries_sync:
+            if not self.host.parameters.host.retries_sync:
                 raise
             return self.host.filesystem.sync(error.at_ns, data_only=data_only)
 
@@ -171,22 +176,21 @@ class SqliteProgram(SimulatedProgram):
         self._commits = self._written = 0
         self._pages = max(1, settings.rows * settings.row_bytes // PAGE)
 
-    def until(self, now_ns: float) -> Iterator[Done]:
+    def run_until(self, now_ns: float) -> Iterator[Done]:
         settings, at_ns = self.settings, self.ended_ns
         marks: list[int] = []
         length_ns = settings.seconds * 1e9
         while at_ns < now_ns and not self.over:
             try:
-                at_ns = self._one(at_ns + self._pause_ns + 15 * US)
+                at_ns = self._one(at_ns + self._pause_ns + SQLITE_US * US)
             except SyncError as error:
                 at_ns, self.failed_call, self.over = error.at_ns, "fsync", True
                 break
             marks.append(int(at_ns))
             elapsed_ns = at_ns - self.started_ns
             enough = self._commits >= MIN_OPS or elapsed_ns >= length_ns + EXTRA_NS
-            self.over = (
-                elapsed_ns >= length_ns and enough
-            ) or self._written > settings.max_bytes_per_s * settings.seconds
+            too_much = self._written > settings.max_bytes_per_s * settings.seconds
+            self.over = (elapsed_ns >= length_ns and enough) or too_much
         started, self.ended_ns = self.ended_ns, at_ns
         elapsed_s = (at_ns - self.started_ns) / 1e9
         self.figures = {
@@ -210,12 +214,12 @@ class SqliteProgram(SimulatedProgram):
         return at_ns
 
     def _appended(self, at_ns: float, offset: int) -> float:
-        """Append to the log, which grows until the first checkpoint and is then overwritten from its beginning."""
+        """Append to the log. It grows until the first checkpoint, and is then overwritten from its beginning."""
         at_ns = self._write(at_ns, offset, new=self._commits <= CHECKPOINT_COMMITS)
         return self.host.filesystem.sync(at_ns, data_only=True) if self.settings.durable else at_ns
 
     def _rewritten(self, at_ns: float, offset: int) -> float:
-        """Write the rollback journal and the page, and with EXTRA the directory, so that the journal stays deleted."""
+        """Write the rollback journal and the page. EXTRA also syncs the directory: the journal stays deleted."""
         at_ns = self._synced(self._write(at_ns, LOG_AT, new=self.settings.journal_mode != "PERSIST"))
         at_ns = self._synced(self._write(at_ns, offset))
         if self.settings.synchronous == "EXTRA":
@@ -242,7 +246,7 @@ class DirtyFlushProgram(SimulatedProgram):
 
     def __init__(self, host: SimulatedHost, settings: DirtyFlush) -> None:
         super().__init__(host, settings)
-        self._chance = random.Random(f"growing {host.made.seed}")
+        self._chance = random.Random(f"growing {host.parameters.seed}")
         self._todo = [
             (pattern, amount)
             for pattern in _PATTERNS
@@ -254,7 +258,7 @@ class DirtyFlushProgram(SimulatedProgram):
         self._flush_ms: dict[tuple[str, int], dict[str, list[int]]] = {}
         self._written = 0
 
-    def until(self, now_ns: float) -> Iterator[Done]:
+    def run_until(self, now_ns: float) -> Iterator[Done]:
         while self._todo and self.ended_ns < now_ns:
             half_ns = self.settings.seconds * 1e9 / 2
             pattern, amount = self._todo.pop(0)
@@ -309,6 +313,7 @@ class DirtyFlushProgram(SimulatedProgram):
 
 
 def _line(points: Sequence[dict[str, Any]]) -> tuple[int, int]:
+    """Return slope (ns per MiB) and intercept (ns) of the fitted line."""
     xs, ys = [point["bytes"] / (1 << 20) for point in points], [point["sync_ns"] for point in points]
     if len(set(xs)) < 2:
         return 0, ys[0]
@@ -317,6 +322,7 @@ def _line(points: Sequence[dict[str, Any]]) -> tuple[int, int]:
 
 
 def program(host: SimulatedHost, settings: StepSettings) -> SimulatedProgram | None:
+    """Return the program of a step, or None if it cannot be simulated."""
     host.begin_step()
     if isinstance(settings, SqliteCommits):
         return SqliteProgram(host, settings)

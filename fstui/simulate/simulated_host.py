@@ -15,29 +15,30 @@ FIRST_NS = 1e9
 
 
 class SimulatedHost:
-    def __init__(self, made: Simulated) -> None:
-        self.made = made
+    def __init__(self, parameters: Simulated) -> None:
+        self.parameters = parameters
         self.now_ns = FIRST_NS
-        self.disk = Disk(made.disk, made.seed)
-        self.log = Disk(made.log, made.seed + 1) if made.log else None
-        self.front = Disk(made.front, made.seed + 2) if made.front else None
+        self.disk = Disk(parameters.disk, parameters.seed)
+        self.log = Disk(parameters.log, parameters.seed + 1) if parameters.log else None
+        self.front = Disk(parameters.front, parameters.seed + 2) if parameters.front else None
         self.filesystem = self._new_file()
         self._acknowledged: dict[int, tuple[float, int]] = {}
         """Offset → time of the acknowledgement, and the number of the write."""
         self.acknowledged = 0
+        """Number of acknowledgements."""
 
     def begin_step(self) -> None:
-        """Start with a new file; the state of the disks is kept."""
+        """Start with a new file. The disks keep their state."""
         self.filesystem = self._new_file()
         self._acknowledged.clear()
         self.acknowledged = 0
 
-    def change(self, made: Simulated) -> None:
-        self.made = made
-        for disk, part in zip((self.disk, self.log, self.front), made.parts, strict=True):
+    def change(self, parameters: Simulated) -> None:
+        self.parameters = parameters
+        for disk, part in zip((self.disk, self.log, self.front), parameters.parts, strict=True):
             if disk is not None and part is not None:
                 disk.change(part)
-        self.filesystem.change(made)
+        self.filesystem.change(parameters)
 
     def acknowledge(self, at_ns: float, offset: int, stamp: int) -> None:
         """Record that this write was acknowledged to a program as durable."""
@@ -57,16 +58,19 @@ class SimulatedHost:
         present = stale = missing = 0
         oldest_ns = at_ns
         for offset, (acknowledged_ns, stamp) in self._acknowledged.items():
-            found = self._found(offset, at_ns)
+            found = self._stamp_at(offset, at_ns)
             if found is not None and found >= stamp:
                 present += 1
                 continue
-            stale, missing = stale + (found is not None), missing + (found is None)
+            if found is None:
+                missing += 1
+            else:
+                stale += 1
             oldest_ns = min(oldest_ns, acknowledged_ns)
         claim = f"{settings.sync[0]}, {settings.writes[0]}"
         lost = stale + missing
         figures = PowerCutFigures(
-            cut=f"simulated {self.made.name}",
+            cut=f"simulated {self.parameters.name}",
             identity="",
             simulated=True,
             acknowledged=self.acknowledged,
@@ -88,13 +92,14 @@ class SimulatedHost:
             figures=figures,
         )
 
-    def _found(self, offset: int, at_ns: float) -> int | None:
-        holders = (disk.stamp_at(offset, at_ns) for disk in self.disks())
-        return max((stamp for stamp in holders if stamp is not None), default=None)
+    def _stamp_at(self, offset: int, at_ns: float) -> int | None:
+        """Return the number of the newest write of this offset that a disk still has."""
+        stamps = (disk.stamp_at(offset, at_ns) for disk in self.disks())
+        return max((stamp for stamp in stamps if stamp is not None), default=None)
 
     def _new_file(self) -> SimulatedFile:
-        made = self.made
-        storage = CachedDisk(made.front, self.front) if made.front and self.front else self.disk
+        parameters = self.parameters
+        storage = CachedDisk(parameters.front, self.front) if parameters.front and self.front else self.disk
         log = self.log or storage
-        kind = ZfsFile if made.filesystem.kind == "zfs" else SimulatedFile
-        return kind(made, storage, log)
+        kind = ZfsFile if parameters.filesystem.kind == "zfs" else SimulatedFile
+        return kind(parameters, storage, log)

@@ -1,4 +1,4 @@
-"""The inventory of a simulated host: the layers as their drivers would report them, true or not."""
+"""The inventory of a simulated host: the layers as their drivers report them, whether that is true or not."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ WHERE = "simulated"
 HOST = Host(hostname="simulated", kernel="6.12.0", cpus=4, memory_bytes=16 << 30, udev=True)
 
 
-def mount_point(made: Simulated) -> str:
-    return f"/simulated/{made.name}"
+def mount_point(parameters: Simulated) -> str:
+    return f"/simulated/{parameters.name}"
 
 
-def inventory(made: Simulated) -> Inventory:
-    host = replace(HOST, virtualization=made.host.virtualization, cloud=made.host.cloud)
-    return Inventory(host=host, filesystems=(target(made),))
+def inventory(parameters: Simulated) -> Inventory:
+    host = replace(HOST, virtualization=parameters.host.virtualization, cloud=parameters.host.cloud)
+    return Inventory(host=host, filesystems=(target(parameters),))
 
 
-def target(made: Simulated) -> Target:
-    point, source = mount_point(made), f"/dev/{made.disk.name}"
-    devices = tuple(_disk(device) for device in (made.disk, made.log, made.front) if device)
-    between = _between(made)
-    top = _filesystem(made, point, (between[0].id,) if between else (made.disk.name,))
+def target(parameters: Simulated) -> Target:
+    point, source = mount_point(parameters), f"/dev/{parameters.disk.name}"
+    devices = tuple(_disk(device) for device in (parameters.disk, parameters.log, parameters.front) if device)
+    between = _between(parameters)
+    top = _filesystem(parameters, point, (between[0].id,) if between else (parameters.disk.name,))
     return Target(
         path=point,
         mount_point=point,
-        fstype=made.filesystem.kind,
-        source="simulated" if made.filesystem.kind == "zfs" else source,
-        mount_options=("rw",) if made.filesystem.barrier else ("rw", "nobarrier"),
-        identity=SIMULATED + made.name,
+        fstype=parameters.filesystem.kind,
+        source="simulated" if parameters.filesystem.kind == "zfs" else source,
+        mount_options=("rw",) if parameters.filesystem.barrier else ("rw", "nobarrier"),
+        identity=SIMULATED + parameters.name,
         stack=(top, *between, *devices),
         space=Space(total_bytes=TOTAL_BYTES, free_bytes=TOTAL_BYTES * 9 // 10, block_bytes=4096),
     )
 
 
-def _filesystem(made: Simulated, point: str, below: tuple[str, ...]) -> Node:
-    filesystem = made.filesystem
+def _filesystem(parameters: Simulated, point: str, below: tuple[str, ...]) -> Node:
+    filesystem = parameters.filesystem
     settings = {"zfs": {"sync": filesystem.sync, "logbias": "latency"}}.get(
         filesystem.kind,
         {"barrier": "barrier" if filesystem.barrier else "nobarrier", "data": filesystem.data, "journal": "yes"},
@@ -53,49 +53,51 @@ def _filesystem(made: Simulated, point: str, below: tuple[str, ...]) -> Node:
     return replace(node, sync=passes, because=why)
 
 
-def _between(made: Simulated) -> tuple[Node, ...]:
-    if made.filesystem.kind == "zfs":
-        below = (made.disk.name, *((made.log.name,) if made.log else ()))
-        roles = {made.log.name: "slog"} if made.log else {}
-        where = "on a device of its own (SLOG)" if made.log else "on the pool's own disks"
+def _between(parameters: Simulated) -> tuple[Node, ...]:
+    """Return the layer between the filesystem and the disks, if there is one."""
+    if parameters.filesystem.kind == "zfs":
+        below = (parameters.disk.name, *((parameters.log.name,) if parameters.log else ()))
+        roles = {parameters.log.name: "slog"} if parameters.log else {}
+        where = "on a device of its own (SLOG)" if parameters.log else "on the pool's own disks"
         because = f"the intent log is {where}"
         return (
             kind("zpool").node(
                 "pool:simulated", "simulated", below=below, below_roles=roles, sync="passes", because=because
             ),
         )
-    if made.front:
-        name = "dm-0" if made.front.kind == "dm-cache" else "bcache0"
+    if parameters.front:
+        name = "dm-0" if parameters.front.kind == "dm-cache" else "bcache0"
         mode = Reading(what="cache_mode", value="writeback", path=f"{WHERE}:cache_mode")
-        roles = {made.front.name: "cache", made.disk.name: "origin"}
-        below = (made.front.name, made.disk.name)
-        row = kind(made.front.kind)
+        roles = {parameters.front.name: "cache", parameters.disk.name: "origin"}
+        below = (parameters.front.name, parameters.disk.name)
+        row = kind(parameters.front.kind)
         return (row.node(name, name, below=below, below_roles=roles, readings=(mode,)),)
     return ()
 
 
-def _disk(made: DiskParameters) -> Node:
-    rpm = made.platter.rpm if made.platter and made.medium.startswith("hdd") else None
-    readings = (Reading(what="grade", value=made.grade, path=f"{WHERE}:model"),) if made.grade else ()
+def _disk(parameters: DiskParameters) -> Node:
+    rpm = parameters.platter.rpm if parameters.platter and parameters.medium.startswith("hdd") else None
+    readings = (Reading(what="grade", value=parameters.grade, path=f"{WHERE}:model"),) if parameters.grade else ()
+    write_back = parameters.write_cache == "write back"
     return Node(
-        id=made.name,
+        id=parameters.name,
         layer="block",
         kind="disk",
-        name=made.name,
+        name=parameters.name,
         lowest=True,
-        model=made.model or None,
-        link=made.link,
-        rotational=made.rotational,
-        write_cache=made.write_cache,
-        fua=made.fua,
+        model=parameters.model or None,
+        link=parameters.link,
+        rotational=parameters.rotational,
+        write_cache=parameters.write_cache,
+        fua=parameters.fua,
         counted=True,
-        sync="passes" if made.write_cache == "write back" else "unknown",
-        because="write cache on" if made.write_cache == "write back" else "write through: the kernel sends it no flush",
+        sync="passes" if write_back else "unknown",
+        because="write cache on" if write_back else "write through: the kernel sends it no flush",
         medium=Medium(
-            class_=made.medium,
+            class_=parameters.medium,
             rpm=round(rpm) if rpm else None,
-            write_cache=made.medium_cache,
-            because=f"simulated {made.model or made.medium}",
+            write_cache=parameters.medium_cache,
+            because=f"simulated {parameters.model or parameters.medium}",
         ),
         readings=readings,
         size_bytes=TOTAL_BYTES,

@@ -1,6 +1,6 @@
 """A program that commits on a simulated host, and what ``fstui watch`` reports about it.
 
-The program commits 50 times per second, as a database would, so that disks can be compared.
+On every disk the program commits 50 times per second, so that disks can be compared.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MIN_FOR_P99 = 100
 
 
 class WatchedHost:
-    """Runs the program and observes it: for one second at a time, and from the start."""
+    """Runs the program and observes it, in the current second and from the start."""
 
     def __init__(self, host: SimulatedHost) -> None:
         host.begin_step()
@@ -32,9 +32,9 @@ class WatchedHost:
         for disk in host.disks():
             disk.on_request = self._request
 
-    def until(self, now_ns: float) -> float:
+    def run_until(self, now_ns: float) -> float:
         """Run the program until ``now_ns``. Return the time at which its last commit ended, if that is later."""
-        for done in self._program.until(now_ns):
+        for done in self._program.run_until(now_ns):
             if not self._host.filesystem.stubbed:  # a stubbed sync does not reach the kernel
                 syncs = [end - begin for begin, end in zip(done.marks[::2], done.marks[1::2], strict=True)]
                 self._second.syncs.add(syncs)
@@ -42,11 +42,11 @@ class WatchedHost:
         return max(now_ns, self._program.ended_ns)
 
     def second(self) -> Watched:
-        seen, self._second = self._second.seen(), Observation(self._host)
-        return seen
+        watched, self._second = self._second.watched(), Observation(self._host)
+        return watched
 
     def whole(self) -> Watched:
-        return self._whole.seen()
+        return self._whole.watched()
 
     def _request(self, device: str, what: str, took_ns: float) -> None:
         for observation in (self._second, self._whole):
@@ -54,6 +54,8 @@ class WatchedHost:
 
 
 class Observation:
+    """Counts the syncs and the requests since its start."""
+
     def __init__(self, host: SimulatedHost) -> None:
         self._host = host
         self._since_ns = host.now_ns
@@ -62,10 +64,10 @@ class Observation:
         self._requests: dict[tuple[str, str], Histogram] = {}
 
     def request(self, device: str, what: str, took_ns: int) -> None:
-        """Note the time of a request. ``what``: the counter that it adds to, such as ``flush_ms``."""
+        """Count a request. ``what``: ``write`` or ``flush``."""
         self._requests.setdefault((device, what), Histogram()).add([took_ns])
 
-    def seen(self) -> Watched:
+    def watched(self) -> Watched:
         elapsed_s = (self._host.now_ns - self._since_ns) / 1e9
         moved = difference(self._before, self._host.counters())
         devices = tuple(self._device(one) for one in moved if one.writes or one.flushes)
@@ -78,10 +80,10 @@ class Observation:
             program=PROGRAM,
             pid=PID,
             processes=1,
-            file=f"{mount_point(self._host.made)}/{FILE}",
+            file=f"{mount_point(self._host.parameters)}/{FILE}",
             inode=None,
             files=1,
-            device=self._host.made.disk.name,
+            device=self._host.parameters.disk.name,
             syncs=self.syncs.total,
             waited_ns=self.syncs.sum,
             latency_ns=_times(self.syncs),
@@ -93,8 +95,8 @@ class Observation:
     def _device(self, moved: DeviceCounters) -> WatchedDevice:
         return msgspec.structs.replace(
             msgspec.convert(moved, WatchedDevice, from_attributes=True),
-            flush_ns=_times(self._requests.get((moved.device, "flush_ms"))),
-            write_ns=_times(self._requests.get((moved.device, "write_ms"))),
+            flush_ns=_times(self._requests.get((moved.device, "flush"))),
+            write_ns=_times(self._requests.get((moved.device, "write"))),
         )
 
 

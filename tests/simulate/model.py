@@ -24,7 +24,7 @@ def run(on: SimulatedHost, asked: StepSettings) -> tuple[float, list[Done]]:
     done: list[Done] = []
     while not work.over:
         until_ns = on.now_ns + CHUNK_NS
-        done += work.until(until_ns)
+        done += work.run_until(until_ns)
         on.now_ns = max(until_ns, work.ended_ns)
     ops = sum(len(each.marks) // each.parts for each in done)
     return ops * 1e9 / (work.ended_ns - work.started_ns), done

@@ -36,7 +36,7 @@ def test_flush_takes_longer_with_more_cached_data() -> None:
         assert work is not None
         work.begin()
         while not work.over:
-            list(work.until(work.ended_ns + 1e9))
+            list(work.run_until(work.ended_ns + 1e9))
         slopes.append(work.figures["sequential"]["slope_ns_per_mib"])
     assert slopes[0] > 1_000_000 and slopes[1] < 10_000
 
@@ -90,7 +90,7 @@ def cut(here: SimulatedHost, **asked: Any) -> PowerCutFigures:
     assert work is not None
     work.begin()
     for _ in range(10):
-        list(work.until(here.now_ns + 50e6))
+        list(work.run_until(here.now_ns + 50e6))
         here.now_ns = max(here.now_ns + 50e6, work.ended_ns)
     figures = here.power_cut(here.now_ns, PowerCut(), 16384, 0.5).figures
     assert isinstance(figures, PowerCutFigures) and figures.acknowledged > 0
@@ -119,7 +119,7 @@ def test_failed_sync_is_reported_once_and_its_data_is_lost() -> None:
     stopped = cut(host("hdd-7200", disk__fails_write=5), **appends)
     assert stopped.survived_power_cut and stopped.acknowledged == 4
     work = program(host("hdd-7200", disk__fails_write=5), SqliteCommits(seconds=1.0))
-    assert work is not None and list(work.until(9e9)) and work.over and work.failed_call == "fsync"
+    assert work is not None and list(work.run_until(9e9)) and work.over and work.failed_call == "fsync"
 
 
 def test_several_writers_lose_nothing_on_a_durable_disk() -> None:
@@ -136,13 +136,13 @@ def test_simulation_is_repeatable() -> None:
 def test_parameter_changes_during_a_run() -> None:
     here = host("hdd-7200")
     assert rate(here) == pytest.approx(120, rel=0.02)
-    here.change(changed(here.made, "disk.platter.rpm=15000"))
+    here.change(changed(here.parameters, "disk.platter.rpm=15000"))
     assert rate(here) == pytest.approx(250, rel=0.02)
-    here.change(changed(here.made, "disk.cache.flush=ignored"))
+    here.change(changed(here.parameters, "disk.cache.flush=ignored"))
     assert rate(here) > 1000
     for wrong in ("disk.cache.flush", "disk.platter.rpm=fast", "log.name=sdb"):
         with pytest.raises(Refused):
-            changed(here.made, wrong)
+            changed(here.parameters, wrong)
 
 
 @pytest.mark.parametrize(

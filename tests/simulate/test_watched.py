@@ -12,7 +12,7 @@ def watched(disk: str, seconds: float = 10.0) -> Watched:
     on = host(disk)
     seen, end_ns = WatchedHost(on), on.now_ns + seconds * 1e9
     while on.now_ns < end_ns:
-        on.now_ns = seen.until(on.now_ns + CHUNK_NS)
+        on.now_ns = seen.run_until(on.now_ns + CHUNK_NS)
     return seen.whole()
 
 
@@ -45,7 +45,7 @@ def test_seconds_add_up_to_the_total() -> None:
     on = host("ssd-plp")
     seen, syncs = WatchedHost(on), 0
     for _ in range(3):
-        on.now_ns = seen.until(on.now_ns + 1e9)
+        on.now_ns = seen.run_until(on.now_ns + 1e9)
         second = seen.second()
         assert second.elapsed_s == pytest.approx(1.0, rel=0.01)
         syncs += second.waits[0].syncs

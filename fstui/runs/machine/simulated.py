@@ -44,10 +44,10 @@ FILE_S = 0.1
 class SimulatedMachine(Machine):
     """A host that does not exist. ``pace`` 1: in real time; 0: as fast as possible."""
 
-    def __init__(self, made: Simulated, pace: float = 1.0) -> None:
-        self.simulated: str | None = made.name
-        self.made = made
-        self.host = SimulatedHost(made)
+    def __init__(self, parameters: Simulated, pace: float = 1.0) -> None:
+        self.simulated: str | None = parameters.name
+        self.parameters = parameters
+        self.host = SimulatedHost(parameters)
         self._pace = pace
         self._due = time.monotonic()
         self._measuring: Settings | None = None
@@ -55,10 +55,10 @@ class SimulatedMachine(Machine):
         self._cut: Step | None = None
 
     def survey(self) -> Inventory:
-        return surveyed.inventory(self.made)
+        return surveyed.inventory(self.parameters)
 
     def target(self, directory: str) -> Target:
-        found = surveyed.target(self.made)
+        found = surveyed.target(self.parameters)
         if not f"{directory}/".startswith(f"{found.mount_point}/"):
             raise Refused(f"{directory} is not on the simulated disk, which is mounted on {found.mount_point}.")
         return found
@@ -73,13 +73,13 @@ class SimulatedMachine(Machine):
         return _NO_PROGRAMS
 
     async def make_directory(self, directory: str, run_id: str) -> RunDirectory:
-        self.host, self._cut = SimulatedHost(self.made), None  # a run begins with a disk whose cache is empty
+        self.host, self._cut = SimulatedHost(self.parameters), None  # a run begins with a disk whose cache is empty
         return await super().make_directory(directory, run_id)
 
     async def waits(self, target: Target | None, pid: int | None) -> SimulatedWaits:
         if pid is not None:
             raise Refused(f"Process {pid} is not on the simulated host, which runs one program only.")
-        self.host = SimulatedHost(self.made)
+        self.host = SimulatedHost(self.parameters)
         return SimulatedWaits(self)
 
     async def start(self, probe: ProbeRequest) -> SimulatedProbe:
@@ -102,9 +102,9 @@ class SimulatedMachine(Machine):
             self._cut = self.host.power_cut(self.host.now_ns, cut, settings.block_bytes, elapsed_s)
 
     def change(self, setting: str) -> None:
-        self.made = changed(self.made, setting)
+        self.parameters = changed(self.parameters, setting)
         self.simulated = f"{self.simulated},{setting}"
-        self.host.change(self.made)
+        self.host.change(self.parameters)
 
     def aftermath(self) -> Step | None:
         return self._cut
@@ -117,7 +117,7 @@ class SimulatedMachine(Machine):
         passed_s = max(0.0, until_ns - self.host.now_ns) / 1e9 * self._pace
         self.host.now_ns = max(self.host.now_ns, until_ns)
         now = time.monotonic()
-        self._due = max(self._due, now - 0.1) + passed_s  # a longer delay is not made up for
+        self._due = max(self._due, now - 0.1) + passed_s  # a longer delay is not caught up
         await asyncio.sleep(max(0.0, self._due - now) if self._pace else 0.0)
 
 
@@ -136,7 +136,7 @@ class SimulatedProbe(RunningProbe):
         work.begin()
         while not (work.over or self._stopped):
             until_ns = machine.host.now_ns + CHUNK_NS
-            for done in work.until(until_ns):
+            for done in work.run_until(until_ns):
                 yield Samples.of(done.writer, done.parts, done.start_ns, done.marks)
             await machine.pass_time(work.ended_ns if work.over else max(until_ns, work.ended_ns))
         if work.failed_call:
@@ -149,7 +149,7 @@ class SimulatedProbe(RunningProbe):
         yield Frame("done", {"start_ns": int(work.started_ns), "end_ns": int(end_ns), "delayed_ns": 0})
 
     def _sync_path(self) -> dict[str, object]:
-        stubbed = self._machine.made.host.syncs_stubbed
+        stubbed = self._machine.parameters.host.syncs_stubbed
         library = {"what": "preload", "value": "/usr/lib/libeatmydata.so", "path": "simulated:/proc/self/maps"}
         return {
             "pipe_fsync_fails": not stubbed,
@@ -182,7 +182,7 @@ class SimulatedWaits:
         until_ns = self._machine.host.now_ns + SECOND_NS
         while not self._ending and self._machine.host.now_ns < until_ns:
             chunk_ns = min(until_ns, self._machine.host.now_ns + CHUNK_NS)
-            await self._machine.pass_time(self._watched.until(chunk_ns))
+            await self._machine.pass_time(self._watched.run_until(chunk_ns))
         return not self._ending
 
 

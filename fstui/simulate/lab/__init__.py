@@ -1,6 +1,6 @@
-"""Real storage with known faults for teaching, made by the kernel and taken away again.
+"""Real storage with known faults for teaching: loop devices, mounts and a cgroup, which are removed again.
 
-``laboratory`` says what can be made and what fstui is expected to report, and makes, records and removes it. ``kernel``
-has the system calls. All of them work through held descriptors: no path that another process may change
-decides where something is mounted or removed.
+``laboratory`` defines the kinds of storage and the expected answers. It makes, records and removes them. ``kernel``
+contains the system calls. All of them work through held descriptors, so that another process that changes a path cannot
+change where something is mounted or removed.
 """

@@ -1,6 +1,6 @@
 """Create and remove the loop devices, the mounts and the cgroup of one laboratory.
 
-Each carries a mark with the id of the laboratory: the file name of a loop device, the source of a mount, the name of a
+Each has a mark with the laboratory's run id: the file name of a loop device, the source of a mount, the name of a
 cgroup. The mark identifies them even if the laboratory's directory was renamed or its files were deleted.
 """
 
@@ -28,7 +28,7 @@ _CONFIG = struct.Struct(f"=2I{_INFO.size}s8Q")
 """struct loop_config."""
 UMOUNT_NOFOLLOW = 8
 BUSY_S = 3.0
-"""Time to repeat umount2(2): it fails with EBUSY while another program examines the mount."""
+"""Time for which umount2(2) is repeated. It fails with EBUSY while another program examines the mount."""
 _POLL_S = 0.05
 _CGROUP_V1, _CGROUP_V2 = Path("/sys/fs/cgroup/blkio"), Path("/sys/fs/cgroup")
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -49,7 +49,7 @@ def make_ext4(directory: int, name: str, size_bytes: int) -> int:
     """Create a sparse file with an ext4 in the directory; return its descriptor. Raises Refused, OSError."""
     fd = os.open(name, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=directory)
     os.ftruncate(fd, size_bytes)
-    # nothing is left for the kernel to initialise during a measurement
+    # so that the kernel initialises nothing during a measurement
     options = ["-q", "-F", "-b", "4096", "-m", "0", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"]
     words = ["mke2fs", "-t", "ext4", *options, f"/proc/self/fd/{fd}"]
     try:
@@ -62,7 +62,7 @@ def make_ext4(directory: int, name: str, size_bytes: int) -> int:
 
 
 def attach(file: int, run: str) -> LabLoop:
-    """Attach a loop device, with its cache on, that detaches itself after its last user. Raises OSError."""
+    """Attach a loop device with its cache on. It detaches itself when its last user closes it. Raises OSError."""
     with _opened("loop-control") as control:
         for _ in range(16):  # another process may take the free device first
             name = f"loop{fcntl.ioctl(control.fileno(), LOOP_CTL_GET_FREE)}"
@@ -160,6 +160,7 @@ def _loops_of(run: str) -> list[str]:
         name = directory.parent.name
         with suppress(OSError), _opened(name) as loop:
             info = _INFO.unpack(fcntl.ioctl(loop.fileno(), LOOP_GET_STATUS64, bytes(_INFO.size)))
-            if info[9].rstrip(b"\0").decode(errors="replace") == mark(run):
+            file_name = info[9]  # lo_file_name
+            if file_name.rstrip(b"\0").decode(errors="replace") == mark(run):
                 found.append(name)
     return found

@@ -1,4 +1,7 @@
-"""The laboratory of this host: its kinds of storage, how it is made, used and removed. A child does what may hang."""
+"""The laboratory of this host: its kinds of storage, how it is made, used and removed.
+
+Functions that may hang run in a child process.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ SIZE_BYTES = 256 << 20
 ROOM_BYTES = 2 << 30
 TIMEOUT_S = 20.0
 _FILE = "lab.json"
-"""In the state directory, so that 'rm -rf' in the laboratory does not remove it."""
+"""The record of the laboratory. It is in the state directory, so that 'rm -rf' in the laboratory does not remove it."""
 _BACKING = "backing"
 """The directory of the images and of the overlay's layers."""
 _LIBRARIES = ("/usr/lib/*/libeatmydata.so*", "/usr/lib*/libeatmydata.so*", "/usr/lib/*/libeatmydata/libeatmydata.so*")
@@ -48,7 +51,7 @@ class LabKind(NamedTuple):
     verdict: Verdict
     rule: str
     seen: str
-    """Where it can be seen without fstui."""
+    """Where the fault can be seen without fstui."""
 
 
 KINDS: dict[Name, LabKind] = {
@@ -115,7 +118,7 @@ class Lab(Base, frozen=True, kw_only=True):
     """Device and inode of the directory."""
     storages: tuple[LabVolume, ...] = ()
     complete: bool = False
-    """All of it was made, and its removal has not begun."""
+    """Whether all of it was made and its removal has not begun."""
 
     def mount_point(self, storage: LabVolume) -> str:
         return str(Path(self.directory, storage.name))
@@ -149,7 +152,7 @@ def make(parent: str, name: str) -> Made:
     except OSError as error:
         ledger.strike(entry)
         raise Refused(f"Cannot make {directory}: {error.strerror}") from None
-    os.fchmod(top, 0o755)  # the class walks through it; the backing files are root's
+    os.fchmod(top, 0o755)  # so that students can enter it; only root can reach the backing files
     found = os.fstat(top)
     lab = Lab(run=run, directory=directory, identity=(found.st_dev, found.st_ino))
     _write(lab)
@@ -178,7 +181,7 @@ def standing() -> Lab:
 
 
 def is_complete(entry: LedgerEntry) -> bool:
-    """Return whether a class can use it: made completely, since the last boot, and not deleted."""
+    """Return whether students can use it: it was made completely, since the last boot, and not deleted."""
     lab = _read() if entry.kind == "lab" and ledger.is_of_this_boot(entry) else None
     if lab is None or lab.run != entry.run or not lab.complete:
         return False
@@ -198,7 +201,7 @@ def open_envelope(name: str) -> LabVolume:
 
 
 def run(name: str, command: tuple[str, ...], environment: Mapping[str, str]) -> NoReturn:
-    """Replace this process by the command, as programs on that storage are started. Raises Refused, OSError."""
+    """Replace this process by the command, started as that kind of storage requires. Raises Refused, OSError."""
     lab = standing()
     storage, changed = lab.named(name), dict(environment)
     if storage.kind == "preload":
@@ -212,12 +215,12 @@ def run(name: str, command: tuple[str, ...], environment: Mapping[str, str]) -> 
 
 
 def take_down(entry: LedgerEntry) -> str:
-    """Remove its mounts, loop devices and cgroup; return the directory that is left. Raises Refused, OSError."""
+    """Remove mounts, loop devices and the cgroup. Return the directory that is left. Raises Refused, OSError."""
     lab = _read()
     lab = lab if lab and lab.run == entry.run else None
     if lab:
         _write(msgspec.structs.replace(lab, complete=False))
-    # its user may have renamed it: then the mount points tell where it is
+    # the mount points show where it is if a user has renamed it
     directories = [entry.what, *{str(Path(point).parent) for point in kernel.mount_points(entry.run)}]
     kernel.remove(entry.run)
     for directory in directories if lab else ():
@@ -280,7 +283,7 @@ def _build(lab: Lab, storage: LabVolume, top: int) -> None:
         image = kernel.make_ext4(backing, storage.name, SIZE_BYTES)
         opened.callback(os.close, image)
         loop = kernel.attach(image, lab.run)
-        opened.callback(os.close, loop.fd)  # from then on the mount keeps it
+        opened.callback(os.close, loop.fd)  # by then the mount keeps the device
         if storage.kind == "limited":
             kernel.make_cgroup(lab.run, loop.name, WRITES_PER_S)
         kernel.mount(f"/dev/{loop.name}", point, "ext4", "barrier=0" if storage.kind == "barriers" else "")
