@@ -1,4 +1,4 @@
-"""Perform one request on many hosts: find fstui.pyz there, copy it if it is missing, run it, and save the documents."""
+"""Perform one request on many hosts: find fstui.pyz there, copy it where it is missing, run it, save the documents."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from fstui.fleet.results import About, Fleet, HostResult, results_of
 from fstui.fleet.ssh import Fanout, SshResult, line_of
 from fstui.model.errors import Refused, local_time
 
-LOOK_S = 30.0
-"""Seconds for the first connection to a host. The next phase waits for all hosts."""
+FIND_S = 30.0
+"""Time limit for the search for the file. It is short, because the next phase starts when all hosts have answered."""
 _STOPPED = "stopped before fstui connected to it"
 _ENDED = ("0", "1", "3", "129", "130", "143")
-"""Exit statuses with which fstui prints a document."""
+"""Exit statuses of an fstui that has printed a complete document."""
 _MAX_PATH = 4096
 _RUN_ID = re.compile("[0-9a-z]{1,32}")
-"""It becomes a part of a file name in a script, and comes from a document of the host."""
+"""A run id comes from a document of the host and becomes a part of a file name in a script."""
 
 
 class FleetJob:
@@ -35,13 +35,15 @@ class FleetJob:
         file: Path | None,
         on_answer: Callable[[str, str], object],
     ) -> None:
-        """``on_answer`` is called with each host that has answered and its answer in a few words. Raises Refused."""
+        """``file``: fstui.pyz, which hosts without fstui get. ``on_answer`` is called with the name of each host that
+        has answered, and with its answer in a few words. Raises Refused."""
         self._request = request
         self._file = file
         self._digest = _digest(file) if file else ""
         self.directory = results.make(into)
         self._mark = f"fstui-fleet-{secrets.token_hex(8)}"
         self._places: dict[str, str] = {}
+        """The directory of the file on each host that has it."""
         self._to_copy: list[str] = []
         self._began = time.monotonic()
         self._started_at = local_time().isoformat(timespec="seconds")
@@ -60,23 +62,23 @@ class FleetJob:
         if request.installed:
             self._places = dict.fromkeys(self._nodes, "")
         else:
-            looking = line_of(request, remote.find(request, mark, digest))
-            look_s = min(LOOK_S, request.timeout_s)
-            self.fanout.each(dict.fromkeys(self._nodes, looking), self._looked, timeout_s=look_s)
-            copying = line_of(request, remote.receive(request, mark, digest), self._file)
-            self.fanout.each(dict.fromkeys(self._to_copy, copying), self._copied, timeout_s=request.timeout_s)
-        lines = {
+            find_line = line_of(request, remote.find(request, mark, digest))
+            find_s = min(FIND_S, request.timeout_s)
+            self.fanout.each(dict.fromkeys(self._nodes, find_line), self._found, timeout_s=find_s)
+            copy_line = line_of(request, remote.receive(request, mark, digest), self._file)
+            self.fanout.each(dict.fromkeys(self._to_copy, copy_line), self._copied, timeout_s=request.timeout_s)
+        run_lines = {
             place: line_of(request, remote.run(request, mark, digest, place)) for place in set(self._places.values())
         }
-        running = {node: lines[place] for node, place in self._places.items()}
-        self.fanout.each(running, self._ran, timeout_s=request.timeout_s)
+        line_of_node = {node: run_lines[place] for node, place in self._places.items()}
+        self.fanout.each(line_of_node, self._ran, timeout_s=request.timeout_s)
         return self._concluded()
 
     def _trouble(self, node: str, words: str) -> None:
         self._troubles[node] = words
         self._on_answer(node, words)
 
-    def _looked(self, node: str, answer: SshResult) -> None:
+    def _found(self, node: str, answer: SshResult) -> None:
         if not ssh.trouble(answer, self._mark) and answer.word(self._mark, "copy") is not None:
             self._to_copy.append(node)
         else:
@@ -104,9 +106,10 @@ class FleetJob:
         except Refused as refusal:
             self._trouble(node, f"its answer is not a document: {str(refusal)[:200]}")
             return
-        results.keep(self.directory, node, document)
-        left = answer.word(self._mark, "stays") or ""
-        self.most_bytes_left = max(self.most_bytes_left, int(left) << 10 if left.isdecimal() and len(left) < 12 else 0)
+        results.save(self.directory, node, document)
+        left_kib = answer.word(self._mark, "stays") or ""
+        if left_kib.isdecimal() and len(left_kib) < 12:
+            self.most_bytes_left = max(self.most_bytes_left, int(left_kib) << 10)
         self._results += found
         if not found or answer.word(self._mark, "end") not in _ENDED:
             self._remarks[node] = ssh.refusal(answer, self._mark)
@@ -124,7 +127,7 @@ class FleetJob:
             troubles=self._troubles | {node: _STOPPED for node in self._nodes if node not in answered},
             remarks=self._remarks,
         )
-        results.conclude(self.directory, about)
+        results.save_about(self.directory, about)
         return Fleet(about=about, results=tuple(self._results))
 
 
@@ -151,7 +154,8 @@ def clean(request: Request, fleet: Fleet, fanout: Fanout, on_answer: Callable[[s
 def _digest(file: Path) -> str:
     try:
         with file.open("rb") as opened:
-            if os.fstat(opened.fileno()).st_uid not in (0, os.geteuid()):  # /tmp may be the working directory
+            # the default is a file in the working directory, where another user may have put it (/tmp)
+            if os.fstat(opened.fileno()).st_uid not in (0, os.geteuid()):
                 raise Refused(f"--pyz {file}: it belongs to another user, and every host would run it. Copy it first")
             return hashlib.file_digest(opened, "sha256").hexdigest()
     except OSError as error:

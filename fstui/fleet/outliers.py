@@ -1,12 +1,13 @@
 """Find the hosts that differ from their peers, and why. Peers have the same layers on the same model at one provider.
 
-A rate is an outlier if both of these hold:
+A rate is an outlier if both of these conditions are true:
 
-- It is further from the median of its peers than 3.5 times their MAD, scaled to a standard deviation (Iglewicz and
-  Hoaglin, How to Detect and Handle Outliers, 1993).
-- It differs by a quarter or more. Otherwise a difference of a hundredth would be an outlier among very even hosts.
+- It is further from the median of its peers than 3.5 times their median absolute deviation (MAD), scaled to a standard
+  deviation (Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993).
+- It differs by a quarter or more. Otherwise, if the rates of the peers are almost equal, a difference of 1 % would
+  make an outlier.
 
-Logarithms are compared, so that half is as far away as double.
+Logarithms are compared, so that half the rate is as far away as double the rate.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ from fstui.model.quantities import rate
 
 FAR, MIN_RATIO, SCALED = 3.5, 1.25, 1.4826
 MIN_PEERS = 4
-"""A group must be larger than this: fewer peers have no distribution."""
+"""A group must be larger than this. Fewer peers have no distribution."""
 MAJORITY = 0.75
 """A setting is usual if this share of the peers has it."""
 MAX_REASONS = 3
 _CACHE = {"write back": "on", "write through": "off"}
 _TELLING = ("write cache", "barrier", "stubs syncs", "io limit", "state", "dio", "medium")
-"""Words of the reasons to name first, because they often explain a rate."""
+"""Settings with one of these words in their name often explain a rate, so they are reported first."""
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """The rates of one step on several hosts, without those that drop syncs."""
+    """The rates per second of one step on the hosts of a group that do not drop syncs."""
 
     step: str
     hosts: int
@@ -58,7 +59,6 @@ class HostGroup(Base, frozen=True, kw_only=True):
     cloud: str
     hosts: tuple[str, ...]
     steps: tuple[Spread, ...]
-    """The rates of each step, without hosts that drop syncs."""
 
     @property
     def words(self) -> str:
@@ -73,7 +73,7 @@ class OddHost(Base, frozen=True, kw_only=True):
     target: str
     sentence: str
     ratio: float | None = None
-    """The ratio to the median of its peers; None for a verdict."""
+    """The rate divided by the median of the peers; None if the verdict differs."""
 
 
 def groups(hosts: Iterable[HostResult]) -> list[tuple[HostGroup, list[HostResult]]]:
@@ -108,29 +108,32 @@ def outlying_rates(hosts: Sequence[HostResult]) -> list[OddHost]:
 
 
 def ratio_to_peers(hosts: Sequence[HostResult]) -> dict[tuple[str, str, str], float]:
-    """Return the ratio to the peers' median by host, place and step."""
-    offs = (off for group in groups(hosts) for each in _deviations(*group) for off in each)
-    return {(off.host.node, off.host.place, off.spread.step): off.ratio for off in offs}
+    """Return the ratio to the peers' median by host, target and step."""
+    every = (one for group in groups(hosts) for of_host in _deviations(*group) for one in of_host)
+    return {(one.host.node, one.host.place, one.spread.step): one.ratio for one in every}
 
 
 def _outliers(group: HostGroup, members: Sequence[HostResult]) -> Iterator[OddHost]:
-    """Return the outliers of one group. The reasons compare their settings with those of the other hosts."""
-    each = _deviations(group, members)
-    offs = [max(found, key=lambda off: (off.odd, abs(log(off.ratio)))) for found in each]
-    odd = [off for off in offs if off.odd]
-    common = _Common([off.host for off in offs if not off.odd]) if odd else None
-    for off in odd:
-        why = "; ".join(common.reasons(off.host)) if common else ""
-        spread = off.spread
+    """Yield the outliers of one group. The reasons compare their settings with those of the other hosts."""
+    largest = [
+        max(of_host, key=lambda one: (one.is_outlier, abs(log(one.ratio)))) for of_host in _deviations(group, members)
+    ]
+    outliers = [one for one in largest if one.is_outlier]
+    usual = _UsualSettings([one.host for one in largest if not one.is_outlier]) if outliers else None
+    for one in outliers:
+        why = "; ".join(usual.reasons(one.host)) if usual else ""
+        spread = one.spread
         sentence = (
-            f"{_times(off.ratio)} × its {spread.hosts - 1} peers in {spread.step} ({rate(off.per_s)}/s, "
+            f"{_times(one.ratio)} × its {spread.hosts - 1} peers in {spread.step} ({rate(one.per_s)}/s, "
             f"median {rate(spread.median)}/s, MAD {rate(spread.mad)}/s)"
         )
         sentence += f": {why}" if why else "; no reading explains it"
-        yield OddHost(host=off.host.node, target=off.host.place, sentence=sentence, ratio=off.ratio)
+        yield OddHost(host=one.host.node, target=one.host.place, sentence=sentence, ratio=one.ratio)
 
 
 class _Deviation(NamedTuple):
+    """The rate of one host in one step, compared with its peers."""
+
     host: HostResult
     per_s: float
     spread: Spread
@@ -140,13 +143,13 @@ class _Deviation(NamedTuple):
         return self.per_s / self.spread.median
 
     @property
-    def odd(self) -> bool:
+    def is_outlier(self) -> bool:
         limit = max(FAR * SCALED * self.spread.log_mad, log(MIN_RATIO))
         return self.spread.hosts > MIN_PEERS and abs(log(self.ratio)) > limit
 
 
 def _deviations(group: HostGroup, members: Sequence[HostResult]) -> Iterator[list[_Deviation]]:
-    """Yield for each comparable host its steps that peers also have."""
+    """Yield for each comparable host the deviations in those steps that other hosts also have."""
     spreads = {spread.step: spread for spread in group.steps if spread.hosts > 1}
     for host in members:
         rates = [one for one in host.rates if host.comparable and one.per_s > 0 and one.step in spreads]
@@ -167,23 +170,23 @@ def _values(each: Iterable[str]) -> str:
 def worse_verdicts(hosts: Sequence[HostResult]) -> list[OddHost]:
     """Return the hosts with a verdict worse than the median of their group, or of all if the group is small."""
     judged = [host for host in hosts if host.verdict]
-    usual_of_all = _usual(judged)
+    median_of_all = _median_rank(judged)
     found: list[tuple[HostResult, str]] = []
     for _, members in groups(judged):
-        usual = _usual(members) if len(members) > 2 else usual_of_all
+        usual_rank = _median_rank(members) if len(members) > 2 else median_of_all
         them = f"its {len(members) - 1} peers" if len(members) > 2 else "most others"
-        worse = [host for host in members if host.rank < usual]
-        common = _Common([host for host in members if host.rank == usual]) if worse else None
+        worse = [host for host in members if host.rank < usual_rank]
+        usual = _UsualSettings([host for host in members if host.rank == usual_rank]) if worse else None
         for host in worse:
-            why = "; ".join(common.reasons(host)) if common else ""
-            said = f"{host.verdict} ({host.confidence}), {them} {VERDICTS[usual]}: {host.sentence or host.flag}"
+            why = "; ".join(usual.reasons(host)) if usual else ""
+            said = f"{host.verdict} ({host.confidence}), {them} {VERDICTS[usual_rank]}: {host.sentence or host.flag}"
             found.append((host, f"{said}{f' {capital(why)}.' if why else ''}"))
     found.sort(key=lambda pair: (pair[0].rank, pair[0].node))
     return [OddHost(host=host.node, target=host.place, sentence=sentence) for host, sentence in found]
 
 
-class _Common:
-    """The settings that most of some hosts share."""
+class _UsualSettings:
+    """The settings that a majority of some hosts has."""
 
     def __init__(self, hosts: Sequence[HostResult]) -> None:
         self._count = len(hosts)
@@ -191,8 +194,9 @@ class _Common:
         for host in hosts:
             for fact, value in host.facts.items():
                 values.setdefault(fact, Counter())[value] += 1
-        self._facts = {fact: counted.most_common(1)[0] for fact, counted in values.items()}
-        self._having = {fact: counted.total() for fact, counted in values.items()}
+        self._commonest = {fact: counted.most_common(1)[0] for fact, counted in values.items()}
+        """Fact → its most common value, and the number of hosts that have it."""
+        self._hosts_with = {fact: counted.total() for fact, counted in values.items()}
         self._notes = Counter(rule for host in hosts for rule in host.notes)
 
     def reasons(self, host: HostResult) -> list[str]:
@@ -201,11 +205,11 @@ class _Common:
             return []
         enough = MAJORITY * self._count
         found = []
-        for fact, (value, number) in self._facts.items():
+        for fact, (value, number) in self._commonest.items():
             if number >= enough and host.facts.get(fact, "") != value:
                 found.append((fact, _difference(fact, host.facts.get(fact, ""), value)))
         for fact, here in host.facts.items():
-            if self._having.get(fact, 0) <= self._count - enough:
+            if self._hosts_with.get(fact, 0) <= self._count - enough:
                 found.append((fact, _difference(fact, here, "")))
         found += [(rule, title) for rule, title in host.notes.items() if self._notes[rule] < self._count - enough]
         found.sort(key=lambda pair: not any(word in pair[0] for word in _TELLING))
@@ -218,7 +222,7 @@ def _difference(fact: str, here: str, peers: str) -> str:
     return f"its {fact} is {here} (peers: {peers or 'none'})" if here else f"it has no {fact} (peers: {peers})"
 
 
-def _usual(hosts: Iterable[HostResult]) -> int:
+def _median_rank(hosts: Iterable[HostResult]) -> int:
     ranks = sorted(host.rank for host in hosts)
     return ranks[len(ranks) // 2] if ranks else 0
 

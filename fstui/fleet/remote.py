@@ -1,12 +1,12 @@
 """A request to hosts, their names, and the shell scripts that run on them.
 
-The scripts are POSIX shell, passed to ssh as its command. Each line of their output starts with a mark that is random
-for each request, because login scripts write to stdout, too. A script ends what it started when its stdin closes: that
-is how a host notices a lost connection.
+The scripts are POSIX shell, passed to ssh as its command. Each line of their output starts with a random mark, because
+login scripts write to stdout, too. A script ends what it started when its stdin closes, because that shows that the
+connection is lost.
 
-fstui itself, one zip file (*the file* below), is carried to a directory that no other user can replace: each directory
-above it belongs to root or this user, and is writable for others only if its sticky bit is set. If the user's cache
-directory is such a directory, the script uses it, otherwise a new one from mktemp(1). It never changes an existing one.
+fstui itself, one zip file (*the file* below), is copied to a directory that no other user can replace: each directory
+above it belongs to root or this user, and is writable for others only if its sticky bit is set. The script uses the
+user's cache directory if it is safe in this way, otherwise a new one from mktemp(1).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from fstui.model.base import Base
 from fstui.model.errors import Refused
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]*")
-"""A name becomes a word of a command line and the name of a file: no slash, no space, no leading dash."""
+"""A host's name becomes a word of a command line and the name of a file: no slash, no space, no leading dash."""
 NO_CLUSTERSHELL = (
     "fstui fleet needs ClusterShell, which is not installed. Install it: "
     f"{shlex.quote(sys.executable)} -m pip install 'ClusterShell>=1.9.3'"
 )
 TEMPORARY = "/fstui-fleet."
-"""Part of the path of a directory from mktemp. Later requests do not find it again, so it is always removed."""
+"""Part of the path of a directory from mktemp(1). It is always removed, because later requests cannot find it."""
 
 _SAYS = """umask 077; LC_ALL=C.UTF-8; export LC_ALL; unset CDPATH
 say() { printf '\\n%s %s\\n' "$mark" "$*"; }
@@ -35,7 +35,7 @@ say() { printf '\\n%s %s\\n' "$mark" "$*"; }
 
 _PATHS = """uid=$(id -u)
 owned() { set -- $(ls -ldn -- "$1"); [ "$3" = 0 ] || [ "$3" = "$uid" ]; }  # by root or this user
-kept() {  # no other user can replace what is in "."
+kept() {  # no other user can rename or replace entries of "."
   owned . || return 1
   case $(ls -ldn .) in d????-??-*|d????????[tT]*) return 0 ;; *) return 1 ;; esac
 }
@@ -122,12 +122,12 @@ _SCENARIO = """own=$(mktemp) && printf '%s' {text} | base64 -d >"$own" && exec 4
   {{ say "trouble the scenario could not be written to ${{own:-/tmp}}"; rm -f "$own"; exit 0; }}
 rm -f "$own"
 """
-"""The scenario stays readable through this shell's file descriptor, and nothing is left if the host is lost."""
+"""The file is unlinked at once, so that nothing is left if the connection breaks. A descriptor keeps it readable."""
 _SCENARIO_PATH = "/proc/$$/fd/4"
 _REMOVE = """used && exit 0
 rm -rf "$place/unpacked" "$file" "$place"/.using-*; rmdir "$place" 2>/dev/null
 """
-"""Remove nothing while another command uses the file."""
+"""This removes nothing while another command uses the file."""
 
 _CLEAN = f"""state=${{XDG_STATE_HOME:-${{HOME:+$HOME/.local/state}}}}
 for id in $ids; do rm -f "${{state:-/nonexistent}}/fstui/runs"/*-"$id".json; done
@@ -140,23 +140,25 @@ rm -rf "$place/unpacked" "$place"/fstui-*.pyz "$place"/.using-* ||
 rmdir "$place" 2>/dev/null
 say "end 0"
 """
-"""Nothing is written to the directory, because its filesystem may be full."""
+"""This writes nothing to the directory (``takes`` would), because its filesystem may be full."""
 
 
 class Request(Base, frozen=True, kw_only=True):
+    """What to run on all hosts, and how to reach them."""
+
     command: str
     """run | check | watch | list"""
     arguments: tuple[str, ...] = ()
     become: str = ""
     """sudo | doas: become root by this command, which must not ask for a password."""
     installed: str = ""
-    """The command of an fstui that the hosts have; empty: carry the file to them."""
+    """The command that starts fstui on the hosts; empty: copy the file to them."""
     place: str = ""
     """The directory for the file; empty: the user's cache directory, or a temporary one."""
     remove: bool = False
-    """Remove the file, and what it unpacked, at the end."""
+    """Remove the file and what it unpacked at the end."""
     scenario: str = ""
-    """The text of a scenario that the hosts do not have. It takes the place of the first argument."""
+    """The text of a scenario that the hosts do not have. Its path replaces the first argument."""
     ssh: str = "ssh"
     """The ssh command line, with the user's own options."""
     fanout: int = 64
@@ -200,39 +202,40 @@ def folded(names: Iterable[str]) -> str:
 
 
 def find(request: Request, mark: str, digest: str) -> str:
-    """Return the script that says ``ready PLACE``, or ``copy`` where the file is missing or damaged."""
+    """Return the script that prints ``ready PLACE``, or ``copy`` if the file is missing or damaged."""
     found = f'[ -n "$place" ] && {_CURRENT} && say "ready $place" || say copy'
     return _whole(request, mark, digest, request.place, f"{_PYTHON}{_PLACE}{_FILE}{found}")
 
 
 def receive(request: Request, mark: str, digest: str) -> str:
-    """Return the script that writes its stdin to the file, whole or not at all, and says ``ready PLACE``."""
+    """Return the script that writes its stdin to the file, completely or not at all, and prints ``ready PLACE``."""
     return _whole(request, mark, digest, request.place, f"{_PLACE}{_FALLBACK}{_NO_PLACE}{_FILE}{_RECEIVE}")
 
 
 def run(request: Request, mark: str, digest: str, place: str) -> str:
-    """Return the script that runs the command between ``begin`` and ``end`` with its exit status."""
+    """Return the script that runs the command. It prints ``begin``, the document, and ``end`` with the exit status."""
     words = [request.command, *map(shlex.quote, request.arguments)]
-    carried = ""
+    write_scenario = ""
     if request.scenario:
-        carried, words[1] = _SCENARIO.format(text=base64.b64encode(request.scenario.encode()).decode()), _SCENARIO_PATH
+        text = base64.b64encode(request.scenario.encode()).decode()
+        write_scenario, words[1] = _SCENARIO.format(text=text), _SCENARIO_PATH
     if request.installed:
         running = _RUN.format(command=f"{request.installed} {' '.join(words)}")
-        return _whole(request, mark, digest, "", carried + running)
+        return _whole(request, mark, digest, "", write_scenario + running)
     removed = request.remove or TEMPORARY in place
-    running = _USING + carried + _RUN.format(command=f'sh "$file" {" ".join(words)}')
+    running = _USING + write_scenario + _RUN.format(command=f'sh "$file" {" ".join(words)}')
     after = f'rm -f "$using"\n{_REMOVE}' if removed else _USED
     return _whole(request, mark, digest, place, _PLACE + _NO_PLACE + _FILE + running + after)
 
 
 def clean(request: Request, mark: str, runs: Iterable[str]) -> str:
-    """Return the script that removes the saved runs with these ids, the file, and what it unpacked."""
+    """Return the script that removes the saved runs with these ids, the file and what it unpacked."""
     return _whole(request, mark, "", request.place, f"ids={shlex.quote(' '.join(runs))}\n{_CLEAN}")
 
 
 def _whole(request: Request, mark: str, digest: str, place: str, script: str) -> str:
-    """Return the command line for ssh: it replaces the login shell (POSIX or fish, but not csh) by sh."""
-    known = {"mark": mark, "digest": digest, "wanted": place}
-    head = "".join(f"{name}={shlex.quote(value)}\n" for name, value in known.items())
+    """Return the command line for ssh. It replaces the login shell (POSIX or fish, but not csh) by sh."""
+    variables = {"mark": mark, "digest": digest, "wanted": place}
+    head = "".join(f"{name}={shlex.quote(value)}\n" for name, value in variables.items())
     as_root = {"": "", "sudo": "sudo -n -- ", "doas": "doas -n "}[request.become]
     return f"exec {as_root}sh -c {shlex.quote(head + _SAYS + script)}"

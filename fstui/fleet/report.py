@@ -22,8 +22,9 @@ from fstui.report.text import NONE, SPEEDS
 
 MAX_ROWS, MAX_GROUPS, MAX_SETTINGS = 40, 12, 3
 MIN_RATIO, MIN_RATIO_NO_INTERVAL = 1.25, 2.0
-"""Smaller changes of a rate are not shown: with an interval, and without one."""
+"""Rates with an interval, and rates without one, must change by these factors to count as changed."""
 MIN_PARTS = 3
+"""An interval needs this many parts of each step."""
 _MAX_SENTENCE = 300
 _CSV = (
     "host", "target", "run", "verdict", "confidence", "speed", "step", "per_s", "p99_ns", "ratio_to_peers", "layers",
@@ -49,9 +50,8 @@ class ChangedHost(Base, frozen=True, kw_only=True):
     before: Verdict | None
     after: Verdict | None
     ratio: Ratio | None
-    """Rate after / rate before, the median over the steps that both have. The interval of one step is from its
-    slowest part after / its fastest part before to its fastest part after / its slowest part before. The interval
-    shown covers those of all steps."""
+    """Rate after / rate before: the median over the steps that both have. The interval contains the intervals of all
+    steps. That of one step: slowest part after / fastest part before, to fastest part after / slowest part before."""
     settings: tuple[str, ...]
     changed: bool
     worse: bool
@@ -72,7 +72,7 @@ def report_of(fleet: Fleet) -> Report:
 
 
 def headline(fleet: Fleet) -> str:
-    """Return ``6 of 8 hosts answered in 14.2 s: 4 consistent, 2 not-durable``."""
+    """Return a line such as ``6 of 8 hosts answered in 14.2 s: 4 consistent, 2 not-durable``."""
     requested, silent = len(fleet.about.nodes), len(fleet.about.troubles)
     verdicts = Counter(host.verdict for host in fleet.results if host.verdict)
     found = ", ".join(f"{verdicts[each]} {each}" for each in VERDICTS if verdicts[each])
@@ -85,9 +85,9 @@ def headline(fleet: Fleet) -> str:
 def _sections(fleet: Fleet) -> Iterator[Section]:
     hosts = fleet.results
     if fleet.about.command in ("watch", "list"):
-        yield _result_table(hosts)
+        yield _sentence_table(hosts)
     else:
-        yield _table(hosts)
+        yield _run_table(hosts)
         yield Section("Worse than their peers", lines=_odd_lines(worse_verdicts(hosts)))
         yield Section("Slower or faster than their peers", lines=_odd_lines(outlying_rates(hosts)))
         yield from _groups(hosts)
@@ -96,7 +96,7 @@ def _sections(fleet: Fleet) -> Iterator[Section]:
     yield Section("Answered, but did not succeed", lines=by_reason(fleet.about.remarks))
 
 
-def _table(hosts: Sequence[HostResult]) -> Section:
+def _run_table(hosts: Sequence[HostResult]) -> Section:
     ratios = ratio_to_peers(hosts)
     ranked = sorted(hosts, key=_severity)
     shown = ranked[:MAX_ROWS]
@@ -108,13 +108,14 @@ def _table(hosts: Sequence[HostResult]) -> Section:
 
 
 def _severity(host: HostResult) -> tuple[int, int, str]:
+    """Return the sort key: the worst host comes first."""
     slow = list(SPEEDS).index(host.speed) if host.speed else len(SPEEDS)
     return host.rank, slow, host.node
 
 
 def _row(host: HostResult, ratios: dict[tuple[str, str, str], float]) -> tuple[Cell | str, ...]:
-    first = host.commit_rate
-    ratio = ratios.get((host.node, host.place, first.step)) if first else None
+    commits = host.commit_rate
+    ratio = ratios.get((host.node, host.place, commits.step)) if commits else None
     remarks = [*([host.stopped] if host.stopped else []), *(["altered"] if host.altered else [])]
     return (
         glyph(host.verdict),
@@ -122,15 +123,15 @@ def _row(host: HostResult, ratios: dict[tuple[str, str, str], float]) -> tuple[C
         host.place,
         verdict(host.verdict, *remarks),
         host.confidence,
-        number(first.per_s if first else None, rate),
-        number(first.p99_ns if first else None, duration_ns),
+        number(commits.per_s if commits else None, rate),
+        number(commits.p99_ns if commits else None, duration_ns),
         number(ratio, "{:.2f}".format),
         speed(host.speed),
         host.flag,
     )
 
 
-def _result_table(hosts: Sequence[HostResult]) -> Section:
+def _sentence_table(hosts: Sequence[HostResult]) -> Section:
     rows = tuple(
         (glyph(host.verdict), host.node, host.sentence, host.speed_title if host.speed in TOO_SLOW else "")
         for host in sorted(hosts, key=_severity)
@@ -166,6 +167,7 @@ def _group(group: HostGroup) -> Section:
 
 
 def by_reason(troubles: dict[str, str]) -> tuple[str, ...]:
+    """Return one line for each reason, with the hosts that have it."""
     nodes: dict[str, list[str]] = {}
     for node, reason in troubles.items():
         nodes.setdefault(reason, []).append(node)
@@ -173,7 +175,7 @@ def by_reason(troubles: dict[str, str]) -> tuple[str, ...]:
 
 
 def _records(fleet: Fleet) -> Iterator[tuple[Value, ...]]:
-    """Return one row for each step, or a row without figures."""
+    """Yield one row for each step of each host, or one row without figures."""
     ratios = ratio_to_peers(fleet.results)
     for host in fleet.results:
         for one in host.rates or (None,):
@@ -203,7 +205,7 @@ def _document(fleet: Fleet) -> FleetDocument:
 
 
 def _shared(fleet: Fleet) -> Iterator[str]:
-    """Warn about hosts that used the same network storage at the same time, so that they slowed each other down."""
+    """Yield warnings about hosts that used the same network storage at the same time and slowed each other down."""
     hosts: dict[str, dict[str, None]] = {}
     for host in fleet.results if fleet.about.fanout > 1 else ():
         if host.shared:
@@ -221,24 +223,24 @@ def changes(before: Fleet, after: Fleet) -> list[ChangedHost]:
 
 
 def compared(before: Fleet, after: Fleet) -> Report:
-    found = changes(before, after)
-    changed = [one for one in found if one.changed]
+    both = changes(before, after)
+    changed = [one for one in both if one.changed]
     header = ("", "HOST", "TARGET", "BEFORE", "AFTER", "RATE", "CHANGED SETTINGS")
     more = (f"and {len(changed) - MAX_ROWS} more",) if len(changed) > MAX_ROWS else ()
-    ratios = [one.ratio.times for one in found if one.ratio]
+    ratios = [one.ratio.times for one in both if one.ratio]
     rates: tuple[str, ...] = ()
     if ratios:
         rates = (f"rate after / rate before: median {median(ratios):.2f} ×, {min(ratios):.2f} to {max(ratios):.2f}",)
     sections = (
         Section("", header, tuple(map(_change_row, changed[:MAX_ROWS])), more),
         Section("", lines=rates),
-        *_alone("before", before, after),
-        *_alone("after", after, before),
+        *_only_in("before", before, after),
+        *_only_in("after", after, before),
     )
     return Report(
-        f"{counted(len(found), 'target')} in both fleets, {len(changed)} changed",
+        f"{counted(len(both), 'target')} in both fleets, {len(changed)} changed",
         sections,
-        FleetComparisonDocument(targets=tuple(found)),
+        FleetComparisonDocument(targets=tuple(both)),
         Section("", header, tuple(map(_change_row, changed))),
     )
 
@@ -279,7 +281,8 @@ def _ratio(pairs: Sequence[tuple[Rate, Rate]]) -> Ratio | None:
     if fewest < MIN_PARTS:
         return Ratio(times)
     low = min(min(after.parts) / max(before.parts) for before, after in pairs)
-    return Ratio(times, low, max(max(after.parts) / min(before.parts) for before, after in pairs), fewest)
+    high = max(max(after.parts) / min(before.parts) for before, after in pairs)
+    return Ratio(times, low, high, fewest)
 
 
 def _change_row(change: ChangedHost) -> tuple[Cell | str, ...]:
@@ -297,8 +300,8 @@ def _change_row(change: ChangedHost) -> tuple[Cell | str, ...]:
     )
 
 
-def _alone(which: str, one: Fleet, other: Fleet) -> Iterator[Section]:
-    there = {host.node for host in other.results}
-    if alone := list(dict.fromkeys(host.node for host in one.results if host.node not in there)):
-        yield Section("", lines=(f"only {which}: {folded(alone)}",))
+def _only_in(which: str, one: Fleet, other: Fleet) -> Iterator[Section]:
+    in_other = {host.node for host in other.results}
+    if only := list(dict.fromkeys(host.node for host in one.results if host.node not in in_other)):
+        yield Section("", lines=(f"only {which}: {folded(only)}",))
     yield Section(f"{which}, no answer", lines=by_reason(one.about.troubles)[:MAX_ROWS])

@@ -1,6 +1,6 @@
-"""What a fleet returned: the directory with a document of each host, and the few figures of it that are compared.
+"""The results of a fleet: the directory with the documents of all hosts, and the figures that are compared.
 
-The directory contains ``NODE.json`` for each host, and ``fleet.json`` about all of them.
+The directory contains ``NODE.json`` for each host, and ``fleet.json`` about the request.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ SCHEMA = "fstui.fleet/1"
 ABOUT = "fleet.json"
 DEFAULT_NAME = "fstui-fleet-{:%Y%m%d-%H%M%S}"
 MAX_BYTES = 32 << 20
-"""Largest size of one document. The longest scenario has a few MB."""
+"""Largest size of one document. That of the longest scenario has a few MB."""
 PARTS = 5
-"""Parts of a step whose rates are kept."""
+"""A step is divided into this many parts of equal length, to see how much its rate varies."""
 _MAX_VALUE = 60
 """Names and ids are cut to this length. Longer facts, such as a list of options, are left out, because they do not
 help to tell hosts apart."""
@@ -49,9 +49,9 @@ class Rate(Base, frozen=True, kw_only=True):
     per_s: float
     p99_ns: int | None = None
     synced: bool = True
-    """At least some of its operations were synced."""
+    """Whether some of its operations were synced."""
     parts: tuple[float, ...] = ()
-    """The rates of consecutive parts of the step, of equal length: how much the rate varies within the run."""
+    """The rates of the parts of the step."""
 
 
 class HostResult(Base, frozen=True, kw_only=True):
@@ -65,7 +65,7 @@ class HostResult(Base, frozen=True, kw_only=True):
     confidence: Confidence = "low"
     sentence: str = ""
     flag: str = ""
-    """The title of the finding that the verdict is based on; of a watch, what it says about durability."""
+    """The title of the finding that the verdict is based on, or what a watch reports about durability."""
     next: str = ""
     speed: Answer | None = None
     speed_title: str = ""
@@ -75,9 +75,10 @@ class HostResult(Base, frozen=True, kw_only=True):
     cache: str = ""
     kernel: str = ""
     cloud: str = ""
-    """The provider. The hypervisor is left out, as root and other users see different ones."""
+    """The provider. The hypervisor is left out, because root and other users see different ones."""
     facts: dict[str, str] = {}
-    """Settings and readings by the kind of their layer, which may explain why the host differs from its peers."""
+    """Settings and readings, which may explain why the host differs from its peers. The name of one starts with the
+    kind of its layer."""
     notes: dict[str, str] = {}
     """Titles of findings without a verdict, by rule."""
     altered: bool = False
@@ -92,7 +93,7 @@ class HostResult(Base, frozen=True, kw_only=True):
 
     @property
     def comparable(self) -> bool:
-        """Whether its rates are those of real syncs. Storage that drops syncs is fast and no measure of others."""
+        """Whether its rates are those of real syncs: storage that drops syncs is fast, but no reference for others."""
         return self.verdict not in NOT_TRUSTED
 
     @property
@@ -112,11 +113,11 @@ class About(Base, frozen=True, kw_only=True):
     elapsed_s: float = 0.0
     nodes: tuple[str, ...] = ()
     troubles: dict[str, str] = {}
-    """By host, in one sentence: why there is no document of it."""
+    """Host → why it returned no document."""
     remarks: dict[str, str] = {}
-    """By host that returned a document: how its command ended, if not with success."""
+    """Host that returned a document → how its command ended, if it failed."""
     fanout: int = 0
-    """Hosts at a time; 0 in older documents."""
+    """Number of hosts at a time; 0 in older documents."""
 
 
 class Fleet(Base, frozen=True, kw_only=True):
@@ -139,13 +140,13 @@ def make(directory: Path | None) -> Path:
     return directory
 
 
-def keep(directory: Path, node: str, document: bytes) -> None:
+def save(directory: Path, node: str, document: bytes) -> None:
     fd = os.open(directory / f"{node}.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "wb") as file:
         file.write(document + b"\n")
 
 
-def conclude(directory: Path, about: About) -> None:
+def save_about(directory: Path, about: About) -> None:
     write_atomically(directory / ABOUT, msgspec.json.format(msgspec.json.encode(about)) + b"\n")
 
 
@@ -179,7 +180,7 @@ def _results(directory: Path, about: About, troubles: dict[str, str]) -> Iterato
 
 
 def results_of(node: str, command: str, document: bytes) -> tuple[HostResult, ...]:
-    """Return the results in one host's document. Raises Refused with what is wrong with it."""
+    """Return the results in one host's document. Raises Refused with the reason if it is invalid."""
     match command:
         case "run":
             return (_of_run(node, decode_run(document), is_altered(document)),)
@@ -234,7 +235,7 @@ def _of_run(node: str, run: Run, altered: bool) -> HostResult:
 
 
 def _parts(step: Step) -> tuple[float, ...]:
-    """Return the rates of the parts in which operations ended; empty if the step was too short."""
+    """Return the rates of the parts in which operations ended, or nothing if the step was too short."""
     if len(step.timeline) < PARTS or step.elapsed_s <= 0:
         return ()
     ops = [0] * PARTS
@@ -254,7 +255,7 @@ def _stack(target: Target) -> dict[str, str]:
 
 
 def _shared(target: Target) -> str:
-    """Return the name of the server or volume if the lowest layers are reached through a network."""
+    """Return the name of the server or volume if all lowest layers are reached through a network."""
     if any(node.layer == "remote" for node in target.lowest):
         return target.source[:_MAX_SENTENCE]
     if target.identity and all(over_own_network(node) for node in target.lowest):
@@ -264,12 +265,12 @@ def _shared(target: Target) -> str:
 
 
 def _facts(run: Run) -> dict[str, str]:
-    """Return the facts by name. Several layers of one kind are joined, the topmost first."""
-    found: dict[str, dict[str, None]] = {}
+    """Return the values of the facts by name. Those of several layers of one kind are joined, the topmost first."""
+    values_of: dict[str, dict[str, None]] = {}
     for fact, value in _every_fact(run):
         if value:
-            found.setdefault(fact, {})[value] = None
-    joined = {fact: " + ".join(values) for fact, values in found.items()}
+            values_of.setdefault(fact, {})[value] = None
+    joined = {fact: " + ".join(values) for fact, values in values_of.items()}
     return {fact: value for fact, value in joined.items() if len(value) <= _MAX_VALUE}
 
 

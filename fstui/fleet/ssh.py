@@ -1,4 +1,4 @@
-"""Run ssh to many hosts at once through ClusterShell, and read what comes back."""
+"""Run ssh to many hosts at once through ClusterShell, and parse their output."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ MAX_ERROR_BYTES = 1 << 16
 _SHORT = 300
 
 LOOK_S = 0.25
-"""Seconds between two checks for a signal."""
+"""Interval between two looks at ``stopped``."""
 ENDING_S = 20.0
-"""Seconds for the hosts to clean up after a signal."""
+"""Time for the hosts to clean up after a stop."""
 _IGNORING_SIGNALS = "trap '' INT HUP; exec"
-"""Ctrl-C goes to every process of the terminal. fstui handles it; ssh inherits the ignored signals."""
+"""Let ssh ignore Ctrl-C, which the terminal sends to every process. fstui handles it."""
 
 OnAnswer = Callable[[str, "SshResult"], None]
 
@@ -41,9 +41,10 @@ class SshResult(NamedTuple):
     """ssh's exit status; None: it did not end in time."""
     elapsed_s: float
     flooded: bool = False
-    """It returned too much, and the connection was closed."""
+    """Whether it returned too much, so that the connection was closed."""
 
     def lines(self, mark: str) -> list[str]:
+        """Return the lines that begin with the mark, without it."""
         lead = f"{mark} ".encode()
         return [line[len(lead) :].decode(errors="replace") for line in self.out.split(b"\n") if line.startswith(lead)]
 
@@ -60,11 +61,12 @@ class SshResult(NamedTuple):
 
 
 def line_of(request: Request, script: str, stdin: Path | None = None) -> str:
-    """Return the line for the local shell that runs the script on ``%h``, the host."""
-    given = f" <{shlex.quote(str(stdin))}" if stdin else ""
-    after = f"{shlex.quote(script)}{given}".replace("%", "%%")  # ClusterShell replaces %h and others
-    words = shlex.join(ssh.command_line(request.ssh, request.connect_s)).replace("%", "%%")
-    return f"{_IGNORING_SIGNALS} {words} -- %h {after}"
+    """Return the line for the local shell that runs the script on the host ``%h``."""
+    redirection = f" <{shlex.quote(str(stdin))}" if stdin else ""
+    # ClusterShell replaces %h, and %% by %
+    after = f"{shlex.quote(script)}{redirection}".replace("%", "%%")
+    ssh_words = shlex.join(ssh.command_line(request.ssh, request.connect_s)).replace("%", "%%")
+    return f"{_IGNORING_SIGNALS} {ssh_words} -- %h {after}"
 
 
 class Fanout:
@@ -74,14 +76,14 @@ class Fanout:
         self._request = request
         self._stopped_at: float | None = None
         self.stopped = False
-        """No more connections are started."""
+        """Whether no more connections are started."""
 
     def stop(self) -> None:
-        """End running connections soon and start no others. Safe in a signal handler."""
+        """Let running connections end soon and start no others. Safe in a signal handler."""
         self.stopped = True
 
     def each(self, lines: Mapping[str, str], on_answer: OnAnswer, *, timeout_s: float) -> None:
-        """Run each host's line in the local shell (``%h`` is the host), and call ``on_answer`` with its answer."""
+        """Run the line of each host in the local shell. Call ``on_answer`` with the host and its answer."""
         if self.stopped or not lines:
             return
         task: Task = task_self()
@@ -102,7 +104,7 @@ class Fanout:
             timer.invalidate()
 
     def end_if_stopped(self, workers: list[_Worker]) -> None:
-        """After ``stop``, close the stdin of every ssh first, and end ssh later."""
+        """After ``stop``, close the stdin of every ssh, and end ssh after ENDING_S."""
         if self.stopped and self._stopped_at is None:
             self._stopped_at = time.monotonic()
             for worker in workers:
@@ -113,7 +115,7 @@ class Fanout:
 
 
 class _Client(ExecClient):  # type: ignore[misc]
-    """Collects output in pieces, not in lines: one line may be a whole document, or never end."""
+    """Collects output in pieces, not in lines, because one line may be a whole document, or never end."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
@@ -150,8 +152,8 @@ class _Client(ExecClient):  # type: ignore[misc]
 class _Worker(ExecWorker):  # type: ignore[misc]
     """One ssh for each host.
 
-    Its clients report directly: ClusterShell inspects the functions of its event handlers at each event, which takes a
-    tenth of the total time.
+    Each client calls ``on_answer`` itself. ClusterShell's event handlers are slower: it inspects their functions at
+    each event, which takes a tenth of the total time.
     """
 
     SHELL_CLASS = _Client
@@ -176,7 +178,7 @@ class _Ticking(EventHandler):  # type: ignore[misc]
 
 
 def trouble(answer: SshResult, mark: str) -> str:
-    """Return in one sentence why there is no document; empty if nothing is wrong."""
+    """Return in one sentence why the host did not answer completely, or nothing if it did."""
     if answer.flooded:
         return f"it returned more than {size(MAX_BYTES)}, so the connection was closed"
     if answer.code is None and answer.word(mark, "begin") is None:
@@ -204,7 +206,7 @@ def _never_begun(answer: SshResult, mark: str) -> str:
 
 
 def refusal(answer: SshResult, mark: str) -> str:
-    """Return the reason that fstui gave on the host when it ended without a document."""
+    """Return the last message of an fstui that ended on the host without a document."""
     code = answer.word(mark, "end") or "?"
     words = _last(answer.err).removeprefix("fstui: ")
     return f"{words or 'it printed nothing'} (exit {code})"
