@@ -15,14 +15,12 @@ from fstui import __version__
 
 
 def main() -> None:
-    if sys.argv[1:] in (
-        ["--version"],
-        ["-V"],
-    ):  # answered without importing click, as scripts and prompts request it often
+    # without importing click, because scripts and prompts request the version often
+    if sys.argv[1:] in (["--version"], ["-V"]):
         try:
             print(f"fstui {__version__}", flush=True)
         except BrokenPipeError:
-            os._exit(141)  # a normal end would write to stdout again, complain, and exit with 120
+            os._exit(141)  # sys.exit would write to stdout again, complain, and exit with 120
         except OSError as error:
             sys.stderr.write(f"fstui: {error.strerror}\n")
             os._exit(1)

@@ -18,7 +18,7 @@ import click
 import msgspec
 
 from fstui.cli.delivery import print_report
-from fstui.cli.execution import FAILED, FAILED_ON, exit_status
+from fstui.cli.execution import FAIL_ON, FAILED, exit_status
 from fstui.cli.interruption import SIGNALS
 from fstui.cli.options import Duration, fail_on_option, fails, report_options, trust_option
 from fstui.cli.output import is_terminal, say
@@ -32,6 +32,7 @@ REDRAW_S = 0.25
 MAX_S = 86400
 _UNSAFE = re.compile(r"[^\w.-]")
 _NEEDED = ("host", "directory", "off", "on", "cuts")
+"""Options that a new campaign needs."""
 
 
 _Command = Callable[..., Any]
@@ -179,7 +180,7 @@ class _Session:
         asyncio.run(print_report(self._report.report_of(found), format_, output))
         return exit_status(
             128 + self._signal if self._signal else 0,
-            FAILED_ON if fails(found.verdict, None, fail_on) else 0,
+            FAIL_ON if fails(found.verdict, None, fail_on) else 0,
             FAILED if stopped else 0,
         )
 

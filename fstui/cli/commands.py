@@ -1,4 +1,4 @@
-"""The commands by name. The first word of any other command line is the directory that the app opens."""
+"""The commands by name. If the first word is no command, it is the directory that the app opens."""
 
 from __future__ import annotations
 
@@ -46,24 +46,25 @@ SECTIONS = {
         "lab": ("teaching", "Make real storage with known faults, for a class."),
     },
 }
-"""Module and sentence of each command, in the order of the help. The help imports no command."""
+"""Module and help line of each command, in the order of the help. So the help imports no command."""
 
 COMMANDS = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
 
 OLD_NAMES = {"judge": ("show", "--again"), "simulate": ("lessons", "--disks")}
-"""Commands that still work and are not listed, with the command line that each stands for."""
+"""Commands that still work but are not listed, with the words that replace each."""
 
 _OTHER_WORDS = {"plan": "run SCENARIO DIR --plan"}
-"""Words that users try, and the command that does it."""
+"""Words that users try, and the command line that they need."""
 
 SIMULATED = frozenset({"check", "fit", "list", "run", "serve", "watch"})
+"""Commands that accept --simulate."""
 
 APP = "DIR"
-"""The name under which click knows the app. It is no command, so a directory of this name can still be opened."""
+"""The name under which click knows the app. Users cannot call it, so a directory of this name can still be opened."""
 
 
 class Commands(click.Group):
-    """Imports a command when it is called. Any other first argument is the directory that the app opens."""
+    """Imports a command when it is called."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Treat ``fstui help run`` like ``fstui run --help``."""
@@ -84,7 +85,7 @@ class Commands(click.Group):
         return next(command for command in commands if command.name == cmd_name)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete commands with their sentences, options after a dash, and directories if the word can be one."""
+        """Complete commands with their help lines, options after a dash, and directories if the word can be one."""
         if incomplete[:1] in ("-", ".", "/", "~"):
             return [*super().shell_complete(ctx, incomplete), *completion.directories(ctx, self.params[0], incomplete)]
         return [
@@ -105,7 +106,7 @@ class Commands(click.Group):
 
 
 class App(click.Command):
-    """Says of a word that is not a directory which command it may mean."""
+    """Suggests a command if the arguments are wrong: the first word may be a mistyped command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         word = args[0] if args else ""
@@ -118,7 +119,7 @@ class App(click.Command):
 
 
 def suggestion(word: str) -> str:
-    """Return which command the word may mean, as a sentence after a space; an empty string if none is similar."""
+    """Return a sentence, with a leading space, that names a similar command; an empty string if there is none."""
     if word in _OTHER_WORDS:
         return f" Did you mean 'fstui {_OTHER_WORDS[word]}'?"
     return meant(word, COMMANDS).replace("'", "'fstui ", 1)

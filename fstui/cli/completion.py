@@ -1,4 +1,4 @@
-"""``fstui completion``, and what a shell offers for each kind of argument.
+"""``fstui completion``, and the completions of each kind of argument.
 
 Every Tab starts a process, so modules are imported as late as possible.
 """
@@ -55,9 +55,10 @@ _ZSH = (
 
 
 class Zsh(ZshComplete):
-    """Click's script without a space after ``KEY=``, and with completions on the second Tab, too.
+    """Click's script with two changes: no space after ``KEY=``, and it also works on the second Tab.
 
-    On the second Tab, an autoloaded file runs as a function. Click's test of zsh_eval_context (zshmisc(1)) misses that.
+    zsh autoloads the script on the first Tab and then calls it as a function. Click's test of zsh_eval_context
+    (zshmisc(1)) does not recognise that.
     """
 
     source_template: ClassVar[str] = _ZSH
@@ -85,8 +86,8 @@ class Bash(BashComplete):
 
     def format_completion(self, item: CompletionItem) -> str:
         _, incomplete = self.get_completion_args()
-        given = len(incomplete.rpartition("=")[0]) + 1 if "=" in incomplete else 0
-        return f"{item.type},{item.value[given:]}"
+        key_length = len(incomplete.rpartition("=")[0]) + 1 if "=" in incomplete else 0
+        return f"{item.type},{item.value[key_length:]}"
 
 
 _SHELLS = {"bash": Bash, "zsh": Zsh, "fish": FishComplete}
@@ -135,7 +136,7 @@ def _install(shell: str, script: str) -> None:
 
 
 def _script_path(shell: str) -> Path:
-    """Return where the shell looks for a user's completions. Raises Refused without a home directory."""
+    """Return the path where the shell looks for a user's completions. Raises Refused without a home directory."""
     if not (home := os.environ.get("HOME")):
         raise Refused("there is no home directory to install into. Set HOME")
     data = Path(os.environ.get("XDG_DATA_HOME") or f"{home}/.local/share")
@@ -172,7 +173,7 @@ def settings(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
 
 
 def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the id of a saved run, the newest first. No id if the state directory does not answer."""
+    """Complete the id of a saved run, the newest first; nothing if the state directory does not answer."""
     from fstui.runs import history  # noqa: PLC0415
 
     try:

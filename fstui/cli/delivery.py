@@ -21,9 +21,9 @@ _OPEN = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
 
 
 async def deliver(path: Path | None, document: str | bytes, timeout_s: float | None = None) -> None:
-    """Write to the file, or to stdout without one. Raises OSError, ReaderGone, Refused if the file's disk hangs.
+    """Write to the file, or to stdout if ``path`` is None. Raises OSError, ReaderGone, Refused if the disk hangs.
 
-    A regular file is written completely or not at all, by a child process, because its disk may hang.
+    A child process, because the disk may hang, writes a regular file completely or not at all.
     """
     if path is None:
         put(document, timeout_s)
@@ -38,7 +38,7 @@ async def deliver(path: Path | None, document: str | bytes, timeout_s: float | N
 async def print_report(
     report: Report, format_: str, output: Path | None = None, timeout_s: float | None = None
 ) -> None:
-    """Write the report to the file, or to stdout at the width of the terminal. Raises as deliver does."""
+    """Write the report to the file, or to stdout at the width of the terminal. Raises as ``deliver`` does."""
     await deliver(output, formats.render_report(format_, report, width() if output is None else None), timeout_s)
 
 
@@ -57,12 +57,13 @@ def _pour_into(path: Path, data: bytes, timeout_s: float | None) -> None:
 class EventLines:
     """``--format events``: one JSON event per line, to stdout or to a file, while there is a reader.
 
-    Writing never waits: what the reader has not read stays in memory, and a slow reader gets fewer progress events.
+    ``write`` never waits. Events that the reader has not read stay in memory, and a slow reader gets fewer progress
+    events.
     """
 
     def __init__(self, output: Path | None) -> None:
         self.reader_gone = False
-        """The reader closed its end of the pipe (``| head``)."""
+        """Whether the reader closed its end of the pipe (``| head``)."""
         self._output = output
         self._fd: int | None = None
         self._waiting = bytearray()
@@ -75,9 +76,8 @@ class EventLines:
         if self._fd is None:  # opened late, so that a refused run does not truncate an older file
             self._fd = self._opened(os.O_NONBLOCK)
         self._pour(0)
-        if not isinstance(event, StepProgressed) or (
-            not self._waiting and self._fd is not None and select.select([], [self._fd], [], 0)[1]
-        ):
+        reader_keeps_up = not self._waiting and self._fd is not None and select.select([], [self._fd], [], 0)[1]
+        if reader_keeps_up or not isinstance(event, StepProgressed):
             self._waiting += json.line(event)
             self._pour(0)
 

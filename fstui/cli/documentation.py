@@ -1,4 +1,4 @@
-"""``fstui explain``, ``schema`` and ``manual``: what the program knows about itself."""
+"""``fstui explain``, ``schema`` and ``manual``: the documentation that is part of the program."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def explain(words: tuple[str, ...], format_: str) -> None:
       fstui explain supported-storage
       fstui explain "apply request took too long"
     """
-    from fstui.report import explanation, glossary, symptoms  # noqa: PLC0415  it imports Markdown and the rules
+    from fstui.report import explanation, glossary, symptoms  # noqa: PLC0415  slow: Markdown and the rules
     from fstui.report.text import WIDTH  # noqa: PLC0415
     from fstui.runs import rules, scenarios  # noqa: PLC0415
 
     documentation = explanation.documentation()
     name = " ".join(words)
-    name = "fit" if name == "etcd-fit" else name  # a note of saved runs that is now a row of the table
+    name = "fit" if name == "etcd-fit" else name  # old runs have a note of this name, which is now part of fit
     if not words:
         put(explanation.overview(None if format_ == "markdown" else width() or WIDTH))
     elif rules.has_page(name):
@@ -134,6 +134,7 @@ def _page(root: click.Context) -> Iterator[str]:
 
 
 def _below(above: click.Context) -> Iterator[click.Context]:
+    """Yield the contexts of all commands below this one, each before its own subcommands."""
     group = above.command
     for name in group.list_commands(above) if isinstance(group, click.Group) else ():
         found = group.get_command(above, name) if isinstance(group, click.Group) else None
@@ -154,10 +155,10 @@ def _usage(ctx: click.Context) -> list[str]:
 
 
 def _help(command_: click.Command) -> Iterator[str]:
-    """Return the paragraphs of the help. After click's mark for verbatim text (a backspace), return the lines."""
+    """Yield the paragraphs of the help. One that starts with a backspace, as click requires, keeps its lines."""
     for paragraph in inspect.cleandoc(command_.help or "").split("\n\n"):
-        mark, kept, lines = paragraph.partition("\b\n")
-        if kept and not mark:
+        before, mark, lines = paragraph.partition("\b\n")
+        if mark and not before:
             yield from (".PP", ".nf", *map(_safe, lines.splitlines()), ".fi")
         else:
             yield from (".PP", _safe(" ".join(paragraph.split())))
@@ -178,6 +179,6 @@ def _listed(title: str, rows: tuple[tuple[str, str], ...]) -> Iterator[str]:
 
 
 def _safe(text: str) -> str:
-    """Return text for roff: with dashes that can be copied, and without lines that are requests."""
+    """Escape text for roff, so that dashes can be copied and no line is a request."""
     escaped = text.replace("\\", r"\e").replace("-", r"\-")
     return rf"\&{escaped}" if escaped.startswith((".", "'")) else escaped

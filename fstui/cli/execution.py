@@ -17,13 +17,13 @@ from fstui.model.errors import Refused
 if TYPE_CHECKING:
     import click
 
-FAILED, REFUSED, FAILED_ON = 1, 2, 3
+FAILED, REFUSED, FAIL_ON = 1, 2, 3
 INTERRUPTED = 130
 _NONE_LEFT = "no more processes or threads can be started. See 'ulimit -u', and pids.max of the cgroup"
 _NO_THREAD = "can't start new thread"
 """Python's message if pthread_create(3) fails, in a RuntimeError."""
 COMPLETING = "_FSTUI_COMPLETE"
-"""The variable that a shell sets to request completions. There are no arguments then."""
+"""The variable that a shell sets to request completions. There are no command-line arguments then."""
 _COLLECT_AFTER = 100_000
 """New objects before Python searches for reference cycles. With its default of 700, that takes longer than making a
 table of thousands of rows."""
@@ -52,12 +52,12 @@ def execute(arguments: Sequence[str]) -> int:
 
 
 def exit_status(*codes: int) -> int:
-    """Return the status to report: of a signal if there is one, else of --fail-on, a closed pipe, or a failure."""
-    return max(codes, key=lambda code: (code > 128 and code != BROKEN_PIPE, code == FAILED_ON, code))
+    """Return the most important of several statuses: first a signal, then --fail-on, a closed pipe, a failure."""
+    return max(codes, key=lambda code: (code > 128 and code != BROKEN_PIPE, code == FAIL_ON, code))
 
 
 def _remove_relative_paths() -> None:
-    """Keep only absolute paths in PATH: else, as root, fstui could run a program from another user's directory."""
+    """Keep only absolute paths in PATH. Otherwise, as root, fstui could run a program of another user."""
     os.environ["PATH"] = os.pathsep.join(filter(os.path.isabs, os.get_exec_path()))
 
 
@@ -66,19 +66,20 @@ def leave(code: int) -> NoReturn:
 
     Python would wait for such threads for ever. Child processes remove files when this process ends.
     """
-    waits = any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread())
+    is_stuck = any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread())
     try:
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 stream.flush()
     except (OSError, ValueError):
-        waits = True  # Python would write again, complain, and exit with 120
-    if not waits:
+        is_stuck = True  # sys.exit would write again, complain, and exit with 120
+    if not is_stuck:
         sys.exit(code)
     os._exit(code)
 
 
 def _ended_by(error: BaseException) -> int:
+    """Print what happened and return the exit status."""
     match error:
         case Refused():
             return _failed(str(error), REFUSED)

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from fstui.cli import completion
-from fstui.cli.execution import FAILED, FAILED_ON
+from fstui.cli.execution import FAIL_ON, FAILED
 from fstui.cli.host import Checking, Printing, checkup_of
 from fstui.cli.options import report_options, simulate_option, trace_option, trust_option, yes_option
 from fstui.model.run import Run
@@ -53,7 +53,7 @@ def fit(directories: Sequence[str], products: Sequence[str], format_: str, outpu
 
     def status(run: Run) -> int:
         if report.unmet(run, wanted):
-            return FAILED_ON
+            return FAIL_ON
         return FAILED if report.unanswered(run, wanted) else 0
 
     printing = Printing(format_, output, time.monotonic(), partial(report.of_check, wanted=wanted))

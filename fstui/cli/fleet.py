@@ -15,7 +15,7 @@ import click
 from msgspec.structs import replace
 
 from fstui.cli.delivery import print_report
-from fstui.cli.execution import FAILED, FAILED_ON
+from fstui.cli.execution import FAIL_ON, FAILED
 from fstui.cli.interruption import SIGNALS
 from fstui.cli.options import (
     Duration,
@@ -39,7 +39,7 @@ _MIN_TIMEOUT_S = 120.0
 _PYZ = "fstui.pyz"
 _JSON = ("--format", "json")
 _MAX_SCENARIO = 48_000
-"""It becomes a part of one argument, which has at most 128 KiB (execve(2))."""
+"""Characters. The scenario becomes a part of one argument, which has at most 128 KiB (execve(2))."""
 
 
 @click.group("fleet")
@@ -85,7 +85,7 @@ _write_options = together(yes_option, trust_option, fail_on_option())
 _more_argument = click.argument("more", nargs=-1, metavar="[-- OPTION…]", type=click.UNPROCESSED)
 """Options of the remote command."""
 _OWN_OPTIONS = ("--format", "--output", "--rounds", "--plan")
-"""Options with which the remote command does not print the document that is read here."""
+"""Options that must not be passed on: with them, the remote command does not print the document that is read here."""
 
 
 @fleet.command("run")
@@ -127,8 +127,9 @@ def check(directories: Sequence[str], **how: Any) -> int:
 
     Example: fstui fleet check --nodes 'db[1-40]' --fail-on suspicious
     """
-    at = next((at for at, word in enumerate(directories) if word.startswith("-")), len(directories))
-    words = [*directories[:at], *_passed_on(directories[at:]), *_allowed(how)]
+    # click removes the --
+    options_at = next((at for at, word in enumerate(directories) if word.startswith("-")), len(directories))
+    words = [*directories[:options_at], *_passed_on(directories[options_at:]), *_allowed(how)]
     return _request("check", [*words, *_JSON], how)
 
 
@@ -188,7 +189,7 @@ def compare(before: Path, after: Path, format_: str, output: Path | None) -> int
     """
     one, other = results.read(before), results.read(after)
     asyncio.run(print_report(report.compared(one, other), format_, output))
-    return FAILED_ON if any(change.worse for change in report.changes(one, other)) else 0
+    return FAIL_ON if any(change.worse for change in report.changes(one, other)) else 0
 
 
 @fleet.command("clean")
@@ -215,7 +216,7 @@ def _allowed(how: dict[str, Any]) -> list[str]:
 
 
 def _passed_on(words: Sequence[str]) -> list[str]:
-    """Return the words after ``--``. Raises UsageError for words that are no options, and for the fleet's own."""
+    """Return the words after ``--``. Raises UsageError if they are not options, or options of fstui fleet itself."""
     if words and not words[0].startswith("-"):
         raise click.UsageError(f"Got unexpected extra argument ({words[0]}). Options of the remote command follow --.")
     if own := [word for word in words if word.partition("=")[0] in _OWN_OPTIONS]:
@@ -232,7 +233,7 @@ def _request(command: str, arguments: Sequence[str], how: dict[str, Any]) -> int
         remove=how["remove"],
         scenario=how.get("scenario", ""),
     )
-    file = None if request.installed else _carried(how["pyz"])
+    file = None if request.installed else _file_to_copy(how["pyz"])
     job = _job_module().FleetJob(request, nodes, how["into"], file, lambda node, words: say(f"{node}: {words}"))
     signals = _Signals(job.fanout)
     found = job.go()
@@ -241,11 +242,11 @@ def _request(command: str, arguments: Sequence[str], how: dict[str, Any]) -> int
     runs = ["the saved runs"] if any(host.run for host in found.results) else []
     left = job.most_bytes_left
     if what := [*([f"the file and what it unpacked ({size(left)} each)"] if left else []), *runs]:
-        say(f"{' and '.join(what)} stay on the hosts. To remove them: {_cleaning(job.directory, request)}")
+        say(f"{' and '.join(what)} stay on the hosts. To remove them: {_clean_command(job.directory, request)}")
     return signals.exit_code or _exit_code(found, how.get("fail_on", ()))
 
 
-def _cleaning(directory: Path, request: Request) -> str:
+def _clean_command(directory: Path, request: Request) -> str:
     named = {"--place": request.place, "--become": request.become, "--ssh": request.ssh if request.ssh != "ssh" else ""}
     options = [word for name, value in named.items() if value for word in (name, value)]
     return shlex.join(["fstui", "fleet", "clean", str(directory), *options])
@@ -271,9 +272,10 @@ def _base_request(command: str, how: dict[str, Any]) -> Request:
     )
 
 
-def _carried(named: Path | None) -> Path:
-    made = Path("dist") / _PYZ
-    found = named or (made if made.is_file() and not Path(_PYZ).is_file() else Path(_PYZ))
+def _file_to_copy(named: Path | None) -> Path:
+    """Return the file for the hosts: that of ``--pyz``, or the default. Raises Refused."""
+    built = Path("dist") / _PYZ
+    found = named or (built if built.is_file() and not Path(_PYZ).is_file() else Path(_PYZ))
     if not found.is_file():
         raise Refused(
             f"{found} does not exist. This file is carried to each host: make it in a checkout with 'python -m "
@@ -283,7 +285,7 @@ def _carried(named: Path | None) -> Path:
 
 
 class _Signals:
-    """The first signal ends all runs in order; a second one ends fstui at once."""
+    """The first signal lets every host end its run and clean up. A second one ends fstui at once."""
 
     def __init__(self, fanout: Any) -> None:
         self.exit_code = 0
@@ -294,7 +296,7 @@ class _Signals:
 
     def _arrived(self, number: int, _: object) -> None:
         if self.exit_code:
-            sys.exit(128 + number)  # every ssh ends with this process, and each host notices that
+            sys.exit(128 + number)  # every ssh ends with this process, and then the run on its host
         self.exit_code = 128 + number
         self._fanout.stop()
         say("fstui: stopping: every host ends its run and cleans up. A second signal does not wait for that")
@@ -302,5 +304,5 @@ class _Signals:
 
 def _exit_code(found: Fleet, fail_on: Sequence[str]) -> int:
     if any(fails(result.verdict, result.speed, fail_on) for result in found.results):
-        return FAILED_ON
+        return FAIL_ON
     return FAILED if found.about.troubles or found.about.remarks else 0

@@ -1,4 +1,4 @@
-"""One run without a screen: its events or its result to stdout, its progress to stderr."""
+"""One run without a screen: print its events or its result to stdout, and its progress to stderr."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from fstui.cli.delivery import EventLines, deliver
-from fstui.cli.execution import BROKEN_PIPE, FAILED, FAILED_ON, exit_status
+from fstui.cli.execution import BROKEN_PIPE, FAIL_ON, FAILED, exit_status
 from fstui.cli.interruption import Interruption
 from fstui.cli.narration import narrating
 from fstui.cli.options import agreed, fails, rate_limit_of, session_on
@@ -33,6 +33,8 @@ from fstui.runs.site import Site
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of ``fstui run``."""
+
     scenario: str
     directory: str | None
     settings: dict[str, str]
@@ -64,9 +66,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Headless:
-    """``round_``: its number among several runs, which are printed together. ``quiet``: do not print the plan."""
+    """One run."""
 
     def __init__(self, options: Options, round_: Round | None = None, *, quiet: bool = False) -> None:
+        """``round_``: set if several runs are printed together. ``quiet``: do not print the plan."""
         self._options = options
         self._session, place = options.session(round_)
         if self._session.simulated and not quiet and (round_ is None or round_.number == 1):
@@ -142,7 +145,7 @@ class Headless:
             )
 
     async def _check(self, site: Site, plan: Plan) -> tuple[Idle | None, tuple[str, ...]]:
-        """Return the activity of the devices, and reasons against a run; neither if the user need not confirm it."""
+        """Return the activity of the devices, and reasons against the run. Both are empty if nothing is to confirm."""
         if self._options.plan_only or self._options.yes or self._session.simulated:
             return None, ()
         return await caution.check(self._session, site, plan.room_bytes, plan.max_bytes)
@@ -205,7 +208,7 @@ class Headless:
                 say(f"fstui: {trouble.filename}: {trouble.strerror}")
         return exit_status(
             self._interruption.exit_code or 0,
-            FAILED_ON if fails(run.verdict, run.speed.answer, self._options.fail_on) else 0,
+            FAIL_ON if fails(run.verdict, run.speed.answer, self._options.fail_on) else 0,
             BROKEN_PIPE if self._reader_gone else 0,
             FAILED if run.status == "failed" or finished.save_error or run.left_behind or uncut else 0,
         )

@@ -13,7 +13,7 @@ import click
 
 from fstui.cli import completion
 from fstui.cli.delivery import EventLines, print_report
-from fstui.cli.execution import BROKEN_PIPE, FAILED, FAILED_ON, exit_status
+from fstui.cli.execution import BROKEN_PIPE, FAIL_ON, FAILED, exit_status
 from fstui.cli.interruption import Interruption
 from fstui.cli.options import (
     agreed,
@@ -99,9 +99,12 @@ async def _clean(pending: bool) -> int:
 
 
 class Printing(NamedTuple):
+    """How results are printed."""
+
     format: str
     output: Path | None
     began: float
+    """When the command started (time.monotonic)."""
     report: Callable[[Check], Report] = report.of_check
 
 
@@ -130,7 +133,7 @@ def check(directories: Sequence[str], format_: str, output: Path | None, fail_on
     checkup = checkup_of(directories, CHECK, **how)
 
     def status(run: Run) -> int:
-        return FAILED_ON if fails(run.verdict, run.speed.answer, fail_on) else 0
+        return FAIL_ON if fails(run.verdict, run.speed.answer, fail_on) else 0
 
     return asyncio.run(Checking(checkup, Printing(format_, output, time.monotonic()), status).go())
 
@@ -145,14 +148,14 @@ def checkup_of(
         session = Session.here(trace=trace != "off", trusting=trust_dir)
     checkup = Checkup(session, directories, scenario=scenario, traced=trace != "off")
     asyncio.run(checkup.find_filesystems())
-    leave_the_busy(checkup, yes)
+    leave_out_busy(checkup, yes)
     if not checkup.subjects:
         raise Refused("nothing to check: " + "; ".join(f"{one.name}: {one.reason}" for one in checkup.left_out))
     return checkup
 
 
-def leave_the_busy(checkup: Checkup, yes: bool) -> None:
-    """Ask before each filesystem whose device is busy. Without a terminal, leave it out."""
+def leave_out_busy(checkup: Checkup, yes: bool) -> None:
+    """Ask about each filesystem whose device is busy, and leave it out if the user does not agree."""
     for subject in [subject for subject in checkup.subjects if subject.concerns]:
         what = ", ".join(subject.concerns)
         if not agreed(f"{subject.name}: {what}", "Check it anyway?", yes=yes):
@@ -160,10 +163,10 @@ def leave_the_busy(checkup: Checkup, yes: bool) -> None:
 
 
 class Checking:
-    """Measure each filesystem: results to stdout and, to stderr, a line for each on a terminal, else only failures."""
+    """Measures each filesystem. Prints results to stdout; to stderr a line for each on a terminal, else failures."""
 
     def __init__(self, checkup: Checkup, printing: Printing, status: Callable[[Run], int]) -> None:
-        """``status`` maps a run to its exit status."""
+        """``status`` returns the exit status for a run."""
         self._checkup = checkup
         self._printing = printing
         self._status = status
@@ -215,12 +218,12 @@ class Checking:
             if lines.reader_gone:
                 running.stop()
             if isinstance(event, RunFinished):
-                self._note(event)
+                self._report_problems(event)
                 return Checked(subject.name, event.run)
         raise AssertionError("a run ends with RunFinished")
 
-    def _note(self, finished: RunFinished) -> None:
-        """Report on stderr what the table does not contain."""
+    def _report_problems(self, finished: RunFinished) -> None:
+        """Print to stderr what the table does not contain."""
         for problem in filter(None, [finished.save_error, *finished.run.left_behind]):
             self._failed = True
             say(f"fstui: {problem}")

@@ -1,4 +1,4 @@
-"""SIGINT, SIGTERM and SIGHUP: stop the work, let it clean up, and return the exit status of the signal."""
+"""Handle SIGINT, SIGTERM and SIGHUP: stop the work, let it clean up, and return the exit status of the signal."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from typing import NoReturn
 
 from fstui.cli.output import is_terminal, say
 
-WORD_S = 1.5
-"""Seconds until a stop that takes longer is reported. A second signal counts only after the report."""
+REPORT_S = 1.5
+"""A stop that takes longer than this is reported. A second signal counts only after the report."""
 READER_S = 1.0
+"""After a signal, output waits this long for a reader that reads nothing."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SHOW_CURSOR = b"\x1b[?25h\n"
 
@@ -32,7 +33,7 @@ class Interruption:
         self._reported = False
 
     async def ending(self, work: Awaitable[int], stopped: str = "") -> int:
-        """Return the exit status of the work, or that of the signal that cancelled it, and then print ``stopped``."""
+        """Return the exit status of the work. If a signal cancels it, print ``stopped`` and return the signal's."""
         task = asyncio.current_task()
         assert task is not None
         self.listen(task.cancel)
@@ -46,9 +47,9 @@ class Interruption:
             return code
 
     def listen(self, stop: Callable[[], object], waits_for: str = "") -> None:
-        """Call ``stop`` at the first signal. A signal that was ignored before (nohup) stays ignored.
+        """Call ``stop`` at the first signal. Signals that are ignored (nohup) stay ignored.
 
-        ``waits_for``: what a stop that takes long is waiting for.
+        ``waits_for``: the words for a stop that takes long, such as "/srv does not answer".
         """
         loop = asyncio.get_running_loop()
         self._stop, self._waits_for = stop, waits_for
@@ -57,13 +58,13 @@ class Interruption:
                 loop.add_signal_handler(number, self._arrived, number)
 
     def on_signal(self, stop: Callable[[], object], waits_for: str = "") -> None:
-        """Call ``stop`` at the next signal instead, or now if a signal has arrived."""
+        """Replace ``stop``, and call it now if a signal has already arrived."""
         self._stop, self._waits_for = stop, waits_for
         if self.signal is not None:
             stop()
 
     def release(self) -> None:
-        """Let a signal end the process again: only printing is left, and a reader that does not read may block it."""
+        """Let a signal end the process again. Only printing is left, which a reader that does not read may block."""
         loop = asyncio.get_running_loop()
         for number in SIGNALS:
             loop.remove_signal_handler(number)
@@ -75,13 +76,13 @@ class Interruption:
 
     @property
     def timeout_s(self) -> float | None:
-        """Seconds to wait for a reader that reads nothing; None: no limit until a signal arrives."""
+        """How long output waits for a reader that reads nothing; None (no limit) until a signal arrives."""
         return None if self.signal is None else READER_S
 
     def _arrived(self, number: signal.Signals) -> None:
         if self.signal is None:
             self.signal = number
-            asyncio.get_running_loop().call_later(WORD_S, self._report)
+            asyncio.get_running_loop().call_later(REPORT_S, self._report)
             if self._stop is not None:
                 self._stop()
         elif self._reported:

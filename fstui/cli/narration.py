@@ -1,4 +1,4 @@
-"""The progress of a run without a screen, on stderr: lines, and a progress bar if stderr is a terminal."""
+"""Print the progress of a run without a screen to stderr: lines, and a progress bar if stderr is a terminal."""
 
 from __future__ import annotations
 
@@ -40,9 +40,10 @@ if TYPE_CHECKING:
 
 
 class Narration:
-    """Prints a line when a step finishes. ``verdict``: also print the verdict at the end."""
+    """Prints a line when a step finishes."""
 
     def __init__(self, plan: Plan, target: Target, *, verdict: bool) -> None:
+        """``verdict``: also print the verdict at the end."""
         self._plan = plan
         self._target = target
         self._verdict = verdict
@@ -78,7 +79,7 @@ class Narration:
 
 
 class BarNarration(Narration):
-    """Prints the lines above a progress bar. Events redraw it, because a thread could disturb the measurement."""
+    """Prints the lines above a progress bar. Events redraw the bar, because a thread could disturb the measurement."""
 
     def __init__(self, plan: Plan, target: Target, progress: Progress, *, verdict: bool) -> None:
         super().__init__(plan, target, verdict=verdict)
@@ -119,9 +120,9 @@ class BarNarration(Narration):
 
 @contextmanager
 def narrating(plan: Plan, target: Target, *, stdout_shows: str | None) -> Iterator[Narration]:
-    """Yield a narration, with a bar if stderr can redraw a line. ``stdout_shows``: its format, None for a file."""
+    """Yield a narration, with a bar if stderr can redraw a line. ``stdout_shows``: the format there."""
     on_stdout = stdout_shows if is_terminal(sys.stdout) else None
-    verdict = on_stdout != "plain"
+    verdict = on_stdout != "plain"  # the plain result on the same terminal contains the verdict
     redraws = is_terminal(sys.stderr) and os.environ.get("TERM", "dumb") not in ("dumb", "unknown")
     if not redraws or on_stdout == "events":
         yield Narration(plan, target, verdict=verdict)

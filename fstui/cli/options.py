@@ -1,4 +1,4 @@
-"""Options that several commands have, and what their values mean."""
+"""Options that several commands have, and functions that parse their values."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Duration(click.FloatRange):
 
 def together(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return several options as one decorator."""
-    return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
+    return lambda command: reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
 
 def format_option(*formats: str) -> Callable[[Any], Any]:
@@ -100,7 +100,7 @@ rate_limit_options = together(
 
 
 def rate_limit_of(max_rate: str | None, idle: bool) -> RateLimit:
-    """Raises Refused if the rate is not a positive number of bytes."""
+    """Return the limit of --max-rate and --idle. Raises Refused if the rate is not a positive number of bytes."""
     return RateLimit(bytes_per_s=None if max_rate is None else _bytes_per_s(max_rate), idle=idle)
 
 
@@ -130,6 +130,7 @@ def pairs(settings: Sequence[str]) -> dict[str, str]:
 
 
 def _here_or_before_the_command(context: click.Context, param: click.Parameter, value: object) -> object:
+    """Also accept the option before the name of the command."""
     return value or context.find_root().params.get(str(param.name), value)
 
 
@@ -157,13 +158,13 @@ yes_option = click.option(
 
 
 def session_on(disk: str, round_: Round | None = None) -> tuple[Session, str]:
-    """Return a session and its mount point. Each round has other random numbers. Raises Refused."""
+    """Return a session on a simulated disk, and its mount point. Each round has its own seed. Raises Refused."""
     from fstui.runs import simulation  # noqa: PLC0415
 
-    made = simulation.named(disk)
+    simulated = simulation.named(disk)
     if round_ is not None:
-        made = simulation.of_round(made, round_)
-    return simulation.session(made), simulation.mount_point(made)
+        simulated = simulation.of_round(simulated, round_)
+    return simulation.session(simulated), simulation.mount_point(simulated)
 
 
 def agreed(what: str, question: str, *, yes: bool) -> bool:

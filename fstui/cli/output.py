@@ -14,7 +14,7 @@ from fstui.report.characters import escape_controls, escape_lines, printable
 from fstui.report.text import wrap
 
 _READER_S = 1.0
-_BAD, _DOUBT, _GOOD = "1;31", "1;33", "1;32"
+_BAD, _DOUBT, _GOOD = "1;31", "1;33", "1;32"  # red, yellow, green
 _COLOURS = {
     "lost": _BAD, "not-durable": _BAD, "stalls": _BAD, "suspicious": _DOUBT, "slow": _DOUBT,
     "consistent": _GOOD, "kept": _GOOD, "normal": _GOOD,
@@ -32,7 +32,7 @@ class ReaderGone(Exception):  # noqa: N818  not an error: the reader has seen en
 def put(document: str | bytes, timeout_s: float | None = None) -> None:
     """Write to stdout and flush. Raises ReaderGone, OSError.
 
-    ``timeout_s``: a reader that reads nothing for this long counts as gone; None: wait without a limit.
+    ``timeout_s``: after this time without progress, the reader counts as gone; None: no limit.
     """
     if sys.stdout is None:  # closed before fstui started
         raise ReaderGone
@@ -57,11 +57,12 @@ def _encoded(document: str, encoding: str) -> bytes:
 
 
 def pour(stream_fd: int, data: bytearray, timeout_s: float | None) -> None:
-    """Write ``data`` and remove from it what was written, until the reader reads nothing for ``timeout_s``.
+    """Write ``data`` and remove what was written from it, until the reader reads nothing for ``timeout_s``.
 
-    Raises OSError. A pipe that select(2) reports as writable has room for PIPE_BUF bytes (pipe(7)).
+    Raises OSError.
     """
     while data and select.select([], [stream_fd], [], timeout_s)[1]:
+        # a pipe that select(2) reports as writable has room for PIPE_BUF bytes (pipe(7))
         del data[: os.write(stream_fd, data[: select.PIPE_BUF])]
 
 
@@ -74,10 +75,10 @@ def silence_stdout() -> None:
 
 
 def say(sentence: str) -> None:
-    """Write a line to stderr. It is no error if stderr is closed or has no reader."""
+    """Write a line to stderr, unless stderr is closed or nothing reads it."""
     with suppress(OSError, ValueError):
         if sys.stderr is not None and is_read(sys.stderr.fileno()):
-            # not print: a signal handler may have interrupted it, and it cannot be entered twice
+            # not print: a signal handler may call this function while print runs, which is not reentrant
             line = printable(_folded(sentence), sys.stderr.encoding) + "\n"
             os.write(sys.stderr.fileno(), line.encode(sys.stderr.encoding))
 
@@ -105,14 +106,14 @@ def _columns(stream: IO[str] | None) -> int | None:
 
 
 _silent: set[int] = set()
-"""Streams whose reader did not read in time once."""
+"""Streams whose reader did not read within _READER_S. They are not waited for again."""
 
 
 def is_read(stream_fd: int) -> bool:
-    """Return whether a line can be written now. Waits ``_READER_S`` for a reader, but only once."""
-    found = bool(select.select([], [stream_fd], [], 0 if stream_fd in _silent else _READER_S)[1])
-    (_silent.discard if found else _silent.add)(stream_fd)
-    return found
+    """Return whether a line can be written without blocking, after at most _READER_S."""
+    writable = bool(select.select([], [stream_fd], [], 0 if stream_fd in _silent else _READER_S)[1])
+    (_silent.discard if writable else _silent.add)(stream_fd)
+    return writable
 
 
 def colours_wanted(environ: Mapping[str, str] = os.environ) -> bool:
@@ -121,7 +122,7 @@ def colours_wanted(environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def coloured(text: str) -> str:
-    """Return safe text with its verdicts in colour (ECMA-48, 8.3.117)."""
+    """Add colours to the verdicts in a text without control characters (ECMA-48, 8.3.117)."""
     text = re.sub(_VERDICT, lambda found: _in(_COLOURS[found[1].lower()], found[0]), text)
     return re.sub(_ROW, lambda found: _in(_SIGNS[found[1]], found[1]), text)
 

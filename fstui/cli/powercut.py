@@ -14,7 +14,7 @@ import click
 from fstui.cli import completion
 from fstui.cli.campaign import campaign
 from fstui.cli.delivery import deliver
-from fstui.cli.execution import BROKEN_PIPE, FAILED, FAILED_ON, INTERRUPTED
+from fstui.cli.execution import BROKEN_PIPE, FAIL_ON, FAILED, INTERRUPTED
 from fstui.cli.interruption import Interruption
 from fstui.cli.options import agreed, fails, format_option, output_option, pairs, trust_option, yes_option
 from fstui.cli.output import is_terminal, say
@@ -32,7 +32,7 @@ from fstui.runs import power_cut
 from fstui.runs.session import Session
 
 REDRAW_S, LINE_S = 0.25, 10.0
-"""Seconds between two lines of the witness: on a terminal, which redraws the line, and elsewhere."""
+"""Interval between two lines of the witness: REDRAW_S on a terminal, where the line is redrawn, else LINE_S."""
 
 
 @click.group("powercut")
@@ -95,13 +95,14 @@ async def _write(session: Session, directory: str, settings: dict[str, str], roo
         if cut.on_root:
             _confirm_root(cut, root_of)
         _ask(cut, concerns)
-        return await interruption.ending(_written(cut, interruption))
+        return await interruption.ending(_run_writer(cut, interruption))
 
     return await interruption.ending(work())
 
 
-async def _written(cut: PreparedCut, interruption: Interruption) -> int:
-    _tell(cut)
+async def _run_writer(cut: PreparedCut, interruption: Interruption) -> int:
+    """Write until the power is cut or the writer ends. Return the exit status."""
+    _print_plan(cut)
     writing = await Writing.start(cut)
     interruption.on_signal(
         lambda: writing.stop(f"stopped by {interruption.signal.name}" if interruption.signal else "stopped")
@@ -141,7 +142,7 @@ def _ask(cut: PreparedCut, concerns: Sequence[str]) -> None:
         raise Refused(f"{what}. Nothing was written. Use --yes to write anyway")
 
 
-def _tell(cut: PreparedCut) -> None:
+def _print_plan(cut: PreparedCut) -> None:
     for way in cut.plan.ways:
         say(f"  {way}, {cut.plan.settings.writers} writer(s)")
     most = short_size(cut.plan.room_bytes)
@@ -215,7 +216,7 @@ async def _verify(cut: tuple[str, bytes, Declared], format_: str, output: Path |
         if save_error:
             say(f"fstui: {save_error}; the cut does not count")
         if fail_on and fails(verified.run.verdict, None, [fail_on]):
-            return FAILED_ON
+            return FAIL_ON
         return FAILED if save_error else 0
 
     return await interruption.ending(work(), "fstui: stopped. Nothing was saved or changed: verify again.")

@@ -46,7 +46,7 @@ def record(size: str, seconds: float | None, anonymous: bool, unit: bool) -> Non
         words = asyncio.run(recordings.recorder(max_bytes=max_bytes, seconds_=seconds, anonymous=anonymous))
     except OSError as error:
         raise Refused(f"{error.filename}: {error.strerror}. Set XDG_STATE_HOME to another directory") from None
-    os.execv(words[0], words)  # a small program instead of this one, which needs more memory
+    os.execv(words[0], words)  # the recorder is a smaller program, which needs less memory
 
 
 @click.command("what-happened")

@@ -118,7 +118,7 @@ def run(directories: tuple[str, ...], settings: Sequence[str], rounds: int, form
 
 
 def _ask_for_password() -> None:
-    """Ask for the password of an existing database server, unless the environment contains it. It is never in argv."""
+    """Ask for the password of an existing database server and put it into the environment, unless it is there."""
     from fstui.runs.planner import PASSWORD_VARIABLE  # noqa: PLC0415  only for an existing server
 
     if PASSWORD_VARIABLE not in os.environ and is_terminal(sys.stdin):
@@ -132,13 +132,13 @@ def _ask_for_password() -> None:
 
 
 async def _interleaved(options: Options, directories: Sequence[str | None], rounds: int) -> int:
-    """Run the rounds, compare those that were not refused, and return the exit status. Raises Refused if none was."""
-    for directory in directories:  # all directories are inspected before the first is written to
+    """Run the rounds, print a comparison, and return the exit status. Raises Refused if the first run is refused."""
+    for directory in directories:  # inspect all directories before anything is written
         plan = replace(
             options, directory=directory, plan_only=True, output=options.output if options.plan_only else None
         )
-        inspected = Headless(plan, quiet=not options.plan_only)
-        if (code := await inspected.go()) or inspected.interrupted:
+        inspection = Headless(plan, quiet=not options.plan_only)
+        if (code := await inspection.go()) or inspection.interrupted:
             return code
     if options.plan_only:
         say(f"fstui: each of these {rounds} times, interleaved")
@@ -161,11 +161,11 @@ async def _interleaved(options: Options, directories: Sequence[str | None], roun
         done += [one.run] if one.run else []
         if one.interrupted:
             break
-    return await _compared(options, sorted(done, key=_order), codes, one.timeout_s)
+    return await _print_comparison(options, sorted(done, key=_order), codes, one.timeout_s)
 
 
 def _rounds(sides: int, rounds: int) -> Iterator[Round]:
-    """Reverse the order in every second round, so that a steady drift favours no side."""
+    """Yield the rounds in their order. Every second one is reversed, so that a steady drift favours no side."""
     series = secrets.token_hex(3)
     for number in range(1, rounds + 1):
         for side in range(sides) if number % 2 else reversed(range(sides)):
@@ -176,7 +176,8 @@ def _order(run_: Run) -> tuple[int, int]:
     return (run_.round.side, run_.round.number) if run_.round else (0, 0)
 
 
-async def _compared(options: Options, done: Sequence[Run], codes: set[int], timeout_s: float | None) -> int:
+async def _print_comparison(options: Options, done: Sequence[Run], codes: set[int], timeout_s: float | None) -> int:
+    """Return the exit status."""
     worst = exit_status(*codes)
     if not done:
         return worst

@@ -192,7 +192,7 @@ def compare(references: tuple[str, ...], prices: tuple[str, ...], format_: str, 
 
 
 def _price(text: str) -> tuple[str, float]:
-    """Return the run as it was named, and its price per hour. Raises UsageError."""
+    """Return the name of the run that the user gave, and its price per hour. Raises UsageError."""
     named, _, price = text.rpartition("=")
     found = _PRICE.fullmatch(price)
     if not named or not found or not float(found[1]):
@@ -213,10 +213,8 @@ async def _all_found(references: Sequence[str]) -> list[Run]:
 
 
 async def _print_list(words: str, format_: str, output: Path | None, of: Callable[[list[Summary]], Report]) -> bool:
-    """Return whether there was something to print.
-
-    It does not return the report itself: asyncio.run may format a task's result, which is slow for a long report.
-    """
+    """Print the list. Return whether it has sections."""
+    # not the report itself: asyncio.run may format a task's result, which is slow for a long report
     every = await history.listed()
     found = history.matching(every, words)
     if not every:

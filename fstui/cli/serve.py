@@ -27,7 +27,7 @@ PR_SET_PDEATHSIG = 1
 CLOSE_S = 5.0
 """Time for the apps to end after Ctrl-C. Then their connections are closed and they are killed."""
 _REMOTE_LINK = re.compile(r"<link[^>]*https://[^>]*>")
-"""A link to a font on the internet. In a classroom without internet access, it would delay the page."""
+"""A link to a font on the internet, which delays the page in a classroom without internet access."""
 _FOCUS_SCRIPT = """<script>
   const takeKeys = () => {
     const ended = document.body.classList.contains("-closed");
@@ -72,7 +72,7 @@ def serve(simulate: str | None, host: str, port: int, url: str | None) -> None:
 
 
 async def _serve(disk: str, host: str, port: int, url: str) -> int:
-    """Serve until a signal arrives; return the exit status for it. Raises Refused."""
+    """Serve until a signal arrives. Return the exit status of the signal. Raises Refused."""
     from aiohttp import web  # noqa: PLC0415  a dependency of textual-serve
 
     from fstui.runs import simulation  # noqa: PLC0415
@@ -97,7 +97,7 @@ async def _serve(disk: str, host: str, port: int, url: str) -> int:
 
 
 def app_command(home: str, disk: str) -> list[str]:
-    """Return the command of the app for one browser. It imports nothing from the working directory, as -m would."""
+    """Return the command of the app for one browser. Unlike -m, it imports nothing from the working directory."""
     start = f"import sys; sys.path[:] = {sys.path!r}; from fstui.cli.serve import _run_app; _run_app()"
     return [sys.executable, "-P", "-c", start, home, disk]
 
@@ -105,7 +105,7 @@ def app_command(home: str, disk: str) -> list[str]:
 async def application(started: list[str], url: str, token: str) -> Any:
     """Return the aiohttp application, which runs the command ``started`` for each browser.
 
-    Everything, the WebSocket included, is below the token's path; every other path is refused.
+    Everything, including the WebSocket, is below the path of the token. Every other path is refused.
     """
     from aiohttp import web  # noqa: PLC0415
     from textual_serve.server import Server  # noqa: PLC0415

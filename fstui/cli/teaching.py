@@ -45,7 +45,7 @@ def lessons(name: str | None, *, teacher: bool, disks: bool, truth: bool, format
     if teacher and name:
         raise click.UsageError("--teacher prints one page for all lessons. Leave out LESSON.")
     if teacher:
-        from fstui.report import explanation  # noqa: PLC0415  it imports Markdown
+        from fstui.report import explanation  # noqa: PLC0415  slow: Markdown
 
         put(explanation.document(explanation.documentation()["teaching"], width() or WIDTH))
         return 0

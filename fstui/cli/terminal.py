@@ -1,6 +1,6 @@
 """Start the app on this terminal.
 
-Without arguments, nothing imports click: there is nothing to parse, and the first screen appears sooner.
+Nothing here imports click: ``fstui`` without arguments has nothing to parse, and the first screen appears sooner.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fstui.cli.output import is_terminal
 from fstui.model.errors import Refused
 
 _THRESHOLDS = gc.get_threshold()
-"""Python's own, before a command sets others."""
+"""Python's defaults. ``execution`` sets others for commands."""
 NO_TERMINAL = (
     "the app needs a terminal on stdin, stdout and stderr. Commands that work without one: 'fstui list' lists the "
     "filesystems, 'fstui scenarios' what can be run, and 'fstui run SCENARIO DIR' measures and judges."
@@ -26,9 +26,9 @@ DUMB_TERMINAL = (
 
 
 def start(directory: str | None = None, *, trusting: bool = False, simulate: str | None = None) -> int:
-    """Run the app, with the plan for a directory if one is named. Return its exit status.
+    """Run the app, with the plan for a directory if one is named. Return its exit status. Raises Refused.
 
-    ``simulate``: a simulated disk instead of this host. Raises Refused before the screen changes.
+    ``simulate``: a simulated disk to use instead of this host.
     """
     hint = _meant(directory)
     if hint and not has_terminal():
@@ -48,7 +48,7 @@ def start(directory: str | None = None, *, trusting: bool = False, simulate: str
         if directory is not None:
             _check(directory, trusting)
         session = Session.here(trusting=trusting)
-    # imported late: textual takes longer to import than everything else together
+    # late, because textual takes longer to import than everything else together
     from fstui.tui.app import run_app  # noqa: PLC0415
 
     return run_app(session, directory)

@@ -115,7 +115,7 @@ async def _followed(watching: Watching, seconds: float | None, lines: EventLines
 
 
 def _narrate(event: WatchEvent) -> None:
-    """Print one line each second on a terminal, and always why there is no trace."""
+    """Print why there is no trace and, on a terminal, one line each second."""
     match event:
         case WatchStarted(untraced=untraced) | AtRiskStarted(untraced=untraced) if untraced:
             say(f"not traced by the kernel: {untraced}")

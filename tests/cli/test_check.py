@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fstui.cli.host import leave_the_busy
+from fstui.cli.host import leave_out_busy
 from fstui.measure.kinds.documents import decode_run
 from fstui.runs.checking import Checkup
 from fstui.runs.session import Session
@@ -71,9 +71,9 @@ def test_a_busy_device_is_left_out_without_a_terminal(target: Path, monkeypatch:
     asyncio.run(checkup.find_filesystems())
     (subject,) = checkup.subjects
     checkup.subjects = [subject._replace(concerns=("its device sda is 97\xa0% busy",))]
-    leave_the_busy(checkup, yes=True)
+    leave_out_busy(checkup, yes=True)
     assert len(checkup.subjects) == 1
-    leave_the_busy(checkup, yes=False)
+    leave_out_busy(checkup, yes=False)
     assert checkup.subjects == []
     assert "97\xa0% busy" in checkup.left_out[0].reason
 
@@ -81,14 +81,14 @@ def test_a_busy_device_is_left_out_without_a_terminal(target: Path, monkeypatch:
 ASKING = """
 import asyncio, os, sys
 os.environ.pop("FSTUI_YES")
-from fstui.cli.host import leave_the_busy
+from fstui.cli.host import leave_out_busy
 from fstui.runs.session import Session
 from fstui.runs.checking import Checkup
 
 checkup = Checkup(Session.here(trace=False), [sys.argv[1]])
 asyncio.run(checkup.find_filesystems())
 checkup.subjects = [checkup.subjects[0]._replace(concerns=("its device sda is 97\xa0% busy",))]
-leave_the_busy(checkup, yes=False)
+leave_out_busy(checkup, yes=False)
 print(len(checkup.subjects), "to check")
 """
 
