@@ -1,4 +1,4 @@
-"""The report of ``fstui watch --at-risk``: files, new names, disks, and a sentence for each program."""
+"""The report of ``fstui watch --at-risk``: files, new directory entries, disks, and a sentence for each program."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def file_cells(row: FileAtRisk) -> tuple[str, ...]:
 
 
 def who(row: FileAtRisk) -> str:
-    """Return the program, or that several programs have the file open for writing."""
+    """Return the program, with the others that also have the file open for writing."""
     first, *others = row.programs or ("a program that has ended",)
     return f"{first} shared with {', '.join(others)}" if others else first
 
@@ -92,7 +92,7 @@ def total(seen: AtRisk) -> str:
 
 
 def line(seen: AtRisk) -> str:
-    """Return one second in one line, with the program that has most at risk."""
+    """Return one second in one line, with the program that has the most bytes at risk."""
     exposed = [program for program in seen.programs if program.bytes]
     if not exposed:
         return "nothing at risk"

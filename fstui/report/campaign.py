@@ -36,7 +36,7 @@ _CUTS = (
 
 
 def document(store: Store, stopped: str) -> CampaignDocument:
-    """Return the result. It contains no command of the user, because commands contain passwords."""
+    """Return the result. It contains no command of the user, because commands may contain passwords."""
     settings, cuts = store.settings, store.cuts
     header = next(filter(None, map(store.header, cuts)), None)
     happened = [cut for cut in cuts if cut.happened]
@@ -104,7 +104,7 @@ def interim(store: Store) -> str:
 
 
 def bound(share: float, *, up: bool) -> str:
-    """Return a bound with two digits, rounded away from the estimate: ``0.73 %``."""
+    """Return a bound with two significant digits, rounded away from the estimate: ``0.73 %``."""
     digits = max(0, 1 - floor(log10(share * 100))) if share > 0 else 0
     scale = 10**digits
     return f"{(ceil if up else floor)(share * 100 * scale) / scale:.{digits}f}\xa0%"
@@ -120,8 +120,8 @@ def report_of(found: CampaignDocument) -> Report:
                 style=found.verdict,
             ),
             _by_pattern(found),
-            _cuts("Cuts that lost data or did not happen", found, "intact"),
-            _cuts("Every cut", found)._replace(in_documents=True),
+            _cuts("Cuts that lost data or did not happen", found, without="intact"),
+            _cuts("Every cut", found)._replace(only_in_documents=True),
         ),
         found,
         records(_CSV, map(_record, found.cuts)),
@@ -197,7 +197,8 @@ def _by_pattern(found: CampaignDocument) -> Section:
     return Section("Patterns", header, tuple(rows), (torn,) if found.totals.in_flight else ())
 
 
-def _cuts(title: str, found: CampaignDocument, without: str | None = None) -> Section:
+def _cuts(title: str, found: CampaignDocument, *, without: str | None = None) -> Section:
+    """Return a table of the cuts, without those with that outcome."""
     return Section(title, _CUTS, tuple(_row(cut, found.cut) for cut in found.cuts if cut.outcome != without))
 
 

@@ -29,8 +29,11 @@ class Checked(NamedTuple):
 
 
 class Check(NamedTuple):
+    """The result of a check of all filesystems."""
+
     rows: Sequence[Checked]
     left_out: Mapping[str, Sequence[str]]
+    """Reason → filesystems that were not checked for that reason."""
     elapsed_s: float
 
     @property
@@ -70,7 +73,7 @@ def line(row: Checked) -> str:
 
 
 def next_step(run: Run) -> str:
-    """Return the first thing to do; empty for storage without a defect that is not slow."""
+    """Return the first thing to do; empty if the storage has no defect and is not slow."""
     if run.verdict in FREE_OF_DEFECTS and run.speed.answer not in TOO_SLOW:
         return ""
     return next(iter(next_steps(run)), "")
@@ -109,15 +112,16 @@ def _explained(row: Checked) -> Iterator[Section]:
     if run is None:
         return
     slow = run.speed.answer in TOO_SLOW
-    layer = next((one for one in run.findings if one.rule == "container-layer"), None)
+    container = next((one for one in run.findings if one.rule == "container-layer"), None)
+    title_ = f"{GLYPHS[run.verdict]} {row.name}"
     if run.verdict in FREE_OF_DEFECTS and not slow:
-        if layer is not None:
-            yield Section(f"{GLYPHS[run.verdict]} {row.name}", lines=(layer.sentence,), points=(("next", layer.next),))
+        if container is not None:
+            yield Section(title_, lines=(container.sentence,), points=(("next", container.next),))
         return
     lines = [run.sentence, *([speed_words(run.speed)] if slow else [])]
     more = () if run.simulated else (f"fstui show {run.id}",)  # a simulated run is not saved
     points = (("next", tuple(filter(None, [next_step(run)]))), ("more", more))
-    yield Section(f"{GLYPHS[run.verdict]} {row.name}", lines=tuple(lines), points=points, style=run.verdict)
+    yield Section(title_, lines=tuple(lines), points=points, style=run.verdict)
 
 
 def _simulated(check: Check) -> str:

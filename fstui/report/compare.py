@@ -1,4 +1,4 @@
-"""The report of a comparison: one column for each run, or for the rounds of each."""
+"""The report of a comparison: who was faster, what each run is, and a table for each step."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HOUR_S = 3600
 
 
 def of_runs(runs: Sequence[Run], per_hour: Mapping[str, float] = MappingProxyType({})) -> Report:
-    """Return who was faster, what each run is, and a table for each step. ``per_hour``: prices by the ids of runs."""
+    """``per_hour``: the prices of runs by their ids."""
     found = Comparison(runs)
     sides = tuple(map(_side, found.sides))
     steps = tuple(step for name in found.step_names for step in _steps(found, name))
@@ -44,7 +44,7 @@ def of_runs(runs: Sequence[Run], per_hour: Mapping[str, float] = MappingProxyTyp
 
 
 def _legend(found: Comparison) -> Section:
-    """Return a row for each side, in which equal figures of all sides are left out, and a sentence with these."""
+    """Return a row for each side. Facts that all sides have in common are in a sentence below, not in the rows."""
     runs = [side.run for side in found.sides]
     facts = {title: [value(side) for side in found.sides] for title, value in _FACTS.items()}
     chosen = [run.scenario.settings if run.scenario else {} for run in runs]
@@ -85,7 +85,7 @@ def _step(found: Comparison, name: str) -> Section:
     for letter, one in measured.items():
         counts = found.counts(one.run)
         _, per_s, p50, p99, *_ = figures.step_cells(one.step, counts)  # with the median rate of all rounds
-        per_sync = figures.step_cells(one.measured, counts)[5]  # of the middle round, as it was measured
+        per_sync = figures.step_cells(one.measured, counts)[5]  # as it was measured in the middle round
         place = ranked.get(letter)
         share = one.step.rate_per_s / ranking[0].step.rate_per_s if place else 0.0
         drawn = Cell(bar(share, _BAR) if place else "", share)
@@ -146,7 +146,7 @@ def _records(sides: Sequence[ComparedSide], steps: Sequence[ComparisonRow]) -> S
 
 def _io_path(side: Side) -> Section:
     section = io_path.section(side.run)
-    return section._replace(title=f"{side.letter}: {section.title}", in_documents=True)
+    return section._replace(title=f"{side.letter}: {section.title}", only_in_documents=True)
 
 
 def _latencies(found: Comparison, name: str) -> Iterator[tuple[str, str]]:

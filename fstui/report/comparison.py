@@ -1,9 +1,10 @@
 """Compare runs: which of them is faster, by how much, and whether the difference can be trusted.
 
-A side is one run, or the interleaved rounds of one. Its rate in a step is the median of its rounds; the other figures
-are those of the middle round (the slower of two). The interval is that of the rounds' own ratios, from the lowest to
-the highest: with n pairs of rounds it misses the true median 1 time in 2^(n-1), whatever their distribution (David
-and Nagaraja, Order Statistics, 2003, 7.1): 1 time in 16 with 5 pairs.
+A side is one run, or the interleaved rounds of one. Its rate in a step is the median of its rounds. The other figures
+are those of the middle round (the slower of two).
+
+The interval of a ratio is the range of the ratios of all pairs of rounds. With n pairs it misses the true median 1 time
+in 2^(n-1), whatever the distribution is: with 5 pairs, 1 time in 16 (David and Nagaraja, Order Statistics, 2003, 7.1).
 """
 
 from __future__ import annotations
@@ -32,17 +33,20 @@ _SAME = 1.1
 
 
 class StepRound(NamedTuple):
+    """The middle round of a step."""
+
     run: Run
     step: Step
+    """The step with the median rate of all rounds."""
 
     @property
     def measured(self) -> Step:
-        """The step as that run measured it, without the median rate; its flushes are counted from this one."""
+        """The step with its own rate, to which its counts of flushes belong."""
         return next(step for step in self.run.steps if step.name == self.step.name)
 
 
 class Side(NamedTuple):
-    """The rounds of one run, in their order; a single run is one round."""
+    """The rounds of one run in their order. A single run is one round."""
 
     letter: str
     rounds: tuple[Run, ...]
@@ -70,7 +74,7 @@ class Side(NamedTuple):
         return f"{path} · {stack}" if stack else path
 
     def step(self, name: str) -> StepRound | None:
-        """Return that step in its middle round, with the median rate of all rounds; None if no round has it."""
+        """Return the middle round of a step, or None if no round has the step."""
         found = [StepRound(run, step) for run in self.rounds for step in run.steps if step.name == name]
         rated = [one for one in found if one.step.rate_per_s]
         ordered = sorted(rated or found, key=lambda one: one.step.rate_per_s)
@@ -81,7 +85,7 @@ class Side(NamedTuple):
         return middle._replace(step=msgspec.structs.replace(middle.step, rate_per_s=median_rate))
 
     def rates(self, name: str) -> dict[int, float]:
-        """Return the operations per second by the number of the round, without rounds that measured none."""
+        """Return the operations per second in each round that measured the step, by its number."""
         return {
             run.round.number if run.round else 1: step.rate_per_s
             for run in self.rounds
@@ -106,7 +110,7 @@ class Ratio(msgspec.Struct, frozen=True):
     high: float | None = None
     rounds: int = 1
     paired: bool = False
-    """The rounds alternated and were compared one by one."""
+    """Whether the rounds alternated, so that they were compared one by one."""
 
     @property
     def undecided(self) -> bool:
@@ -172,14 +176,14 @@ class Comparison:
         )
 
     def _lead(self, name: str) -> Ratio | None:
-        """Return how many times as fast as the next side the fastest one was in that step, if it was clearly faster."""
+        """Return the ratio of the fastest side to the next one in a step; None if it was not clearly faster."""
         ranking = self.ranking(name)
         times = ratio_of(ranking[1].side, ranking[0].side, name) if len(ranking) > 1 else None
         return times if times and times.times >= _SAME and not times.undecided else None
 
     @property
     def widest(self) -> str | None:
-        """The step in which one side was ahead most."""
+        """The step with the largest lead."""
         leads = {name: lead.times for name in self.step_names if (lead := self._lead(name))}
         return max(leads, key=leads.__getitem__, default=None)
 
@@ -243,7 +247,7 @@ def bar(share: float, width: int) -> str:
 
 
 def headline(before: Run, now: Run) -> str:
-    """Return in one sentence what changed since the run before: the verdict, and how the rates moved."""
+    """Return in one sentence how the verdict and the rates changed since an earlier run."""
     same = before.verdict == now.verdict
     verdict = f"{now.verdict} as before" if same else f"{before.verdict} before, {now.verdict} now"
     times = [step.rate_per_s / earlier.rate_per_s for earlier, step in _pairs(before, now)]
@@ -257,7 +261,7 @@ def headline(before: Run, now: Run) -> str:
 
 
 def since(before: Run, now: Run) -> Section:
-    """Return each step that both runs have: before, now, and how many times as fast."""
+    """Return a table of the steps that both runs have: before, now, and the ratio of the rates."""
     rows = tuple(
         (step.name, _rate_and_p99(earlier), _rate_and_p99(step), f"{step.rate_per_s / earlier.rate_per_s:.2f} ×")
         for earlier, step in _pairs(before, now)
@@ -271,8 +275,7 @@ def _alternated(first: Side, other: Side) -> bool:
 
 
 def remarks(ranked: Sequence[Ranked]) -> Iterator[str]:
-    """Say which side is faster only because it is not durable, which difference is too small to tell, and how far
-    rounds differ."""
+    """Yield remarks about sides: the range of the rounds, faster only because not durable, no clear difference."""
     for one in ranked:
         if spread := one.side.spread(one.step.name):
             yield f"{one.side.letter}: median of {len(one.side.rounds)} rounds, {spread}"

@@ -1,5 +1,5 @@
-"""What explains the figures of databases: where the syncs of a transaction go, how servers are configured, and what
-limited them."""
+"""A table and notes that explain the rates of databases: where the syncs of a transaction go, how servers are
+configured, and what limited them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HEADER = ("each transaction", "writes", "bytes", "syncs", "mean time")
 
 
 def table(run: Run) -> Section:
-    steps = _that_wrote(run)
+    steps = _steps_with_writes(run)
     counts = figures.Counts(run)
     rows = tuple(row for number, each in enumerate(steps, 1) for row in _rows(f"#{number}", each, counts))
     legend = tuple(f"#{number} {each.step.name}" for number, each in enumerate(steps, 1))
@@ -29,7 +29,7 @@ def table(run: Run) -> Section:
 
 
 def _about_syncs(run: Run) -> Iterator[str]:
-    steps = _that_wrote(run)
+    steps = _steps_with_writes(run)
     if steps:
         yield (
             "The server counted the syncs, the kernel counted the flushes at the devices. The sync of a file that "
@@ -50,12 +50,12 @@ def csv_cells(step: Step) -> Iterator[tuple[str, int | None]]:
         yield f"{name}_syncs", found[file].syncs if file in found else None
 
 
-def _that_wrote(run: Run) -> list[DatabaseStep]:
+def _steps_with_writes(run: Run) -> list[DatabaseStep]:
     return [each for each in measured(run) if each.step.ops and any(waits.writes for waits in each.figures.waits)]
 
 
 def _waits(figures: SysbenchFigures) -> tuple[FileWaits, ...]:
-    """Return what the server counted, plus one sync for each write to a file that is opened with O_DSYNC."""
+    """Return the server's counts, with each write to a file that is opened with O_DSYNC also counted as a sync."""
     opened = figures.server.synced_by_writes if figures.server else frozenset()
     return tuple(_with_writes_as_syncs(waits) if waits.file in opened else waits for waits in figures.waits)
 
@@ -74,7 +74,8 @@ def _rows(number: str, each: DatabaseStep, counts: figures.Counts) -> Iterator[t
         if waits.writes or waits.syncs:
             took = duration_ns(waits.sync_ns / waits.syncs) if waits.sync_ns and waits.syncs else NONE
             size = NONE if waits.bytes is None else short_size(round(waits.bytes / ops))
-            yield f"{number} {waits.file}", _each(waits.writes, ops), size, _each(waits.syncs, ops), took
+            writes, syncs_ = _per_transaction(waits.writes, ops), _per_transaction(waits.syncs, ops)
+            yield f"{number} {waits.file}", writes, size, syncs_, took
     syncs = [waits.syncs for waits in counted if waits.syncs is not None]
     yield f"{number} all syncs", "", "", ratio(sum(syncs) / ops), ""
     arrived = counts.written_bytes(each.step) if each.server.on_target else None
@@ -82,7 +83,7 @@ def _rows(number: str, each: DatabaseStep, counts: figures.Counts) -> Iterator[t
     yield f"{number} flushes below", "", size, flushes(counts, each), ""
 
 
-def _each(number: int | None, ops: int) -> str:
+def _per_transaction(number: int | None, ops: int) -> str:
     return NONE if number is None else ratio(number / ops)
 
 
@@ -134,7 +135,7 @@ def _about_flushes(run: Run, databases: Sequence[DatabaseStep]) -> Iterator[str]
 
 
 def _about_processors(databases: Sequence[DatabaseStep]) -> Iterator[str]:
-    """Name each step once: limited by its own processor time, or crowded by other processes."""
+    """Yield which steps the processors limited. A step is in one sentence: limited by itself, or by other processes."""
     limited = [each for each in databases if each.figures.limited_by_processor and not each.figures.crowded]
     if limited:
         shares = ", ".join(f"{each.step.name} ({_percent(each.figures.cpu_share)})" for each in limited)

@@ -1,4 +1,4 @@
-"""What databases achieved: one table of workloads by configuration, and tables of what explains its figures."""
+"""The results of database steps: workloads by configuration, rates by clients, and durable against not durable."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class DatabaseStep(NamedTuple):
 
     @property
     def in_force(self) -> tuple[str, ...]:
-        """The requested options with the values that the server reports. Of an existing server, its own settings."""
+        """The requested options with the values that the server reports; for an existing server, its own settings."""
         if self.server.existing:
             return self.server.commit_settings
         reported = self.server.variables
@@ -90,7 +90,7 @@ def workloads(run: Run) -> Section:
 
 
 def workloads_compared(found: Comparison) -> Section:
-    """Return that table for all sides. Several rounds are represented by the median round of each step."""
+    """Return the table of workloads for all sides of a comparison, with the middle round of each step."""
     shown = []
     for side in found.sides:
         name = f"run {side.name}" + (", median round" if len(side.rounds) > 1 else "")
@@ -102,7 +102,7 @@ def workloads_compared(found: Comparison) -> Section:
 
 
 def _workloads(shown: Sequence[_Column]) -> Section:
-    cells: dict[tuple[str, ...], dict[str, dict[str, str]]] = {}
+    cells: dict[tuple[str, ...], dict[str, dict[str, str]]] = {}  # configuration → workload → row → text
     for name, run, counts, each, spread in shown:
         words = (*([name] if name else []), *_configuration(run, each))
         of_rounds = {"tps of all rounds": spread} if spread else {}
@@ -120,8 +120,8 @@ def _workloads(shown: Sequence[_Column]) -> Section:
 
 
 def by_clients(run: Run) -> Section:
-    """Return transactions per second over the number of clients, with their curve. Empty if it did not vary."""
-    curves: dict[tuple[str, ...], dict[str, dict[int, float]]] = {}
+    """Return a table of transactions per second by the number of clients; empty if that did not vary."""
+    curves: dict[tuple[str, ...], dict[str, dict[int, float]]] = {}  # configuration → workload → clients → tps
     for each in measured(run):
         *words, _ = _configuration(run, each)
         curves.setdefault(tuple(words), {}).setdefault(each.workload, {})[each.settings.threads] = each.tps
@@ -159,7 +159,7 @@ def csv_cells(step: Step) -> Iterator[tuple[str, str | int | float | None]]:
 
 
 def flushes(counts: figures.Counts, each: DatabaseStep) -> str:
-    """Return the flushes per transaction, after ``≤`` if other processes added to them."""
+    """Return the flushes per transaction, with ``≤`` if other processes also flushed."""
     flushed = counts.flushes_at_most(each.step) if each.server.on_target else None
     if flushed is None or not each.step.ops:
         return NONE
@@ -168,7 +168,7 @@ def flushes(counts: figures.Counts, each: DatabaseStep) -> str:
 
 
 def _figures(each: DatabaseStep, counts: figures.Counts) -> dict[str, str]:
-    """Return all rows of the table. The p99 is that of the histogram: sysbench prints one percentile only."""
+    """Return all rows of the table. The p99 comes from the histogram, because sysbench prints only one percentile."""
     numbers = _numbers(each.figures)
     p99 = each.step.latency_ns.p99 if each.step.latency_ns else None
     return {
@@ -210,7 +210,7 @@ def _zfs_properties(run: Run) -> Iterator[str]:
 
 
 def _shared_and_own(configurations: Sequence[tuple[str, ...]]) -> tuple[str, tuple[str, ...]]:
-    """Return what all configurations share, and what each has in addition, with its number."""
+    """Return the words that all configurations share, and one numbered line with the other words of each."""
     shared = [word for word in configurations[0] if all(word in words for words in configurations)]
     own = (" · ".join(word for word in words if word not in shared) for words in configurations)
     legend = tuple(f"#{number} {words}" for number, words in enumerate(own, 1))
@@ -218,7 +218,7 @@ def _shared_and_own(configurations: Sequence[tuple[str, ...]]) -> tuple[str, tup
 
 
 def _durable_and_not(run: Run) -> Section:
-    """Return the pairs of workloads that differ in nothing but their durability."""
+    """Return a table of the pairs of workloads that differ only in their durability."""
     counts = figures.Counts(run)
     pairs: dict[tuple[object, ...], dict[bool, DatabaseStep]] = {}
     for each in measured(run):

@@ -202,7 +202,7 @@ class EnvelopeDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.envel
     verdict: Verdict
     rule: str
     seen: str
-    """Where it can be seen without fstui."""
+    """Where the fault can be seen without fstui."""
 
 
 class CampaignTotals(Base, frozen=True, kw_only=True):
@@ -227,7 +227,7 @@ class CampaignTotals(Base, frozen=True, kw_only=True):
     misplaced: Count
     unreadable: Count
     in_flight: Count
-    """Blocks that are damaged because they were being written. They are no loss."""
+    """Blocks that are damaged because they were being written. They do not count as lost."""
 
 
 class Bound(Base, frozen=True, kw_only=True):

@@ -22,9 +22,9 @@ from fstui.report.text import WIDTH, hanging, wrap
 
 _CODE = re.compile("(?<!`)`([^`]+)`(?!`)")
 _NO_BREAK = "\ue000"
-"""Stands for a non-breaking space, at which Rich breaks lines."""
+"""Replaces a non-breaking space, because Rich breaks lines there."""
 _FIRST_WHOLE = 0xE100
-"""The first of the characters that stand for text that must not be wrapped."""
+"""The first of the private-use characters that replace text that must not be wrapped."""
 _INDENT = 8
 """Columns left and right of text in a list."""
 _LINK = re.compile(r"\[([^\]]+)\]\(([\w-]+)\.md(?:#[^)]*)?\)")
@@ -35,9 +35,9 @@ _DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 class _Table(TableElement):
-    """A table that breaks a word that is too long instead of cutting it: it may be part of a command.
+    """A table that breaks long words instead of cutting them, because they may be part of a command.
 
-    A table with long rows is printed as a list, because narrow columns would break commands.
+    A table with long rows is printed as a list.
     """
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -115,9 +115,9 @@ def document(markdown: str, width: int) -> str:
     room = max(width - _INDENT, 1)
     whole: list[str] = []
 
-    def kept(long: re.Match[str]) -> str:
+    def replaced(long: re.Match[str]) -> str:
         whole.append(long[0])
-        return chr(_FIRST_WHOLE + len(whole) - 1) * room  # as wide as a line, so that it gets one of its own
+        return chr(_FIRST_WHOLE + len(whole) - 1) * room  # as wide as a line, so that it is alone on its line
 
     rows: list[str] = []
     in_code = False
@@ -125,11 +125,11 @@ def document(markdown: str, width: int) -> str:
         fence = row.lstrip().startswith("```")
         in_code ^= fence
         if in_code and not fence:
-            rows.append(re.sub(rf"\S.{{{room},}}", kept, row))
+            rows.append(re.sub(rf"\S.{{{room},}}", replaced, row))
         elif fence or row.startswith("|"):
             rows.append(row)
         else:
-            rows.append(re.sub(rf"(?<!\S)[\w/][^\s\[\]()`]{{{room},}}", kept, row))
+            rows.append(re.sub(rf"(?<!\S)[\w/][^\s\[\]()`]{{{room},}}", replaced, row))
     text = page(line.plain.rstrip() for line in drawn(_CODE.sub(_quoted, "\n".join(rows)), width))
     for at, part in enumerate(whole):
         text = text.replace(chr(_FIRST_WHOLE + at) * room, part)
@@ -146,7 +146,7 @@ def drawn(markdown: str, width: int) -> list[Text]:
 
 
 def _quoted(code: re.Match[str]) -> str:
-    """Return a command in quotation marks, as in findings: plain text has no other sign where it ends."""
+    """Put a command in quotation marks, because plain text has no other sign where it ends."""
     return f"'{code[0]}'" if re.search(r"\s", code[1]) and "'" not in code[1] else code[0]
 
 

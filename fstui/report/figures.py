@@ -1,4 +1,4 @@
-"""Figures and words that all formats and screens derive from a run in the same way."""
+"""Figures and words that all formats and screens share."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ def lowest(counters: Iterable[DeviceCounters], target: Target | None) -> tuple[D
 
 
 class Counts(StepCounts):
+    """The judge's counts of flushes and bytes for each step of a run."""
+
     def __init__(self, evidence: Evidence) -> None:
         super().__init__(Case(evidence))
 
@@ -76,9 +78,9 @@ def step_line(step: Step, counts: Counts) -> str:
 
 
 def names_of(writers: Iterable[OtherWriter]) -> str:
-    """Name the programs that wrote, the largest amount first.
+    """Name the programs that wrote, the one with the most bytes first.
 
-    Kernel workers write for others, so they are named only if no program is.
+    Kernel workers write on behalf of programs, so they are named only if no program is known.
     """
     found = list(writers)
     return judges_words.writers([writer for writer in found if not writer.name.startswith("kworker")] or found)

@@ -1,4 +1,4 @@
-"""Which findings are shown, and in which order: the same in all formats and on all screens."""
+"""Choose and order findings, for all formats and screens."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _GOOD: tuple[Verdict, ...] = ("consistent", "kept")
 FREE_OF_DEFECTS: tuple[Verdict, ...] = (*_GOOD, "plausible")
 _FULL, _FULL_BYTES = 0.01, 1 << 30
 _NEARLY, _NEARLY_BYTES = 0.05, 10 << 30
-"""A filesystem is nearly full if less is free than both: a twentieth of it, and 10 GiB. A large one has room left."""
+"""A filesystem is full, or nearly full, if less is free than this share of its size and less than this many bytes."""
 
 
 def leading(judged: Run | Judgement) -> Finding | None:
-    """Return the finding that the verdict is based on, or the note that says why there is none; else None."""
+    """Return the finding that the verdict is based on, or a note with the reason why there is none, or None."""
     from fstui.judge import leading as found  # noqa: PLC0415  the first screen appears without the rules
 
     return found(judged.findings)
 
 
 def deciding_step(run: Run) -> Step | None:
-    """Return the step that the verdict is based on, or the one with most syncs."""
-    finding, done = leading(run), [step for step in run.steps if step.ops]
-    named = [step for step in done if finding and step.name in finding.steps]
-    return max(named or done, key=lambda step: step.syncs, default=None)
+    """Return the step that the verdict is based on, or the one with the most syncs."""
+    finding, with_ops = leading(run), [step for step in run.steps if step.ops]
+    named = [step for step in with_ops if finding and step.name in finding.steps]
+    return max(named or with_ops, key=lambda step: step.syncs, default=None)
 
 
 def ordered(run: Run) -> tuple[Finding, ...]:
@@ -42,7 +42,7 @@ def ordered(run: Run) -> tuple[Finding, ...]:
 
 
 def next_steps(run: Run) -> tuple[str, ...]:
-    """Return what to do next: about the speed if that is the problem, otherwise about the verdict."""
+    """Return what to do next, about the speed if that is the only problem, otherwise about the verdict."""
     found = leading(run)
     about_verdict, about_speed = found.next if found else (), run.speed.next
     slow = run.speed.answer in TOO_SLOW and run.verdict in FREE_OF_DEFECTS
@@ -50,7 +50,7 @@ def next_steps(run: Run) -> tuple[str, ...]:
 
 
 def flags(judgement: Judgement | None) -> tuple[Finding, ...]:
-    """Return the defects of a filesystem's configuration, the worst first, including those that cannot tell."""
+    """Return the defects of a filesystem's configuration and the findings that cannot tell, the worst first."""
     found = judgement.findings if judgement else ()
     return tuple(finding for finding in found if finding.verdict and finding.verdict not in _GOOD)
 
@@ -74,7 +74,7 @@ def trouble(target: Target) -> str:
     """Return "full", "97 % full" or "read-only", which stop programs; empty if data can be written."""
     if kind(target.fstype).read_only:
         return ""
-    if "ro" in target.mount_options and not in_memory(target):  # a tmpfs is made so on purpose
+    if "ro" in target.mount_options and not in_memory(target):  # a tmpfs is read-only only on purpose
         return "read-only"
     space = target.space
     if space and space.free_bytes < min(_FULL * space.total_bytes, _FULL_BYTES):
@@ -91,7 +91,7 @@ def severity(target: Target, judgement: Judgement | None) -> tuple[int, bool]:
 
 
 def of_one_step(finding: Finding) -> bool:
-    """Return whether it is a verdict on a single step, which must not be mistaken for one on the disk."""
+    """Return whether the finding has a verdict on a single step, which must not be mistaken for one on the disk."""
     return finding.scope == "step" and finding.verdict is not None
 
 

@@ -25,7 +25,7 @@ _ONE_CLIENT = "Commits per second of one client, without group commit (these pro
 
 
 def named(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of the products that a user named. Raises Refused for others, and for those without a limit."""
+    """Return the products whose names begin with these. Raises Refused if there is none with a published threshold."""
     found = []
     for name in names:
         known = [product for product in products() if product.name.lower().startswith(name.lower())]
@@ -40,7 +40,7 @@ def named(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def sections(run: Run, wanted: Sequence[str] = ()) -> tuple[Section, Section]:
-    """Return the table of a run about the wanted products, or all, then those without a published threshold."""
+    """Return the table of the wanted products, by default all, and the list of those without a published threshold."""
     shown = [fit for fit in run.fit if not wanted or fit.product in wanted]
     trusted = run.verdict not in NOT_TRUSTED
     rows = tuple(
@@ -108,7 +108,7 @@ def _why_unanswered(run: Run) -> str:
 
 
 def unmet(run: Run, wanted: Sequence[str]) -> bool:
-    """Return whether the storage does not fit one of the wanted products, or its acknowledgements are not trusted."""
+    """Return whether the storage is too slow for a wanted product, or its acknowledgements are not trusted."""
     return (bool(wanted) and run.verdict in NOT_TRUSTED) or any(
         fit.product in wanted and fit.answer == "does-not-fit" for fit in run.fit
     )

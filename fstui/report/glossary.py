@@ -14,7 +14,7 @@ class Word(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
     also: tuple[str, ...] = ()
     """Other names of the term."""
     heads: tuple[str, ...] = ()
-    """Heads and values of columns that the entry explains. In a sentence, such words mean something else."""
+    """Column titles and values that the entry explains. In a sentence, such words mean something else."""
     source: str = ""
     """The document that the facts come from."""
     see: tuple[str, ...] = ()
@@ -27,10 +27,10 @@ def entries() -> dict[str, Word]:
 
 
 def find(name: str) -> str | None:
-    """Return the term with this name or other name, in any spelling, or None."""
+    """Return the term with this name, or None. Case, spaces and dashes do not matter."""
     wanted = _plain(name)
-    names = ((word, {_plain(word), *map(_plain, (*of.also, *of.heads))}) for word, of in entries().items())
-    return next((word for word, known in names if wanted in known), None)
+    names = ((term, {_plain(term), *map(_plain, (*word.also, *word.heads))}) for term, word in entries().items())
+    return next((term for term, known in names if wanted in known), None)
 
 
 def used_in(text: str) -> tuple[str, ...]:
@@ -38,7 +38,7 @@ def used_in(text: str) -> tuple[str, ...]:
 
 
 def titled(name: str) -> str:
-    """Return the term as a text spells it: ``write cache``, ``FUA``."""
+    """Return the term as it is spelled in a text: ``write cache``, ``FUA``."""
     plain = name.replace("-", " ")
     return next((also for also in entries()[name].also if also.lower() == plain), plain)
 

@@ -1,4 +1,4 @@
-"""The virtual machines of a host: what each of their disks does with a guest's flush, and where its image is stored."""
+"""The virtual machines of a host: what becomes of a guest's flush on each disk, and where the image is stored."""
 
 from __future__ import annotations
 

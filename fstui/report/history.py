@@ -37,7 +37,7 @@ def of_summaries(summaries: Sequence[Summary]) -> Report:
 
 
 def remarks(summary: Summary) -> list[str]:
-    """Return what is special about the run, one word each; ``2/5`` is its round."""
+    """Return remarks of one word each, such as ``stopped``, ``simulated``, or ``2/5`` for a round."""
     found: list[str] = [summary.status] if summary.status and summary.status != "finished" else []
     found += [f"{summary.round.number}/{summary.round.of}"] if summary.round else []
     found += ["limited"] * summary.limited
@@ -45,7 +45,7 @@ def remarks(summary: Summary) -> list[str]:
 
 
 def answer(summary: Summary) -> tuple[str, Verdict]:
-    """Return the verdict, or what survived if that is the question, and the verdict in whose colours it is drawn."""
+    """Return the answer of a run and its style: the verdict, or for a replica test what survived."""
     word = summary.verdict or "cannot-tell"
     if summary.survived is None or word in NOT_TRUSTED:
         return word, word

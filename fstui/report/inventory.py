@@ -27,8 +27,8 @@ _RECORDS = ("mount_point", "fstype", "source", "free_bytes", "stack", "medium", 
 
 
 def of_host(inventory: Inventory, judgements: Judgements) -> Report:
-    """Return the filesystems that hold files, the worst first; each defect with its reason; virtual machines;
-    what drives report of their health; then unused devices."""
+    """Return the filesystems that store files, the worst first; then the reasons for defects, virtual machines, the
+    health of drives, and unused devices."""
     shown = [target for target in inventory.filesystems if not target.pseudo]
     shown.sort(key=lambda target: severity(target, judgements.get(target.mount_point)))
     hidden = len(inventory.filesystems) - len(shown)

@@ -1,6 +1,6 @@
-"""The stack as a drawing: what was requested at the top, and what each edge below passed on or dropped.
+"""Draw the stack: what fstui requested at the top, and below it what reached each layer.
 
-The conclusions are those of the judge.
+The judge draws the conclusions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fstui.report.sections import Cell, Section
 from fstui.report.stack import called
 
 State = Literal["", "arrived", "dropped", "unknown"]
-"""What happened to the syncs; empty where a line says nothing about them."""
+"""What happened to the syncs; empty if a line says nothing about them."""
 
 
 def title(step: Step) -> str:
@@ -40,7 +40,7 @@ def section(run: Run) -> Section:
 
 
 def lines(evidence: Evidence, step: Step) -> list[Cell]:
-    """Return the drawing, from the top: what was requested, then each layer below the edge that leads to it."""
+    """Return the drawing from the top: the requests, then for each layer the edge that leads to it and its name."""
     if evidence.target is None or not evidence.target.stack:
         return []
     return list(_Drawing(evidence, evidence.target, step).draw())
@@ -53,7 +53,7 @@ class _Drawing:
         accounts = case.flushes.accounts(done) if done and done.call and done.syncs else ()
         self._target, self._step = target, step
         self._accounts = {account.level.filesystem.id: account for account in accounts}
-        self._ending = {device.id: account for account in accounts for device in account.devices}
+        self._account_of = {device.id: account for account in accounts for device in account.devices}
         self._traced = {
             account.traced.devices[0].id: (account, account.traced)
             for account in accounts
@@ -94,7 +94,7 @@ class _Drawing:
             return Cell(f"╳ ✗ {self._libraries or 'a library or a filter'} answers the syncs here", style="dropped")
         if node is self._target.stack[0] or counters is None:
             return Cell(f"{lead}{'╳' if stopped else '│'}")
-        account = self._ending.get(node.id)
+        account = self._account_of.get(node.id)
         reached = account is not None and node in account.reached
         state, conclusion = _conclusion(account) if account and reached and not self._stubbed else ("", "")
         above, traced = self._traced.get(node.id, (None, None))
@@ -107,7 +107,7 @@ class _Drawing:
         return Cell(f"{lead}{'╳' if state == 'dropped' else '│'} {words}", style=state)
 
     def _passed_on(self, counters: DeviceCounters, *, each: bool = True) -> Iterator[str]:
-        """``each``: with the shares of what fstui requested, if no other process wrote."""
+        """Yield the bytes and flushes that reached a device. ``each``: also as shares of what fstui requested."""
         step = self._step
         if counters.written_bytes is not None:
             share = f" ({ratio(counters.written_bytes / step.bytes)})" if step.bytes and each else ""
@@ -129,7 +129,7 @@ class _Drawing:
 
 
 def _own(account: FlushAccount, seen: Traced, conclusion: str) -> str:
-    """Return fstui's own flushes by the trace: ``✓ 500 of 500 flushes arrived``."""
+    """Return fstui's own flushes according to the trace: ``✓ 500 of 500 flushes arrived``."""
     low, high = seen.expected
     expected = low * account.syncs
     of = f" of {count(expected)}" if low == high and seen.own.low <= expected else ""

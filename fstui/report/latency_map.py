@@ -1,4 +1,4 @@
-"""Latency over time: the logarithmic axis, the density and the reference values of a map, and its SVG drawing."""
+"""A map of latency over time: its logarithmic axis, cells, reference values, and its SVG drawing."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from fstui.model.settings import Settings
 from fstui.model.steps import Latency, Step, TimelinePoint
 
 QUARTER_OCTAVE = 2**0.25
-"""The ratio between the ends of a cell of ``TimelinePoint.spread``."""
+"""The ratio between the upper and the lower end of a cell of ``TimelinePoint.spread``."""
 _MIN_PUBLISHED = 3
+"""Fewer published results have no useful median."""
 _FAR = 30
-"""A reference value that is farther from the measured ones by this factor does not extend the axis."""
+"""A reference value extends the axis only if it is within this factor of the measured values."""
 _LEFT, _RIGHT, _TOP, _WIDTH, _HEIGHT = 62, 150, 8, 620, 220
 _LINE = 13
 """Sizes of the SVG drawing in pixels."""
@@ -41,7 +42,7 @@ class LogScale(NamedTuple):
     high: float
 
     def position(self, value: float) -> float:
-        """Return 0 at the lower end and below, 1 at the upper end and above."""
+        """Return the position of a value: 0 at the lower end and below, 1 at the upper end and above."""
         if value <= self.low:
             return 0.0
         return min(log10(value / self.low) / log10(self.high / self.low), 1.0)
@@ -77,7 +78,7 @@ class Slice(NamedTuple):
 
 
 def slices(timeline: Sequence[TimelinePoint], single_s: float = 1.0) -> Iterator[Slice]:
-    """Return the stretches in which operations ended. Old documents have only a median and a maximum for each."""
+    """Yield the stretches in which operations ended. Old documents have only a median and a maximum for each."""
     for point, end_s in with_ends(timeline, single_s):
         if point.ops and (cells := point.spread or _outline(point)):
             total = sum(count for _, count in cells)
@@ -89,7 +90,7 @@ def slices(timeline: Sequence[TimelinePoint], single_s: float = 1.0) -> Iterator
 
 
 def with_ends(timeline: Sequence[TimelinePoint], single_s: float) -> Iterator[tuple[TimelinePoint, float]]:
-    """Return each point with its end: the start of the next point, unless points are missing in between.
+    """Yield each point with its end: the start of the next point, unless points are missing in between.
 
     ``single_s`` is the length of a timeline of one point.
     """
@@ -120,7 +121,8 @@ def _edges(ns: float) -> tuple[float, float]:
     return max(edge for edge in edges if edge <= ns * 1.000001), min(edge for edge in edges if edge >= ns * 0.999999)
 
 
-def ladder(latency: Latency | None) -> tuple[Mark, ...]:
+def percentiles(latency: Latency | None) -> tuple[Mark, ...]:
+    """Return the known percentiles, the most important ones first."""
     if latency is None:
         return ()
     known = (("p50", latency.p50), ("max", latency.max), ("p99", latency.p99), ("p99.9", latency.p99_9))
@@ -130,8 +132,8 @@ def ladder(latency: Latency | None) -> tuple[Mark, ...]:
 def marks(evidence: Evidence, name: str, settings: Settings) -> tuple[Mark, ...]:
     """Return the reference values of a step.
 
-    ``limit`` is one revolution of its disk, ``last`` its mean latency in the previous run, ``usual`` the median of
-    published results, and ``idle`` a flush of other processes before the run.
+    ``limit``: one revolution of its disk; ``last``: its mean latency in the previous run; ``usual``: the median of
+    published results; ``idle``: the mean flush of other processes before the run.
     """
     case = Case(evidence)
     known = (
@@ -144,6 +146,7 @@ def marks(evidence: Evidence, name: str, settings: Settings) -> tuple[Mark, ...]
 
 
 def _outline(point: TimelinePoint) -> tuple[tuple[int, int], ...]:
+    """Return approximate cells for a point without them: all operations at the median, but one at the maximum."""
     known = ((point.p50_ns, max(point.ops - 1, 1)), (point.max_ns, 1))
     return tuple((ns, count) for ns, count in known if ns)
 
@@ -201,13 +204,13 @@ def _cells(step: Step, scale: LogScale, whole_s: float) -> Iterator[str]:
 
 
 def _names(step: Step, references: Sequence[Mark], scale: LogScale) -> Iterator[str]:
-    """Draw percentiles and reference values at the right, so that no two names overlap."""
+    """Draw lines for the reference values, and at the right their names and those of percentiles without overlap."""
     shown = [mark for mark in references if scale.holds(mark.ns)]
     for mark in shown:
         y = _y(scale, mark.ns)
         yield f'<line x1="{_LEFT}" x2="{_LEFT + _WIDTH}" y1="{y:.1f}" y2="{y:.1f}" class="mark"/>'
     floor_y = float(_TOP + _HEIGHT)
-    for mark in sorted([*ladder(step.latency_ns), *shown], key=lambda mark: mark.ns):
+    for mark in sorted([*percentiles(step.latency_ns), *shown], key=lambda mark: mark.ns):
         y = min(_y(scale, mark.ns), floor_y)
         floor_y = y - _LINE
         words = f"{mark.name} {duration_ns(mark.ns)}"
@@ -215,6 +218,6 @@ def _names(step: Step, references: Sequence[Mark], scale: LogScale) -> Iterator[
 
 
 def ticks(labels: Iterable[str], left: int, width: int, y: int) -> Iterator[str]:
-    """Draw the five labels of an axis of time."""
+    """Draw the five labels of a time axis."""
     for part, (label, anchor) in enumerate(zip(labels, ("start", "middle", "middle", "middle", "end"), strict=True)):
         yield f'<text x="{left + width * part / 4:.1f}" y="{y}" text-anchor="{anchor}">{label}</text>'

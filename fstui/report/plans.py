@@ -1,4 +1,4 @@
-"""What can be run, and what a run will do before it does it."""
+"""The reports of scenarios and of plans: what can be run, and what a run will do."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BY_HAND = "by hand"
 
 
 def of_scenarios(planned: Sequence[tuple[Scenario, Plan]], cut: power_cut.PowerCutPlan) -> Report:
-    """Return name, question, duration, and the most bytes written. The last scenario is performed by a person."""
+    """Return the name, question, duration and most bytes written of each scenario, and of the power-cut test."""
     rows = [(scenario.name, scenario.question, _time(plan), writes_at_most(plan)) for scenario, plan in planned]
     rows.append((power_cut.NAME, power_cut.FORM.question, BY_HAND, power_cut_writes(cut)))
     by_hand = f"{power_cut.NAME} needs a person and a second host: see 'fstui powercut --help'."
@@ -133,7 +133,7 @@ def _of_form(form: Form, takes: str, steps: Sequence[str], command: str) -> Repo
 
 
 def _setting(setting: Setting) -> tuple[str, str]:
-    """Return the default in the words that the user would type, and the meaning with the permitted values."""
+    """Return the default as the user would type it, and the meaning with the permitted values."""
     values = setting.value if isinstance(setting.value, list) else [setting.value]
     allowed = ""
     if setting.choices:

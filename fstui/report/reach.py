@@ -1,6 +1,6 @@
-"""How far data has got when a call returns, and whether a power cut at that moment would lose it.
+"""Where data is when a call returns, and whether a power cut at that moment would lose it.
 
-This follows from the settings of a step and the configuration of the layers, before anything is measured.
+This is derived from the settings of a step and the configuration of the layers. Nothing is measured.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from fstui.storage.layers.devices.caches import outlives_power_cut
 
 
 class DataPlace(NamedTuple):
-    """A place for data. ``kept``: it survives a power cut; None: unknown."""
+    """A place for data."""
 
     name: str
     kept: bool | None
+    """Whether data there survives a power cut; None: unknown."""
 
 
 class Reach(NamedTuple):
@@ -27,13 +28,13 @@ class Reach(NamedTuple):
     reached: int
     note: str = ""
     past_memory: bool = False
-    """The data bypasses the page cache."""
+    """Whether the data bypasses the page cache."""
     stopped: bool = False
-    """A layer passes no flush on."""
+    """Whether a layer drops the flush."""
 
 
 def places(target: Target) -> tuple[DataPlace, ...]:
-    """Return the places below a program. The last one is where a sync should bring the data."""
+    """Return the places below a program. A sync should bring the data to the last one."""
     lowest = target.lowest
     if lowest and all(node.layer == "memory" for node in lowest):
         return (DataPlace("memory", kept=False),)
@@ -46,7 +47,7 @@ def places(target: Target) -> tuple[DataPlace, ...]:
 
 
 def reach(settings: Settings, target: Target, below: Sequence[DataPlace]) -> Reach | None:
-    """Return where the data is when the call returns; None if it depends on the program."""
+    """Return where the data of a step is when its call returns; None if that depends on the program."""
     as_writes = settings.as_sync_writes() if isinstance(settings, StepSettings) else None
     if as_writes is None:
         commits = settings.commit_settings(UnknownFigures())
@@ -69,7 +70,7 @@ def _synced(target: Target, below: Sequence[DataPlace], note: str, *, direct: bo
     stop = next((node for node in target.stack if node.sync == "stops"), None)
     if stop is None:
         return Reach(len(below) - 1, note, past_memory=direct)
-    # without barriers the writes still go down, only the flush does not; other layers that stop a sync write nothing
+    # without barriers only the flush is dropped; other layers that stop a sync do not even write the data
     written = stop.layer == "block" or "barrier" in stop.because
     at = max(len(below) - 2, 0) if written else 0
     return Reach(at, stop.because, past_memory=direct and bool(at), stopped=True)

@@ -1,4 +1,4 @@
-"""Published rates and the user's own, as tables: the neighbours of a run's rate, and the whole library."""
+"""Tables of published rates and of the user's own: those next to a run's rate, and all of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fstui.model.run import OwnReference, Run
 from fstui.report.documents import ReferencesDocument
 from fstui.report.sections import Cell, Report, Section, number, records
 
-HERE, OWN = "▸", "▲"
+HERE, OWN = "▸", "▲"  # signs of the run's own rate, and of the user's references
 _MAX_ROWS, _NEAR = 8, 3
 """A longer table shows only the nearest rates on either side, the slowest and the fastest."""
 _HEADER = ("", "RATE/S", "DEVICE")
@@ -45,7 +45,7 @@ def compared(placement: Placement) -> Section:
 
 
 def _headings(placement: Placement) -> Iterator[str]:
-    """Compare with the user's own references, then with the published ones."""
+    """Yield comparisons with the user's own references, then with the published ones."""
     for own in placement.own:
         yield f"{placement.per_s / own.per_s:.2f} × your own {own.device}"
     if placement.published:
@@ -84,7 +84,7 @@ def _own_row(own: OwnReference) -> tuple[Cell | str, ...]:
 
 
 def _numbers(references: Iterable[Reference]) -> dict[str, str]:
-    """Return the number of each source, in the order of their first use: ``[1]``."""
+    """Return the number of each source, such as ``[1]``, in the order of first use."""
     found = dict.fromkeys(reference.source for reference in references)
     return {source: f"[{number}]" for number, source in enumerate(found, 1)}
 
@@ -99,7 +99,7 @@ def _notes(references: Iterable[Reference]) -> Iterable[str]:
 
 
 def _nearest(placement: Placement) -> tuple[Reference, ...]:
-    """Return the slowest, the fastest, and the nearest on either side."""
+    """Return the published rates to show: all, or the slowest, the fastest, and the nearest on either side."""
     every = placement.published
     if len(every) <= _MAX_ROWS:
         return every

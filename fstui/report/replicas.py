@@ -1,4 +1,4 @@
-"""Which acknowledged transactions survived when a primary ended: one table per kind of server, one row per step."""
+"""Which acknowledged transactions survived a cut of the primary: one table per kind of server, one row per step."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SERVER = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Headline(NamedTuple):
-    """What survived, which is the answer of such a run. The verdict is about the filesystem below the servers."""
+    """The main answer of such a run: what survived. The verdict is only about the filesystem below the servers."""
 
     words: str
     sentence: str
@@ -101,5 +101,5 @@ def _name(settings: ReplicaCut) -> str:
 
 
 def _short(gtid: str) -> str:
-    """Return the position without the identifier of the server, which is the same in all rows."""
+    """Return a GTID without the identifier of the server, which is the same in all rows."""
     return _SERVER.sub("…", gtid) or NONE

@@ -1,4 +1,4 @@
-"""The report of one run: both answers, then findings, steps, and tables of what explains them."""
+"""The report of one run: both answers, then findings, steps, and explanations."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _head(run: Run) -> Iterator[str]:
 
 
 def _answers(run: Run) -> Iterator[Section]:
-    """Yield both answers, and why it is slow; before them, what a primary and its replica kept."""
+    """Yield both answers: durability and speed. In a run with replicas, what survived comes first."""
     lost = replicas.headline(run)
     if lost:
         yield Section(lost.words, lines=(lost.sentence,), style=lost.style)

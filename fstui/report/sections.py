@@ -19,14 +19,14 @@ Value = str | int | float | bool | None
 
 
 class Cell(NamedTuple):
-    """The words of a cell for people, and its value for programs."""
+    """A cell of a table: its text for people, and its value for programs."""
 
     text: str
     value: Value = None
     style: str = ""
-    """A verdict or an answer to "is it slow?": its class in HTML."""
+    """The class in HTML: a verdict, or an answer to "is it slow?"."""
     numeric: bool = False
-    """Aligned to the right, also where the number is missing."""
+    """Whether it is aligned to the right, as a number or a missing number."""
 
 
 class Section(NamedTuple):
@@ -45,10 +45,10 @@ class Section(NamedTuple):
     style: str = ""
     """The class of the title: a verdict or an answer."""
     labelled: bool = False
-    """The first column names the row. All others are figures and are aligned to the right. On a narrow terminal, the
-    figures that do not fit follow below, with the labels repeated."""
-    in_documents: bool = False
-    """Too long for a terminal: shown in Markdown and HTML only."""
+    """Whether the first column names the row, and all others are numbers, aligned to the right. On a narrow terminal,
+    the columns that do not fit follow below, with the names repeated."""
+    only_in_documents: bool = False
+    """Whether it is too long for a terminal, and shown in Markdown and HTML only."""
 
     @property
     def empty(self) -> bool:
@@ -69,8 +69,8 @@ class Report(NamedTuple):
         return [section for section in self.sections if not section.empty]
 
     @property
-    def without_figures(self) -> list[Section]:
-        """The sections that are not empty in a format that shows no figures."""
+    def shown_as_text(self) -> list[Section]:
+        """The sections that are not empty in a format without SVG drawings."""
         return [section for section in self.sections if not section._replace(figures=()).empty]
 
     @property
@@ -79,12 +79,12 @@ class Report(NamedTuple):
 
 
 def records(header: tuple[str, ...], rows: Iterable[Iterable[Value]]) -> Section:
-    """Return values for programs, without words."""
+    """Return a table of values for programs, without text."""
     return Section("", header, tuple(tuple(Cell("", value) for value in row) for row in rows))
 
 
 def number(value: float | None, words: Callable[[float], str]) -> Cell:
-    """Return a number in the words of ``fstui.model.quantities``, or a dash if it is missing."""
+    """Return a number, formatted by ``words`` (``fstui.model.quantities``), or a dash if it is missing."""
     return Cell(NONE if value is None else words(value), value, numeric=True)
 
 

@@ -1,4 +1,4 @@
-"""The layers of a stack in words. The first screen imports this, so it imports no rules."""
+"""Describe the layers of a stack. This imports no rules, because the first screen imports it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _HEALTH = {
     "pending_sectors": "unreadable sectors: {}", "reallocated_sectors": "reallocated sectors: {}",
     "grown_defects": "grown defects: {}", "backup": "capacitor {}", "smart_status": "own test {}",
 }  # fmt: skip
-"""What a drive reports of itself, in words."""
+"""What a drive reports about its health, with the words for it."""
 
 
 def called(node: Node) -> str:
-    """Return the kind of a layer in words: ``encrypted`` for dm-crypt; empty for a disk, as its name says it."""
+    """Return the kind of a layer in words: ``encrypted`` for dm-crypt; empty for a disk, whose name is enough."""
     label = kind(node.kind).label
     return node.kind if label is None else label
 
@@ -37,12 +37,12 @@ def medium(node: Node) -> str:
 
 
 def unread(node: Node) -> tuple[str, ...]:
-    """Return what could not be read of the layer, with the reasons."""
+    """Return what could not be read about the layer, with the reasons."""
     return tuple(reading.value for reading in node.readings if reading.what == "missing")
 
 
 def health(node: Node) -> str:
-    """Return what the drive reports of its health: ``3 % used, unsafe shutdowns: 40``; empty if it was not asked."""
+    """Return what the drive reports about its health: ``3 % used, unsafe shutdowns: 40``; empty if nothing was read."""
     said = [form.format(value) for what, form in _HEALTH.items() if (value := node.value(what)) is not None]
     # NVMe reports it as a bit of critical_warning, not as a value
     said += ["capacitor failed"] if backup_failed(node) and node.reading("backup") is None else []

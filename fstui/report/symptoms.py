@@ -13,17 +13,17 @@ from fstui.model.base import Base
 
 WATCH = "sudo fstui watch --seconds 30"
 _MIN_LIKENESS = 0.75
-"""The share of a message's words that a similar text must contain, also weighted by how rare they are."""
+"""The likeness that a similar text must have: see ``_likeness``."""
 _ALIKE, _SHORT = 0.8, 4
-"""How similar a word with a typing error must be, and the length of words in which an error makes another word."""
+"""The similarity that a mistyped word must have (difflib). Words of at most _SHORT letters must be equal."""
 _MAX_WORDS = 1000
-"""A search in a longer text takes seconds; only its beginning is searched."""
+"""Only this many words of a text are searched, because a search in a longer text takes seconds."""
 _DIR = re.compile(r"\bDIR\b")
 _ESCAPES = re.compile(r"\x1b\[[\d;]*m")
 
 
 class CommandOutcome(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the command says, and what to do then."""
+    """A result of the command, and what to do then."""
 
     when: str
     then: str
@@ -66,6 +66,7 @@ def find(text: str) -> Symptom | None:
     contained = [(len(says), page) for says, page in every if _pattern(says).search(joined)]
     if contained:
         return max(contained, key=lambda one: one[0])[1]
+    # the text may also be a part of a message; a single word must occur on one page only
     partly = [page for says, page in every if joined in f" {' '.join(_words(says))} "]
     if (len(words) > 1 and partly) or len({page.name for page in partly}) == 1:
         return partly[0]
@@ -97,9 +98,10 @@ def _pattern(says: str) -> re.Pattern[str]:
 
 
 def _likeness(says: Iterable[str], words: Iterable[str]) -> float:
-    """Return how much of a message a text contains: of its words, or if less, of its words weighted by rareness.
+    """Return how much of a message a text contains: the share of the message's words, or the share weighted by
+    rareness, whichever is lower.
 
-    "could" and "not" are rare among these messages, but alone they are no sign of "could not fsync file".
+    Rareness alone is not enough: "could" and "not" are rare here, but do not suggest "could not fsync file".
     """
     rare, given = _rareness(), set(words)
     known = set(says)

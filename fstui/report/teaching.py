@@ -19,26 +19,26 @@ _EXAMPLES = {"disk.platter.rpm": "10000", "disk.command_us": "500"}
 
 
 def of_disks(disks: Sequence[Simulated]) -> Report:
-    rows = tuple((made.name, made.title) for made in disks)
-    document = DisksDocument(disks=tuple(DiskRow(name=made.name, title=made.title) for made in disks))
+    rows = tuple((disk.name, disk.title) for disk in disks)
+    document = DisksDocument(disks=tuple(DiskRow(name=disk.name, title=disk.title) for disk in disks))
     starting = Section("", lines=("fstui --simulate DISK starts the app on one of them.",))
     return Report("", (Section("", ("DISK", "WHAT IT IS"), rows), starting), document)
 
 
-def of_disk(made: Simulated, *, truth: bool) -> Report:
-    """Return the disk's parameters by the names that change them. Only ``truth`` shows whether it is durable."""
-    shown = {key: value for key, value in _parameters(made, "") if truth or not key.endswith(_GIVES_AWAY)}
-    words = made.truth if truth else "Whether it is durable: --truth"
-    starting = f"fstui --simulate {made.name} starts the app on it."
+def of_disk(disk: Simulated, *, truth: bool) -> Report:
+    """Return the disk's parameters. Only with ``truth`` do they show whether it is durable."""
+    shown = {key: value for key, value in _parameters(disk, "") if truth or not key.endswith(_GIVES_AWAY)}
+    words = disk.truth if truth else "Whether it is durable: --truth"
+    starting = f"fstui --simulate {disk.name} starts the app on it."
     key, value = next(item for item in _EXAMPLES.items() if item[0] in shown)
-    changing = f"KEY=VALUE after a comma changes a parameter: {made.name},{key}={value}"
-    document = DiskDocument(name=made.name, title=made.title, parameters=shown, truth=words if truth else None)
+    changing = f"KEY=VALUE after a comma changes a parameter: {disk.name},{key}={value}"
+    document = DiskDocument(name=disk.name, title=disk.title, parameters=shown, truth=words if truth else None)
     table = Section("", ("PARAMETER", "VALUE"), tuple(shown.items()))
-    return Report(f"{made.name}: {made.title}", (table, Section("", lines=(words, starting, changing))), document)
+    return Report(f"{disk.name}: {disk.title}", (table, Section("", lines=(words, starting, changing))), document)
 
 
 def of_lab(lab: Lab) -> Report:
-    """Return the storages of the laboratory, and the truth about those with an open envelope."""
+    """Return the filesystems of the laboratory, with the truth about those whose envelope is open."""
     storages = tuple(
         LabStorage(name=one.name, directory=lab.mount_point(one), truth=one.truth.title if one.opened else None)
         for one in lab.storages
@@ -54,16 +54,16 @@ def of_envelope(storage: LabVolume) -> Report:
     return Report(f"{storage.name}: {kind.title}", (Section("", ("ABOUT", "ANSWER"), rows),), document)
 
 
-def in_truth(made: Simulated, promised: Reach, places: Sequence[DataPlace]) -> Reach:
-    """Return how far a write really comes on a disk that acknowledges a sync without performing it."""
+def in_truth(disk: Simulated, promised: Reach, places: Sequence[DataPlace]) -> Reach:
+    """Return where the data really is. A disk may acknowledge a sync without performing it."""
     if promised.stopped or promised.reached < len(places) - 1:
         return promised
-    if made.host.syncs_stubbed:
+    if disk.host.syncs_stubbed:
         index = int(promised.past_memory)
         return promised._replace(reached=index, note="the sync never left the process", stopped=True)
-    if any(part and part.cache and part.cache.flush == "ignored" for part in made.parts):
+    if any(part and part.cache and part.cache.flush == "ignored" for part in disk.parts):
         return promised._replace(reached=max(len(places) - 2, 0), note="answered by the cache", stopped=True)
-    if failing := made.disk.fails_write:
+    if failing := disk.disk.fails_write:
         return promised._replace(note=f"except write {failing}")
     return promised
 

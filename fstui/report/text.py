@@ -46,14 +46,14 @@ def speed_words(speed: Speed) -> str:
 
 
 def origin(simulated: str | None) -> str:
-    """Return where figures come from that were not measured now: ``SIMULATED hdd-7200`` or ``REPLAY of k3f9a1``."""
+    """Return where figures come from if they are not measured now: ``SIMULATED hdd-7200`` or ``REPLAY of k3f9a1``."""
     if not simulated:
         return ""
     return simulated.replace("replay", "REPLAY", 1) if simulated.startswith("replay of ") else f"SIMULATED {simulated}"
 
 
 def simulated_words(simulated: str) -> str:
-    """Return the warning about figures of a simulated disk, or of a saved run that is played again."""
+    """Return the warning about the figures of a simulated disk or of a replay."""
     if simulated.startswith("replay of "):
         return f"{origin(simulated)}: the figures are those of the saved run."
     return f"SIMULATED: {simulated}. No real storage was measured."
@@ -136,7 +136,7 @@ def _broken(text: str, width: int, first: str = "", indent: str = "", *, break_l
 
 
 def cut_left(text: str, width: int) -> str:
-    """Escape text and cut it at its beginning: the end of a path distinguishes it."""
+    """Escape text and cut off its beginning, because paths differ at their ends."""
     text = escape_controls(text)
     return text if cell_len(text) <= width else "…" + set_cell_size(text[::-1], max(width - 1, 0))[::-1]
 

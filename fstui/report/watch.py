@@ -55,13 +55,13 @@ def more_rows(rows: int) -> tuple[str, ...]:
 
 
 def figures(words: tuple[str, ...], *, last: bool = False) -> tuple[Cell | str, ...]:
-    """Align all cells but the first to the right. ``last``: the last one has words, too."""
+    """Align all cells but the first to the right. ``last``: the last one contains text and is not aligned either."""
     first, *others = words
     return (first, *map(right, others[:-1]), others[-1]) if last else (first, *map(right, others))
 
 
 def two_answers(report: WatchReport) -> Iterator[str]:
-    """Return whether the storage is durable, and whether it is slow; empty for older documents."""
+    """Yield whether the storage is durable, and whether it is slow; nothing for older documents."""
     if report.honest:
         yield report.honest
         yield f"Is it slow? {_ANSWERS[report.speed.answer]}: {report.speed.title}. {report.speed.sentence}"

@@ -17,7 +17,7 @@ from fstui.report.text import NONE, sparkline
 
 TABLE = ("TIME", "DEVICE", "A WRITE TAKES", "WRITTEN/S", "CPU PSI", "I/O PSI", "MEM PSI", "LONGEST WAIT", "WHO WAITED")
 MAX_ROWS = 10
-"""Of the table on a terminal; a longer one would scroll the answer away."""
+"""A terminal shows no table with more rows, because it would scroll the answer away."""
 _LEFT, _WIDTH, _HEIGHT, _BELOW = 70, 780, 80, 22
 """Sizes of a chart in pixels."""
 
@@ -30,7 +30,7 @@ class Chart(NamedTuple):
     words: Callable[[float], str]
     logarithmic: bool = False
     whole: float | None = None
-    """The end of the scale, if it is not the highest value."""
+    """The upper end of the scale; None: the highest value."""
 
     def heights(self, values: Iterable[float | None]) -> list[float | None]:
         """Return each value as a share of the height of the chart."""
@@ -65,7 +65,7 @@ CHARTS = (
 
 
 def of_answer(found: WhatHappened) -> Report:
-    """Return the answer first. Without incidents, its sentence says so."""
+    """Return the incidents, or a sentence if there are none; then charts and the table."""
     lines = [line_of(one) for one in found.incidents] or [found.sentence]
     rows = tuple(map(_row, found.buckets))
     too_many = len(rows) > MAX_ROWS
@@ -77,7 +77,7 @@ def of_answer(found: WhatHappened) -> Report:
         Section("", lines=tuple(lines)),
         Section("Not recorded", lines=tuple(_missing(found))),
         Section("Timeline", drawn=tuple(timeline(found.buckets)), figures=drawn),
-        Section("", TABLE, rows, in_documents=too_many),
+        Section("", TABLE, rows, only_in_documents=too_many),
         Section("", lines=(more,) if more else ()),
     )
     return Report(_title(found), sections, found, values)

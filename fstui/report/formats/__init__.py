@@ -1,7 +1,7 @@
-"""The formats of ``--format``, one module each; ``events`` is ``fstui.cli.delivery.EventLines``.
+"""The formats of ``--format``, one module each, except ``events`` (``fstui.cli.delivery.EventLines``).
 
-To add a format, add a module with ``render`` and ``ENDING``, the file name extension with which the app exports it
-(empty: the app does not export this format).
+To add a format, add a module with ``render`` and ``ENDING``, the file name extension of exported files (empty: the app
+does not export this format).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fstui.report.text import WIDTH
 
 PLAIN = "plain"
 OF_RUNS = frozenset({"brief", "prometheus", "seconds"})
-"""Formats that show nothing but the runs of a report."""
+"""Formats that show only the runs of a report."""
 _UNSAFE = re.compile(r"[^\w.-]")
 
 
@@ -51,8 +51,8 @@ def render_report(name: str, report: Report, width: int | None = None) -> str | 
 
 
 def files(run: Run) -> dict[str, bytes]:
-    """Return the run in every format that has files, by file name."""
-    # a saved document may come from anywhere: its scenario must not lead to another directory
+    """Return the run in every exported format, by file name."""
+    # a document may come from anywhere, and the name of its scenario must not lead to another directory
     name = _UNSAFE.sub("-", f"fstui-{run.scenario.name if run.scenario else 'run'}-{run.id}")
     endings = {format_: ending for format_ in names() if (ending := format_of(format_).ENDING)}
     documents = {f"{name}.{ending}": render(format_, run) for format_, ending in endings.items()}
@@ -60,7 +60,7 @@ def files(run: Run) -> dict[str, bytes]:
 
 
 def render(name: str, run: Run, saved_to: str | None = None) -> str | bytes:
-    """Return a single run. ``saved_to`` is the file that contains it."""
-    from fstui.report.run import of_run  # noqa: PLC0415  it imports the rules, and help needs only the names
+    """Return a single run. ``saved_to``: the file that contains it."""
+    from fstui.report.run import of_run  # noqa: PLC0415  help needs only the names of formats, and no rules
 
     return render_report(name, of_run(run, saved_to), WIDTH)

@@ -1,4 +1,4 @@
-"""A table for spreadsheets and programs. Units are part of the column names; an empty cell was not counted."""
+"""A table for spreadsheets and programs. Column names contain the units. The cell of an unknown figure is empty."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from fstui.report.sections import Report, value
 
 ENDING = "csv"
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+"""A spreadsheet calculates text that starts with one of these."""
 
 
 def render(report: Report, width: int | None = None) -> str:
     table = report.table
-    named = [at for at, name in enumerate(table.header) if name]
+    named = [at for at, name in enumerate(table.header) if name]  # columns without a name contain signs
     header = [table.header[at].lower() for at in named]
     return written([header, *([value(row[at]) for at in named] for row in table.rows)])
 
 
 def written(rows: Iterable[Iterable[object]]) -> str:
-    """Return the rows as CSV, with names that a spreadsheet would calculate marked as text."""
+    """Return the rows as CSV. Text that a spreadsheet would calculate starts with an apostrophe."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(map(_safe, row) for row in rows)
     return text.getvalue()

@@ -16,7 +16,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~&$@])")
 def render(report: Report, width: int | None = None) -> str:
     """Return a heading for the report, then its sections with their titles in bold."""
     blocks = [[f"### {_escape(report.title)}"]] if report.title else []
-    for section in report.without_figures:
+    for section in report.shown_as_text:
         blocks += _section(section)
     return "\n".join(page(block) for block in blocks if block)
 
@@ -49,5 +49,5 @@ def _fence(lines: Sequence[str]) -> str:
 
 
 def _escape(text: str) -> str:
-    """Return safe text with every character escaped that Markdown or HTML reads as markup."""
+    """Escape control characters, and all characters that are markup in Markdown or HTML."""
     return _SPECIAL.sub(r"\\\1", escape_controls(text))

@@ -31,7 +31,7 @@ _MAX_LABEL = 28
 
 def render(report: Report, width: int | None = None) -> str:
     blocks = [[report.title]] if report.title else []
-    blocks += [list(lines(section, width)) for section in report.without_figures if not section.in_documents]
+    blocks += [list(lines(section, width)) for section in report.shown_as_text if not section.only_in_documents]
     return page(line for at, block in enumerate(blocks) for line in (["", *block] if at else block))
 
 
@@ -69,32 +69,32 @@ def _table(section: Section, width: int | None) -> Sequence[str]:
 
 
 def _narrow(rows: list[tuple[str, ...]], align: str, width: int) -> list[str]:
-    """Return the columns that fit, and below each row the others. Nothing is cut.
+    """Return rows with the columns that fit, each followed by its other cells as text. Nothing is cut.
 
-    The first column with a head is the name of the row. A long name gets a line of its own.
+    The first column with a title contains the names of the rows. A long name gets a line of its own.
     """
     name = next((at for at, head in enumerate(rows[0]) if head), 0)
     most = max(width // 3, _MIN_COLUMN)
     named = [(*row[:name], row[name] if cell_len(row[name]) <= most else "", *row[name + 1 :]) for row in rows]
     widths = [_widest(cells) + GAP for cells in zip(*named, strict=True)]
-    kept: list[int] = []
+    fitting: list[int] = []
     for at in range(len(align)):
-        if at <= name or sum(widths[each] for each in (*kept, at)) - GAP <= width:
-            kept.append(at)
-    lines = columns([[row[at] for at in kept] for row in named], "".join(align[at] for at in kept))
+        if at <= name or sum(widths[each] for each in (*fitting, at)) - GAP <= width:
+            fitting.append(at)
+    lines = columns([[row[at] for at in fitting] for row in named], "".join(align[at] for at in fitting))
     margin = sum(widths[:name])
     drawn = [lines[0]]
     for line, row, short in zip(lines[1:], rows[1:], named[1:], strict=True):
         long = row[name] != short[name]
         drawn += [f"{line[:margin]:<{margin}}{row[name]}", " " * margin + line[margin:]] if long else [line]
-        below = [(at, cell) for at, cell in enumerate(row) if at not in kept and cell not in ("", NONE)]
+        below = [(at, cell) for at, cell in enumerate(row) if at not in fitting and cell not in ("", NONE)]
         words = " · ".join(f"{rows[0][at]} {cell}" if align[at] == ">" else cell for at, cell in below)
         drawn += (f"     {part}" for part in wrap(words, width - 5))
     return drawn
 
 
 def _in_pieces(rows: Sequence[tuple[str, ...]], width: int) -> Iterator[str]:
-    """Return the rows with as many columns of figures at a time as fit, each with the label of its row."""
+    """Yield the table in pieces: as many columns as fit at a time, with the labels of the rows repeated."""
     labels, *columns_ = zip(*safe_rows(rows), strict=True)
     margin = min(max(map(cell_len, labels)), _MAX_LABEL)
     most = max((width - margin) // len(columns_) - GAP, _MIN_COLUMN)
@@ -111,7 +111,7 @@ def _in_pieces(rows: Sequence[tuple[str, ...]], width: int) -> Iterator[str]:
 
 
 def _folded_row(label: str, margin: int, cells: Sequence[str], widths: Sequence[int]) -> list[str]:
-    """Continue a cell that is longer than its column in the line below."""
+    """Return the lines of a row. A cell that is longer than its column continues below."""
     folded = [_folded(label, margin), *(_folded(*cell) for cell in zip(cells, widths, strict=True))]
     aligned = [
         (f"{lead:<{margin}}", *(f"{part:>{room}}" for part, room in zip(parts, widths, strict=True)))

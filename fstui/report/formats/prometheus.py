@@ -28,7 +28,7 @@ class Value(NamedTuple):
     value: float
     labels: Labels = {}  # noqa: RUF012  it is never changed
     part: str = ""
-    """The suffix of a summary: ``_sum``, ``_count``."""
+    """The suffix of a value of a summary: ``_sum``, ``_count``."""
 
 
 def render(report: Report, width: int | None = None) -> str:
@@ -42,7 +42,7 @@ def render(report: Report, width: int | None = None) -> str:
 
 
 def _metrics(run: Run) -> Iterator[tuple[str, str, str, Iterable[Value]]]:
-    """Yield the name of each metric, which ends with its unit, its type, what it means, and its values."""
+    """Yield name, type, help and values of each metric. A name ends with the unit."""
     verdicts = [Value(each == run.verdict, {"verdict": each, "confidence": run.confidence}) for each in VERDICTS]
     yield "fstui_verdict", "gauge", "1 for the verdict of the run, 0 for all others.", verdicts
     speeds = [Value(each == run.speed.answer, {"speed": each}) for each in SPEEDS if run.speed.title]
@@ -86,7 +86,7 @@ def _flushes(run: Run) -> Iterator[Value]:
 
 
 def _of_run(run: Run) -> Labels:
-    """Return the labels of every value. Simulated results are labelled."""
+    """Return the labels of all values. Those of a simulated run have one more."""
     scenario, target = run.scenario.name if run.scenario else "", run.target.path if run.target else ""
     return {"scenario": scenario, "target": target} | ({"simulated": run.simulated} if run.simulated else {})
 

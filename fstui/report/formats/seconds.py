@@ -14,7 +14,7 @@ _FIGURES = ("t_s", "tps", "qps", "p95_ms", "errors_per_s")
 
 
 def render(report: Report, width: int | None = None) -> str:
-    """Return the seconds of all runs. ``t_s`` is the end of a second, from the start of its step."""
+    """Return the seconds of all runs. ``t_s`` is the end of a second, counted from the start of its step."""
     return written([("run", "name", *_FIGURES), *(row for run in report.runs for row in _rows(run))])
 
 

@@ -33,7 +33,7 @@ STEPS = (
 
 def blocks(report: Report) -> list[Card]:
     """Return what each run is, a table of all steps, and latencies of the step in which the runs differ most."""
-    legend, *others = [section for section in report.without_figures[1:] if not section.in_documents]
+    legend, *others = [section for section in report.shown_as_text[1:] if not section.only_in_documents]
     steps = [section for section in others if section.header == compare.STEP]
     more = [section for section in others if section not in steps]
     return [

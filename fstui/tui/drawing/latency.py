@@ -196,7 +196,7 @@ def _ladder(view: LatencyView, axis: LogScale, rows: int) -> dict[int, list[Word
 
     Percentiles of one row share a label.
     """
-    known = latency_map.ladder(view.latency)
+    known = latency_map.percentiles(view.latency)
     marks = [mark for mark in view.marks if axis.holds(mark.ns)]
     percentiles = _grouped(known, axis, rows)
     if len(percentiles) + len(marks) > rows:  # the first three matter most

@@ -32,7 +32,7 @@ class Detail(NamedTuple):
 
 
 def report_cards(report: Report) -> list[Card]:
-    sections = (section for section in report.without_figures if not section.in_documents)
+    sections = (section for section in report.shown_as_text if not section.only_in_documents)
     return [(section.title, _drawn(section._replace(title=""))) for section in sections]
 
 
