@@ -9,7 +9,7 @@ from fstui.databases.programs import NOTHING, Installed
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.errors import Refused
 from fstui.model.plan import Plan
-from fstui.model.storage import Node, Space
+from fstui.model.storage import Medium, Node, Space
 from fstui.runs import scenarios, simulation
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.machine.replay import ReplayMachine
@@ -347,6 +347,15 @@ def test_selected_box_of_a_matrix_is_marked(width: int) -> None:
         boxes = drawing.settings(Offer(form.name, form), Choices(), ("flush_method", at), None, width).rows
         marked = [text.plain for text in boxes["flush_method"]() if "▸" in text.plain]
         assert len(marked) == 1 and marked[0].partition("▸")[2][4:].startswith(value)
+
+
+def test_the_medium_is_explained_while_it_is_selected() -> None:
+    disk = msgspec.structs.replace(screens.DATA.lowest[0], medium=Medium(because="a virtio disk"))
+    target = msgspec.structs.replace(screens.DATA, stack=(*screens.DATA.stack[:-1], disk))
+    offer = Offer("check", scenarios.load("check"))
+    for setting, said in (("medium", True), ("seconds", False), ("", False)):
+        lines = [text.plain for text in drawing.notes(offer, target, ("", ""), setting, 80)]
+        assert ("  Medium: a virtio disk." in lines) == said
 
 
 def selected_setting(pilot: Pilot[int]) -> str:

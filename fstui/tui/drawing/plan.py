@@ -14,7 +14,7 @@ from rich.text import Text
 from fstui.model.declaration import Declaration
 from fstui.model.plan import Plan
 from fstui.model.quantities import clock, counted, short_size, size
-from fstui.model.storage import Target
+from fstui.model.storage import Medium, Target
 from fstui.powercut.plan import PowerCutPlan
 from fstui.powercut.records import PREFIX
 from fstui.report.figures import power_cut_writes, writes_at_most
@@ -29,8 +29,8 @@ from fstui.tui.offers import Choices, Offer
 from fstui.tui.styles import AREA, BAD, DOUBT, FAINT
 from fstui.tui.widgets.table import TableContent, row_cells
 
-_BAR, _LONG_BAR, _VERY_WIDE = 12, 36, 150
-_WIDE = 103
+_BAR, _WIDE = 12, 103
+_MAX_PROSE = 120
 _BARS = ("DURATION", "BYTES")
 _MUCH = 10
 """A run that writes more than a tenth of the free space has its bar in another colour."""
@@ -56,7 +56,9 @@ def title(directory: str, target: Target | None, simulated: str | None, width: i
 
 def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None) -> TableContent:
     """Return a row for each scenario with its cost; the index is the key."""
-    bar = _LONG_BAR if width >= _VERY_WIDE else _BAR
+    texts = max((cell_len(offer.form.question) for offer in offers), default=0)
+    texts += sum(one.gap + one.width * (one.title not in _BARS) for one in SCENARIOS)
+    bar = max((width - 1 - texts) // len(_BARS), _BAR)  # the bars take the room that is left
     columns = shown([replace(one, width=bar) if one.title in _BARS else one for one in SCENARIOS], width - 1)
     rows = {}
     for at, offer in enumerate(offers):
@@ -103,13 +105,17 @@ def settings(offer: Offer, chosen: Choices, marked: tuple[str, int], target: Tar
     return TableContent(columns, {name: partial(draw, name) for name in offers.rows(offer.form)})
 
 
-def notes(offer: Offer, target: Target | None, busy: Run, width: int) -> list[Text]:
-    """Return why it cannot be run, or what it writes and the same run as a command; then what it measures and how."""
-    room = width - 2
+def notes(offer: Offer, target: Target | None, busy: Run, setting: str, width: int) -> list[Text]:
+    """Return why it cannot be run, or what it writes and the same run as a command; then what it measures and how.
+
+    If the selected setting is the medium, the reason for what the kernel reports comes first.
+    """
+    room = min(width - 2, _MAX_PROSE)
+    reasons = [medium.because for medium in _media(target) if medium.because and setting == offers.MEDIUM]
     about = paragraph(" ".join(offer.form.help.split()), room, "  ")
     if offer.refusal:
         return [*paragraph(offer.refusal, room, "  ✗ ", BAD), line(), *about]
-    lines: list[Text] = []
+    lines = paragraph(f"Medium: {reasons[0]}.", room, "  ") if reasons else []
     if offer.plan and target:
         steps = offer.plan.steps if isinstance(offer.plan, Plan) else ()
         for reason, count in Counter(step.skip for step in steps if step.skip).items():
@@ -156,8 +162,8 @@ def _amount(plan: Plan | PowerCutPlan, target: Target) -> str:
 def _pictures(plan: Plan, target: Target, width: int) -> list[Text]:
     steps = [(step.name, step.settings) for step in plan.steps if not step.skip]
     reach = io_path.reach_lines(steps, target, width) if steps else []
-    title = [line(), rule(width, io_path.EXPECTED_REACH, io_path.REACH_LEGEND)] if steps else []
-    return [*title, *reach, line(), rule(width, "I/O path"), *io_path.tree(target, width)]
+    title = [rule(width, io_path.EXPECTED_REACH, io_path.REACH_LEGEND)] if steps else []
+    return [*title, *reach, rule(width, "I/O path"), *io_path.tree(target, width)]
 
 
 def _shown(setting: Setting, text: str) -> str:
@@ -179,9 +185,11 @@ def _boxes(setting: Setting, now: Sequence[str], marked: int | None, width: int)
 def _declaration(chosen: Declaration, name: str, target: Target | None) -> tuple[str, str]:
     """Return the declared medium or write cache with what the kernel reports, or that alone."""
     field, word = ("class_", chosen.medium) if name == offers.MEDIUM else ("write_cache", chosen.write_cache)
-    media = [node.medium for node in target.lowest if node.medium and not node.medium.declared] if target else []
-    found = ", ".join(dict.fromkeys(str(getattr(medium, field)) for medium in media)) or "unknown"
+    found = ", ".join(dict.fromkeys(str(getattr(medium, field)) for medium in _media(target))) or "unknown"
     if word is not None:
         return word, f"{'remembered' if chosen.remembered else 'declared'}   (reported: {found})"
-    because = media[0].because if media and name == offers.MEDIUM else ""
-    return found, f"as reported   ({because})" if because else "as reported"
+    return found, "as reported"
+
+
+def _media(target: Target | None) -> list[Medium]:
+    return [node.medium for node in target.lowest if node.medium and not node.medium.declared] if target else []

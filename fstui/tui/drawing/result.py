@@ -150,7 +150,7 @@ def step_of(run: Run, chosen: Finding | None) -> Step | None:
 def io_path_of(run: Run, step: Step | None, width: int) -> list[Text]:
     if step is None:
         return []
-    drawn = [(f" {part.text}", _STATES[part.style]) for part in path_report.lines(run, step)]
+    drawn = [(f"   {part.text}", _STATES[part.style]) for part in path_report.lines(run, step)]
     return [rule(width, path_report.title(step)), *(line((fit(text, width).rstrip(), style)) for text, style in drawn)]
 
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
+from textual.containers import Vertical
 
 from fstui.model.storage import Target
 from fstui.powercut import plan as power_cut
@@ -75,7 +76,8 @@ class PlanScreen(BaseScreen):
         yield self.scenarios
         yield self.lines("selected", self._draw_selected, classes="line")
         yield self.settings
-        yield self.lines("notes", self._draw_notes, classes="rest")
+        with Vertical(classes="rest"):
+            yield self.lines("notes", self._draw_notes, frame=True)
         yield self.footer_lines()
 
     def on_mount(self) -> None:
@@ -147,8 +149,8 @@ class PlanScreen(BaseScreen):
 
     def _show_selected(self) -> None:
         if self.offer:
-            self.settings.border_title = Text(self.offer.name)
-            self.settings.border_subtitle = Text(drawing.extent(self.offer, self.offers.choices))
+            extent = drawing.extent(self.offer, self.offers.choices)
+            self.settings.border_title = Text(" · ".join(filter(None, (self.offer.name, extent))))
         self.settings.refill()
         self.redraw()
 
@@ -312,4 +314,5 @@ class PlanScreen(BaseScreen):
         if self.offer is None:
             return []
         others = busy(self.activity.stats, self._target) if self._target else ("", "")
-        return drawing.notes(self.offer, self._target, others, width)
+        top = [rule(width, "what it does")] if self.part("notes").has_frame else []
+        return [*top, *drawing.notes(self.offer, self._target, others, self.setting, width)]

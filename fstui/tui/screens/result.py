@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
-from textual.containers import Horizontal
+from textual.containers import Horizontal, Vertical
 
 from fstui.model.judgement import Finding
 from fstui.model.quantities import counted
@@ -87,11 +87,11 @@ class ResultScreen(BaseScreen):
         yield self.lines("verdict", lambda width, height: [drawing.verdict(self.result, width)], classes="line")
         yield self.lines("speed", lambda width, height: drawing.speed(self.result, width))
         with Horizontal(id="answer"):
-            yield self.lines("detail", self._draw_detail, frame=True)
+            with Vertical(id="words"):
+                yield self.lines("detail", self._draw_detail, frame=True)
+                yield self.lines("path", self._draw_io_path, classes="huge", frame=True)
             yield self.lines("picture", self._draw_picture, classes="wide", frame=True)
-        with Horizontal(id="found"):
-            yield self.lines("findings", self._draw_findings, frame=True)
-            yield self.lines("path", self._draw_io_path, classes="huge", frame=True)
+        yield self.lines("findings", self._draw_findings, frame=True)
         yield self.lines("steps", self._draw_steps, frame=True)
         yield self.lines("saved", self._draw_saved, classes="line")
         yield self.footer_lines()
