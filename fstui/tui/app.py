@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from fstui.model.plan import Plan
     from fstui.model.run import Run
+    from fstui.runs.history import SavedRun
     from fstui.runs.runner import RunInProgress
     from fstui.runs.site import Site
     from fstui.runs.startup import LedgerEntry
@@ -292,6 +293,12 @@ class FstuiApp(App[int]):
         if isinstance(self.screen, RunScreen):
             before, self.repeated = self.repeated, None
         self._open(ResultScreen(run, saved_to, directory, save_error, before), instead_of=RunScreen)
+
+    def open_saved(self, saved: SavedRun) -> None:
+        from fstui.tui.screens.result import ResultScreen  # noqa: PLC0415
+
+        directory = saved.run.target.path if saved.run.target else None
+        self.push_screen(ResultScreen(saved.run, saved.path, directory, is_saved=True))
 
     def _open(self, screen: BaseScreen, instead_of: type[BaseScreen]) -> None:
         if isinstance(self.screen, instead_of):

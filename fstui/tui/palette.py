@@ -123,7 +123,7 @@ class Entries(Provider):
 
         with self._fstui.reporting():
             saved = await history.find(path)
-            self._fstui.open_result(saved.run, saved.path, saved.run.target.path if saved.run.target else None)
+            self._fstui.open_saved(saved)
 
 
 async def _saved_runs() -> tuple[Summary, ...]:

@@ -136,6 +136,8 @@ async def test_selected_run_shows_its_verdict_and_trend() -> None:
         assert "SUSPICIOUS" in text and "One 16 KiB block was rewritten" in text
         await pilot.press("down")
         assert "bbb222" in "\n".join(await settled(pilot))
+        await pilot.press("enter")
+        assert (await settled(pilot))[0].startswith(" fstui  saved run ") and "2026 " in shown(app)[0]
 
 
 async def test_only_a_run_with_others_to_compare_has_a_trend() -> None:

@@ -71,6 +71,11 @@ def blocks(latencies: Sequence[float | None]) -> str:
     return "".join(_BLOCKS[1 + min(int(log10(value / low) / decades * 7), 6)] if value else " " for value in latencies)
 
 
+def block(eighths: int, row: int) -> str:
+    """Return the cell of a column of that height in a row; row 0 is the lowest."""
+    return _BLOCKS[min(max(eighths - 8 * row, 0), 8)]
+
+
 def axis_labels(labels: Sequence[tuple[int, str]]) -> str:
     """Place each label below its column. The first label starts there, the last ends there, the others are centred."""
     text = ""

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from rich.text import Text
 
 from fstui.model.judgement import VERDICTS
-from fstui.model.quantities import rate
+from fstui.model.quantities import counted, rate
 from fstui.model.run import Run
 from fstui.report import history as report
 from fstui.report.findings import leading
@@ -19,36 +19,48 @@ from fstui.report.latency_map import LogScale
 from fstui.report.text import moment, verdict_word
 from fstui.runs.history import ALTERED, Summary
 from fstui.tui.drawing import charts
-from fstui.tui.drawing.cells import Column, line, paragraph, rule, shown
-from fstui.tui.drawing.report import section_lines
-from fstui.tui.styles import AREA, DOUBT, FAINT, speed_style, verdict_style
+from fstui.tui.drawing.cells import Column, drawn_width, fit, line, paragraph, rule, shown
+from fstui.tui.styles import AREA, DOUBT, FAINT, HEAD, speed_style, verdict_style
 from fstui.tui.widgets.lines import UNBOUNDED
 from fstui.tui.widgets.table import TableContent, row_cells
 
-_BAR, _LONG_BAR, _VERY_WIDE, _RATE = 8, 30, 150, 6
+_BAR, _RATE, _MAX_TARGET = 8, 6, 40
+_NARROW, _WIDE, _VERY_WIDE = 73, 107, 150
 COLUMNS = (
     Column("", 1),
     Column("WHEN", 12),
     Column("VERDICT", 11, gap=2),
     Column("SPEED", 7, gap=2, from_width=89),
     Column("SCENARIO", 14, gap=2, from_width=63),
+    Column("STEP", 16, gap=2, cut="middle", from_width=_WIDE),
     Column("RATE/S", _RATE, gap=1, right=True),
-    Column("BAR", _BAR, gap=1, from_width=73),
+    Column("BAR", _BAR, gap=1, from_width=_NARROW),
     Column("TARGET", gap=2, cut="left"),
     Column("RUN", 6, gap=2, from_width=95),
-    Column("HOST", 12, gap=2, from_width=107),
+    Column("HOST", 12, gap=2, from_width=121),
     Column("NOTE", 28, gap=2, from_width=121),
 )
 _MIN_PICTURE = 8
+_TREND_CELLS = 9
 
 
 def rows(runs: Sequence[Summary], width: int) -> TableContent:
     """Return a row for each run; its path is the key. The title of the bars names their scale."""
-    bar = _LONG_BAR if width >= _VERY_WIDE else _BAR
-    columns = shown([replace(one, width=bar) if one.title == "BAR" else one for one in COLUMNS], width - 1)
+    columns: Sequence[Column] = COLUMNS
+    if width >= _VERY_WIDE:  # the bars take the cells that paths leave
+        target = min(max((drawn_width(_where(one)) for one in runs), default=0), _MAX_TARGET)
+        columns = tuple(replace(one, width={"BAR": 0, "TARGET": target}.get(one.title, one.width)) for one in COLUMNS)
+    columns = shown(columns, width - 1)
     scale = charts.scale_around(one.rate_per_s for one in runs)
+    bar = next((one.width for one in columns if one.title == "BAR"), 0)
     rows = {one.path: partial(_row, one, columns, scale, bar) for one in runs}
     return TableContent(columns, rows, {"BAR": f"{_power_of_ten(scale.low)}…{_power_of_ten(scale.high)}"})
+
+
+def rate_of(runs: Sequence[Summary], width: int) -> str:
+    """Name the step whose rates are shown, if there is one and no column for it."""
+    names = {one.rate_of for one in runs if one.rate_per_s}
+    return f"rates of {names.pop()}" if _NARROW <= width < _WIDE and len(names) == 1 else ""
 
 
 def in_order(runs: Sequence[Summary], title: str) -> list[Summary]:
@@ -58,6 +70,7 @@ def in_order(runs: Sequence[Summary], title: str) -> list[Summary]:
         "": lambda one: VERDICTS.index(one.verdict) if one.verdict else len(VERDICTS),
         "SPEED": lambda one: one.speed or "",
         "SCENARIO": lambda one: one.scenario,
+        "STEP": lambda one: one.rate_of,
         "RATE/S": lambda one: -one.rate_per_s,
         "TARGET": lambda one: one.target,
         "RUN": lambda one: one.id,
@@ -68,16 +81,37 @@ def in_order(runs: Sequence[Summary], title: str) -> list[Summary]:
     return sorted(newest_first, key=keys[title]) if title in keys else newest_first
 
 
-def trend(summaries: Sequence[Summary], chosen: Summary, width: int) -> list[Text]:
-    """Return how the rate changed in the runs of the same scenario on the same storage; nothing for a single run."""
+def trend(summaries: Sequence[Summary], chosen: Summary, width: int, rows: int) -> list[Text]:
+    """Draw how the rate changed in the runs of the same scenario on the same storage; nothing for a single run.
+
+    The chosen run is bold.
+    """
     runs = next((one for one in report.series(summaries) if chosen in one), [])
     if len(runs) < 2:
         return []
-    return [rule(width, f"{chosen.rate_of} by run"), *section_lines(report.trend(runs)._replace(title=""), width)]
+    recent = runs[-((width - 2) // 2) :]
+    cells = min((width - 2) // len(recent), _TREND_CELLS)
+    most = max(one.rate_per_s for one in recent)
+    eighths = [max(round(one.rate_per_s / most * 8 * rows), 1) for one in recent]
+    times = f"{runs[-1].rate_per_s / runs[0].rate_per_s:.2f} × the first"
+    lines = [rule(width, f"{chosen.rate_of} by run", f"{counted(len(runs), 'run')}, the last {times}")]
+    for row in reversed(range(rows)):
+        bars = (f"{charts.block(full, row) * (cells - 1)} " for full in eighths)
+        styled = ((words, HEAD if one is chosen else AREA) for one, words in zip(recent, bars, strict=True))
+        lines.append(line(" ", *styled))
+    glyphs = [(one, *verdict_style(one.verdict)) for one in recent]
+    labels = (
+        (f"{glyph} {_rate(one.rate_per_s)}" if cells == _TREND_CELLS else glyph, style) for one, glyph, style in glyphs
+    )
+    lines.append(line(" ", *((fit(words, cells), style) for words, style in labels)))
+    return lines
 
 
-def selected(summary: Summary, run: Run | None, width: int, height: int) -> list[Text]:
-    """Return the verdict of a run, whether it is slow, what to do next and why, with a picture of its step below."""
+def selected(summary: Summary, run: Run | None, width: int, height: int, *, whole: bool) -> list[Text]:
+    """Return the verdict of a run, whether it is slow, what to do next and why, with a picture of its step below.
+
+    Unless ``whole``, the evidence is shortened to leave room for the picture.
+    """
     if run is None:
         return [rule(width, summary.id or "unreadable", moment(summary.started_at)), *_in_short(summary, width)]
     from fstui.tui.drawing import result  # noqa: PLC0415  not needed for the first frame
@@ -86,8 +120,9 @@ def selected(summary: Summary, run: Run | None, width: int, height: int) -> list
         rule(width, f"{summary.id}  {_target(summary)}", moment(summary.started_at)),
         result.verdict(run, width),
         *result.speed(run, width),
-        *result.explanation(run, leading(run), width, UNBOUNDED),
     ]
+    room = UNBOUNDED if whole else height - len(lines) - _MIN_PICTURE
+    lines += result.explanation(run, leading(run), width, room)
     step = next((step for step in run.steps if step.name == summary.rate_of), None)
     return [*lines, *result.picture(run, step, width, max(height - len(lines), _MIN_PICTURE))]
 
@@ -101,14 +136,14 @@ def file(summary: Summary, width: int) -> list[Text]:
 def _row(summary: Summary, columns: Sequence[Column], scale: LogScale, bar: int) -> list[Text]:
     word, known = report.answer(summary)
     glyph, style = verdict_style(known if summary.verdict else None)
-    remarks = [one for one in report.remarks(summary) if one != "simulated" or not _path_says_simulated(summary)]
     values = {
         "": glyph,
         "WHEN": moment(summary.started_at, "%d %b %H:%M"),
         "VERDICT": "unreadable" if summary.unreadable else word if summary.verdict else "",
         "SPEED": summary.speed or "",
         "SCENARIO": summary.scenario,
-        "TARGET": (summary.target or Path(summary.path).name) + (f" ({', '.join(remarks)})" if remarks else ""),
+        "STEP": summary.rate_of if summary.rate_per_s else "",
+        "TARGET": _where(summary),
         "RATE/S": _rate(summary.rate_per_s) if summary.rate_per_s else "",
         "BAR": charts.bar(summary.rate_per_s, scale, bar),
         "RUN": summary.id,
@@ -119,6 +154,11 @@ def _row(summary: Summary, columns: Sequence[Column], scale: LogScale, bar: int)
     if summary.speed in ("slow", "stalls"):
         styles["SPEED"] = speed_style(summary.speed)[1]
     return row_cells(columns, values, styles)
+
+
+def _where(summary: Summary) -> str:
+    remarks = [one for one in report.remarks(summary) if one != "simulated" or not _path_says_simulated(summary)]
+    return (summary.target or Path(summary.path).name) + (f" ({', '.join(remarks)})" if remarks else "")
 
 
 def _in_short(summary: Summary, width: int) -> list[Text]:

@@ -13,6 +13,7 @@ from fstui.model.quantities import count, counted, duration_ns, percent, rate, s
 from fstui.model.recording import Bucket, DeviceSecond, Incident, RecordedWait, Second, WhatHappened, Window, span
 from fstui.report.text import NONE
 from fstui.report.what_happened import CHARTS, Chart, line_of
+from fstui.tui.drawing import charts
 from fstui.tui.drawing.cells import Column, fit_right, line, paragraph, rule, table, title_line
 from fstui.tui.styles import AREA, FAINT, HEAD, TIME, shades
 
@@ -21,7 +22,6 @@ ZOOMS = (10, 60, 600, 3600)
 _LABEL, _PEAK = 16, 17
 _MAX_ROWS = 8
 _WIDE, _LONG_NAME = 86, 24
-_BLOCKS = " ▁▂▃▄▅▆▇█"
 WAITS = (
     Column("PROGRAM", 18, gap=0),
     Column("SYNCS", 6, right=True),
@@ -84,10 +84,10 @@ def strips(view: RecordingView, width: int, height: int) -> list[Text]:
     """Draw a track for each figure with the free lines, and below them the times and the chosen moment."""
     number = cells(width)
     at = min(max(view.cell, 0), number - 1)
-    charts = CHARTS[: max(height - 2, 1)]
-    rows, more = divmod(max(height - 2, len(charts)), len(charts))
+    tracks = CHARTS[: max(height - 2, 1)]
+    rows, more = divmod(max(height - 2, len(tracks)), len(tracks))
     lines = [rule(width, f"one column is {_length(view.cell_s)}")]
-    for index, chart in enumerate(charts):
+    for index, chart in enumerate(tracks):
         lines += _track(view, chart, number, at, min(rows + (index < more), _MAX_ROWS))
     first, now, last = (
         f"{datetime.fromtimestamp(when):%H:%M}" for when in (view.start, view.at, view.start + number * view.cell_s)
@@ -114,7 +114,7 @@ def _track(view: RecordingView, chart: Chart, number: int, at: int, rows: int) -
         left, right = (
             ((chart.name, FAINT), peak) if row == rows - 1 else ((now, HEAD) if row == rows - 2 else ("", ""), "")
         )
-        blocks = "".join(" " if full is None else _BLOCKS[min(max(full - 8 * row, 0), 8)] for full in eighths)
+        blocks = "".join(" " if full is None else charts.block(full, row) for full in eighths)
         style = shade[rows < 3 or row * 4 >= rows]
         lines.append(
             line(

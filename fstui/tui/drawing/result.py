@@ -67,13 +67,14 @@ FINDINGS = (
 _STATES: dict[str, str] = {"": "", "arrived": GOOD, "dropped": BAD, "unknown": ""}
 
 
-def title(run: Run, width: int) -> Text:
+def title(run: Run, width: int, *, is_saved: bool = False) -> Text:
     name = run.scenario.name if run.scenario else ""
     where = io_path.path(run.target) if run.target else ""
-    when = datetime.fromisoformat(run.started_at).strftime("%-d %b %H:%M")
+    when = datetime.fromisoformat(run.started_at).strftime("%-d %b %Y %H:%M" if is_saved else "%-d %b %H:%M")
     status = "" if run.status == "finished" else f" · {run.status}"
     remark = f"{when} · {seconds(run.elapsed_s)}{status}"
-    return title_line(name, where, remark, width, origin(run.simulated))
+    mark = "  ".join(filter(None, (origin(run.simulated), "saved run" if is_saved else "")))
+    return title_line(name, where, remark, width, mark)
 
 
 def verdict(run: Run, width: int) -> Text:

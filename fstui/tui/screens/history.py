@@ -58,6 +58,8 @@ class HistoryScreen(BaseScreen):
         self.against = against
         self.marked: list[Summary] = []
         self.words = ""
+        self.whole = False
+        """Show all of the evidence, for scrolling."""
         self.rows: list[Summary] | None = None
         """None until the saved runs have been read."""
         self._every: list[Summary] = []
@@ -102,7 +104,12 @@ class HistoryScreen(BaseScreen):
         self.table.refill()
         self._show_chosen()
 
+    def action_scroll(self, by: int) -> None:
+        self.whole = True
+        super().action_scroll(by)
+
     def on_data_table_row_highlighted(self) -> None:
+        self.whole = False
         self.part("selected").to_top()
         self._show_chosen()
 
@@ -143,7 +150,7 @@ class HistoryScreen(BaseScreen):
             return
         runs = [*([self.against] if self.against else []), *(one.run for one in saved)]
         if not self._comparing:
-            self.fstui.open_result(runs[0], saved[0].path, runs[0].target.path if runs[0].target else None)
+            self.fstui.open_saved(saved[0])
         elif len({run.id for run in runs}) < 2:
             self.say("This is the same run. Choose another one.")
         else:
@@ -220,6 +227,7 @@ class HistoryScreen(BaseScreen):
         what = f"compare {marked} with …" if marked else "history"
         number = "" if self.rows is None else counted(len(self.rows), "saved run")
         number = f"“{self.words}”: {number}" if self.words else number
+        number = " · ".join(filter(None, (drawing.rate_of(self.rows or (), width), number)))
         return [title_line(what, "", number, width)]
 
     def _draw_nothing(self, width: int, height: int) -> list[Text]:
@@ -230,11 +238,12 @@ class HistoryScreen(BaseScreen):
     def _draw_trend(self, width: int, height: int) -> list[Text]:
         if (chosen := self.chosen) is None:
             return []
-        return drawing.trend(self._every, chosen, width)
+        return drawing.trend(self._every, chosen, width, 3 if self.size.height >= 30 else 1)
 
     def _draw_selected(self, width: int, height: int) -> list[Text]:
         chosen = self.chosen
-        return drawing.selected(chosen, self._documents.get(chosen.path), width, height) if chosen else []
+        run = self._documents.get(chosen.path) if chosen else None
+        return drawing.selected(chosen, run, width, height, whole=self.whole) if chosen else []
 
     def _draw_file(self, width: int, height: int) -> list[Text]:
         return drawing.file(self.chosen, width) if self.chosen else [line()]

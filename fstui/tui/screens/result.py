@@ -64,8 +64,10 @@ class ResultScreen(BaseScreen):
         directory: str | None,
         save_error: str | None = None,
         before: Run | None = None,
+        *,
+        is_saved: bool = False,
     ) -> None:
-        """``before`` is the run that this run repeats."""
+        """``before`` is the run that this run repeats. ``is_saved``: it was not made now, and the title says so."""
         super().__init__()
         self.result = run
         self.saved_to = saved_to
@@ -73,6 +75,7 @@ class ResultScreen(BaseScreen):
         self.save_error = save_error
         self.findings = list(ordered(run))
         self.before = before
+        self.is_saved = is_saved
         self.more = details(run, before)
         tables = {section.title for section in replicas.tables(run)}
         answers = (at for at, row in enumerate(self.rows) if isinstance(row, Detail) and row.title in tables)
@@ -83,7 +86,9 @@ class ResultScreen(BaseScreen):
         self._enter_confirmed = False
 
     def compose(self) -> ComposeResult:
-        yield self.lines("title", lambda width, height: [drawing.title(self.result, width)], classes="line")
+        yield self.lines(
+            "title", lambda width, height: [drawing.title(self.result, width, is_saved=self.is_saved)], classes="line"
+        )
         yield self.lines("verdict", lambda width, height: [drawing.verdict(self.result, width)], classes="line")
         yield self.lines("speed", lambda width, height: drawing.speed(self.result, width))
         with Horizontal(id="answer"):
