@@ -41,7 +41,7 @@ def fit(directories: Sequence[str], products: Sequence[str], format_: str, outpu
     For products without a published threshold, it shows the commits per second to expect.
 
     Exit status: 0 done, 1 a step failed, 2 refused before anything was written. With --for: 1 no answer, 3 it does not
-    fit, or its verdict is suspicious or worse.
+    fit, or the verdict is suspicious or worse.
 
     \b
     Examples:

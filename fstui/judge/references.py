@@ -36,6 +36,7 @@ _BY_SETTINGS: dict[tuple[tuple[str, ...], str], Operation] = {
     (("direct", "dsync"), "none"): "O_DIRECT+O_DSYNC",
     (("direct",), "none"): "O_DIRECT",
 }
+_NAMES = {"ssd": "SSDs", "ssd-plp": "SSDs with power-loss protection", "optane": "Optane drives"}
 _ROTATING: frozenset[MediumClass] = frozenset({"hdd-5400", "hdd-7200", "hdd-10000", "hdd-15000"})
 
 
@@ -59,7 +60,7 @@ class PublishedClass(NamedTuple):
     """All durable writes that were published for a class of medium."""
 
     name: str
-    """``53 published rates for ssd``"""
+    """``53 published rates for SSDs``"""
     slowest_per_s: float
     slowest_operation: Operation
 
@@ -116,7 +117,7 @@ def class_of(media: frozenset[MediumClass]) -> PublishedClass | None:
     found = [one for one in _durable() if one.medium in compared]
     if len(found) < MIN_PUBLISHED:
         return None
-    names = ", ".join(sorted(media)) if compared == media else "rotating disks"
+    names = named(media) if compared == media else "rotating disks"
     slowest = min(found, key=lambda one: one.per_s)
     return PublishedClass(f"{len(found)} published rates for {names}", slowest.per_s, slowest.operation)
 
@@ -134,6 +135,11 @@ def typical() -> tuple[tuple[str, float], ...]:
 
 def _durable() -> tuple[Reference, ...]:
     return tuple(one for one in library() if one.operation not in NEVER_SYNCED)
+
+
+def named(media: Iterable[str]) -> str:
+    """Return the classes of media in words: ``Optane drives, SSDs``."""
+    return ", ".join(sorted(_NAMES.get(one, one) for one in media))
 
 
 def comparable(media: frozenset[MediumClass]) -> frozenset[MediumClass]:

@@ -135,7 +135,7 @@ def _beginning(line: bytes) -> str:
 def parse(data: bytes) -> Log:
     """Parse a whole log and ignore an incomplete last line. Raises BadLog with the line number."""
     if not data:
-        raise BadLog("the log is empty, because the witness received nothing")
+        raise BadLog("it is empty: the witness received no acknowledgement")
     *lines, _ = data.split(b"\n")
     if not lines:
         raise BadLog("it ends within its first line: nothing was acknowledged")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from fstui.judge.references import Placement, Reference, placed
+from fstui.judge.references import Placement, Reference, named, placed
 from fstui.model.quantities import counted, rate, size
 from fstui.model.run import OwnReference, Run
 from fstui.report.documents import ReferencesDocument
@@ -49,7 +49,7 @@ def _headings(placement: Placement) -> Iterator[str]:
     for own in placement.own:
         yield f"{placement.per_s / own.per_s:.2f} × your own {own.device}"
     if placement.published:
-        classes = ", ".join(sorted({reference.medium for reference in placement.published}))
+        classes = named({reference.medium for reference in placement.published})
         every = len(placement.published)
         faster = f"faster than {placement.slower} of {every} published rates"
         if every == 1:

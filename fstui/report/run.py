@@ -119,7 +119,8 @@ def _steps(run: Run, counts: figures.Counts) -> Section:
         every = len(names) == len(run.steps) > 1
         notes.append(f"{'all steps' if every else ', '.join(map(command, names)) if names[1:] else names[0]}{reason}")
     if shared := counts.shared_devices(run.steps):
-        notes.append(f"{NONE}: not known, because other processes, or a layer between, also wrote to {listed(shared)}")
+        who = "other processes, or a layer between filesystem and disk"
+        notes.append(f"{NONE}: not known, because {who}, also wrote to {listed(shared)}")
     return Section("", figures.STEP_HEADER, tuple(rows), tuple(notes))
 
 

@@ -47,7 +47,7 @@ class Command(msgspec.Struct, frozen=True):
     """Whether the key also works while a value is being typed."""
 
 
-QUIT = Command("app.quit", "q", "app.quit", "quit", "Stop the run, clean up and quit.")
+QUIT = Command("app.quit", "q", "app.quit", "quit", "Quit. A run is stopped first, and its files are removed.")
 INTERRUPT = Command(
     "app.interrupt", "ctrl+c", "app.interrupt", "", "Quit, the second time without waiting. Copy selected text.",
     always=True,

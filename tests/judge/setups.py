@@ -267,7 +267,7 @@ These are made-up hosts with typical times, judged like a run of `odirect-truth`
 may differ. *Consistent* and *plausible* with low confidence are normal in a guest and behind a network, because what
 answers there cannot be seen. The last column says why, or names the source.
 
-The page is generated and checked by the tests: `tests/judge/setups.toml` has the rows.
+The page is generated from `tests/judge/setups.toml`, and a test keeps it up to date.
 {tables}
 """
 
@@ -296,7 +296,7 @@ look. A documented statement makes storage *plausible* with low confidence. A pl
 flushes is *cannot-tell*, unless a flush was seen to write data. A platform that leaves data in the drive's cache is
 also *cannot-tell*, even if a flush writes data: that only moves it from the host's memory to the drive's cache.
 
-The page is generated from `fstui/storage/layers/devices/platforms.toml`, which has the rows, and checked by a test.
+The page is generated from `fstui/storage/layers/devices/platforms.toml`, and a test keeps it up to date.
 
 | platform | recognised by | what it does by default | where to look | source |
 |---|---|---|---|---|

@@ -67,7 +67,7 @@ def test_rate_limited_run_has_unknown_speed(rate_limit: RateLimit) -> None:
 def test_published_class_is_a_yardstick(times: float, answer: str) -> None:
     found = answered(SSD, step(rate=times * SSD_SLOWEST))
     assert found.answer == answer
-    assert "published rates for ssd" in " ".join(found.because)
+    assert "published rates for SSDs" in " ".join(found.because)
 
 
 def test_slower_than_its_operation_is_not_normal() -> None:

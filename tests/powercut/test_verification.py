@@ -293,7 +293,7 @@ async def test_verified_cut_with_removed_records_is_no_loss(box: Box) -> None:
 @pytest.mark.parametrize(
     ("damage", "why"),
     [
-        (lambda log: b"", "the witness received nothing"),
+        (lambda log: b"", "the witness received no acknowledgement"),
         (lambda log: log.partition(b"\n")[0] + b"\n", "contains no acknowledgement"),
         (lambda log: log.partition(b"\n")[0] + b"\nack 0 3", "contains no acknowledgement"),
         (lambda log: log.replace(b"ack 0 32 90\n", b"").replace(b"ack 0 32 10\n", b""), "lines are missing"),

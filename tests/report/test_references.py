@@ -31,13 +31,13 @@ def test_a_rate_is_shown_between_its_neighbours() -> None:
         ["", "10\xa0000", "disk 10000 [1]"],
     ]
     section = references.compared(placement(1000, 100, 10_000))
-    assert section.title == "fsync: faster than 1 of 2 published rates for ssd"
+    assert section.title == "fsync: faster than 1 of 2 published rates for SSDs"
     assert section.lines == ("[1] a page",)
 
 
 def test_a_rate_below_all_published_rates() -> None:
     title = references.compared(placement(50, 100, 10_000)).title
-    assert title == "fsync: 0.50 × the slowest of 2 published rates for ssd"
+    assert title == "fsync: 0.50 × the slowest of 2 published rates for SSDs"
 
 
 def test_only_the_ends_and_the_nearest_of_many_are_drawn() -> None:

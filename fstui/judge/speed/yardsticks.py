@@ -79,7 +79,7 @@ def pace(per_s: float, done: SyncStep) -> str:
 
 class Yardstick(NamedTuple):
     name: str
-    """``53 published rates for ssd``"""
+    """``53 published rates for SSDs``"""
     comparisons: tuple[StepComparison, ...]
 
     @property

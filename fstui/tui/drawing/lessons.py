@@ -170,7 +170,7 @@ def explanation(lesson: Lesson, width: int) -> list[Text]:
 def meanings(lesson: Lesson, width: int) -> list[Text]:
     from fstui.report import explanation  # noqa: PLC0415  not needed for the first frame
 
-    lines = [line(), rule(width, "its words", "g: all of them")]
+    lines = [line(), rule(width, "its words", "g: all words")]
     for name in lesson.words:
         lines += [line(" ", (titled(name), HEAD)), *explanation.word_lines(name, width - 2)]
     return lines if lesson.words else []

@@ -63,7 +63,7 @@ def card_lines(card: Card, width: int, height: int = 0) -> list[Text]:
 class PageScreen(BaseScreen):
     KEYS: ClassVar[tuple[Command, ...]] = (COPY, HELP, BACK, QUIT, *LIST)
     SCROLLED = "page"
-    HELP_TEXT = "A page to read."
+    HELP_TEXT = "A page of text: move through it with the keys below, or with the mouse wheel."
 
     def __init__(self, name: str, cards: Sequence[Card], subject: str = "", answer: str = "") -> None:
         super().__init__(name)

@@ -138,7 +138,10 @@ def _noisy(case: Case, accounts: Sequence[FlushAccount]) -> Conclusion:
     first = accounts[0]
     where = words.devices(first.devices)
     shares = words.between([account.most_per_sync for account in accounts])
-    who = f"Another process wrote to {where} during the run, or a layer between adds flushes of its own"
+    who = (
+        f"Another process wrote to {where} during the run, or a layer between filesystem and disk adds flushes of its "
+        "own"
+    )
     if first.by_others_per_s and any(account.others_flush_often for account in accounts):
         writers = f": {words.writers(case.others.writers)}" if case.others.writers else ""
         who = (
@@ -162,7 +165,7 @@ def _not_attributed(noisy: Sequence[FlushAccount]) -> str:
     shares = [account.arrival.per_sync for account in noisy if account.arrival.traced]
     if not shares:
         return "fstui's own cannot be told apart"
-    own = f"fstui itself requested {words.between(shares)} of them, by {TRACE}"
+    own = f"fstui itself requested {words.between(shares)} of them, according to {TRACE}"
     return f"{own}, and a commit of another process may have carried the rest"
 
 

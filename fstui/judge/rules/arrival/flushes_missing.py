@@ -97,7 +97,7 @@ def _traced(arrival: Arrival) -> str:
         return ""
     others = arrival.traced.others
     next_to = f", while other processes requested {count(others)}" if others else ""
-    return f", by {TRACE}{next_to},"
+    return f", according to {TRACE}{next_to},"
 
 
 def _dropped_by(case: Case, account: FlushAccount) -> str:

@@ -1,4 +1,4 @@
-"""*suspicious, low confidence; a note if a copy is stored elsewhere*
+"""*suspicious, low confidence; a note if another device holds a copy of the data (a mirror)*
 
 ## What it means
 Published reports say that drives of this model, with this firmware, lost data that they had acknowledged. The write

@@ -176,7 +176,9 @@ def test_other_writers_are_named() -> None:
 def test_rare_flushes_while_idle_are_not_named_as_the_cause() -> None:
     """A layer may write a journal of its own: 1.57 flushes per sync, next to 0.7 flushes per second while idle."""
     judgement = verdict(None, step(flushes=1.57), idle=busy("sda", 1, "jbd2/dm-1-8"))
-    assert judgement.sentence.startswith("Another process wrote to sda during the run, or a layer between adds flushes")
+    assert judgement.sentence.startswith(
+        "Another process wrote to sda during the run, or a layer between filesystem and disk adds flushes"
+    )
     assert "jbd2" not in judgement.sentence
 
 
@@ -207,7 +209,7 @@ def test_too_few_own_flushes_on_btrfs_may_be_carried_by_others() -> None:
     seen = {"trace": (traced(us=500, fua=500, others=9000),)}
     judgement = verdict(on_disk(filesystem("btrfs")), step(flushes=5, share=9, changes=seen), idle=busy("sda", 900))
     assert judgement.verdict == "cannot-tell"
-    assert "fstui itself requested 0.50 of them, by the kernel's trace" in judgement.sentence
+    assert "fstui itself requested 0.50 of them, according to the kernel's trace" in judgement.sentence
 
 
 def test_trace_covers_only_the_first_layer() -> None:

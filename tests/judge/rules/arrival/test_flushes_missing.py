@@ -79,7 +79,7 @@ def test_flushes_of_a_neighbour_do_not_hide_missing_ones() -> None:
     assert (judgement.verdict, found.confidence) == ("not-durable", "high")
     assert found.title == "0.00 flushes per sync at sda, 1 expected"
     assert (
-        "produced 0 flushes at sda, by the kernel's trace, while other processes requested 6\xa0000, in"
+        "produced 0 flushes at sda, according to the kernel's trace, while other processes requested 6\xa0000, in"
         in found.sentence
     )
 
