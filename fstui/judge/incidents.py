@@ -204,7 +204,7 @@ class IncidentFacts:
         until_end = [window for window in records.windows if window.at - window.elapsed_s < end]
         self.windows = [window for window in until_end if window.at > start]
         self.earlier = [window for window in until_end if window.at > start - BEFORE_S]
-        """Those of the incident, and those in which the data was written that the kernel wrote to the device then."""
+        """``windows`` and earlier ones: the kernel writes data to the device some time after a program wrote it."""
         self.rows = [row for window in self.windows for row in window.waits if not row.kernel]
         self.own = [row for row in self.rows if self.row and row.program == self.row.program]
         self.memory = pressure(self.seconds, MEMORY)
@@ -228,7 +228,6 @@ class IncidentFacts:
 
     @property
     def slow_device(self) -> bool:
-        """Whether the device's writes took far longer than usual."""
         if self.median_ms is None:
             return False
         return self.median_ms >= (ALONE_MS if self.typical_ms is None else max(RISE_MS, RISE * self.typical_ms))

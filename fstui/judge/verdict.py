@@ -69,8 +69,7 @@ def judge(evidence: Evidence) -> Judgement:
 
 
 def _safe_next(evidence: Evidence, steps: tuple[str, ...]) -> tuple[str, ...]:
-    """Replace the names of a simulated disk, which may also be those of a real one, in commands that a user may
-    paste."""
+    """Replace the names of a simulated disk in commands to paste, because a real disk may have them as well."""
     target = evidence.target
     if target is None or target.simulated is None:
         return steps

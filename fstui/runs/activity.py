@@ -59,7 +59,6 @@ class IdleWatch:
         self._written = Counter({(one.pid, one.name): one.written_bytes for one in self.seen.writers})
 
     async def watch(self, seconds: float, stop: asyncio.Event) -> None:
-        """Watch for this time, or until ``stop`` is set."""
         written_before = self._machine.written_so_far()
         before = self._machine.counters(self._stack)
         waiting = asyncio.ensure_future(self._machine.wait(seconds))

@@ -56,7 +56,6 @@ def _changed(before: Node, later: list[Node | None]) -> Iterator[str]:
 
 
 def _properties(node: Node) -> Iterator[tuple[str, str]]:
-    """Yield the name and the value of each property, in a fixed order."""
     yield "write cache", node.write_cache or "not stated"
     yield "FUA", "yes" if node.fua else "no"
     yield "counted", "yes" if node.counted else "no"

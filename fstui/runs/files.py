@@ -42,7 +42,6 @@ async def write(path: str, data: bytes) -> str:
 
 
 def check_file(path: Path) -> None:
-    """Check that the file can be written. Raises Refused."""
     if path.is_dir():
         raise Refused(f"--output {path} is a directory: name a file in it")
     if not path.parent.is_dir():

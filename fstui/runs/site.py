@@ -40,7 +40,6 @@ class Site(Base, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, declaration=declaration)
 
     def surveyed_again(self, surveyed: Target) -> Site:
-        """Return the site with a newer reading of its filesystem."""
         return msgspec.structs.replace(self, surveyed=_resolved(surveyed, self.directory))
 
     def check_open(self) -> None:

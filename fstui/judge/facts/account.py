@@ -1,9 +1,9 @@
 """One flush account: the flushes and bytes of one step at one level of the stack, and what they show.
 
 Other processes only add flushes, so nothing is subtracted. Too few flushes are too few, whoever else wrote. Enough
-flushes show something only if no other process wrote. For that, at most 5 % too many flushes or bytes may arrive. And
-at the rate of the idle device, sampled for a second before the run and between steps, flushes of other processes may be
-at most 5 % of the syncs.
+flushes show something only if no other process wrote. Another process wrote if more than 5 % too many flushes or bytes
+arrived, or if the flushes of the idle device, sampled for a second before the run and between steps, would be more than
+5 % of the syncs.
 
 The kernel's trace attributes flushes to processes, at the topmost level (see ``traced``). If fstui's own flushes are as
 many as expected, they arrived. If they are too few, those of other processes do not help.

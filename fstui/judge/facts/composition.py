@@ -94,7 +94,6 @@ class Composition:
         return [edge for edge in each if written[edge.node.id] >= least]
 
     def edges(self, node: Node) -> tuple[Edge, ...]:
-        """Return the edges to the layers directly below."""
         if node.id not in self._edges:
             edges = self._all_edges(node)
             # with an unknown share of the writes, the number of flushes that accompany them is unknown as well
@@ -158,10 +157,7 @@ class Composition:
         return [edge for edge in sharing if what != "fua" or self._received_bytes(edge.node) > 0]
 
     def _received_bytes(self, node: Node) -> float:
-        """Return the bytes that a layer received; infinite if a device does not count them.
-
-        Of copies, the largest counts. Parts are added.
-        """
+        """Return the bytes that a layer received: the largest copy or the sum of parts; infinite if not counted."""
         own = self._own(node, "bytes")
         if own is not None:
             return own.low

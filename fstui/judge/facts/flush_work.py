@@ -95,7 +95,7 @@ class FlushGrowth(NamedTuple):
         shares = [point.arrived_share for point in self.points[-_LARGEST:] if point.arrived_share is not None]
         arrived = f"; {ratio(min(shares))} had arrived before" if shares else ""
         own = ", ".join(f"{device} {ms:g} ms" for device, ms in sorted((self.points[-1].flush_ms or {}).items()))
-        by_counters = f"; of the last, the device's own flushes: {own}" if own else ""
+        by_counters = f"; the last flush took at the device: {own}" if own else ""
         longest_ns = self._longest_traced_ns
         by_trace = "" if longest_ns is None else f"; longest flush of a device: {duration_ns(longest_ns)} ({TRACE})"
         return f"{self.pattern}: {times}{arrived}{by_counters}{by_trace}"

@@ -49,7 +49,7 @@ def rpm(medium: Medium) -> int | None:
 
 
 def revolution_ns(medium: Medium) -> int | None:
-    """Return the time of one revolution, the least time between two durable writes of the same block."""
+    """Return the least time between two durable writes of the same block."""
     speed = rpm(medium)
     return None if speed is None else round(60e9 / speed)
 
@@ -77,7 +77,6 @@ class Platters(NamedTuple):
 
     @property
     def per_s(self) -> float:
-        """The largest possible number of durable rewrites of one block per second."""
         least_ns = {"log": LOGGED_NS, "flash": NAND_PROGRAM_NS}.get(self.writes)
         return rewrites_per_s(self.rpm) if least_ns is None else 1e9 / least_ns
 
@@ -220,10 +219,7 @@ class Rotation:
 
     @cached_property
     def _paces(self) -> tuple[Pace, ...]:
-        """The steps that synced each write before the next one, as fast as they could.
-
-        A step that rewrites one block is left out if the block was not on the disk before.
-        """
+        """The steps that synced each write before the next one, as fast as they could."""
         if self.platter is None:
             return ()
         return tuple(

@@ -131,10 +131,7 @@ class Stack:
         return tuple(other for other in self.nodes if other.id in node.below)
 
     def flushed_below(self, node: Node) -> tuple[Node, ...]:
-        """Return the layers that must receive the flushes of a layer, nearest first.
-
-        Below one that keeps each write, no layer must.
-        """
+        """Return the layers that must get a layer's flushes, nearest first. Below one that keeps each write, none."""
 
         def passes_to(layer: Node) -> tuple[Node, ...]:
             return () if kind(layer.kind).keeps_each_write(layer) else self.children(layer)
