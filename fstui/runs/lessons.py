@@ -111,7 +111,7 @@ class Planned(NamedTuple):
 
     plan: Plan
     target: Target
-    made: Simulated
+    disk: Simulated
 
 
 @cache
@@ -143,8 +143,8 @@ async def planned(lesson: Lesson) -> list[Planned]:
 
 
 async def _planned(lesson: Lesson, run: LessonRun, pace: float) -> tuple[Session, Site, Plan]:
-    made = simulation.named(run.disk)
-    session = simulation.session(made, pace)
+    disk = simulation.named(run.disk)
+    session = simulation.session(disk, pace)
     scenario = Scenario(
         name=lesson.name,
         title=lesson.title,
@@ -152,7 +152,7 @@ async def _planned(lesson: Lesson, run: LessonRun, pace: float) -> tuple[Session
         settings={"seconds": Setting(value=1.0, unit="s")},
         steps=[dict(step) for step in run.steps],
     )
-    site = await session.look_up(simulation.mount_point(made))
+    site = await session.look_up(simulation.mount_point(disk))
     plan = await session.plan(scenario, site, {})
     if run.plug:
         plan = replace(plan, steps=tuple(map(_without_end, plan.steps)), seconds=None)

@@ -97,7 +97,7 @@ class RunInProgress:
 
         A caller that leaves the loop early stops the run: the step ends, and the directory is removed.
         """
-        task = asyncio.ensure_future(self._go())
+        task = asyncio.ensure_future(self._carry_out())
         task.add_done_callback(lambda _: self._mailbox.put(None))
         try:
             while (event := await self._mailbox.get()) is not None:
@@ -128,7 +128,7 @@ class RunInProgress:
         if self._stepping:
             self._stepping.stop()
 
-    async def _go(self) -> None:
+    async def _carry_out(self) -> None:
         SHUTDOWN_DEADLINE.set(shutdown_deadline(self._machine, self._target, self._stopping.is_set))
         lowest = self._target.lowest
         counters_before = self._machine.counters(lowest)
@@ -171,10 +171,10 @@ class RunInProgress:
         )
         self._judge()
         idle = IdleWatch(self._machine, self._target.stack, self._idle)
-        await self._rest(idle, 0.0 if self._idle else IDLE_S)
+        await self._pause(idle, 0.0 if self._idle else IDLE_S)
         for index, planned in enumerate(self._plan.steps):
             if index:
-                await self._rest(idle, PAUSE_S)
+                await self._pause(idle, PAUSE_S)
             if self._stopping.is_set():
                 break
             await self._one_step(index, planned, directory, servers)
@@ -183,7 +183,7 @@ class RunInProgress:
         if cut := self._machine.aftermath():
             self._add(max(len(self._run.steps) - 1, 0), cut)
 
-    async def _rest(self, idle: IdleWatch, seconds: float) -> None:
+    async def _pause(self, idle: IdleWatch, seconds: float) -> None:
         """Watch the devices while fstui does nothing. A stop ends the pause."""
         if not self._stopping.is_set():
             if seconds:

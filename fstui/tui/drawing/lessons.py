@@ -191,7 +191,7 @@ def reach(lesson: Lesson, planned: Sequence[Planned], width: int, *, hidden: boo
     lines = [line(), rule(width, heading, io_path.REACH_LEGEND)]
     for run, plan in zip(lesson.runs, planned, strict=False):
         steps = [(step.name, step.settings) for step in plan.plan.steps]
-        first, *rest = io_path.reach_lines(steps, plan.target, width, hidden=hidden, actual=plan.made)
+        first, *rest = io_path.reach_lines(steps, plan.target, width, hidden=hidden, actual=plan.disk)
         head = line(("  " + run.label, HEAD))
         if first.plain[: cell_len(head.plain)].isspace():
             head.append_text(first[cell_len(head.plain) :])
