@@ -110,34 +110,34 @@ def bound(share: float, *, up: bool) -> str:
     return f"{(ceil if up else floor)(share * 100 * scale) / scale:.{digits}f}\xa0%"
 
 
-def report_of(found: CampaignDocument) -> Report:
+def report_of(campaign: CampaignDocument) -> Report:
     return Report(
-        f"power-cut campaign on {found.name}",
+        f"power-cut campaign on {campaign.name}",
         (
             Section(
-                f"{GLYPHS[found.verdict]} {verdict_word(found.verdict)}  {found.sentence}",
-                lines=tuple(filter(None, _lines(found))),
-                style=found.verdict,
+                f"{GLYPHS[campaign.verdict]} {verdict_word(campaign.verdict)}  {campaign.sentence}",
+                lines=tuple(filter(None, _lines(campaign))),
+                style=campaign.verdict,
             ),
-            _by_pattern(found),
-            _cuts("Cuts that lost data or did not happen", found, without="intact"),
-            _cuts("Every cut", found)._replace(only_in_documents=True),
+            _by_pattern(campaign),
+            _cuts("Cuts that lost data or did not happen", campaign, without="intact"),
+            _cuts("Every cut", campaign)._replace(only_in_documents=True),
         ),
-        found,
-        records(_CSV, map(_record, found.cuts)),
+        campaign,
+        records(_CSV, map(_record, campaign.cuts)),
     )
 
 
-def _lines(found: CampaignDocument) -> Iterable[str]:
-    totals, name = found.totals, CUT_NAMES[found.cut]
-    yield CUT_LIMITS[found.cut]
-    left = found.cuts_wanted - totals.cuts
-    if left > 0 or found.stopped:
-        state = "is running" if found.running else f"stopped: {found.stopped or 'its process was killed'}"
-        yield f"{count(left)} of {counted(found.cuts_wanted, name)} are left. The campaign {state}"
+def _lines(campaign: CampaignDocument) -> Iterable[str]:
+    totals, name = campaign.totals, CUT_NAMES[campaign.cut]
+    yield CUT_LIMITS[campaign.cut]
+    left = campaign.cuts_wanted - totals.cuts
+    if left > 0 or campaign.stopped:
+        state = "is running" if campaign.running else f"stopped: {campaign.stopped or 'its process was killed'}"
+        yield f"{count(left)} of {counted(campaign.cuts_wanted, name)} are left. The campaign {state}"
     yield (
-        f"{found.host.hostname}, Linux {found.host.kernel}: {found.directory}, {stack_line(found.target)}"
-        if found.target
+        f"{campaign.host.hostname}, Linux {campaign.host.kernel}: {campaign.directory}, {stack_line(campaign.target)}"
+        if campaign.target
         else ""
     )
     if totals.cuts:
@@ -148,33 +148,33 @@ def _lines(found: CampaignDocument) -> Iterable[str]:
             f"{count(totals.present)} present, {count(totals.missing)} missing, {count(totals.stale)} stale, "
             f"{count(totals.torn)} torn, {count(totals.misplaced)} misplaced, {count(totals.unreadable)} unreadable."
         )
-    if gone := sum(cut.figures is not None and cut.figures.gone for cut in found.cuts if cut.happened):
+    if gone := sum(cut.figures is not None and cut.figures.gone for cut in campaign.cuts if cut.happened):
         yield f"The directory with all records was gone after {counted(gone, name)}."
     if totals.not_mounted:
         yield f"The filesystem did not mount after {counted(totals.not_mounted, name)}."
     if totals.no_cut:
         yield f"{count(totals.no_cut)} more did not happen, and prove nothing."
-    if len({cut.figures.identity for cut in found.cuts if cut.happened and cut.figures}) > 1:
+    if len({cut.figures.identity for cut in campaign.cuts if cut.happened and cut.figures}) > 1:
         yield "The layers or the settings of the storage changed during the campaign: its cuts are not all alike."
-    low, high = found.wait_s
+    low, high = campaign.wait_s
     yield (
-        f"Each {name} came {low:g} to {high:g} s after the first acknowledgement, at random (seed {found.seed}). You "
-        f"declared with --cut {found.cut} what the commands do."
+        f"Each {name} came {low:g} to {high:g} s after the first acknowledgement, at random (seed {campaign.seed}). "
+        f"You declared with --cut {campaign.cut} what the commands do."
     )
-    yield f"The interval is exact ({found.bound.method}) and holds for {name}s like these." if totals.cuts else ""
+    yield f"The interval is exact ({campaign.bound.method}) and holds for {name}s like these." if totals.cuts else ""
     if totals.cuts and not totals.lost:
         n = totals.cuts
         yield f"Without a loss in {counted(n, name)} it ends at 1 − 0.05^(1/{n}). The rule of three gives 3/{n}."
 
 
-def _by_pattern(found: CampaignDocument) -> Section:
+def _by_pattern(campaign: CampaignDocument) -> Section:
     header = (
-        "PATTERN", f"{CUT_NAMES[found.cut].upper()}S", "LOSSES", "LOSE DATA", "ACKNOWLEDGED", "CHECKED",
+        "PATTERN", f"{CUT_NAMES[campaign.cut].upper()}S", "LOSSES", "LOSE DATA", "ACKNOWLEDGED", "CHECKED",
         "RECORDS LOST", "TORN IN FLIGHT",
     )  # fmt: skip
     rows = []
-    for pattern in dict.fromkeys(cut.pattern for cut in found.cuts if cut.happened):
-        cuts = [cut for cut in found.cuts if cut.pattern == pattern and cut.happened]
+    for pattern in dict.fromkeys(cut.pattern for cut in campaign.cuts if cut.happened):
+        cuts = [cut for cut in campaign.cuts if cut.pattern == pattern and cut.happened]
         figures = [cut.figures for cut in cuts if cut.figures]
         lost = sum(cut.outcome == "lost" for cut in cuts)
         low, high = interval(lost, len(cuts))
@@ -194,12 +194,12 @@ def _by_pattern(found: CampaignDocument) -> Section:
         "Torn in flight: blocks that were being written at the cut and were never acknowledged. They are no loss, but "
         "a program that overwrites such blocks needs a copy or a journal of its own."
     )
-    return Section("Patterns", header, tuple(rows), (torn,) if found.totals.in_flight else ())
+    return Section("Patterns", header, tuple(rows), (torn,) if campaign.totals.in_flight else ())
 
 
-def _cuts(title: str, found: CampaignDocument, *, without: str | None = None) -> Section:
+def _cuts(title: str, campaign: CampaignDocument, *, without: str | None = None) -> Section:
     """Return a table of the cuts, without those with that outcome."""
-    return Section(title, _CUTS, tuple(_row(cut, found.cut) for cut in found.cuts if cut.outcome != without))
+    return Section(title, _CUTS, tuple(_row(cut, campaign.cut) for cut in campaign.cuts if cut.outcome != without))
 
 
 def _outcome(cut: CampaignCut, kind: CutKind) -> tuple[str, Verdict | None]:

@@ -28,25 +28,25 @@ _HOUR_S = 3600
 
 def of_runs(runs: Sequence[Run], per_hour: Mapping[str, float] = MappingProxyType({})) -> Report:
     """``per_hour``: the prices of runs by their ids."""
-    found = Comparison(runs)
-    sides = tuple(map(_side, found.sides))
-    steps = tuple(step for name in found.step_names for step in _steps(found, name))
+    comparison = Comparison(runs)
+    sides = tuple(map(_side, comparison.sides))
+    steps = tuple(step for name in comparison.step_names for step in _steps(comparison, name))
     sections = (
-        Section("", lines=(found.answer,) if found.answer else ()),
-        _legend(found),
-        *(_step(found, name) for name in found.step_names),
-        databases.workloads_compared(found),
+        Section("", lines=(comparison.answer,) if comparison.answer else ()),
+        _legend(comparison),
+        *(_step(comparison, name) for name in comparison.step_names),
+        databases.workloads_compared(comparison),
         _prices(runs, per_hour),
-        *(_io_path(side) for side in found.sides),
+        *(_io_path(side) for side in comparison.sides),
     )
     document = ComparisonDocument(sides=sides, steps=steps)
     return Report("", sections, document, _records(sides, steps), tuple(runs))
 
 
-def _legend(found: Comparison) -> Section:
+def _legend(comparison: Comparison) -> Section:
     """Return a row for each side. Facts that all sides have in common are in a sentence below, not in the rows."""
-    runs = [side.run for side in found.sides]
-    facts = {title: [value(side) for side in found.sides] for title, value in _FACTS.items()}
+    runs = [side.run for side in comparison.sides]
+    facts = {title: [value(side) for side in comparison.sides] for title, value in _FACTS.items()}
     chosen = [run.scenario.settings if run.scenario else {} for run in runs]
     for key in dict.fromkeys(key for settings in chosen for key in settings):
         values = [_words(settings.get(key, NONE)) for settings in chosen]
@@ -55,35 +55,37 @@ def _legend(found: Comparison) -> Section:
     equal = {title: values[0] for title, values in facts.items() if len(runs) > 1 and len(set(values)) == 1}
     differing = {title: values for title, values in facts.items() if title not in equal and any(values)}
     rows: list[tuple[Cell | str, ...]] = []
-    for at, (side, run) in enumerate(zip(found.sides, runs, strict=True)):
+    for at, (side, run) in enumerate(zip(comparison.sides, runs, strict=True)):
         limited = ["rate limited by fstui"] * bool(run.rate_limit)
         word = verdict(run.verdict, *limited, *([f"simulated: {run.simulated}"] if run.simulated else []))
         shown = word._replace(text=f"{GLYPHS[run.verdict]} {word.text}")
         started = moment(side.rounds[0].started_at)
         rows.append((side.letter, side.name, shown, started, *(values[at] or NONE for values in differing.values())))
-    common = any(sum(side.step(name) is not None for side in found.sides) > 1 for name in found.step_names)
+    common = any(sum(side.step(name) is not None for side in comparison.sides) > 1 for name in comparison.step_names)
     apart = "" if common else "The runs have no step in common, so nothing is compared."
     same = " · ".join(f"{title} {value}" for title, value in equal.items() if value)
     return Section(
         "",
         (*_LEGEND, *(title.upper() for title in differing)),
         tuple(rows),
-        tuple(filter(None, (f"{'both' if len(runs) == 2 else 'all'}: {same}" if same else "", found.meaning, apart))),
+        tuple(
+            filter(None, (f"{'both' if len(runs) == 2 else 'all'}: {same}" if same else "", comparison.meaning, apart))
+        ),
     )
 
 
-def _step(found: Comparison, name: str) -> Section:
+def _step(comparison: Comparison, name: str) -> Section:
     """Return the sides that measured the step, in their order."""
-    measured = {side.letter: one for side in found.sides if (one := side.step(name))}
-    latencies = tuple(_latencies(found, name))
+    measured = {side.letter: one for side in comparison.sides if (one := side.step(name))}
+    latencies = tuple(_latencies(comparison, name))
     if any(figures.words(one.step) for one in measured.values()):
         words = tuple((at, figures.words(one.step) or NONE) for at, one in measured.items())
         return Section(name, ("", "RESULT"), words, figures=latencies)
-    ranking = found.ranking(name)
+    ranking = comparison.ranking(name)
     ranked = {one.side.letter: one for one in ranking}
     rows: list[tuple[Cell | str, ...]] = []
     for letter, one in measured.items():
-        counts = found.counts(one.run)
+        counts = comparison.counts(one.run)
         _, per_s, p50, p99, *_ = figures.step_cells(one.step, counts)  # with the median rate of all rounds
         per_sync = figures.step_cells(one.measured, counts)[5]  # as it was measured in the middle round
         place = ranked.get(letter)
@@ -111,9 +113,9 @@ def _side(side: Side) -> ComparedSide:
     )
 
 
-def _steps(found: Comparison, name: str) -> Iterator[ComparisonRow]:
-    ranked = {one.side.letter: one for one in found.ranking(name)}
-    for side in found.sides:
+def _steps(comparison: Comparison, name: str) -> Iterator[ComparisonRow]:
+    ranked = {one.side.letter: one for one in comparison.ranking(name)}
+    for side in comparison.sides:
         rates, measured, one = side.rates(name).values(), side.step(name), ranked.get(side.letter)
         if not rates or measured is None or one is None:
             continue
@@ -127,7 +129,9 @@ def _steps(found: Comparison, name: str) -> Iterator[ComparisonRow]:
             highest_rate_per_s=max(rates),
             p50_ns=latency.p50 if latency else None,
             p99_ns=latency.p99 if latency else None,
-            flushes_per_sync=found.counts(measured.run).flushes_per_sync(measured.measured, measured.step.settings),
+            flushes_per_sync=comparison.counts(measured.run).flushes_per_sync(
+                measured.measured, measured.step.settings
+            ),
             times=one.ratio.times,
             times_low=one.ratio.low,
             times_high=one.ratio.high,
@@ -149,8 +153,8 @@ def _io_path(side: Side) -> Section:
     return section._replace(title=f"{side.letter}: {section.title}", only_in_documents=True)
 
 
-def _latencies(found: Comparison, name: str) -> Iterator[tuple[str, str]]:
-    for side in found.sides:
+def _latencies(comparison: Comparison, name: str) -> Iterator[tuple[str, str]]:
+    for side in comparison.sides:
         one = side.step(name)
         if one and one.step.settings.uniform and (drawn := latency_map.svg(one.run, one.step)):
             yield f"{side.letter}: {name}", drawn

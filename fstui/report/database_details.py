@@ -23,8 +23,8 @@ _HEADER = ("each transaction", "writes", "bytes", "syncs", "mean time")
 def table(run: Run) -> Section:
     steps = _steps_with_writes(run)
     counts = figures.Counts(run)
-    rows = tuple(row for number, each in enumerate(steps, 1) for row in _rows(f"#{number}", each, counts))
-    legend = tuple(f"#{number} {each.step.name}" for number, each in enumerate(steps, 1))
+    rows = tuple(row for number, database in enumerate(steps, 1) for row in _rows(f"#{number}", database, counts))
+    legend = tuple(f"#{number} {database.step.name}" for number, database in enumerate(steps, 1))
     return Section("Where the syncs of a transaction go", _HEADER, rows, legend, labelled=True)
 
 
@@ -35,15 +35,15 @@ def _about_syncs(run: Run) -> Iterator[str]:
             "The server counted the syncs, the kernel counted the flushes at the devices. The sync of a file that "
             "grows also commits the filesystem's journal. More flushes than syncs are therefore normal."
         )
-    if any(each.server.synced_by_writes for each in steps):
+    if any(database.server.synced_by_writes for database in steps):
         yield "Each write to a log that is opened with O_DSYNC is a sync. The table counts it as one."
-    if any(each.server.pages_twice_in_data for each in steps):
+    if any(database.server.pages_twice_in_data for database in steps):
         yield "MariaDB writes pages twice into ibdata1: the row doublewrite contains the other pages of that file."
 
 
 def csv_cells(step: Step) -> Iterator[tuple[str, int | None]]:
     waits = _waits(step.figures) if isinstance(step.figures, SysbenchFigures) else ()
-    found = {each.file: each for each in waits}
+    found = {one.file: one for one in waits}
     for file in ("redo log", "binary log", "doublewrite", "WAL", "data"):
         name = file.lower().replace(" ", "_")
         yield f"{name}_writes", found[file].writes if file in found else None
@@ -51,7 +51,11 @@ def csv_cells(step: Step) -> Iterator[tuple[str, int | None]]:
 
 
 def _steps_with_writes(run: Run) -> list[DatabaseStep]:
-    return [each for each in measured(run) if each.step.ops and any(waits.writes for waits in each.figures.waits)]
+    return [
+        database
+        for database in measured(run)
+        if database.step.ops and any(waits.writes for waits in database.figures.waits)
+    ]
 
 
 def _waits(figures: SysbenchFigures) -> tuple[FileWaits, ...]:
@@ -67,9 +71,9 @@ def _with_writes_as_syncs(waits: FileWaits) -> FileWaits:
     return replace(waits, syncs=waits.writes + (waits.syncs or 0), sync_ns=sync_ns)
 
 
-def _rows(number: str, each: DatabaseStep, counts: figures.Counts) -> Iterator[tuple[str, ...]]:
-    ops = each.step.ops
-    counted = _waits(each.figures)
+def _rows(number: str, database: DatabaseStep, counts: figures.Counts) -> Iterator[tuple[str, ...]]:
+    ops = database.step.ops
+    counted = _waits(database.figures)
     for waits in counted:
         if waits.writes or waits.syncs:
             took = duration_ns(waits.sync_ns / waits.syncs) if waits.sync_ns and waits.syncs else NONE
@@ -78,9 +82,9 @@ def _rows(number: str, each: DatabaseStep, counts: figures.Counts) -> Iterator[t
             yield f"{number} {waits.file}", writes, size, syncs_, took
     syncs = [waits.syncs for waits in counted if waits.syncs is not None]
     yield f"{number} all syncs", "", "", ratio(sum(syncs) / ops), ""
-    arrived = counts.written_bytes(each.step) if each.server.on_target else None
+    arrived = counts.written_bytes(database.step) if database.server.on_target else None
     size = NONE if arrived is None else short_size(round(arrived / ops))
-    yield f"{number} flushes below", "", size, flushes(counts, each), ""
+    yield f"{number} flushes below", "", size, flushes(counts, database), ""
 
 
 def _per_transaction(number: int | None, ops: int) -> str:
@@ -91,7 +95,7 @@ def notes(run: Run) -> tuple[str, ...]:
     databases = measured(run)
     if not databases:
         return ()
-    servers = {each.server.title: each.server for each in databases if each.figures.server}
+    servers = {database.server.title: database.server for database in databases if database.figures.server}
     return (
         *_about_servers(servers),
         *_about_flushes(run, databases),
@@ -130,26 +134,28 @@ def _elsewhere(server: Server) -> str:
 
 def _about_flushes(run: Run, databases: Sequence[DatabaseStep]) -> Iterator[str]:
     counts = figures.Counts(run)
-    if any(each.server.on_target and counts.shared_with_others(each.step) for each in databases):
+    if any(database.server.on_target and counts.shared_with_others(database.step) for database in databases):
         yield f"{AT_MOST}before flushes/trx: the count contains flushes of other processes."
 
 
 def _about_processors(databases: Sequence[DatabaseStep]) -> Iterator[str]:
     """Yield which steps the processors limited. A step is in one sentence: limited by itself, or by other processes."""
-    limited = [each for each in databases if each.figures.limited_by_processor and not each.figures.crowded]
+    limited = [
+        database for database in databases if database.figures.limited_by_processor and not database.figures.crowded
+    ]
     if limited:
-        shares = ", ".join(f"{each.step.name} ({_percent(each.figures.cpu_share)})" for each in limited)
+        shares = ", ".join(f"{database.step.name} ({_percent(database.figures.cpu_share)})" for database in limited)
         yield f"The processor, not the storage, limited {shares}."
-    crowded = [each for each in databases if each.figures.crowded]
+    crowded = [database for database in databases if database.figures.crowded]
     if crowded:
         shares = ", ".join(
-            f"{each.step.name} (others {_percent(each.figures.others_cpu_share)}, server and clients "
-            f"{_percent((each.figures.host_cpu_share or 0) - (each.figures.others_cpu_share or 0))})"
-            for each in crowded
+            f"{database.step.name} (others {_percent(database.figures.others_cpu_share)}, server and clients "
+            f"{_percent((database.figures.host_cpu_share or 0) - (database.figures.others_cpu_share or 0))})"
+            for database in crowded
         )
-        limit = "limited" if all(each.figures.limited_by_processor for each in crowded) else "may have limited"
+        limit = "limited" if all(database.figures.limited_by_processor for database in crowded) else "may have limited"
         yield f"Other processes kept the processors busy, which {limit} {shares}."
-    if any(each.settings.own_session and each.figures.autogroup for each in crowded):
+    if any(database.settings.own_session and database.figures.autogroup for database in crowded):
         yield (
             "This kernel divides processor time between sessions (sched_autogroup_enabled = 1), and server and clients "
             "have sessions of their own. Started from one shell, they would reach another rate: --set session=shared "

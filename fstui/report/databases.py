@@ -64,7 +64,7 @@ class _Column(NamedTuple):
     """The run, if there are several."""
     run: Run
     counts: figures.Counts
-    each: DatabaseStep
+    database: DatabaseStep
     spread: str = ""
     """The lowest and highest rate of several rounds."""
 
@@ -86,7 +86,7 @@ def tables(run: Run) -> list[Section]:
 
 def workloads(run: Run) -> Section:
     counts = figures.Counts(run)
-    return _workloads([_Column("", run, counts, each) for each in measured(run)])
+    return _workloads([_Column("", run, counts, database) for database in measured(run)])
 
 
 def workloads_compared(found: Comparison) -> Section:
@@ -96,17 +96,17 @@ def workloads_compared(found: Comparison) -> Section:
         name = f"run {side.name}" + (", median round" if len(side.rounds) > 1 else "")
         for step in found.step_names:
             one = side.step(step)
-            if one and (each := _database_step(one.step)):
-                shown.append(_Column(name, one.run, found.counts(one.run), each, side.spread(step)))
+            if one and (database := _database_step(one.step)):
+                shown.append(_Column(name, one.run, found.counts(one.run), database, side.spread(step)))
     return _workloads(shown)
 
 
 def _workloads(shown: Sequence[_Column]) -> Section:
     cells: dict[tuple[str, ...], dict[str, dict[str, str]]] = {}  # configuration → workload → row → text
-    for name, run, counts, each, spread in shown:
-        words = (*([name] if name else []), *_configuration(run, each))
+    for name, run, counts, database, spread in shown:
+        words = (*([name] if name else []), *_configuration(run, database))
         of_rounds = {"tps of all rounds": spread} if spread else {}
-        cells.setdefault(words, {})[each.workload] = {**_figures(each, counts), **of_rounds}
+        cells.setdefault(words, {})[database.workload] = {**_figures(database, counts), **of_rounds}
     if not cells:
         return Section()
     names = tuple(dict.fromkeys(workload for found in cells.values() for workload in found))
@@ -122,9 +122,9 @@ def _workloads(shown: Sequence[_Column]) -> Section:
 def by_clients(run: Run) -> Section:
     """Return a table of transactions per second by the number of clients; empty if that did not vary."""
     curves: dict[tuple[str, ...], dict[str, dict[int, float]]] = {}  # configuration → workload → clients → tps
-    for each in measured(run):
-        *words, _ = _configuration(run, each)
-        curves.setdefault(tuple(words), {}).setdefault(each.workload, {})[each.settings.threads] = each.tps
+    for database in measured(run):
+        *words, _ = _configuration(run, database)
+        curves.setdefault(tuple(words), {}).setdefault(database.workload, {})[database.settings.threads] = database.tps
     clients = sorted({number for found in curves.values() for curve in found.values() for number in curve})
     if len(clients) < 2:
         return Section()
@@ -158,24 +158,24 @@ def csv_cells(step: Step) -> Iterator[tuple[str, str | int | float | None]]:
     yield "others_cpu_share", found.others_cpu_share
 
 
-def flushes(counts: figures.Counts, each: DatabaseStep) -> str:
+def flushes(counts: figures.Counts, database: DatabaseStep) -> str:
     """Return the flushes per transaction, with ``≤`` if other processes also flushed."""
-    flushed = counts.flushes_at_most(each.step) if each.server.on_target else None
-    if flushed is None or not each.step.ops:
+    flushed = counts.flushes_at_most(database.step) if database.server.on_target else None
+    if flushed is None or not database.step.ops:
         return NONE
-    mark = AT_MOST if counts.shared_with_others(each.step) else ""
-    return f"{mark}{ratio(flushed / each.step.ops)}"
+    mark = AT_MOST if counts.shared_with_others(database.step) else ""
+    return f"{mark}{ratio(flushed / database.step.ops)}"
 
 
-def _figures(each: DatabaseStep, counts: figures.Counts) -> dict[str, str]:
+def _figures(database: DatabaseStep, counts: figures.Counts) -> dict[str, str]:
     """Return all rows of the table. The p99 comes from the histogram, because sysbench prints only one percentile."""
-    numbers = _numbers(each.figures)
-    p99 = each.step.latency_ns.p99 if each.step.latency_ns else None
+    numbers = _numbers(database.figures)
+    p99 = database.step.latency_ns.p99 if database.step.latency_ns else None
     return {
         **{label: _text(numbers[name]) for label, name in _ROWS.items()},
         "p99": NONE if p99 is None else duration_ns(p99),
-        "errors": _text(each.figures.ignored_errors),
-        "flushes/trx": flushes(counts, each),
+        "errors": _text(database.figures.ignored_errors),
+        "flushes/trx": flushes(counts, database),
     }
 
 
@@ -190,15 +190,15 @@ def _numbers(found: SysbenchFigures) -> dict[str, int | float | None]:
     }
 
 
-def _configuration(run: Run, each: DatabaseStep) -> Iterator[str]:
-    yield each.server.title
+def _configuration(run: Run, database: DatabaseStep) -> Iterator[str]:
+    yield database.server.title
     yield stack_line(run.target) or (run.target.path if run.target else NONE)
     yield from _zfs_properties(run)
-    yield from each.in_force
-    yield each.settings.tables_in_words
-    if not each.server.existing:
-        yield f"pool {short_size(each.settings.pool_bytes)}"
-    yield counted(each.settings.threads, "client")
+    yield from database.in_force
+    yield database.settings.tables_in_words
+    if not database.server.existing:
+        yield f"pool {short_size(database.settings.pool_bytes)}"
+    yield counted(database.settings.threads, "client")
 
 
 def _zfs_properties(run: Run) -> Iterator[str]:
@@ -221,10 +221,10 @@ def _durable_and_not(run: Run) -> Section:
     """Return a table of the pairs of workloads that differ only in their durability."""
     counts = figures.Counts(run)
     pairs: dict[tuple[object, ...], dict[bool, DatabaseStep]] = {}
-    for each in measured(run):
-        rest = tuple(pair for pair in each.settings.options.items() if pair[0] not in DURABLE_OPTIONS)
-        key = (each.server.title, each.settings.workload, each.settings.threads, rest)
-        pairs.setdefault(key, {})[not each.server.lossy] = each
+    for database in measured(run):
+        rest = tuple(pair for pair in database.settings.options.items() if pair[0] not in DURABLE_OPTIONS)
+        key = (database.server.title, database.settings.workload, database.settings.threads, rest)
+        pairs.setdefault(key, {})[not database.server.lossy] = database
     rows = tuple(
         _pair(counts, pair[True], pair[False])
         for pair in pairs.values()

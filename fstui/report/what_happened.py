@@ -64,23 +64,23 @@ CHARTS = (
 )
 
 
-def of_answer(found: WhatHappened) -> Report:
+def of_answer(answer: WhatHappened) -> Report:
     """Return the incidents, or a sentence if there are none; then charts and the table."""
-    lines = [line_of(one) for one in found.incidents] or [found.sentence]
-    rows = tuple(map(_row, found.buckets))
+    lines = [line_of(one) for one in answer.incidents] or [answer.sentence]
+    rows = tuple(map(_row, answer.buckets))
     too_many = len(rows) > MAX_ROWS
     more = f"{counted(len(rows), 'row')} of figures: --format markdown, html, csv or json" if too_many else ""
-    charts = ((chart.name, svg(chart, found.buckets, found.start, found.end)) for chart in CHARTS)
+    charts = ((chart.name, svg(chart, answer.buckets, answer.start, answer.end)) for chart in CHARTS)
     drawn = tuple((name, shapes) for name, shapes in charts if shapes)
-    values = records(Bucket.__struct_fields__, map(astuple, found.buckets))
+    values = records(Bucket.__struct_fields__, map(astuple, answer.buckets))
     sections = (
         Section("", lines=tuple(lines)),
-        Section("Not recorded", lines=tuple(_missing(found))),
-        Section("Timeline", drawn=tuple(timeline(found.buckets)), figures=drawn),
+        Section("Not recorded", lines=tuple(_missing(answer))),
+        Section("Timeline", drawn=tuple(timeline(answer.buckets)), figures=drawn),
         Section("", TABLE, rows, only_in_documents=too_many),
         Section("", lines=(more,) if more else ()),
     )
-    return Report(_title(found), sections, found, values)
+    return Report(_title(answer), sections, answer, values)
 
 
 def line_of(one: Incident) -> str:
@@ -88,18 +88,18 @@ def line_of(one: Incident) -> str:
     return f"{span(one.start, one.end)}: {one.sentence}"
 
 
-def _title(found: WhatHappened) -> str:
-    zone = datetime.fromtimestamp(found.start).astimezone().tzname() or ""
-    return f"{found.host}, {span(found.start, found.end)} {zone}".rstrip()
+def _title(answer: WhatHappened) -> str:
+    zone = datetime.fromtimestamp(answer.start).astimezone().tzname() or ""
+    return f"{answer.host}, {span(answer.start, answer.end)} {zone}".rstrip()
 
 
-def _missing(found: WhatHappened) -> Iterator[str]:
-    if found.recorded and is_outside((found.start, found.end), found.recorded):
-        days = {datetime.fromtimestamp(at).date() for at in (found.start, found.recorded[0])}
-        yield f"Everything except {span(*found.recorded, dated=len(days) > 1)}."
-    for gap in found.gaps:
+def _missing(answer: WhatHappened) -> Iterator[str]:
+    if answer.recorded and is_outside((answer.start, answer.end), answer.recorded):
+        days = {datetime.fromtimestamp(at).date() for at in (answer.start, answer.recorded[0])}
+        yield f"Everything except {span(*answer.recorded, dated=len(days) > 1)}."
+    for gap in answer.gaps:
         yield f"{span(gap.start, gap.end)} ({seconds(gap.end - gap.start)}): {gap.reason}."
-    yield from found.notes
+    yield from answer.notes
 
 
 def timeline(buckets: Sequence[Bucket]) -> Iterator[str]:
@@ -112,7 +112,8 @@ def timeline(buckets: Sequence[Bucket]) -> Iterator[str]:
         if most:
             yield f"{chart.name:>15} {sparkline(values, chart.whole)} highest column {chart.words(most)}"
     first, last = (f"{datetime.fromtimestamp(at):%H:%M:%S}" for at in (buckets[0].start, buckets[-1].end))
-    yield f"{'':>15} {first}{last:>{max(len(buckets) - len(first), len(last) + 1)}}"
+    room = max(len(buckets) - len(first), len(last) + 1)  # the last time ends below the last column
+    yield f"{'':>15} {first}{last:>{room}}"
 
 
 def _row(bucket: Bucket) -> tuple[Cell | str, ...]:
