@@ -146,7 +146,7 @@ class _Session:
     """The campaign on the terminal: one line that is redrawn, and a line for each cut that ends."""
 
     def __init__(self, store: Store, mount_fails: bool) -> None:
-        from fstui.report import campaign as report  # noqa: PLC0415  the writer starts without it
+        from fstui.report import campaign as report  # noqa: PLC0415  'powercut write' needs no reports
 
         self._report = report
         self._store = store

@@ -23,7 +23,7 @@ _OPEN = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
 async def deliver(path: Path | None, document: str | bytes, timeout_s: float | None = None) -> None:
     """Write to the file, or to stdout if ``path`` is None. Raises OSError, ReaderGone, Refused if the disk hangs.
 
-    A child process, because the disk may hang, writes a regular file completely or not at all.
+    A regular file is written completely or not at all, by a child process, because its disk may hang.
     """
     if path is None:
         put(document, timeout_s)

@@ -137,7 +137,7 @@ def _unexpected(sentence: str) -> int:
 def _help(error: click.UsageError) -> str:
     from fstui.cli.commands import APP, COMMANDS  # noqa: PLC0415
 
-    if error.ctx is None:  # an option without its value: click does not say of which command
+    if error.ctx is None:  # click names no command if an option lacks its value
         called = " ".join(["fstui", *[word for word in sys.argv[1:] if word in COMMANDS][:1]])
     else:
         called = "fstui" if error.ctx.info_name == APP else error.ctx.command_path

@@ -66,7 +66,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Headless:
-    """One run."""
+    """A run without a screen."""
 
     def __init__(self, options: Options, round_: Round | None = None, *, quiet: bool = False) -> None:
         """``round_``: set if several runs are printed together. ``quiet``: do not print the plan."""

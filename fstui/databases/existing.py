@@ -53,7 +53,7 @@ def connection_to(settings: Sysbench) -> Connection:
     connection = Connection(
         driver=driver,
         socket=socket,
-        host="" if directory else settings.host or ("" if socket else host or "127.0.0.1"),
+        host="" if directory or (socket and not settings.host) else host or "127.0.0.1",
         port=0 if socket and not family.socket_name_has_port else port,
         user=settings.user or options.get("user") or family.default_user(),
         password=_password(options),

@@ -62,6 +62,7 @@ async def read_facts(
         raise DatabaseError(f"the server is {KINDS[found].title}, not {KINDS[kind].title}: use --set server={found}")
     # PostgreSQL reports its data directory only to an administrator; it is also its working directory
     data = (variables.get("data_directory") or variables.get("datadir") or _working_directory(pid) or "").rstrip("/")
+    is_located = bool(data and pid)
     return Server(
         kind=kind,
         title=title or f"{KINDS[kind].title} {version.split('-')[0].split(' ')[0]}",
@@ -69,7 +70,7 @@ async def read_facts(
         reached=address(connection),
         data_directory=data or None,
         on_target=where == "throwaway"
-        or (bool(data and pid) and _one_filesystem(_directories(family, pid, data, variables), workspace)),
+        or (is_located and _one_filesystem(_directories(family, pid, data, variables), workspace)),
         located=pid is not None,
         variables=dict(sorted(variables.items())),
         preloads=tuple(library.value for library in mapped_stubs(pid)) if pid else (),

@@ -43,7 +43,7 @@ _BOUNDED = (
 
 
 class MySQL:
-    """``PostgreSQL`` has the same members."""
+    """Everything that differs from PostgreSQL. The class ``PostgreSQL`` has the same members."""
 
     users = ("mysql", "nobody")
     """The users that a throwaway server may run as, the preferred one first."""
@@ -188,7 +188,7 @@ def base(program: ServerProgram, data: str) -> list[str]:
 
 
 def _system_tables(program: ServerProgram) -> list[str]:
-    """Return the SQL scripts that mariadb-install-db runs. That program is in the client's package."""
+    """Return the SQL scripts that mariadb-install-db runs. That program itself is in the package of the client."""
     prefix = Path(program.path).resolve().parent.parent
     for directory in (prefix, Path("/usr")):
         for name in ("mysql", "mariadb"):

@@ -25,10 +25,10 @@ def wants_programs(steps: Iterable[PlannedStep]) -> bool:
 
 
 def adapted(steps: tuple[PlannedStep, ...], installed: Installed, *, chosen_by_user: bool) -> tuple[PlannedStep, ...]:
-    """Return the steps for this host. For each server that is not installed, one skipped step is left.
+    """Return the steps for this host. Each server that is not installed has one skipped step.
 
-    Without sysbench, steps of sysbench fileio are skipped, but steps with a database server raise Refused. So do they
-    if all servers are missing, or one that the user chose.
+    Without sysbench, steps of sysbench fileio are skipped. Other database steps raise Refused if sysbench is missing,
+    if all servers are missing, or if one is missing that the user chose.
     """
     if any(isinstance(step.settings, SysbenchFileio) for step in steps):
         if installed.sysbench:

@@ -32,7 +32,7 @@ _BLOCKS = "buffers_checkpoint + buffers_clean + buffers_backend"
 
 
 class PostgreSQL:
-    """``MySQL`` documents the members."""
+    """Everything that differs from MySQL. The class ``MySQL`` documents the members."""
 
     users = ("postgres", "nobody")
     end_signal = "SIGQUIT"

@@ -34,7 +34,7 @@ SCHEMA = "fstui.fleet/1"
 ABOUT = "fleet.json"
 DEFAULT_NAME = "fstui-fleet-{:%Y%m%d-%H%M%S}"
 MAX_BYTES = 32 << 20
-"""Largest size of one document. That of the longest scenario has a few MB."""
+"""Largest size of one document. The longest scenario makes one of a few MB."""
 PARTS = 5
 """A step is divided into this many parts of equal length, to see how much its rate varies."""
 _MAX_VALUE = 60

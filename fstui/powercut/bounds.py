@@ -1,8 +1,8 @@
 """What a number of cuts proves: the share of cuts that lose data, with a confidence interval.
 
 The interval is exact (Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the
-binomial", Biometrika 26, 1934). If no cut, or each of them, lost data, only one end is unknown and gets all of the 5 %:
-the upper end after n cuts without a loss is 1 − 0.05^(1/n), which the rule of three approximates by 3/n.
+binomial", Biometrika 26, 1934). After n cuts without a loss its lower end is 0, so the upper end gets all of the 5 %:
+1 − 0.05^(1/n), which the rule of three approximates by 3/n. If each cut lost data, the lower end gets all of the 5 %.
 """
 
 from __future__ import annotations

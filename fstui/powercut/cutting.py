@@ -41,15 +41,15 @@ MAX_REASON, MAX_PRINTED = 500, 200
 VERIFIED = (0, 1)
 """The exit statuses of ``powercut verify`` with a complete document; 1: HOST could not save it."""
 KEPT_LOSSES = 3
-"""The records of this many cuts with a loss stay on HOST, the first ones."""
+"""HOST keeps the records of the first cuts with a loss, for at most this many cuts."""
 NO_DEVICE = "does not exist"
-"""What mount(8) prints if there is no such device. That says nothing about the data."""
+"""Words of mount(8) if there is no such device. Then nothing is known about the data."""
 _BOOT_ID = re.compile(rb"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.MULTILINE)
 _READ_BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 _FOREVER_S = 1e9
 
 
-class Stopped(Exception):  # noqa: N818  printed as it is
+class Stopped(Exception):  # noqa: N818  its message is printed
     """The campaign cannot go on. The message says why; everything stays as it is."""
 
 
@@ -308,7 +308,10 @@ class CutCampaign:
     # after the cut
 
     def _switch_on(self, *, interrupted: bool) -> None:
-        """``interrupted``: the witness was restarted while the off or the on command ran, so HOST may be on already."""
+        """Wait, then run the on command.
+
+        ``interrupted``: the witness was restarted while the off or the on command ran, so HOST may be on already.
+        """
         if interrupted and self._boot_id()[0]:
             self._save("back")
             return

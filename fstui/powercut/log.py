@@ -29,7 +29,7 @@ _MAX_DIGITS = 18
 """A number with this many digits fits into 64 bits."""
 
 
-class BadLog(Exception):  # noqa: N818  printed as it is
+class BadLog(Exception):  # noqa: N818  its message is printed
     """The data is no log of a power-cut test; the message says why."""
 
 

@@ -42,7 +42,7 @@ SQLITE_DAMAGED = (1, 11, 26)
 SERVER_LOCKS = frozenset({"postmaster.pid", "socket.lock"})
 """Files with the process id of the server that the cut ended: another process may have it now."""
 WHOLE_FILE = -1
-"""The offset of a record that stands for every place in its file, because the file could not be read."""
+"""The offset that ``Files.read`` yields with the only record of a file that could not be read."""
 COPY_BYTES = 1 << 20
 MAX_ENDED_BYTES = 1000
 

@@ -21,7 +21,7 @@ from fstui.measure.wire.stdio import Trouble
 from fstui.powercut.records import Stream
 
 START_S = 180.0
-"""Time limit for the start, the end and each preparing command of a server. A slow disk needs it."""
+"""Time limit for the start, the end and each preparing command of a server. It is long, for slow disks."""
 MNT_DETACH = 2
 LAST_LINES, MAX_LOG = 6, 800
 
@@ -142,7 +142,7 @@ class RecordServer:
 
     @property
     def was_killed(self) -> bool:
-        """Whether a process of the server was killed, for lack of memory: that proves nothing about its data."""
+        """Whether a process of the server was killed, as for lack of memory. That proves nothing about its data."""
         process = self.server.process
         return (process is not None and process.poll() == -signal.SIGKILL) or "by signal 9" in self.last_lines()
 

@@ -38,7 +38,7 @@ class WitnessState(NamedTuple):
     """Time since the last line of any kind."""
 
 
-class LogNotWritten(Exception):  # noqa: N818  printed as it is
+class LogNotWritten(Exception):  # noqa: N818  its message is printed
     """The log could not be written. Everything up to its last sync is valid."""
 
 
@@ -101,7 +101,7 @@ class Witness:
         return WitnessState(acknowledged, self.durable, rate, last, now - self._ack_at, now - self._line_at)
 
     def sync(self) -> None:
-        """Raises LogNotWritten."""
+        """Sync the log. Raises LogNotWritten."""
         try:
             os.fdatasync(self._fd)
         except OSError as error:

@@ -3,8 +3,9 @@
 A side is one run, or the interleaved rounds of one. Its rate in a step is the median of its rounds. The other figures
 are those of the middle round (the slower of two).
 
-The interval of a ratio is the range of the ratios of all pairs of rounds. With n pairs it misses the true median 1 time
-in 2^(n-1), whatever the distribution is: with 5 pairs, 1 time in 16 (David and Nagaraja, Order Statistics, 2003, 7.1).
+The interval of a ratio is the range of the ratios of rounds with the same number. With n such pairs it misses the true
+median 1 time in 2^(n-1), whatever the distribution is: with 5 pairs, 1 time in 16 (David and Nagaraja, Order
+Statistics, 2003, 7.1).
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def of_trends(summaries: Sequence[Summary]) -> Report:
 
 
 def series(summaries: Sequence[Summary]) -> list[list[Summary]]:
-    """Return the runs of one scenario on one filesystem, the oldest first; the newest series first."""
+    """Return lists of the runs of one scenario on one filesystem, the oldest run first, the newest list first."""
     found: dict[tuple[str | None, ...], list[Summary]] = {}
     for one in summaries:
         if one.rate_per_s and one.status == "finished" and not one.limited:

@@ -1,4 +1,4 @@
-"""Where data is when a call returns, and whether a power cut at that moment would lose it.
+"""Determine where data is when a call returns, and whether a power cut at that moment would lose it.
 
 This is derived from the settings of a step and the configuration of the layers. Nothing is measured.
 """
@@ -23,9 +23,10 @@ class DataPlace(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """Where the data of an operation is when the operation returns: an index into ``places``."""
+    """The place of an operation's data when the operation returns."""
 
     reached: int
+    """An index into ``places``."""
     note: str = ""
     past_memory: bool = False
     """Whether the data bypasses the page cache."""

@@ -43,7 +43,7 @@ class ReplicaStep(NamedTuple):
 
 
 def headline(run: Run) -> Headline | None:
-    """Return None if no pair of servers could be compared."""
+    """Return what survived, or None if no pair of servers could be compared."""
     found = next((finding for finding in run.findings if finding.rule == "replica-cut"), None)
     if found is None:
         return None

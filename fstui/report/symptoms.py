@@ -34,7 +34,7 @@ class Symptom(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     product: str
     says: tuple[str, ...]
-    """Messages by which the page is found; the first one is its name. ``…`` stands for any words."""
+    """Messages by which the page is found. The first one is its name. ``…`` matches any words."""
     means: str
     run: tuple[str, ...] = (WATCH,)
     outcome: tuple[CommandOutcome, ...] = ()

@@ -15,7 +15,7 @@ from fstui.simulate.parameters import ParameterTable, Simulated
 _GIVES_AWAY = (".cache.flush", ".cache.fua", ".syncs_stubbed")
 """Parameters that reveal whether a disk is durable."""
 _EXAMPLES = {"disk.platter.rpm": "10000", "disk.command_us": "500"}
-"""Changes that show in a run: the first one that a disk has."""
+"""Changes with a visible effect. The first one whose parameter a disk has is its example."""
 
 
 def of_disks(disks: Sequence[Simulated]) -> Report:

@@ -22,7 +22,7 @@ GAP = 2
 """Spaces between columns."""
 _MARGIN = 11
 NARROWEST = 24
-"""Cells for sentences in the last column of a table."""
+"""Minimum width of a column that is wrapped, in cells."""
 NONE = "–"
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _COMMAND = r"(?:^|(?<=[\s(]))'[^']+'(?=[\s).,;:]|$)"

@@ -24,7 +24,7 @@ MIN_OPS, EXTRA_NS = 50, 5e9
 """A slow step continues until it has MIN_OPS operations, for at most EXTRA_NS."""
 PAGE = 4096
 LOG_AT, DIRECTORY_AT = 1 << 30, 1 << 31
-"""A database has one file, in which these offsets stand for its other files. The table starts at 0."""
+"""A database has only one file here. Its table starts at 0, its other files at these offsets."""
 CHECKPOINT_COMMITS = 1000
 """sqlite.org/pragma.html#pragma_wal_autocheckpoint counts pages, and each commit writes one."""
 SQLITE_US = 15
@@ -34,7 +34,7 @@ _PATTERNS = {"sequential": 1 << 20, "scattered": 16 << 10}
 _ROUNDS = 3
 
 
-class Done(NamedTuple):
+class Operations(NamedTuple):
     """Consecutive operations of one writer."""
 
     writer: int
@@ -61,7 +61,7 @@ class SimulatedProgram:
     def begin(self) -> None:
         self.started_ns = self.ended_ns = self.host.now_ns
 
-    def run_until(self, now_ns: float) -> Iterator[Done]:
+    def run_until(self, now_ns: float) -> Iterator[Operations]:
         """Run until this time of the simulated clock, or to the end of the program (``over``)."""
         raise NotImplementedError
 
@@ -87,9 +87,9 @@ class SyncWritesProgram(SimulatedProgram):
         super().begin()
         self._queue = [(self.started_ns, writer) for writer in range(self.settings.writers)]
 
-    def run_until(self, now_ns: float) -> Iterator[Done]:
+    def run_until(self, now_ns: float) -> Iterator[Operations]:
         parts = 1 if self.settings.sync == "none" else 2
-        done: dict[int, Done] = {}
+        done: dict[int, Operations] = {}
         while self._queue and self._queue[0][0] < now_ns:
             at_ns, writer = self._queue[0]
             if self._is_over(at_ns - self.started_ns, self._ops[writer]):
@@ -102,7 +102,7 @@ class SyncWritesProgram(SimulatedProgram):
                     if writer in done:
                         yield done.pop(writer)
                     continue
-            kept = done.setdefault(writer, Done(writer, parts, int(at_ns), []))
+            kept = done.setdefault(writer, Operations(writer, parts, int(at_ns), []))
             try:
                 end = self._one(at_ns, writer, kept.marks)
             except SyncError as error:
@@ -176,7 +176,7 @@ class SqliteProgram(SimulatedProgram):
         self._commits = self._written = 0
         self._pages = max(1, settings.rows * settings.row_bytes // PAGE)
 
-    def run_until(self, now_ns: float) -> Iterator[Done]:
+    def run_until(self, now_ns: float) -> Iterator[Operations]:
         settings, at_ns = self.settings, self.ended_ns
         marks: list[int] = []
         length_ns = settings.seconds * 1e9
@@ -200,7 +200,7 @@ class SqliteProgram(SimulatedProgram):
             "sqlite": "simulated",
         }
         if marks:
-            yield Done(0, 1, int(started), marks)
+            yield Operations(0, 1, int(started), marks)
 
     def _one(self, at_ns: float) -> float:
         self._commits += 1
@@ -258,7 +258,7 @@ class DirtyFlushProgram(SimulatedProgram):
         self._flush_ms: dict[tuple[str, int], dict[str, list[int]]] = {}
         self._written = 0
 
-    def run_until(self, now_ns: float) -> Iterator[Done]:
+    def run_until(self, now_ns: float) -> Iterator[Operations]:
         while self._todo and self.ended_ns < now_ns:
             half_ns = self.settings.seconds * 1e9 / 2
             pattern, amount = self._todo.pop(0)
@@ -270,7 +270,7 @@ class DirtyFlushProgram(SimulatedProgram):
         if self.over:
             self.figures = {**self._growths(), "written_bytes": self._written}
 
-    def _one(self, pattern: str, amount: int) -> Done:
+    def _one(self, pattern: str, amount: int) -> Operations:
         filesystem, block = self.host.filesystem, _PATTERNS[pattern]
         at_ns = begun = filesystem.sync(self.ended_ns, data_only=True)
         offsets = list(range(0, self.settings.file_bytes - block + 1, block))
@@ -287,7 +287,7 @@ class DirtyFlushProgram(SimulatedProgram):
                 times.setdefault(moved.device, []).append(moved.flush_ms or 0)
         self._written += amount
         self.ended_ns = end
-        return Done(0, 2, int(begun), [int(at_ns), int(end)])
+        return Operations(0, 2, int(begun), [int(at_ns), int(end)])
 
     def _growths(self) -> dict[str, Any]:
         found = {}

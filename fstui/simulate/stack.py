@@ -43,10 +43,11 @@ def target(parameters: Simulated) -> Target:
 
 def _filesystem(parameters: Simulated, point: str, below: tuple[str, ...]) -> Node:
     filesystem = parameters.filesystem
-    settings = {"zfs": {"sync": filesystem.sync, "logbias": "latency"}}.get(
-        filesystem.kind,
-        {"barrier": "barrier" if filesystem.barrier else "nobarrier", "data": filesystem.data, "journal": "yes"},
-    )
+    if filesystem.kind == "zfs":
+        settings = {"sync": filesystem.sync, "logbias": "latency"}
+    else:
+        barrier = "barrier" if filesystem.barrier else "nobarrier"
+        settings = {"barrier": barrier, "data": filesystem.data, "journal": "yes"}
     readings = tuple(Reading(what=what, value=value, path=f"{WHERE}:{what}") for what, value in settings.items())
     node = kind(filesystem.kind).node(f"mount:{point}", point, below=below, readings=readings)
     passes, why = sync_of(node)

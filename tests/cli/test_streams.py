@@ -31,39 +31,39 @@ PROGRESS = StepProgressed(
 
 def on_a_terminal(*words: str | Path, until: bytes = b"", number: int = 0) -> tuple[int, bytes]:
     """Run with stderr on a terminal and send the signal after ``until`` appeared. Return exit status and output."""
-    ours, theirs = pty.openpty()
-    process = Forked(words, stdin=theirs, stdout=subprocess.DEVNULL, stderr=theirs)
-    os.close(theirs)
+    master, slave = pty.openpty()
+    process = Forked(words, stdin=slave, stdout=subprocess.DEVNULL, stderr=slave)
+    os.close(slave)
     seen = b""
     try:
-        while data := os.read(ours, 65536):
+        while data := os.read(master, 65536):
             seen += data
             if number and until in seen:
                 process.send_signal(number)
                 number = 0
     except OSError:  # EIO: the other side is closed
         pass
-    os.close(ours)
+    os.close(master)
     return process.wait(), seen
 
 
-def read_out(ours: int, theirs: int) -> bytes:
+def read_out(master: int, slave: int) -> bytes:
     """Return the output of a terminal until its programs end, and close both ends."""
-    os.close(theirs)
+    os.close(slave)
     seen = b""
     with suppress(OSError):  # EIO: the other side is closed
-        while data := os.read(ours, 65536):
+        while data := os.read(master, 65536):
             seen += data
-    os.close(ours)
+    os.close(master)
     return seen
 
 
 @pytest.mark.parametrize("columns", [50, 80])
 def test_a_table_fits_the_terminal(columns: int) -> None:
-    ours, theirs = pty.openpty()
-    termios.tcsetwinsize(theirs, (24, columns))
-    process = Forked(["scenarios"], stdin=subprocess.DEVNULL, stdout=theirs)
-    seen = read_out(ours, theirs)
+    master, slave = pty.openpty()
+    termios.tcsetwinsize(slave, (24, columns))
+    process = Forked(["scenarios"], stdin=subprocess.DEVNULL, stdout=slave)
+    seen = read_out(master, slave)
     assert process.wait() == 0
     table = seen.decode().split("\r\n\r\n")[0].split("\r\n")
     assert table[0].startswith("SCENARIO") and max(map(len, table)) <= columns
@@ -143,7 +143,7 @@ def test_events_for_a_full_pipe_are_written_at_the_end() -> None:
 def test_a_reader_that_does_not_read_blocks_no_signal(scenario: str, target: Path, tmp_path: Path, how: str) -> None:
     read_end, write_end = os.pipe()
     fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, 4096)
-    ours, theirs = pty.openpty()
+    master, slave = pty.openpty()
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     words = ["--format", "json" if how == "json to a fifo" else "events", "--set", "seconds=600"]
@@ -153,17 +153,17 @@ def test_a_reader_that_does_not_read_blocks_no_signal(scenario: str, target: Pat
         ["run", scenario, target, *words],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL if stopped else write_end,
-        stderr=theirs if stopped else subprocess.DEVNULL,
+        stderr=slave if stopped else subprocess.DEVNULL,
     )
     if stopped:
-        termios.tcflow(theirs, termios.TCOOFF)
+        termios.tcflow(slave, termios.TCOOFF)
     os.close(write_end)
     assert eventually(lambda: bool(list(target.glob(".fstui-*/data-*"))), patience_s=100)
     process.send_signal(signal.SIGTERM)
     assert process.wait(100) == 143
     assert runs.load("last").status == "stopped"
     assert eventually(lambda: not list(target.glob(".fstui-*")))
-    for each in (read_end, ours, theirs):
+    for each in (read_end, master, slave):
         os.close(each)
 
 
@@ -198,11 +198,11 @@ def test_output_without_a_reader_has_the_status_of_sigpipe(option: str) -> None:
 
 
 def test_sentences_are_wrapped_on_a_terminal_only() -> None:
-    ours, theirs = pty.openpty()
-    termios.tcsetwinsize(theirs, (24, 40))
+    master, slave = pty.openpty()
+    termios.tcsetwinsize(slave, (24, 40))
     call = ("explain", "flushh")
-    process = Forked(call, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs)
-    seen = read_out(ours, theirs)
+    process = Forked(call, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=slave)
+    seen = read_out(master, slave)
     assert process.wait() == 2
     lines = seen.decode().splitlines()
     whole = prefork.run(*call).stderr.decode()

@@ -49,7 +49,7 @@ def test_place_of_data_without_a_process_is_unknown(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("asked", "has"),
+    ("requested", "current"),
     [
         (True, "ON"),
         (0, "OFF"),
@@ -62,13 +62,15 @@ def test_place_of_data_without_a_process_is_unknown(monkeypatch: pytest.MonkeyPa
         (0.5, "0.500000"),
     ],
 )
-def test_equal_values_in_different_notation_do_not_differ(asked: object, has: str) -> None:
-    assert list(differences({"name": asked}, {"name": has})) == []
+def test_equal_values_in_different_notation_do_not_differ(requested: object, current: str) -> None:
+    assert list(differences({"name": requested}, {"name": current})) == []
 
 
-@pytest.mark.parametrize(("asked", "has"), [(False, "ON"), (9, "3"), ("O_DSYNC", "fsync"), ("64M", "67108865")])
-def test_difference_names_both_values(asked: object, has: str) -> None:
-    assert list(differences({"name": asked}, {"name": has})) == [f"name = {asked} was requested, {has} is in force"]
+@pytest.mark.parametrize(("requested", "current"), [(False, "ON"), (9, "3"), ("O_DSYNC", "fsync"), ("64M", "67108865")])
+def test_difference_names_both_values(requested: object, current: str) -> None:
+    assert list(differences({"name": requested}, {"name": current})) == [
+        f"name = {requested} was requested, {current} is in force"
+    ]
 
 
 def test_unknown_variable_is_not_compared() -> None:

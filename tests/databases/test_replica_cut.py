@@ -46,7 +46,7 @@ def measured(directory: Path, *settings: str, kind: str = "mariadb") -> Run:
     return decode_run(done.stdout)
 
 
-def told(step: Step) -> ReplicaCutFigures:
+def replica_figures(step: Step) -> ReplicaCutFigures:
     assert step.status == "finished", step.error
     assert isinstance(step.figures, ReplicaCutFigures) and step.figures.both_answered
     return step.figures
@@ -72,7 +72,7 @@ def test_durable_primary_keeps_acknowledged_commits(workshop: Path, own_user: Pa
     with disks.on_loop(workshop, size_bytes=16 * GIB) as storage:
         run = measured(storage.directory, "durability=high", "replication=semi-synchronous", f"cut={cut}", kind=kind)
         for step in run.steps[1:]:
-            figures = told(step)
+            figures = replica_figures(step)
             adds_up(figures)
             assert figures.primary_settings == ("sync_binlog = 1", "innodb_flush_log_at_trx_commit = 1")
             # semi-synchronous: on both servers before it is acknowledged
@@ -88,7 +88,7 @@ def test_durable_primary_keeps_acknowledged_commits(workshop: Path, own_user: Pa
 def test_cut_of_both_lossy_servers_is_measured(workshop: Path) -> None:
     with disks.on_loop(workshop, size_bytes=16 * GIB) as storage:
         run = measured(storage.directory, "durability=low", "replication=asynchronous", "cut=power cut of both")
-        figures = told(run.steps[-1])
+        figures = replica_figures(run.steps[-1])
         adds_up(figures)
         assert figures.primary_settings == ("sync_binlog = 0", "innodb_flush_log_at_trx_commit = 2")
         assert headless.accused_of(run) == set()  # the settings accept the loss

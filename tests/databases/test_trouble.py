@@ -51,9 +51,9 @@ def begun(
     try:
         assert process.stdout and process.stderr
         for line in process.stdout:
-            told: dict[str, Any] = json.loads(line)
-            where = told.get("name") or told.get("snapshot", {}).get("name", "")
-            if told["event"] == event and where.startswith(name):
+            printed: dict[str, Any] = json.loads(line)
+            where = printed.get("name") or printed.get("snapshot", {}).get("name", "")
+            if printed["event"] == event and where.startswith(name):
                 break
         else:
             raise AssertionError(process.stderr.read().decode())
@@ -169,8 +169,8 @@ def test_sessions_of_server_and_clients_are_a_setting(workshop: Path, session: s
             found = sessions(process.pid)
             process.send_signal(signal.SIGTERM)
             headless.ended(process)
-        ours = os.getsid(0)
-        assert [found[name] == ours for name in ("mariadbd", "sysbench")] == [shared, shared]
+        own_session = os.getsid(0)
+        assert [found[name] == own_session for name in ("mariadbd", "sysbench")] == [shared, shared]
         assert is_gone(storage.directory)
 
 

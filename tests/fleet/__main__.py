@@ -77,20 +77,20 @@ def _clush() -> int:
             (workshop / name).mkdir()
             places.append(down.enter_context(disks.on_loop(workshop / name)).directory)
         up = down.enter_context(hosts(workshop, {"db1": Made(places[0]), "db2": Made(places[1])}))
-        asked = ["fsync-rate", str(up.target), "--set", "seconds=0.5"]
-        remote = f"{FSTUI} run {' '.join(asked)} --format json"
+        arguments = ["fsync-rate", str(up.target), "--set", "seconds=0.5"]
+        remote = f"{FSTUI} run {' '.join(arguments)} --format json"
         options = up.ssh.removeprefix("ssh ")
         clush = [*up.within, str(Path(FSTUI).with_name("clush")), "-o", options, "-w", "db[1-2]", remote]
         ratios: list[float] = []
         for turn in range(ROUNDS):
             began = time.monotonic()
             subprocess.run(clush, stdin=subprocess.DEVNULL, capture_output=True, check=True)
-            theirs, began = time.monotonic() - began, time.monotonic()
-            words = ["run", *asked, "--nodes", "db[1-2]", "--installed", FSTUI, "--into", f"{workshop}/out{turn}"]
+            clush_s, began = time.monotonic() - began, time.monotonic()
+            words = ["run", *arguments, "--nodes", "db[1-2]", "--installed", FSTUI, "--into", f"{workshop}/out{turn}"]
             done = up.fleet(*words)
             assert done.returncode == 0, done.stderr
-            ratios.append((time.monotonic() - began) / theirs)
-            print(f"clush {theirs:.1f} s, fleet {ratios[-1] * theirs:.1f} s", flush=True)
+            ratios.append((time.monotonic() - began) / clush_s)
+            print(f"clush {clush_s:.1f} s, fleet {ratios[-1] * clush_s:.1f} s", flush=True)
     print(f"ratio {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}, {ROUNDS} rounds)")
     return 0
 

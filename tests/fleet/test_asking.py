@@ -201,7 +201,7 @@ def test_a_busy_host_needs_yes(
 ) -> None:
     """Other writers to the loop device wait for a cgroup's limit below it, which does not apply to fstui."""
     monkeypatch.delenv("FSTUI_YES")
-    asked = ("run", str(scenario_file(workshop)), "--nodes", "db1", "--installed", FSTUI, "--trust-dir")
+    arguments = ("run", str(scenario_file(workshop)), "--nodes", "db1", "--installed", FSTUI, "--trust-dir")
     with disks.on_loop(workshop) as storage, disks.write_limit(disks.device_under(workshop), 5) as within:
         writers = [
             subprocess.Popen([*within, sys.executable, "-c", _WRITER, str(storage.directory / name)])
@@ -209,8 +209,8 @@ def test_a_busy_host_needs_yes(
         ]
         try:
             assert eventually((storage.directory / "other").exists)
-            refused = fleet(*asked, str(storage.directory), "--into", "refused")
-            forced = fleet(*asked, str(storage.directory), "--into", "forced", "--yes")
+            refused = fleet(*arguments, str(storage.directory), "--into", "refused")
+            forced = fleet(*arguments, str(storage.directory), "--into", "forced", "--yes")
         finally:
             for writer in writers:
                 writer.kill()

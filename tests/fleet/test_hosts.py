@@ -32,9 +32,9 @@ def test_each_host_gets_its_verdict_and_is_clean(workshop: Path) -> None:  # noq
             "db6": Made(places["honest"], forced=DROPS),
         }
         up = down.enter_context(hosts(workshop, made))
-        asked = ("run", str(scenario_file(workshop)), str(up.target), "--nodes", "db[1-6]", "--trust-dir")
+        arguments = ("run", str(scenario_file(workshop)), str(up.target), "--nodes", "db[1-6]", "--trust-dir")
         carry = ("--pyz", str(carried(workshop)), "--place", f"{workshop}/private/place", "--remove")
-        done = up.fleet(*asked, *carry, "--into", f"{workshop}/out")
+        done = up.fleet(*arguments, *carry, "--into", f"{workshop}/out")
         assert done.returncode == 1, done.stderr
         shown = subprocess.run(
             [FSTUI, "fleet", "show", workshop / "out", "--format", "json"], capture_output=True, check=False
@@ -58,8 +58,8 @@ def test_each_host_gets_its_verdict_and_is_clean(workshop: Path) -> None:  # noq
 def test_ctrl_c_ends_a_run_on_a_host(workshop: Path) -> None:  # noqa: F811
     with disks.on_loop(workshop) as storage, hosts(workshop, {"db1": Made(storage.directory)}) as up:
         scenario = scenario_file(workshop, "fdatasync")
-        asked = ("run", str(scenario), str(up.target), "--set", "seconds=60", "--nodes", "db1", "--trust-dir")
-        process = up.begun(*asked, "--installed", FSTUI, "--into", f"{workshop}/out")
+        arguments = ("run", str(scenario), str(up.target), "--set", "seconds=60", "--nodes", "db1", "--trust-dir")
+        process = up.begun(*arguments, "--installed", FSTUI, "--into", f"{workshop}/out")
         assert eventually(lambda: any(storage.directory.glob(".fstui-*/*")), 60)
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=120)

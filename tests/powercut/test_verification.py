@@ -65,9 +65,9 @@ class Box:
     def log(self) -> bytes:
         return log_of(self.cut, self.last, boot=self.boot)
 
-    async def check(self, log: bytes | None = None, **told: Any) -> Run:
+    async def check(self, log: bytes | None = None, **declared: Any) -> Run:
         data = self.log() if log is None else log
-        return (await power_cut.verify(Session(LocalMachine()), str(self.target), data, Declared(**told))).run
+        return (await power_cut.verify(Session(LocalMachine()), str(self.target), data, Declared(**declared))).run
 
     async def check_and_save(self) -> Run:
         session = Session(LocalMachine())
@@ -254,14 +254,14 @@ async def test_uninspected_directory_is_not_unmountable(box: Box, monkeypatch: p
 def changed(box: Box, **fields: Any) -> bytes:
     """Return the log with another header."""
     header, _, rest = box.log().partition(b"\n")
-    told = msgspec.json.decode(header)
+    fields_of_header = msgspec.json.decode(header)
     for name, value in fields.items():
-        place = told
+        place = fields_of_header
         *above, last = name.split("__")
         for part in above:
             place = place[part]
         place[last] = value
-    return msgspec.json.encode(told) + b"\n" + rest
+    return msgspec.json.encode(fields_of_header) + b"\n" + rest
 
 
 async def test_log_of_another_host_is_refused(box: Box) -> None:

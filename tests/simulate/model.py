@@ -5,7 +5,7 @@ from typing import Any
 from fstui.measure.kinds import StepSettings
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.simulate.parameters import load
-from fstui.simulate.programs import Done, program
+from fstui.simulate.programs import Operations, program
 from fstui.simulate.simulated_host import SimulatedHost
 
 CHUNK_NS = 50e6
@@ -16,12 +16,12 @@ def host(disk: str, **changes: Any) -> SimulatedHost:
     return SimulatedHost(load(disk, {key.replace("__", "."): value for key, value in changes.items()}))
 
 
-def run(on: SimulatedHost, asked: StepSettings) -> tuple[float, list[Done]]:
+def run(on: SimulatedHost, settings: StepSettings) -> tuple[float, list[Operations]]:
     """Return operations per second and all results."""
-    work = program(on, asked)
+    work = program(on, settings)
     assert work is not None
     work.begin()
-    done: list[Done] = []
+    done: list[Operations] = []
     while not work.over:
         until_ns = on.now_ns + CHUNK_NS
         done += work.run_until(until_ns)
@@ -30,7 +30,7 @@ def run(on: SimulatedHost, asked: StepSettings) -> tuple[float, list[Done]]:
     return ops * 1e9 / (work.ended_ns - work.started_ns), done
 
 
-def rate(on: SimulatedHost, **asked: Any) -> float:
+def rate(on: SimulatedHost, **settings: Any) -> float:
     """Return the rate of 4 KiB writes that are synced one by one."""
     usual: dict[str, Any] = {"seconds": 1.0, "file_bytes": 1 << 20, "offsets": "same"}
-    return run(on, SyncWrites(**(usual | asked)))[0]
+    return run(on, SyncWrites(**(usual | settings)))[0]

@@ -84,9 +84,9 @@ def test_wal_synced_at_checkpoints_makes_commits_wait() -> None:
     assert lengths[checkpoints - 1] > 1e6 and lengths[checkpoints] < 1e5, "the others end in memory"
 
 
-def cut(here: SimulatedHost, **asked: Any) -> PowerCutFigures:
+def cut(here: SimulatedHost, **settings: Any) -> PowerCutFigures:
     """Cut the power in the middle of a step."""
-    work = program(here, SyncWrites(**{"seconds": 5.0, "file_bytes": 1 << 20, **RANDOM, **asked}))
+    work = program(here, SyncWrites(**{"seconds": 5.0, "file_bytes": 1 << 20, **RANDOM, **settings}))
     assert work is not None
     work.begin()
     for _ in range(10):

@@ -13,7 +13,7 @@ LONG = {"seconds": 6.0}
 
 
 @pytest.mark.parametrize(
-    ("published", "disk", "changes", "asked"),
+    ("published", "disk", "changes", "settings"),
     [
         (21_200, "optane", {}, DIRECT),
         (20_000, "optane", {}, {}),
@@ -28,15 +28,15 @@ LONG = {"seconds": 6.0}
     ],
 )
 def test_published_fsync_rates_are_reproduced(
-    published: float, disk: str, changes: dict[str, Any], asked: dict[str, Any]
+    published: float, disk: str, changes: dict[str, Any], settings: dict[str, Any]
 ) -> None:
-    assert rate(host(disk, **changes), sync="fsync", **asked) == pytest.approx(published, rel=NOISE)
+    assert rate(host(disk, **changes), sync="fsync", **settings) == pytest.approx(published, rel=NOISE)
 
 
-@pytest.mark.parametrize(("published", "asked"), [(22.35, {}), (564.98, {**DIRECT, "sync_every": 100})])
-def test_published_virtualbox_rates_are_reproduced(published: float, asked: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("published", "settings"), [(22.35, {}), (564.98, {**DIRECT, "sync_every": 100})])
+def test_published_virtualbox_rates_are_reproduced(published: float, settings: dict[str, Any]) -> None:
     """fsync after each write, and O_DIRECT with an fsync after a hundred writes."""
-    found = rate(host("virtualbox-2011"), seconds=15.0, block_bytes=16384, offsets="random", sync="fsync", **asked)
+    found = rate(host("virtualbox-2011"), seconds=15.0, block_bytes=16384, offsets="random", sync="fsync", **settings)
     assert found == pytest.approx(published, rel=NOISE)
 
 
