@@ -54,8 +54,8 @@ async def check(
     if session.simulated or agreed_before():
         return None, ()
     idle = await watched(session, [site.surveyed])
-    small = writes_bytes if writes_bytes <= SMALL_BYTES else 0  # only the app asks about a large total
-    return idle, concerns(session, site, idle.busy_shares, room_bytes, small)
+    small_bytes = writes_bytes if writes_bytes <= SMALL_BYTES else 0  # only the app asks because of a large total
+    return idle, concerns(session, site, idle.busy_shares, room_bytes, small_bytes)
 
 
 def concerns(

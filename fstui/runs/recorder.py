@@ -86,6 +86,7 @@ class StepRecorder:
 
     @property
     def ops(self) -> int:
+        """Operations that returned; of a program that reports none of them, its own count."""
         return self.whole.total - self._cut_off or self._figures.ops
 
     @property

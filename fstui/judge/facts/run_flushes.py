@@ -210,6 +210,7 @@ class RunFlushes:
 
     @property
     def _without_fua(self) -> list[SyncStep]:
+        """The synced steps whose flushes can be counted: devices do not count FUA writes."""
         return [done for done in self._steps.synced if not done.writes_fua]
 
     def _worst_turn(self, done: SyncStep) -> FlushAccount | None:

@@ -30,7 +30,7 @@ class Reason(NamedTuple):
 
 def reasons(case: Case, step: Step) -> tuple[Reason, ...]:
     """Return all known reasons, those that a user has configured first."""
-    return (*_limits(case, step), *_trouble(case), *_busy(case), *_during(case, step), *_remote(case))
+    return (*_limits(case, step), *_faults(case), *_busy_devices(case), *_other_writers(case, step), *_remote(case))
 
 
 def limits_met(case: Case, step: Step) -> tuple[Reading, ...]:
@@ -58,7 +58,7 @@ def _is_met(limit: Reading, step: Step) -> bool:
     return done / NEAR <= int(limit.value) <= NEAR * done
 
 
-def _trouble(case: Case) -> Iterator[Reason]:
+def _faults(case: Case) -> Iterator[Reason]:
     troubled = [(node, state) for node in case.stack.nodes for state in node.state]
     if troubled:
         said = words.listed(f"{words.named(node)} {state.what}: {state.value}" for node, state in troubled)
@@ -66,7 +66,7 @@ def _trouble(case: Case) -> Iterator[Reason]:
         yield Reason(f"the stack is degraded or faulty ({said})", f"stack: {said}", repair)
 
 
-def _busy(case: Case) -> Iterator[Reason]:
+def _busy_devices(case: Case) -> Iterator[Reason]:
     for device, share in case.others.busy_shares:
         if share >= BUSY_SHARE:
             yield _others(
@@ -76,8 +76,8 @@ def _busy(case: Case) -> Iterator[Reason]:
             )
 
 
-def _during(case: Case, step: Step) -> Iterator[Reason]:
-    """Yield the flushes and writes of other processes during the step, from the kernel's trace if there is one."""
+def _other_writers(case: Case, step: Step) -> Iterator[Reason]:
+    """Yield other processes that flushed or wrote during the step, from the kernel's trace if there is one."""
     of_others = max((one.asked_by_others or 0 for one in step.trace or ()), default=0)
     noisy = [account for account in case.flushes.noisy if account.step is step]
     if of_others >= SHARED * max(step.syncs, 1):
