@@ -37,7 +37,7 @@ def blocks(report: Report) -> list[Card]:
     steps = [section for section in others if section.header == compare.STEP]
     more = [section for section in others if section not in steps]
     return [
-        ("", lambda width: [*section_lines(legend, width), rule(width), *_steps(steps, width)]),
+        ("runs", lambda width: [*section_lines(legend, width), rule(width, "steps"), *_steps(steps, width)]),
         *_maps(Comparison(report.runs)),
         *((section.title, partial(section_lines, section._replace(title=""))) for section in more),
     ]
