@@ -6,14 +6,14 @@ import re
 
 from msgspec.structs import replace
 
-from fstui.judge import explain, has_page, judge, rule_names
+from fstui.judge import explain, has_page, judge, questions, rule_names
 from fstui.model.documents import encode, sealed
 from fstui.model.host import Inventory
 from fstui.model.judgement import Judgement
 from fstui.model.run import Evidence, Run
 from fstui.model.storage import Target
 
-__all__ = ["explain", "has_page", "rule_names"]
+__all__ = ["explain", "has_page", "questions", "rule_names"]
 
 _PLAIN = re.compile(r"[\w./-]{2,}", re.ASCII)
 """A name that JSON spells as it is."""

@@ -55,6 +55,16 @@ async def test_explanation_has_a_card_for_each_part(width: int, abreast: int) ->
         assert any("── fsync ──" in row for row in explained)
 
 
+async def test_explanation_leads_to_rules_of_the_same_question() -> None:
+    async with PreparedApp().run_test(size=(80, 200)) as pilot:
+        lines = await page(pilot, explain_screen("same-block-rotation"))
+        assert lines[1].startswith(" Result: ")
+        await pilot.click(offset=(3, next(at for at, row in enumerate(lines) if row.startswith(" odirect-no-cache"))))
+        await pilot.pause()
+        await pilot.pause()
+        assert shown(pilot.app)[0].strip().endswith("odirect-no-cache")
+
+
 @pytest.mark.parametrize("width", range(50, 90, 3))
 def test_pages_do_not_break_numbers_before_their_units(width: int) -> None:
     whole = re.findall(r"[\d.]+\xa0[%\w]+", explanation.markdown("flushes-arrive"))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import chain
-from math import ceil
+from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -14,7 +13,7 @@ from fstui.model.activity import HostActivity, RunningDatabase
 from fstui.model.guests import Guest
 from fstui.model.host import Inventory
 from fstui.model.judgement import Finding
-from fstui.model.quantities import duration_ns, percent, rate, size
+from fstui.model.quantities import count, duration_ns, percent, rate, size
 from fstui.model.storage import Target
 from fstui.report.sections import Report, text
 from fstui.report.text import moment
@@ -29,7 +28,22 @@ if TYPE_CHECKING:
     from fstui.runs.simulation import Simulated
 
 _MAX_WRITERS = 4
-_KEY, _VALUE = 27, 12
+_NAME, _VALUE, _SIDE_BY_SIDE_FROM = 17, 20, 148
+_NAMES = {
+    "fua": "FUA",
+    "bytes": "size",
+    "bytes_per_us": "link speed",
+    "syscall_us": "system call",
+    "ops_per_s": "operations/s",
+}
+_UNITS: Mapping[str, Callable[[float], str]] = {
+    "bytes_per_us": lambda value: f"{size(value * 1e6)}/s",
+    "bytes": size,
+    "_ms": lambda value: duration_ns(value * 1e6),
+    "_us": lambda value: duration_ns(value * 1e3),
+    "": lambda value: count(value) if value >= 1 else f"{value:g}",
+}
+"""How to print a parameter of a simulated disk, by the end of its name."""
 _MAX_SCENARIOS, _MAX_BARS = 3, 12
 _NO_DEFECT = "The configuration shows no defect. Run a scenario here to test the storage."
 
@@ -77,16 +91,46 @@ def disk(made: Simulated, width: int) -> list[Text]:
     from fstui.report import teaching  # noqa: PLC0415  only a simulated disk needs it
     from fstui.tui.drawing.report import section_lines  # noqa: PLC0415
 
-    parameters, words = teaching.of_disk(made, truth=False).sections
-    columns = max(width // (_KEY + _VALUE), 1)
-    cells: list[list[Run | str]] = [
-        [(fit(f"  {text(key)}", _KEY), FAINT), fit(text(value), _VALUE)] for key, value in parameters.rows
-    ]
-    rows = ceil(len(cells) / columns)
-    lines = [rule(width, made.title, "simulated")]
-    lines += [line(*chain.from_iterable(cells[at::rows])) for at in range(rows)]
-    lines += [*paragraph(words.lines[-1], width - 1, "  ", FAINT), rule(width, "simulated disks")]
-    return lines + [part for section in _every_disk().sections for part in section_lines(section, width)]
+    parameters, more = teaching.of_disk(made, truth=False).sections
+    each = width // 2 if width >= _SIDE_BY_SIDE_FROM else width
+    parts: dict[str, list[Text]] = {}
+    for row in parameters.rows:
+        key, words = map(text, row)
+        name, words = _parameter(key, words)
+        part = key.rpartition(".")[0].removeprefix("disk.").replace(".", " ")
+        drawn = parts.setdefault(part, [line((f"  {part}", HEAD))])
+        drawn += [line((fit(f"  {name}", _NAME), FAINT), words)] if words else []
+    columns: list[list[Text]] = [[] for _ in range(max(each // (_NAME + _VALUE), 1))]
+    for drawn in parts.values():
+        min(columns, key=len).extend(drawn)
+    changing = f"fstui lessons --disks {made.name} lists the names of parameters. {more.lines[-1]}"
+    left = [rule(each, made.title, "simulated"), *_beside(columns, _NAME + _VALUE)]
+    left += [line(), *paragraph(changing, each - 2, "  ", FAINT)]
+    right = [rule(each, "simulated disks")]
+    right += [part for section in _every_disk().sections for part in section_lines(section, each)]
+    for listed in right:
+        listed.stylize(AREA if listed.plain.split()[:1] == [made.name] else "")
+    return _beside([left, right], each) if each < width else [*left, *right]
+
+
+def _beside(columns: Iterable[Sequence[Text]], width: int) -> list[Text]:
+    """Join columns of lines, each as wide as ``width``."""
+    rows = [[part.copy() for part in row] for row in zip_longest(*columns, fillvalue=line())]
+    for part in chain.from_iterable(rows):
+        part.truncate(width, overflow="ellipsis", pad=True)
+    return [Text.assemble(*row, end="") for row in rows]
+
+
+def _parameter(key: str, value: str) -> tuple[str, str]:
+    """Return the name and the value in words: ``seek`` ``8.5 ms``. The value is empty if it is 0."""
+    name = key.rpartition(".")[2]
+    ending = next((one for one in _UNITS if name.endswith(one)), "")
+    words = _NAMES.get(name) or name.removesuffix(ending).replace("_", " ")
+    try:
+        number = float(value)
+    except ValueError:
+        return words, {"true": "yes", "false": "no"}.get(value, value)
+    return words, _UNITS[ending](number) if number else ""
 
 
 @cache

@@ -79,7 +79,6 @@ def title(lesson: Lesson, stage: str, width: int) -> list[Text]:
     return [
         ends([(" fstui ", BRAND), f" lesson {lesson.number}: ", (lesson.title, HEAD)], "SIMULATED DISKS", width, DOUBT),
         line(" ", *stages),
-        rule(width),
     ]
 
 

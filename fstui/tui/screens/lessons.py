@@ -117,7 +117,8 @@ class LessonsScreen(BaseScreen):
         self.redraw()
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
-        return [drawing.progress(lessons.lessons(), self.taken or {}, width), rule(width)]
+        progress = drawing.progress(lessons.lessons(), self.taken or {}, width)
+        return [progress] if self.part("selected").has_frame else [progress, rule(width)]
 
     def _draw_selected(self, width: int, height: int) -> list[Text]:
         planned, done = self.planned.get(self.chosen.name, []), (self.taken or {}).get(self.chosen.name)
@@ -166,7 +167,7 @@ class LessonScreen(BaseScreen):
         self._disks = {run.label: run.title or simulation.named(run.disk).title for run in lesson.runs}
 
     def compose(self) -> ComposeResult:
-        yield self.lines("title", lambda width, height: drawing.title(self.lesson, self.stage, width))
+        yield self.lines("title", self._draw_title)
         with VerticalScroll(id="pages", can_focus=False):
             yield self.lines("text", self._draw_page, frame=True)
             yield self.lines("pictures", self._draw_pictures, frame=True)
@@ -277,6 +278,10 @@ class LessonScreen(BaseScreen):
     def _draw_run(self) -> None:
         if self.stage == "run" and self._now is not None:
             self.redraw()
+
+    def _draw_title(self, width: int, height: int) -> list[Text]:
+        title = drawing.title(self.lesson, self.stage, width)
+        return title if self.part("text").has_frame else [*title, rule(width)]
 
     def _draw_page(self, width: int, height: int) -> list[Text]:
         top = [rule(width, self.stage)] if self.part("text").has_frame else []

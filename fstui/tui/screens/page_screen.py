@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -15,7 +15,7 @@ from textual.containers import Vertical, VerticalScroll
 from fstui.model.run import Run
 from fstui.report.sections import Report, Section, right
 from fstui.tui.commands import BACK, COPY, EVERYWHERE, HELP, LIST, PALETTE, QUIT, Command, key_names
-from fstui.tui.drawing.cells import Card, line, paragraph, rule, title_line
+from fstui.tui.drawing.cells import ACTION, Card, clickable, line, paragraph, rule, title_line
 from fstui.tui.drawing.report import report_cards, section_lines
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import FAINT, HEAD, KEY
@@ -104,11 +104,11 @@ def help_screen(screen: BaseScreen, keymap: Mapping[str, str]) -> PageScreen:
     def draw_keys(width: int) -> list[Text]:
         lines = section_lines(Section("", ("KEY", "", "NAME IN keys.toml"), tuple(rows)), width)
         for text in lines[1:]:
-            text.stylize(KEY, 0, most + 1)
+            text.stylize(KEY if text.plain[1:2].strip() else "", 0, most + 1)
             text.highlight_regex(r"\w+\.\w+$", FAINT)
         return lines
 
-    top: list[Card] = [("this screen", partial(section_lines, Section(lines=(screen.HELP_TEXT,)))), ("keys", draw_keys)]
+    top: list[Card] = [("keys", draw_keys), ("this screen", partial(section_lines, Section(lines=(screen.HELP_TEXT,))))]
     return HelpScreen("help", [*top, *map(_meaning, _words_of(screen))])
 
 
@@ -149,10 +149,30 @@ def explain_screen(rule_name: str) -> PageScreen:
 
     page, words = explanation.of_rule(rule_name)
     _, head, *parts = re.split("^##? ", page, flags=re.MULTILINE)
-    name, _, note = head.partition("\n")
-    (first, _, text), *others = (part.partition("\n") for part in parts)
-    found = [(first, partial(draw, f"{note}\n{text}")), *((title, partial(draw, text)) for title, _, text in others)]
-    return PageScreen("explain", [*found, *map(_meaning, words)], name)
+    name, _, result = head.partition("\n")
+    found = [(title, partial(draw, text)) for title, _, text in (part.partition("\n") for part in parts)]
+    answer = f"Result: {' '.join(result.split()).strip('*')}"
+    return PageScreen("explain", [*found, *map(_meaning, words), *_related(rule_name)], name, answer)
+
+
+def _related(rule_name: str) -> Iterator[Card]:
+    """Yield a card with the other rules that answer the same question. A click opens the page of a rule."""
+    from fstui.runs.rules import questions  # noqa: PLC0415  it imports the rules
+
+    for question, rows in questions().items():
+        others = [row for row in rows if row[0] != rule_name]
+        if others and len(others) < len(rows):
+            yield question, partial(_rules, others)
+
+
+def _rules(rows: Sequence[tuple[str, str]], width: int) -> list[Text]:
+    lead = max(len(name) for name, _ in rows) + 3
+    lines = []
+    for name, meaning in rows:
+        drawn = paragraph(meaning, width - 1, f" {name}".ljust(lead))
+        drawn[0].stylize(KEY, 0, lead)
+        lines += [clickable(text, {ACTION: f"explain('{name}')"}) for text in drawn]
+    return lines
 
 
 def _meaning(word: str) -> Card:

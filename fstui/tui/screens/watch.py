@@ -26,27 +26,27 @@ if TYPE_CHECKING:
     from fstui.runs.watch import Watching
 
 WAITS = (
-    Column("PROGRAM", 18, gap=0),
+    Column("PROGRAM", 22, gap=0),
     Column("SYNCS/S", 7, right=True),
     Column("P50", 7, right=True),
     Column("P99", 7, right=True, from_width=96),
     Column("MAX", 7, right=True, from_width=76),
-    Column("DEVICE MEAN", 11, right=True, from_width=66),
-    Column("CPU WAIT ≤", 10, right=True, from_width=100),
-    Column("WAITING", 7, right=True, from_width=60),
-    Column("FILE", gap=2, cut="middle"),
+    Column("DEVICE MEAN", 11, right=True, gap=2, from_width=86),
+    Column("CPU WAIT ≤", 10, right=True, gap=2, from_width=100),
+    Column("WAITING", 7, right=True, gap=2, from_width=60),
+    Column("FILE", gap=2, from_width=60, cut="middle"),
 )
 _WIDE, _LONG_NAME = 100, 28
 """A wide terminal has more cells for the names of programs."""
 DEVICES = (
-    Column("DEVICE", gap=0),
-    Column("WRITES/S", 8, right=True),
-    Column("BYTES/S", 9, right=True, from_width=60),
-    Column("WRITE P50", 9, right=True, from_width=66),
-    Column("FLUSHES/S", 9, right=True),
-    Column("FLUSH P50", 9, right=True),
-    Column("FLUSH P99", 9, right=True, from_width=80),
-    Column("FUA", 6, right=True, from_width=86),
+    Column("DEVICE", 14, gap=0),
+    Column("WRITES/S", 8, right=True, gap=2),
+    Column("BYTES/S", 9, right=True, gap=2, from_width=60),
+    Column("WRITE P50", 9, right=True, gap=2, from_width=66),
+    Column("FLUSHES/S", 9, right=True, gap=2),
+    Column("FLUSH P50", 9, right=True, gap=2),
+    Column("FLUSH P99", 9, right=True, gap=2, from_width=86),
+    Column("FUA", 6, right=True, gap=2, from_width=92),
 )
 WRITERS = (Column("PROGRAM", gap=0), Column("WRITTEN/S", 10, right=True))
 
@@ -100,7 +100,7 @@ class FollowingScreen(BaseScreen):
 
 
 class WatchScreen(FollowingScreen):
-    """Programs above, devices below, the conclusion last. Esc ends the watch and shows the conclusion."""
+    """The conclusion, the programs, and the devices below. Esc ends the watch and shows the conclusion."""
 
     SCROLLED = "waits"
     KEYS = (
@@ -135,9 +135,9 @@ class WatchScreen(FollowingScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
+        yield self.lines("sentence", lambda width, height: paragraph(self._sentence, width - 1, " ", HEAD))
         yield self.lines("waits", self._draw_waits, classes="rest", frame=True)
         yield self.lines("devices", self._draw_devices, frame=True)
-        yield self.lines("sentence", self._draw_sentence)
         yield self.footer_lines()
 
     async def start(self) -> Watching:
@@ -191,6 +191,3 @@ class WatchScreen(FollowingScreen):
         journals = [line(f"  {watch.journal(each, per_s)}") for each in second.commits]
         rows = [watch.device_cells(each, per_s) for each in second.devices]
         return [rule(width, "devices", "nothing written to them"), *table(DEVICES, rows, width), *journals]
-
-    def _draw_sentence(self, width: int, height: int) -> list[Text]:
-        return [rule(width), *paragraph(self._sentence, width - 1, " ", HEAD)]
