@@ -286,7 +286,7 @@ class StorageScreen(BaseScreen):
         lines = filesystem.detail(row, stats, self.host_activity, width, runs=runs, inventory=self.inventory)
         if row is None or self.saved_runs is None:
             return lines
-        if made := getattr(self.fstui.session.machine, "made", None):
+        if made := getattr(self.fstui.session.machine, "parameters", None):
             return [*lines, line(), *filesystem.disk(made, width)]
         room = height - len(lines)
         return [*lines, *filesystem.last_minutes(row, stats, self.recent, width, room)]
