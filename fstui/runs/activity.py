@@ -24,10 +24,7 @@ MAX_WRITERS = 8
 
 
 async def read_activity() -> AsyncGenerator[HostActivity]:
-    """Yield every 2 seconds who writes and which databases run. A child reads this, because it may hang.
-
-    Raises OSError.
-    """
+    """Yield every 2 seconds who writes and which databases run. A child reads it, which may hang. Raises OSError."""
     child = await Child.start("measure.helpers.activity")
     try:
         drivers = {name: kind.driver for name, kind in KINDS.items()}

@@ -90,10 +90,7 @@ class Checkup:
             self.subjects.append(Subject(site.surveyed.path, site))
 
     async def choose(self, filesystems: Sequence[Target], judgements: Mapping[str, Judgement] = _NO_JUDGEMENTS) -> None:
-        """Choose the filesystems that can be written to, each once.
-
-        ``judgements``: those of the configurations, by mount point.
-        """
+        """Choose the filesystems that can be written to, each once. ``judgements``: by mount point."""
         mounts = [target.mount_point for target in filesystems]
         seen: dict[object, str] = {}
         fit: list[Target] = []

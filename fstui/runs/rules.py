@@ -26,8 +26,7 @@ def judged_again(run: Run, *, altered: bool = False) -> Run:
 
 
 class JudgementCache:
-    """Judgements of the configuration of filesystems. Only filesystems that changed are judged again: a host may have
-    thousands."""
+    """Judgements of configurations. Only a filesystem that changed is judged again: a host may have thousands."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[Evidence, Judgement]] = {}

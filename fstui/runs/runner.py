@@ -47,8 +47,7 @@ from fstui.state import paths
 from fstui.state.workspace import RunDirectory
 
 LASTING = frozenset({errno.EIO, errno.ETIMEDOUT})
-"""Errors that end the run, because the next step would meet them as well: the disk is broken, or too slow to write the
-file."""
+"""Errors that the next step would meet as well, so the run ends: the disk is broken, or too slow to write the file."""
 SILENT_S = 0.25
 """Time to remove the run's directory if the storage has not answered the last step's call."""
 

@@ -41,8 +41,7 @@ class Case:
 
     @property
     def commits_are_safe(self) -> bool:
-        """Whether the devices that a sync waits for lose nothing in a power cut, according to their model or the user.
-        A flush has nothing to do there."""
+        """Whether the devices that a sync waits for lose nothing in a power cut, by their model or the declaration."""
         return bool(self.stack.commit_devices) and all(map(safe_drive, self.stack.commit_devices))
 
     @cached_property

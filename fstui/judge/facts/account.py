@@ -153,8 +153,7 @@ class FlushAccount(NamedTuple):
 
     @property
     def others_flush_often(self) -> bool:
-        """Whether the flushes of other processes, at the rate of the idle device, would be more than 5 % of the
-        syncs."""
+        """Whether other processes, at the rate of the idle device, send more flushes than 5 % of the syncs."""
         return (self.by_others_per_s or 0.0) * self.step.elapsed_s > TOLERANCE * self.syncs
 
     @property

@@ -102,8 +102,7 @@ class DatabaseCommits:
         return (f"{wanted.call} by fstui: {ratio(per_sync)} flushes each, on the same filesystem",)
 
     def _counted(self, commits: CommitStep) -> CountedCommits | None:
-        """Return the commits with the account that lacks flushes, by counters or trace; None if no flush is
-        expected."""
+        """Return the commits with the account that lacks flushes, if one does; None if no flush is expected."""
         accounts = self._flushes.compute(commits.as_syncs)
         found = [each for each in (self._by_counters(commits, accounts), self._by_trace(commits, accounts)) if each]
         return next((each for each in found if each.lacks_flushes), next(iter(found), None))

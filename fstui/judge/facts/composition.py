@@ -56,9 +56,8 @@ class Composition:
     def arrived(self, what: Quantity) -> Range:
         """Return how much arrived.
 
-        ``low`` and ``high`` are the lowest and the highest count of a member. They include flushes of other processes,
-        so fstui's own are at most that many. They are equal if no flush was dropped and no other process used the
-        devices.
+        ``low`` and ``high`` are the lowest and the highest count of a member, with the flushes of other processes. They
+        are equal if no flush was dropped and no other process used the devices.
         """
         paths = Counter(end.id for end in self._ends(self._filesystem, what))
         return self._arrived(self._filesystem, what, paths, {})
@@ -82,8 +81,7 @@ class Composition:
         )
 
     def holding(self) -> tuple[Node, ...]:
-        """Return the lowest layers that may hold the only copy of a byte: no spares, no caches of what is also
-        elsewhere."""
+        """Return the lowest layers that may hold the only copy of a byte: no spare, no read cache."""
         return tuple({end.id: end for end in self._holding(self._filesystem)}.values())
 
     def taking_part(self, node: Node, what: Quantity) -> list[Edge]:
@@ -256,8 +254,7 @@ def flush_counters(node: Node, step: Step | Snapshot) -> DeviceCounters | None:
 
 
 def _written(composed: Composition, step: Step | Snapshot) -> Range | None:
-    """Return the bytes that arrived. If it is unknown how layers share them, return the sum over the devices with
-    data."""
+    """Return the bytes that arrived; if it is unknown how layers share them, the sum over the devices with data."""
     arrived = _known(composed.arrived("bytes"))
     if arrived is not None:
         return arrived

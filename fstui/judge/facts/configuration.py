@@ -181,7 +181,7 @@ def _is_off(node: Node) -> bool:
 
 
 def _cache_outcome(below: Sequence[Node]) -> str:
-    """Return the outcome of a defect, by what is known about the caches of the devices below."""
+    """Return the name of the outcome, by what is known about the caches of the devices below."""
     on, off = list(filter(_is_on, below)), list(filter(_is_off, below))
     if not all(may_outlive_power_cut(node) or _behind_server(node) for node in on):
         return "volatile_cache"

@@ -28,8 +28,7 @@ CACHE_PER_S = 100_000
 NAND_PROGRAM_NS = 200_000
 """The time that SLC takes to program a page; MLC and TLC take 600 µs and more."""
 MEAN_TO_MEDIAN = 3
-"""Above this ratio the mean is the typical time, because a few slow operations take most of it: on a throttled disk,
-the median was 245 µs at 50 operations per second."""
+"""Above this ratio a few slow operations take most of the time, so the mean is typical (a median of 245 µs at 50/s)."""
 
 
 class Cost(NamedTuple):

@@ -155,8 +155,7 @@ class LowestDevices:
 
     @property
     def verified(self) -> bool:
-        """Whether there are lowest devices and each is verified: required for more than low confidence in
-        durability."""
+        """Whether all are verified, as required for more than low confidence in durability. False if there are none."""
         return bool(self.all) and not self.unverified
 
     def doubt(self, known: Iterable[Node] = ()) -> str:

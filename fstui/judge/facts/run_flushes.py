@@ -142,8 +142,7 @@ class RunFlushes:
 
     @cached_property
     def complete_at_lowest(self) -> FlushAccount | None:
-        """The account of the lowest level in a step whose flushes and bytes were all counted there while no other
-        process wrote."""
+        """The account of the lowest level, in a step that is complete there by the counters."""
         return next((accounts[-1] for accounts in self.synced if accounts[-1].complete_by_counters), None)
 
     @property
@@ -192,8 +191,7 @@ class RunFlushes:
 
     @cached_property
     def few_per_sync(self) -> str:
-        """Text about the step with the fewest flushes, such as ``9 120 syncs a second, and no flush reached loop2``;
-        empty if all have enough."""
+        """``9 120 syncs a second, and no flush reached loop2``, of the worst step; empty if all have enough."""
         counted = [account for done in self._without_fua for account in self.accounts(done) if account.counted]
         worst = min(counted, key=lambda account: account.arrival.per_sync, default=None)
         if worst is None or worst.arrival.per_sync >= ENOUGH:

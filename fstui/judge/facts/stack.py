@@ -169,8 +169,7 @@ class Stack:
         return self._fatal(self.nodes[0], lost) if self.nodes and lost else ()
 
     def without_checked_copy(self, stale: tuple[Node, ...]) -> tuple[Node, ...]:
-        """Return the layers among ``stale`` that return old data after a power cut, which no layer above would detect
-        and repair."""
+        """Return the layers among ``stale`` whose old data, after a power cut, no layer above detects and repairs."""
         stale = tuple(node for node in stale if node in self.written)
         if not stale:
             return ()

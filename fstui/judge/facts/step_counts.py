@@ -1,7 +1,6 @@
 """fstui's own flushes and bytes in one step, as the tables of a report show them.
 
-They are counted at the level that the findings are about. The kernel's trace attributes flushes to processes, but not
-bytes.
+They are those of the level that the findings are about. The kernel's trace tells flushes of processes apart, not bytes.
 """
 
 from __future__ import annotations

@@ -21,8 +21,7 @@ WRITE_CALLS = frozenset({"write", "pwrite", "pwritev", "pwritev2"})
 MIN_SYNCS = 20
 """Minimum number of syncs for a statement about a rate or a ratio."""
 MIN_IN_TURN = 8
-"""Minimum number of operations in a turn for a statement about their flushes. A turn is a short part of a step between
-two readings of the counters."""
+"""Minimum number of operations in a turn, a part of a step between two readings of the counters, to judge it."""
 
 
 class SyncStep(NamedTuple):

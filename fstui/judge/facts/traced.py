@@ -5,8 +5,7 @@ That layer need not count flushes. Below it, and below a loop device, worker thr
 
 - Flushes that fstui's own threads requested are fstui's own. If there are as many as expected, they all arrived.
 - Flushes of kernel threads may be fstui's own: a journal thread commits for every process, and a worker sends bios
-  that a cgroup's io limit delayed (``blk_throtl_dispatch_work_fn``). They prove neither that flushes arrived nor that
-  flushes are missing.
+  that a cgroup's io limit delayed (``blk_throtl_dispatch_work_fn``). They prove nothing in either direction.
 - Flushes of other programs are not fstui's own on a filesystem whose caller requests the flush (an overwrite with
   fdatasync on ext4 and XFS). On other filesystems one commit serves every waiting program, so another program may
   have requested the flush that served fstui.

@@ -40,8 +40,7 @@ RECORD_A_BASELINE = (
 
 
 def speed(case: Case, verdict: Verdict) -> Speed:
-    """Return the answer. Stalls take precedence over slow. Neither is reported if fstui lacked CPU time. Normal needs a
-    yardstick."""
+    """Return the answer. Stalls precede slow; neither is reported if fstui lacked CPU. Normal needs a yardstick."""
     if not any(step.settings.in_scenarios for step in case.steps.all):  # only power cuts
         return Speed()
     if case.evidence.rate_limit:
@@ -209,8 +208,7 @@ def _unknown(title: str, sentence: str) -> Speed:
 
 
 def _lines(found: Sequence[Yardstick], *first: tuple[StepComparison, str]) -> tuple[str, ...]:
-    """Return the evidence, one line per step. ``first``: comparisons to begin with, with the names of their
-    yardsticks."""
+    """Return a line of evidence per step. ``first``: comparisons to begin with, and the names of their yardsticks."""
     lines: dict[str, dict[str, None]] = {}
     for one, name in (*first, *((yardstick.worst, yardstick.name) for yardstick in found)):
         lines.setdefault(f"{one.step.name}: {one.did}", {})[f"{one.evidence} ({name})"] = None

@@ -49,8 +49,7 @@ def _limits(case: Case, step: Step) -> Iterator[Reason]:
 
 
 def _is_met(limit: Reading, step: Step) -> bool:
-    """Return whether a limit such as ``253:0 wiops`` = ``100`` slows down the step's writes. A limit of reads does
-    not."""
+    """Return whether a limit of writes, such as ``253:0 wiops`` = ``100``, slows down the step."""
     what = limit.what.rpartition(" ")[2]
     if not limit.value.isdecimal() or what[:1] == "r" or not step.elapsed_s:
         return False

@@ -85,8 +85,7 @@ def _silent_servers(case: Case) -> Iterator[StalledStep]:
 
 
 def _waits_for_storage(done: SyncStep) -> bool:
-    """Return whether the writes wait for the storage. Without a sync they wait for the page cache, which may write
-    other files."""
+    """Return whether the writes wait for the storage, not for the page cache, which may be writing other files."""
     return done.call is not None or done.direct
 
 

@@ -30,8 +30,7 @@ FEW_SYNCS, LONG_ENOUGH_S = 5, 0.5
 """Even few syncs are a rate if they took this long: a check of two seconds sees 14 syncs of a disk that does 10 per
 second. The cause of a shorter slow step may be over by now."""
 CPU_BELOW = 4
-"""Kernel threads that complete a write wait for a CPU, too. Together with the writer they lose up to this many times
-the writer's waiting time."""
+"""Kernel threads wait for a CPU, too. Together with the writer they lose up to this many times its waiting time."""
 
 
 class StepComparison(NamedTuple):
@@ -151,8 +150,7 @@ def _with_own(case: Case, done: SyncStep) -> StepComparison | None:
 
 
 def _with_earlier(case: Case, done: SyncStep) -> StepComparison | None:
-    """Compare with earlier runs: below half of the lower quartile is slow. If rates vary, the quartile is low, and so
-    is the limit."""
+    """Compare with earlier runs: below half of the lower quartile is slow. If rates vary, that limit is low."""
     means = [mean for run in case.evidence.before if (mean := run.mean_ns.get(done.step.name))]
     if len(means) < MIN_EARLIER_RUNS:
         return None

@@ -23,16 +23,7 @@ from fstui.model.guests import Guest
 from fstui.model.host import Inventory, Process
 from fstui.model.rate_limit import UNLIMITED, RateLimit
 from fstui.model.storage import Node, Space, Target
-from fstui.runs.machine.base import (
-    Machine,
-    NoTrace,
-    ProbeRequest,
-    RunningProbe,
-    RunningWatch,
-    Saved,
-    StepTracing,
-    no_activity,
-)
+from fstui.runs.machine.base import Machine, NoTrace, ProbeRequest, RunningProbe, RunningWatch, Saved, StepTracing
 from fstui.state.workspace import HeldDirectory, TargetDirectory, Workspace, inspect
 from fstui.storage import claims, process, survey
 from fstui.storage import counters as device_counters
@@ -51,8 +42,7 @@ if TYPE_CHECKING:
 CLAIMS_S, RECENT_S = 60.0, 5.0
 """Maximum age of the answers of tools in a list, and before a run."""
 START_S = 30.0
-"""A child program that has printed nothing after this time got no CPU. If it is silent later, the storage is the
-cause."""
+"""A child program that has printed nothing by then got no CPU. If it is silent later, the storage is the cause."""
 SILENT_S = 1.0
 """A filesystem that has not answered statvfs is silent when no other one has answered for this long either. On a busy
 host thousands of answers take time."""
@@ -172,7 +162,7 @@ class LocalMachine(Machine):
     def activity(self) -> AsyncGenerator[HostActivity]:
         from fstui.runs.activity import read_activity  # noqa: PLC0415  not needed for the first screen
 
-        return read_activity() if self._root == Path("/") else no_activity()
+        return read_activity() if self._root == Path("/") else super().activity()
 
     async def inspect(self, directory: str) -> TargetDirectory:
         looking = inspect(directory, trusting=self._trusting)
