@@ -101,8 +101,7 @@ class Flushes:
         self.ops = 0
 
     def try_direct(self) -> None:
-        """Do one write before the clock starts, because some FUSE filesystems accept O_DIRECT in open(2) and refuse the
-        write. Raises CallError."""
+        """Do one write before the clock starts: some FUSE filesystems refuse O_DIRECT only then. Raises CallError."""
         calling("pwrite", write_whole, self.fd, next(self.writes("sequential", PATTERNS["sequential"]))[0], 0)
 
     def run(self) -> None:

@@ -109,8 +109,7 @@ class ReplicaServer:
         return {(int(client), int(number)) for client, number in rows}
 
     def durability(self) -> list[str]:
-        """Return the settings that decide durability. Raises Trouble if they are not those with which the server was
-        started."""
+        """Return the settings that decide durability. Raises Trouble if they differ from those that were requested."""
         wanted: dict[str, str] = self.settings["expected"][self.role]
         (found,) = self.query(f"SELECT {', '.join(f'@@{name}' for name in wanted)}")
         if list(found) != list(wanted.values()):

@@ -24,8 +24,7 @@ FILES = ("", "-journal", "-wal", "-shm")
 
 
 class SqliteError(CallError):
-    """A failure of SQLite. Its error code decides whether ``fsync`` is the call that failed, and which errno is
-    reported (https://sqlite.org/rescode.html)."""
+    """A failure of SQLite, whose error code shows the call and the errno (https://sqlite.org/rescode.html)."""
 
     def __init__(self, call: str, error: sqlite3.Error) -> None:
         name = getattr(error, "sqlite_errorname", "")
