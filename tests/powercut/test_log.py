@@ -28,7 +28,7 @@ def test_last_incomplete_line_is_not_parsed() -> None:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"", "received nothing"),
+        (b"", "received no acknowledgement"),
         (HEADER[:20], "within its first line"),
         (b"\n", "header"),
         (b"ack 0 1 2\n", "header"),
