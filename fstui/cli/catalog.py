@@ -29,7 +29,7 @@ from fstui.runs.session import Session
 def scenarios(name: str | None, format_: str, output: Path | None) -> None:
     """List the scenarios: the question each answers, how long it takes, and how much it writes.
 
-    With NAME, or with a file, print its steps and the settings that --set changes.
+    With the NAME of a scenario, or the path of a scenario file, print its steps and the settings that --set can change.
 
     Example: fstui scenarios fsync-rate
     """

@@ -196,9 +196,9 @@ def compare(before: Path, after: Path, format_: str, output: Path | None) -> int
 @click.argument("directory", metavar="DIR", type=Path)
 @_ssh_options
 def clean(directory: Path, **how: Any) -> int:
-    """Remove what a fleet command left on the hosts. DIR holds its documents.
+    """Remove what a fleet command left on the hosts. DIR contains its documents, which stay.
 
-    That is fstui.pyz, what it unpacked, and the saved runs of that request. The documents in DIR stay.
+    Removed are fstui.pyz, what it unpacked, and the saved runs of that request.
 
     Example: fstui fleet clean fstui-fleet-20261120-031244
     """

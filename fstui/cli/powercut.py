@@ -190,9 +190,8 @@ def witness(file: Path) -> int:
 def verify(directory: str, format_: str, output: Path | None, fail_on: Verdict | None, **cut: Any) -> int:
     """Read the records back and judge the cut.
 
-    The records in DIR are compared with the witness's log on stdin. The cut is judged and saved with the other
-    runs. It counts once, even if it is verified again. Nothing is written
-    to DIR.
+    The records in DIR are compared with the witness's log on stdin. Nothing is written to DIR. The cut is judged and
+    saved with the other runs. It counts once, even if it is verified again.
 
     Example: fstui powercut verify /srv/data < acks.log
     """

@@ -233,5 +233,5 @@ async def _delete(references: tuple[str, ...], yes: bool) -> None:
         one = known.get(path)
         words = f"{one.id}, {one.verdict}, {one.scenario} on {one.target}" if one and one.id else path
         if not agreed(words, "Delete it?", yes=yes):
-            raise Refused(f"{words}: not deleted. Use --yes to delete it without a question")
+            raise Refused(f"{words}: not deleted. --yes deletes without asking")
         await history.delete(path)

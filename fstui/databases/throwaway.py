@@ -40,6 +40,7 @@ _ENTER = """cd -P -- "$1" && [ "$(stat -c %d:%i .)" = "$2" ] || {
   echo "FATAL: $1: another directory has taken its place"; exit 1; }
 shift 2; exec "$@"
 """
+"""Enter a directory with this device and inode, then run a command."""
 
 
 def start_limit_s(sync_s: float) -> float:

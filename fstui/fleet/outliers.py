@@ -26,7 +26,9 @@ from fstui.model.base import Base
 from fstui.model.judgement import VERDICTS
 from fstui.model.quantities import rate
 
-FAR, MIN_RATIO, SCALED = 3.5, 1.25, 1.4826
+FAR, MIN_RATIO = 3.5, 1.25
+SCALED = 1.4826
+"""MAD × this is the standard deviation of a normal distribution."""
 MIN_PEERS = 4
 """A group must be larger than this. Fewer peers have no distribution."""
 MAJORITY = 0.75

@@ -288,7 +288,8 @@ class CutCampaign:
 
     def _not_cut(self, witness: Witness, ended: CommandResult, spoiled: str) -> None:
         log = witness.log
-        if log is None and not spoiled and ended.code in range(ssh.NO_CONNECTION):
+        exited = ended.code in range(ssh.NO_CONNECTION)  # a smaller status is that of the writer, not of ssh
+        if log is None and not spoiled and exited:
             self._finish("refused", _trouble(ended))
         elif log is not None and log.ended is not None:
             self._finish("no-cut", f"the writer ended by itself before the cut: {log.ended}")

@@ -112,7 +112,8 @@ class WriterFiles:
         """Remove the file that is not needed once this record has been acknowledged."""
         number, offset = self.stream.position(sequence)
         old = number - self.stream.kept_files
-        if offset == 0 and old >= 0 and not self.stream.overwrites:
+        is_first_of_file = offset == 0
+        if is_first_of_file and old >= 0 and not self.stream.overwrites:
             calling("unlink", os.unlink, f"{self.home}/{old}")
 
 

@@ -68,7 +68,8 @@ class Files:
         self.buffer = mmap.mmap(-1, stream.block_bytes)
         self.not_recovered = ""
         """Why a database server did not start again."""
-        self._blocks: dict[int, dict[int, Record]] = {}
+        self._records: dict[int, dict[int, Record]] = {}
+        """The records that were read: number of the file → offset → record."""
 
     def numbers(self) -> list[int]:
         """Return the numbers of the existing files."""
@@ -77,17 +78,20 @@ class Files:
         except OSError:
             return []
 
+    def records_of(self, number: int) -> dict[int, Record]:
+        """Return the records of a file by their offsets. Each file is read once."""
+        if number not in self._records:
+            self._records[number] = dict(self.read(number))
+        return self._records[number]
+
     def at(self, number: int, offset: int) -> Record:
-        if number not in self._blocks:
-            self._blocks[number] = dict(self.read(number))
-        blocks = self._blocks[number]
-        return blocks.get(WHOLE_FILE) or blocks.get(offset, Record("missing"))
+        records = self.records_of(number)
+        return records.get(WHOLE_FILE) or records.get(offset, Record("missing"))
 
     def intact(self) -> Iterator[int]:
         """Yield the sequence numbers of the writer's intact records in their own places."""
         for number in self.numbers():
-            self.at(number, 0)
-            for offset, found in self._blocks[number].items():
+            for offset, found in self.records_of(number).items():
                 if found.kind == "intact" and self.belongs_to(found, number, offset):
                     yield found.sequence
 

@@ -177,8 +177,8 @@ async def _inspected(directory: str, machine: RecordsHost) -> TargetDirectory:
 async def _check_unmountable(directory: str, header: PowerCutHeader, machine: RecordsHost) -> None:
     try:
         inspected = await machine.inspect(directory)
-    except NotInspected:
-        raise
+    except NotInspected as refusal:
+        raise Refused(f"{refusal} If its filesystem hangs, unmount it (umount -l) and verify again.") from None
     except Refused:
         return
     read = await _read_back(inspected, header, {}, {})

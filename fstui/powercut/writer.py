@@ -176,7 +176,9 @@ class Coordinator:
         data = os.read(0, 4096)
         self.received += data
         word, _, reason = self.received.decode().partition("\n")[0].partition(" ")
-        return reason if word == "stop" else None if data else "its parent has died"
+        if word == "stop":
+            return reason
+        return None if data else "its parent has died"
 
     def end(self, ending: Ending) -> int:
         """Stop the writers, record that no power was cut, and report the end."""

@@ -113,15 +113,15 @@ def _explained(row: Checked) -> Iterator[Section]:
         return
     slow = run.speed.answer in TOO_SLOW
     container = next((one for one in run.findings if one.rule == "container-layer"), None)
-    title_ = f"{GLYPHS[run.verdict]} {row.name}"
+    heading = f"{GLYPHS[run.verdict]} {row.name}"
     if run.verdict in FREE_OF_DEFECTS and not slow:
         if container is not None:
-            yield Section(title_, lines=(container.sentence,), points=(("next", container.next),))
+            yield Section(heading, lines=(container.sentence,), points=(("next", container.next),))
         return
     lines = [run.sentence, *([speed_words(run.speed)] if slow else [])]
     more = () if run.simulated else (f"fstui show {run.id}",)  # a simulated run is not saved
     points = (("next", tuple(filter(None, [next_step(run)]))), ("more", more))
-    yield Section(title_, lines=tuple(lines), points=points, style=run.verdict)
+    yield Section(heading, lines=tuple(lines), points=points, style=run.verdict)
 
 
 def _simulated(check: Check) -> str:

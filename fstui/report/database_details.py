@@ -78,8 +78,8 @@ def _rows(number: str, database: DatabaseStep, counts: figures.Counts) -> Iterat
         if waits.writes or waits.syncs:
             took = duration_ns(waits.sync_ns / waits.syncs) if waits.sync_ns and waits.syncs else NONE
             size = NONE if waits.bytes is None else short_size(round(waits.bytes / ops))
-            writes, syncs_ = _per_transaction(waits.writes, ops), _per_transaction(waits.syncs, ops)
-            yield f"{number} {waits.file}", writes, size, syncs_, took
+            per_transaction = (_per_transaction(waits.writes, ops), size, _per_transaction(waits.syncs, ops))
+            yield f"{number} {waits.file}", *per_transaction, took
     syncs = [waits.syncs for waits in counted if waits.syncs is not None]
     yield f"{number} all syncs", "", "", ratio(sum(syncs) / ops), ""
     arrived = counts.written_bytes(database.step) if database.server.on_target else None

@@ -102,11 +102,11 @@ class SyncWritesProgram(SimulatedProgram):
                     if writer in done:
                         yield done.pop(writer)
                     continue
-            kept = done.setdefault(writer, Operations(writer, parts, int(at_ns), []))
+            operations = done.setdefault(writer, Operations(writer, parts, int(at_ns), []))
             try:
-                end = self._one(at_ns, writer, kept.marks)
+                end = self._one(at_ns, writer, operations.marks)
             except SyncError as error:
-                kept.marks.pop()  # the write succeeded, but its operation did not
+                operations.marks.pop()  # the write succeeded, but its operation did not
                 end, self.failed_call = error.at_ns, self.settings.sync
                 self._queue.clear()
             else:
