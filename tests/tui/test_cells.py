@@ -6,7 +6,7 @@ from rich.text import Text
 
 from fstui.runs import scenarios
 from fstui.tui.drawing import result, run, storage
-from fstui.tui.drawing.cells import distinct, framed, rule, selectable, shown, window
+from fstui.tui.drawing.cells import distinct, fit_list, framed, rule, selectable, shown, window
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.styles import AREA, FAINT
 from tests.factories import screens
@@ -82,3 +82,10 @@ def test_frame_around_the_selected_row_has_a_colour() -> None:
     for lines, style in (([top, row], AREA), ([top], FAINT)):
         spans = [span for text in framed(lines, 10, 4) for span in text.spans if span.style in (AREA, FAINT)]
         assert {span.style for span in spans} == {style}
+
+
+@pytest.mark.parametrize(("width", "cut"), [
+    (20, "a 1, b 22, c 333"), (15, "a 1, b 22 …"), (10, "a 1 …"), (4, "a 1…"),
+])  # fmt: skip
+def test_a_list_is_cut_between_its_parts(width: int, cut: str) -> None:
+    assert fit_list("a 1, b 22, c 333", width) == cut

@@ -58,7 +58,7 @@ async def test_other_writers_are_named() -> None:
     events = [idle if isinstance(event, IdleMeasured) else event for event in screens.events(until=5)]
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, events)
-        named = "   other writers before the start: mysqld (2 of them); sda 12 writes/s, 3 flush…"
+        named = "   other writers before the start: mysqld (2 of them); sda 12 writes/s …"
         assert shown(pilot.app)[-2] == named
 
 

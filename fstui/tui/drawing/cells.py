@@ -79,6 +79,14 @@ def fit_right(text: str, width: int) -> str:
     return " " * (width - cell_len(text)) + text if cell_len(text) <= width else fit(text, width)
 
 
+def fit_list(text: str, width: int, between: str = ", ") -> str:
+    """Cut a list that is too long at the end of one of its parts."""
+    text = escape_controls(text)
+    while cell_len(text) > width and between in text:
+        text = text.rpartition(between)[0] + " …"
+    return fit(text, width).rstrip()
+
+
 _FITTED: Mapping[str, Callable[[str, int], str]] = {
     "right": fit,
     "middle": fit_middle,

@@ -18,7 +18,7 @@ from fstui.model.storage import Target
 from fstui.report.sections import Report, text
 from fstui.report.text import moment
 from fstui.tui.drawing import io_path
-from fstui.tui.drawing.cells import Run, fit, labelled, line, paragraph, rule
+from fstui.tui.drawing.cells import Run, fit, fit_list, labelled, line, paragraph, rule
 from fstui.tui.drawing.storage import BUSY_MUCH, StorageEntry, number
 from fstui.tui.iostats import IoStats, Recent, joined, together
 from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, HEAD, verdict_style
@@ -75,11 +75,11 @@ def detail(
         lines += [line(f"  {device.id}  {io_path.lowest((device,))}: no mounted filesystem uses it")]
         if device.id in edges:
             words, style = edges[device.id]
-            lines += [line((fit(f"  {words}", width), style))]
+            lines += [line((fit_list(f"  {words}", width), style))]
     here = (target.identity, inventory.host.hostname) if target and target.identity else None
     if own := [one for one in runs if (one.identity, one.hostname) == here]:
         lines += _saved_runs(own, width)
-    if target and entry.judgement and not entry.findings and target.silent_s is None:
+    if target and entry.judgement and not entry.findings and target.silent_s is None and not own:
         lines += [line(), *paragraph(_NO_DEFECT, width - 1, "  ", FAINT)]
     for finding in entry.findings:
         lines += [line(), *_finding(finding, width)]
@@ -173,8 +173,8 @@ def _edge(now: IoStats) -> Run:
         else f"{number(now.per_s('flushes'))} flushes/s{_at(now.ms_per_flush)}",
         f"{number(now.per_s('writes'))} writes/s{_at(now.ms_per_write)}",
         "" if (written := now.per_s("written_bytes")) is None else f"{size(written)}/s",
-        f"{number(now.per_s('reads'))} reads/s",
-        "" if now.in_flight is None else f"{now.in_flight} in flight",
+        f"{number(now.per_s('reads'))} reads/s" if now.reads else "",
+        f"{now.in_flight} in flight" if now.in_flight else "",
     ]
     return ", ".join(filter(None, parts)), DOUBT if (now.busy or 0) >= BUSY_MUCH else AREA
 
@@ -187,8 +187,9 @@ def _users(target: Target, activity: HostActivity, width: int) -> Iterator[Text]
     here = [each for each in activity.writers if target.mount_point in each.mounts]
     named = [f"{each.name} ({each.pid}) {size(_rounded(each.bytes_per_s))}/s" for each in here[:_MAX_WRITERS]]
     if named:
-        words = ", ".join(named) + ("; run fstui as root to see other users' processes" if activity.hidden else "")
-        yield from paragraph(words, width - 1, "  who   ", FAINT)
+        yield line((fit_list(f"  who   {', '.join(named)}", width - 1), FAINT))
+    if named and activity.hidden:
+        yield line(("        run fstui as root to see other users' processes", FAINT))
     for database in activity.databases:
         if target.mount_point in database.mounts:
             yield from _database(database, width)
@@ -229,9 +230,11 @@ def _saved_runs(summaries: Sequence[Summary], width: int) -> list[Text]:
         last = runs[-1]
         glyph, style = verdict_style(last.verdict)
         speed = f"{last.rate_of} {rate(last.rate_per_s)}/s"
-        words = f" {last.verdict}   {last.scenario}: {speed}   {moment(last.started_at)}"
+        words = f" {last.verdict}   {last.scenario}: {speed}   {moment(last.started_at, '%d %b %Y')}"
         if len(runs) > 1:
             change = last.rate_per_s / runs[0].rate_per_s
-            words += f"   {history.bars(runs[-_MAX_BARS:])} {change:.2f} × the first of {len(runs)}"
-        drawn.append(line((f"  {'' if drawn else 'runs':<6}", FAINT), (glyph, style), fit(words, width - 9).rstrip()))
+            words += f"   {history.bars(runs[-_MAX_BARS:])}   {change:.2f} × the first of {len(runs)}"
+        drawn.append(
+            line((f"  {'' if drawn else 'runs':<6}", FAINT), (glyph, style), fit_list(words, width - 9, "   "))
+        )
     return drawn

@@ -11,7 +11,7 @@ from rich.text import Text
 from fstui.model.quantities import rotation, short_size
 from fstui.model.storage import Node, Target
 from fstui.report.stack import called, health, link, stack_line, unread
-from fstui.tui.drawing.cells import Run, drawn_width, fit, line, paragraph
+from fstui.tui.drawing.cells import Run, drawn_width, fit, fit_list, line, paragraph
 from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def tree(target: Target, width: int, edges: Mapping[str, Run] | None = None) -> 
         top = node is target.stack[0]
         if edges and node.id in edges:
             (words, style), sign = edges[node.id], ("╳ ", BAD) if stopped else ("│ ", "")
-            lines.append(line(lead[:-2], sign, (fit(words, width - cell_len(lead)).rstrip(), style)))
+            lines.append(line(lead[:-2], sign, (fit_list(words, width - cell_len(lead)), style)))
         facts = ",".join(target.mount_options) if top else _facts(node, role)
         name = target.fstype if top else _name(node)
         lines.append((f"{lead}{name}  {facts}", _note(node, stopped)))

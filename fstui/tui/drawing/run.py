@@ -23,6 +23,7 @@ from fstui.tui.drawing.cells import (
     distinct,
     ends,
     fit,
+    fit_list,
     fit_middle,
     fit_right,
     line,
@@ -202,9 +203,8 @@ def _others(progress: Progress, width: int) -> list[Text]:
             did.append(f"{device.device} {', '.join(done)}")
     if not did:
         return []
-    # The names come first, because the line may be cut.
     parts = filter(None, [figures.names_of(idle.writers), *did])
-    return [line((fit(f"   other writers before the start: {'; '.join(parts)}", width).rstrip(), FAINT))]
+    return [line((fit_list(f"   other writers before the start: {'; '.join(parts)}", width), FAINT))]
 
 
 def busy(stats: dict[str, IoStats], target: Target) -> Words:

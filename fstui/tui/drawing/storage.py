@@ -52,10 +52,10 @@ COLUMNS = (
     Column("READ/S", 7, right=True),
     Column("WRITE/S", 7, right=True),
     Column("MB/S", 7, right=True),
-    Column("W_AWAIT", 7, right=True),
+    Column("W_AWAIT", 7, right=True, gap=2),
     Column("FLUSH/S", 7, right=True),
-    Column("F_AWAIT", 7, right=True),
-    Column(_TREND, 12),
+    Column("F_AWAIT", 7, right=True, gap=2),
+    Column(_TREND, 12, gap=2),
     Column("FLAG", gap=2),
 )
 _EXPENDABLE = ("READ/S", "MB/S", "W_AWAIT", _TREND, "WRITE/S", "TYPE", "BUSY", "USED", "DEVICE", "F_AWAIT", "FREE")
