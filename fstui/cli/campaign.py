@@ -76,8 +76,8 @@ def _duration(option: str, name: str, default: float, help_: str) -> Callable[[_
     help="Time from the first acknowledgement to the cut, random in this range.",
 )
 @_duration("--stay-off", "off_s", 5.0, "Time without power. Default: 5s.")
-@_duration("--back", "back_s", 600.0, "Longest time until HOST answers and DIR is mounted. Default: 10m.")
-@_duration("--command-timeout", "command_s", 60.0, "Longest time of each COMMAND. Default: 60s.")
+@_duration("--back", "back_s", 600.0, "Time limit until HOST answers and DIR is mounted. Default: 10m.")
+@_duration("--command-timeout", "command_s", 60.0, "Time limit for each COMMAND. Default: 60s.")
 @click.option(
     "--mount",
     metavar="COMMAND",

@@ -63,7 +63,7 @@ _ssh_options = together(
     click.option(
         "--fanout", metavar="N", type=click.IntRange(1, 1024), default=64, show_default=True, help="Hosts at a time."
     ),
-    click.option("--timeout", type=Duration(1), help="Time for each host, for example 90 or 5m. Default: 2m."),
+    click.option("--timeout", type=Duration(1), help="Time limit for each host, for example 90 or 5m. Default: 2m."),
 )
 _connection_options = together(
     click.option("--nodes", required=True, help="Hosts as a ClusterShell node set: 'db[1-40],@storage'."),

@@ -120,8 +120,8 @@ def check(directories: Sequence[str], format_: str, output: Path | None, fail_on
     """Test every writable filesystem, or only those that contain a DIR: is it durable, and is it slow?
 
     A filesystem takes about four seconds. fstui writes at most 7 MiB to it, in at most two seconds, then removes
-    everything. It skips, and lists, filesystems that store no data, are read-only or in memory, are mounted twice, or
-    do not respond. Every check is saved as a run.
+    everything. It skips, and lists, filesystems that store no data, are read-only or in memory, or do not respond, and
+    further mounts of the same filesystem. Every check is saved as a run.
 
     Exit status as for 'fstui run', taking the worst filesystem; 1 if a filesystem does not respond.
 

@@ -59,10 +59,10 @@ def reach(settings: Settings, target: Target, below: Sequence[DataPlace]) -> Rea
         return _synced(target, below, "each commit")
     flags = set(as_writes.open_flags)
     direct = "direct" in flags
-    if as_writes.sync == "none" and not flags & {"dsync", "sync"}:
-        return Reach(min(1, len(below) - 1), past_memory=True) if direct else Reach(0)
-    note = f"one sync per {as_writes.sync_every} writes" if as_writes.sync_every > 1 else ""
-    note = note or (f"{as_writes.writers} at once" if as_writes.writers > 1 else "")
+    if as_writes.sync_every > 1 or (as_writes.sync == "none" and not flags & {"dsync", "sync"}):
+        note = f"one sync per {as_writes.sync_every} writes" if as_writes.sync_every > 1 else ""
+        return Reach(min(1, len(below) - 1) if direct else 0, note, past_memory=direct)
+    note = f"{as_writes.writers} at once" if as_writes.writers > 1 else ""
     return _synced(target, below, note, direct=direct)
 
 

@@ -1,5 +1,7 @@
 import pytest
+from msgspec.structs import replace
 
+from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.errors import Refused
 from fstui.model.storage import Medium, MediumCache, MediumClass
 from fstui.report.reach import DataPlace, Reach, places, reach
@@ -29,6 +31,15 @@ async def test_each_kind_of_write_reaches_its_place() -> None:
     assert found["O_DIRECT"] == Reach(1, past_memory=True)
     assert found["fdatasync"] == Reach(2) and found["O_DIRECT+O_DSYNC"] == Reach(2, past_memory=True)
     assert found["flush of unsynced writes"] is None and "depends on the program" in picture
+
+
+async def test_a_rare_sync_leaves_most_writes_in_memory() -> None:
+    machine = simulation.named("hdd-7200")
+    site, plan = await simulation.session(machine, pace=0.0).planned("odirect-truth", simulation.mount_point(machine))
+    synced = next(step.settings for step in plan.steps if step.name == "fdatasync")
+    assert isinstance(synced, SyncWrites)
+    found = reach(replace(synced, sync_every=100), site.target, places(site.target))
+    assert found == Reach(0, "one sync per 100 writes")
 
 
 async def test_a_dropped_sync_ends_above_the_medium() -> None:

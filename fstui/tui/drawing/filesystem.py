@@ -60,7 +60,7 @@ def detail(
     """Draw everything but the charts. ``runs``: all saved runs that are known."""
     if entry is None:
         return [rule(width), line("  No filesystem matches the filter. Press Esc to show all.")]
-    lines = [rule(width, entry.name, "nothing written")]
+    lines = [rule(width, entry.name, "looked at only")]
     edges = {device: _edge(now) for device, now in stats.items()}
     target = entry.target
     if target:

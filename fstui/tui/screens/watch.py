@@ -118,7 +118,7 @@ class WatchScreen(FollowingScreen):
         "on average; CPU WAIT ≤ is the part that can have been a wait for a CPU. WAITING is the share of the time in "
         "which a program waits. Charts show the last minutes of all programs together. Below are the devices with "
         "their own times. fstui writes nothing. Without root, the screen shows only what /proc reports: the devices' "
-        "counters and the processes that write."
+        "counters and the processes that write. A narrow terminal leaves out some columns."
     )
 
     def __init__(self, target: Target) -> None:
@@ -190,4 +190,4 @@ class WatchScreen(FollowingScreen):
         second, per_s = self._second, max(self._second.elapsed_s, 1e-9)
         journals = [line(f"  {watch.journal(each, per_s)}") for each in second.commits]
         rows = [watch.device_cells(each, per_s) for each in second.devices]
-        return [rule(width, "devices", "nothing written to them"), *table(DEVICES, rows, width), *journals]
+        return [rule(width, "devices", "watched only"), *table(DEVICES, rows, width), *journals]
