@@ -7,7 +7,7 @@ import sys
 
 NAMES = (
     "parity", "loop", "perturbation", "wire", "inventory", "firstframe", "watch", "servers", "exactness", "fuzz",
-    "serverstart", "oltp", "chaos", "long", "hang", "live", "incidents", "atrisk",
+    "chaos", "long", "hang", "live", "incidents", "atrisk",
 )  # fmt: skip
 
 
