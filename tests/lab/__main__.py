@@ -1,4 +1,4 @@
-"""``python -m tests.lab build | list | today | run [NAME…] [--cuts N] [--only measure|cut] | judge | table |
+"""``python -m tests.lab build | list | today [--build] | run [NAME…] [--cuts N] [--only measure|cut] | judge | table |
 campaign [--ignored N] [--cuts N] uml|qemu [OPTION…]``
 
 Applies to both kernels, or to that of ``--kernel``.
@@ -47,6 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     building.add_argument("images", nargs="*", metavar="IMAGE", help=f"of {', '.join(KINDS)}; base if none is named")
     _action(actions, _list, "list", "the machines and their truth")
     today = actions.add_parser("today", help="the part that tests/run uses today")
+    today.add_argument("--build", action="store_true", help="make its image first")
     today.set_defaults(action=_today)
     running = _action(actions, _run, "run", "measure, then cut the power (all machines if none is named)")
     running.add_argument("names", nargs="*", metavar="NAME")
@@ -108,8 +109,11 @@ def _list(options: argparse.Namespace) -> int:
     return 0
 
 
-def _today(_: argparse.Namespace) -> int:
-    print(selection(date.today(), {name: load(name) for name in names()}, proven()))
+def _today(options: argparse.Namespace) -> int:
+    chosen = selection(date.today(), {name: load(name) for name in names()}, proven())
+    if options.build:
+        build(RECIPES[chosen.kernel]["base"])
+    print(chosen)
     return 0
 
 
@@ -160,9 +164,8 @@ def _result(
 def _campaign(options: argparse.Namespace) -> int:
     if lacking := uml.missing():
         raise LabUnavailable(f"missing: {', '.join(lacking)}")
-    assert uml.IMAGE is not None
     with tempfile.TemporaryDirectory(prefix="fstui-lab-") as home:
-        made = {"home": home, "root": str(uml.IMAGE.root), "ignored": options.ignored}
+        made: dict[str, Any] = {"home": home, "image": build(uml.RECIPE), "ignored": options.ignored}
         host = QemuHost(**made, port=free_port()) if options.host == "qemu" else UmlHost(**made)
         host.make()
         host.make_disk()

@@ -23,12 +23,22 @@ KEPT_S = 86400
 """How long an image of another recipe is kept, as another checkout may use it."""
 
 
-class Image(msgspec.Struct, frozen=True, kw_only=True):
-    """The files that QEMU boots."""
+class Image(msgspec.Struct, frozen=True):
+    """The files that a guest boots."""
 
-    root: Path
-    kernel: Path
-    initrd: Path
+    directory: str
+
+    @property
+    def root(self) -> Path:
+        return Path(self.directory, "root.img")
+
+    @property
+    def kernel(self) -> Path:
+        return Path(self.directory, "kernel")
+
+    @property
+    def initrd(self) -> Path:
+        return Path(self.directory, "initrd.gz")
 
 
 def cache_directory() -> Path:
@@ -43,8 +53,7 @@ def missing_tools(tools: Sequence[str] = RUN_TOOLS) -> list[str]:
 def cached(recipe: Recipe) -> Image | None:
     """Return the image of a recipe, or None if it is not built yet."""
     directory = cache_directory() / f"{recipe.name}-{recipe.digest}"
-    image = Image(root=directory / "root.img", kernel=directory / "vmlinuz", initrd=directory / "initrd.gz")
-    return image if directory.is_dir() else None
+    return Image(str(directory)) if directory.is_dir() else None
 
 
 def build(recipe: Recipe) -> Image:

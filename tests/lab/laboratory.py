@@ -19,7 +19,7 @@ from tests.lab.image import Image, build, cached
 from tests.lab.machine import MOUNT, LabMachine
 from tests.lab.payload import payload
 from tests.lab.recipe import RECIPES, Kernel, Kind
-from tests.lab.vm import GuestError, Vm
+from tests.lab.vm import AGENT, GuestError, Vm
 
 RUN_S = 300.0
 BEGUN = f"until compgen -G '{MOUNT}/.fstui-*'; do sleep 0.5; done"
@@ -63,7 +63,7 @@ class Laboratory:
         self._patience = patience
         self.kernel: Kernel = kernel
         self._say = say
-        self._payload = payload(directory, cached(RECIPES[kernel]["base"]))
+        self._payload = payload(directory, cached(RECIPES[kernel]["base"]), AGENT)
         self._images: dict[Kind, Image] = {}
 
     def image(self, kind: Kind) -> Image:

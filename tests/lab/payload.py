@@ -1,4 +1,4 @@
-"""The second disk of a machine: a tar with the agent, scenarios, and fstui from a wheel of this checkout.
+"""The second disk of a guest: a tar with its first program, the agent, scenarios, and a wheel of this checkout.
 
 The guest unpacks the disk itself, because a tar consists of blocks. So new code needs no new image.
 """
@@ -18,10 +18,10 @@ from tests.lab.recipe import CHECKOUT, GUEST
 SECTOR = 512
 
 
-def payload(directory: Path, image: Image | None) -> Path:
+def payload(directory: Path, image: Image | None, service: str, *files: Path) -> Path:
     """Make the tar in a directory and return it. Raises CalledProcessError if the wheel cannot be built.
 
-    The Python of ``image`` compiles the code, if possible.
+    The shell commands ``service`` start what the guest is for. The Python of ``image`` compiles the code, if possible.
     """
     wheels, tree, tar = directory / "wheel", directory / "tree", directory / "payload.tar"
     subprocess.run(
@@ -30,15 +30,17 @@ def payload(directory: Path, image: Image | None) -> Path:
     )  # fmt: skip
     with zipfile.ZipFile(next(wheels.glob("*.whl"))) as wheel:
         wheel.extractall(tree)
-    shutil.copy(GUEST / "agent.py", tree)
+    for file in (GUEST / "start", GUEST / "agent.py", *files):
+        shutil.copy(file, tree)
+    (tree / "service").write_text(service)
     shutil.copytree(GUEST / "scenarios", tree / "scenarios")
     if image is None or not _compiled_by_guest(tree, image):
         # A guest with another Python version ignores these files.
         compileall.compile_dir(tree, quiet=1, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
     with tarfile.open(tar, "w") as archive:
         archive.add(tree, ".")
-    with tar.open("ab") as file:
-        file.write(b"\0" * (-file.tell() % SECTOR))
+    with tar.open("ab") as end:
+        end.write(b"\0" * (-end.tell() % SECTOR))
     shutil.rmtree(wheels)
     shutil.rmtree(tree)
     return tar

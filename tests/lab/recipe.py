@@ -51,9 +51,9 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def digest(self) -> str:
-        """The digest of the recipe, of the guest's files, and of the code that builds."""
+        """The digest of the recipe, of the initrd's program, and of the code that builds."""
         digest = hashlib.sha256(msgspec.json.encode(self))
-        for file in (GUEST / "start", GUEST / "initrd-init", CODE / "bootstrap.py", CODE / "initrd.py"):
+        for file in (GUEST / "initrd-init", CODE / "bootstrap.py", CODE / "initrd.py"):
             digest.update(file.read_bytes())
         return digest.hexdigest()[:12]
 

@@ -10,6 +10,7 @@ import pytest
 
 from tests.fleet.hosts import FSTUI
 from tests.lab import uml
+from tests.lab.image import build
 from tests.lab.recipe import CHECKOUT
 from tests.lab.uml import UmlHost
 
@@ -20,8 +21,7 @@ CUTS = 2
 def host(tmp_path_factory: pytest.TempPathFactory) -> UmlHost:
     if lacking := uml.missing():
         pytest.skip(f"THE LABORATORY DID NOT RUN: missing: {', '.join(lacking)}")
-    assert uml.IMAGE is not None
-    made = UmlHost(home=str(tmp_path_factory.mktemp("uml")), root=str(uml.IMAGE.root), ignored=0)
+    made = UmlHost(home=str(tmp_path_factory.mktemp("uml")), image=build(uml.RECIPE), ignored=0)
     made.make()
     return made
 

@@ -239,7 +239,7 @@ def test_row_has_the_results_of_each_kernel() -> None:
 
 
 def test_guest_waits_for_the_named_disks() -> None:
-    """On a slow host, udev settles before a controller has found them."""
+    """Controllers find them after their drivers are loaded."""
     looks = iter([{}, {"a": "/dev/sda"}, {"a": "/dev/sda", "a_2": "/dev/sdb"}])
     wanted = agent.expected(f"quiet lab.disks={','.join(serial_numbers('a', load('multipath').disks['a']))}")
     assert agent.expected_disks(wanted, lambda: next(looks)) == {"a": "/dev/sda", "a_2": "/dev/sdb"}

@@ -5,12 +5,10 @@ root filesystem is the image ``ssh``. ``python -m tests.lab.uml on DIRECTORY`` s
 runs as root, in a network namespace of its own.
 """
 
-import gzip
 import os
 import shlex
 import shutil
 import signal
-import stat
 import subprocess
 import sys
 import time
@@ -22,41 +20,19 @@ from typing import ClassVar
 import msgspec
 
 from tests.lab import LabUnavailable, forgetful
-from tests.lab.image import cached
-from tests.lab.initrd import Archive
+from tests.lab.image import Image, cached
 from tests.lab.machine import MOUNT
 from tests.lab.payload import payload
 from tests.lab.recipe import RECIPES
 
 KERNEL = Path("/usr/bin/linux.uml")
-MODULES = Path("/usr/lib/uml/modules")
-TOOLS = ("qemu-storage-daemon", "mkfs.ext4", "ssh", "ssh-keygen", "ip", "debugfs")
-IMAGE = cached(RECIPES["6.1"]["ssh"])
-"""Found now, because each test has a home directory of its own."""
+DRIVERS = tuple(Path("/usr/lib/uml/modules").glob("*/kernel/drivers/block/virtio_blk.ko"))
+TOOLS = ("qemu-storage-daemon", "mkfs.ext4", "ssh", "ssh-keygen", "ip")
+RECIPE = RECIPES["6.1"]["ssh"]
 ADDRESS, TAP = "10.77.9.2", "plug"
 START_S = 20.0
-_INIT = """#!/bin/busybox sh
-/bin/busybox --install -s /bin
-mount -t proc proc /proc
-mount -t sysfs sys /sys
-mount -t devtmpfs dev /dev
-mount -t ext4 -o ro,noload /dev/ubda /root
-for directory in run tmp var/tmp root srv; do mount -t tmpfs -o mode=755 tmpfs /root/$directory; done
-mkdir /root/run/lab
-mount -t hostfs -o {tree} none /root/run/lab
-for directory in dev sys proc; do mount --move /$directory /root/$directory; done
-exec switch_root /root /bin/sh /run/lab/start
-"""
 _DISK = """insmod /run/lab/virtio_blk.ko
 echo 'write back' >/sys/block/vda/cache_type
-"""
-START = """PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-export PATH HOME=/root LANG=C.UTF-8
-hostname lab
-mkdir -p /dev/pts /dev/shm
-mount -t devpts devpts /dev/pts
-mount -t tmpfs -o mode=1777 tmpfs /dev/shm
-chmod 1777 /tmp /var/tmp
 """
 SSHD = f"""mkdir -p /run/sshd /root/.ssh {MOUNT}
 cp /run/lab/key.pub /root/.ssh/authorized_keys
@@ -76,12 +52,12 @@ class UmlHost(msgspec.Struct, frozen=True, kw_only=True):
     """The host; all its files are in one directory."""
 
     home: str
-    root: str
-    """The image of its root filesystem."""
+    image: Image
     ignored: int
     """The disk ignores every n-th flush; 1: all of them, 0: none."""
     address: ClassVar[str] = ADDRESS
     device: ClassVar[str] = "/dev/vda"
+    service: ClassVar[str] = _DISK + SSHD.format("vec0", ADDRESS)
 
     def file(self, name: str) -> Path:
         return Path(self.home) / name
@@ -105,27 +81,10 @@ class UmlHost(msgspec.Struct, frozen=True, kw_only=True):
             "--installed", "/usr/local/bin/fstui", *options,
         ]  # fmt: skip
 
-    def make_tree(self) -> Path:
-        """Make the directory /run/lab of the guest: a key, and fstui from a wheel of this checkout."""
-        run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.file("key"))
-        tree = self.file("lab")
-        tree.mkdir()
-        run("tar", "-C", tree, "-xf", payload(Path(self.home), IMAGE))
-        shutil.copy(self.file("key.pub"), tree)
-        return tree
-
     def make(self) -> None:
-        """Make the initrd."""
-        tree = self.make_tree()
-        shutil.copy(next(MODULES.glob("*/kernel/drivers/block/virtio_blk.ko")), tree)
-        (tree / "start").write_text(START + _DISK + SSHD.format("vec0", ADDRESS))
-        run("debugfs", "-R", f"dump /bin/busybox {self.file('busybox')}", self.root)
-        archive = Archive()
-        for directory in ("bin", "dev", "proc", "sys", "root"):
-            archive.add(directory, stat.S_IFDIR | 0o755)
-        archive.add("bin/busybox", stat.S_IFREG | 0o755, self.file("busybox").read_bytes())
-        archive.add("init", stat.S_IFREG | 0o755, _INIT.format(tree=tree).encode())
-        self.file("initrd.gz").write_bytes(gzip.compress(archive.end(), 1))
+        """Make the payload: fstui, sshd's key, and the driver of the disk."""
+        run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.file("key"))
+        payload(Path(self.home), self.image, self.service, self.file("key.pub"), *DRIVERS)
 
     def make_disk(self) -> None:
         """Make the disk with its filesystem."""
@@ -142,8 +101,9 @@ class UmlHost(msgspec.Struct, frozen=True, kw_only=True):
         self.begin("storage", "qemu-storage-daemon", "--blockdev", self.disk_on(), "--export", export)
         _wait_for(vhost)
         self.begin(
-            "kernel", "unshare", "--pid", "--fork", "--kill-child", KERNEL, "mem=512M", f"ubd0r={self.root}",
-            f"initrd={self.file('initrd.gz')}", "con=null", "con0=null,fd:2", "panic=-1", "quiet",
+            "kernel", "unshare", "--pid", "--fork", "--kill-child", KERNEL, "mem=512M", f"ubd0r={self.image.root}",
+            f"ubd1r={self.file('payload.tar')}", "disks=ubd", f"initrd={self.image.initrd}", "con=null",
+            "con0=null,fd:2", "panic=-1", "quiet",
             f"vec0:transport=tap,ifname={TAP},depth=64", f"virtio_uml.device={vhost}:2",
         )  # fmt: skip
 
@@ -196,7 +156,7 @@ def missing() -> list[str]:
     """Return what has to be installed or built first."""
     tools = [tool for tool in TOOLS if shutil.which(tool) is None and not Path("/usr/sbin", tool).exists()]
     kernel = [] if KERNEL.exists() else ["user-mode-linux"]
-    return [*tools, *kernel, *([] if IMAGE else ["python -m tests.lab build ssh --kernel 6.1"])]
+    return [*tools, *kernel, *([] if cached(RECIPE) else ["python -m tests.lab build ssh --kernel 6.1"])]
 
 
 def run(*words: str | Path) -> None:

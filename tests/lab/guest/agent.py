@@ -17,7 +17,7 @@ from typing import IO, Any
 
 PORT = "org.fstui.lab"
 DISKS_S = 60.0
-"""Limit for a controller to find its disks, which may be after udev has settled."""
+"""Limit for a controller to find its disks, which may be long after its driver is loaded."""
 
 
 def open_port() -> IO[bytes]:
@@ -87,6 +87,7 @@ class Agent:
     def serve(self) -> None:
         command_line = Path("/proc/cmdline").read_text()
         found = expected_disks(expected(command_line), within_s=DISKS_S * patience(command_line))
+        subprocess.run(["udevadm", "settle"], check=False)
         self.say(ready=True, disks=found, uptime_s=time.clock_gettime(time.CLOCK_BOOTTIME))
         pending = b""
         while True:
