@@ -70,26 +70,19 @@ def environment(tmp_path: Path) -> Path:
     return place
 
 
-def install(environment: Path, *what: str) -> None:
+def install(environment: Path) -> None:
     """Run pip install without the network; the build backend is borrowed, too."""
     offline = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
-    call = [sys.executable, "-m", "pip", "--python", str(environment / "bin" / "python"), "install", *offline, *what]
+    pip = [sys.executable, "-m", "pip", "--python", str(environment / "bin" / "python")]
+    call = [*pip, "install", *offline, str(CHECKOUT)]
     done = subprocess.run(call, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("how", "package_in"),
-    [
-        pytest.param([str(CHECKOUT)], "environment", id="a wheel"),
-        pytest.param(["--editable", str(CHECKOUT)], "checkout", id="editable"),
-    ],
-)
-def test_installed_fstui_has_its_scenarios_and_pages(
-    environment: Path, tmp_path: Path, how: list[str], package_in: str
-) -> None:
-    install(environment, *how)
+def test_installed_fstui_has_its_scenarios_and_pages(environment: Path, tmp_path: Path) -> None:
+    """All other tests run in an editable installation."""
+    install(environment)
 
     def run(*arguments: str) -> str:
         clean = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
@@ -97,7 +90,7 @@ def test_installed_fstui_has_its_scenarios_and_pages(
 
     python, fstui = environment / "bin" / "python", environment / "bin" / "fstui"
     package = Path(run(str(python), "-c", "import fstui; print(fstui.__file__)").strip()).parent
-    assert package.is_relative_to(environment if package_in == "environment" else CHECKOUT)
+    assert package.is_relative_to(environment)
     assert (package / "py.typed").is_file()
     listed = run(str(fstui), "scenarios")
     assert all(name in listed for name in scenarios.names())
