@@ -180,7 +180,9 @@ class Comparison:
         """Return the ratio of the fastest side to the next one in a step; None if it was not clearly faster."""
         ranking = self.ranking(name)
         times = ratio_of(ranking[1].side, ranking[0].side, name) if len(ranking) > 1 else None
-        return times if times and times.times >= _SAME and not times.undecided else None
+        if times is None or (times.times < _SAME if times.low is None else times.undecided):
+            return None
+        return times
 
     @property
     def widest(self) -> str | None:
@@ -202,10 +204,10 @@ class Comparison:
         parts: list[str] = []
         for letter, times in sorted(wins.items(), key=lambda one: -len(one[1])):
             by = " to ".join(dict.fromkeys(f"{each:.2f}" for each in (min(times), max(times))))
-            faster = " was faster" if len(self.sides) == 2 else " was fastest"
+            faster, than = (" was faster", "") if len(self.sides) == 2 else (" was fastest", " the next")
             verb, of_all = ("", "") if parts else (faster, f" of {counted(len(rankings), 'step')}")
             durability = " but is not durable" if letter in doubtful else ""
-            parts.append(f"{letter}{verb} in {len(times)}{of_all} ({by} ×){durability}")
+            parts.append(f"{letter}{verb} in {len(times)}{of_all} ({by} ×{than}){durability}")
         unclear = len(rankings) - sum(map(len, wins.values()))
         return ", ".join(parts) + (f"; no clear difference in {unclear}." if unclear else ".")
 
@@ -277,7 +279,7 @@ def _alternated(first: Side, other: Side) -> bool:
 
 def remarks(ranked: Sequence[Ranked]) -> Iterator[str]:
     """Yield remarks about sides: the range of the rounds, faster only because not durable, no clear difference."""
-    for one in ranked:
+    for one in sorted(ranked, key=lambda one: one.side.letter):
         if spread := one.side.spread(one.step.name):
             yield f"{one.side.letter}: median of {len(one.side.rounds)} rounds, {spread}"
         if one.not_durable:

@@ -18,12 +18,12 @@ from fstui.tui.drawing.cells import Card, Column, distinct, meter, paragraph, ru
 from fstui.tui.drawing.report import section_lines
 from fstui.tui.styles import AREA, DOUBT, FAINT
 
-_BAR, _MAP_LINES = " ", 18
+_BAR, _MAP_LINES, _RATIO = " ", 18, 8
 STEPS = (
     Column("STEP", gap=0, cut="middle"),
     Column("", 1),
     Column("RATE/S", 7, right=True),
-    Column(_BAR, gap=2),
+    Column(_BAR, gap=2, from_width=46),
     Column("RATIO", right=True),
     Column("P50", 7, right=True, gap=2, from_width=60),
     Column("P99", 7, right=True, gap=2, from_width=60),
@@ -63,8 +63,12 @@ def _steps(steps: Sequence[Section], width: int) -> list[Text]:
     names = [step.title for step in steps]
     ratios = [cell_len(text(row[3])) for step in steps for row in step.rows]
     widths = {"STEP": min(max(map(cell_len, names), default=0), width * 3 // 10), "RATIO": max(ratios, default=0)}
-    columns = [replace(one, width=widths.get(one.title, one.width)) for one in STEPS]
-    room = next(one.width for one in shown(columns, width - 2) if one.title == _BAR)
+    wider = max(widths["RATIO"] - _RATIO, 0)
+    columns = [
+        replace(one, width=widths.get(one.title, one.width), from_width=one.from_width and one.from_width + wider)
+        for one in STEPS
+    ]
+    room = next((one.width for one in shown(columns, width - 2) if one.title == _BAR), 0)
     drawn = table(columns, (), width)
     for name, step in zip(distinct(names, widths["STEP"]), steps, strict=True):
         rows = []
@@ -72,7 +76,8 @@ def _steps(steps: Sequence[Section], width: int) -> list[Text]:
             drawn_bar = "".join(words for words, _ in meter(float(value(share) or 0), room, "")) if text(share) else ""
             rows.append(("" if at else name, letter, per_s, drawn_bar, *figures))
         drawn += table(columns, [tuple(map(text, row)) for row in rows], width)[1:]
-        drawn += [part for remark in step.lines for part in paragraph(remark, width - 1, "    ", DOUBT)]
+        drawn += paragraph(" · ".join(one for one in step.lines if one[0] != "!"), width - 1, "    ", FAINT)
+        drawn += [part for one in step.lines if one[0] == "!" for part in paragraph(one, width - 1, "    ", DOUBT)]
     for row in drawn:
         row.highlight_regex("[━╸]+", AREA)
         row.highlight_regex("─+", FAINT)
