@@ -29,8 +29,8 @@ LOOK_FOR_FILTER = (
     "started with syncs suppressed: run fstui outside it."
 )
 FORCE_STOP = (
-    "A force-stop of the instance during fstui powercut, with the witness on another host, shows only whether data "
-    "left the guest. Only the provider can cut the power of the volume itself."
+    "Nothing more can be tested from the guest: only the provider can cut the power of the volume itself. A force-stop "
+    "of the instance during 'fstui powercut', with the witness on another host, shows only whether data left the guest."
 )
 _ASK_THE_PROVIDER = "Ask the provider of the cloud whether this disk passes flushes on."
 _ASK_THE_OWNER = (
