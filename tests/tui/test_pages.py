@@ -21,6 +21,8 @@ async def test_comparison_shows_every_step_and_fits_the_width(width: int) -> Non
         lines = await page(pilot, comparison_screen(RUNS))
     bars = [bar for text in lines for bar in re.findall("━+╸?|╸", text)]
     assert len(bars) == sum(len(run.steps) for run in RUNS)
+    (_, draw), *_ = blocks(compare.of_runs(RUNS))
+    assert all(text.plain.strip() for text in draw(width)), "a step without remarks has no blank line"
 
 
 @pytest.mark.parametrize("width", [120, 200])

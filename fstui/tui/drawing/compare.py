@@ -76,7 +76,8 @@ def _steps(steps: Sequence[Section], width: int) -> list[Text]:
             drawn_bar = "".join(words for words, _ in meter(float(value(share) or 0), room, "")) if text(share) else ""
             rows.append(("" if at else name, letter, per_s, drawn_bar, *figures))
         drawn += table(columns, [tuple(map(text, row)) for row in rows], width)[1:]
-        drawn += paragraph(" · ".join(one for one in step.lines if one[0] != "!"), width - 1, "    ", FAINT)
+        if rounds := " · ".join(one for one in step.lines if one[0] != "!"):
+            drawn += paragraph(rounds, width - 1, "    ", FAINT)
         drawn += [part for one in step.lines if one[0] == "!" for part in paragraph(one, width - 1, "    ", DOUBT)]
     for row in drawn:
         row.highlight_regex("[━╸]+", AREA)
