@@ -91,6 +91,7 @@ def _shares_data(before: Sysbench | None, settings: Sysbench) -> bool:
 
 
 def _without(steps: tuple[PlannedStep, ...], missing: Sequence[str], *, as_root: bool) -> list[PlannedStep]:
+    """Replace the steps of each missing server by one skipped step. Without root, skip steps with replicas."""
     kept: dict[str, PlannedStep] = {}
     for step in steps:
         settings = step.settings

@@ -267,9 +267,10 @@ class CutCampaign:
                 self._save("off")
                 self._off = self._command(self.settings.off)
             alive_s = now - returned[1] if (returned := self._returned()) else 0.0
-            if returned and (is_silent or alive_s > ALIVE_S):
-                still = f"HOST was still writing {seconds(alive_s)} after the off command returned"
-                return "" if is_silent else still
+            if returned and is_silent:
+                break
+            if returned and alive_s > ALIVE_S:
+                return f"HOST was still writing {seconds(alive_s)} after the off command returned"
         return ""
 
     def _elsewhere(self, witness: Witness) -> str:

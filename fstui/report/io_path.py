@@ -49,8 +49,8 @@ def lines(evidence: Evidence, step: Step) -> list[Cell]:
 class _Drawing:
     def __init__(self, evidence: Evidence, target: Target, step: Step) -> None:
         case = Case(evidence)
-        done = case.steps.of(step)
-        accounts = case.flushes.accounts(done) if done and done.call and done.syncs else ()
+        judged = case.steps.of(step)
+        accounts = case.flushes.accounts(judged) if judged and judged.call and judged.syncs else ()
         self._target, self._step = target, step
         self._accounts = {account.level.filesystem.id: account for account in accounts}
         self._account_of = {device.id: account for account in accounts for device in account.devices}
@@ -59,7 +59,7 @@ class _Drawing:
             for account in accounts
             if account.arrival.traced and account.traced and len(account.traced.devices) == 1
         }
-        self._shared = any(account.others_wrote for account in accounts)
+        self._others_wrote = any(account.others_wrote for account in accounts)
         missing = any(account.outcome == "missing" or account.lacks_bytes for account in accounts)
         self._stubbed = missing and bool(case.configuration.stub_signs)
         self._libraries = ", ".join(Path(each.value).name for each in evidence.process.preloads)
@@ -76,6 +76,7 @@ class _Drawing:
         yield from self._layer(self._target.stack[0], "", stopped=False)
 
     def _layer(self, node: Node, lead: str, *, stopped: bool) -> Iterator[Cell]:
+        """Draw a layer and all below it. ``stopped``: a layer above drops the flushes."""
         self._drawn.add(node.id)
         yield self._edge(node, lead, stopped=stopped)
         stops = node.sync == "stops"
@@ -86,7 +87,8 @@ class _Drawing:
         below = [known[name] for name in node.below if name in known and name not in self._drawn]
         for child in below:
             if child.id not in self._drawn:
-                yield from self._layer(child, lead + "  " * (len(below) > 1), stopped=stopped or stops)
+                indent = "  " if len(below) > 1 else ""
+                yield from self._layer(child, lead + indent, stopped=stopped or stops)
 
     def _edge(self, node: Node, lead: str, *, stopped: bool) -> Cell:
         counters = self._step.device(node.id)
@@ -100,21 +102,21 @@ class _Drawing:
         above, traced = self._traced.get(node.id, (None, None))
         if above and traced and (others := requested_by_others([traced])):
             words = f"{_own(above, traced, conclusion)}; {others}"
-        elif self._shared:
-            words = ", ".join([*self._passed_on(counters, each=False), conclusion or "of all processes"])
+        elif self._others_wrote:
+            words = ", ".join([*self._arrived(counters, shares=False), conclusion or "of all processes"])
         else:
-            words = ", ".join(filter(None, [*self._passed_on(counters), conclusion]))
+            words = ", ".join(filter(None, [*self._arrived(counters), conclusion]))
         return Cell(f"{lead}{'╳' if state == 'dropped' else '│'} {words}", style=state)
 
-    def _passed_on(self, counters: DeviceCounters, *, each: bool = True) -> Iterator[str]:
-        """Yield the bytes and flushes that reached a device. ``each``: also as shares of what fstui requested."""
+    def _arrived(self, counters: DeviceCounters, *, shares: bool = True) -> Iterator[str]:
+        """Yield the bytes and flushes that reached a device. ``shares``: also as shares of what fstui requested."""
         step = self._step
         if counters.written_bytes is not None:
-            share = f" ({ratio(counters.written_bytes / step.bytes)})" if step.bytes and each else ""
+            share = f" ({ratio(counters.written_bytes / step.bytes)})" if step.bytes and shares else ""
             yield f"{size(counters.written_bytes)}{share}"
         if step.syncs:
             flushes = counters.flushes
-            share = f" ({ratio(flushes / step.syncs)} per sync)" if flushes is not None and each else ""
+            share = f" ({ratio(flushes / step.syncs)} per sync)" if flushes is not None and shares else ""
             yield "flushes not counted" if flushes is None else f"{count(flushes)} flushes{share}"
 
     def _expects(self, node: Node, *, stopped: bool) -> str:

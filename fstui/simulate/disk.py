@@ -74,10 +74,10 @@ class Disk:
     def flush(self, at_ns: float) -> float:
         """Return when the flush completes. All flushes that arrive during another one share the next one
         (block/blk-flush.c)."""
-        if at_ns < self._next_begins_ns:
+        if at_ns < self._next_begins_ns:  # another one waits already
             self._join_flush(self._next_ends_ns)
             return self._next_ends_ns
-        if at_ns < self._flush_ends_ns:
+        if at_ns < self._flush_ends_ns:  # one is running
             self._next_begins_ns = self._flush_ends_ns
             self._next_ends_ns = self._flush_ends_ns = self._empty_cache(self._flush_ends_ns)
         else:
