@@ -1,8 +1,11 @@
+import pytest
+from msgspec.structs import replace
 from textual.pilot import Pilot
 from textual.widgets import Input
 
 from fstui.runs import simulation
 from fstui.tui.app import FstuiApp
+from fstui.tui.drawing import filesystem
 from fstui.tui.screens.result import ResultScreen
 from fstui.tui.screens.run import RunScreen
 from tests.tui.screen import shown
@@ -71,3 +74,12 @@ async def test_pulling_the_plug_shows_what_was_lost() -> None:
         lines = shown(app)
         assert "SIMULATED hdd-7200-lying" in lines[0] and "LOST" in lines[1]
         assert any("not saved: simulated disk" in line for line in lines)
+
+
+@pytest.mark.parametrize("width", [50, 80, 118, 198])
+def test_parameters_of_a_simulated_disk_are_drawn_in_words(width: int) -> None:
+    made = simulation.named("cloud-volume")
+    hostile = replace(made, title="[red]\x1b[31m", disk=replace(made.disk, model="inf", name="1e400"))
+    text = "\n".join(line.plain for line in filesystem.disk(hostile, width))
+    assert "round trip     480 µs" in text and "spread         0.12" in text and "ops_per_s" not in text
+    assert "model          inf" in text and "name           1e400" in text and "\x1b" not in text

@@ -126,10 +126,9 @@ def _parameter(key: str, value: str) -> tuple[str, str]:
     name = key.rpartition(".")[2]
     ending = next((one for one in _UNITS if name.endswith(one)), "")
     words = _NAMES.get(name) or name.removesuffix(ending).replace("_", " ")
-    try:
-        number = float(value)
-    except ValueError:
+    if not value.replace(".", "", 1).isdecimal():
         return words, {"true": "yes", "false": "no"}.get(value, value)
+    number = float(value)
     return words, _UNITS[ending](number) if number else ""
 
 

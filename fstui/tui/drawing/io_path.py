@@ -100,14 +100,16 @@ def reach_lines(
     from fstui.report.teaching import in_truth  # noqa: PLC0415
 
     below = places(target)
-    names = min(max((cell_len(name) for name, _ in steps), default=0), _MAX_NAME, width // 3)
+    names = min(max((cell_len(name) for name, _ in steps), default=0), _MAX_NAME, (width + 2) // 3)
     room = width - names - 4
-    each = max((room - 2) // (len(below) + 1), min(_MIN_PLACE, room // len(below)))
+    narrow = max(room // len(below), (room - cell_len(below[-1].name) - 3) // max(len(below) - 1, 1))
+    each = max((room - 2) // (len(below) + 1), min(_MIN_PLACE, narrow))
     heads = [
         (fit(f"{_SURVIVAL[place.kept][0]} {place.name}", each - 1) + " ", "" if hidden else _SURVIVAL[place.kept][1])
         for place in below
     ]
     drawn = [line(" " * (names + 4), *heads)]
+    drawn[0].truncate(width, overflow="crop")
     for name, settings in steps:
         found = reach(settings, target, below)
         found = in_truth(actual, found, below) if actual and found else found

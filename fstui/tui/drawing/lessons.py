@@ -171,7 +171,7 @@ def meanings(lesson: Lesson, width: int) -> list[Text]:
 
     lines = [line(), rule(width, "its words", "g: all words")]
     for name in lesson.words:
-        lines += [line(" ", (titled(name), HEAD)), *explanation.word_lines(name, width - 2)]
+        lines += [line("  ", (titled(name), HEAD)), *explanation.word_lines(name, width - 2)]
     return lines if lesson.words else []
 
 

@@ -149,6 +149,8 @@ class BaseScreen(Screen[None]):
 
     async def on_click(self, event: Click) -> None:
         """Close the notice as a key does, then do what was clicked, which may say something."""
+        if self.selections:  # text was selected by dragging
+            return
         part, _ = self.get_widget_at(event.screen_x, event.screen_y)
         action = part.action_of(event) if isinstance(part, DrawnLines) else ""
         self.on_key()  # the footer is drawn again: what was clicked may be elsewhere now
