@@ -118,8 +118,8 @@ class _Limit(NamedTuple):
     required: str
     measured: str
     met: bool
-    factor: float
-    """How many times the limit was measured, or how many times the measured rate is required."""
+    missed_by: str
+    """``2.5 × the limit``, or for a rate ``1.7 × slower than required``."""
 
 
 def _fit(product: Product, done: SyncStep) -> Fit:
@@ -135,7 +135,7 @@ def _fit(product: Product, done: SyncStep) -> Fit:
         answer = "fits" if done.step.rate_per_s >= recommended else "light-load"
     required = [limit.required for limit in limits]
     required += [f"recommended {recommended:g}/s"] if recommended else []
-    measured = [limit.measured + ("" if limit.met else f" ({limit.factor:.1f} × the limit)") for limit in limits]
+    measured = [limit.measured + ("" if limit.met else f" ({limit.missed_by})") for limit in limits]
     measured = measured or [f"{rate(done.step.rate_per_s / product.syncs_per_commit)}/s"]
     if answer == "not-known":
         measured.append("the host was short of CPU")
@@ -160,9 +160,9 @@ def _limits(product: Product, sync: Latency, per_s: float) -> Iterator[_Limit]:
         yield _Limit(required, f"longest {duration_ns(sync.max)}", *_below(sync.max, product.longest_ms))
     if product.least_per_s is not None:
         least = product.least_per_s
-        yield _Limit(f"{least:g}/s", f"{rate(per_s)}/s", per_s >= least, least / per_s)
+        yield _Limit(f"{least:g}/s", f"{rate(per_s)}/s", per_s >= least, f"{least / per_s:.1f} × slower than required")
 
 
-def _below(ns: float, limit_ms: float) -> tuple[bool, float]:
-    """Return ``met`` and ``factor``."""
-    return ns < limit_ms * 1e6, ns / (limit_ms * 1e6)
+def _below(ns: float, limit_ms: float) -> tuple[bool, str]:
+    """Return ``met`` and ``missed_by``."""
+    return ns < limit_ms * 1e6, f"{ns / (limit_ms * 1e6):.1f} × the limit"

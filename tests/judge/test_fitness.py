@@ -51,6 +51,7 @@ def test_thresholds_of_etcd(p99_ms: float, rate: float, answer: str) -> None:
 
 def test_says_how_far_beyond_the_limit() -> None:
     assert answers(log(25.0, 900))["etcd"].measured == "p99 25.0 ms (2.5 × the limit), 900/s"
+    assert answers(log(25.0, 25))["etcd"].measured.endswith(", 25.0/s (2.0 × slower than required)")
 
 
 def test_longest_sync_counts_for_a_product_that_says_so() -> None:
